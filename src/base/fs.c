@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", path);
+    int rc = 0;
+    size_t total = 0;
+    for (;;) {
+        // Files under /proc have size 0: read until the end, whatever stat() would say.
+        char *room = buf_room(out, 16384);
+        if (!room) {
+            rc = err_memory(err);
+            break;
+        }
+        ssize_t got = read(fd, room, 16384);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            rc = err_errno(err, errno, "cannot read '%s'", path);
+            break;
+        }
+        if (got == 0)
+            break;
+        buf_used(out, (size_t)got);
+        total += (size_t)got;
+        if (total > max) {
+            rc = err_set(err, ERR_FORMAT, "'%s' is larger than %zu bytes", path, max);
+            break;
+        }
+    }
+    close(fd);
+    return rc;
+}
+
+int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct err *err)
+{
+    const char *p = bytes;
+    while (len > 0) {
+        ssize_t put = write(fd, p, len);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return err_errno(err, errno, "cannot write %s", name);
+        p += put;
+        len -= (size_t)put;
+    }
+    return 0;
+}
+
+int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err)
+{
+    memset(w, 0, sizeof *w);
+    w->fd = -1;
+    w->path = text_copy(path, err);
+    if (!w->path)
+        return ERR_MEMORY;
+
+    const char *slash = strrchr(path, '/');
+    size_t dir_len = slash ? (size_t)(slash - path) + 1 : 0;
+    struct buf name = {0};
+    buf_add(&name, path, dir_len);
+    buf_printf(&name, ".%s.tmp-XXXXXX", path + dir_len);
+    w->temporary = buf_take(&name, err);
+    if (!w->temporary) {
+        fs_abandon(w);
+        return ERR_MEMORY;
+    }
+    w->fd = mkostemp(w->temporary, O_CLOEXEC);
+    if (w->fd < 0) {
+        int rc = err_errno(err, errno, "cannot create a file beside '%s'", path);
+        free(w->temporary);
+        w->temporary = NULL;
+        fs_abandon(w);
+        return rc;
+    }
+    // mkostemp() makes it private; the caller's mode counts, less the user's mask.
+    mode_t mask = umask(0);
+    umask(mask);
+    if (fchmod(w->fd, mode & ~mask) != 0) {
+        int rc = err_errno(err, errno, "cannot set the mode of '%s'", path);
+        fs_abandon(w);
+        return rc;
+    }
+    return 0;
+}
+
+int fs_add(struct fs_writer *w, const void *bytes, size_t len, struct err *err)
+{
+    int rc = fs_write_fd(w->fd, bytes, len, "it", err);
+    if (rc != 0)
+        err_context(err, "'%s'", w->path);
+    return rc;
+}
+
+static int sync_dir_of(const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX];
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (len >= sizeof dir)
+        return err_set(err, ERR_IO, "path too long: '%s'", path);
+    memcpy(dir, path, len);
+    dir[len] = '\0';
+    int fd = open(slash ? (len ? dir : "/") : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open the folder of '%s'", path);
+    int rc = 0;
+    // Some network file systems have no fsync for folders; their rename is already durable.
+    if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        rc = err_errno(err, errno, "cannot write the folder of '%s'", path);
+    close(fd);
+    return rc;
+}
+
+int fs_commit(struct fs_writer *w, struct err *err)
+{
+    int rc = 0;
+    if (fsync(w->fd) != 0) {
+        rc = err_errno(err, errno, "cannot write '%s' to the disk", w->path);
+        goto out;
+    }
+    int fd = w->fd;
+    w->fd = -1;
+    if (close(fd) != 0) {
+        rc = err_errno(err, errno, "cannot write '%s' to the disk", w->path);
+        goto out;
+    }
+    if (rename(w->temporary, w->path) != 0) {
+        rc = err_errno(err, errno, "cannot put '%s' in place", w->path);
+        goto out;
+    }
+    free(w->temporary);
+    w->temporary = NULL;
+    rc = sync_dir_of(w->path, err);
+out:
+    fs_abandon(w);
+    return rc;
+}
+
+void fs_abandon(struct fs_writer *w)
+{
+    if (w->temporary) {
+        if (w->fd >= 0)
+            close(w->fd);
+        unlink(w->temporary);
+    }
+    free(w->temporary);
+    free(w->path);
+    memset(w, 0, sizeof *w);
+    w->fd = -1;
+}
+
+int fs_write(const char *path, const void *bytes, size_t len, struct err *err)
+{
+    struct fs_writer w;
+    int rc = fs_begin(&w, path, 0666, err);
+    if (rc != 0)
+        return rc;
+    rc = fs_add(&w, bytes, len, err);
+    if (rc != 0) {
+        fs_abandon(&w);
+        return rc;
+    }
+    return fs_commit(&w, err);
+}
+
+int fs_mkdirs(const char *path, struct err *err)
+{
+    char part[PATH_MAX];
+    size_t len = strlen(path);
+    if (len == 0 || len >= sizeof part)
+        return err_set(err, ERR_IO, "cannot create the folder '%s': bad length", path);
+    memcpy(part, path, len + 1);
+    for (size_t i = 1; i <= len; i++) {
+        if (part[i] != '/' && part[i] != '\0')
+            continue;
+        char kept = part[i];
+        part[i] = '\0';
+        struct stat st;
+        if (mkdir(part, 0777) != 0 &&
+            !(errno == EEXIST && stat(part, &st) == 0 && S_ISDIR(st.st_mode)))
+            return err_errno(err, errno, "cannot create the folder '%s'", part);
+        part[i] = kept;
+    }
+    return 0;
+}
+
+int fs_program_dir(struct buf *out, struct err *err)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len <= 0)
+        return err_errno(err, errno, "cannot tell where this program lies (/proc/self/exe)");
+    path[len] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = '\0';
+    buf_adds(out, path);
+    return buf_check(out, err);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// fs: files, read whole and written whole or not at all.
+//
+// A written file appears under its name only when every byte of it is on the disk: it is
+// written to a temporary file in the same folder, fsync'ed, renamed, and the folder fsync'ed.
+// Whoever is killed in between leaves the old file as it was (and at most a stray ".NAME.tmp-*"
+// beside it, which nothing ever reads).
+#ifndef FARE_BASE_FS_H
+#define FARE_BASE_FS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+// Appends the whole file to `out`; one of over `max` bytes is an error.
+int fs_read(const char *path, size_t max, struct buf *out, struct err *err) MUST_USE;
+
+int fs_write(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
+
+// The same in pieces. Begin, add as often as needed, then commit; or abandon, which leaves no
+// trace. After a failed add or commit, abandon. A zeroed struct can be abandoned.
+struct fs_writer {
+    char *path;      // where it will appear
+    char *temporary; // where it is now
+    int fd;          // -1 when closed; only meaningful while `temporary` is set
+};
+int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err) MUST_USE;
+int fs_add(struct fs_writer *w, const void *bytes, size_t len, struct err *err) MUST_USE;
+int fs_commit(struct fs_writer *w, struct err *err) MUST_USE;
+void fs_abandon(struct fs_writer *w);
+
+// Writes every byte to an open descriptor, past short writes and EINTR. `name` is for the error.
+int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct err *err) MUST_USE;
+
+int fs_mkdirs(const char *path, struct err *err) MUST_USE; // like mkdir -p
+
+// The folder of the running program, without a slash at the end: where build/fare lies, or the
+// bundle's lib/ (there the loader is the program the kernel knows). `../share` from it is data.
+int fs_program_dir(struct buf *out, struct err *err) MUST_USE;
+
+#endif

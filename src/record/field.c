@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/field.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool field_is_empty(const struct field *field, const void *at)
+{
+    switch (field->kind) {
+    case FIELD_TEXT:
+        return *(char *const *)at == NULL;
+    case FIELD_INT:
+        return !((const struct maybe_int *)at)->known;
+    case FIELD_REAL:
+        return !((const struct maybe_real *)at)->known;
+    case FIELD_BOOL:
+        return !((const struct maybe_bool *)at)->known;
+    case FIELD_OBJECT:
+        return record_is_empty(field->sub, at);
+    case FIELD_LIST:
+    case FIELD_TEXTS:
+        return ((const struct list *)at)->count == 0;
+    }
+    return true;
+}
+
+bool record_is_empty(const struct field *fields, const void *record)
+{
+    for (; fields->name; fields++)
+        if (!field_is_empty(fields, (const char *)record + fields->at))
+            return false;
+    return true;
+}
+
+static json_t *list_to_json(const struct field *field, const struct list *list, struct err *err)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < list->count; i++) {
+        json_t *item;
+        if (field->kind == FIELD_TEXTS)
+            item = json_string(((char **)list->items)[i]);
+        else
+            item = record_to_json(field->sub, (char *)list->items + i * field->sub_size, err);
+        if (!item || json_array_append_new(array, item) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *field_to_json(const struct field *field, const void *at, struct err *err)
+{
+    switch (field->kind) {
+    case FIELD_TEXT:
+        return json_string(*(char *const *)at);
+    case FIELD_INT:
+        return json_integer(((const struct maybe_int *)at)->v);
+    case FIELD_REAL:
+        return json_real(((const struct maybe_real *)at)->v);
+    case FIELD_BOOL:
+        return json_boolean(((const struct maybe_bool *)at)->v);
+    case FIELD_OBJECT:
+        return record_to_json(field->sub, at, err);
+    case FIELD_LIST:
+    case FIELD_TEXTS:
+        return list_to_json(field, at, err);
+    }
+    return NULL;
+}
+
+json_t *record_to_json(const struct field *fields, const void *record, struct err *err)
+{
+    json_t *object = json_object();
+    for (; object && fields->name; fields++) {
+        const void *at = (const char *)record + fields->at;
+        if (field_is_empty(fields, at))
+            continue;
+        json_t *value = field_to_json(fields, at, err);
+        if (!value || json_object_set_new(object, fields->name, value) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    if (!object)
+        err_memory(err);
+    return object;
+}
+
+static int wrong_type(const struct field *field, const char *expected, struct err *err)
+{
+    return err_set(err, ERR_FORMAT, "%s: expected %s", field->name, expected);
+}
+
+static int list_from_json(const struct field *field, json_t *json, struct list *list,
+                          struct err *err)
+{
+    if (!json_is_array(json))
+        return wrong_type(field, "a list", err);
+    size_t index;
+    json_t *item;
+    json_array_foreach(json, index, item)
+    {
+        int rc = 0;
+        if (field->kind == FIELD_TEXTS) {
+            if (!json_is_string(item))
+                rc = wrong_type(field, "a list of texts", err);
+            else
+                rc = texts_add(list, json_string_value(item), err);
+        } else {
+            void *record = list_add(list, field->sub_size, err);
+            if (!record)
+                return ERR_MEMORY;
+            rc = record_from_json(field->sub, item, record, err);
+            if (rc != 0)
+                err_context(err, "%s[%zu]", field->name, index);
+        }
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int field_from_json(const struct field *field, json_t *json, void *at, struct err *err)
+{
+    switch (field->kind) {
+    case FIELD_TEXT:
+        if (!json_is_string(json))
+            return wrong_type(field, "a text", err);
+        return text_set(at, json_string_value(json), err);
+    case FIELD_INT:
+        if (!json_is_integer(json))
+            return wrong_type(field, "an integer", err);
+        *(struct maybe_int *)at = some_int(json_integer_value(json));
+        return 0;
+    case FIELD_REAL:
+        if (!json_is_number(json))
+            return wrong_type(field, "a number", err);
+        *(struct maybe_real *)at = some_real(json_number_value(json));
+        return 0;
+    case FIELD_BOOL:
+        if (!json_is_boolean(json))
+            return wrong_type(field, "true or false", err);
+        *(struct maybe_bool *)at = some_bool(json_is_true(json));
+        return 0;
+    case FIELD_OBJECT: {
+        int rc = record_from_json(field->sub, json, at, err);
+        if (rc != 0)
+            err_context(err, "%s", field->name);
+        return rc;
+    }
+    case FIELD_LIST:
+    case FIELD_TEXTS:
+        return list_from_json(field, json, at, err);
+    }
+    return ERR_FAIL;
+}
+
+int record_from_json(const struct field *fields, json_t *json, void *record, struct err *err)
+{
+    if (!json_is_object(json))
+        return err_set(err, ERR_FORMAT, "expected an object");
+    for (; fields->name; fields++) {
+        json_t *value = json_object_get(json, fields->name);
+        if (!value)
+            continue;
+        int rc = field_from_json(fields, value, (char *)record + fields->at, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static void list_release(const struct field *field, struct list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (field->kind == FIELD_TEXTS)
+            free(((char **)list->items)[i]);
+        else
+            record_release(field->sub, (char *)list->items + i * field->sub_size);
+    }
+    free(list->items);
+    list->items = NULL;
+    list->count = 0;
+}
+
+void record_release(const struct field *fields, void *record)
+{
+    for (; fields->name; fields++) {
+        void *at = (char *)record + fields->at;
+        switch (fields->kind) {
+        case FIELD_TEXT:
+            free(*(char **)at);
+            *(char **)at = NULL;
+            break;
+        case FIELD_OBJECT:
+            record_release(fields->sub, at);
+            break;
+        case FIELD_LIST:
+        case FIELD_TEXTS:
+            list_release(fields, at);
+            break;
+        case FIELD_INT:
+            *(struct maybe_int *)at = (struct maybe_int){0};
+            break;
+        case FIELD_REAL:
+            *(struct maybe_real *)at = (struct maybe_real){0};
+            break;
+        case FIELD_BOOL:
+            *(struct maybe_bool *)at = (struct maybe_bool){0};
+            break;
+        }
+    }
+}
+
+// Length of the valid UTF-8 sequence at `p` (of `left` bytes), or 0. Overlong forms, surrogates
+// and values past U+10FFFF are not valid (Unicode 15, table 3-7).
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+    size_t len = p[0] < 0x80   ? 1
+                 : p[0] < 0xC2 ? 0
+                 : p[0] < 0xE0 ? 2
+                 : p[0] < 0xF0 ? 3
+                 : p[0] < 0xF5 ? 4
+                               : 0;
+    if (len == 0 || len > left)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
+        (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
+        return 0;
+    if (p[0] == 0xC2 && p[1] < 0xA0) // C1 controls: terminals act on them
+        return 0;
+    return len;
+}
+
+int text_set(char **member, const char *text, struct err *err)
+{
+    struct buf clean = {0};
+    const unsigned char *p = (const unsigned char *)text;
+    size_t left = strlen(text);
+    while (left > 0 && *p <= ' ')
+        p++, left--;
+    while (left > 0) {
+        size_t len = utf8_length(p, left);
+        if (len == 0 || *p < ' ' || *p == 0x7F) {
+            buf_addc(&clean, *p == '\t' || *p == '\n' ? ' ' : '?');
+            len = 1;
+        } else {
+            buf_add(&clean, p, len);
+        }
+        p += len;
+        left -= len;
+    }
+    buf_trim(&clean);
+    char *copy = NULL;
+    if (clean.len > 0 || clean.failed) {
+        copy = buf_take(&clean, err);
+        if (!copy)
+            return ERR_MEMORY;
+    }
+    buf_release(&clean);
+    free(*member);
+    *member = copy;
+    return 0;
+}
+
+void *list_add(void *list_, size_t item_size, struct err *err)
+{
+    struct list *list = list_;
+    char *items = realloc(list->items, (list->count + 1) * item_size);
+    if (!items) {
+        err_memory(err);
+        return NULL;
+    }
+    list->items = items;
+    void *item = items + list->count * item_size;
+    memset(item, 0, item_size);
+    list->count++;
+    return item;
+}
+
+int texts_add(void *texts, const char *text, struct err *err)
+{
+    char *copy = NULL;
+    int rc = text_set(&copy, text, err);
+    if (rc != 0 || !copy)
+        return rc;
+    char **item = list_add(texts, sizeof *item, err);
+    if (!item) {
+        free(copy);
+        return ERR_MEMORY;
+    }
+    *item = copy;
+    return 0;
+}
+
+void record_document(const struct field *fields, const char *prefix, struct buf *out)
+{
+    static const char *const kinds[] = {"text",   "integer", "number",       "true or false",
+                                        "object", "list",    "list of texts"};
+    for (; fields->name; fields++) {
+        const char *list = fields->kind == FIELD_LIST ? "[]" : "";
+        buf_printf(out, "| `%s%s%s` | %s | %s |\n", prefix, fields->name, list, kinds[fields->kind],
+                   fields->doc);
+        if (fields->sub) {
+            char deeper[128];
+            snprintf(deeper, sizeof deeper, "%s%s%s.", prefix, fields->name, list);
+            record_document(fields->sub, deeper, out);
+        }
+    }
+}

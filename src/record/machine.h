@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of a machine: what `fare check` found out. Plain data; src/machine/ fills it.
+// Units are in the names; a null text, an unknown number, an empty list are "not known here".
+#ifndef FARE_RECORD_MACHINE_H
+#define FARE_RECORD_MACHINE_H
+
+#include "record/field.h"
+
+#define MACHINE_SCHEMA "fare.machine/1"
+
+struct machine_program { // the fare that looked
+    char *version;
+    char *build; // commit
+    char *compiler;
+    struct maybe_bool debug; // built with assertions or sanitizers: its timings mean nothing
+};
+
+struct machine_cache {
+    struct maybe_int level;
+    char *kind; // "data", "instruction", "unified"
+    struct maybe_int size_bytes;
+    struct maybe_int count; // how many of them the machine has
+};
+
+struct machine_isa { // an instruction set, tried in a child process
+    char *name;      // "avx2", "avx512f", "avx512_bf16", "amx_bf16", ...
+    struct maybe_bool advertised;
+    struct maybe_bool works;
+    char *problem; // why not: "signal SIGILL"
+};
+
+struct machine_kernel {      // one operation of a library, tried in a child process
+    char *operation;         // "f32 matmul", "bf16 matmul", "bf16 convolution"
+    char *cap;               // ONEDNN_MAX_CPU_ISA it ran under; absent: none
+    char *kernel;            // the implementation the library chose
+    struct maybe_bool works; // ended well, with the right result
+    char *problem;
+};
+
+struct machine_library {
+    char *name; // "oneDNN"
+    char *version;
+    char *path;
+    LIST_OF(struct machine_kernel) kernels;
+};
+
+struct machine_cpu {
+    char *model;
+    char *vendor;
+    struct maybe_int sockets;
+    struct maybe_int cores;
+    struct maybe_int threads; // hardware threads of the machine
+    struct maybe_int numa_nodes;
+    struct maybe_int allowed_threads; // those this process may use (affinity, cpuset)
+    struct maybe_real limit_cpus;     // cgroup quota, in CPUs; absent: none
+    struct maybe_real usable_cpus;    // the smaller of the two: what counts
+    struct maybe_int max_mhz;
+    char *governor;
+    LIST_OF(struct machine_cache) caches;
+    LIST_OF(struct machine_isa) isa;
+    LIST_OF(struct machine_library) libraries;
+};
+
+struct machine_memory {
+    struct maybe_int total_bytes;
+    struct maybe_int available_bytes;
+    struct maybe_int limit_bytes;  // cgroup; absent: none
+    struct maybe_int usable_bytes; // the smaller of total and limit
+    struct maybe_int swap_total_bytes;
+    struct maybe_int swap_used_bytes;
+    struct maybe_int shm_total_bytes; // /dev/shm
+    struct maybe_int shm_free_bytes;
+};
+
+struct machine_disk { // under the working folder
+    char *folder;
+    char *mount;
+    char *filesystem; // "ext4", "nfs4", "overlay", ...
+    char *device;
+    char *kind; // "local", "network", "memory"
+    struct maybe_bool rotational;
+    struct maybe_int total_bytes;
+    struct maybe_int free_bytes;
+};
+
+struct machine_system {
+    char *os;             // "Debian GNU/Linux 12 (bookworm)"
+    char *kernel;         // "6.1.0-18-amd64"
+    char *virtualisation; // "none" (bare metal), "kvm", "xen", "firecracker", ...
+    char *container;      // "docker", "podman", "kubernetes", ...; "none"
+    char *cgroup;         // "v1", "v2"
+    struct maybe_bool on_battery;
+    struct maybe_real load_1min;     // runnable tasks, mean over a minute
+    struct maybe_real steal_percent; // CPU time taken by the hypervisor since boot
+};
+
+struct machine_gpu_process {
+    struct maybe_int pid;
+    char *name;
+    struct maybe_int memory_bytes;
+};
+
+struct machine_mig {
+    char *name; // "1g.10gb"
+    char *uuid;
+    struct maybe_int memory_bytes;
+};
+
+struct machine_gpu {
+    struct maybe_int index; // as its driver counts
+    char *vendor;           // "nvidia", "amd", "intel"
+    char *name;
+    char *uuid;
+    char *pci_address; // "0000:17:00.0"
+    char *pci_id;      // "10de:2335"
+    char *driver;      // version
+    char *cuda;        // "13.0": what the driver supports
+    char *compute_capability;
+    struct maybe_bool works; // its driver answers
+    char *problem;           // why not
+    struct maybe_int memory_total_bytes;
+    struct maybe_int memory_used_bytes;
+    struct maybe_int pcie_generation;
+    struct maybe_int pcie_generation_max;
+    struct maybe_int pcie_width;
+    struct maybe_int pcie_width_max;
+    struct maybe_int clock_sm_mhz;
+    struct maybe_int clock_sm_max_mhz;
+    struct maybe_int clock_memory_mhz;
+    struct maybe_int clock_memory_max_mhz;
+    struct maybe_int power_mw;
+    struct maybe_int power_limit_mw;
+    struct maybe_int power_limit_default_mw;
+    struct maybe_int temperature_c;
+    struct maybe_int use_percent;
+    struct maybe_int performance_state; // 0 is the fastest
+    struct maybe_bool ecc;
+    struct maybe_bool mig;
+    struct maybe_bool persistence;
+    struct maybe_bool processes_known; // the list below is complete, also when empty
+    LIST_OF(char *) throttling;        // why its clocks are held down: "power cap", "heat", ...
+    LIST_OF(struct machine_mig) mig_instances;
+    LIST_OF(struct machine_gpu_process) processes;
+};
+
+struct machine_slurm {
+    char *job;
+    char *partition;
+    char *node;
+    char *cluster;
+};
+
+struct machine_where {
+    char *provider; // "aws", "gcp", "azure", "runpod", "vast"
+    char *source;   // how we know: "metadata", "environment", "firmware"
+    char *instance_type;
+    char *instance_id;
+    char *region;
+    char *zone;
+    struct maybe_bool spot;
+    char *launched_at; // ISO 8601, UTC
+    struct machine_slurm slurm;
+};
+
+struct machine_gpu_bandwidth {
+    struct maybe_int index;
+    char *name;
+    struct maybe_real to_device_pinned_bytes_per_s;
+    struct maybe_real to_device_pageable_bytes_per_s;
+    struct maybe_real from_device_pinned_bytes_per_s;
+    struct maybe_real from_device_pageable_bytes_per_s;
+    struct maybe_int pcie_generation_loaded; // link while data moved
+    struct maybe_int pcie_width_loaded;
+    char *problem;
+};
+
+struct machine_bandwidth {
+    struct maybe_int memory_threads;
+    struct maybe_real memory_read_bytes_per_s;
+    struct maybe_real memory_write_bytes_per_s;
+    struct maybe_real memory_copy_bytes_per_s; // bytes read plus bytes written
+    struct maybe_real disk_write_bytes_per_s;
+    struct maybe_real disk_read_bytes_per_s;
+    char *disk_method; // "direct" past the page cache, or "fsync" where the disk refuses that
+    char *disk_problem;
+    LIST_OF(struct machine_gpu_bandwidth) gpus;
+};
+
+struct machine_finding {
+    char *id;    // "shm-small": stable, for scripts
+    char *level; // "problem", "warning", "note"
+    char *evidence;
+    char *consequence;
+    char *remedy;
+};
+
+struct machine {
+    char *schema; // MACHINE_SCHEMA
+    char *taken_at;
+    char *fingerprint;
+    struct machine_program fare;
+    struct machine_cpu cpu;
+    struct machine_memory memory;
+    struct machine_disk disk;
+    struct machine_system system;
+    LIST_OF(struct machine_gpu) gpus;
+    struct machine_where where;
+    struct machine_bandwidth bandwidth;
+    LIST_OF(struct machine_finding) findings;
+};
+
+extern const struct field machine_fields[];
+
+void machine_release(struct machine *machine);
+
+#endif
