@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes version.h, and touches it only when something changed.
 set(build unknown)
 find_program(GIT git)
@@ -9,7 +10,7 @@ if(GIT)
     set(build ${said})
   endif()
 endif()
-set(text "#define FARE_VERSION \"${VERSION}\"\n#define FARE_BUILD \"${build}\"\n")
+set(text "#define FARE_VERSION \"${VERSION}\"\n#define FARE_DATE \"${DATE}\"\n#define FARE_BUILD \"${build}\"\n")
 set(old "")
 if(EXISTS ${OUT})
   file(READ ${OUT} old)

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-int main(void)
+// The table of commands, and nothing else. The first row is bare `fare`, the main job.
+#include "cmd/cmd.h"
+
+static const struct command *const commands[] = {
+    &cmd_bare,
+    &cmd_check,
+    NULL,
+};
+
+int main(int argc, char **argv)
 {
-    return 0;
+    return cmd_main(commands, argc, argv);
 }

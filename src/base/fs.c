@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,16 +199,48 @@ int fs_mkdirs(const char *path, struct err *err)
     return 0;
 }
 
+// The file that is mapped at `address`: the last column of "START-END PERMS OFFSET DEV INODE
+// PATH". False for a line about another address, or about no file.
+static bool mapped_file(char *line, uintptr_t address, char **path)
+{
+    char *after;
+    uintptr_t start = strtoul(line, &after, 16);
+    if (*after != '-')
+        return false;
+    uintptr_t end = strtoul(after + 1, &after, 16);
+    if (address < start || address >= end)
+        return false;
+    *path = strchr(after, '/'); // none of the other columns has a slash
+    return *path != NULL;
+}
+
 int fs_program_dir(struct buf *out, struct err *err)
 {
-    char path[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (len <= 0)
-        return err_errno(err, errno, "cannot tell where this program lies (/proc/self/exe)");
-    path[len] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash)
-        *slash = '\0';
+    // Not /proc/self/exe: in the bundle that is the loader, and it may be the host's.
+    struct buf maps = {0};
+    int rc = fs_read("/proc/self/maps", 16 << 20, &maps, err);
+    if (rc == 0)
+        rc = buf_check(&maps, err);
+    if (rc != 0)
+        goto out;
+    char *path = NULL;
+    for (char *line = maps.data, *end; !path && line && *line; line = end) {
+        end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        mapped_file(line, (uintptr_t)fs_program_dir, &path);
+    }
+    if (!path) {
+        rc = err_set(err, ERR_IO, "this program's own file is not in /proc/self/maps");
+        goto out;
+    }
+    // A file that was replaced meanwhile is called "NAME (deleted)"; only the name goes.
+    *strrchr(path, '/') = '\0';
     buf_adds(out, path);
-    return buf_check(out, err);
+    rc = buf_check(out, err);
+out:
+    if (rc != 0)
+        err_context(err, "cannot tell where this program lies");
+    buf_release(&maps);
+    return rc;
 }

@@ -37,7 +37,8 @@ int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct 
 int fs_mkdirs(const char *path, struct err *err) MUST_USE; // like mkdir -p
 
 // The folder of the running program, without a slash at the end: where build/fare lies, or the
-// bundle's lib/ (there the loader is the program the kernel knows). `../share` from it is data.
+// bundle's lib/, told by where this code is mapped from (for the kernel, the bundle's program is
+// its loader). `../share` from it is data.
 int fs_program_dir(struct buf *out, struct err *err) MUST_USE;
 
 #endif

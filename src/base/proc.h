@@ -19,6 +19,7 @@
 
 #define PROC_KEEP_MAX ((size_t)1 << 20) // bytes kept of each stream, unless told otherwise
 
+// The texts and arrays must live until proc_finish().
 struct proc_options {
     const char *input;   // (optional) text for its stdin; otherwise stdin is /dev/null
     const char *dir;     // (optional) folder to start in
@@ -30,11 +31,14 @@ struct proc_options {
 };
 
 struct proc {
-    pid_t pid; // 0 when there is none
-    int in, out, err_fd;
-    size_t sent;
-    int64_t kill_at_ns; // 0: no limit
-    bool term_sent;
+    pid_t pid;        // 0 when there is none
+    int in, out, err; // our ends of its pipes; -1 when closed
+    int pidfd;        // -1 where the kernel has none (before 5.3)
+    size_t sent;      // bytes of the input it took
+    int64_t started_ns;
+    int64_t stop_ns; // when to act next; 0: never
+    bool stopping;   // SIGTERM went out
+    bool timed_out;
     struct proc_options options;
 };
 
@@ -43,18 +47,18 @@ struct proc_result {
     int exit_code;
     int signal;
     bool timed_out; // ended by our time limit
+    int64_t timeout_ms;
     int64_t wall_ns;
-    struct buf out; // what it wrote to stdout
-    struct buf err_text;
-    int64_t started_ns;
+    struct buf out;      // what it wrote to stdout
+    struct buf err_text; // and to stderr
 };
 
 // A program that cannot be started is an error here, not exit code 127 later.
 int proc_start(struct proc *proc, const char *const *argv, const struct proc_options *options,
                struct err *err) MUST_USE;
 
-// `call` runs in the child with stdout going to the parent; its result is the exit code. The
-// child leaves no core file and skips exit handlers.
+// `call` runs in the child with stdout and stderr going to the parent; its result is the exit
+// code. The child leaves no core file and skips exit handlers; stdout is flushed at its end.
 int proc_start_call(struct proc *proc, int (*call)(void *context), void *context,
                     const struct proc_options *options, struct err *err) MUST_USE;
 
@@ -70,7 +74,7 @@ int proc_run(const char *const *argv, const struct proc_options *options,
 
 void proc_result_release(struct proc_result *result);
 
-// "exit code 3", "signal SIGILL", "no answer within 500 ms", for messages.
+// "exit code 3", "signal SIGILL", "no end within 500 ms", for messages.
 void proc_result_words(const struct proc_result *result, struct buf *out);
 
 #endif

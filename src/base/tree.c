@@ -15,6 +15,8 @@
 #define PATH_BYTES 4096
 
 static bool path_make(char path[PATH_BYTES], const char *root, const char *format, va_list args)
+    PRINTF_LIKE(3, 0);
+static bool path_make(char path[PATH_BYTES], const char *root, const char *format, va_list args)
 {
     int a = snprintf(path, PATH_BYTES, "%s", root);
     if (a < 0 || a >= PATH_BYTES)

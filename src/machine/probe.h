@@ -18,7 +18,8 @@ struct probe {
     struct tree tree;         // root "" for this machine; else the folder of a recorded one
     char *const *env;         // the environment, null-terminated
     const char *folder;       // the working folder whose disk counts
-    const char *metadata_url; // null: the clouds' own addresses; else "http://127.0.0.1:PORT"
+    const char *metadata_url; // null: the clouds' own addresses, and none for a recorded machine;
+                              // else "http://127.0.0.1:PORT"
     bool no_cloud;            // do not ask for metadata at all
     bool no_children;         // do not try instruction sets and libraries (a recorded machine)
 };

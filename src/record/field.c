@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/field.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,25 @@ json_t *record_to_json(const struct field *fields, const void *record, struct er
     if (!object)
         err_memory(err);
     return object;
+}
+
+static int add_dump(const char *bytes, size_t len, void *out)
+{
+    buf_add(out, bytes, len);
+    return 0;
+}
+
+int record_to_text(const struct field *fields, const void *record, struct buf *out, struct err *err)
+{
+    json_t *json = record_to_json(fields, record, err);
+    if (!json)
+        return ERR_MEMORY;
+    // Twelve digits are more than any of our measurements has, and print 0.1 as 0.1.
+    int rc = json_dump_callback(json, add_dump, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    json_decref(json);
+    if (rc != 0)
+        return err_memory(err);
+    return buf_check(out, err);
 }
 
 static int wrong_type(const struct field *field, const char *expected, struct err *err)
@@ -242,7 +262,7 @@ int text_set(char **member, const char *text, struct err *err)
     struct buf clean = {0};
     const unsigned char *p = (const unsigned char *)text;
     size_t left = strlen(text);
-    while (left > 0 && *p <= ' ')
+    while (left > 0 && isspace(*p))
         p++, left--;
     while (left > 0) {
         size_t len = utf8_length(p, left);

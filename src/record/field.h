@@ -97,6 +97,10 @@ struct field {
 // A new reference, with the keys in the table's order; null and `err` when there is no memory.
 json_t *record_to_json(const struct field *fields, const void *record, struct err *err) MUST_USE;
 
+// The same as text, indented by two, appended to `out`.
+int record_to_text(const struct field *fields, const void *record, struct buf *out,
+                   struct err *err) MUST_USE;
+
 // Fills a zeroed record. Unknown keys are passed over (a newer fare wrote them); a known key with
 // a value of the wrong type is ERR_FORMAT and names its path: "cpu.sockets: expected an integer".
 // On failure the record can still be released.

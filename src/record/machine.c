@@ -192,6 +192,7 @@ static const struct field slurm_fields[] = {
 static const struct field where_fields[] = {
     TEXT(provider, "aws, gcp, azure, runpod or vast"),
     TEXT(source, "how that is known: metadata, environment or firmware"),
+    BOOL(metadata_asked, "the clouds' metadata services were asked"),
     TEXT(instance_type, "the provider's name for this kind of machine"),
     TEXT(instance_id, "the provider's name for this very machine"),
     TEXT(region, "region"),
@@ -207,6 +208,7 @@ static const struct field where_fields[] = {
 static const struct field gpu_bandwidth_fields[] = {
     INT(index, "as the CUDA driver counts"),
     TEXT(name, "the device's name"),
+    TEXT(pci_address, "where it is, to be found among the GPUs above"),
     REAL(to_device_pinned_bytes_per_s, "host to device, page-locked memory"),
     REAL(to_device_pageable_bytes_per_s, "host to device, ordinary memory"),
     REAL(from_device_pinned_bytes_per_s, "device to host, page-locked memory"),

@@ -151,8 +151,9 @@ struct machine_slurm {
 };
 
 struct machine_where {
-    char *provider; // "aws", "gcp", "azure", "runpod", "vast"
-    char *source;   // how we know: "metadata", "environment", "firmware"
+    char *provider;                   // "aws", "gcp", "azure", "runpod", "vast"
+    char *source;                     // how we know: "metadata", "environment", "firmware"
+    struct maybe_bool metadata_asked; // false: not asked, so that no provider proves nothing
     char *instance_type;
     char *instance_id;
     char *region;
@@ -163,8 +164,9 @@ struct machine_where {
 };
 
 struct machine_gpu_bandwidth {
-    struct maybe_int index;
+    struct maybe_int index; // as the CUDA driver counts: not always as NVML does
     char *name;
+    char *pci_address;
     struct maybe_real to_device_pinned_bytes_per_s;
     struct maybe_real to_device_pageable_bytes_per_s;
     struct maybe_real from_device_pinned_bytes_per_s;

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Short on purpose: CMake and Ninja build, the scripts do the rest. `make help` lists it.
+.DEFAULT_GOAL := build
+.PHONY: run test build dist image bench lint format fuzz clean help
+SECONDS ?= 30
+
+# One build folder per compiler; tests are added to build/ by the first `make test`.
+configure = cmake -G Ninja -S . -B $(1) $(2) >build/cmake.log || { cat build/cmake.log >&2; exit 1; }
+
+run: build ## set up, build, and run bare fare: the main job
+	@build/fare
+
+build: ## set up, and build build/fare
+	@scripts/setup build
+	@mkdir -p build
+	@test -f build/build.ninja || { $(call configure,build,-DCMAKE_C_COMPILER=gcc -DFARE_TESTS=OFF); }
+	@test -f build/fare || echo "fare: building" >&2
+	@ninja -C build --quiet fare launch
+
+test: ## set up, build with both compilers, and run every test
+	@scripts/setup build test
+	@mkdir -p build
+	@grep -qs '^FARE_TESTS:BOOL=ON' build/CMakeCache.txt && test -f build/build.ninja || \
+	    { $(call configure,build,-DCMAKE_C_COMPILER=gcc -DFARE_TESTS=ON); }
+	@test -f build/sanitize/build.ninja || \
+	    { $(call configure,build/sanitize,-DCMAKE_C_COMPILER=clang -DFARE_TESTS=ON -DFARE_SANITIZE=ON); }
+	@ninja -C build --quiet
+	@ninja -C build/sanitize --quiet
+	@/usr/bin/python3 tests/run.py --build build --sanitize build/sanitize
+
+dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz
+	@scripts/dist build dist
+
+image: dist ## write the container image: dist/fare-VERSION-oci.tar
+	@scripts/image build dist
+
+bench: build ## measure fare itself
+	@scripts/setup test
+	@bench/run
+
+lint: ## the checks of the source
+	@scripts/setup build test
+	@scripts/lint
+
+format: ## let clang-format write the source anew
+	@scripts/setup test
+	@find src tests bench -name '*.[ch]' -exec clang-format -i {} +
+
+fuzz: ## fuzz every parser for SECONDS=30 each
+	@scripts/setup build test
+	@scripts/fuzz $(SECONDS)
+
+clean: ## remove build/ and dist/
+	@rm -rf build dist
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1@\2/p' Makefile | tr @ '\t' | expand -t 16

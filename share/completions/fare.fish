@@ -1,0 +1,15 @@
+# Made from the option tables by 'fare --completion fish'. Do not edit.
+complete -c fare -f
+complete -c fare -n __fish_use_subcommand -a check -d 'what this machine is, what it can do, what will spoil a measurement'
+complete -c fare -n __fish_use_subcommand -a help -d 'how to use a command'
+complete -c fare -n '__fish_use_subcommand' -l no-cloud -d 'do not ask the cloud\'s metadata service where this machine is'
+complete -c fare -n '__fish_use_subcommand' -l version -s V -d 'print the version'
+complete -c fare -n '__fish_use_subcommand' -l man -d 'print the manual page: fare --man | man -l -'
+complete -c fare -n '__fish_use_subcommand' -l completion -x -a 'bash zsh fish' -d 'print completions for bash, zsh or fish'
+complete -c fare -n '__fish_use_subcommand' -l json-keys -d 'print what the keys of --json mean, as a Markdown table'
+complete -c fare -n 'true' -l json -d 'print one JSON object instead of text (docs/json.md describes its keys)'
+complete -c fare -n 'true' -l color -x -a 'auto always never' -d 'colours: auto (on a terminal, unless NO_COLOR is set), always or never'
+complete -c fare -n 'true' -l help -s h -d 'print this help'
+complete -c fare -n '__fish_seen_subcommand_from check' -l bandwidth -s b -d 'also measure memory, disk and GPU copies; takes seconds and writes a file of up to 256 MiB to the working folder, which it deletes'
+complete -c fare -n '__fish_seen_subcommand_from check' -l no-cloud -d 'do not ask the cloud\'s metadata service where this machine is'
+complete -c fare -n '__fish_seen_subcommand_from check' -l strict -d 'exit with 1 when a finding is a problem, for scripts that start a paid run'

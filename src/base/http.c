@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: Apache-2.0
+// All transfers, a download too, go through one loop over curl's multi interface: it is the only
+// one that never blocks. Names are resolved in a thread of libcurl's, which is left behind when
+// the time is over (CURLOPT_QUICK_EXIT); curl's default is to wait for it.
+#include "base/http.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/http_curl.h"
+#include "base/http_url.h"
+#include "version.h"
+
+#define HEADER_MAX    ((size_t)256 << 10) // bytes of header lines in one transfer
+#define STALL_MS      30000
+#define PROGRESS_MS   100
+#define LONGEST_WAIT  1000 // ms between two looks at the clock
+#define MAX_REDIRECTS 5L
+
+enum stage { WAITING, RUNNING, ENDED };
+
+struct transfer {
+    struct http_call *call;
+    enum stage stage;
+    const struct http_download *download; // null: the body goes to call->answer
+    struct fs_writer *file;               // where a download goes
+    CURL *easy;
+    struct curl_slist *headers;
+    size_t header_bytes;
+    int64_t got;     // bytes of the body
+    int64_t last_ns; // when the latest of them came
+    CURLcode setup;
+    char said[CURL_ERROR_SIZE];
+};
+
+static int64_t max_of(const struct transfer *t)
+{
+    if (t->download)
+        return t->download->max_bytes;
+    return (int64_t)(t->call->max_bytes ? t->call->max_bytes : HTTP_DEFAULT_MAX);
+}
+
+static long status_of(const struct transfer *t)
+{
+    long status = 0;
+    curl.easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+static void too_long(struct transfer *t, int64_t max)
+{
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(t->call->url, shown);
+    err_set(&t->call->err, ERR_FORMAT, "'%s' sends more than %lld bytes", shown, (long long)max);
+}
+
+static void wrong_status(struct transfer *t, long status)
+{
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(t->call->url, shown);
+    err_set(&t->call->err, ERR_MISSING, "'%s' answered %ld", shown, status);
+}
+
+// Both callbacks put what is wrong into the call; returning less than was offered then makes
+// libcurl end the transfer.
+static size_t on_body(char *bytes, size_t one, size_t len, void *context)
+{
+    struct transfer *t = context;
+    struct http_call *call = t->call;
+    (void)one; // always 1
+    t->got += (int64_t)len;
+    t->last_ns = clock_now_ns();
+    if (t->got > max_of(t))
+        too_long(t, max_of(t));
+    else if (t->file && status_of(t) != 200) // its text is of no use; the status says it
+        wrong_status(t, status_of(t));
+    else if (t->file && fs_add(t->file, bytes, len, &call->err) != 0)
+        return 0;
+    else if (!t->file)
+        buf_add(&call->answer, bytes, len);
+    if (call->answer.failed)
+        err_memory(&call->err);
+    return call->err.code ? 0 : len;
+}
+
+static size_t on_header(char *bytes, size_t one, size_t len, void *context)
+{
+    struct transfer *t = context;
+    (void)bytes;
+    (void)one;
+    t->last_ns = clock_now_ns();
+    t->header_bytes += len;
+    if (t->header_bytes > HEADER_MAX)
+        too_long(t, HEADER_MAX);
+    return t->call->err.code ? 0 : len;
+}
+
+// libcurl's types for options are these three; the first failure sticks.
+#define SET(t, option, value)                                                                      \
+    do {                                                                                           \
+        if ((t)->setup == CURLE_OK)                                                                \
+            (t)->setup = curl.easy_setopt((t)->easy, option, value);                               \
+    } while (0)
+
+static void set_long(struct transfer *t, CURLoption option, long value)
+{
+    SET(t, option, value);
+}
+
+static void set_off(struct transfer *t, CURLoption option, curl_off_t value)
+{
+    SET(t, option, value);
+}
+
+static void set_ptr(struct transfer *t, CURLoption option, const void *value)
+{
+    SET(t, option, value);
+}
+
+static void add_header(struct transfer *t, const char *text)
+{
+    struct curl_slist *list = curl.slist_append(t->headers, text);
+    if (list)
+        t->headers = list;
+    else
+        t->setup = CURLE_OUT_OF_MEMORY;
+}
+
+static void set_method(struct transfer *t, const struct http_call *call)
+{
+    const char *method = call->method ? call->method : "GET";
+    bool get = strcmp(method, "GET") == 0, head = strcmp(method, "HEAD") == 0;
+    for (size_t i = 0; call->headers && call->headers[i]; i++)
+        add_header(t, call->headers[i]);
+    if (head)
+        set_long(t, CURLOPT_NOBODY, 1);
+    if (!get && !head)
+        set_ptr(t, CURLOPT_CUSTOMREQUEST, method);
+    if (call->body || strcmp(method, "PUT") == 0 || strcmp(method, "POST") == 0) {
+        // An empty body is said to be empty. The form type that curl would name is wrong here;
+        // whoever sends a body names its type.
+        set_off(t, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_len);
+        set_ptr(t, CURLOPT_POSTFIELDS, call->body ? call->body : "");
+        bool typed = false;
+        for (size_t i = 0; call->headers && call->headers[i]; i++)
+            typed |= strncasecmp(call->headers[i], "Content-Type:", 13) == 0;
+        if (!typed)
+            add_header(t, "Content-Type:");
+        add_header(t, "Expect:");
+    }
+    set_ptr(t, CURLOPT_HTTPHEADER, t->headers);
+}
+
+static int set_certificates(struct transfer *t, bool https)
+{
+    struct buf path = {0};
+    struct err err = {0};
+    int rc = http_ca_file("", &path, &err);
+    if (rc == 0) {
+        set_ptr(t, CURLOPT_CAINFO, buf_str(&path)); // libcurl copies texts
+        set_ptr(t, CURLOPT_PROXY_CAINFO, buf_str(&path));
+    } else if (rc == ERR_MISSING && !https) {
+        rc = 0; // not needed unless a redirect leads to https, and then libcurl says so
+    } else {
+        t->call->err = err;
+    }
+    buf_release(&path);
+    return rc;
+}
+
+static int prepare(struct transfer *t)
+{
+    struct http_call *call = t->call;
+    bool https = strncasecmp(call->url, "https:", 6) == 0;
+    t->easy = curl.easy_init();
+    if (!t->easy)
+        return err_memory(&call->err);
+    set_long(t, CURLOPT_NOSIGNAL, 1); // curl's own time limits must not use SIGALRM
+    set_long(t, CURLOPT_QUICK_EXIT, 1);
+    set_ptr(t, CURLOPT_URL, call->url);
+    set_ptr(t, CURLOPT_USERAGENT, "fare/" FARE_VERSION);
+    set_ptr(t, CURLOPT_PROTOCOLS_STR, "http,https");
+    set_ptr(t, CURLOPT_REDIR_PROTOCOLS_STR, https ? "https" : "http,https");
+    set_long(t, CURLOPT_FOLLOWLOCATION, call->follow);
+    set_long(t, CURLOPT_MAXREDIRS, MAX_REDIRECTS);
+    set_long(t, CURLOPT_TIMEOUT_MS, (long)call->timeout_ms);
+    set_off(t, CURLOPT_MAXFILESIZE_LARGE, max_of(t));
+    if (call->no_proxy)
+        set_ptr(t, CURLOPT_PROXY, "");
+    SET(t, CURLOPT_WRITEFUNCTION, on_body);
+    set_ptr(t, CURLOPT_WRITEDATA, t);
+    SET(t, CURLOPT_HEADERFUNCTION, on_header);
+    set_ptr(t, CURLOPT_HEADERDATA, t);
+    set_ptr(t, CURLOPT_ERRORBUFFER, t->said);
+    set_ptr(t, CURLOPT_PRIVATE, t);
+    set_method(t, call);
+    int rc = https || call->follow ? set_certificates(t, https) : 0;
+    if (rc == 0 && t->setup == CURLE_OUT_OF_MEMORY)
+        rc = err_memory(&call->err);
+    else if (rc == 0 && t->setup != CURLE_OK) // 7.87, the first with CURLOPT_QUICK_EXIT
+        rc = err_set(&call->err, ERR_FAIL, "libcurl is older than 7.87: %s",
+                     curl.easy_strerror(t->setup));
+    return rc;
+}
+
+// A file is there or not: no need to go through the loop for it.
+static void take_file(struct transfer *t)
+{
+    struct http_call *call = t->call;
+    const struct http_download *d = t->download;
+    int rc = t->file ? http_file_copy(call->url, max_of(t), t->file, &t->got, &call->err)
+                     : http_file_read(call->url, max_of(t), &call->answer, &call->err);
+    if (rc == 0 && d && d->progress && !d->progress(d->context, t->got, t->got))
+        err_set(&call->err, ERR_FAIL, "stopped");
+}
+
+// False: it ended before it began, and the call says why.
+static bool begin(struct transfer *t, CURLM *multi)
+{
+    struct http_call *call = t->call;
+    t->stage = ENDED;
+    if (call->before && !call->before(call)) {
+        err_set(&call->err, ERR_MISSING, "not sent");
+        return false;
+    }
+    enum http_scheme scheme = http_scheme(call->url, call->allow_file, &call->err);
+    if (scheme == HTTP_SCHEME_FILE)
+        take_file(t);
+    if (scheme != HTTP_SCHEME_HTTP || prepare(t) != 0)
+        return false;
+    if (curl.multi_add_handle(multi, t->easy) != CURLM_OK) {
+        err_memory(&call->err);
+        return false;
+    }
+    t->last_ns = clock_now_ns();
+    t->stage = RUNNING;
+    return true;
+}
+
+static void late(struct transfer *t)
+{
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(t->call->url, shown);
+    curl_off_t resolved = 0, connected = 0;
+    curl.easy_getinfo(t->easy, CURLINFO_NAMELOOKUP_TIME_T, &resolved);
+    curl.easy_getinfo(t->easy, CURLINFO_CONNECT_TIME_T, &connected);
+    char bytes[48];
+    snprintf(bytes, sizeof bytes, "only %lld byte%s came", (long long)t->got,
+             t->got == 1 ? "" : "s");
+    err_set(&t->call->err, ERR_TIMEOUT, "no answer in time from '%s' (%s)", shown,
+            t->got > 0        ? bytes
+            : t->header_bytes ? "only a part of the header came"
+            : connected > 0   ? "connected, but nothing came"
+            : resolved == 0   ? "its name was not resolved"
+                              : "no connection");
+}
+
+static int code_of(CURLcode code)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+        return ERR_MISSING;
+    case CURLE_URL_MALFORMAT:
+        return ERR_USAGE;
+    case CURLE_UNSUPPORTED_PROTOCOL: // not HTTP/1 or 2, or a redirect to somewhere forbidden
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_TOO_MANY_REDIRECTS:
+        return ERR_FORMAT;
+    default:
+        return ERR_IO;
+    }
+}
+
+static void ended(struct transfer *t, CURLcode code)
+{
+    struct http_call *call = t->call;
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(call->url, shown);
+    call->status = (int)status_of(t);
+    if (code == CURLE_OK)
+        return;
+    if (call->err.code) {
+        return; // one of our callbacks ended it
+    } else if (code == CURLE_OUT_OF_MEMORY) {
+        err_memory(&call->err);
+    } else if (code == CURLE_FILESIZE_EXCEEDED) {
+        too_long(t, max_of(t));
+    } else if (code == CURLE_OPERATION_TIMEDOUT) {
+        late(t);
+    } else {
+        // libcurl's own words name the host and port, and might quote a malformed address.
+        bool quotes = t->said[0] == '\0' || strchr(call->url, '@');
+        const char *said = quotes ? curl.easy_strerror(code) : t->said;
+        err_set(&call->err, code_of(code), "cannot get '%s': %c%s", shown,
+                isupper((unsigned char)said[1]) ? said[0] : tolower((unsigned char)said[0]),
+                said + 1);
+    }
+}
+
+static void finish(struct transfer *t, CURLM *multi)
+{
+    curl.multi_remove_handle(multi, t->easy);
+    t->stage = ENDED;
+}
+
+static bool collect(CURLM *multi)
+{
+    bool any = false;
+    int left;
+    for (CURLMsg *message; (message = curl.multi_info_read(multi, &left));) {
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        CURLcode code = message->data.result; // the message goes with the handle
+        struct transfer *t = NULL;
+        curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+        finish(t, multi);
+        ended(t, code);
+        any = true;
+    }
+    return any;
+}
+
+// Watches a download: tells how far it is, and ends it when asked to or when nothing comes.
+static void watch(struct transfer *t, CURLM *multi)
+{
+    const struct http_download *d = t->download;
+    if (!d || t->stage != RUNNING)
+        return;
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(d->url, shown);
+    curl_off_t total = 0;
+    curl.easy_getinfo(t->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &total);
+    int64_t stall_ms = d->stall_ms ? d->stall_ms : STALL_MS;
+    if (d->progress && !d->progress(d->context, t->got, total > 0 ? total : 0)) {
+        finish(t, multi);
+        err_set(&t->call->err, ERR_FAIL, "stopped while getting '%s'", shown);
+    } else if (clock_now_ns() - t->last_ns > stall_ms * NS_PER_MS) {
+        finish(t, multi);
+        late(t);
+    }
+}
+
+static bool ended_call(const struct transfer *t, size_t count, const struct http_call *call)
+{
+    size_t i = 0;
+    while (i < count && t[i].call != call)
+        i++;
+    assert(i < count); // `after` is a call of the same set
+    return t[i].stage == ENDED;
+}
+
+// Begins what can begin. True when something ended at once, so that others may follow.
+static bool begin_some(struct transfer *t, size_t count, CURLM *multi)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct http_call *after = t[i].call->after;
+        if (t[i].stage == WAITING && (!after || ended_call(t, count, after)))
+            any |= !begin(&t[i], multi);
+    }
+    return any;
+}
+
+static int wait_ms(const struct transfer *t, int64_t deadline_ns)
+{
+    int64_t wait = LONGEST_WAIT;
+    if (t->download) // then it is alone
+        wait = PROGRESS_MS;
+    if (deadline_ns) {
+        int64_t left = (deadline_ns - clock_now_ns() + NS_PER_MS - 1) / NS_PER_MS;
+        wait = left < wait ? left : wait;
+    }
+    return (int)(wait > 0 ? wait : 0);
+}
+
+static int loop(struct transfer *t, size_t count, int64_t deadline_ns, CURLM *multi,
+                struct err *err)
+{
+    for (;;) {
+        if (begin_some(t, count, multi))
+            continue;
+        int running = 0;
+        CURLMcode code = curl.multi_perform(multi, &running);
+        if (collect(multi))
+            continue;
+        size_t open = 0;
+        for (size_t i = 0; i < count; i++) {
+            watch(&t[i], multi);
+            open += t[i].stage != ENDED;
+        }
+        if (open == 0 || (deadline_ns && clock_now_ns() >= deadline_ns))
+            return 0;
+        if (code == CURLM_OK)
+            code = curl.multi_poll(multi, NULL, 0, wait_ms(t, deadline_ns), NULL);
+        if (code == CURLM_OUT_OF_MEMORY)
+            return err_memory(err);
+        if (code != CURLM_OK)
+            return err_set(err, ERR_FAIL, "libcurl: %s", curl.multi_strerror(code));
+    }
+}
+
+// With CURLOPT_NOSIGNAL libcurl leaves SIGPIPE alone, which a TLS connection that the other side
+// has closed may raise: it must not end us.
+static void pipe_signal_hold(sigset_t *old, bool *was_pending)
+{
+    sigset_t set, pending;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, old);
+    sigpending(&pending);
+    *was_pending = sigismember(&pending, SIGPIPE);
+}
+
+static void pipe_signal_release(const sigset_t *old, bool was_pending)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    if (!was_pending)
+        sigtimedwait(&set, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+static int run(struct transfer *t, size_t count, int64_t deadline_ns, struct err *err)
+{
+    int rc = curl_load(err);
+    if (rc != 0)
+        return rc;
+    sigset_t mask;
+    bool was_pending;
+    pipe_signal_hold(&mask, &was_pending);
+    CURLM *multi = curl.multi_init();
+    rc = multi ? loop(t, count, deadline_ns, multi, err) : err_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        if (t[i].stage == RUNNING) {
+            late(&t[i]);
+            finish(&t[i], multi);
+        } else if (t[i].stage == WAITING) {
+            err_set(&t[i].call->err, ERR_TIMEOUT, "no time was left to ask");
+        }
+        if (t[i].easy)
+            curl.easy_cleanup(t[i].easy);
+        curl.slist_free_all(t[i].headers);
+        if (t[i].call->err.code == ERR_MEMORY && rc == 0)
+            rc = err_memory(err);
+    }
+    if (multi)
+        curl.multi_cleanup(multi);
+    pipe_signal_release(&mask, was_pending);
+    return rc;
+}
+
+void http_call_release(struct http_call *call)
+{
+    buf_release(&call->answer);
+}
+
+int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err)
+{
+    struct transfer *transfers = calloc(count ? count : 1, sizeof *transfers);
+    if (!transfers)
+        return err_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        transfers[i].call = &calls[i];
+        calls[i].err = (struct err){0};
+        calls[i].status = 0;
+        buf_reset(&calls[i].answer);
+        // The cap is counted before the bytes are added, so a buffer that fails is out of memory.
+        calls[i].answer.max = SIZE_MAX / 2;
+    }
+    int rc = run(transfers, count, deadline_ns, err);
+    free(transfers);
+    return rc;
+}
+
+// For those who want one good answer: another status is as bad as none.
+static int outcome(const struct http_call *call, struct err *err)
+{
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(call->url, shown);
+    if (call->status != 0 && call->status != 200)
+        return err_set(err, ERR_MISSING, "'%s' answered %d", shown, call->status);
+    if (call->err.code && err && !err->code)
+        *err = call->err;
+    return call->err.code;
+}
+
+int http_get(const char *url, size_t max_bytes, int64_t timeout_ms, struct buf *out,
+             struct err *err)
+{
+    struct http_call call = {
+        .url = url, .max_bytes = max_bytes, .timeout_ms = timeout_ms, .follow = true};
+    int64_t deadline_ns = timeout_ms ? clock_now_ns() + timeout_ms * NS_PER_MS : 0;
+    int rc = http_all(&call, 1, deadline_ns, err);
+    if (rc == 0)
+        rc = outcome(&call, err);
+    if (rc == 0) {
+        buf_add(out, buf_str(&call.answer), call.answer.len);
+        rc = buf_check(out, err);
+    }
+    http_call_release(&call);
+    return rc;
+}
+
+int http_download(const struct http_download *download, struct err *err)
+{
+    assert(download->max_bytes > 0);
+    struct fs_writer file;
+    int rc = fs_begin(&file, download->path, 0666, err);
+    if (rc != 0)
+        return rc;
+    struct http_call call = {.url = download->url,
+                             .headers = download->headers,
+                             .timeout_ms = download->timeout_ms,
+                             .follow = true,
+                             .allow_file = download->allow_file};
+    struct transfer t = {.call = &call, .download = download, .file = &file};
+    int64_t deadline_ns =
+        download->timeout_ms ? clock_now_ns() + download->timeout_ms * NS_PER_MS : 0;
+    rc = run(&t, 1, deadline_ns, err);
+    if (rc == 0)
+        rc = outcome(&call, err);
+    if (rc == 0)
+        rc = fs_commit(&file, err);
+    else
+        fs_abandon(&file);
+    return rc;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// http: requests through libcurl, several at once, back by a deadline whatever the servers do.
+//
+// libcurl is opened on first use. Answers are untrusted: their size has a cap, redirects are
+// followed only where asked and never from https to http, nothing but http, https and (where
+// asked) file is spoken, and a server that hangs in name resolution, connect, header or body
+// costs the time limit and no more. https needs the host's CA certificates; the bundle carries
+// none, and an error says where they were looked for. Error texts show an address without user,
+// password and query, because those hold credentials.
+//
+// Proxies come from the environment (http_proxy, https_proxy, no_proxy), unless switched off.
+#ifndef FARE_BASE_HTTP_H
+#define FARE_BASE_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define HTTP_DEFAULT_MAX ((size_t)16 << 20) // bytes of an answer, unless told otherwise
+
+// One request and what came of it. Zero it, fill in the first part, hand it to http_all().
+// Everything the first part points to stays the caller's and must live until then.
+struct http_call {
+    const char *method; // null: "GET"
+    const char *url;
+    const char *const *headers; // (optional) null-terminated: "Name: value"
+    const void *body;           // (optional)
+    size_t body_len;
+    size_t max_bytes;   // 0: HTTP_DEFAULT_MAX; a longer answer is an error
+    int64_t timeout_ms; // 0: only the deadline counts
+    bool no_proxy;      // go there directly, whatever the environment says
+    bool follow;        // up to five redirects
+    bool allow_file;    // file:///path may stand for http
+
+    // (optional) Starts only when `after`, another call of the same set, has ended, well or not.
+    // `before` may then still change this call (a header from the other's answer); when it says
+    // false, the call is not made and ends with ERR_MISSING.
+    const struct http_call *after;
+    bool (*before)(struct http_call *call);
+    void *context; // for `before`
+
+    struct err err; // its code is 0 when a whole answer came, of whatever status
+    int status;     // 200, 404, ...; 0: none came, or it was a file
+    struct buf answer;
+};
+
+void http_call_release(struct http_call *call); // the answer only; a zeroed struct is fine
+
+// Makes all calls at once and is back by `deadline_ns` (of clock_now_ns(); 0: none). How each
+// ended is in its `err`. Fails only when nothing could be tried: no libcurl, no memory.
+int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err) MUST_USE;
+
+// One GET (redirects followed), appended to `out`; every status but 200 is an error here.
+int http_get(const char *url, size_t max_bytes, int64_t timeout_ms, struct buf *out,
+             struct err *err) MUST_USE;
+
+// A file from the net, which appears under its name whole or not at all.
+struct http_download {
+    const char *url;
+    const char *path;
+    const char *const *headers; // (optional) null-terminated
+    int64_t max_bytes;
+    int64_t timeout_ms; // 0: no limit on the whole
+    int64_t stall_ms;   // 0: 30 s; how long it may go without a byte
+    bool allow_file;
+    // (optional) Called as bytes arrive and ten times a second; `total` is 0 while not known.
+    // False gives up.
+    bool (*progress)(void *context, int64_t done, int64_t total);
+    void *context;
+};
+int http_download(const struct http_download *download, struct err *err) MUST_USE;
+
+// The CA certificates below `root` ("" for this machine): what SSL_CERT_FILE or CURL_CA_BUNDLE
+// names, else where distributions put them. ERR_MISSING says where it looked.
+int http_ca_file(const char *root, struct buf *out, struct err *err) MUST_USE;
+
+// The address as it may be shown: without user, password, query and control characters.
+#define HTTP_SHOWN_BYTES 160
+void http_shown(const char *url, char out[HTTP_SHOWN_BYTES]);
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/http_curl.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/dl.h"
+
+struct curl_api curl;
+
+#define SYMBOL(name)                                                                               \
+    {                                                                                              \
+        "curl_" #name, offsetof(struct curl_api, name), DL_REQUIRED                                \
+    }
+static const struct dl_symbol symbols[] = {
+    SYMBOL(global_init),      SYMBOL(easy_init),           SYMBOL(easy_setopt),
+    SYMBOL(easy_getinfo),     SYMBOL(easy_strerror),       SYMBOL(easy_cleanup),
+    SYMBOL(slist_append),     SYMBOL(slist_free_all),      SYMBOL(multi_init),
+    SYMBOL(multi_add_handle), SYMBOL(multi_remove_handle), SYMBOL(multi_perform),
+    SYMBOL(multi_poll),       SYMBOL(multi_info_read),     SYMBOL(multi_cleanup),
+    SYMBOL(multi_strerror),
+};
+static const char *const names[] = {"libcurl.so.4", NULL};
+static const struct dl_spec spec = {
+    .what = "libcurl",
+    .names = names,
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof *symbols,
+    .hint = "install the package libcurl4, or use the bundle, which carries it",
+};
+
+// Kept until the program ends: libcurl and its TLS library do not like to be unloaded.
+int curl_load(struct err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool loaded;
+    static struct dl library;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (!loaded) {
+        rc = dl_open(&library, &spec, &curl, err);
+        if (rc == 0 && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+            rc = err_set(err, ERR_FAIL, "cannot start libcurl (curl_global_init)");
+        loaded = rc == 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/opt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/tree.h"
+#include "base/units.h"
+
+// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`. Both are short.
+static size_t distance(const char *a, const char *b)
+{
+    enum { MAX = 40 };
+    size_t n = strlen(a), m = strlen(b);
+    if (n >= MAX || m >= MAX)
+        return MAX;
+    size_t d[MAX][MAX];
+    for (size_t i = 0; i <= n; i++)
+        d[i][0] = i;
+    for (size_t j = 0; j <= m; j++)
+        d[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best)
+                best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best)
+                best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    }
+    return d[n][m];
+}
+
+const char *opt_nearest(const char *word, const char *const *words)
+{
+    const char *nearest = NULL;
+    size_t len = strlen(word);
+    size_t best = len / 3 + 1; // one more than allowed
+    if (best < 2)
+        best = 2;
+    for (; *words; words++) {
+        size_t d = distance(word, *words);
+        if (len >= 2 && strncmp(word, *words, len) == 0)
+            d = 1; // the beginning of it
+        if (d < best) {
+            best = d;
+            nearest = *words;
+        }
+    }
+    return nearest;
+}
+
+static const struct opt *find_name(const struct opt *const *tables, const char *name, size_t len)
+{
+    for (; *tables; tables++)
+        for (const struct opt *opt = *tables; opt->name; opt++)
+            if (strlen(opt->name) == len && memcmp(opt->name, name, len) == 0)
+                return opt;
+    return NULL;
+}
+
+static const struct opt *find_letter(const struct opt *const *tables, char letter)
+{
+    for (; *tables; tables++)
+        for (const struct opt *opt = *tables; opt->name; opt++)
+            if (opt->letter == letter)
+                return opt;
+    return NULL;
+}
+
+static int unknown(const struct opt *const *tables, const char *word, size_t len, struct err *err)
+{
+    const char *names[128];
+    size_t count = 0;
+    for (; *tables; tables++)
+        for (const struct opt *opt = *tables; opt->name && count < 127; opt++)
+            names[count++] = opt->name;
+    names[count] = NULL;
+    char name[64] = "";
+    if (len < sizeof name)
+        memcpy(name, word, len);
+    const char *nearest = opt_nearest(name, names);
+    int rc = err_set(err, ERR_USAGE, "unknown option '--%.*s'", (int)len, word);
+    if (nearest)
+        err_hint(err, "did you mean '--%s'?", nearest);
+    return rc;
+}
+
+static int set_choice(const struct opt *opt, const char *text, const char **at, struct err *err)
+{
+    struct buf list = {0};
+    for (size_t i = 0; opt->choices[i]; i++) {
+        if (strcmp(opt->choices[i], text) == 0) {
+            *at = opt->choices[i];
+            buf_release(&list);
+            return 0;
+        }
+        buf_printf(&list, "%s%s", i ? ", " : "", opt->choices[i]);
+    }
+    err_set(err, ERR_USAGE, "'--%s' takes one of %s, not '%s'", opt->name, buf_str(&list), text);
+    const char *nearest = opt_nearest(text, opt->choices);
+    if (nearest && err)
+        err_hint(err, "did you mean '%s'?", nearest);
+    buf_release(&list);
+    return ERR_USAGE;
+}
+
+static int set_text(struct opt_texts *texts, const char *text, struct err *err)
+{
+    const char **items = realloc(texts->items, (texts->count + 1) * sizeof *items);
+    if (!items)
+        return err_memory(err);
+    texts->items = items;
+    texts->items[texts->count++] = text;
+    return 0;
+}
+
+static int set(const struct opt *opt, const char *text, void *values, struct err *err)
+{
+    void *at = (char *)values + opt->at;
+    const char *wanted = NULL;
+    switch (opt->kind) {
+    case OPT_FLAG:
+        *(bool *)at = true;
+        return 0;
+    case OPT_TEXT:
+        *(const char **)at = text;
+        return 0;
+    case OPT_TEXTS:
+        return set_text(at, text, err);
+    case OPT_CHOICE:
+        return set_choice(opt, text, at, err);
+    case OPT_COUNT: {
+        int64_t number;
+        if (text_int(text, &number) && number >= 0) {
+            *(int64_t *)at = number;
+            return 0;
+        }
+        wanted = "a whole number, 0 or more";
+        break;
+    }
+    case OPT_DURATION:
+        if (clock_parse_duration(text, at))
+            return 0;
+        wanted = "a time such as 90s, 1.5h or 250ms";
+        break;
+    case OPT_BYTES:
+        if (units_parse_bytes(text, at))
+            return 0;
+        wanted = "a size such as 512M, 100GB or 16GiB";
+        break;
+    }
+    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%s'", opt->name, wanted, text);
+}
+
+static int lacks_value(const struct opt *opt, struct err *err)
+{
+    return err_set(err, ERR_USAGE, "'--%s' needs a value: --%s %s", opt->name, opt->name,
+                   opt->value ? opt->value : "VALUE");
+}
+
+// One "--name", with its value here or in `next`. `*took_next` tells which.
+static int parse_long(const struct opt *const *tables, const char *arg, const char *next,
+                      void *values, bool *took_next, struct err *err)
+{
+    const char *name = arg + 2;
+    size_t len = strcspn(name, "=");
+    const struct opt *opt = find_name(tables, name, len);
+    if (!opt)
+        return unknown(tables, name, len, err);
+    bool has_value = name[len] == '=';
+    if (opt->kind == OPT_FLAG) {
+        if (has_value)
+            return err_set(err, ERR_USAGE, "'--%s' takes no value", opt->name);
+        return set(opt, NULL, values, err);
+    }
+    if (has_value)
+        return set(opt, name + len + 1, values, err);
+    if (!next)
+        return lacks_value(opt, err);
+    *took_next = true;
+    return set(opt, next, values, err);
+}
+
+// One "-abc": flags, the last of which may take a value from the rest or from `next`.
+static int parse_short(const struct opt *const *tables, const char *arg, const char *next,
+                       void *values, bool *took_next, struct err *err)
+{
+    for (const char *p = arg + 1; *p; p++) {
+        const struct opt *opt = find_letter(tables, *p);
+        if (!opt && arg[2] != '\0' && find_name(tables, arg + 1, strcspn(arg + 1, "="))) {
+            int rc = err_set(err, ERR_USAGE, "unknown option '%s'", arg);
+            if (err)
+                err_hint(err, "did you mean '-%s'?", arg);
+            return rc;
+        }
+        if (!opt)
+            return err_set(err, ERR_USAGE, "unknown option '-%c'", *p);
+        if (opt->kind == OPT_FLAG) {
+            int rc = set(opt, NULL, values, err);
+            if (rc != 0)
+                return rc;
+            continue;
+        }
+        if (p[1] != '\0')
+            return set(opt, p + 1, values, err);
+        if (!next)
+            return lacks_value(opt, err);
+        *took_next = true;
+        return set(opt, next, values, err);
+    }
+    return 0;
+}
+
+int opt_parse(const struct opt *const *tables, int argc, char **argv, void *values, bool leading,
+              struct opt_rest *rest, int *used, struct err *err)
+{
+    memset(rest, 0, sizeof *rest);
+    rest->args = calloc((size_t)argc + 1, sizeof *rest->args);
+    if (!rest->args)
+        return err_memory(err);
+    int i = 0;
+    for (; i < argc; i++) {
+        const char *arg = argv[i];
+        const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+        bool took_next = false;
+        int rc = 0;
+        if (strcmp(arg, "--") == 0) {
+            rest->command = argv + i + 1;
+            i = argc;
+            break;
+        }
+        if (arg[0] != '-' || arg[1] == '\0') {
+            if (leading)
+                break;
+            rest->args[rest->count++] = arg;
+        } else if (arg[1] == '-') {
+            rc = parse_long(tables, arg, next, values, &took_next, err);
+        } else {
+            rc = parse_short(tables, arg, next, values, &took_next, err);
+        }
+        if (rc != 0)
+            return rc;
+        i += took_next;
+    }
+    if (used)
+        *used = i;
+    return 0;
+}
+
+void opt_release(const struct opt *const *tables, void *values, struct opt_rest *rest)
+{
+    for (; *tables; tables++)
+        for (const struct opt *opt = *tables; opt->name; opt++)
+            if (opt->kind == OPT_TEXTS) {
+                struct opt_texts *texts = (struct opt_texts *)((char *)values + opt->at);
+                free(texts->items);
+                memset(texts, 0, sizeof *texts);
+            }
+    free(rest->args);
+    memset(rest, 0, sizeof *rest);
+}

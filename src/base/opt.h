@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// opt: command-line options as a table.
+//
+// One table per command drives parsing, help, the man page and shell completion. Values land in
+// the command's own struct, at the offset each row names; defaults are what the struct held
+// before. Texts point into argv. Options may stand before, between and after other arguments;
+// "--name=value", "--name value", "-n value", "-nvalue" and "-ab" (two flags) are understood,
+// abbreviations are not: they break scripts when an option is added.
+#ifndef FARE_BASE_OPT_H
+#define FARE_BASE_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum opt_kind {
+    OPT_FLAG,     // bool
+    OPT_TEXT,     // const char *
+    OPT_TEXTS,    // struct opt_texts; may be given several times
+    OPT_CHOICE,   // const char *, one of `choices`
+    OPT_COUNT,    // int64_t, 0 or more
+    OPT_DURATION, // int64_t, nanoseconds: 60s, 1.5h, 250ms
+    OPT_BYTES,    // int64_t: 512, 64K, 100GB (1000s), 16GiB (1024s)
+};
+
+struct opt_texts {
+    const char **items;
+    size_t count;
+};
+
+struct opt {
+    const char *name; // without the dashes; null ends a table
+    char letter;      // 0: none
+    enum opt_kind kind;
+    const char *value;          // what the value is called in help: "DIR"; files and folders are
+                                // completed after FILE and DIR
+    const char *const *choices; // OPT_CHOICE: null-terminated
+    size_t at;
+    const char *group; // heading in help; null: "Options"
+    const char *help;  // one sentence, no full stop
+};
+
+// What is left when the options are taken out: pointers into argv.
+struct opt_rest {
+    const char **args; // arguments; on the heap
+    size_t count;
+    char **command; // what followed "--", null-terminated, or null
+};
+
+// Parses argv[0..argc) with `tables` (a null-terminated list of tables whose offsets all count
+// from `values`). With `leading`, stops before the first argument that is not an option and says
+// in `*used` how many were taken. Errors are ERR_USAGE, with "did you mean" where something is
+// near. On failure too, opt_release() must be called.
+int opt_parse(const struct opt *const *tables, int argc, char **argv, void *values, bool leading,
+              struct opt_rest *rest, int *used, struct err *err) MUST_USE;
+
+void opt_release(const struct opt *const *tables, void *values, struct opt_rest *rest);
+
+// The entry of `words` (null-terminated) that somebody who typed `word` most likely meant, or
+// null when none is near: one edit for short words, a third of the letters for long ones.
+const char *opt_nearest(const char *word, const char *const *words);
+
+#endif

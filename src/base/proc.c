@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+// Both ends of the three pipes; index 0 is for reading, 1 for writing.
+struct pipes {
+    int in[2], out[2], err[2], fault[2];
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void pipes_close(struct pipes *p)
+{
+    for (int i = 0; i < 2; i++) {
+        close_fd(&p->in[i]);
+        close_fd(&p->out[i]);
+        close_fd(&p->err[i]);
+        close_fd(&p->fault[i]);
+    }
+}
+
+static int pipes_open(struct pipes *p, const struct proc_options *options, struct err *err)
+{
+    memset(p, -1, sizeof *p);
+    bool ok = pipe2(p->fault, O_CLOEXEC) == 0;
+    if (ok && options->input)
+        ok = pipe2(p->in, O_CLOEXEC) == 0;
+    if (ok && !options->inherit_output)
+        ok = pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0;
+    if (ok)
+        return 0;
+    int rc = err_errno(err, errno, "cannot make a pipe");
+    pipes_close(p);
+    return rc;
+}
+
+// From here to exec only calls that are safe between fork and exec in a program with threads.
+static bool child_prepare(const struct pipes *p, const struct proc_options *options)
+{
+    setpgid(0, 0);
+    int in = p->in[0];
+    if (in < 0)
+        in = open("/dev/null", O_RDONLY);
+    if (in < 0 || dup2(in, 0) < 0)
+        return false;
+    if (p->out[1] >= 0 && (dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0))
+        return false;
+    static const int reset[] = {SIGPIPE, SIGINT, SIGTERM, SIGCHLD, SIGILL,
+                                SIGSEGV, SIGBUS, SIGFPE,  SIGABRT};
+    for (size_t i = 0; i < sizeof reset / sizeof *reset; i++)
+        signal(reset[i], SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    return !options->dir || chdir(options->dir) == 0;
+}
+
+_Noreturn static void child_exec(const struct pipes *p, const char *const *argv,
+                                 const struct proc_options *options)
+{
+    extern char **environ;
+    if (child_prepare(p, options)) {
+        char *const *args = (char *const *)(uintptr_t)argv; // exec promises not to change them
+        execvpe(argv[0], args, options->env ? options->env : environ);
+    }
+    int number = errno;
+    ssize_t ignored = write(p->fault[1], &number, sizeof number);
+    (void)ignored;
+    _exit(127);
+}
+
+_Noreturn static void child_call(const struct pipes *p, int (*call)(void *), void *context,
+                                 const struct proc_options *options)
+{
+    if (!child_prepare(p, options))
+        _exit(127);
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    int rc = call(context);
+    fflush(stdout);
+    _exit(rc);
+}
+
+static void parent_keep(struct proc *proc, struct pipes *p)
+{
+    setpgid(proc->pid, proc->pid); // the child does the same; whoever is first wins
+    proc->in = p->in[1];
+    proc->out = p->out[0];
+    proc->err = p->err[0];
+    p->in[1] = p->out[0] = p->err[0] = -1;
+    pipes_close(p);
+    if (proc->in >= 0)
+        fcntl(proc->in, F_SETFL, O_NONBLOCK);
+    if (proc->out >= 0) {
+        fcntl(proc->out, F_SETFL, O_NONBLOCK);
+        fcntl(proc->err, F_SETFL, O_NONBLOCK);
+    }
+    proc->pidfd = (int)syscall(SYS_pidfd_open, proc->pid, 0);
+    if (proc->options.timeout_ms > 0)
+        proc->stop_ns = proc->started_ns + proc->options.timeout_ms * NS_PER_MS;
+}
+
+static int start(struct proc *proc, const char *const *argv, int (*call)(void *), void *context,
+                 const struct proc_options *options, struct err *err)
+{
+    static const struct proc_options defaults;
+    memset(proc, 0, sizeof *proc);
+    proc->in = proc->out = proc->err = proc->pidfd = -1;
+    proc->options = options ? *options : defaults;
+
+    struct pipes pipes;
+    int rc = pipes_open(&pipes, &proc->options, err);
+    if (rc != 0)
+        return rc;
+    fflush(stdout); // what is buffered is ours to write, not the child's too
+    proc->started_ns = clock_now_ns();
+    proc->pid = fork();
+    if (proc->pid < 0) {
+        rc = err_errno(err, errno, "cannot start a process");
+        proc->pid = 0;
+        pipes_close(&pipes);
+        return rc;
+    }
+    if (proc->pid == 0) {
+        if (argv)
+            child_exec(&pipes, argv, &proc->options);
+        child_call(&pipes, call, context, &proc->options);
+    }
+    // The fault pipe closes by itself when exec succeeds.
+    close_fd(&pipes.fault[1]);
+    int number = 0;
+    ssize_t got = 0;
+    if (argv) {
+        do
+            got = read(pipes.fault[0], &number, sizeof number);
+        while (got < 0 && errno == EINTR);
+    }
+    parent_keep(proc, &pipes);
+    if (got == (ssize_t)sizeof number) {
+        proc_kill(proc);
+        return err_errno(err, number, "cannot start '%s'", argv[0]);
+    }
+    return 0;
+}
+
+int proc_start(struct proc *proc, const char *const *argv, const struct proc_options *options,
+               struct err *err)
+{
+    return start(proc, argv, NULL, NULL, options, err);
+}
+
+int proc_start_call(struct proc *proc, int (*call)(void *context), void *context,
+                    const struct proc_options *options, struct err *err)
+{
+    return start(proc, NULL, call, context, options, err);
+}
+
+// Reads what is there; closes the descriptor at the end of the stream. Past the cap it reads on
+// and drops, so that the child is never stuck on a full pipe.
+static void drain(int *fd, struct buf *out, size_t keep_max)
+{
+    char chunk[16384];
+    while (*fd >= 0) {
+        ssize_t got = read(*fd, chunk, sizeof chunk);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            return;
+        if (got <= 0) {
+            close_fd(fd);
+            return;
+        }
+        size_t room = out->len < keep_max ? keep_max - out->len : 0;
+        buf_add(out, chunk, (size_t)got < room ? (size_t)got : room);
+    }
+}
+
+static void feed(struct proc *proc)
+{
+    const char *input = proc->options.input;
+    size_t len = strlen(input);
+    while (proc->sent < len) {
+        ssize_t put = write(proc->in, input + proc->sent, len - proc->sent);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0 && errno == EAGAIN)
+            return;
+        if (put < 0)
+            break; // it does not want to read: its business
+        proc->sent += (size_t)put;
+    }
+    close_fd(&proc->in);
+}
+
+// At the limit: SIGTERM, then SIGKILL after the grace time.
+static void enforce_limit(struct proc *proc, int64_t now)
+{
+    if (proc->stop_ns == 0 || now < proc->stop_ns)
+        return;
+    proc->timed_out = true;
+    if (!proc->stopping && proc->options.grace_ms > 0) {
+        kill(-proc->pid, SIGTERM);
+        proc->stopping = true;
+        proc->stop_ns = now + proc->options.grace_ms * NS_PER_MS;
+    } else {
+        kill(-proc->pid, SIGKILL);
+        proc->stop_ns = 0;
+    }
+}
+
+// How long poll() may sleep. Without a pidfd the end of a child that left its pipes to others
+// shows only by asking, so ask every 10 ms.
+static int sleep_ms(const struct proc *proc, int64_t now)
+{
+    int64_t ms = proc->pidfd >= 0 ? 60000 : 10;
+    if (proc->stop_ns > 0) {
+        int64_t left = (proc->stop_ns - now + NS_PER_MS - 1) / NS_PER_MS;
+        if (left < ms)
+            ms = left > 0 ? left : 0;
+    }
+    return (int)ms;
+}
+
+static void close_all(struct proc *proc)
+{
+    close_fd(&proc->in);
+    close_fd(&proc->out);
+    close_fd(&proc->err);
+    close_fd(&proc->pidfd);
+    proc->pid = 0;
+}
+
+int proc_finish(struct proc *proc, struct proc_result *result, struct err *err)
+{
+    memset(result, 0, sizeof *result);
+    size_t keep = proc->options.keep_max ? proc->options.keep_max : PROC_KEEP_MAX;
+    result->out.max = result->err_text.max = keep;
+    result->timeout_ms = proc->options.timeout_ms;
+
+    int status = 0;
+    for (;;) {
+        pid_t ended = waitpid(proc->pid, &status, WNOHANG);
+        if (ended < 0 && errno != EINTR) {
+            int rc = err_errno(err, errno, "cannot wait for process %d", (int)proc->pid);
+            close_all(proc);
+            return rc;
+        }
+        // Once more after its end: what it wrote last is still in the pipes.
+        drain(&proc->out, &result->out, keep);
+        drain(&proc->err, &result->err_text, keep);
+        if (ended == proc->pid)
+            break;
+        int64_t now = clock_now_ns();
+        enforce_limit(proc, now);
+        struct pollfd fds[4] = {{proc->out, POLLIN, 0},
+                                {proc->err, POLLIN, 0},
+                                {proc->in, POLLOUT, 0},
+                                {proc->pidfd, POLLIN, 0}};
+        poll(fds, 4, sleep_ms(proc, now)); // negative descriptors are passed over
+        if (proc->in >= 0 && fds[2].revents != 0)
+            feed(proc);
+    }
+    result->wall_ns = clock_now_ns() - proc->started_ns;
+    result->timed_out = proc->timed_out;
+    if (proc->timed_out)
+        kill(-proc->pid, SIGKILL); // its own children, if it left any
+    result->exited = WIFEXITED(status);
+    if (result->exited)
+        result->exit_code = WEXITSTATUS(status);
+    else
+        result->signal = WTERMSIG(status);
+    close_all(proc);
+    if (buf_check(&result->out, err) != 0 || buf_check(&result->err_text, err) != 0)
+        return ERR_MEMORY;
+    return 0;
+}
+
+void proc_kill(struct proc *proc)
+{
+    if (proc->pid > 0) {
+        kill(-proc->pid, SIGKILL);
+        kill(proc->pid, SIGKILL);
+        while (waitpid(proc->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+        close_all(proc);
+    }
+}
+
+int proc_run(const char *const *argv, const struct proc_options *options,
+             struct proc_result *result, struct err *err)
+{
+    struct proc proc;
+    memset(result, 0, sizeof *result);
+    int rc = proc_start(&proc, argv, options, err);
+    if (rc == 0)
+        rc = proc_finish(&proc, result, err);
+    return rc;
+}
+
+void proc_result_release(struct proc_result *result)
+{
+    buf_release(&result->out);
+    buf_release(&result->err_text);
+}
+
+void proc_result_words(const struct proc_result *result, struct buf *out)
+{
+    if (result->timed_out)
+        buf_printf(out, "no end within %lld ms", (long long)result->timeout_ms);
+    else if (result->exited)
+        buf_printf(out, "exit code %d", result->exit_code);
+    else if (sigabbrev_np(result->signal))
+        buf_printf(out, "signal SIG%s", sigabbrev_np(result->signal));
+    else
+        buf_printf(out, "signal %d", result->signal);
+}

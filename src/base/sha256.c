@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/sha256.h"
+
+#include <string.h>
+
+// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+static const uint32_t round_constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t rotate(uint32_t x, int right)
+{
+    return x >> right | x << (32 - right);
+}
+
+// The names a to h, w and the order of operations are those of FIPS 180-4, section 6.2.2.
+static void add_block(uint32_t hash[8], const uint8_t *block)
+{
+    uint32_t w[64];
+    for (int t = 0; t < 16; t++)
+        w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 |
+               (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
+    for (int t = 16; t < 64; t++) {
+        uint32_t s0 = rotate(w[t - 15], 7) ^ rotate(w[t - 15], 18) ^ w[t - 15] >> 3;
+        uint32_t s1 = rotate(w[t - 2], 17) ^ rotate(w[t - 2], 19) ^ w[t - 2] >> 10;
+        w[t] = s1 + w[t - 7] + s0 + w[t - 16];
+    }
+
+    uint32_t a = hash[0], b = hash[1], c = hash[2], d = hash[3];
+    uint32_t e = hash[4], f = hash[5], g = hash[6], h = hash[7];
+    for (int t = 0; t < 64; t++) {
+        uint32_t sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+        uint32_t choice = (e & f) ^ (~e & g);
+        uint32_t t1 = h + sum1 + choice + round_constants[t] + w[t];
+        uint32_t sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+        uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
+        uint32_t t2 = sum0 + majority;
+        h = g;
+        g = f;
+        f = e;
+        e = d + t1;
+        d = c;
+        c = b;
+        b = a;
+        a = t1 + t2;
+    }
+    hash[0] += a;
+    hash[1] += b;
+    hash[2] += c;
+    hash[3] += d;
+    hash[4] += e;
+    hash[5] += f;
+    hash[6] += g;
+    hash[7] += h;
+}
+
+void sha256_init(struct sha256 *sha)
+{
+    // The same of the square roots of the first eight primes.
+    static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    memcpy(sha->hash, start, sizeof sha->hash);
+    sha->length = 0;
+}
+
+void sha256_add(struct sha256 *sha, const void *bytes, size_t len)
+{
+    const uint8_t *p = bytes;
+    size_t held = sha->length % sizeof sha->block;
+    sha->length += len;
+    while (len > 0) {
+        if (held == 0 && len >= sizeof sha->block) { // straight from the caller's memory
+            add_block(sha->hash, p);
+            p += sizeof sha->block;
+            len -= sizeof sha->block;
+            continue;
+        }
+        size_t take = sizeof sha->block - held;
+        take = take < len ? take : len;
+        memcpy(sha->block + held, p, take);
+        p += take;
+        len -= take;
+        held += take;
+        if (held == sizeof sha->block) {
+            add_block(sha->hash, sha->block);
+            held = 0;
+        }
+    }
+}
+
+void sha256_done(struct sha256 *sha, uint8_t out[SHA256_BYTES])
+{
+    uint64_t bits = sha->length * 8;
+    // A one bit, zeros up to the last 8 bytes of a block, the length in bits.
+    static const uint8_t padding[64] = {0x80};
+    size_t held = sha->length % 64;
+    sha256_add(sha, padding, held < 56 ? 56 - held : 120 - held);
+    uint8_t length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (uint8_t)(bits >> (56 - 8 * i));
+    sha256_add(sha, length, sizeof length);
+    for (int i = 0; i < SHA256_BYTES; i++)
+        out[i] = (uint8_t)(sha->hash[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256_hex(const uint8_t hash[SHA256_BYTES], char out[SHA256_HEX_BYTES])
+{
+    for (int i = 0; i < SHA256_BYTES; i++) {
+        out[2 * i] = "0123456789abcdef"[hash[i] >> 4];
+        out[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
+    }
+    out[SHA256_HEX_BYTES - 1] = '\0';
+}
+
+void sha256_hex_of(const void *bytes, size_t len, char out[SHA256_HEX_BYTES])
+{
+    struct sha256 sha;
+    uint8_t hash[SHA256_BYTES];
+    sha256_init(&sha);
+    sha256_add(&sha, bytes, len);
+    sha256_done(&sha, hash);
+    sha256_hex(hash, out);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// sha256: SHA-256 of bytes that come in pieces (FIPS 180-4).
+//
+// For fingerprints, for downloads with a known sum and for signed requests. Plain C, about
+// 300 MB/s: the sums of large data sets are not what a run waits for. Nothing here can fail and
+// nothing allocates. Not constant-time in anything but its input, which is all SHA-256 needs.
+#ifndef FARE_BASE_SHA256_H
+#define FARE_BASE_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA256_BYTES     32
+#define SHA256_HEX_BYTES 65 // with the NUL
+
+struct sha256 {
+    uint32_t hash[8];
+    uint64_t length; // in bytes, of everything added
+    uint8_t block[64];
+};
+
+void sha256_init(struct sha256 *sha);
+void sha256_add(struct sha256 *sha, const void *bytes, size_t len);
+void sha256_done(struct sha256 *sha, uint8_t out[SHA256_BYTES]); // init before using it again
+
+// Lower-case hexadecimal.
+void sha256_hex(const uint8_t hash[SHA256_BYTES], char out[SHA256_HEX_BYTES]);
+
+// The sum of one piece of memory, as hexadecimal.
+void sha256_hex_of(const void *bytes, size_t len, char out[SHA256_HEX_BYTES]);
+
+#endif

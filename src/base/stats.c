@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/stats.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A sum with the rounding errors kept beside it (Neumaier 1974).
+struct sum {
+    double total, lost;
+};
+
+static void sum_add(struct sum *s, double x)
+{
+    double total = s->total + x;
+    if (fabs(s->total) >= fabs(x))
+        s->lost += (s->total - total) + x;
+    else
+        s->lost += (x - total) + s->total;
+    s->total = total;
+}
+
+double stats_mean(const double *x, size_t n)
+{
+    assert(n > 0);
+    struct sum sum = {0, 0};
+    for (size_t i = 0; i < n; i++)
+        sum_add(&sum, x[i]);
+    return (sum.total + sum.lost) / (double)n;
+}
+
+double stats_stddev(const double *x, size_t n)
+{
+    assert(n > 1);
+    double mean = stats_mean(x, n);
+    struct sum squares = {0, 0}, rest = {0, 0};
+    for (size_t i = 0; i < n; i++) {
+        sum_add(&squares, (x[i] - mean) * (x[i] - mean));
+        sum_add(&rest, x[i] - mean);
+    }
+    // The rest would be 0 with an exact mean; it takes out what the mean's rounding put in.
+    double off = rest.total + rest.lost;
+    double variance = (squares.total + squares.lost - off * off / (double)n) / (double)(n - 1);
+    return variance > 0 ? sqrt(variance) : 0;
+}
+
+// Puts the k-th smallest (from 0) at x[k], none larger before it and none smaller after it.
+static void select_kth(double *x, size_t n, size_t k)
+{
+    ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, want = (ptrdiff_t)k;
+    uint32_t chance = 1;
+    while (low < high) {
+        // A pivot from anywhere: series have patterns, on which a fixed place can be quadratic.
+        chance = chance * 1664525 + 1013904223;
+        double pivot = x[low + (ptrdiff_t)(((uint64_t)chance * (uint64_t)(high - low + 1)) >> 32)];
+        ptrdiff_t i = low, j = high;
+        while (i <= j) {
+            while (x[i] < pivot)
+                i++;
+            while (x[j] > pivot)
+                j--;
+            if (i <= j) {
+                double kept = x[i];
+                x[i++] = x[j];
+                x[j--] = kept;
+            }
+        }
+        if (want <= j)
+            high = j;
+        else if (want >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+double stats_quantile_of(double *x, size_t n, double p)
+{
+    assert(n > 0 && p >= 0 && p <= 1);
+    double place = (double)(n - 1) * p;
+    size_t k = (size_t)place;
+    double part = place - (double)k;
+    select_kth(x, n, k);
+    if (part == 0 || k + 1 == n)
+        return x[k];
+    double next = x[k + 1];
+    for (size_t i = k + 2; i < n; i++)
+        next = x[i] < next ? x[i] : next;
+    return x[k] + part * (next - x[k]);
+}
+
+double stats_median_of(double *x, size_t n)
+{
+    return stats_quantile_of(x, n, 0.5);
+}
+
+static int check_values(const double *x, size_t n, struct err *err)
+{
+    if (n == 0)
+        return err_set(err, ERR_FORMAT, "no values to describe");
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return err_set(err, ERR_FORMAT, "value %zu of %zu is not a finite number", i + 1, n);
+    return 0;
+}
+
+// A copy to reorder, of checked values.
+static int copy_values(const double *x, size_t n, double **copy, struct err *err)
+{
+    int rc = check_values(x, n, err);
+    if (rc != 0)
+        return rc;
+    *copy = malloc(n * sizeof **copy);
+    if (!*copy)
+        return err_memory(err);
+    memcpy(*copy, x, n * sizeof **copy);
+    return 0;
+}
+
+int stats_quantile(const double *x, size_t n, double p, double *quantile, struct err *err)
+{
+    double *copy;
+    int rc = copy_values(x, n, &copy, err);
+    if (rc != 0)
+        return rc;
+    *quantile = stats_quantile_of(copy, n, p);
+    free(copy);
+    return 0;
+}
+
+int stats_median(const double *x, size_t n, double *median, struct err *err)
+{
+    return stats_quantile(x, n, 0.5, median, err);
+}
+
+int stats_mad(const double *x, size_t n, double *median, double *mad, struct err *err)
+{
+    double *copy;
+    int rc = copy_values(x, n, &copy, err);
+    if (rc != 0)
+        return rc;
+    double middle = stats_median_of(copy, n);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = fabs(copy[i] - middle);
+    if (median)
+        *median = middle;
+    if (mad)
+        *mad = stats_median_of(copy, n);
+    free(copy);
+    return 0;
+}
+
+int stats_outliers(const double *x, size_t n, size_t *count, struct err *err)
+{
+    double median, mad;
+    int rc = stats_mad(x, n, &median, &mad, err);
+    if (rc != 0)
+        return rc;
+    *count = 0;
+    for (size_t i = 0; i < n; i++)
+        *count += fabs(x[i] - median) > STATS_OUTLIER_MADS * mad;
+    return 0;
+}
+
+int stats_bootstrap(const double *x, size_t n, stats_fn *figure, void *arg, size_t resamples,
+                    double level, struct rng *rng, struct stats_interval *out, struct err *err)
+{
+    assert(resamples > 0 && level > 0 && level < 1);
+    int rc = check_values(x, n, err);
+    if (rc != 0)
+        return rc;
+    double *sample = malloc(n * sizeof *sample);
+    double *figures = malloc(resamples * sizeof *figures);
+    if (!sample || !figures) {
+        rc = err_memory(err);
+        goto out;
+    }
+    for (size_t r = 0; r < resamples; r++) {
+        for (size_t i = 0; i < n; i++)
+            sample[i] = x[rng_below(rng, n)];
+        figures[r] = figure(sample, n, arg);
+    }
+    out->low = stats_quantile_of(figures, resamples, (1 - level) / 2);
+    out->high = stats_quantile_of(figures, resamples, (1 + level) / 2);
+out:
+    free(sample);
+    free(figures);
+    return rc;
+}
+
+static double median_figure(double *sample, size_t n, void *arg)
+{
+    (void)arg;
+    return stats_median_of(sample, n);
+}
+
+int stats_bootstrap_median(const double *x, size_t n, size_t resamples, double level,
+                           struct rng *rng, struct stats_interval *out, struct err *err)
+{
+    return stats_bootstrap(x, n, median_figure, NULL, resamples, level, rng, out, err);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/units.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+bool units_parse_bytes(const char *text, int64_t *bytes)
+{
+    static const struct {
+        const char *name;
+        int64_t size;
+    } units[] = {{"", 1},          {"B", 1},           {"K", 1 << 10},         {"KiB", 1 << 10},
+                 {"kB", 1000},     {"KB", 1000},       {"M", 1 << 20},         {"MiB", 1 << 20},
+                 {"MB", 1000000},  {"G", 1 << 30},     {"GiB", 1 << 30},       {"GB", 1000000000},
+                 {"T", 1LL << 40}, {"TiB", 1LL << 40}, {"TB", 1000000000000LL}};
+    int64_t whole = 0, part = 0, scale = 1;
+    const char *p = text;
+    if (!isdigit((unsigned char)*p))
+        return false;
+    for (; isdigit((unsigned char)*p); p++)
+        if (__builtin_mul_overflow(whole, 10, &whole) ||
+            __builtin_add_overflow(whole, *p - '0', &whole))
+            return false;
+    if (*p == '.') {
+        if (!isdigit((unsigned char)p[1]))
+            return false;
+        for (p++; isdigit((unsigned char)*p); p++) {
+            if (scale >= 1000000)
+                return false; // finer than anybody means
+            part = part * 10 + (*p - '0');
+            scale *= 10;
+        }
+    }
+    if (*p == ' ')
+        p++;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(p, units[i].name) != 0)
+            continue;
+        int64_t fraction, total;
+        if (__builtin_mul_overflow(whole, units[i].size, &total) ||
+            __builtin_mul_overflow(part, units[i].size, &fraction) ||
+            __builtin_add_overflow(total, fraction / scale, &total))
+            return false;
+        *bytes = total;
+        return true;
+    }
+    return false;
+}
+
+// Three digits that count, and no ".0": 1.25, 23.5, 512.
+static struct units_text scaled(double value, double step, const char *const *names)
+{
+    struct units_text out;
+    while (names[1] && value >= step - step / 2000) { // 999.6 rounds to 1000: take the next unit
+        value /= step;
+        names++;
+    }
+    int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(out.s, sizeof out.s, "%.*f", digits, value);
+    if (strchr(out.s, '.')) {
+        size_t len = strlen(out.s);
+        while (out.s[len - 1] == '0')
+            out.s[--len] = '\0';
+        if (out.s[len - 1] == '.')
+            out.s[len - 1] = '\0';
+    }
+    size_t len = strlen(out.s);
+    snprintf(out.s + len, sizeof out.s - len, " %s", *names);
+    return out;
+}
+
+struct units_text units_bytes(int64_t bytes)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", NULL};
+    return scaled((double)bytes, 1024, names);
+}
+
+struct units_text units_rate(double bytes_per_s)
+{
+    static const char *const names[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", NULL};
+    return scaled(bytes_per_s, 1000, names);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// units: sizes and rates as people write and read them.
+#ifndef FARE_BASE_UNITS_H
+#define FARE_BASE_UNITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UNITS_TEXT 32
+struct units_text {
+    char s[UNITS_TEXT];
+};
+
+// "100GB" (1000s), "1.5GiB" and "1.5G" (1024s), "512": bytes. False for anything else.
+bool units_parse_bytes(const char *text, int64_t *bytes);
+
+// "23.5 GiB", "512 B": three digits that count, 1024s. By value, for use in printf arguments.
+struct units_text units_bytes(int64_t bytes);
+
+// "19.2 GB/s": 1000s, as disks, buses and networks are rated.
+struct units_text units_rate(double bytes_per_s);
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// cmd: the frame around the commands.
+//
+// A command is one file cmd/NAME.c that ends in one `const struct command`, and one row in
+// main.c's table. From its option table come parsing, --help, the man page and the completions.
+//
+// Exit codes: 0 done, 1 failed, 2 used wrongly. Every line on stderr starts "fare: ".
+#ifndef FARE_CMD_CMD_H
+#define FARE_CMD_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/opt.h"
+#include "cmd/out.h"
+
+// The first member of every command's options: what all commands take.
+struct cmd_common {
+    bool help;
+    bool json;
+    const char *color;
+};
+extern const struct opt cmd_common_options[];
+
+struct cmd_example {
+    const char *line; // "fare check --json"; null ends the list
+    const char *what; // "for scripts: one JSON object"
+};
+
+// An environment variable a command reads, for the manual.
+struct cmd_variable {
+    const char *name; // null ends the list
+    const char *help;
+};
+
+struct cmd_call {
+    const struct command *const *commands; // the whole table
+    const void *options;                   // the command's own struct, filled
+    const struct opt_rest *rest;
+    struct out *out;
+};
+
+struct command {
+    const char *name;      // null: bare fare
+    const char *group;     // heading in the list of commands
+    const char *summary;   // one line, no full stop
+    const char *arguments; // for the usage line: "[RUN...]"; "" where there are none
+    const char *about;     // a paragraph for --help and the manual
+    const struct opt *options;
+    size_t options_size; // of the struct that begins with struct cmd_common
+    size_t max_args;     // more are an error
+    bool takes_command;  // whether "-- CMD ..." is allowed
+    const struct cmd_example *examples;
+    // (optional) variables that count, beyond NO_COLOR
+    const struct cmd_variable *variables;
+    // 0 or a negative code with `err` set; prints into call->out only.
+    int (*run)(const struct cmd_call *call, struct err *err);
+};
+
+// The program: finds the command, parses, runs, writes, returns the exit code. commands[0] is
+// bare fare; the table ends with null.
+int cmd_main(const struct command *const *commands, int argc, char **argv);
+
+// The option tables of a command, its own and the common ones, for opt_parse().
+void cmd_tables(const struct command *command, const struct opt *tables[3]);
+
+// From the tables (help.c, manual.c, completion.c).
+void cmd_help(struct out *out, const struct command *const *commands,
+              const struct command *command);
+void cmd_manual(struct out *out, const struct command *const *commands);
+void cmd_completion(struct out *out, const struct command *const *commands, const char *shell);
+
+// The commands.
+extern const struct command cmd_bare, cmd_check;
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// frame: from argv to an exit code.
+#include "cmd/cmd.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const color_choices[] = {"auto", "always", "never", NULL};
+
+#define AT(member) offsetof(struct cmd_common, member)
+const struct opt cmd_common_options[] = {
+    {"json", 0, OPT_FLAG, NULL, NULL, AT(json), "Output",
+     "print one JSON object instead of text (docs/json.md describes its keys)"},
+    {"color", 0, OPT_CHOICE, "WHEN", color_choices, AT(color), "Output",
+     "colours: auto (on a terminal, unless NO_COLOR is set), always or never"},
+    {"help", 'h', OPT_FLAG, NULL, NULL, AT(help), "Output", "print this help"},
+    {NULL},
+};
+#undef AT
+
+void cmd_tables(const struct command *command, const struct opt *tables[3])
+{
+    tables[0] = command->options;
+    tables[1] = cmd_common_options;
+    tables[2] = NULL;
+}
+
+static int exit_code(int rc)
+{
+    return rc == 0 ? 0 : rc == ERR_USAGE ? 2 : 1;
+}
+
+static int complain(const struct err *err, int rc)
+{
+    fprintf(stderr, "fare: %s\n", err->text[0] ? err->text : "failed");
+    if (err->hint[0])
+        fprintf(stderr, "fare: %s\n", err->hint);
+    return exit_code(rc);
+}
+
+static const struct command *find_command(const struct command *const *commands, const char *name,
+                                          struct err *err)
+{
+    const char *names[32] = {"help"};
+    size_t count = 1;
+    for (size_t i = 1; commands[i] && count < 31; i++) {
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+        names[count++] = commands[i]->name;
+    }
+    err_set(err, ERR_USAGE, "'%s' is not a command", name);
+    const char *nearest = opt_nearest(name, names);
+    if (nearest)
+        err_hint(err, "did you mean 'fare %s'? 'fare --help' lists them all", nearest);
+    else
+        err_hint(err, "'fare --help' lists the commands");
+    return NULL;
+}
+
+static int check_rest(const struct command *command, const struct opt_rest *rest, struct err *err)
+{
+    const char *name = command->name ? command->name : "";
+    const char *space = command->name ? " " : "";
+    int rc = 0;
+    if (rest->count > command->max_args)
+        rc = err_set(err, ERR_USAGE, "'fare%s%s' does not know what to do with '%s'", space, name,
+                     rest->args[command->max_args]);
+    else if (rest->command && !command->takes_command)
+        rc = err_set(err, ERR_USAGE, "'fare%s%s' takes nothing after '--'", space, name);
+    if (rc != 0)
+        err_hint(err, "'fare%s%s --help' shows how it is used", space, name);
+    return rc;
+}
+
+// Parses the rest of the line with the command's own tables and runs it. `given` are the common
+// options that stood before the command's name.
+static int run_command(const struct command *const *commands, const struct command *command,
+                       const struct cmd_common *given, int argc, char **argv, struct err *err)
+{
+    const struct opt *tables[3];
+    cmd_tables(command, tables);
+    struct opt_rest rest = {0};
+    struct out out = {0};
+    struct cmd_common *options = calloc(1, command->options_size);
+    if (!options)
+        return err_memory(err);
+    *options = *given;
+
+    int rc = opt_parse(tables, argc, argv, options, false, &rest, NULL, err);
+    if (rc != 0 && command->name && err)
+        err_hint(err, "'fare %s --help' lists its options", command->name);
+    out_init(&out, options->color);
+    if (rc == 0 && options->help) {
+        cmd_help(&out, commands, command);
+    } else if (rc == 0) {
+        rc = check_rest(command, &rest, err);
+        const struct cmd_call call = {commands, options, &rest, &out};
+        if (rc == 0)
+            rc = command->run(&call, err);
+    }
+    // What a command printed before it failed is still worth reading.
+    int written = out_write(&out, err);
+    if (rc == 0)
+        rc = written;
+    out_release(&out);
+    opt_release(tables, options, &rest);
+    free(options);
+    return rc;
+}
+
+// Finds the command behind any common options. `fare help X` is `fare X --help`.
+static int dispatch(const struct command *const *commands, int argc, char **argv, struct err *err)
+{
+    const struct opt *tables[2] = {cmd_common_options, NULL};
+    struct cmd_common given = {0};
+    struct opt_rest rest = {0};
+    struct err ignored = {0};
+    int used = 0;
+    // An option that only bare fare knows ends the search: then the whole line is bare fare's.
+    int rc = opt_parse(tables, argc, argv, &given, true, &rest, &used, &ignored);
+    bool bare = rc != 0 || rest.command || used == argc;
+    opt_release(tables, &given, &rest);
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    if (bare)
+        return run_command(commands, commands[0], &(struct cmd_common){0}, argc, argv, err);
+
+    const char *name = argv[used++];
+    if (strcmp(name, "help") == 0) {
+        given.help = true;
+        if (used == argc)
+            return run_command(commands, commands[0], &given, 0, NULL, err);
+        name = argv[used++];
+    }
+    const struct command *command = find_command(commands, name, err);
+    if (!command)
+        return err->code;
+    return run_command(commands, command, &given, argc - used, argv + used, err);
+}
+
+// A program started with a closed stdin, stdout or stderr would open its first file there. Put
+// something in place that fails on writing, so that lost output is still an error.
+static void fill_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDONLY) < 0)
+            return;
+}
+
+int cmd_main(const struct command *const *commands, int argc, char **argv)
+{
+    struct err err = {0};
+    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of write(), reported like any other
+    fill_standard_descriptors();
+    int skip = argc > 0; // exec() can start a program without even its own name
+    int rc = dispatch(commands, argc - skip, argv + skip, &err);
+    return rc == 0 ? 0 : complain(&err, rc);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// manual: the page fare(1), from the tables. share/man/man1/fare.1 holds what this prints.
+#include "cmd/cmd.h"
+
+#include <string.h>
+
+#include "version.h"
+
+// roff reads '-' as a hyphen, '\' as an escape, and a '.' or ''' at the start of a line as a
+// command.
+static void roff(struct out *out, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        out_printf(out, "\\&");
+    for (; *text; text++) {
+        if (*text == '-')
+            out_printf(out, "\\-");
+        else if (*text == '\\')
+            out_printf(out, "\\e");
+        else if (*text == '\n')
+            out_printf(out, "\n.PP\n");
+        else
+            out_printf(out, "%c", *text);
+    }
+}
+
+static void options(struct out *out, const struct opt *opt)
+{
+    for (; opt->name; opt++) {
+        out_printf(out, ".TP\n");
+        if (opt->letter)
+            out_printf(out, "\\fB\\-%c\\fR, ", opt->letter);
+        out_printf(out, "\\fB\\-\\-");
+        roff(out, opt->name);
+        out_printf(out, "\\fR");
+        if (opt->value)
+            out_printf(out, " \\fI%s\\fR", opt->value);
+        out_printf(out, "\n");
+        roff(out, opt->help);
+        out_printf(out, ".\n");
+    }
+}
+
+static void examples(struct out *out, const struct command *command)
+{
+    for (const struct cmd_example *e = command->examples; e->line; e++) {
+        out_printf(out, ".TP\n.B ");
+        roff(out, e->line);
+        out_printf(out, "\n");
+        roff(out, e->what);
+        out_printf(out, ".\n");
+    }
+}
+
+static void variables(struct out *out, const struct command *const *commands)
+{
+    out_printf(out, ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours, if set to anything.\n");
+    for (; *commands; commands++)
+        for (const struct cmd_variable *v = (*commands)->variables; v && v->name; v++) {
+            out_printf(out, ".TP\n.B %s\n", v->name);
+            roff(out, v->help);
+            out_printf(out, ".\n");
+        }
+}
+
+void cmd_manual(struct out *out, const struct command *const *commands)
+{
+    out_printf(out, ".\\\" Made from the option tables by 'fare --man'. Do not edit.\n"
+                    ".TH FARE 1 " FARE_DATE " \"fare " FARE_VERSION "\" \"User Commands\"\n"
+                    ".SH NAME\nfare \\- ");
+    roff(out, commands[0]->summary);
+    out_printf(out, "\n.SH SYNOPSIS\n.B fare\n.RI [ option ...]\n.br\n.B fare\n.I command\n"
+                    ".RI [ option ...]\n.RI [ argument ...]\n.SH DESCRIPTION\n");
+    roff(out, commands[0]->about);
+    out_printf(out, "\n.SH COMMANDS\n");
+    for (size_t i = 1; commands[i]; i++) {
+        out_printf(out, ".SS fare %s %s\n", commands[i]->name, commands[i]->arguments);
+        roff(out, commands[i]->about);
+        out_printf(out, "\n");
+        options(out, commands[i]->options);
+    }
+    out_printf(out, ".SH OPTIONS\nBare\n.B fare\ntakes these:\n");
+    options(out, commands[0]->options);
+    out_printf(out, ".PP\nEvery command takes these:\n");
+    options(out, cmd_common_options);
+    variables(out, commands);
+    out_printf(out, ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed: the reason is on "
+                    "standard error.\n.TP\n.B 2\nUsed wrongly: an unknown command, option or "
+                    "value.\n.SH EXAMPLES\n");
+    for (size_t i = 0; commands[i]; i++)
+        examples(out, commands[i]);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/out.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+
+enum { LABEL_COLUMNS = 10, WIDTH_MIN = 40, WIDTH_MAX = 100, WIDTH_DEFAULT = 80 };
+
+static bool colour_wanted(const char *color)
+{
+    if (color && strcmp(color, "always") == 0)
+        return true;
+    if (color && strcmp(color, "never") == 0)
+        return false;
+    const char *no_color = getenv("NO_COLOR"); // no-color.org: any value but the empty one
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+void out_init(struct out *out, const char *color)
+{
+    memset(out, 0, sizeof *out);
+    out->colour = colour_wanted(color);
+    out->width = WIDTH_DEFAULT;
+    struct winsize size;
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        out->width = size.ws_col < WIDTH_MIN   ? WIDTH_MIN
+                     : size.ws_col > WIDTH_MAX ? WIDTH_MAX
+                                               : size.ws_col;
+}
+
+void out_release(struct out *out)
+{
+    buf_release(&out->text);
+}
+
+static void add_v(struct out *out, const char *format, va_list args) PRINTF_LIKE(2, 0);
+static void add_v(struct out *out, const char *format, va_list args)
+{
+    char small[512];
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(small, sizeof small, format, args);
+    if (len >= 0 && (size_t)len < sizeof small) {
+        buf_add(&out->text, small, (size_t)len);
+    } else if (len >= 0) {
+        char *room = buf_room(&out->text, (size_t)len);
+        if (room) {
+            vsnprintf(room, (size_t)len + 1, format, again);
+            buf_used(&out->text, (size_t)len);
+        }
+    }
+    va_end(again);
+}
+
+void out_printf(struct out *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_v(out, format, args);
+    va_end(args);
+}
+
+void out_styled(struct out *out, enum out_style style, const char *format, ...)
+{
+    static const char *const codes[] = {"",         "\033[1m",  "\033[2m",
+                                        "\033[31m", "\033[33m", "\033[32m"};
+    bool on = out->colour && style != OUT_PLAIN;
+    if (on)
+        buf_adds(&out->text, codes[style]);
+    va_list args;
+    va_start(args, format);
+    add_v(out, format, args);
+    va_end(args);
+    if (on)
+        buf_adds(&out->text, "\033[0m");
+}
+
+// Columns of UTF-8 text: bytes that do not continue a character. Good enough for what we print.
+static int columns(const char *text, size_t len)
+{
+    int count = 0;
+    for (size_t i = 0; i < len; i++)
+        count += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return count;
+}
+
+static void add_word(struct out *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        buf_addc(&out->text, text[i] == OUT_GLUE ? ' ' : text[i]);
+}
+
+void out_wrap_here(struct out *out, int indent, const char *text)
+{
+    int at = indent;
+    bool first = true;
+    while (*text) {
+        size_t len = strcspn(text, " \n");
+        int need = columns(text, len);
+        if (!first && at + 1 + need > out->width) {
+            buf_addc(&out->text, '\n');
+            buf_fill(&out->text, ' ', (size_t)indent);
+            at = indent;
+        } else if (!first) {
+            buf_addc(&out->text, ' ');
+            at++;
+        }
+        add_word(out, text, len);
+        at += need;
+        first = false;
+        text += len;
+        if (*text == '\n') {
+            buf_addc(&out->text, '\n');
+            buf_fill(&out->text, ' ', (size_t)indent);
+            at = indent;
+            first = true;
+        }
+        text += strspn(text, " \n");
+    }
+    buf_addc(&out->text, '\n');
+}
+
+void out_wrap(struct out *out, int indent, const char *text)
+{
+    buf_fill(&out->text, ' ', (size_t)indent);
+    out_wrap_here(out, indent, text);
+}
+
+void out_row(struct out *out, const char *label, const char *format, ...)
+{
+    struct out text = {.text = {0}};
+    va_list args;
+    va_start(args, format);
+    add_v(&text, format, args);
+    va_end(args);
+    if (label)
+        out_styled(out, OUT_BOLD, "%-*s", LABEL_COLUMNS, label);
+    else
+        buf_fill(&out->text, ' ', LABEL_COLUMNS);
+    out_wrap_here(out, LABEL_COLUMNS, buf_str(&text.text));
+    out->text.failed |= text.text.failed;
+    out_release(&text);
+}
+
+int out_record(struct out *out, const struct field *fields, const void *record, struct err *err)
+{
+    int rc = record_to_text(fields, record, &out->text, err);
+    buf_addc(&out->text, '\n');
+    return rc;
+}
+
+int out_write(struct out *out, struct err *err)
+{
+    int rc = buf_check(&out->text, err);
+    if (rc == 0 && out->text.len > 0) {
+        rc = fs_write_fd(STDOUT_FILENO, out->text.data, out->text.len, "the output", err);
+        if (rc != 0)
+            err_hint(err, "what was printed is not complete: check where it goes");
+    }
+    buf_reset(&out->text);
+    return rc;
+}

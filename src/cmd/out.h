@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// out: what a command prints, collected and written once at its end, so that a closed pipe or a
+// full disk is an error with a name and not silence.
+#ifndef FARE_CMD_OUT_H
+#define FARE_CMD_OUT_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "record/field.h"
+
+enum out_style { OUT_PLAIN, OUT_BOLD, OUT_DIM, OUT_RED, OUT_YELLOW, OUT_GREEN };
+
+struct out {
+    struct buf text;
+    bool colour; // only on a terminal, without NO_COLOR, unless --color says otherwise
+    int width;   // columns to fill: the terminal's, between 40 and 100; 80 elsewhere
+};
+
+// `color` is the value of --color: "auto", "always", "never", or null for auto.
+void out_init(struct out *out, const char *color);
+void out_release(struct out *out);
+
+void out_styled(struct out *out, enum out_style style, const char *format, ...) PRINTF_LIKE(3, 4);
+void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// A space at which a line is not broken. Printed as a space.
+#define OUT_GLUE '\x1f'
+
+// "Label    text", the text wrapped at spaces below itself. A null label continues the last.
+void out_row(struct out *out, const char *label, const char *format, ...) PRINTF_LIKE(3, 4);
+
+// Text wrapped at spaces to the width, each line after `indent` spaces. The second form begins
+// where the cursor stands, which must be at that column.
+void out_wrap(struct out *out, int indent, const char *text);
+void out_wrap_here(struct out *out, int indent, const char *text);
+
+// A record as JSON, indented, with a newline at the end.
+int out_record(struct out *out, const struct field *fields, const void *record,
+               struct err *err) MUST_USE;
+
+// Writes what was collected to stdout and empties it.
+int out_write(struct out *out, struct err *err) MUST_USE;
+
+#endif

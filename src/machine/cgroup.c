@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/cgroup.h"
+
+#include <string.h>
+
+#include "machine/mounts.h"
+
+// Version 1 writes "no limit" as the largest page count in bytes, which differs with page size
+// and kernel; nobody limits anything to an exbibyte.
+#define MEMORY_NO_LIMIT (INT64_C(1) << 60)
+
+// A hierarchy that limits something, and where its files for this process are.
+struct hierarchy {
+    const char *controller; // of version 1; "" for version 2
+    bool mounted;
+    bool fits; // the process's group lies below the mount's root
+    struct mount mount;
+    char *path; // the process's group, as /proc/self/cgroup says; null: not named there
+};
+
+enum { V1_CPU, V1_MEMORY, V2, HIERARCHIES };
+
+static bool in_list(const char *list, size_t len, const char *word)
+{
+    size_t word_len = strlen(word);
+    for (const char *at = list; at < list + len;) {
+        const char *comma = memchr(at, ',', (size_t)(list + len - at));
+        size_t item = comma ? (size_t)(comma - at) : (size_t)(list + len - at);
+        if (item == word_len && memcmp(at, word, item) == 0)
+            return true;
+        at += item + 1;
+    }
+    return false;
+}
+
+// Lines are "4:cpu,cpuacct:/path", and "0::/path" for version 2.
+static void find_paths(char *text, struct hierarchy *all)
+{
+    for (char *line; (line = text_line(&text));) {
+        char *controllers = strchr(line, ':');
+        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path || path[1] != '/')
+            continue;
+        controllers++;
+        size_t len = (size_t)(path - controllers);
+        for (int h = 0; h < HIERARCHIES; h++) {
+            bool match = h == V2 ? len == 0 : in_list(controllers, len, all[h].controller);
+            if (match && !all[h].path)
+                all[h].path = path + 1;
+        }
+    }
+}
+
+// A hierarchy can be mounted in several places. The best shows the process's own group, and of
+// those the one with the most ancestors, that is with the shortest root.
+static void consider(struct hierarchy *h, const struct mount *mount)
+{
+    bool fits = h->path && path_is_below(h->path, mount->root);
+    bool better = !h->mounted || (fits && !h->fits) ||
+                  (fits == h->fits && strlen(mount->root) < strlen(h->mount.root));
+    if (!better)
+        return;
+    h->mounted = true;
+    h->fits = fits;
+    h->mount = *mount;
+}
+
+static void find_mounts(char *text, struct hierarchy *all)
+{
+    struct mount mount;
+    const char *value;
+    size_t len;
+    while (mounts_next(&text, &mount)) {
+        if (strcmp(mount.type, "cgroup2") == 0)
+            consider(&all[V2], &mount);
+        if (strcmp(mount.type, "cgroup") != 0)
+            continue;
+        for (int h = 0; h < V2; h++)
+            if (mount_option(&mount, all[h].controller, &value, &len))
+                consider(&all[h], &mount);
+    }
+}
+
+static void smaller_real(struct maybe_real *have, double v)
+{
+    if (!have->known || v < have->v)
+        *have = some_real(v);
+}
+
+static void smaller_int(struct maybe_int *have, int64_t v)
+{
+    if (!have->known || v < have->v)
+        *have = some_int(v);
+}
+
+static void read_v1_cpu(struct tree *tree, const char *dir, struct cgroup *out)
+{
+    int64_t quota_us, period_us;
+    if (tree_int(tree, &quota_us, "%s/cpu.cfs_quota_us", dir) &&
+        tree_int(tree, &period_us, "%s/cpu.cfs_period_us", dir) && quota_us > 0 && period_us > 0)
+        smaller_real(&out->limit_cpus, (double)quota_us / (double)period_us);
+}
+
+static void read_v1_memory(struct tree *tree, const char *dir, struct cgroup *out)
+{
+    int64_t bytes;
+    if (tree_int(tree, &bytes, "%s/memory.limit_in_bytes", dir) && bytes > 0 &&
+        bytes < MEMORY_NO_LIMIT)
+        smaller_int(&out->limit_bytes, bytes);
+}
+
+// cpu.max is "max 100000" or "200000 100000"; memory.max is "max" or a number of bytes.
+static void read_v2(struct tree *tree, const char *dir, struct cgroup *out)
+{
+    int64_t bytes, quota_us, period_us;
+    if (tree_int(tree, &bytes, "%s/memory.max", dir) && bytes > 0 && bytes < MEMORY_NO_LIMIT)
+        smaller_int(&out->limit_bytes, bytes);
+    struct buf text = {0};
+    if (tree_text(tree, &text, "%s/cpu.max", dir) && text.len > 0) {
+        char *space = strchr(text.data, ' ');
+        if (space)
+            *space = '\0';
+        if (space && text_int(text.data, &quota_us) && text_int(space + 1, &period_us) &&
+            quota_us > 0 && period_us > 0)
+            smaller_real(&out->limit_cpus, (double)quota_us / (double)period_us);
+    }
+    buf_release(&text);
+}
+
+static bool has_dots(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "/..")); at += 3)
+        if (at[3] == '/' || at[3] == '\0')
+            return true;
+    return false;
+}
+
+// From the process's group up to the mount's root. A path that is not below that root (seen from
+// another namespace) says nothing, and the root's own files are the best there is.
+static void read_upwards(struct tree *tree, const struct hierarchy *h,
+                         void (*read)(struct tree *, const char *, struct cgroup *),
+                         struct cgroup *out)
+{
+    struct buf dir = {0};
+    buf_adds(&dir, h->mount.point);
+    size_t top = dir.len;
+    if (h->fits && !has_dots(h->path)) {
+        size_t skip = strcmp(h->mount.root, "/") == 0 ? 0 : strlen(h->mount.root);
+        buf_adds(&dir, h->path + skip);
+    }
+    tree->failed |= dir.failed;
+    while (!dir.failed) {
+        while (dir.len > top && dir.data[dir.len - 1] == '/')
+            dir.data[--dir.len] = '\0';
+        read(tree, dir.data, out);
+        if (dir.len <= top)
+            break;
+        while (dir.len > top && dir.data[dir.len - 1] != '/')
+            dir.data[--dir.len] = '\0';
+    }
+    buf_release(&dir);
+}
+
+int cgroup_read(struct tree *tree, struct cgroup *out, struct err *err)
+{
+    memset(out, 0, sizeof *out);
+    struct hierarchy all[HIERARCHIES] = {
+        [V1_CPU] = {.controller = "cpu"},
+        [V1_MEMORY] = {.controller = "memory"},
+        [V2] = {.controller = ""},
+    };
+    struct buf groups = {0}, mounts = {0};
+    if (tree_text(tree, &groups, "/proc/self/cgroup") && groups.len > 0)
+        find_paths(groups.data, all);
+    if (mounts_read(tree, &mounts))
+        find_mounts(mounts.data, all);
+
+    if (all[V1_CPU].mounted)
+        read_upwards(tree, &all[V1_CPU], read_v1_cpu, out);
+    if (all[V1_MEMORY].mounted)
+        read_upwards(tree, &all[V1_MEMORY], read_v1_memory, out);
+    if (all[V2].mounted)
+        read_upwards(tree, &all[V2], read_v2, out);
+    if (all[V1_CPU].mounted || all[V1_MEMORY].mounted)
+        out->version = "v1";
+    else if (all[V2].mounted)
+        out->version = "v2";
+    buf_release(&groups);
+    buf_release(&mounts);
+    return tree_check(tree, err);
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/cudaband.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "machine/nvml.h"
+#include "machine/pci.h"
+
+#define COPY_BYTES  ((size_t)256 << 20)
+#define FIRST_BYTES ((size_t)16 << 20) // the copy that tells whether the link is slow
+#define LEAST_BYTES ((size_t)1 << 20)
+#define PASS_NS_MAX (100 * NS_PER_MS)
+#define PASSES      5
+
+enum { // CUresult, those that get a treatment of their own
+    CUDA_OUT_OF_MEMORY = 2,
+    CUDA_STUB_LIBRARY = 34,
+    CUDA_NO_DEVICE = 100,
+};
+
+// The driver's functions, called as it calls them; a device is an int, a pointer on it 64 bits.
+struct cuda_api {
+    int (*cuInit)(unsigned int);
+    int (*cuGetErrorName)(int, const char **);
+    int (*cuDeviceGetCount)(int *);
+    int (*cuDeviceGet)(int *, int);
+    int (*cuDeviceGetName)(char *, int, int);
+    int (*cuDeviceGetPCIBusId)(char *, int, int);
+    int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuDevicePrimaryCtxRelease_v2)(int);
+    int (*cuDevicePrimaryCtxRelease)(int);
+    int (*cuCtxSetCurrent)(void *);
+    int (*cuCtxSynchronize)(void);
+    int (*cuMemGetInfo_v2)(size_t *, size_t *);
+    int (*cuMemAlloc_v2)(unsigned long long *, size_t);
+    int (*cuMemFree_v2)(unsigned long long);
+    int (*cuMemHostAlloc)(void **, size_t, unsigned int);
+    int (*cuMemFreeHost)(void *);
+    int (*cuMemcpyHtoD_v2)(unsigned long long, const void *, size_t);
+    int (*cuMemcpyDtoH_v2)(void *, unsigned long long, size_t);
+    int (*cuMemcpyHtoDAsync_v2)(unsigned long long, const void *, size_t, void *);
+};
+
+#define SYMBOL(name, need)                                                                         \
+    {                                                                                              \
+#name, offsetof(struct cuda_api, name), need                                               \
+    }
+static const struct dl_symbol symbols[] = {
+    SYMBOL(cuInit, DL_REQUIRED),
+    SYMBOL(cuGetErrorName, DL_OPTIONAL),
+    SYMBOL(cuDeviceGetCount, DL_REQUIRED),
+    SYMBOL(cuDeviceGet, DL_REQUIRED),
+    SYMBOL(cuDeviceGetName, DL_REQUIRED),
+    SYMBOL(cuDeviceGetPCIBusId, DL_REQUIRED),
+    SYMBOL(cuDevicePrimaryCtxRetain, DL_REQUIRED),
+    SYMBOL(cuDevicePrimaryCtxRelease_v2, DL_OPTIONAL),
+    SYMBOL(cuDevicePrimaryCtxRelease, DL_OPTIONAL),
+    SYMBOL(cuCtxSetCurrent, DL_REQUIRED),
+    SYMBOL(cuCtxSynchronize, DL_REQUIRED),
+    SYMBOL(cuMemGetInfo_v2, DL_REQUIRED),
+    SYMBOL(cuMemAlloc_v2, DL_REQUIRED),
+    SYMBOL(cuMemFree_v2, DL_REQUIRED),
+    SYMBOL(cuMemHostAlloc, DL_REQUIRED),
+    SYMBOL(cuMemFreeHost, DL_REQUIRED),
+    SYMBOL(cuMemcpyHtoD_v2, DL_REQUIRED),
+    SYMBOL(cuMemcpyDtoH_v2, DL_REQUIRED),
+    SYMBOL(cuMemcpyHtoDAsync_v2, DL_OPTIONAL),
+};
+
+struct bench {
+    const struct cuda_api *api;
+    struct nvml *nvml; // null where it does not answer
+    size_t most;       // bytes that the machine's memory allows for
+    int device;
+    unsigned long long on_device;
+    size_t bytes; // held on the device
+    int failed;   // the first failure
+    const char *failed_call;
+};
+
+static bool called(struct bench *b, const char *call, int code)
+{
+    if (code != 0 && !b->failed_call) {
+        b->failed = code;
+        b->failed_call = call;
+    }
+    return code == 0;
+}
+#define CALL(b, call, ...) called((b), #call, (b)->api->call(__VA_ARGS__))
+
+static int problem_set(const struct bench *b, char **problem, struct err *err)
+{
+    if (!b->failed_call)
+        return 0;
+    const char *name = NULL;
+    char words[160];
+    if (!b->api->cuGetErrorName || b->api->cuGetErrorName(b->failed, &name) != 0 || !name)
+        snprintf(words, sizeof words, "%s: error %d", b->failed_call, b->failed);
+    else
+        snprintf(words, sizeof words, "%s: %s", b->failed_call, name);
+    return text_set(problem, words, err);
+}
+
+// A copy from ordinary memory may return while its last piece is still on the way: the time ends
+// when the device has nothing left to do.
+static bool pass(struct bench *b, void *host, bool to_device, size_t bytes, int64_t *ns)
+{
+    int64_t start = clock_now_ns();
+    bool ok = to_device ? CALL(b, cuMemcpyHtoD_v2, b->on_device, host, bytes)
+                        : CALL(b, cuMemcpyDtoH_v2, host, b->on_device, bytes);
+    ok = ok && CALL(b, cuCtxSynchronize);
+    *ns = clock_now_ns() - start;
+    if (*ns < 1)
+        *ns = 1;
+    return ok;
+}
+
+static bool measure(struct bench *b, void *host, size_t bytes, bool to_device,
+                    struct maybe_real *rate)
+{
+    size_t first = bytes < FIRST_BYTES ? bytes : FIRST_BYTES;
+    int64_t ns, best = INT64_MAX;
+    if (!pass(b, host, to_device, first, &ns))
+        return false;
+    double allowed = (double)first / (double)ns * (double)PASS_NS_MAX;
+    if (allowed < (double)bytes)
+        bytes = allowed > (double)first ? (size_t)allowed : first;
+    for (int i = 0; i <= PASSES; i++) {
+        if (!pass(b, host, to_device, bytes, &ns))
+            return false;
+        if (i > 0 && ns < best)
+            best = ns;
+    }
+    *rate = some_real((double)bytes / ((double)best / (double)NS_PER_S));
+    return true;
+}
+
+// Several copies are queued, so that the link is busy for as long as the question takes.
+static void link_read(struct bench *b, const char *address, const void *host, size_t bytes,
+                      struct machine_gpu_bandwidth *row)
+{
+    if (!b->nvml || !b->api->cuMemcpyHtoDAsync_v2)
+        return;
+    bool ok = true;
+    for (int i = 0; ok && i < 4; i++)
+        ok = CALL(b, cuMemcpyHtoDAsync_v2, b->on_device, host, bytes, NULL);
+    if (ok)
+        nvml_read_link(b->nvml, address, &row->pcie_generation_loaded, &row->pcie_width_loaded);
+    CALL(b, cuCtxSynchronize);
+}
+
+static void measure_pinned(struct bench *b, const char *address, struct machine_gpu_bandwidth *row)
+{
+    void *host = NULL;
+    size_t bytes = b->bytes;
+    int code;
+    while ((code = b->api->cuMemHostAlloc(&host, bytes, 0)) == CUDA_OUT_OF_MEMORY &&
+           bytes / 2 >= LEAST_BYTES)
+        bytes /= 2;
+    if (!called(b, "cuMemHostAlloc", code))
+        return;
+    memset(host, 0x5a, bytes);
+    if (measure(b, host, bytes, true, &row->to_device_pinned_bytes_per_s) &&
+        measure(b, host, bytes, false, &row->from_device_pinned_bytes_per_s))
+        link_read(b, address, host, bytes, row);
+    CALL(b, cuMemFreeHost, host);
+}
+
+static int measure_pageable(struct bench *b, struct machine_gpu_bandwidth *row, struct err *err)
+{
+    void *host = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (host == MAP_FAILED)
+        return err_memory(err);
+    memset(host, 0x5a, b->bytes); // every page is there before the clock runs
+    if (measure(b, host, b->bytes, true, &row->to_device_pageable_bytes_per_s))
+        (void)measure(b, host, b->bytes, false, &row->from_device_pageable_bytes_per_s);
+    munmap(host, b->bytes);
+    return 0;
+}
+
+static bool device_alloc(struct bench *b)
+{
+    size_t left = 0, total = 0;
+    if (!CALL(b, cuMemGetInfo_v2, &left, &total))
+        return false;
+    b->bytes = b->most;
+    while (b->bytes > left / 2 && b->bytes / 2 >= LEAST_BYTES)
+        b->bytes /= 2;
+    int code;
+    while ((code = b->api->cuMemAlloc_v2(&b->on_device, b->bytes)) == CUDA_OUT_OF_MEMORY &&
+           b->bytes / 2 >= LEAST_BYTES)
+        b->bytes /= 2;
+    return called(b, "cuMemAlloc_v2", code);
+}
+
+static int gpu_measure(struct bench *b, int index, struct machine_gpu_bandwidth *row,
+                       struct err *err)
+{
+    char text[257] = "", address[PCI_ADDRESS_BYTES] = "";
+    void *context = NULL;
+    int rc = 0;
+    row->index = some_int(index);
+    if (!CALL(b, cuDeviceGet, &b->device, index))
+        goto out;
+    if (CALL(b, cuDeviceGetName, text, 256, b->device))
+        rc = text_set(&row->name, text, err);
+    memset(text, 0, sizeof text);
+    if (CALL(b, cuDeviceGetPCIBusId, text, 32, b->device))
+        pci_address_normalise(text, address);
+    if (rc == 0)
+        rc = text_set(&row->pci_address, address, err);
+    if (rc != 0 || !CALL(b, cuDevicePrimaryCtxRetain, &context, b->device))
+        goto out;
+    if (CALL(b, cuCtxSetCurrent, context) && device_alloc(b)) {
+        measure_pinned(b, address, row);
+        rc = measure_pageable(b, row, err);
+        CALL(b, cuMemFree_v2, b->on_device);
+    }
+    CALL(b, cuCtxSetCurrent, NULL);
+    if (b->api->cuDevicePrimaryCtxRelease_v2)
+        CALL(b, cuDevicePrimaryCtxRelease_v2, b->device);
+    else if (b->api->cuDevicePrimaryCtxRelease)
+        CALL(b, cuDevicePrimaryCtxRelease, b->device);
+out:
+    return rc != 0 ? rc : problem_set(b, &row->problem, err);
+}
+
+// Never so much that measuring pushes others out: an eighth of what is free, or of what the
+// cgroup allows.
+static size_t bytes_allowed(const struct machine_memory *memory)
+{
+    const struct maybe_int limits[] = {memory->available_bytes, memory->usable_bytes};
+    size_t bytes = COPY_BYTES;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        while (limits[i].known && (int64_t)bytes > limits[i].v / 8 && bytes / 2 >= LEAST_BYTES)
+            bytes /= 2;
+    return bytes;
+}
+
+static bool has_nvidia(const struct machine *machine)
+{
+    for (size_t i = 0; i < machine->gpus.count; i++)
+        if (machine->gpus.items[i].vendor && strcmp(machine->gpus.items[i].vendor, "nvidia") == 0)
+            return true;
+    return false;
+}
+
+static int gpus_measure(const struct cuda_api *api, struct nvml *nvml, struct machine *machine,
+                        struct err *err)
+{
+    struct bench start = {.api = api, .nvml = nvml, .most = bytes_allowed(&machine->memory)};
+    int count = 0;
+    int code = api->cuInit(0);
+    if (code == CUDA_NO_DEVICE || code == CUDA_STUB_LIBRARY)
+        return 0;
+    if (!called(&start, "cuInit", code) || !CALL(&start, cuDeviceGetCount, &count)) {
+        // A driver that does not start is worth a row where there is a GPU for it.
+        struct machine_gpu_bandwidth *row =
+            has_nvidia(machine) ? LIST_ADD(&machine->bandwidth.gpus, err) : NULL;
+        if (row)
+            return problem_set(&start, &row->problem, err);
+        return has_nvidia(machine) ? ERR_MEMORY : 0;
+    }
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < count; i++) {
+        struct bench b = start;
+        struct machine_gpu_bandwidth *row = LIST_ADD(&machine->bandwidth.gpus, err);
+        if (!row)
+            return ERR_MEMORY;
+        rc = gpu_measure(&b, i, row, err);
+    }
+    return rc;
+}
+
+int cuda_bandwidth(struct probe *probe, struct machine *machine, struct err *err)
+{
+    static const char *const names[] = {"libcuda.so.1", NULL};
+    static const struct dl_spec spec = {
+        .what = "the CUDA driver",
+        .variable = "FARE_CUDA",
+        .names = names,
+        .dirs = dl_vendor_dirs,
+        .symbols = symbols,
+        .symbol_count = sizeof symbols / sizeof *symbols,
+    };
+    if (probe->tree.root[0] != '\0' && !getenv(spec.variable))
+        return 0;
+    struct cuda_api api = {0};
+    struct dl dl = {0}; // never closed: the driver has threads of its own that outlive a call
+    struct err why = {0};
+    if (dl_open(&dl, &spec, &api, &why) != 0)
+        return why.code == ERR_MEMORY ? err_memory(err) : 0;
+    struct nvml nvml;
+    bool watched = nvml_open(&nvml, &probe->tree, NULL) == 0;
+    int rc = gpus_measure(&api, watched ? &nvml : NULL, machine, err);
+    nvml_close(&nvml);
+    return rc;
+}

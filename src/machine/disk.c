@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The disk under the working folder: a local one, a volume across the network (slow, and it may
+// be billed by the byte), or memory. Only what the system says; --bandwidth measures it.
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "machine/mounts.h"
+#include "machine/probe.h"
+
+// Other machines' file systems. 9p and virtiofs are the host's folders inside a virtual machine:
+// also not a disk of ours.
+static const char *const network_types[] = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "ceph",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "glusterfs",
+    "wekafs",
+    "afs",
+    "orangefs",
+    "pvfs2",
+    "ocfs2",
+    "gfs2",
+    "ncpfs",
+    "coda",
+    "9p",
+    "virtiofs",
+    "fuse.sshfs",
+    "fuse.s3fs",
+    "fuse.gcsfuse",
+    "fuse.juicefs",
+    "fuse.JuiceFS",
+    "fuse.ceph",
+    "fuse.ceph-fuse",
+    "fuse.glusterfs",
+    "fuse.rclone",
+    "fuse.goofys",
+    "fuse.blobfuse",
+    "fuse.blobfuse2",
+    "fuse.mount-s3",
+    "fuse.mountpoint-s3",
+    "fuse.davfs",
+    "fuse.curlftpfs",
+    "fuse.moosefs",
+    "fuse.mfs",
+    "fuse.seaweedfs",
+    "fuse.gvfsd-fuse",
+    "fuse.s3ql",
+    "fuse.alluxio-fuse",
+    "davfs",
+    "quobyte",
+    "fuse.quobyte",
+};
+static const char *const memory_types[] = {"tmpfs", "ramfs", "devtmpfs"};
+static const char *const local_types[] = {
+    "ext2",     "ext3",
+    "ext4",     "xfs",
+    "btrfs",    "zfs",
+    "f2fs",     "overlay",
+    "aufs",     "jfs",
+    "vfat",     "exfat",
+    "ntfs",     "ntfs3",
+    "fuseblk",  "bcachefs",
+    "reiserfs", "squashfs",
+    "erofs",    "iso9660",
+    "rootfs",   "fuse.fuse-overlayfs",
+};
+
+// Block devices that look local but are volumes across the provider's network.
+static const char *const network_models[] = {
+    "Amazon Elastic Block Store", // AWS, NVMe
+    "nvme_card-pd",               // Google Persistent Disk, NVMe
+    "PersistentDisk",             // the same, SCSI
+};
+static const char *const network_devices[] = {"/dev/rbd", "/dev/nbd", "/dev/drbd"};
+
+#define AMONG(word, list) is_among((word), (list), sizeof(list) / sizeof *(list))
+static bool is_among(const char *word, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, list[i]) == 0)
+            return true;
+    return false;
+}
+
+// The block device's folder below /sys. File systems that span devices (btrfs) have a number of
+// their own that is not there; then the name of the source counts.
+static bool find_device(struct tree *tree, const struct mount *mount, struct buf *dir)
+{
+    buf_reset(dir);
+    buf_printf(dir, "/sys/dev/block/%u:%u", mount->major, mount->minor);
+    tree->failed |= dir->failed;
+    if (tree_exists(tree, "%s", buf_str(dir)))
+        return true;
+    if (strncmp(mount->source, "/dev/", 5) != 0 || strchr(mount->source + 5, '/'))
+        return false;
+    buf_reset(dir);
+    buf_printf(dir, "/sys/class/block/%s", mount->source + 5);
+    tree->failed |= dir->failed;
+    return tree_exists(tree, "%s", buf_str(dir)); // false once memory ran out
+}
+
+static bool is_network_device(struct tree *tree, const struct mount *mount, const char *dir)
+{
+    for (size_t i = 0; i < sizeof network_devices / sizeof *network_devices; i++)
+        if (strncmp(mount->source, network_devices[i], strlen(network_devices[i])) == 0)
+            return true;
+    struct buf model = {0};
+    // A partition's folder lies in its disk's.
+    bool network = (tree_text(tree, &model, "%s/device/model", dir) ||
+                    tree_text(tree, &model, "%s/../device/model", dir)) &&
+                   AMONG(buf_str(&model), network_models);
+    buf_release(&model);
+    return network;
+}
+
+// "1" is also what a disk gets that says nothing about itself, as virtio's do: there it means
+// nothing, while "0" was said by someone.
+static void read_rotational(struct tree *tree, const char *dir, struct machine_disk *disk)
+{
+    int64_t rotational;
+    struct buf link = {0};
+    if ((tree_int(tree, &rotational, "%s/queue/rotational", dir) ||
+         tree_int(tree, &rotational, "%s/../queue/rotational", dir)) &&
+        (rotational == 0 || !tree_link(tree, &link, "%s", dir) ||
+         !strstr(buf_str(&link), "/virtio")))
+        disk->rotational = some_bool(rotational != 0);
+    buf_release(&link);
+}
+
+static int read_device(struct tree *tree, const struct mount *mount, struct machine_disk *disk,
+                       struct err *err)
+{
+    struct buf dir = {0};
+    int rc = 0;
+    if (find_device(tree, mount, &dir)) {
+        read_rotational(tree, dir.data, disk);
+        if (is_network_device(tree, mount, dir.data))
+            rc = text_set(&disk->kind, "network", err);
+    }
+    buf_release(&dir);
+    return rc;
+}
+
+static int read_mount(struct tree *tree, const char *folder, struct machine_disk *disk,
+                      struct err *err)
+{
+    struct buf text = {0};
+    struct mount mount;
+    int rc = 0;
+    if (!mounts_read(tree, &text) || !mounts_over(text.data, folder, &mount))
+        goto out;
+    // A type that is not known here stays without a kind: a guess would hide a network volume.
+    const char *kind = AMONG(mount.type, network_types)  ? "network"
+                       : AMONG(mount.type, memory_types) ? "memory"
+                       : AMONG(mount.type, local_types)  ? "local"
+                                                         : "";
+    if ((rc = text_set(&disk->mount, mount.point, err)) != 0 ||
+        (rc = text_set(&disk->filesystem, mount.type, err)) != 0 ||
+        (rc = text_set(&disk->device, mount.source, err)) != 0 ||
+        (rc = text_set(&disk->kind, kind, err)) != 0)
+        goto out;
+    rc = read_device(tree, &mount, disk, err);
+out:
+    buf_release(&text);
+    return rc;
+}
+
+int probe_disk(struct probe *probe, struct machine_disk *disk, struct err *err)
+{
+    char resolved[PATH_MAX];
+    const char *folder = probe->folder;
+    bool recorded = *probe->tree.root != '\0';
+    if (!recorded && realpath(folder, resolved))
+        folder = resolved;
+    int rc = text_set(&disk->folder, folder, err);
+    if (rc == 0)
+        rc = read_mount(&probe->tree, folder, disk, err);
+    if (rc != 0)
+        return rc;
+    struct statvfs st;
+    if (!recorded && statvfs(folder, &st) == 0 && st.f_blocks > 0) {
+        disk->total_bytes = some_int((int64_t)(st.f_blocks * st.f_frsize));
+        disk->free_bytes = some_int((int64_t)(st.f_bavail * st.f_frsize));
+    }
+    return tree_check(&probe->tree, err);
+}

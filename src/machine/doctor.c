@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// doctor: what will spoil a measurement or cost money. Pure reasoning over a machine's record,
+// so that the record of any machine can be judged, also one that is not here. Each finding has
+// what was seen, what it does, and what to do about it.
+#include "machine/probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+
+#define GiB (INT64_C(1) << 30)
+#define MiB (INT64_C(1) << 20)
+
+enum level { PROBLEM, WARNING, NOTE, LEVELS };
+static const char *const level_names[LEVELS] = {"problem", "warning", "note"};
+
+// Where the findings of one level go. The doctor makes three rounds, so that problems come first.
+struct rounds {
+    struct machine *machine;
+    enum level now;
+    int rc;
+    struct err *err;
+};
+
+static void add(struct rounds *r, enum level level, const char *id, const char *evidence,
+                const char *consequence, const char *remedy)
+{
+    if (level != r->now || r->rc != 0)
+        return;
+    struct machine_finding *f = LIST_ADD(&r->machine->findings, r->err);
+    r->rc = f ? 0 : ERR_MEMORY;
+    if (r->rc == 0)
+        r->rc = text_set(&f->id, id, r->err);
+    if (r->rc == 0)
+        r->rc = text_set(&f->level, level_names[level], r->err);
+    if (r->rc == 0)
+        r->rc = text_set(&f->evidence, evidence, r->err);
+    if (r->rc == 0)
+        r->rc = text_set(&f->consequence, consequence, r->err);
+    if (r->rc == 0)
+        r->rc = text_set(&f->remedy, remedy, r->err);
+}
+
+// A short text made on the spot, for the arguments of add().
+struct words {
+    char s[512];
+};
+static struct words say(const char *format, ...) PRINTF_LIKE(1, 2);
+static struct words say(const char *format, ...)
+{
+    struct words w;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(w.s, sizeof w.s, format, args);
+    va_end(args);
+    return w;
+}
+
+static void program(struct rounds *r)
+{
+    const struct machine_program *p = &r->machine->fare;
+    if (p->debug.known && p->debug.v)
+        add(r, PROBLEM, "debug-build", "this fare was built for debugging",
+            "Everything it measures is slower than the machine is.",
+            "Use the bundle, or build with 'make build'.");
+}
+
+static void instruction_sets(struct rounds *r)
+{
+    const struct machine_cpu *cpu = &r->machine->cpu;
+    for (size_t i = 0; i < cpu->isa.count; i++) {
+        const struct machine_isa *isa = &cpu->isa.items[i];
+        if (!(isa->advertised.known && isa->advertised.v && isa->works.known && !isa->works.v))
+            continue;
+        add(r, PROBLEM, "isa-faults",
+            say("the processor says it has %s, but it does not work (%s)", isa->name,
+                isa->problem ? isa->problem : "wrong result")
+                .s,
+            "Libraries that believe the processor crash, or use slower code.",
+            "Tell the provider, or take another machine type; fare does not use it.");
+    }
+}
+
+static bool starts_with(const char *text, const char *beginning)
+{
+    return text && strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+// A capped trial of the same operation that went well.
+static const struct machine_kernel *remedy_of(const struct machine_library *lib,
+                                              const struct machine_kernel *bad)
+{
+    for (size_t k = 0; k < lib->kernels.count; k++) {
+        const struct machine_kernel *other = &lib->kernels.items[k];
+        if (other->cap && other->works.known && other->works.v && other->operation &&
+            bad->operation && strcmp(other->operation, bad->operation) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static void libraries(struct rounds *r)
+{
+    const struct machine_cpu *cpu = &r->machine->cpu;
+    for (size_t i = 0; i < cpu->libraries.count; i++) {
+        const struct machine_library *lib = &cpu->libraries.items[i];
+        for (size_t k = 0; k < lib->kernels.count; k++) {
+            const struct machine_kernel *kernel = &lib->kernels.items[k];
+            // What a library does not offer is no fault; a crash or a wrong result is.
+            if (kernel->cap || !kernel->works.known || kernel->works.v ||
+                starts_with(kernel->problem, "unimplemented"))
+                continue;
+            const struct machine_kernel *capped = remedy_of(lib, kernel);
+            add(r, PROBLEM, "library-faults",
+                say("%s %s fails in its %s (%s)%s", lib->name, lib->version ? lib->version : "",
+                    kernel->operation, kernel->problem ? kernel->problem : "wrong result",
+                    starts_with(kernel->problem, "signal SIGILL")
+                        ? "; AMX that the hypervisor does not fully pass on looks like this"
+                        : "")
+                    .s,
+                "PyTorch and TensorFlow use this library and crash the same way in bf16.",
+                capped ? say("Set ONEDNN_MAX_CPU_ISA=%s, with which it works here; fare does so "
+                             "itself.",
+                             capped->cap)
+                             .s
+                       : "Train in f32 on this machine.");
+        }
+    }
+}
+
+static void processor(struct rounds *r)
+{
+    const struct machine_cpu *cpu = &r->machine->cpu;
+    const struct machine_system *system = &r->machine->system;
+    double usable = cpu->usable_cpus.known ? cpu->usable_cpus.v : 0;
+    if (usable > 0 && cpu->threads.known && usable < (double)cpu->threads.v * 0.99)
+        add(r, WARNING, "cpu-limit",
+            say("this process may use %.4g of the machine's %lld CPUs (%s)", usable,
+                (long long)cpu->threads.v, cpu->limit_cpus.known ? "cgroup quota" : "affinity")
+                .s,
+            "Programs that count the machine's CPUs start too many threads and slow each other "
+            "down; the rest of the machine is somebody else's.",
+            say("Give the container more CPUs, or set OMP_NUM_THREADS=%d.",
+                usable < 1 ? 1 : (int)usable)
+                .s);
+    if (cpu->governor && strcmp(cpu->governor, "performance") != 0)
+        add(r, WARNING, "cpu-governor", say("the CPU frequency governor is %s", cpu->governor).s,
+            "Clocks follow the load with a delay: short runs look slower than long ones.",
+            "cpupower frequency-set -g performance (as root).");
+    if (system->load_1min.known && usable > 0 && system->load_1min.v > 0.5 &&
+        system->load_1min.v > usable / 2)
+        add(r, WARNING, "cpu-busy",
+            say("%.1f tasks were running on average over the last minute", system->load_1min.v).s,
+            "Other programs share the CPUs with what is measured.",
+            "Wait until they are done, or stop them.");
+    if (system->steal_percent.known && system->steal_percent.v > 2)
+        add(r, WARNING, "cpu-steal",
+            say("the hypervisor gave %.1f %% of the CPU time to others", system->steal_percent.v).s,
+            "CPU figures vary with the neighbours.",
+            "Repeat the measurement at another time, or take a dedicated machine.");
+    if (system->on_battery.known && system->on_battery.v)
+        add(r, WARNING, "on-battery", "the machine runs on its battery",
+            "Laptops hold their clocks down on battery.", "Plug it in.");
+}
+
+static void memory(struct rounds *r)
+{
+    const struct machine_memory *m = &r->machine->memory;
+    if (m->limit_bytes.known && m->total_bytes.known && m->limit_bytes.v < m->total_bytes.v)
+        add(r, NOTE, "memory-limit",
+            say("the cgroup allows %s of the machine's %s", units_bytes(m->limit_bytes.v).s,
+                units_bytes(m->total_bytes.v).s)
+                .s,
+            "A process that needs more is killed, whatever 'free' says.",
+            "Count with the limit, or raise it where the container is started.");
+    if (m->swap_used_bytes.known && m->swap_used_bytes.v > 64 * MiB)
+        add(r, WARNING, "swap-used",
+            say("%s of swap is in use", units_bytes(m->swap_used_bytes.v).s).s,
+            "What was swapped out comes back at disk speed in the middle of a measurement.",
+            "Free memory first; swapoff -a && swapon -a (as root) brings it back.");
+    if (m->shm_total_bytes.known && m->shm_total_bytes.v < GiB)
+        add(r, WARNING, "shm-small",
+            say("/dev/shm holds %s", units_bytes(m->shm_total_bytes.v).s).s,
+            "Data loaders with several workers pass batches through it and die with a bus error "
+            "when it is full.",
+            "Start the container with --shm-size=8g or --ipc=host.");
+}
+
+static void disk(struct rounds *r)
+{
+    const struct machine_disk *d = &r->machine->disk;
+    if (d->kind && strcmp(d->kind, "network") == 0)
+        add(r, WARNING, "disk-network",
+            say("the working folder is on a network volume (%s)",
+                d->filesystem ? d->filesystem : "of unknown type")
+                .s,
+            "Data loading and checkpoints depend on the network and on who else uses it.",
+            "Copy the data to a local disk first.");
+    if (d->kind && strcmp(d->kind, "memory") == 0)
+        add(r, NOTE, "disk-memory", "the working folder is in memory",
+            "What is written there takes memory from the training and is gone at a restart.",
+            "Keep checkpoints on a disk.");
+    if (d->rotational.known && d->rotational.v)
+        add(r, NOTE, "disk-rotational", "the working folder is on a disk with moving heads",
+            "Many small files load at a hundred or so a second.", "Keep the data on an SSD.");
+    if (d->free_bytes.known && d->free_bytes.v < 5 * GiB)
+        add(r, WARNING, "disk-full",
+            say("%s are free under the working folder", units_bytes(d->free_bytes.v).s).s,
+            "A checkpoint that does not fit ends the run.",
+            "Free some space, or work in a folder on another disk.");
+}
+
+// How a GPU is called in a finding: "GPU 0 (NVIDIA H100 80GB HBM3)".
+static struct words gpu_name(const struct machine_gpu *gpu)
+{
+    const char *name = gpu->name ? gpu->name : gpu->pci_id ? gpu->pci_id : "unknown model";
+    if (gpu->index.known)
+        return say("GPU %lld (%s)", (long long)gpu->index.v, name);
+    return say("the GPU at %s (%s)", gpu->pci_address ? gpu->pci_address : "an unknown address",
+               name);
+}
+
+static void gpu_broken(struct rounds *r, const struct machine_gpu *gpu)
+{
+    bool mismatch = gpu->problem && strstr(gpu->problem, "mismatch");
+    add(r, PROBLEM, mismatch ? "gpu-driver-mismatch" : "gpu-no-driver",
+        say("%s does not work: %s", gpu_name(gpu).s,
+            gpu->problem ? gpu->problem : "its driver does not answer")
+            .s,
+        "It is paid for and cannot be used.",
+        mismatch ? "Reboot, or reload the kernel module, so that both have the same version."
+        : gpu->vendor && strcmp(gpu->vendor, "amd") == 0
+            ? "Load the amdgpu driver; in a container, pass /dev/kfd and /dev/dri in."
+            : "Install the driver; in a container, start it with the GPU passed in (--gpus all).");
+}
+
+static bool link_below(struct maybe_int now, struct maybe_int max)
+{
+    return now.known && max.known && now.v < max.v;
+}
+
+static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
+{
+    struct maybe_int generation = {0}, width = {0};
+    // An idle GPU lets its link go down to save power; only a busy one tells.
+    if (gpu->performance_state.known && gpu->performance_state.v == 0 && gpu->use_percent.known &&
+        gpu->use_percent.v >= 10) {
+        generation = gpu->pcie_generation;
+        width = gpu->pcie_width;
+    }
+    const struct machine_bandwidth *b = &r->machine->bandwidth;
+    for (size_t i = 0; i < b->gpus.count; i++) {
+        const struct machine_gpu_bandwidth *row = &b->gpus.items[i];
+        if (gpu->pci_address && row->pci_address && row->pcie_width_loaded.known &&
+            strcmp(gpu->pci_address, row->pci_address) == 0) {
+            generation = row->pcie_generation_loaded;
+            width = row->pcie_width_loaded;
+        }
+    }
+    if (!link_below(generation, gpu->pcie_generation_max) &&
+        !link_below(width, gpu->pcie_width_max))
+        return;
+    add(r, WARNING, "pcie-narrow",
+        say("%s uses PCIe %lld.0 x%lld under load and could use %lld.0 x%lld", gpu_name(gpu).s,
+            (long long)generation.v, (long long)width.v, (long long)gpu->pcie_generation_max.v,
+            (long long)gpu->pcie_width_max.v)
+            .s,
+        "Data reaches the GPU more slowly than on machines of the same type.",
+        "Move the card to a full slot; on a rented machine, return it and take another.");
+}
+
+static void gpu_shared(struct rounds *r, const struct machine_gpu *gpu)
+{
+    bool busy = gpu->use_percent.known && gpu->use_percent.v >= 10;
+    if (busy && gpu->processes_known.known && gpu->processes_known.v && gpu->processes.count == 0)
+        add(r, PROBLEM, "gpu-busy-without-process",
+            say("%s is %lld %% busy, but no process of this machine is on it", gpu_name(gpu).s,
+                (long long)gpu->use_percent.v)
+                .s,
+            "Somebody outside this container or machine uses the GPU that you pay for.",
+            "Ask the provider, or take another machine.");
+    else if (gpu->processes.count == 0 && busy)
+        add(r, WARNING, "gpu-busy",
+            say("%s is %lld %% busy", gpu_name(gpu).s, (long long)gpu->use_percent.v).s,
+            "Something shares the GPU with what is measured.",
+            "Wait until it is done, or measure on another GPU.");
+    else if (gpu->processes.count > 0)
+        add(r, WARNING, "gpu-busy",
+            say("%s is in use: %zu process%s%s%s", gpu_name(gpu).s, gpu->processes.count,
+                gpu->processes.count == 1 ? "" : "es",
+                gpu->processes.items[0].name ? ", first " : "",
+                gpu->processes.items[0].name ? gpu->processes.items[0].name : "")
+                .s,
+            "They share the GPU with what is measured.", "Stop them, or measure on another GPU.");
+}
+
+static void gpu_clocks(struct rounds *r, const struct machine_gpu *gpu)
+{
+    bool only_power = gpu->throttling.count == 1 && strstr(gpu->throttling.items[0], "power cap");
+    if (only_power)
+        add(r, NOTE, "gpu-power-cap", say("%s is at its power limit", gpu_name(gpu).s).s,
+            "Its clocks give way to stay below the limit, as those of its kind do under full load.",
+            "Nothing, unless nothing of yours is running on it.");
+    else if (gpu->throttling.count > 0)
+        add(r, WARNING, "gpu-throttled",
+            say("%s holds its clocks down: %s%s%s", gpu_name(gpu).s, gpu->throttling.items[0],
+                gpu->throttling.count > 1 ? ", " : "",
+                gpu->throttling.count > 1 ? gpu->throttling.items[1] : "")
+                .s,
+            "It runs slower than others of its kind.",
+            "Look at its cooling and power; on a rented machine, return it and take another.");
+    if (gpu->power_limit_mw.known && gpu->power_limit_default_mw.known &&
+        (double)gpu->power_limit_mw.v < (double)gpu->power_limit_default_mw.v * 0.99)
+        add(r, WARNING, "gpu-power-limit",
+            say("%s is limited to %.0f W; as delivered it has %.0f W", gpu_name(gpu).s,
+                (double)gpu->power_limit_mw.v / 1000, (double)gpu->power_limit_default_mw.v / 1000)
+                .s,
+            "It runs slower than others of its kind, and cheaper in power.",
+            "Restore it (nvidia-smi -pl, rocm-smi --resetpoweroverdrive) where you may.");
+    if (gpu->persistence.known && !gpu->persistence.v)
+        add(r, NOTE, "gpu-persistence", say("%s has persistence mode off", gpu_name(gpu).s).s,
+            "The driver starts anew with each program, which takes a second or more.",
+            "nvidia-smi -pm 1 (as root), where you may.");
+    if (gpu->mig.known && gpu->mig.v)
+        add(r, NOTE, "gpu-mig",
+            say("%s is split into instances (MIG), %zu of them here", gpu_name(gpu).s,
+                gpu->mig_instances.count)
+                .s,
+            "A run measures an instance, not the GPU; use and clocks cannot be read.",
+            "Compare it only with instances of the same size.");
+}
+
+static void gpus(struct rounds *r)
+{
+    for (size_t i = 0; i < r->machine->gpus.count; i++) {
+        const struct machine_gpu *gpu = &r->machine->gpus.items[i];
+        if (gpu->works.known && !gpu->works.v) {
+            gpu_broken(r, gpu);
+            continue;
+        }
+        gpu_link(r, gpu);
+        gpu_shared(r, gpu);
+        gpu_clocks(r, gpu);
+    }
+}
+
+static void place(struct rounds *r)
+{
+    const struct machine_where *w = &r->machine->where;
+    if (w->spot.known && w->spot.v)
+        add(r, NOTE, "spot",
+            say("this is a spot machine of %s", w->provider ? w->provider : "its provider").s,
+            "It can be taken away with a notice of seconds to minutes.",
+            "Write checkpoints to a place that stays.");
+}
+
+int machine_diagnose(struct machine *machine, struct err *err)
+{
+    struct rounds r = {.machine = machine, .err = err};
+    for (r.now = PROBLEM; r.now < LEVELS && r.rc == 0; r.now++) {
+        program(&r);
+        gpus(&r);
+        instruction_sets(&r);
+        libraries(&r);
+        processor(&r);
+        memory(&r);
+        disk(&r);
+        place(&r);
+    }
+    return r.rc;
+}

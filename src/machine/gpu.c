@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "machine/amd.h"
+#include "machine/nvml.h"
+#include "machine/pci.h"
+
+#define PASS_IN "in a container, start it with the GPU passed in"
+
+struct search {
+    struct probe *probe;
+    struct machine *machine;
+    struct pci_names names;
+    struct pci_gpus bus;
+    struct nvml nvml;
+    char module[64]; // version of NVIDIA's kernel module; "": not loaded
+};
+
+static bool in_container(const struct search *s)
+{
+    const char *known = s->machine->system.container;
+    if (known)
+        return strcmp(known, "none") != 0;
+    return tree_exists(&s->probe->tree, "/.dockerenv") ||
+           tree_exists(&s->probe->tree, "/run/.containerenv");
+}
+
+static void module_read(struct search *s)
+{
+    struct tree *tree = &s->probe->tree;
+    struct buf text = {0};
+    if (tree_text(tree, &text, "/sys/module/nvidia/version") ||
+        tree_text(tree, &text, "/proc/driver/nvidia/version"))
+        nvml_module_version(buf_str(&text), s->module, sizeof s->module);
+    buf_release(&text);
+}
+
+static struct machine_gpu *add_from_bus(struct search *s, const struct pci_gpu *pci,
+                                        struct err *err)
+{
+    struct machine_gpu *gpu = LIST_ADD(&s->machine->gpus, err);
+    if (!gpu || pci_gpu_describe(pci, &s->names, gpu, err) != 0)
+        return NULL;
+    return gpu;
+}
+
+static int add_broken(struct search *s, const struct pci_gpu *pci, const char *problem,
+                      struct err *err)
+{
+    struct machine_gpu *gpu = add_from_bus(s, pci, err);
+    if (!gpu)
+        return ERR_MEMORY;
+    gpu->works = some_bool(false);
+    int rc = text_set(&gpu->problem, problem, err);
+    if (rc == 0 && pci->vendor == PCI_NVIDIA)
+        rc = text_set(&gpu->driver, s->module, err);
+    return rc;
+}
+
+// Who holds a GPU that NVIDIA's own driver does not: as a rule that is the whole explanation.
+static bool held_by_other(const struct pci_gpu *pci, char *out, size_t size)
+{
+    if (pci->driver[0] == '\0' || strcmp(pci->driver, "nvidia") == 0)
+        return false;
+    bool kept = strstr(pci->driver, "vfio") != NULL;
+    snprintf(out, size, "the kernel driver %s holds it, not NVIDIA's%s", pci->driver,
+             kept ? ": it is kept for a virtual machine" : "");
+    return true;
+}
+
+// Why the library did not open or not start, for one GPU.
+static void explain(const struct search *s, const struct pci_gpu *pci, const struct err *why,
+                    char *out, size_t size)
+{
+    bool container = in_container(s);
+    enum nvml_return init = s->nvml.init;
+    if (held_by_other(pci, out, size))
+        return;
+    if (init == NVML_VERSION_MISMATCH && s->module[0] && s->nvml.version[0])
+        snprintf(out, size,
+                 "driver %s is loaded but its library is version %s "
+                 "(nvmlInit: Driver/library version mismatch)",
+                 s->module, s->nvml.version);
+    else if (init == NVML_DRIVER_NOT_LOADED)
+        snprintf(out, size, "no NVIDIA driver is loaded (nvmlInit: Driver Not Loaded)%s%s",
+                 container ? ": " : "", container ? PASS_IN : "");
+    else if (init != NVML_SUCCESS)
+        snprintf(out, size, "%s%s%s", why->text, container ? ": " : "", container ? PASS_IN : "");
+    else if (container && strncmp(why->text, "cannot open", 11) != 0)
+        snprintf(out, size, "on the PCI bus, but no driver library: %s", PASS_IN);
+    else if (s->module[0])
+        snprintf(out, size, "driver %s is loaded, but %s", s->module, why->text);
+    else if (pci->driver[0])
+        snprintf(out, size, "NVIDIA's driver holds it, but %s", why->text);
+    else
+        snprintf(out, size, "no NVIDIA driver is loaded: %s", why->text);
+}
+
+static int nvidia_broken(struct search *s, const struct err *why, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->bus.items.count; i++) {
+        const struct pci_gpu *pci = &s->bus.items.items[i];
+        char words[400];
+        if (pci->vendor != PCI_NVIDIA)
+            continue;
+        explain(s, pci, why, words, sizeof words);
+        rc = add_broken(s, pci, words, err);
+    }
+    return rc;
+}
+
+static struct machine_gpu *listed(struct search *s, const char *address)
+{
+    for (size_t i = 0; i < s->machine->gpus.count; i++) {
+        struct machine_gpu *gpu = &s->machine->gpus.items[i];
+        if (gpu->pci_address && strcmp(gpu->pci_address, address) == 0)
+            return gpu;
+    }
+    return NULL;
+}
+
+// The first GPU from the library that could not say where it is.
+static struct machine_gpu *homeless(struct search *s)
+{
+    for (size_t i = 0; i < s->machine->gpus.count; i++) {
+        struct machine_gpu *gpu = &s->machine->gpus.items[i];
+        if (!gpu->pci_address && gpu->works.known && !gpu->works.v)
+            return gpu;
+    }
+    return NULL;
+}
+
+// What the library listed stands. What the bus shows beyond it is either one of those that the
+// library counts but cannot reach (both go by address, so they pair up in order), or one that
+// NVIDIA's driver does not hold, or, last, another's.
+static int nvidia_rest(struct search *s, struct err *err)
+{
+    size_t answered = s->machine->gpus.count;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->bus.items.count; i++) {
+        const struct pci_gpu *pci = &s->bus.items.items[i];
+        char words[256];
+        if (pci->vendor != PCI_NVIDIA || listed(s, pci->address))
+            continue;
+        struct machine_gpu *lost = homeless(s);
+        if (held_by_other(pci, words, sizeof words))
+            rc = add_broken(s, pci, words, err);
+        else if (pci->driver[0] == '\0')
+            rc = add_broken(s, pci, "NVIDIA's driver is loaded, but does not hold it", err);
+        else if (lost)
+            rc = pci_gpu_describe(pci, &s->names, lost, err);
+        else if (answered == 0)
+            rc = add_broken(
+                s, pci, "NVIDIA's driver holds it, but its library lists no GPU: " PASS_IN, err);
+    }
+    return rc;
+}
+
+static int nvidia_read(struct search *s, struct err *err)
+{
+    struct err why = {0};
+    module_read(s);
+    int rc = nvml_open(&s->nvml, &s->probe->tree, &why);
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    if (rc != 0)
+        return nvidia_broken(s, &why, err);
+    rc = nvml_read_gpus(&s->nvml, &s->probe->tree, s->machine, err);
+    return rc != 0 ? rc : nvidia_rest(s, err);
+}
+
+// Intel's driver has no common place that tells more than that it is there.
+static int intel_add(struct search *s, const struct pci_gpu *pci, struct err *err)
+{
+    if (strcmp(pci->driver, "i915") != 0 && strcmp(pci->driver, "xe") != 0)
+        return add_broken(s, pci, "no Intel kernel driver (xe or i915) holds it", err);
+    struct machine_gpu *gpu = add_from_bus(s, pci, err);
+    if (!gpu)
+        return ERR_MEMORY;
+    gpu->works = some_bool(true);
+    return 0;
+}
+
+static int others_read(struct search *s, uint16_t vendor, struct err *err)
+{
+    int64_t index = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->bus.items.count; i++) {
+        const struct pci_gpu *pci = &s->bus.items.items[i];
+        if (pci->vendor != vendor)
+            continue;
+        if (vendor == PCI_INTEL) {
+            rc = intel_add(s, pci, err);
+            continue;
+        }
+        bool named = pci_names_find(&s->names, pci->vendor, pci->device) != NULL;
+        struct machine_gpu *gpu = add_from_bus(s, pci, err);
+        if (!gpu)
+            return ERR_MEMORY;
+        rc = amd_gpu_read(&s->probe->tree, pci, named, gpu, err);
+        if (gpu->works.v)
+            gpu->index = some_int(index++);
+    }
+    return rc;
+}
+
+int gpus_read(struct probe *probe, const char *names_path, struct machine *machine, struct err *err)
+{
+    struct search s = {.probe = probe, .machine = machine};
+    int rc = pci_names_read(&s.names, names_path, err);
+    if (rc == 0)
+        rc = pci_gpus_read(&probe->tree, &s.names, &s.bus, err);
+    if (rc == 0)
+        rc = nvidia_read(&s, err);
+    if (rc == 0)
+        rc = others_read(&s, PCI_AMD, err);
+    if (rc == 0)
+        rc = others_read(&s, PCI_INTEL, err);
+    if (rc == 0)
+        rc = tree_check(&probe->tree, err);
+    nvml_close(&s.nvml);
+    pci_gpus_release(&s.bus);
+    pci_names_release(&s.names);
+    return rc;
+}
+
+int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
+{
+    return gpus_read(probe, NULL, machine, err);
+}

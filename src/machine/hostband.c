@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/hostband.h"
+
+#include <emmintrin.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define MIB (INT64_C(1) << 20)
+#define GIB (INT64_C(1) << 30)
+
+enum pass { PASS_TOUCH, PASS_READ, PASS_WRITE, PASS_COPY, PASS_END };
+
+struct job {
+    char *from, *to;
+    size_t bytes; // of each
+    enum pass pass;
+    int threads;
+    pthread_mutex_t gate; // held while the threads are made and their number is not yet known
+    pthread_barrier_t barrier;
+};
+
+struct worker {
+    pthread_t thread;
+    struct job *job;
+    int index;
+    int64_t began_ns, ended_ns;
+    uint64_t sum; // so that reading has a use
+};
+
+enum { STEP = 64 }; // bytes in one round of the loops below: a cache line
+
+static uint64_t read_bytes(const char *from, size_t bytes)
+{
+    __m128i a = _mm_setzero_si128(), b = a, c = a, d = a;
+    for (const char *end = from + bytes; from < end; from += STEP) {
+        const __m128i *p = (const __m128i *)(const void *)from;
+        a = _mm_xor_si128(a, _mm_load_si128(p));
+        b = _mm_xor_si128(b, _mm_load_si128(p + 1));
+        c = _mm_xor_si128(c, _mm_load_si128(p + 2));
+        d = _mm_xor_si128(d, _mm_load_si128(p + 3));
+    }
+    a = _mm_xor_si128(_mm_xor_si128(a, b), _mm_xor_si128(c, d));
+    return (uint64_t)_mm_cvtsi128_si64(a);
+}
+
+static void write_bytes(char *to, size_t bytes)
+{
+    const __m128i v = _mm_set1_epi8(0x5A);
+    for (const char *end = to + bytes; to < end; to += STEP) {
+        __m128i *p = (__m128i *)(void *)to;
+        _mm_stream_si128(p, v);
+        _mm_stream_si128(p + 1, v);
+        _mm_stream_si128(p + 2, v);
+        _mm_stream_si128(p + 3, v);
+    }
+    _mm_sfence();
+}
+
+static void copy_bytes(char *to, const char *from, size_t bytes)
+{
+    for (const char *end = from + bytes; from < end; from += STEP, to += STEP) {
+        const __m128i *s = (const __m128i *)(const void *)from;
+        __m128i *p = (__m128i *)(void *)to;
+        __m128i a = _mm_load_si128(s), b = _mm_load_si128(s + 1);
+        __m128i c = _mm_load_si128(s + 2), d = _mm_load_si128(s + 3);
+        _mm_stream_si128(p, a);
+        _mm_stream_si128(p + 1, b);
+        _mm_stream_si128(p + 2, c);
+        _mm_stream_si128(p + 3, d);
+    }
+    _mm_sfence();
+}
+
+// Each thread has its own part, and is the first to touch it, so that it lies in its own node.
+static void *work(void *worker_)
+{
+    struct worker *worker = worker_;
+    struct job *job = worker->job;
+    pthread_mutex_lock(&job->gate);
+    pthread_mutex_unlock(&job->gate);
+    size_t part = job->bytes / (size_t)job->threads / STEP * STEP;
+    char *from = job->from + part * (size_t)worker->index;
+    char *to = job->to + part * (size_t)worker->index;
+    for (;;) {
+        pthread_barrier_wait(&job->barrier);
+        if (job->pass == PASS_END)
+            return NULL;
+        worker->began_ns = clock_now_ns();
+        switch (job->pass) {
+        case PASS_TOUCH:
+            memset(from, 1, part);
+            memset(to, 2, part);
+            break;
+        case PASS_READ:
+            worker->sum += read_bytes(from, part);
+            break;
+        case PASS_WRITE:
+            write_bytes(to, part);
+            break;
+        case PASS_COPY:
+            copy_bytes(to, from, part);
+            break;
+        case PASS_END:
+            break;
+        }
+        worker->ended_ns = clock_now_ns();
+        pthread_barrier_wait(&job->barrier);
+    }
+}
+
+// From the first thread's beginning to the last one's end: this thread itself may be late.
+static int64_t run_pass(struct job *job, const struct worker *workers, enum pass pass)
+{
+    job->pass = pass;
+    pthread_barrier_wait(&job->barrier);
+    if (pass == PASS_END)
+        return 0;
+    pthread_barrier_wait(&job->barrier);
+    int64_t began = workers[0].began_ns, ended = workers[0].ended_ns;
+    for (int i = 1; i < job->threads; i++) {
+        began = workers[i].began_ns < began ? workers[i].began_ns : began;
+        ended = workers[i].ended_ns > ended ? workers[i].ended_ns : ended;
+    }
+    return ended > began ? ended - began : 1;
+}
+
+static struct maybe_real best_rate(struct job *job, const struct worker *workers, enum pass pass,
+                                   int moves)
+{
+    const int64_t stop_ns = clock_now_ns() + 250 * NS_PER_MS;
+    int64_t best_ns = INT64_MAX;
+    for (int n = 0; n < 4 || (n < 200 && clock_now_ns() < stop_ns); n++) {
+        int64_t ns = run_pass(job, workers, pass);
+        best_ns = ns < best_ns ? ns : best_ns;
+    }
+    size_t part = job->bytes / (size_t)job->threads / STEP * STEP;
+    double bytes = (double)part * job->threads * moves;
+    return some_real(bytes / ((double)best_ns / 1e9));
+}
+
+// As many threads as can be had, up to `wanted`; each on a processor of its own where they are
+// meant to fill all that this process may use.
+static void start_workers(struct job *job, struct worker *workers, int wanted)
+{
+    cpu_set_t allowed;
+    bool pin = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == wanted;
+    int cpu = -1;
+    for (int i = 0; i < wanted; i++) {
+        struct worker *worker = &workers[job->threads];
+        *worker = (struct worker){.job = job, .index = job->threads};
+        if (pthread_create(&worker->thread, NULL, work, worker) != 0)
+            break;
+        job->threads++;
+        if (!pin)
+            continue;
+        do
+            cpu++;
+        while (!CPU_ISSET(cpu, &allowed));
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        pthread_setaffinity_np(worker->thread, sizeof one, &one); // only a help: it may fail
+    }
+}
+
+static int measure_memory(struct job *job, int wanted, struct machine_bandwidth *out,
+                          struct err *err)
+{
+    struct worker *workers = calloc((size_t)wanted, sizeof *workers);
+    if (!workers)
+        return err_memory(err);
+    pthread_mutex_init(&job->gate, NULL);
+    pthread_mutex_lock(&job->gate);
+    start_workers(job, workers, wanted);
+    pthread_barrier_init(&job->barrier, NULL, (unsigned)job->threads + 1);
+    pthread_mutex_unlock(&job->gate);
+    if (job->threads > 0) {
+        run_pass(job, workers, PASS_TOUCH);
+        out->memory_threads = some_int(job->threads);
+        out->memory_read_bytes_per_s = best_rate(job, workers, PASS_READ, 1);
+        out->memory_write_bytes_per_s = best_rate(job, workers, PASS_WRITE, 1);
+        out->memory_copy_bytes_per_s = best_rate(job, workers, PASS_COPY, 2);
+        run_pass(job, workers, PASS_END);
+    }
+    for (int i = 0; i < job->threads; i++)
+        pthread_join(workers[i].thread, NULL);
+    pthread_barrier_destroy(&job->barrier);
+    pthread_mutex_destroy(&job->gate);
+    free(workers);
+    return 0;
+}
+
+// All caches of the last level together.
+static int64_t last_level_bytes(const struct machine_cpu *cpu)
+{
+    int64_t level = 0, bytes = 0;
+    for (size_t i = 0; i < cpu->caches.count; i++) {
+        const struct machine_cache *c = &cpu->caches.items[i];
+        if (c->level.v > level) {
+            level = c->level.v;
+            bytes = 0;
+        }
+        if (c->level.v == level)
+            bytes += c->size_bytes.v * c->count.v;
+    }
+    return bytes;
+}
+
+// Bytes of each of the two buffers: four times the caches (STREAM's rule), less where that is
+// unwieldy, never more than a sixteenth of the memory. 0: too little to measure.
+static int64_t buffer_bytes(const struct machine *machine)
+{
+    int64_t caches = last_level_bytes(&machine->cpu);
+    int64_t bytes = 4 * caches > 128 * MIB ? 4 * caches : 128 * MIB;
+    if (bytes > 2 * GIB)
+        bytes = 2 * caches > 2 * GIB ? 2 * caches : 2 * GIB;
+    const struct machine_memory *memory = &machine->memory;
+    struct maybe_int room =
+        memory->available_bytes.known ? memory->available_bytes : memory->total_bytes;
+    if (memory->limit_bytes.known && (!room.known || memory->limit_bytes.v < room.v))
+        room = memory->limit_bytes;
+    if (room.known && bytes > room.v / 16)
+        bytes = room.v / 16;
+    bytes -= bytes % (2 * MIB);
+    return bytes > 0 && bytes >= 2 * caches ? bytes : 0;
+}
+
+int memory_bandwidth(const struct machine *machine, struct machine_bandwidth *out, struct err *err)
+{
+    int64_t bytes = buffer_bytes(machine);
+    double cpus = machine->cpu.usable_cpus.known ? machine->cpu.usable_cpus.v : 1;
+    int wanted = cpus < 1 ? 1 : cpus > 4096 ? 4096 : (int)cpus;
+    if (bytes == 0)
+        return 0;
+    size_t both = (size_t)bytes * 2;
+    char *memory = mmap(NULL, both, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return err_memory(err);
+    madvise(memory, both, MADV_HUGEPAGE); // to measure the memory, not the page tables
+    struct job job = {.from = memory, .to = memory + bytes, .bytes = (size_t)bytes};
+    int rc = measure_memory(&job, wanted, out, err);
+    munmap(memory, both);
+    return rc;
+}
+
+#define FILE_MAX       (256 * MIB)
+#define BLOCK          (8 * MIB)
+#define PHASE_LIMIT_NS NS_PER_S // for writing, and for reading
+
+struct disk {
+    int fd;
+    char *block;   // (BLOCK)
+    int64_t bytes; // to write at most, whole blocks
+    int64_t written;
+    bool direct;
+};
+
+// A file without a name. Where the file system has none of those, it loses its name at once.
+static int open_nameless(const char *folder, struct err *err)
+{
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    struct buf path = {0};
+    buf_printf(&path, "%s/.fare-bandwidth-XXXXXX", folder);
+    if (buf_check(&path, err) == 0) {
+        fd = mkostemp(path.data, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(path.data);
+        else
+            err_errno(err, errno, "cannot write in '%s'", folder);
+    }
+    buf_release(&path);
+    return fd;
+}
+
+static int64_t room_for_file(int fd)
+{
+    struct statvfs st;
+    struct rlimit limit;
+    int64_t bytes = FILE_MAX;
+    if (fstatvfs(fd, &st) == 0 && st.f_blocks > 0) {
+        int64_t tenth = (int64_t)(st.f_bavail * st.f_frsize / 10);
+        bytes = tenth < bytes ? tenth : bytes;
+    }
+    // Writing past this limit would end the program with a signal.
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < (rlim_t)bytes)
+        bytes = (int64_t)limit.rlim_cur;
+    return bytes - bytes % BLOCK;
+}
+
+static void set_direct(struct disk *disk, bool on)
+{
+    int flags = fcntl(disk->fd, F_GETFL);
+    disk->direct = fcntl(disk->fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0 && on;
+}
+
+// Numbers that neither compress nor repeat, for disks that would save themselves the work.
+static void fill_block(struct disk *disk, uint64_t number)
+{
+    uint64_t x = number * UINT64_C(0x9E3779B97F4A7C15) + 1;
+    for (int64_t at = 0; at < BLOCK; at += 8) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        memcpy(disk->block + at, &x, sizeof x);
+    }
+}
+
+static void number_block(struct disk *disk, uint64_t number)
+{
+    for (int64_t at = 0; at < BLOCK; at += 4096)
+        memcpy(disk->block + at, &number, sizeof number);
+}
+
+static bool write_block(struct disk *disk)
+{
+    for (int64_t at = 0; at < BLOCK;) {
+        ssize_t put = pwrite(disk->fd, disk->block + at, (size_t)(BLOCK - at), disk->written + at);
+        // Some file systems accept the flag and refuse the write.
+        if (put < 0 && errno == EINVAL && disk->direct && disk->written == 0) {
+            set_direct(disk, false);
+            continue;
+        }
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return false;
+        at += put;
+    }
+    // Without this a fast page cache would be measured, and emptied at the end for minutes.
+    return disk->direct || fdatasync(disk->fd) == 0;
+}
+
+static int write_file(struct disk *disk, struct machine_bandwidth *out, struct err *err)
+{
+    int64_t began = clock_now_ns();
+    while (disk->written < disk->bytes && clock_now_ns() - began < PHASE_LIMIT_NS) {
+        number_block(disk, (uint64_t)disk->written);
+        if (!write_block(disk))
+            return err_errno(err, errno, "cannot write a file of %lld MiB",
+                             (long long)(disk->bytes / MIB));
+        disk->written += BLOCK;
+    }
+    if (fdatasync(disk->fd) != 0)
+        return err_errno(err, errno, "cannot bring a file to the disk");
+    double seconds = (double)(clock_now_ns() - began) / 1e9;
+    out->disk_write_bytes_per_s = some_real((double)disk->written / seconds);
+    return 0;
+}
+
+static int read_file(struct disk *disk, struct machine_bandwidth *out, struct err *err)
+{
+    if (!disk->direct)
+        posix_fadvise(disk->fd, 0, 0, POSIX_FADV_DONTNEED);
+    int64_t began = clock_now_ns(), got = 0;
+    while (got < disk->written && clock_now_ns() - began < PHASE_LIMIT_NS) {
+        ssize_t n = pread(disk->fd, disk->block, (size_t)BLOCK, got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_errno(err, n < 0 ? errno : EIO, "cannot read a file back");
+        got += n;
+    }
+    double seconds = (double)(clock_now_ns() - began) / 1e9;
+    out->disk_read_bytes_per_s = some_real((double)got / seconds);
+    return 0;
+}
+
+static int measure_disk(struct disk *disk, struct machine_bandwidth *out, struct err *err)
+{
+    disk->bytes = room_for_file(disk->fd);
+    if (disk->bytes < BLOCK)
+        return err_set(err, ERR_IO, "less than %lld MiB free for a measurement",
+                       (long long)(10 * BLOCK / MIB));
+    disk->block = aligned_alloc(4096, (size_t)BLOCK);
+    if (!disk->block)
+        return err_memory(err);
+    fill_block(disk, (uint64_t)clock_now_ns());
+    set_direct(disk, true);
+    int rc = write_file(disk, out, err);
+    if (rc == 0)
+        rc = read_file(disk, out, err);
+    if (rc == 0)
+        rc = text_set(&out->disk_method, disk->direct ? "direct" : "fsync", err);
+    return rc;
+}
+
+int disk_bandwidth(const char *folder, struct machine_bandwidth *out, struct err *err)
+{
+    struct err problem = {0};
+    struct disk disk = {.fd = open_nameless(folder, &problem)};
+    int rc = disk.fd >= 0 ? measure_disk(&disk, out, &problem) : problem.code;
+    if (disk.fd >= 0)
+        close(disk.fd);
+    free(disk.block);
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    return rc == 0 ? 0 : text_set(&out->disk_problem, problem.text, err);
+}

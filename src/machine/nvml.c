@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/nvml.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/pci.h"
+
+_Static_assert(sizeof(struct nvml_memory_v2) == 40 && sizeof(struct nvml_pci) == 68 &&
+                   sizeof(struct nvml_temperature) == 12,
+               "NVML's layouts, by its documentation");
+
+#define TEXT_BYTES    96 // the longest buffer the library asks for (names, UUIDs of MIG devices)
+#define GPUS_MAX      1024
+#define MIG_MAX       64
+#define PROCESSES_MAX 65536
+
+#define OPTIONAL(name)                                                                             \
+    {                                                                                              \
+#name, offsetof(struct nvml_api, name), DL_OPTIONAL                                        \
+    }
+
+static const struct dl_symbol symbols[] = {
+    OPTIONAL(nvmlInit_v2),
+    OPTIONAL(nvmlInit),
+    OPTIONAL(nvmlShutdown),
+    OPTIONAL(nvmlErrorString),
+    OPTIONAL(nvmlSystemGetDriverVersion),
+    OPTIONAL(nvmlSystemGetNVMLVersion),
+    OPTIONAL(nvmlSystemGetCudaDriverVersion_v2),
+    OPTIONAL(nvmlSystemGetCudaDriverVersion),
+    OPTIONAL(nvmlDeviceGetCount_v2),
+    OPTIONAL(nvmlDeviceGetCount),
+    OPTIONAL(nvmlDeviceGetHandleByIndex_v2),
+    OPTIONAL(nvmlDeviceGetHandleByIndex),
+    OPTIONAL(nvmlDeviceGetName),
+    OPTIONAL(nvmlDeviceGetUUID),
+    OPTIONAL(nvmlDeviceGetPciInfo_v3),
+    OPTIONAL(nvmlDeviceGetPciInfo_v2),
+    OPTIONAL(nvmlDeviceGetPciInfo),
+    OPTIONAL(nvmlDeviceGetCudaComputeCapability),
+    OPTIONAL(nvmlDeviceGetMemoryInfo_v2),
+    OPTIONAL(nvmlDeviceGetMemoryInfo),
+    OPTIONAL(nvmlDeviceGetCurrPcieLinkGeneration),
+    OPTIONAL(nvmlDeviceGetMaxPcieLinkGeneration),
+    OPTIONAL(nvmlDeviceGetCurrPcieLinkWidth),
+    OPTIONAL(nvmlDeviceGetMaxPcieLinkWidth),
+    OPTIONAL(nvmlDeviceGetClockInfo),
+    OPTIONAL(nvmlDeviceGetMaxClockInfo),
+    OPTIONAL(nvmlDeviceGetPowerUsage),
+    OPTIONAL(nvmlDeviceGetEnforcedPowerLimit),
+    OPTIONAL(nvmlDeviceGetPowerManagementDefaultLimit),
+    OPTIONAL(nvmlDeviceGetTemperatureV),
+    OPTIONAL(nvmlDeviceGetTemperature),
+    OPTIONAL(nvmlDeviceGetUtilizationRates),
+    OPTIONAL(nvmlDeviceGetPerformanceState),
+    OPTIONAL(nvmlDeviceGetEccMode),
+    OPTIONAL(nvmlDeviceGetMigMode),
+    OPTIONAL(nvmlDeviceGetMaxMigDeviceCount),
+    OPTIONAL(nvmlDeviceGetMigDeviceHandleByIndex),
+    OPTIONAL(nvmlDeviceGetPersistenceMode),
+    OPTIONAL(nvmlDeviceGetCurrentClocksEventReasons),
+    OPTIONAL(nvmlDeviceGetCurrentClocksThrottleReasons),
+    OPTIONAL(nvmlDeviceGetComputeRunningProcesses_v3),
+    OPTIONAL(nvmlDeviceGetComputeRunningProcesses_v2),
+    OPTIONAL(nvmlDeviceGetComputeRunningProcesses),
+    OPTIONAL(nvmlDeviceGetGraphicsRunningProcesses_v3),
+    OPTIONAL(nvmlDeviceGetGraphicsRunningProcesses_v2),
+    OPTIONAL(nvmlDeviceGetGraphicsRunningProcesses),
+};
+
+void nvml_words(const struct nvml_api *api, const char *call, enum nvml_return code, char *out,
+                size_t size)
+{
+    static const struct {
+        enum nvml_return code;
+        const char *meaning;
+    } meanings[] = {
+        {NVML_NO_PERMISSION, "this user may not use it"},
+        {NVML_INSUFFICIENT_POWER, "its power cables are not properly attached"},
+        {NVML_DRIVER_NOT_LOADED, "no NVIDIA kernel driver answers"},
+        {NVML_IRQ_ISSUE, "the kernel has trouble with its interrupts"},
+        {NVML_CORRUPTED_INFOROM, "its information store is damaged"},
+        {NVML_GPU_IS_LOST, "it has fallen off the bus or cannot be reached any more"},
+        {NVML_RESET_REQUIRED, "it must be reset before it can be used again"},
+        {NVML_OPERATING_SYSTEM, "the operating system or a cgroup blocks it"},
+        {NVML_VERSION_MISMATCH, "kernel driver and library are of different versions"},
+        {NVML_UNKNOWN, "an error inside the driver"},
+    };
+    const char *said = api->nvmlErrorString ? api->nvmlErrorString(code) : NULL;
+    const char *meaning = NULL;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (meanings[i].code == code)
+            meaning = meanings[i].meaning;
+    snprintf(out, size, "%s: %s (code %d%s%s)", call, said && *said ? said : "failed", (int)code,
+             meaning ? ": " : "", meaning ? meaning : "");
+}
+
+void nvml_module_version(const char *text, char *out, size_t size)
+{
+    out[0] = '\0';
+    const char *end = text + strcspn(text, "\n");
+    while (text < end) {
+        size_t len = strcspn(text, " \t\n");
+        size_t numeric = strspn(text, "0123456789.");
+        if (len > 0 && numeric == len && isdigit((unsigned char)text[0]) && len < size &&
+            isdigit((unsigned char)text[len - 1]) && memchr(text, '.', len)) {
+            memcpy(out, text, len);
+            out[len] = '\0';
+            return;
+        }
+        text += len;
+        text += strspn(text, " \t");
+    }
+}
+
+// The library's version is the driver's, with that of CUDA before it: "12.550.54.15". One that
+// does not tell is asked by the name of its file, "libnvidia-ml.so.550.54.15".
+static void version_read(struct nvml *nvml)
+{
+    char text[sizeof nvml->version] = "";
+    if (nvml->api.nvmlSystemGetNVMLVersion &&
+        nvml->api.nvmlSystemGetNVMLVersion(text, sizeof text - 1) == NVML_SUCCESS) {
+        text[sizeof text - 1] = '\0';
+        const char *dot = strchr(text, '.');
+        bool prefixed = dot && dot - text <= 2 && strspn(dot + 1, "0123456789") >= 3;
+        snprintf(nvml->version, sizeof nvml->version, "%s", prefixed ? dot + 1 : text);
+        return;
+    }
+    char file[PATH_MAX];
+    const char *so = realpath(nvml->dl.path, file) ? strstr(file, ".so.") : NULL;
+    if (so && isdigit((unsigned char)so[4]) && strchr(so + 4, '.'))
+        snprintf(nvml->version, sizeof nvml->version, "%.79s", so + 4);
+}
+
+int nvml_open(struct nvml *nvml, const struct tree *tree, struct err *err)
+{
+    static const char *const names[] = {"libnvidia-ml.so.1", NULL};
+    static const struct dl_spec spec = {
+        .what = "the NVIDIA management library",
+        .variable = "FARE_NVML",
+        .names = names,
+        .dirs = dl_vendor_dirs,
+        .symbols = symbols,
+        .symbol_count = sizeof symbols / sizeof *symbols,
+    };
+    memset(nvml, 0, sizeof *nvml);
+    if (tree->root[0] != '\0' && !getenv(spec.variable))
+        return err_set(err, ERR_MISSING, "%s is not on this machine", spec.what);
+    int rc = dl_open(&nvml->dl, &spec, &nvml->api, err);
+    if (rc != 0)
+        return rc;
+    const struct nvml_api *api = &nvml->api;
+    if ((!api->nvmlInit_v2 && !api->nvmlInit) || !api->nvmlShutdown ||
+        (!api->nvmlDeviceGetCount_v2 && !api->nvmlDeviceGetCount) ||
+        (!api->nvmlDeviceGetHandleByIndex_v2 && !api->nvmlDeviceGetHandleByIndex)) {
+        rc = err_set(err, ERR_MISSING, "%s (%s) lacks functions that every version has", spec.what,
+                     nvml->dl.path);
+        dl_close(&nvml->dl);
+        return rc;
+    }
+    nvml->init = api->nvmlInit_v2 ? api->nvmlInit_v2() : api->nvmlInit();
+    version_read(nvml);
+    if (nvml->init == NVML_SUCCESS)
+        return 0;
+    char words[256];
+    nvml_words(api, "nvmlInit", nvml->init, words, sizeof words);
+    dl_close(&nvml->dl);
+    return err_set(err, ERR_FAIL, "%s", words);
+}
+
+void nvml_close(struct nvml *nvml)
+{
+    if (nvml->dl.handle)
+        nvml->api.nvmlShutdown();
+    dl_close(&nvml->dl);
+}
+
+// One GPU being asked. A question without an answer is normal; the first one that says that the
+// whole GPU is gone is kept, and the first failure of all in case nothing else is known of it.
+struct reader {
+    const struct nvml_api *api;
+    struct nvml_device *device;
+    enum nvml_return first, lost;
+    const char *first_call, *lost_call;
+};
+
+static bool answered(struct reader *r, const char *call, enum nvml_return code)
+{
+    if (code == NVML_SUCCESS)
+        return true;
+    if (!r->first_call) {
+        r->first = code;
+        r->first_call = call;
+    }
+    if (!r->lost_call && (code == NVML_GPU_IS_LOST || code == NVML_RESET_REQUIRED)) {
+        r->lost = code;
+        r->lost_call = call;
+    }
+    return false;
+}
+
+#define ASK(r, call, ...)                                                                          \
+    ((r)->api->call && answered((r), #call, (r)->api->call((r)->device, __VA_ARGS__)))
+
+static void set_number(struct maybe_int *member, unsigned long long value, unsigned long long max)
+{
+    if (value <= max)
+        *member = some_int((int64_t)value);
+}
+
+static bool device_memory(struct reader *r, struct maybe_int *total, struct maybe_int *used)
+{
+    struct nvml_memory_v2 now = {.version = NVML_STRUCT_VERSION(struct nvml_memory_v2, 2)};
+    if (ASK(r, nvmlDeviceGetMemoryInfo_v2, &now)) {
+        set_number(total, now.total, INT64_MAX);
+        set_number(used, now.used, INT64_MAX);
+        return true;
+    }
+    struct nvml_memory old = {0};
+    if (ASK(r, nvmlDeviceGetMemoryInfo, &old)) {
+        set_number(total, old.total, INT64_MAX);
+        set_number(used, old.used, INT64_MAX);
+        return true;
+    }
+    return false;
+}
+
+static bool device_address(struct reader *r, struct nvml_pci *pci, char address[PCI_ADDRESS_BYTES])
+{
+    memset(pci, 0, sizeof *pci);
+    if (!ASK(r, nvmlDeviceGetPciInfo_v3, pci) && !ASK(r, nvmlDeviceGetPciInfo_v2, pci) &&
+        !ASK(r, nvmlDeviceGetPciInfo, pci))
+        return false;
+    char text[32];
+    snprintf(text, sizeof text, "%x:%02x:%02x.0", pci->domain, pci->bus, pci->device);
+    return pci_address_normalise(text, address);
+}
+
+static int read_identity(struct reader *r, struct machine_gpu *gpu, struct err *err)
+{
+    char text[TEXT_BYTES + 1] = ""; // one more than they are told: theirs may lack the NUL
+    int rc = 0;
+    if (ASK(r, nvmlDeviceGetName, text, TEXT_BYTES))
+        rc = text_set(&gpu->name, text, err);
+    memset(text, 0, sizeof text);
+    if (rc == 0 && ASK(r, nvmlDeviceGetUUID, text, TEXT_BYTES))
+        rc = text_set(&gpu->uuid, text, err);
+    struct nvml_pci pci;
+    char address[PCI_ADDRESS_BYTES];
+    if (rc == 0 && device_address(r, &pci, address)) {
+        snprintf(text, sizeof text, "%04x:%04x", pci.pci_device_id & 0xffff,
+                 pci.pci_device_id >> 16);
+        rc = text_set(&gpu->pci_address, address, err);
+        if (rc == 0)
+            rc = text_set(&gpu->pci_id, text, err);
+    }
+    int major = 0, minor = 0;
+    if (rc == 0 && ASK(r, nvmlDeviceGetCudaComputeCapability, &major, &minor)) {
+        snprintf(text, sizeof text, "%d.%d", major, minor);
+        rc = text_set(&gpu->compute_capability, text, err);
+    }
+    return rc;
+}
+
+static void read_link(struct reader *r, struct maybe_int *generation, struct maybe_int *width)
+{
+    unsigned int v = 0;
+    if (ASK(r, nvmlDeviceGetCurrPcieLinkGeneration, &v) && v > 0)
+        set_number(generation, v, 16);
+    if (ASK(r, nvmlDeviceGetCurrPcieLinkWidth, &v) && v > 0)
+        set_number(width, v, 32);
+}
+
+static void read_numbers(struct reader *r, struct machine_gpu *gpu)
+{
+    unsigned int v = 0;
+    device_memory(r, &gpu->memory_total_bytes, &gpu->memory_used_bytes);
+    read_link(r, &gpu->pcie_generation, &gpu->pcie_width);
+    if (ASK(r, nvmlDeviceGetMaxPcieLinkGeneration, &v) && v > 0)
+        set_number(&gpu->pcie_generation_max, v, 16);
+    if (ASK(r, nvmlDeviceGetMaxPcieLinkWidth, &v) && v > 0)
+        set_number(&gpu->pcie_width_max, v, 32);
+    if (ASK(r, nvmlDeviceGetClockInfo, NVML_CLOCK_SM, &v))
+        set_number(&gpu->clock_sm_mhz, v, 100000);
+    if (ASK(r, nvmlDeviceGetMaxClockInfo, NVML_CLOCK_SM, &v))
+        set_number(&gpu->clock_sm_max_mhz, v, 100000);
+    if (ASK(r, nvmlDeviceGetClockInfo, NVML_CLOCK_MEMORY, &v))
+        set_number(&gpu->clock_memory_mhz, v, 100000);
+    if (ASK(r, nvmlDeviceGetMaxClockInfo, NVML_CLOCK_MEMORY, &v))
+        set_number(&gpu->clock_memory_max_mhz, v, 100000);
+    if (ASK(r, nvmlDeviceGetPowerUsage, &v))
+        set_number(&gpu->power_mw, v, 10000000);
+    if (ASK(r, nvmlDeviceGetEnforcedPowerLimit, &v))
+        set_number(&gpu->power_limit_mw, v, 10000000);
+    if (ASK(r, nvmlDeviceGetPowerManagementDefaultLimit, &v))
+        set_number(&gpu->power_limit_default_mw, v, 10000000);
+    struct nvml_temperature heat = {.version = NVML_STRUCT_VERSION(struct nvml_temperature, 1)};
+    if (ASK(r, nvmlDeviceGetTemperatureV, &heat)) {
+        if (heat.celsius >= 0)
+            set_number(&gpu->temperature_c, (unsigned int)heat.celsius, 300);
+    } else if (ASK(r, nvmlDeviceGetTemperature, 0, &v)) {
+        set_number(&gpu->temperature_c, v, 300);
+    }
+    struct nvml_utilization use = {0};
+    if (ASK(r, nvmlDeviceGetUtilizationRates, &use))
+        set_number(&gpu->use_percent, use.gpu, 100);
+    if (ASK(r, nvmlDeviceGetPerformanceState, &v))
+        set_number(&gpu->performance_state, v, 15); // 32 is "unknown"
+}
+
+static int read_switches(struct reader *r, struct machine_gpu *gpu, struct err *err)
+{
+    unsigned int now = 0, pending = 0;
+    if (ASK(r, nvmlDeviceGetEccMode, &now, &pending))
+        gpu->ecc = some_bool(now != 0);
+    if (ASK(r, nvmlDeviceGetPersistenceMode, &now))
+        gpu->persistence = some_bool(now != 0);
+    if (ASK(r, nvmlDeviceGetMigMode, &now, &pending))
+        gpu->mig = some_bool(now != 0);
+
+    // The bits that hold clocks down; the others (idle, a clock somebody set) do not taint.
+    static const struct {
+        unsigned long long bit;
+        const char *words;
+    } reasons[] = {
+        {0x04, "sw power cap"},        {0x08, "hw slowdown"},    {0x20, "sw thermal slowdown"},
+        {0x40, "hw thermal slowdown"}, {0x80, "hw power brake"},
+    };
+    unsigned long long bits = 0;
+    if (!ASK(r, nvmlDeviceGetCurrentClocksEventReasons, &bits) &&
+        !ASK(r, nvmlDeviceGetCurrentClocksThrottleReasons, &bits))
+        return 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof reasons / sizeof *reasons; i++)
+        if (bits & reasons[i].bit)
+            rc = texts_add(&gpu->throttling, reasons[i].words, err);
+    return rc;
+}
+
+// An instance is called "NVIDIA A100-SXM4-40GB MIG 3g.20gb": its profile is what follows.
+static int read_mig(struct reader *gpu_reader, struct machine_gpu *gpu, struct err *err)
+{
+    unsigned int most = 0;
+    if (!ASK(gpu_reader, nvmlDeviceGetMaxMigDeviceCount, &most))
+        return 0;
+    int rc = 0;
+    for (unsigned int i = 0; rc == 0 && i < most && i < MIG_MAX; i++) {
+        struct reader r = {.api = gpu_reader->api};
+        if (!ASK(gpu_reader, nvmlDeviceGetMigDeviceHandleByIndex, i, &r.device))
+            continue; // a place without an instance
+        struct machine_mig *mig = LIST_ADD(&gpu->mig_instances, err);
+        if (!mig)
+            return ERR_MEMORY;
+        char text[TEXT_BYTES + 1] = "";
+        if (ASK(&r, nvmlDeviceGetName, text, TEXT_BYTES)) {
+            const char *profile = strstr(text, "MIG ");
+            rc = text_set(&mig->name, profile ? profile + 4 : text, err);
+        }
+        memset(text, 0, sizeof text);
+        if (rc == 0 && ASK(&r, nvmlDeviceGetUUID, text, TEXT_BYTES))
+            rc = text_set(&mig->uuid, text, err);
+        struct maybe_int used = {0};
+        device_memory(&r, &mig->memory_bytes, &used);
+    }
+    return rc;
+}
+
+typedef enum nvml_return (*process_call)(struct nvml_device *, unsigned int *, void *);
+
+// An entry starts with the pid (4 bytes, padded to 8) and the memory (8 bytes). The first version
+// ends there, the second has two instance ids of 4 bytes more. The third is like the second,
+// except in some drivers of the series 530 and 535, which put 8 bytes more behind under the same
+// name; so its size is read off the bytes that the driver wrote.
+enum { ENTRY_V1 = 16, ENTRY_V2 = 24, ENTRY_MAX = 32, UNTOUCHED = 0xA5 };
+
+static size_t entry_size(const unsigned char *bytes, unsigned int room, unsigned int count)
+{
+    size_t written = (size_t)room * ENTRY_MAX;
+    while (written > 0 && bytes[written - 1] == UNTOUCHED)
+        written--;
+    // A driver may clear all the room it was given. The room is odd, which keeps 24 bytes times
+    // the room and 32 times the count apart.
+    bool longer = written == (size_t)count * ENTRY_MAX || written == (size_t)room * ENTRY_MAX;
+    return longer && count > 0 ? ENTRY_MAX : ENTRY_V2;
+}
+
+static int add_process(struct machine_gpu *gpu, uint32_t pid, uint64_t bytes, struct err *err)
+{
+    struct machine_gpu_process *process = NULL;
+    for (size_t i = 0; pid != 0 && i < gpu->processes.count; i++)
+        if (gpu->processes.items[i].pid.v == pid)
+            process = &gpu->processes.items[i];
+    if (!process) {
+        process = LIST_ADD(&gpu->processes, err);
+        if (!process)
+            return ERR_MEMORY;
+        if (pid != 0)
+            process->pid = some_int(pid);
+    }
+    // The same process in both lists shows all its memory twice. All ones is "not available",
+    // which the range leaves out.
+    if (!process->memory_bytes.known || (int64_t)bytes > process->memory_bytes.v)
+        set_number(&process->memory_bytes, bytes, INT64_MAX);
+    return 0;
+}
+
+// Asks one function for its whole list; `code` is its last answer.
+static int ask_processes(struct reader *r, process_call call, size_t size, struct machine_gpu *gpu,
+                         enum nvml_return *code, struct err *err)
+{
+    unsigned char *bytes = NULL;
+    unsigned int room = 33, count;
+    int rc = 0;
+    for (;;) {
+        unsigned char *larger = realloc(bytes, (size_t)room * ENTRY_MAX);
+        if (!larger) {
+            rc = err_memory(err);
+            goto out;
+        }
+        bytes = larger;
+        memset(bytes, UNTOUCHED, (size_t)room * ENTRY_MAX);
+        count = room;
+        *code = call(r->device, &count, bytes);
+        if (*code != NVML_INSUFFICIENT_SIZE || room >= PROCESSES_MAX)
+            break;
+        // New ones may start in between: always more room than it says.
+        room = ((count > room && count < PROCESSES_MAX ? count : room) * 2) | 1;
+    }
+    if (*code == NVML_SUCCESS && count > room)
+        *code = NVML_UNKNOWN; // it wrote more than there was room for, or counts wrongly
+    if (*code != NVML_SUCCESS)
+        goto out;
+    if (size == 0)
+        size = entry_size(bytes, room, count);
+    for (unsigned int i = 0; rc == 0 && i < count; i++) {
+        uint32_t pid;
+        uint64_t memory;
+        memcpy(&pid, bytes + i * size, sizeof pid);
+        memcpy(&memory, bytes + i * size + 8, sizeof memory);
+        rc = add_process(gpu, pid, memory, err);
+    }
+out:
+    free(bytes);
+    return rc;
+}
+
+// Newest name first; the next one only where the library does not have the function.
+static int list_processes(struct reader *r, process_call v3, process_call v2, process_call v1,
+                          struct machine_gpu *gpu, enum nvml_return *code, struct err *err)
+{
+    const process_call calls[] = {v3, v2, v1};
+    static const size_t sizes[] = {0, ENTRY_V2, ENTRY_V1}; // 0: to be found out
+    *code = NVML_FUNCTION_NOT_FOUND;
+    for (size_t i = 0; i < 3 && *code == NVML_FUNCTION_NOT_FOUND; i++) {
+        int rc = calls[i] ? ask_processes(r, calls[i], sizes[i], gpu, code, err) : 0;
+        if (rc != 0)
+            return rc;
+    }
+    answered(r, "nvmlDeviceGetComputeRunningProcesses", *code);
+    return 0;
+}
+
+static int read_processes(struct reader *r, struct tree *tree, struct machine_gpu *gpu,
+                          struct err *err)
+{
+    const struct nvml_api *api = r->api;
+    enum nvml_return compute, graphics;
+    int rc = list_processes(r, api->nvmlDeviceGetComputeRunningProcesses_v3,
+                            api->nvmlDeviceGetComputeRunningProcesses_v2,
+                            api->nvmlDeviceGetComputeRunningProcesses, gpu, &compute, err);
+    if (rc == 0)
+        rc = list_processes(r, api->nvmlDeviceGetGraphicsRunningProcesses_v3,
+                            api->nvmlDeviceGetGraphicsRunningProcesses_v2,
+                            api->nvmlDeviceGetGraphicsRunningProcesses, gpu, &graphics, err);
+    if (rc != 0)
+        return rc;
+    gpu->processes_known = some_bool(compute == NVML_SUCCESS &&
+                                     (graphics == NVML_SUCCESS || graphics == NVML_NOT_SUPPORTED));
+    struct buf name = {0};
+    for (size_t i = 0; rc == 0 && i < gpu->processes.count; i++) {
+        struct machine_gpu_process *process = &gpu->processes.items[i];
+        if (process->pid.known &&
+            tree_text(tree, &name, "/proc/%lld/comm", (long long)process->pid.v))
+            rc = text_set(&process->name, buf_str(&name), err);
+    }
+    buf_release(&name);
+    return rc;
+}
+
+static int read_gpu(struct reader *r, struct tree *tree, struct machine_gpu *gpu, struct err *err)
+{
+    int rc = read_identity(r, gpu, err);
+    if (rc == 0) {
+        read_numbers(r, gpu);
+        rc = read_switches(r, gpu, err);
+    }
+    if (rc == 0 && gpu->mig.known && gpu->mig.v)
+        rc = read_mig(r, gpu, err);
+    if (rc == 0)
+        rc = read_processes(r, tree, gpu, err);
+    if (rc != 0)
+        return rc;
+    bool silent = !gpu->name && !gpu->uuid && !gpu->memory_total_bytes.known;
+    gpu->works = some_bool(!r->lost_call && !silent);
+    if (gpu->works.v)
+        return 0;
+    char words[256] = "its driver answers nothing";
+    if (r->lost_call)
+        nvml_words(r->api, r->lost_call, r->lost, words, sizeof words);
+    else if (r->first_call)
+        nvml_words(r->api, r->first_call, r->first, words, sizeof words);
+    return text_set(&gpu->problem, words, err);
+}
+
+static unsigned int gpu_count(const struct nvml_api *api)
+{
+    unsigned int count = 0;
+    enum nvml_return code = api->nvmlDeviceGetCount_v2 ? api->nvmlDeviceGetCount_v2(&count)
+                                                       : api->nvmlDeviceGetCount(&count);
+    if (code != NVML_SUCCESS)
+        return 0;
+    return count < GPUS_MAX ? count : GPUS_MAX;
+}
+
+static enum nvml_return gpu_handle(const struct nvml_api *api, unsigned int index,
+                                   struct nvml_device **device)
+{
+    return api->nvmlDeviceGetHandleByIndex_v2 ? api->nvmlDeviceGetHandleByIndex_v2(index, device)
+                                              : api->nvmlDeviceGetHandleByIndex(index, device);
+}
+
+static int read_driver(const struct nvml_api *api, struct machine_gpu *gpu, struct err *err)
+{
+    char text[TEXT_BYTES + 1] = "";
+    int cuda = 0, rc = 0;
+    if (api->nvmlSystemGetDriverVersion &&
+        api->nvmlSystemGetDriverVersion(text, TEXT_BYTES) == NVML_SUCCESS)
+        rc = text_set(&gpu->driver, text, err);
+    enum nvml_return code = NVML_FUNCTION_NOT_FOUND;
+    if (api->nvmlSystemGetCudaDriverVersion_v2)
+        code = api->nvmlSystemGetCudaDriverVersion_v2(&cuda);
+    if (code != NVML_SUCCESS && api->nvmlSystemGetCudaDriverVersion)
+        code = api->nvmlSystemGetCudaDriverVersion(&cuda);
+    if (rc == 0 && code == NVML_SUCCESS && cuda > 0) {
+        snprintf(text, sizeof text, "%d.%d", cuda / 1000, cuda % 1000 / 10);
+        rc = text_set(&gpu->cuda, text, err);
+    }
+    return rc;
+}
+
+int nvml_read_gpus(struct nvml *nvml, struct tree *tree, struct machine *machine, struct err *err)
+{
+    const struct nvml_api *api = &nvml->api;
+    unsigned int count = gpu_count(api);
+    for (unsigned int i = 0; i < count; i++) {
+        struct machine_gpu *gpu = LIST_ADD(&machine->gpus, err);
+        if (!gpu)
+            return ERR_MEMORY;
+        gpu->index = some_int(i);
+        int rc = text_set(&gpu->vendor, "nvidia", err);
+        if (rc == 0)
+            rc = read_driver(api, gpu, err);
+        if (rc != 0)
+            return rc;
+        struct reader r = {.api = api};
+        enum nvml_return code = gpu_handle(api, i, &r.device);
+        if (code == NVML_SUCCESS) {
+            rc = read_gpu(&r, tree, gpu, err);
+        } else {
+            char words[256];
+            nvml_words(api, "nvmlDeviceGetHandleByIndex", code, words, sizeof words);
+            gpu->works = some_bool(false);
+            rc = text_set(&gpu->problem, words, err);
+        }
+        if (rc != 0)
+            return rc;
+    }
+    return tree_check(tree, err);
+}
+
+void nvml_read_link(struct nvml *nvml, const char *pci_address, struct maybe_int *generation,
+                    struct maybe_int *width)
+{
+    unsigned int count = gpu_count(&nvml->api);
+    for (unsigned int i = 0; i < count; i++) {
+        struct reader r = {.api = &nvml->api};
+        struct nvml_pci pci;
+        char address[PCI_ADDRESS_BYTES];
+        if (gpu_handle(&nvml->api, i, &r.device) == NVML_SUCCESS &&
+            device_address(&r, &pci, address) && strcmp(address, pci_address) == 0) {
+            read_link(&r, generation, width);
+            return;
+        }
+    }
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions down to trial_child() run in the child, which tells what it finds line by line as
+// it goes ("kernel brg:avx512_core"), so that a crash leaves the lines before it.
+#include "machine/onednn.h"
+
+#include <dnnl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/dl.h"
+#include "base/tree.h"
+
+#define TRIAL_LIMIT_MS 10000 // takes about 50; the first reading from a slow disk takes longer
+
+// oneDNN 2.x, whose structs dnnl.h describes. Version 3 has another interface and another name.
+struct dnnl_api {
+    const dnnl_version_t *(*version)(void);
+    dnnl_status_t (*engine_create)(dnnl_engine_t *, dnnl_engine_kind_t, size_t);
+    dnnl_status_t (*stream_create)(dnnl_stream_t *, dnnl_engine_t, unsigned);
+    dnnl_status_t (*md_init)(dnnl_memory_desc_t *, int, const dnnl_dims_t, dnnl_data_type_t,
+                             dnnl_format_tag_t);
+    dnnl_status_t (*memory_create)(dnnl_memory_t *, const dnnl_memory_desc_t *, dnnl_engine_t,
+                                   void *);
+    dnnl_status_t (*matmul_init)(dnnl_matmul_desc_t *, const dnnl_memory_desc_t *,
+                                 const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                 const dnnl_memory_desc_t *);
+    dnnl_status_t (*convolution_init)(dnnl_convolution_desc_t *, dnnl_prop_kind_t, dnnl_alg_kind_t,
+                                      const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                      const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                      const dnnl_dims_t, const dnnl_dims_t, const dnnl_dims_t);
+    dnnl_status_t (*pd_create)(dnnl_primitive_desc_t *, const_dnnl_op_desc_t,
+                               const_dnnl_primitive_attr_t, dnnl_engine_t,
+                               const_dnnl_primitive_desc_t);
+    dnnl_status_t (*reorder_pd_create)(dnnl_primitive_desc_t *, const dnnl_memory_desc_t *,
+                                       dnnl_engine_t, const dnnl_memory_desc_t *, dnnl_engine_t,
+                                       const_dnnl_primitive_attr_t);
+    dnnl_status_t (*pd_query)(const_dnnl_primitive_desc_t, dnnl_query_t, int, void *);
+    const dnnl_memory_desc_t *(*pd_query_md)(const_dnnl_primitive_desc_t, dnnl_query_t, int);
+    dnnl_status_t (*primitive_create)(dnnl_primitive_t *, const_dnnl_primitive_desc_t);
+    dnnl_status_t (*execute)(const_dnnl_primitive_t, dnnl_stream_t, int, const dnnl_exec_arg_t *);
+    dnnl_status_t (*stream_wait)(dnnl_stream_t);
+};
+
+#define SYMBOL(name, member)                                                                       \
+    {                                                                                              \
+        "dnnl_" name, offsetof(struct dnnl_api, member), DL_REQUIRED                               \
+    }
+static const struct dl_symbol symbols[] = {
+    SYMBOL("version", version),
+    SYMBOL("engine_create", engine_create),
+    SYMBOL("stream_create", stream_create),
+    SYMBOL("memory_desc_init_by_tag", md_init),
+    SYMBOL("memory_create", memory_create),
+    SYMBOL("matmul_desc_init", matmul_init),
+    SYMBOL("convolution_forward_desc_init", convolution_init),
+    SYMBOL("primitive_desc_create", pd_create),
+    SYMBOL("reorder_primitive_desc_create", reorder_pd_create),
+    SYMBOL("primitive_desc_query", pd_query),
+    SYMBOL("primitive_desc_query_md", pd_query_md),
+    SYMBOL("primitive_create", primitive_create),
+    SYMBOL("primitive_execute", execute),
+    SYMBOL("stream_wait", stream_wait),
+};
+static const char *const names[] = {"libdnnl.so.2", NULL};
+static const struct dl_spec spec = {
+    .what = "oneDNN",
+    .variable = "FARE_ONEDNN",
+    .names = names,
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof *symbols,
+};
+
+enum {
+    SIDE = 64, // of the square matrices, and channels of the convolution
+    IMAGE = 8, // pixels, each way
+    WINDOW = 3 // the convolution's, with a border of one
+};
+
+_Static_assert(IMAGE *IMAGE == SIDE, "images and matrices have the same size");
+
+// Plain row-major numbers: images as [y][x][channel], weights as [out][in][y][x].
+static float source[IMAGE * IMAGE * SIDE], weights[SIDE * SIDE * WINDOW * WINDOW],
+    result[IMAGE * IMAGE * SIDE], expected[IMAGE * IMAGE * SIDE];
+static uint16_t source_bf16[IMAGE * IMAGE * SIDE], weights_bf16[SIDE * SIDE * WINDOW * WINDOW];
+
+// What is tried, and what the trials have in common.
+static const struct trial {
+    const char *operation;
+    dnnl_data_type_t type;
+    bool convolution;
+} trials[ONEDNN_TRIALS] = {
+    {"f32 matmul", dnnl_f32, false},
+    {"bf16 matmul", dnnl_bf16, false},
+    {"bf16 convolution", dnnl_bf16, true},
+};
+
+static void fill(float *to, uint16_t *to_bf16, size_t count, unsigned step)
+{
+    // -2 to 2 are exact in bfloat16, and so are their products and sums in f32: the results must
+    // be the same to the last bit.
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        to[i] = (float)((i * step + i / 61) % 5) - 2;
+        memcpy(&bits, &to[i], sizeof bits);
+        to_bf16[i] = (uint16_t)(bits >> 16);
+    }
+}
+
+static void expect_matmul(void)
+{
+    for (int m = 0; m < SIDE; m++)
+        for (int k = 0; k < SIDE; k++)
+            for (int n = 0; n < SIDE; n++)
+                expected[m * SIDE + n] += source[m * SIDE + k] * weights[k * SIDE + n];
+}
+
+static float convolve_at(int y, int x, int out)
+{
+    float sum = 0;
+    for (int dy = 0; dy < WINDOW; dy++)
+        for (int dx = 0; dx < WINDOW; dx++) {
+            int sy = y + dy - 1, sx = x + dx - 1;
+            if (sy < 0 || sy >= IMAGE || sx < 0 || sx >= IMAGE)
+                continue;
+            for (int in = 0; in < SIDE; in++)
+                sum += source[(sy * IMAGE + sx) * SIDE + in] *
+                       weights[((out * SIDE + in) * WINDOW + dy) * WINDOW + dx];
+        }
+    return sum;
+}
+
+static void expect_convolution(void)
+{
+    for (int y = 0; y < IMAGE; y++)
+        for (int x = 0; x < IMAGE; x++)
+            for (int out = 0; out < SIDE; out++)
+                expected[(y * IMAGE + x) * SIDE + out] = convolve_at(y, x, out);
+}
+
+struct session {
+    const struct dnnl_api *api;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_memory_desc_t source, weights, weights_any, result;
+};
+
+// Runs the call; tells its name and ends the trial where it fails.
+#define CALL(call)                                                                                 \
+    do {                                                                                           \
+        dnnl_status_t call_status = s->api->call;                                                  \
+        if (call_status != dnnl_success)                                                           \
+            return failed(#call, call_status);                                                     \
+    } while (0)
+
+static bool failed(const char *call, dnnl_status_t status)
+{
+    const char *words = status == dnnl_unimplemented       ? "unimplemented"
+                        : status == dnnl_out_of_memory     ? "out of memory"
+                        : status == dnnl_invalid_arguments ? "invalid arguments"
+                                                           : "run-time error";
+    // An operation that is not implemented is told as just that: it is no fault.
+    if (status == dnnl_unimplemented && strncmp(call, "pd_create", 9) == 0)
+        dprintf(STDOUT_FILENO, "problem unimplemented\n");
+    else
+        dprintf(STDOUT_FILENO, "problem %.*s: %s\n", (int)strcspn(call, "("), call, words);
+    return false;
+}
+
+static bool describe(struct session *s, const struct trial *trial)
+{
+    const dnnl_dims_t matrix = {SIDE, SIDE};
+    const dnnl_dims_t image = {1, SIDE, IMAGE, IMAGE};
+    const dnnl_dims_t windows = {SIDE, SIDE, WINDOW, WINDOW};
+    int dims = trial->convolution ? 4 : 2;
+    dnnl_format_tag_t tag = trial->convolution ? dnnl_nhwc : dnnl_ab;
+    dnnl_format_tag_t weights_tag = trial->convolution ? dnnl_oihw : dnnl_ab;
+    const dnnl_dim_t *side = trial->convolution ? image : matrix;
+    const dnnl_dim_t *weights_side = trial->convolution ? windows : matrix;
+    CALL(md_init(&s->source, dims, side, trial->type, tag));
+    CALL(md_init(&s->weights, dims, weights_side, trial->type, weights_tag));
+    CALL(md_init(&s->weights_any, dims, weights_side, trial->type, dnnl_format_tag_any));
+    CALL(md_init(&s->result, dims, side, dnnl_f32, tag));
+    return true;
+}
+
+static bool make_primitive(struct session *s, const struct trial *trial, dnnl_primitive_desc_t *pd)
+{
+    const dnnl_dims_t one = {1, 1};
+    union {
+        dnnl_matmul_desc_t matmul;
+        dnnl_convolution_desc_t convolution;
+    } op;
+    if (trial->convolution)
+        CALL(convolution_init(&op.convolution, dnnl_forward_training, dnnl_convolution_direct,
+                              &s->source, &s->weights_any, NULL, &s->result, one, one, one));
+    else
+        CALL(matmul_init(&op.matmul, &s->source, &s->weights_any, NULL, &s->result));
+    CALL(pd_create(pd, &op, NULL, s->engine, NULL));
+    const char *kernel = NULL;
+    if (s->api->pd_query(*pd, dnnl_query_impl_info_str, 0, (void *)&kernel) == dnnl_success &&
+        kernel)
+        dprintf(STDOUT_FILENO, "kernel %s\n", kernel);
+    return true;
+}
+
+// The library chose the weights' layout; they are brought into it, and then it computes.
+static bool compute(struct session *s, const struct trial *trial, dnnl_primitive_desc_t pd)
+{
+    bool bf16 = trial->type == dnnl_bf16;
+    const dnnl_memory_desc_t *chosen = s->api->pd_query_md(pd, dnnl_query_weights_md, 0);
+    dnnl_memory_t from, to, in, out;
+    dnnl_primitive_desc_t reorder_pd;
+    dnnl_primitive_t reorder, primitive;
+    CALL(memory_create(&in, &s->source, s->engine, bf16 ? (void *)source_bf16 : source));
+    CALL(memory_create(&from, &s->weights, s->engine, bf16 ? (void *)weights_bf16 : weights));
+    CALL(memory_create(&to, chosen, s->engine, DNNL_MEMORY_ALLOCATE));
+    CALL(memory_create(&out, &s->result, s->engine, result));
+
+    CALL(reorder_pd_create(&reorder_pd, &s->weights, s->engine, chosen, s->engine, NULL));
+    CALL(primitive_create(&reorder, reorder_pd));
+    const dnnl_exec_arg_t moves[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    CALL(execute(reorder, s->stream, 2, moves));
+
+    CALL(primitive_create(&primitive, pd));
+    const dnnl_exec_arg_t args[] = {
+        {DNNL_ARG_SRC, in}, {DNNL_ARG_WEIGHTS, to}, {DNNL_ARG_DST, out}};
+    CALL(execute(primitive, s->stream, 3, args));
+    CALL(stream_wait(s->stream));
+    return true;
+}
+
+static bool try_library(struct session *s, const struct trial *trial)
+{
+    dnnl_primitive_desc_t pd;
+    CALL(engine_create(&s->engine, dnnl_cpu, 0));
+    CALL(stream_create(&s->stream, s->engine, dnnl_stream_default_flags));
+    if (!describe(s, trial) || !make_primitive(s, trial, &pd) || !compute(s, trial, pd))
+        return false;
+    bool right = true;
+    for (size_t i = 0; i < sizeof result / sizeof *result; i++)
+        right &= result[i] == expected[i]; // false for NaN
+    dprintf(STDOUT_FILENO, right ? "right\n" : "wrong\n");
+    return right;
+}
+
+struct order {
+    const struct trial *trial;
+    bool capped;
+};
+
+static int trial_child(void *order_)
+{
+    const struct order *order = order_;
+    setenv("OMP_NUM_THREADS", "1", 1);
+    unsetenv("ONEDNN_VERBOSE"); // it would write among our lines
+    unsetenv("DNNL_VERBOSE");
+    if (order->capped)
+        setenv("ONEDNN_MAX_CPU_ISA", ONEDNN_CAP, 1);
+    const char *cap = getenv("ONEDNN_MAX_CPU_ISA");
+    cap = cap ? cap : getenv("DNNL_MAX_CPU_ISA");
+    if (cap && *cap)
+        dprintf(STDOUT_FILENO, "cap %s\n", cap);
+
+    struct dnnl_api api;
+    struct dl dl;
+    if (dl_open(&dl, &spec, &api, NULL) != 0) {
+        dprintf(STDOUT_FILENO, "absent\n");
+        return 1;
+    }
+    const dnnl_version_t *version = api.version();
+    dprintf(STDOUT_FILENO, "version %d.%d.%d\npath %s\n", version->major, version->minor,
+            version->patch, dl.path);
+    fill(source, source_bf16, sizeof source / sizeof *source, 3);
+    fill(weights, weights_bf16, sizeof weights / sizeof *weights, 7);
+    if (order->trial->convolution)
+        expect_convolution();
+    else
+        expect_matmul();
+    struct session session = {.api = &api};
+    return try_library(&session, order->trial) ? 0 : 1;
+}
+
+static int start(struct proc *child, const struct trial *trial, bool capped, struct err *err)
+{
+    struct order order = {trial, capped}; // the child has its own copy
+    const struct proc_options options = {.timeout_ms = TRIAL_LIMIT_MS, .keep_max = 4096};
+    // Where the system has no room for another process, this stays untried.
+    int rc = proc_start_call(child, trial_child, &order, &options, NULL);
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
+}
+
+int onednn_start(struct onednn *onednn, bool bf16, struct err *err)
+{
+    memset(onednn, 0, sizeof *onednn);
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
+        if (bf16 || trials[i].type == dnnl_f32)
+            rc = start(&onednn->children[i], &trials[i], false, err);
+    return rc;
+}
+
+// How a trial ended, and what it told before.
+struct answer {
+    struct proc_result ended;
+    const char *version, *path, *cap, *kernel, *problem;
+    bool absent, right, wrong;
+};
+
+static void read_lines(struct answer *a)
+{
+    char *cursor = a->ended.out.data;
+    for (char *line; (line = text_line(&cursor));) {
+        const struct {
+            const char *key;
+            const char **value;
+        } keys[] = {{"version ", &a->version},
+                    {"path ", &a->path},
+                    {"cap ", &a->cap},
+                    {"kernel ", &a->kernel},
+                    {"problem ", &a->problem}};
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            if (strncmp(line, keys[i].key, strlen(keys[i].key)) == 0)
+                *keys[i].value = line + strlen(keys[i].key);
+        a->absent |= strcmp(line, "absent") == 0;
+        a->right |= strcmp(line, "right") == 0;
+        a->wrong |= strcmp(line, "wrong") == 0;
+    }
+}
+
+static int add_kernel(struct machine_library *library, const struct trial *trial,
+                      const struct answer *a, struct err *err)
+{
+    struct machine_kernel *row = LIST_ADD(&library->kernels, err);
+    if (!row)
+        return ERR_MEMORY;
+    struct buf words = {0};
+    bool ended = a->ended.exited && !a->ended.timed_out;
+    if (ended && a->wrong)
+        buf_adds(&words, "wrong result");
+    else if (ended && a->problem)
+        buf_adds(&words, a->problem);
+    else if (!ended || !a->right)
+        proc_result_words(&a->ended, &words);
+    row->works = some_bool(ended && a->right);
+    int rc = buf_check(&words, err);
+    if (rc == 0)
+        rc = text_set(&row->operation, trial->operation, err);
+    if (rc == 0 && a->cap)
+        rc = text_set(&row->cap, a->cap, err);
+    if (rc == 0 && a->kernel)
+        rc = text_set(&row->kernel, a->kernel, err);
+    if (rc == 0)
+        rc = text_set(&row->problem, buf_str(&words), err);
+    buf_release(&words);
+    return rc;
+}
+
+// Takes the trial's end into the record; `*again` says that it is worth a second try.
+static int take(struct proc *child, const struct trial *trial, struct machine_library *library,
+                bool *again, struct err *err)
+{
+    struct answer a = {0};
+    int rc = proc_finish(child, &a.ended, err);
+    if (rc == 0)
+        read_lines(&a);
+    *again = rc == 0 && !a.absent && !a.right && !a.problem && !a.cap;
+    if (rc == 0 && a.version && !library->version)
+        rc = text_set(&library->version, a.version, err);
+    if (rc == 0 && a.path && !library->path)
+        rc = text_set(&library->path, a.path, err);
+    if (rc == 0 && !a.absent)
+        rc = add_kernel(library, trial, &a, err);
+    proc_result_release(&a.ended);
+    return rc;
+}
+
+static int finish(struct onednn *onednn, struct machine_library *library, struct err *err)
+{
+    bool again[ONEDNN_TRIALS] = {false};
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
+        if (onednn->children[i].pid > 0)
+            rc = take(&onednn->children[i], &trials[i], library, &again[i], err);
+    for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
+        if (again[i])
+            rc = start(&onednn->children[i], &trials[i], true, err);
+    for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
+        if (again[i] && onednn->children[i].pid > 0)
+            rc = take(&onednn->children[i], &trials[i], library, &again[i], err);
+    return rc;
+}
+
+int onednn_finish(struct onednn *onednn, struct machine_cpu *cpu, struct err *err)
+{
+    struct machine_library *library = LIST_ADD(&cpu->libraries, err);
+    if (!library)
+        return ERR_MEMORY;
+    int rc = finish(onednn, library, err);
+    if (rc == 0 && library->kernels.count == 0)
+        cpu->libraries.count--; // it is not on this machine
+    else if (rc == 0)
+        rc = text_set(&library->name, "oneDNN", err);
+    return rc;
+}
+
+void onednn_kill(struct onednn *onednn)
+{
+    for (int i = 0; i < ONEDNN_TRIALS; i++)
+        proc_kill(&onednn->children[i]);
+}

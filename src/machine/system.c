@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system around the hardware: operating system, virtual machine, container, and what disturbs
+// a measurement: battery, load, time stolen by the hypervisor.
+#include <cpuid.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/cgroup.h"
+#include "machine/mounts.h"
+#include "machine/probe.h"
+
+// PRETTY_NAME="Debian GNU/Linux 12 (bookworm)", quoted as in a shell (os-release(5)).
+static void unquote(char *text)
+{
+    char quote = *text == '"' || *text == '\'' ? *text : '\0';
+    char *to = text;
+    for (const char *from = text + (quote != '\0'); *from && *from != quote; from++) {
+        if (*from == '\\' && quote != '\'' && from[1])
+            from++;
+        *to++ = *from;
+    }
+    *to = '\0';
+}
+
+static int read_os(struct tree *tree, struct machine_system *system, struct err *err)
+{
+    struct buf text = {0}, value = {0};
+    int rc = 0;
+    if ((tree_text(tree, &text, "/etc/os-release") ||
+         tree_text(tree, &text, "/usr/lib/os-release")) &&
+        tree_value(tree, buf_str(&text), "PRETTY_NAME", '=', &value) && value.len > 0) {
+        unquote(value.data);
+        rc = text_set(&system->os, value.data, err);
+    }
+    if (rc == 0 && tree_text(tree, &text, "/proc/sys/kernel/osrelease"))
+        rc = text_set(&system->kernel, buf_str(&text), err);
+    buf_release(&text);
+    buf_release(&value);
+    return rc;
+}
+
+// What firmware of virtual machines calls itself. The first row that fits counts.
+static const struct {
+    const char *vendor;  // beginning of sys_vendor
+    const char *product; // part of product_name; "" fits all
+    const char *name;
+} firmware[] = {
+    {"Amazon EC2", ".metal", "none"},
+    {"Amazon EC2", "", "kvm"},
+    {"QEMU", "", "kvm"},
+    {"Bochs", "", "kvm"},
+    {"Red Hat", "KVM", "kvm"},
+    {"Red Hat", "RHEV", "kvm"},
+    {"OpenStack", "", "kvm"},
+    {"Nutanix", "AHV", "kvm"},
+    {"DigitalOcean", "", "kvm"},
+    {"Hetzner", "vServer", "kvm"},
+    {"VMware", "", "vmware"},
+    {"innotek GmbH", "VirtualBox", "virtualbox"},
+    {"Oracle Corporation", "VirtualBox", "virtualbox"},
+    {"Microsoft Corporation", "Virtual Machine", "hyperv"},
+    {"Parallels", "", "parallels"},
+    {"Xen", "", "xen"},
+};
+
+static const char *by_firmware(const char *vendor, const char *product)
+{
+    for (size_t i = 0; i < sizeof firmware / sizeof *firmware; i++)
+        if (strncmp(vendor, firmware[i].vendor, strlen(firmware[i].vendor)) == 0 &&
+            strstr(product, firmware[i].product))
+            return firmware[i].name;
+    return NULL;
+}
+
+// A hypervisor's own signature, where this machine itself is asked and not a recorded one.
+static const char *by_cpuid(void)
+{
+    static const struct {
+        char signature[13];
+        const char *name;
+    } known[] = {{"KVMKVMKVM", "kvm"},          {"Microsoft Hv", "hyperv"},
+                 {"VMwareVMware", "vmware"},    {"XenVMMXenVMM", "xen"},
+                 {"TCGTCGTCGTCG", "qemu"},      {"bhyve bhyve ", "bhyve"},
+                 {"VBoxVBoxVBox", "virtualbox"}};
+    unsigned eax, words[3];
+    char signature[13] = {0};
+    __cpuid(0x40000000, eax, words[0], words[1], words[2]);
+    memcpy(signature, words, sizeof words);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(signature, known[i].signature) == 0)
+            return known[i].name;
+    return NULL;
+}
+
+// Sandboxes that only their kernel's words give away. gVisor answers with a fixed version and
+// date, whatever kernel it runs on.
+static const char *by_kernel(struct tree *tree, struct buf *text)
+{
+    if (tree_text(tree, text, "/proc/version") &&
+        (strstr(buf_str(text), "gVisor") ||
+         strstr(buf_str(text), "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016")))
+        return "gvisor";
+    if (tree_text(tree, text, "/proc/sys/kernel/osrelease") &&
+        strcasestr(buf_str(text), "microsoft"))
+        return "wsl";
+    return NULL;
+}
+
+// Firecracker has no firmware tables. Its kernels are often named for it; otherwise there are the
+// arguments that it starts a kernel with by default.
+static bool is_firecracker(struct tree *tree, struct buf *text)
+{
+    if (tree_text(tree, text, "/proc/sys/kernel/osrelease") && strstr(buf_str(text), "-fc"))
+        return true;
+    return tree_text(tree, text, "/proc/cmdline") &&
+           (strstr(buf_str(text), "firecracker") ||
+            (strstr(buf_str(text), "reboot=k panic=1") && strstr(buf_str(text), "pci=off")));
+}
+
+// "" where nothing tells.
+static const char *find_virtualisation(struct tree *tree)
+{
+    struct buf text = {0}, vendor = {0}, product = {0};
+    const char *name = NULL;
+    bool hypervisor = tree_text(tree, &text, "/proc/cpuinfo") &&
+                      tree_value(tree, buf_str(&text), "flags", ':', &vendor) &&
+                      strstr(buf_str(&vendor), " hypervisor");
+    bool has_firmware = tree_text(tree, &vendor, "/sys/class/dmi/id/sys_vendor");
+    if (tree_text(tree, &text, "/sys/hypervisor/type") && strcmp(buf_str(&text), "xen") == 0)
+        name = "xen";
+    if (!name)
+        name = by_kernel(tree, &text);
+    if (!name && has_firmware) {
+        if (!tree_text(tree, &product, "/sys/class/dmi/id/product_name"))
+            buf_reset(&product);
+        name = by_firmware(buf_str(&vendor), buf_str(&product));
+        // Google's bare-metal machines carry the same name as its virtual ones.
+        if (!name && strcmp(buf_str(&product), "Google Compute Engine") == 0)
+            name = hypervisor ? "kvm" : "none";
+    }
+    if (!name && !has_firmware && hypervisor && is_firecracker(tree, &text))
+        name = "firecracker";
+    if (!name && hypervisor && *tree->root == '\0')
+        name = by_cpuid();
+    if (!name && has_firmware && !hypervisor)
+        name = "none";
+    buf_release(&text);
+    buf_release(&vendor);
+    buf_release(&product);
+    return name ? name : "";
+}
+
+static const char *variable(char *const *env, const char *name)
+{
+    size_t len = strlen(name);
+    for (; env && *env; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+            return *env + len + 1;
+    return NULL;
+}
+
+// The root of a container is a stack of layers that the engine keeps in a folder of its own. A
+// virtual machine whose disk was filled from an image has the image's marker file too, but its
+// root is a whole file system on a block device, which no container has.
+static const char *by_root(struct tree *tree, bool marked)
+{
+    static const struct {
+        const char *part, *name;
+    } engines[] = {
+        {"/docker/", "docker"}, {"containers/storage", "podman"}, {"io.containerd.", "containerd"}};
+    struct buf text = {0};
+    struct mount mount;
+    const char *name = marked ? "docker" : NULL;
+    if (mounts_read(tree, &text) && mounts_over(text.data, "/", &mount)) {
+        if (mount.major != 0 && strcmp(mount.root, "/") == 0)
+            name = NULL;
+        for (size_t i = 0; !name && i < sizeof engines / sizeof *engines; i++)
+            if (strcmp(mount.type, "overlay") == 0 && strstr(mount.super_options, engines[i].part))
+                name = engines[i].name;
+    }
+    buf_release(&text);
+    return name;
+}
+
+static const char *by_first_process(struct tree *tree, struct buf *text)
+{
+    static const struct {
+        const char *part, *name;
+    } known[] = {{"kubepods", "kubernetes"},
+                 {"libpod", "podman"},
+                 {"/docker", "docker"},
+                 {"/lxc", "lxc"},
+                 {"/machine.slice/machine-", "systemd-nspawn"},
+                 {"containerd", "containerd"},
+                 {"/garden/", "garden"}};
+    if (tree_text(tree, text, "/proc/1/cgroup"))
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (strstr(buf_str(text), known[i].part))
+                return known[i].name;
+    // Its environment: "NAME=value" with NULs between; LXC and systemd-nspawn say "container=".
+    if (tree_text(tree, text, "/proc/1/environ"))
+        for (const char *at = text->data; at && at < text->data + text->len; at += strlen(at) + 1)
+            if (strncmp(at, "container=", 10) == 0 && at[10])
+                return at + 10;
+    return NULL;
+}
+
+static int read_container(struct probe *probe, struct machine_system *system, struct err *err)
+{
+    struct tree *tree = &probe->tree;
+    struct buf text = {0};
+    const char *name = NULL;
+    const char *said = variable(probe->env, "container");
+    if (variable(probe->env, "KUBERNETES_SERVICE_HOST") ||
+        tree_exists(tree, "/var/run/secrets/kubernetes.io"))
+        name = "kubernetes";
+    else if (variable(probe->env, "APPTAINER_CONTAINER") ||
+             variable(probe->env, "SINGULARITY_CONTAINER"))
+        name = "apptainer";
+    else if (said && *said)
+        name = said;
+    else if (tree_exists(tree, "/run/.containerenv"))
+        name = "podman";
+    else
+        name = by_first_process(tree, &text);
+    if (!name)
+        name = by_root(tree, tree_exists(tree, "/.dockerenv"));
+    int rc = text_set(&system->container, name ? name : "none", err);
+    buf_release(&text);
+    return rc;
+}
+
+// On battery: one is being drained and no supply is plugged in. Batteries of mice and keyboards
+// have the scope "Device". A machine with neither battery nor supply leaves it open.
+static void read_battery(struct tree *tree, struct machine_system *system)
+{
+    struct buf names = {0}, text = {0};
+    bool battery = false, supply = false, draining = false, plugged = false;
+    char *cursor = tree_list(tree, &names, "/sys/class/power_supply") ? names.data : NULL;
+    for (char *name; (name = text_line(&cursor));) {
+        if (tree_text(tree, &text, "/sys/class/power_supply/%s/scope", name) &&
+            strcmp(buf_str(&text), "Device") == 0)
+            continue;
+        if (!tree_text(tree, &text, "/sys/class/power_supply/%s/type", name))
+            continue;
+        int64_t online;
+        if (strcmp(buf_str(&text), "Battery") == 0) {
+            battery = true;
+            draining |= tree_text(tree, &text, "/sys/class/power_supply/%s/status", name) &&
+                        strcmp(buf_str(&text), "Discharging") == 0;
+        } else if (tree_int(tree, &online, "/sys/class/power_supply/%s/online", name)) {
+            supply = true;
+            plugged |= online > 0;
+        }
+    }
+    if (battery || supply)
+        system->on_battery = some_bool(draining && !plugged);
+    buf_release(&names);
+    buf_release(&text);
+}
+
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice": the two last are part of
+// user and nice already.
+static void read_steal(struct tree *tree, struct machine_system *system, struct buf *text)
+{
+    if (!tree_text(tree, text, "/proc/stat") || strncmp(buf_str(text), "cpu ", 4) != 0)
+        return;
+    double total = 0, last = 0;
+    const char *at = text->data + 4;
+    int fields = 0;
+    for (; fields < 8; fields++) {
+        char *end;
+        last = (double)strtoull(at, &end, 10);
+        if (end == at)
+            return; // a kernel that does not count steal yet
+        total += last;
+        at = end;
+    }
+    if (total > 0)
+        system->steal_percent = some_real(100 * last / total);
+}
+
+static void read_load(struct tree *tree, struct machine_system *system)
+{
+    struct buf text = {0};
+    if (tree_text(tree, &text, "/proc/loadavg") && isdigit((unsigned char)*buf_str(&text))) {
+        double load = strtod(text.data, NULL);
+        if (isfinite(load))
+            system->load_1min = some_real(load);
+    }
+    read_steal(tree, system, &text);
+    buf_release(&text);
+}
+
+int probe_system(struct probe *probe, struct machine_system *system, struct err *err)
+{
+    struct tree *tree = &probe->tree;
+    struct cgroup cgroup;
+    int rc = read_os(tree, system, err);
+    if (rc == 0)
+        rc = text_set(&system->virtualisation, find_virtualisation(tree), err);
+    if (rc == 0)
+        rc = read_container(probe, system, err);
+    if (rc == 0)
+        rc = cgroup_read(tree, &cgroup, err);
+    if (rc != 0)
+        return rc;
+    if (cgroup.version)
+        rc = text_set(&system->cgroup, cgroup.version, err);
+    if (rc != 0)
+        return rc;
+    read_battery(tree, system);
+    read_load(tree, system);
+    return tree_check(tree, err);
+}

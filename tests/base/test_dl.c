@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/dl.h"
+
+struct math {
+    double (*cosine)(double);
+    double (*absent)(double);
+};
+
+static const struct dl_symbol symbols[] = {
+    {"cos", offsetof(struct math, cosine), DL_REQUIRED},
+    {"no_such_function", offsetof(struct math, absent), DL_OPTIONAL},
+};
+
+static const char *const names[] = {"libnone.so.9", "libm.so.6", NULL};
+
+static void opens_and_fills(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct dl dl;
+    struct math math;
+    memset(&math, 0xFF, sizeof math);
+    const struct dl_spec spec = {
+        .what = "libm", .names = names, .symbols = symbols, .symbol_count = 2};
+    assert_ok(dl_open(&dl, &spec, &math, &err), &err);
+    assert_true(math.cosine(0) == 1.0);
+    assert_null(math.absent);
+    assert_non_null(strstr(dl.path, "libm.so.6"));
+    dl_close(&dl);
+    dl_close(&dl);
+}
+
+static void absent_library_and_symbol_are_named(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct dl dl;
+    struct math math;
+    const char *const none[] = {"libnone.so.9", NULL};
+    struct dl_spec spec = {.what = "the none library",
+                           .names = none,
+                           .dirs = dl_vendor_dirs,
+                           .symbols = symbols,
+                           .symbol_count = 2,
+                           .hint = "install it"};
+    assert_int_equal(dl_open(&dl, &spec, &math, &err), ERR_MISSING);
+    assert_non_null(strstr(err.text, "the none library is not on this machine"));
+    assert_non_null(strstr(err.text, "libnone.so.9"));
+    assert_string_equal(err.hint, "install it");
+
+    const struct dl_symbol wrong[] = {{"no_such_function", 0, DL_REQUIRED}};
+    err = (struct err){0};
+    spec = (struct dl_spec){.what = "libm", .names = names, .symbols = wrong, .symbol_count = 1};
+    assert_int_equal(dl_open(&dl, &spec, &math, &err), ERR_MISSING);
+    assert_non_null(strstr(err.text, "no_such_function"));
+    assert_null(dl.handle);
+}
+
+// A file that is there but is no library: the loader's own words matter more than "not found".
+static void broken_library_says_why(void **state)
+{
+    (void)state;
+    char path[512];
+    const char *base = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/libbroken.so", base ? base : "/tmp");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("not an ELF file, whatever its name says, and long enough for a header: "
+          "xxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+          file);
+    fclose(file);
+    struct err err = {0};
+    struct dl dl;
+    struct math math;
+    setenv("FARE_TEST_LIBRARY", path, 1);
+    const struct dl_spec spec = {.what = "it",
+                                 .variable = "FARE_TEST_LIBRARY",
+                                 .names = names,
+                                 .symbols = symbols,
+                                 .symbol_count = 2};
+    assert_int_equal(dl_open(&dl, &spec, &math, &err), ERR_MISSING);
+    assert_non_null(strstr(err.text, "invalid ELF header"));
+    unsetenv("FARE_TEST_LIBRARY");
+    unlink(path);
+}
+
+// The bundle's loader passes over LD_LIBRARY_PATH, so dl looks there itself for vendors' libraries.
+static void vendor_libraries_from_the_library_path(void **state)
+{
+    (void)state;
+    char dir[256], link[300];
+    const char *base = getenv("TMPDIR");
+    snprintf(dir, sizeof dir, "%s/dl-XXXXXX", base ? base : "/tmp");
+    assert_non_null(mkdtemp(dir));
+    snprintf(link, sizeof link, "%s/libfare-vendor.so.1", dir);
+    struct err err = {0};
+    struct dl dl;
+    struct math math;
+    const struct dl_spec libm = {
+        .what = "libm", .names = names, .symbols = symbols, .symbol_count = 2};
+    assert_ok(dl_open(&dl, &libm, &math, &err), &err);
+    assert_int_equal(symlink(dl.path, link), 0);
+    char paths[600];
+    snprintf(paths, sizeof paths, "/nonexistent::%s", dir);
+    setenv("LD_LIBRARY_PATH", paths, 1);
+    const char *const vendor[] = {"libfare-vendor.so.1", NULL};
+    const struct dl_spec spec = {.what = "vendor",
+                                 .names = vendor,
+                                 .dirs = dl_vendor_dirs,
+                                 .symbols = symbols,
+                                 .symbol_count = 2};
+    assert_ok(dl_open(&dl, &spec, &math, &err), &err);
+    unsetenv("LD_LIBRARY_PATH");
+    assert_int_equal(dl_open(&dl, &spec, &math, &err), ERR_MISSING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_and_fills),
+        cmocka_unit_test(absent_library_and_symbol_are_named),
+        cmocka_unit_test(broken_library_says_why),
+        cmocka_unit_test(vendor_libraries_from_the_library_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

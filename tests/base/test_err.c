@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void first_error_wins(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_int_equal(err_set(&err, ERR_FORMAT, "line %d: bad", 3), ERR_FORMAT);
+    assert_int_equal(err_set(&err, ERR_IO, "later"), ERR_IO);
+    assert_int_equal(err.code, ERR_FORMAT);
+    assert_string_equal(err.text, "line 3: bad");
+    err_hint(&err, "do %s", "this");
+    err_hint(&err, "no, that");
+    assert_string_equal(err.hint, "do this");
+}
+
+// The words are the C library's, which POSIX gives as meanings: ENOENT "No such file or directory".
+static void errno_becomes_words(void **state)
+{
+    (void)state;
+    static const struct {
+        int number, code;
+        const char *text;
+    } cases[] = {
+        {ENOENT, ERR_MISSING, "cannot open 'x': no such file or directory"},
+        {EACCES, ERR_IO, "cannot open 'x': permission denied"},
+        {ENOMEM, ERR_MEMORY, "cannot open 'x': cannot allocate memory"},
+        {ETIMEDOUT, ERR_TIMEOUT, "cannot open 'x': connection timed out"},
+        {ENOSPC, ERR_IO, "cannot open 'x': no space left on device"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err err = {0};
+        assert_int_equal(err_errno(&err, cases[i].number, "cannot open '%s'", "x"), cases[i].code);
+        assert_string_equal(err.text, cases[i].text);
+    }
+}
+
+static void context_goes_before(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    err_set(&err, ERR_FORMAT, "expected a number");
+    assert_int_equal(err_context(&err, "line %d", 7), ERR_FORMAT);
+    assert_string_equal(err.text, "line 7: expected a number");
+}
+
+static void long_texts_are_cut_not_overrun(void **state)
+{
+    (void)state;
+    char huge[2000];
+    memset(huge, 'x', sizeof huge - 1);
+    huge[sizeof huge - 1] = '\0';
+    struct err err = {0};
+    err_set(&err, ERR_FAIL, "%s", huge);
+    assert_int_equal(strlen(err.text), sizeof err.text - 1);
+    err_context(&err, "%s", huge);
+    assert_int_equal(strlen(err.text), sizeof err.text - 1);
+    err_hint(&err, "%s", huge);
+    assert_int_equal(strlen(err.hint), sizeof err.hint - 1);
+    struct err other = {0};
+    err_errno(&other, ENOENT, "%s", huge);
+    assert_int_equal(strlen(other.text), sizeof other.text - 1);
+}
+
+static void null_is_allowed(void **state)
+{
+    (void)state;
+    assert_int_equal(err_set(NULL, ERR_IO, "x"), ERR_IO);
+    assert_int_equal(err_errno(NULL, ENOENT, "x"), ERR_MISSING);
+    assert_int_equal(err_memory(NULL), ERR_MEMORY);
+    assert_int_equal(err_hint(NULL, "x"), ERR_FAIL);
+    assert_int_equal(err_context(NULL, "x"), ERR_FAIL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_error_wins),    cmocka_unit_test(errno_becomes_words),
+        cmocka_unit_test(context_goes_before), cmocka_unit_test(long_texts_are_cut_not_overrun),
+        cmocka_unit_test(null_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

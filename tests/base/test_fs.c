@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+
+static char dir[256];
+static char path[300];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    snprintf(dir, sizeof dir, "%s/fs-XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(path, sizeof path, "%s/file", dir);
+    return 0;
+}
+
+static int files_in_dir(void)
+{
+    int count = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; (e = readdir(d));)
+        count += e->d_name[0] != '.' || strlen(e->d_name) > 2;
+    closedir(d);
+    return count;
+}
+
+static void writes_and_reads_back(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_ok(fs_write(path, "one\0two", 7, &err), &err);
+    struct buf b = {0};
+    assert_ok(fs_read(path, 100, &b, &err), &err);
+    assert_int_equal(b.len, 7);
+    assert_memory_equal(b.data, "one\0two", 7);
+    buf_release(&b);
+    assert_int_equal(files_in_dir(), 1); // no temporary file left
+    struct stat st;
+    mode_t mask = umask(0);
+    umask(mask);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0666 & ~mask);
+}
+
+static void errors_name_the_file(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct buf b = {0};
+    assert_int_equal(fs_read("/nonexistent/x", 10, &b, &err), ERR_MISSING);
+    assert_string_equal(err.text, "cannot open '/nonexistent/x': no such file or directory");
+    err = (struct err){0};
+    assert_int_equal(fs_write("/nonexistent/x", "a", 1, &err), ERR_MISSING);
+    assert_non_null(strstr(err.text, "'/nonexistent/x'"));
+    err = (struct err){0};
+    assert_int_equal(fs_read(dir, 10, &b, &err), ERR_IO); // a folder
+    err = (struct err){0};
+    assert_ok(fs_write(path, "0123456789", 10, &err), &err);
+    assert_int_equal(fs_read(path, 9, &b, &err), ERR_FORMAT); // larger than allowed
+    buf_release(&b);
+}
+
+// A disk that is full in the middle: RLIMIT_FSIZE cuts the write as a full disk would (EFBIG).
+static void cut_write_leaves_the_old_file(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_ok(fs_write(path, "old", 3, &err), &err);
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGXFSZ, SIG_IGN);
+        struct rlimit limit = {4096, 4096};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        static char big[100000];
+        struct err e = {0};
+        int rc = fs_write(path, big, sizeof big, &e);
+        _exit(rc == ERR_IO && strstr(e.text, path) ? 0 : 1);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    struct buf b = {0};
+    assert_ok(fs_read(path, 100, &b, &err), &err);
+    assert_string_equal(buf_str(&b), "old");
+    buf_release(&b);
+    assert_int_equal(files_in_dir(), 1);
+}
+
+// Killed at any moment: the file is the old one or the new one, never a part.
+static void killed_writer_leaves_a_whole_file(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    enum { SIZE = 200000 };
+    static char text[SIZE];
+    memset(text, 'a', SIZE);
+    assert_ok(fs_write(path, text, SIZE, &err), &err);
+    for (int round = 0; round < 40; round++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            for (char c = 'b';; c = c == 'z' ? 'b' : (char)(c + 1)) {
+                memset(text, c, SIZE);
+                if (fs_write(path, text, SIZE, NULL) != 0)
+                    _exit(1);
+            }
+        }
+        clock_sleep_ns((round % 10 + 1) * 500000);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        struct buf b = {0};
+        assert_ok(fs_read(path, SIZE + 1, &b, &err), &err);
+        assert_int_equal(b.len, SIZE);
+        for (size_t i = 1; i < b.len; i++)
+            assert_int_equal(b.data[i], b.data[0]);
+        buf_release(&b);
+    }
+}
+
+static void abandon_leaves_no_trace(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    unlink(path);
+    int before = files_in_dir();
+    struct fs_writer w = {0};
+    assert_ok(fs_begin(&w, path, 0600, &err), &err);
+    assert_ok(fs_add(&w, "x", 1, &err), &err);
+    fs_abandon(&w);
+    assert_int_equal(files_in_dir(), before);
+    fs_abandon(&w); // twice is fine
+    struct fs_writer zero = {0};
+    fs_abandon(&zero);
+    assert_int_equal(fcntl(0, F_GETFD) == -1, 0); // and did not close stdin
+}
+
+static void makes_folders(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char deep[400];
+    snprintf(deep, sizeof deep, "%s/a/b//c/", dir);
+    assert_ok(fs_mkdirs(deep, &err), &err);
+    assert_ok(fs_mkdirs(deep, &err), &err);
+    struct stat st;
+    assert_int_equal(stat(deep, &st), 0);
+    snprintf(deep, sizeof deep, "%s/a/file", dir);
+    assert_ok(fs_write(deep, "", 0, &err), &err);
+    snprintf(deep, sizeof deep, "%s/a/file/x", dir);
+    assert_int_not_equal(fs_mkdirs(deep, &err), 0);
+    assert_int_not_equal(fs_mkdirs("", NULL), 0);
+}
+
+static void knows_where_the_program_lies(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct buf b = {0};
+    char here[4096];
+    ssize_t len = readlink("/proc/self/exe", here, sizeof here - 1);
+    assert_true(len > 0);
+    here[len] = '\0';
+    *strrchr(here, '/') = '\0';
+    assert_ok(fs_program_dir(&b, &err), &err);
+    assert_string_equal(buf_str(&b), here);
+    buf_release(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_and_reads_back),
+        cmocka_unit_test(errors_name_the_file),
+        cmocka_unit_test(cut_write_leaves_the_old_file),
+        cmocka_unit_test(abandon_leaves_no_trace),
+        cmocka_unit_test(makes_folders),
+        cmocka_unit_test(knows_where_the_program_lies),
+        cmocka_unit_test(killed_writer_leaves_a_whole_file),
+    };
+    return cmocka_run_group_tests(tests, make_dir, NULL);
+}

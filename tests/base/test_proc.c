@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/proc.h"
+
+static void run(const char *script, const struct proc_options *options, struct proc_result *result)
+{
+    struct err err = {0};
+    const char *argv[] = {"sh", "-c", script, NULL};
+    assert_ok(proc_run(argv, options, result, &err), &err);
+}
+
+static void assert_words(const struct proc_result *result, const char *words)
+{
+    struct buf b = {0};
+    proc_result_words(result, &b);
+    assert_string_equal(buf_str(&b), words);
+    buf_release(&b);
+}
+
+static void keeps_output_and_code(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    run("echo out; echo wrong >&2; exit 3", NULL, &r);
+    assert_true(r.exited);
+    assert_int_equal(r.exit_code, 3);
+    assert_string_equal(buf_str(&r.out), "out\n");
+    assert_string_equal(buf_str(&r.err_text), "wrong\n");
+    assert_true(r.wall_ns > 0);
+    assert_words(&r, "exit code 3");
+    proc_result_release(&r);
+}
+
+static void tells_signals(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    run("kill -ILL $$", NULL, &r);
+    assert_false(r.exited);
+    assert_int_equal(r.signal, SIGILL);
+    assert_false(r.timed_out);
+    assert_words(&r, "signal SIGILL");
+    proc_result_release(&r);
+}
+
+static void missing_program_is_an_error(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct proc proc;
+    const char *argv[] = {"/nonexistent/program", NULL};
+    assert_int_equal(proc_start(&proc, argv, NULL, &err), ERR_MISSING);
+    assert_string_equal(err.text, "cannot start '/nonexistent/program': no such file or directory");
+    err = (struct err){0};
+    const char *sh[] = {"sh", NULL};
+    const struct proc_options options = {.dir = "/nonexistent"};
+    assert_int_equal(proc_start(&proc, sh, &options, &err), ERR_MISSING);
+}
+
+static void feeds_input_larger_than_a_pipe(void **state)
+{
+    (void)state;
+    enum { SIZE = 1 << 20 };
+    char *input = malloc(SIZE + 1);
+    assert_non_null(input);
+    memset(input, 'x', SIZE);
+    input[SIZE] = '\0';
+    struct proc_result r;
+    const struct proc_options options = {.input = input, .keep_max = SIZE * 2};
+    run("cat", &options, &r);
+    assert_int_equal(r.out.len, SIZE);
+    proc_result_release(&r);
+    signal(SIGPIPE, SIG_IGN); // as in the program: a child that does not read is its business
+    run("exit 0", &options, &r);
+    assert_int_equal(r.exit_code, 0);
+    proc_result_release(&r);
+    free(input);
+}
+
+static void input_is_empty_by_default(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    char variable[] = "A=b";
+    char *env[] = {variable, NULL};
+    run("cat; pwd; echo $A", &(struct proc_options){.dir = "/", .env = env}, &r);
+    assert_string_equal(buf_str(&r.out), "/\nb\n");
+    proc_result_release(&r);
+}
+
+// A child that writes without end neither blocks nor fills our memory.
+static void drops_what_is_over_the_cap(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    run("head -c 3000000 /dev/zero; echo end >&2", &(struct proc_options){.keep_max = 1000}, &r);
+    assert_int_equal(r.out.len, 1000);
+    assert_int_equal(r.exit_code, 0);
+    assert_string_equal(buf_str(&r.err_text), "end\n");
+    proc_result_release(&r);
+}
+
+static void time_limit_ends_it(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    run("sleep 20", &(struct proc_options){.timeout_ms = 100}, &r);
+    assert_true(r.timed_out);
+    assert_int_equal(r.signal, SIGKILL);
+    assert_in_range(r.wall_ns / NS_PER_MS, 100, 3000);
+    assert_words(&r, "no end within 100 ms");
+    proc_result_release(&r);
+    // SIGTERM first, where there is grace; whoever cleans up in time ends by itself.
+    run("trap 'echo bye; exit 5' TERM; sleep 20 & wait",
+        &(struct proc_options){.timeout_ms = 100, .grace_ms = 5000}, &r);
+    assert_true(r.timed_out);
+    assert_true(r.exited);
+    assert_int_equal(r.exit_code, 5);
+    assert_string_equal(buf_str(&r.out), "bye\n");
+    proc_result_release(&r);
+    // Whoever ignores SIGTERM gets SIGKILL.
+    run("trap '' TERM; while :; do sleep 0.05; done",
+        &(struct proc_options){.timeout_ms = 100, .grace_ms = 100}, &r);
+    assert_int_equal(r.signal, SIGKILL);
+    proc_result_release(&r);
+}
+
+// A grandchild that keeps the pipes open must not keep us waiting.
+static void left_behind_grandchild_does_not_block(void **state)
+{
+    (void)state;
+    struct proc_result r;
+    int64_t start = clock_now_ns();
+    run("sleep 3 & echo done", NULL, &r);
+    assert_true(clock_now_ns() - start < 2 * NS_PER_S);
+    assert_string_equal(buf_str(&r.out), "done\n");
+    proc_result_release(&r);
+}
+
+static int call_prints(void *context)
+{
+    printf("hello %s", (const char *)context);
+    return 7;
+}
+
+static int call_crashes(void *context)
+{
+    (void)context;
+    raise(SIGSEGV);
+    return 0;
+}
+
+static int call_leaves_nothing_behind(void *context)
+{
+    // Descriptors other than the three are the parent's business, but the pipes must not leak.
+    (void)context;
+    return fcntl(0, F_GETFD) == -1 ? 1 : 0;
+}
+
+static void calls_run_in_a_child(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct proc proc[3];
+    struct proc_result r;
+    char world[] = "world";
+    assert_ok(proc_start_call(&proc[0], call_prints, world, NULL, &err), &err);
+    assert_ok(proc_start_call(&proc[1], call_crashes, NULL, NULL, &err), &err);
+    assert_ok(proc_start_call(&proc[2], call_leaves_nothing_behind, NULL, NULL, &err), &err);
+    assert_ok(proc_finish(&proc[0], &r, &err), &err);
+    assert_int_equal(r.exit_code, 7);
+    assert_string_equal(buf_str(&r.out), "hello world");
+    proc_result_release(&r);
+    assert_ok(proc_finish(&proc[1], &r, &err), &err);
+    assert_int_equal(r.signal, SIGSEGV);
+    proc_result_release(&r);
+    assert_ok(proc_finish(&proc[2], &r, &err), &err);
+    assert_int_equal(r.exit_code, 0);
+    proc_result_release(&r);
+}
+
+static int open_descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
+static void no_descriptor_is_left_open(void **state)
+{
+    (void)state;
+    int before = open_descriptors();
+    struct proc_result r;
+    run("true", NULL, &r);
+    proc_result_release(&r);
+    struct proc proc;
+    const char *missing[] = {"/nonexistent/program", NULL};
+    assert_int_not_equal(proc_start(&proc, missing, NULL, NULL), 0);
+    const char *sleeper[] = {"sleep", "20", NULL};
+    assert_int_equal(proc_start(&proc, sleeper, NULL, NULL), 0);
+    pid_t pid = proc.pid;
+    proc_kill(&proc);
+    assert_int_equal(kill(pid, 0), -1); // gone, and waited for
+    assert_int_equal(open_descriptors(), before);
+    proc_kill(&(struct proc){0});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_output_and_code),
+        cmocka_unit_test(tells_signals),
+        cmocka_unit_test(missing_program_is_an_error),
+        cmocka_unit_test(feeds_input_larger_than_a_pipe),
+        cmocka_unit_test(input_is_empty_by_default),
+        cmocka_unit_test(drops_what_is_over_the_cap),
+        cmocka_unit_test(time_limit_ends_it),
+        cmocka_unit_test(left_behind_grandchild_does_not_block),
+        cmocka_unit_test(calls_run_in_a_child),
+        cmocka_unit_test(no_descriptor_is_left_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test.h"
+
+#include "base/units.h"
+
+// IEC 80000-13: Ki = 1024, k = 1000; a bare letter means 1024s, as in dd and truncate.
+static void sizes_as_people_write_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool good;
+        int64_t bytes;
+    } cases[] = {
+        {"512", true, 512},
+        {"0", true, 0},
+        {"1K", true, 1024},
+        {"1kB", true, 1000},
+        {"1.5GiB", true, 1610612736},
+        {"1.5 GB", true, 1500000000},
+        {"100GB", true, 100000000000},
+        {"2T", true, 2199023255552},
+        {"8388607TiB", true, INT64_C(8388607) << 40},
+        {"8388608TiB", false, 0}, // 2^63
+        {"99999999999999999999", false, 0},
+        {"", false, 0},
+        {"GB", false, 0},
+        {"-1", false, 0},
+        {"1.", false, 0},
+        {"1.5.5G", false, 0},
+        {"1 G B", false, 0},
+        {"1e9", false, 0},
+        {"0.1234567G", false, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t bytes = -5;
+        assert_int_equal(units_parse_bytes(cases[i].text, &bytes), cases[i].good);
+        assert_int_equal(bytes, cases[i].good ? cases[i].bytes : -5);
+    }
+}
+
+static void sizes_as_people_read_them(void **state)
+{
+    (void)state;
+    assert_string_equal(units_bytes(0).s, "0 B");
+    assert_string_equal(units_bytes(512).s, "512 B");
+    assert_string_equal(units_bytes(1024).s, "1 KiB");
+    assert_string_equal(units_bytes(1536).s, "1.5 KiB");
+    assert_string_equal(units_bytes(67108864).s, "64 MiB");
+    assert_string_equal(units_bytes(25276518400).s, "23.5 GiB"); // 25276518400 / 2^30 = 23.54
+    assert_string_equal(units_bytes(1048575).s, "1 MiB");        // not 1024 KiB
+    assert_string_equal(units_bytes(INT64_C(150754820096)).s, "140 GiB");
+    assert_string_equal(units_rate(0).s, "0 B/s");
+    assert_string_equal(units_rate(54.5e9).s, "54.5 GB/s");
+    assert_string_equal(units_rate(6.8e9).s, "6.8 GB/s");
+    assert_string_equal(units_rate(999.9e6).s, "1 GB/s");
+    assert_string_equal(units_rate(4.167e12).s, "4.17 TB/s");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_as_people_write_them),
+        cmocka_unit_test(sizes_as_people_read_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The completions at work, each in its own shell: commands, options and values are offered."""
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.environ["ROOT"]
+count = failures = 0
+
+
+def report(name, good, text="", skip=""):
+    global count, failures
+    count += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}" + (f" # skip {skip}" if skip else ""))
+    if not good:
+        print(text)
+
+
+def bash(line):
+    words = line.split(" ")
+    script = (f"source {ROOT}/share/completions/fare.bash; COMP_WORDS=({' '.join(repr(w) for w in words)}); "
+              f"COMP_CWORD={len(words) - 1}; _fare; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    return subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True).stdout.split()
+
+
+def fish(line):
+    script = f"source {ROOT}/share/completions/fare.fish; complete -C '{line}'"
+    out = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True).stdout
+    return [row.split("\t")[0] for row in out.splitlines()]
+
+
+def zsh(line):
+    """zsh completes only at a prompt: give it a terminal, type, press Tab twice, read the screen."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="dumb", PS1="> ", COLUMNS="200")
+        os.execvp("zsh", ["zsh", "-f", "-i"])
+    text = b""
+
+    def read_until(mark, seconds=10):
+        nonlocal text
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not re.search(mark, text):
+            if select.select([fd], [], [], 0.1)[0]:
+                try:
+                    text += os.read(fd, 65536)
+                except OSError:
+                    break
+
+    os.write(fd, f"stty -echo; PS1=''; autoload -U compinit; compinit -u -D; "
+                 f"source {ROOT}/share/completions/_fare; setopt nobeep noalwayslastprompt; "
+                 f"zstyle ':completion:*' list-colors ''; print REA''DY\n".encode())
+    read_until(b"READY")
+    text = b""
+    os.write(fd, line.encode() + b"\t\t")
+    read_until(b"\0", 2.0)
+    os.write(fd, b"\x15exit\n")
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return re.findall(r"[\w-]+", text.decode("utf-8", "replace"))
+
+
+CASES = [("fare ch", "check"), ("fare check --ba", "--bandwidth"), ("fare --comp", "--completion"),
+         ("fare --completion f", "fish"), ("fare check --color al", "always")]
+for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
+    for line, wanted in CASES:
+        title = f"{name}: '{line}' offers {wanted}"
+        if not shutil.which(name):
+            report(title, True, skip=f"{name} is not installed")
+            continue
+        offered = shell(line)
+        report(title, wanted in offered, f"  # offered: {offered}")
+sys.exit(failures != 0)

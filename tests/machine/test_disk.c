@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits.h>
+#include <sys/statvfs.h>
+
+#include "host.h"
+
+static struct machine machine;
+
+static const struct machine_disk *disk_of(const char *root, const char *folder)
+{
+    machine_release(&machine);
+    struct probe probe = host_probe(root, folder);
+    struct err err = {0};
+    assert_ok(probe_disk(&probe, &machine.disk, &err), &err);
+    return &machine.disk;
+}
+
+static int release(void **state)
+{
+    (void)state;
+    machine_release(&machine);
+    return 0;
+}
+
+static void test_network(void **state)
+{
+    (void)state;
+    const struct machine_disk *d = disk_of(TREE("nfs-workdir"), "/home/ml/project");
+    assert_string_equal(d->folder, "/home/ml/project");
+    assert_string_equal(d->mount, "/home");
+    assert_string_equal(d->filesystem, "nfs4");
+    assert_string_equal(d->device, "10.12.0.5:/export/home");
+    assert_string_equal(d->kind, "network");
+    assert_absent(d->rotational);
+    assert_absent(d->total_bytes);
+
+    d = disk_of(TREE("nfs-workdir"), "/mnt/project data/x");
+    assert_string_equal(d->mount, "/mnt/project data");
+    assert_string_equal(d->filesystem, "lustre");
+    assert_string_equal(d->kind, "network");
+
+    d = disk_of(TREE("nfs-workdir"), "/home/ml/sshfs");
+    assert_string_equal(d->filesystem, "fuse.sshfs");
+    assert_string_equal(d->device, "ml@store:/srv/\\data");
+    assert_string_equal(d->kind, "network");
+}
+
+static void test_memory_and_unknown(void **state)
+{
+    (void)state;
+    assert_string_equal(disk_of(TREE("nfs-workdir"), "/scratch")->kind, "memory");
+    const struct machine_disk *d = disk_of(TREE("nfs-workdir"), "/archive");
+    assert_string_equal(d->filesystem, "fuse.unheardof");
+    assert_null(d->kind);
+}
+
+static void test_partition_of_a_local_disk(void **state)
+{
+    (void)state;
+    const struct machine_disk *d = disk_of(TREE("nfs-workdir"), "/opt");
+    assert_string_equal(d->mount, "/");
+    assert_string_equal(d->device, "/dev/nvme0n1p2");
+    assert_string_equal(d->kind, "local");
+    assert_true(d->rotational.known && !d->rotational.v); // the disk's, one folder up
+}
+
+static void test_logical_volume_that_turns(void **state)
+{
+    (void)state;
+    const struct machine_disk *d = disk_of(TREE("two-socket-numa"), "/");
+    assert_string_equal(d->filesystem, "xfs");
+    assert_string_equal(d->kind, "local");
+    assert_true(d->rotational.known && d->rotational.v);
+}
+
+static void test_btrfs(void **state)
+{
+    (void)state;
+    // Its device number is in no folder; the disk is found by name.
+    const struct machine_disk *d = disk_of(TREE("laptop-battery"), "/home/me");
+    assert_string_equal(d->mount, "/home");
+    assert_string_equal(d->filesystem, "btrfs");
+    assert_string_equal(d->kind, "local");
+    assert_true(d->rotational.known && !d->rotational.v);
+}
+
+static void test_volumes_of_providers(void **state)
+{
+    (void)state;
+    const struct machine_disk *d = disk_of(TREE("cgroup1-limits"), "/data");
+    assert_string_equal(d->device, "/dev/nvme1n1");
+    assert_string_equal(d->kind, "network"); // Amazon Elastic Block Store
+    d = disk_of(TREE("cgroup1-limits"), "/");
+    assert_string_equal(d->filesystem, "overlay");
+    assert_string_equal(d->kind, "local");
+
+    // Google's: its model is the disk's, one folder above the partition; and virtio's "turns" is
+    // no news.
+    d = disk_of(TREE("cgroup2-limits"), "/data");
+    assert_string_equal(d->device, "/dev/sda1");
+    assert_string_equal(d->kind, "network");
+    assert_absent(d->rotational);
+}
+
+static void test_network_block_devices(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    scratch_put(&s, "/proc/self/mountinfo",
+                "1 0 43:0 / / rw - ext4 /dev/nbd0 rw\n"
+                "2 1 8:1 / /odd rw - ext4 \\057dev/../etc/passwd rw\n");
+    scratch_put(&s, "/sys/dev/block/43:0/queue/rotational", "0\n");
+    assert_string_equal(disk_of(s.root, "/")->kind, "network");
+    assert_absent(disk_of(s.root, "/odd")->rotational);
+    scratch_remove(&s);
+}
+
+static void test_nothing_known(void **state)
+{
+    (void)state;
+    const struct machine_disk *d = disk_of("/nonexistent", "/x");
+    assert_string_equal(d->folder, "/x");
+    assert_null(d->mount);
+    assert_null(d->kind);
+}
+
+static void test_this_machine(void **state)
+{
+    (void)state;
+    struct statvfs st;
+    assert_int_equal(statvfs("/tmp", &st), 0);
+    assert_int_equal(chdir("/tmp"), 0);
+    const struct machine_disk *d = disk_of("", ".");
+    char real[PATH_MAX];
+    assert_string_equal(d->folder, realpath("/tmp", real));
+    assert_int(d->total_bytes, (int64_t)(st.f_blocks * st.f_frsize));
+    assert_non_null(d->filesystem);
+    d = disk_of("", "/proc/self");
+    assert_string_equal(d->filesystem, "proc");
+    assert_null(d->kind);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_network),
+        cmocka_unit_test(test_memory_and_unknown),
+        cmocka_unit_test(test_partition_of_a_local_disk),
+        cmocka_unit_test(test_logical_volume_that_turns),
+        cmocka_unit_test(test_btrfs),
+        cmocka_unit_test(test_volumes_of_providers),
+        cmocka_unit_test(test_network_block_devices),
+        cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_this_machine),
+    };
+    return cmocka_run_group_tests(tests, NULL, release);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every allocation of the host's probes fails once: an error comes back, nothing leaks, no child
+// stays behind.
+#include "oom.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "host.h"
+#include "machine/hostband.h"
+
+static struct probe on(const char *root, const char *folder)
+{
+    return host_probe(root, folder);
+}
+
+#define PROBE(root, folder, call)                                                                  \
+    do {                                                                                           \
+        OOM_EACH                                                                                   \
+        {                                                                                          \
+            struct machine machine = {0};                                                          \
+            struct err err = {0};                                                                  \
+            struct probe probe = on(root, folder);                                                 \
+            int rc = call;                                                                         \
+            oom_countdown = -1;                                                                    \
+            machine_release(&machine);                                                             \
+            OOM_EXPECT(rc, &err);                                                                  \
+        }                                                                                          \
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child left */                      \
+        assert_int_equal(errno, ECHILD);                                                           \
+    } while (0)
+
+static void test_cpu(void **state)
+{
+    (void)state;
+    PROBE(TREE("two-socket-numa"), "/", probe_cpu(&probe, &machine.cpu, &err));
+}
+
+static void test_cpu_counted(void **state)
+{
+    (void)state;
+    setenv("FARE_HWLOC", "/nonexistent", 1);
+    PROBE(TREE("two-socket-numa"), "/", probe_cpu(&probe, &machine.cpu, &err));
+    PROBE(TREE("cgroup1-limits"), "/", probe_cpu(&probe, &machine.cpu, &err));
+    unsetenv("FARE_HWLOC");
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    PROBE(TREE("cgroup2-limits"), "/", probe_memory(&probe, &machine.memory, &err));
+    PROBE(TREE("two-socket-numa"), "/", probe_memory(&probe, &machine.memory, &err));
+}
+
+static void test_disk(void **state)
+{
+    (void)state;
+    PROBE(TREE("cgroup1-limits"), "/data", probe_disk(&probe, &machine.disk, &err));
+    PROBE(TREE("laptop-battery"), "/home", probe_disk(&probe, &machine.disk, &err));
+}
+
+static void test_system(void **state)
+{
+    (void)state;
+    PROBE(TREE("laptop-battery"), "/", probe_system(&probe, &machine.system, &err));
+    PROBE(TREE("cgroup1-limits"), "/", probe_system(&probe, &machine.system, &err));
+}
+
+static void test_isa(void **state)
+{
+    (void)state;
+    PROBE(TREE("two-socket-numa"), "/", probe_isa(&probe, &machine.cpu, &err));
+    struct buf path = {0};
+    assert_int_equal(fs_program_dir(&path, NULL), 0);
+    buf_adds(&path, "/fake_dnnl.so");
+    setenv("FARE_ONEDNN", buf_str(&path), 1);
+    setenv("FAKE_DNNL", "sigill", 1);
+    buf_release(&path);
+    PROBE("", "/", probe_isa(&probe, &machine.cpu, &err));
+}
+
+static void test_bandwidth(void **state)
+{
+    (void)state;
+    struct scratch folder = scratch_make();
+    OOM_EACH
+    {
+        struct machine_bandwidth out = {0};
+        struct err err = {0};
+        int rc = disk_bandwidth(folder.root, &out, &err);
+        oom_countdown = -1;
+        free(out.disk_method);
+        free(out.disk_problem);
+        OOM_EXPECT(rc, &err);
+    }
+    scratch_remove(&folder);
+    OOM_EACH
+    {
+        struct machine_bandwidth out = {0};
+        struct err err = {0};
+        int rc = disk_bandwidth("/proc", &out, &err);
+        oom_countdown = -1;
+        free(out.disk_problem);
+        OOM_EXPECT(rc, &err);
+    }
+    OOM_EACH
+    {
+        struct machine machine = {.cpu.usable_cpus = some_real(1),
+                                  .memory.available_bytes = some_int(INT64_C(64) << 20)};
+        struct err err = {0};
+        int rc = memory_bandwidth(&machine, &machine.bandwidth, &err);
+        OOM_EXPECT(rc, &err);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cpu),       cmocka_unit_test(test_cpu_counted),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_system),    cmocka_unit_test(test_isa),
+        cmocka_unit_test(test_bandwidth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/utsname.h>
+
+#include "host.h"
+
+static struct machine machine;
+
+static const struct machine_system *system_in(const char *root, char *const *env)
+{
+    machine_release(&machine);
+    struct probe probe = host_probe(root, "/");
+    struct err err = {0};
+    if (env)
+        probe.env = env;
+    assert_ok(probe_system(&probe, &machine.system, &err), &err);
+    return &machine.system;
+}
+
+static const struct machine_system *system_of(const char *root)
+{
+    return system_in(root, NULL);
+}
+
+static int release(void **state)
+{
+    (void)state;
+    machine_release(&machine);
+    return 0;
+}
+
+static void test_bare_metal(void **state)
+{
+    (void)state;
+    const struct machine_system *s = system_of(TREE("bare-metal"));
+    assert_string_equal(s->os, "Debian GNU/Linux 12 (bookworm)");
+    assert_string_equal(s->kernel, "6.1.0-18-amd64");
+    assert_string_equal(s->virtualisation, "none");
+    assert_string_equal(s->container, "none");
+    assert_string_equal(s->cgroup, "v2");
+    assert_absent(s->on_battery);
+    assert_real(s->load_1min, 0.52);
+    assert_real(s->steal_percent, 0);
+}
+
+static void test_containers(void **state)
+{
+    (void)state;
+    const struct machine_system *s = system_of(TREE("cgroup2-limits"));
+    assert_string_equal(s->os, "Ubuntu 22.04.4 LTS");
+    assert_string_equal(s->virtualisation, "kvm"); // Google Compute Engine, under a hypervisor
+    assert_string_equal(s->container, "docker");
+    assert_string_equal(s->cgroup, "v2");
+    assert_real(s->steal_percent, 2.5); // 250 of 10000 ticks
+    s = system_of(TREE("cgroup1-limits"));
+    assert_string_equal(s->os, "Alpine Linux v3.19"); // in single quotes there
+    assert_string_equal(s->virtualisation, "kvm");
+    assert_string_equal(s->container, "docker");
+    assert_string_equal(s->cgroup, "v1");
+}
+
+static void test_xen(void **state)
+{
+    (void)state;
+    const struct machine_system *s = system_of(TREE("xen-old"));
+    assert_string_equal(s->virtualisation, "xen");
+    assert_string_equal(s->container, "none");
+    assert_string_equal(s->cgroup, "v1");
+    assert_real(s->steal_percent, 1.6);
+}
+
+static void test_laptop(void **state)
+{
+    (void)state;
+    const struct machine_system *s = system_of(TREE("laptop-battery"));
+    assert_true(s->on_battery.known && s->on_battery.v);
+    assert_string_equal(s->virtualisation, "none");
+}
+
+static void test_firmware(void **state)
+{
+    (void)state;
+    // As systemd-detect-virt and the providers' documentation give them. An empty name: unknown.
+    static const struct {
+        const char *vendor, *product;
+        bool hypervisor;
+        const char *name;
+    } rows[] = {
+        {"QEMU", "Standard PC (Q35 + ICH9, 2009)", true, "kvm"},
+        {"Bochs", "Bochs", true, "kvm"},
+        {"Amazon EC2", "p5.48xlarge", true, "kvm"},
+        {"Amazon EC2", "c7i.metal-24xl", false, "none"},
+        {"Amazon EC2", "i3.metal", false, "none"},
+        {"Google", "Google Compute Engine", true, "kvm"},
+        {"Google", "Google Compute Engine", false, "none"},
+        {"Microsoft Corporation", "Virtual Machine", true, "hyperv"},
+        {"Microsoft Corporation", "Surface Laptop 5", false, "none"},
+        {"VMware, Inc.", "VMware7,1", true, "vmware"},
+        {"innotek GmbH", "VirtualBox", true, "virtualbox"},
+        {"OpenStack Foundation", "OpenStack Nova", true, "kvm"},
+        {"Supermicro", "SYS-821GE-TNHR", false, "none"},
+        {"Unheard Of", "Cloud", true, ""}, // virtual, but by whom?
+    };
+    struct scratch s = scratch_make();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        scratch_put(&s, "/sys/class/dmi/id/sys_vendor", rows[i].vendor);
+        scratch_put(&s, "/sys/class/dmi/id/product_name", rows[i].product);
+        scratch_put(&s, "/proc/cpuinfo",
+                    rows[i].hypervisor ? "flags\t\t: fpu vme hypervisor lahf_lm\n"
+                                       : "flags\t\t: fpu vme lahf_lm\n");
+        const char *name = system_of(s.root)->virtualisation;
+        assert_string_equal(name ? name : "", rows[i].name);
+    }
+    scratch_remove(&s);
+}
+
+static void test_without_firmware(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    scratch_put(&s, "/proc/cpuinfo", "flags\t\t: fpu vme\n");
+    assert_null(system_of(s.root)->virtualisation); // neither firmware nor flag: cannot tell
+    scratch_put(&s, "/proc/cpuinfo", "flags\t\t: fpu hypervisor\n");
+    assert_null(system_of(s.root)->virtualisation);
+    scratch_put(&s, "/proc/sys/kernel/osrelease", "5.10.210-fc\n");
+    assert_string_equal(system_of(s.root)->virtualisation, "firecracker");
+    scratch_put(&s, "/proc/sys/kernel/osrelease", "6.1.102\n");
+    // The default in Firecracker's getting-started guide.
+    scratch_put(&s, "/proc/cmdline", "console=ttyS0 reboot=k panic=1 pci=off root=/dev/vda rw\n");
+    assert_string_equal(system_of(s.root)->virtualisation, "firecracker");
+    scratch_put(&s, "/proc/sys/kernel/osrelease", "5.15.146.1-microsoft-standard-WSL2\n");
+    assert_string_equal(system_of(s.root)->virtualisation, "wsl");
+    scratch_put(&s, "/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n");
+    assert_string_equal(system_of(s.root)->virtualisation, "gvisor");
+    scratch_remove(&s);
+}
+
+static const char *container_with(const struct scratch *s, const char *variable)
+{
+    char home[] = "HOME=/root", other[64];
+    snprintf(other, sizeof other, "%s", variable);
+    char *const env[] = {home, other, NULL};
+    return system_in(s->root, env)->container;
+}
+
+static void test_container_by_environment(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    assert_string_equal(container_with(&s, "containers=3"), "none");
+    assert_string_equal(container_with(&s, "container="), "none");
+    assert_string_equal(container_with(&s, "container=podman"), "podman");
+    assert_string_equal(container_with(&s, "container=lx\033c"), "lx?c"); // no control characters
+    assert_string_equal(container_with(&s, "KUBERNETES_SERVICE_HOST=10.0.0.1"), "kubernetes");
+    assert_string_equal(container_with(&s, "APPTAINER_CONTAINER=/x.sif"), "apptainer");
+    // Seen from an ssh session in a pod, which has none of its variables.
+    scratch_put(&s, "/var/run/secrets/kubernetes.io/serviceaccount/namespace", "default");
+    assert_string_equal(container_with(&s, "A=b"), "kubernetes");
+    scratch_remove(&s);
+}
+
+static void test_container_by_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *text, *name;
+    } rows[] = {
+        {"/run/.containerenv", "", "podman"},
+        {"/.dockerenv", "", "docker"},
+        {"/proc/1/cgroup", "5:memory:/docker/8d3c\n", "docker"},
+        {"/proc/1/cgroup", "0::/system.slice/docker-8d3c.scope\n", "docker"},
+        {"/proc/1/cgroup", "0::/kubepods.slice/kubepods-pod1.slice/x.scope\n", "kubernetes"},
+        {"/proc/1/cgroup", "0::/machine.slice/libpod-8d3c.scope\n", "podman"},
+        {"/proc/1/cgroup", "4:cpu:/lxc/web\n", "lxc"},
+        {"/proc/1/cgroup", "0::/lxc.payload.web/init.scope\n", "lxc"},
+        {"/proc/1/cgroup", "0::/init.scope\n", "none"},
+        {"/proc/1/cgroup", "0::/\n", "none"},
+        {"/proc/self/mountinfo",
+         "1 0 0:9 / / rw - overlay overlay rw,lowerdir=/var/lib/containerd/"
+         "io.containerd.snapshotter.v1.overlayfs/snapshots/1/fs\n",
+         "containerd"},
+        {"/proc/self/mountinfo", "1 0 0:9 / / rw - overlay overlay rw,lowerdir=/squash\n", "none"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scratch s = scratch_make();
+        scratch_put(&s, rows[i].path, rows[i].text);
+        assert_string_equal(system_of(s.root)->container, rows[i].name);
+        scratch_remove(&s);
+    }
+}
+
+static void test_marker_on_a_disk_of_its_own(void **state)
+{
+    (void)state;
+    // A small virtual machine whose disk was filled from a Docker image.
+    struct scratch s = scratch_make();
+    scratch_put(&s, "/.dockerenv", "");
+    scratch_put(&s, "/proc/self/mountinfo", "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n");
+    assert_string_equal(system_of(s.root)->container, "none");
+    // Docker's device-mapper storage: a folder of the device, not all of it.
+    scratch_put(&s, "/proc/self/mountinfo",
+                "27 1 253:4 /rootfs / rw,relatime - ext4 /dev/mapper/docker-253:0-1 rw\n");
+    assert_string_equal(system_of(s.root)->container, "docker");
+    scratch_remove(&s);
+}
+
+static void test_first_process(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    scratch_put(&s, "/proc/1/environ", "");
+    assert_string_equal(system_of(s.root)->container, "none");
+    char path[128];
+    snprintf(path, sizeof path, "%s/proc/1/environ", s.root);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    static const char environment[] = "TERM=linux\0notcontainer=x\0container=lxc";
+    fwrite(environment, 1, sizeof environment, file); // with the NUL at its end
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(system_of(s.root)->container, "lxc");
+    scratch_remove(&s);
+}
+
+static void test_power(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    scratch_put(&s, "/sys/class/power_supply/BAT0/type", "Battery\n");
+    scratch_put(&s, "/sys/class/power_supply/BAT0/status", "Discharging\n");
+    assert_true(system_of(s.root)->on_battery.v);
+    // Plugged in, but the supply is too weak: the clocks are not held down as on battery.
+    scratch_put(&s, "/sys/class/power_supply/AC/type", "Mains\n");
+    scratch_put(&s, "/sys/class/power_supply/AC/online", "1\n");
+    assert_true(system_of(s.root)->on_battery.known && !system_of(s.root)->on_battery.v);
+    scratch_put(&s, "/sys/class/power_supply/AC/online", "0\n");
+    scratch_put(&s, "/sys/class/power_supply/BAT0/status", "Full\n");
+    assert_true(system_of(s.root)->on_battery.known && !system_of(s.root)->on_battery.v);
+    scratch_remove(&s);
+
+    // A server with a wireless mouse is not on battery; nor does the mouse tell that it is not.
+    s = scratch_make();
+    scratch_put(&s, "/sys/class/power_supply/mouse/type", "Battery\n");
+    scratch_put(&s, "/sys/class/power_supply/mouse/scope", "Device\n");
+    scratch_put(&s, "/sys/class/power_supply/mouse/status", "Discharging\n");
+    assert_absent(system_of(s.root)->on_battery);
+    scratch_remove(&s);
+}
+
+static void test_os_release(void **state)
+{
+    (void)state;
+    // Quoting by os-release(5): as in a shell.
+    static const struct {
+        const char *line, *name;
+    } rows[] = {
+        {"PRETTY_NAME=Plain", "Plain"},
+        {"PRETTY_NAME=\"A \\\"quoted\\\" \\$name\"", "A \"quoted\" $name"},
+        {"PRETTY_NAME='a\\b'", "a\\b"},
+        {"PRETTY_NAME=\"unterminated", "unterminated"},
+        {"PRETTY_NAME=\"ends in \\", "ends in \\"},
+        {"PRETTY_NAME=\"\"", NULL},
+        {"PRETTY_NAME=", NULL},
+        {"NAME=\"only a name\"", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scratch s = scratch_make();
+        scratch_put(&s, i % 2 ? "/etc/os-release" : "/usr/lib/os-release", rows[i].line);
+        const char *os = system_of(s.root)->os;
+        if (rows[i].name)
+            assert_string_equal(os, rows[i].name);
+        else
+            assert_null(os);
+        scratch_remove(&s);
+    }
+}
+
+static void test_hostile_counters(void **state)
+{
+    (void)state;
+    static const char *const stats[] = {"",
+                                        "cpu",
+                                        "cpu \n",
+                                        "cpu 1 2 3 4 5 6 7\ncpu0 1\n",
+                                        "cpu 0 0 0 0 0 0 0 0",
+                                        "cpu0 1 2 3 4 5 6 7 8",
+                                        "cpu a b c d e f g h"};
+    struct scratch s = scratch_make();
+    for (size_t i = 0; i < sizeof stats / sizeof *stats; i++) {
+        scratch_put(&s, "/proc/stat", stats[i]);
+        assert_absent(system_of(s.root)->steal_percent);
+    }
+    static const char *const loads[] = {"", "x", "-1.0 0 0", "nan 0 0", "inf", "1e400"};
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
+        scratch_put(&s, "/proc/loadavg", loads[i]);
+        assert_absent(system_of(s.root)->load_1min);
+    }
+    scratch_remove(&s);
+}
+
+static void test_this_machine(void **state)
+{
+    (void)state;
+    struct utsname name;
+    assert_int_equal(uname(&name), 0);
+    const struct machine_system *s = system_of("");
+    assert_string_equal(s->kernel, name.release);
+    assert_non_null(s->container);
+    assert_true(s->load_1min.known);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bare_metal),
+        cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_xen),
+        cmocka_unit_test(test_laptop),
+        cmocka_unit_test(test_firmware),
+        cmocka_unit_test(test_without_firmware),
+        cmocka_unit_test(test_container_by_environment),
+        cmocka_unit_test(test_container_by_files),
+        cmocka_unit_test(test_marker_on_a_disk_of_its_own),
+        cmocka_unit_test(test_first_process),
+        cmocka_unit_test(test_power),
+        cmocka_unit_test(test_os_release),
+        cmocka_unit_test(test_hostile_counters),
+        cmocka_unit_test(test_this_machine),
+    };
+    return cmocka_run_group_tests(tests, NULL, release);
+}

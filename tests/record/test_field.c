@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/field.h"
+
+struct part {
+    char *name;
+    struct maybe_int size_bytes;
+};
+struct thing {
+    char *title;
+    struct maybe_int count;
+    struct maybe_real share;
+    struct maybe_bool good;
+    struct part inner;
+    LIST_OF(struct part) parts;
+    LIST_OF(char *) tags;
+};
+static const struct field part_fields[] = {
+    FIELD(FIELD_TEXT, struct part, name, "its name"),
+    FIELD(FIELD_INT, struct part, size_bytes, "its size"),
+    FIELD_END,
+};
+static const struct field thing_fields[] = {
+    FIELD(FIELD_TEXT, struct thing, title, "the title"),
+    FIELD(FIELD_INT, struct thing, count, "how many"),
+    FIELD(FIELD_REAL, struct thing, share, "a share"),
+    FIELD(FIELD_BOOL, struct thing, good, "whether"),
+    FIELD_IN(struct thing, inner, part_fields, "one part"),
+    FIELD_SUB(FIELD_LIST, struct thing, parts, part_fields, "parts"),
+    FIELD(FIELD_TEXTS, struct thing, tags, "tags"),
+    FIELD_END,
+};
+
+static char *compact(const struct thing *thing)
+{
+    struct err err = {0};
+    json_t *json = record_to_json(thing_fields, thing, &err);
+    assert_non_null(json);
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    return text;
+}
+
+static int parse(const char *text, struct thing *thing, struct err *err)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    int rc = record_from_json(thing_fields, json, thing, err);
+    json_decref(json);
+    return rc;
+}
+
+static void absent_values_are_absent(void **state)
+{
+    (void)state;
+    struct thing thing = {0};
+    char *text = compact(&thing);
+    assert_string_equal(text, "{}");
+    free(text);
+    assert_true(record_is_empty(thing_fields, &thing));
+    thing.count = some_int(0); // a known zero is there
+    thing.good = some_bool(false);
+    text = compact(&thing);
+    assert_string_equal(text, "{\"count\":0,\"good\":false}");
+    free(text);
+    record_release(thing_fields, &thing);
+}
+
+static void both_ways(void **state)
+{
+    (void)state;
+    const char *text =
+        "{\"title\":\"a \\\"b\\\" \\u00e9\",\"count\":-3,\"share\":0.5,\"good\":true,"
+        "\"inner\":{\"name\":\"x\"},\"parts\":[{\"name\":\"p\",\"size_bytes\":"
+        "9223372036854775807},{}],\"tags\":[\"one\",\"two\"]}";
+    struct err err = {0};
+    struct thing thing = {0};
+    assert_ok(parse(text, &thing, &err), &err);
+    assert_string_equal(thing.title, "a \"b\" \xc3\xa9");
+    assert_int_equal(thing.parts.count, 2);
+    assert_int_equal(thing.parts.items[0].size_bytes.v, INT64_MAX);
+    assert_string_equal(thing.tags.items[1], "two");
+    char *again = compact(&thing);
+    json_t *a = json_loads(text, 0, NULL), *b = json_loads(again, 0, NULL);
+    assert_true(json_equal(a, b));
+    json_decref(a);
+    json_decref(b);
+    free(again);
+    record_release(thing_fields, &thing);
+    assert_true(record_is_empty(thing_fields, &thing));
+    record_release(thing_fields, &thing);
+}
+
+static void wrong_types_name_their_path(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json, *text;
+    } cases[] = {
+        {"[]", "expected an object"},
+        {"{\"title\":1}", "title: expected a text"},
+        {"{\"count\":\"1\"}", "count: expected an integer"},
+        {"{\"count\":1.5}", "count: expected an integer"},
+        {"{\"count\":null}", "count: expected an integer"},
+        {"{\"share\":\"x\"}", "share: expected a number"},
+        {"{\"good\":1}", "good: expected true or false"},
+        {"{\"inner\":[]}", "inner: expected an object"},
+        {"{\"inner\":{\"name\":2}}", "inner: name: expected a text"},
+        {"{\"parts\":{}}", "parts: expected a list"},
+        {"{\"parts\":[{},{\"size_bytes\":true}]}", "parts[1]: size_bytes: expected an integer"},
+        {"{\"tags\":[\"a\",2]}", "tags: expected a list of texts"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err err = {0};
+        struct thing thing = {0};
+        assert_int_equal(parse(cases[i].json, &thing, &err), ERR_FORMAT);
+        assert_string_equal(err.text, cases[i].text);
+        record_release(thing_fields, &thing);
+    }
+    struct err err = {0};
+    struct thing thing = {0};
+    assert_ok(parse("{\"from_the_future\":{},\"count\":1}", &thing, &err), &err);
+    assert_int_equal(thing.count.v, 1);
+    record_release(thing_fields, &thing);
+}
+
+// Device names and metadata can hold anything: what reaches a terminal or JSON is clean UTF-8.
+static void texts_are_cleaned(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"plain", "plain"},
+        {"  both ends \n", "both ends"},
+        {"\033[31mred\033[0m", "?[31mred?[0m"},
+        {"a\tb\nc", "a b c"},
+        {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x9a\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x9a\x80"},
+        {"\xff\xfe", "??"},
+        {"\xc3", "?"},                // cut in the middle
+        {"\xc0\xaf", "??"},           // overlong
+        {"\xed\xa0\x80", "???"},      // a surrogate
+        {"\xf4\x90\x80\x80", "????"}, // past U+10FFFF
+        {"\xc2\x9b"
+         "31m",
+         "??31m"}, // C1 control: some terminals obey it
+        {"\x7f", "?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err err = {0};
+        char *text = NULL;
+        assert_ok(text_set(&text, cases[i].in, &err), &err);
+        assert_string_equal(text, cases[i].out);
+        free(text);
+    }
+    struct err err = {0};
+    char *text = text_copy("old", &err);
+    assert_ok(text_set(&text, " \n", &err), &err);
+    assert_null(text);
+}
+
+static void documents_itself(void **state)
+{
+    (void)state;
+    struct buf b = {0};
+    record_document(thing_fields, "", &b);
+    assert_non_null(strstr(buf_str(&b), "| `title` | text | the title |\n"));
+    assert_non_null(strstr(buf_str(&b), "| `inner.size_bytes` | integer | its size |\n"));
+    assert_non_null(strstr(buf_str(&b), "| `parts[].name` | text | its name |\n"));
+    buf_release(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(absent_values_are_absent),
+        cmocka_unit_test(both_ways),
+        cmocka_unit_test(wrong_types_name_their_path),
+        cmocka_unit_test(texts_are_cleaned),
+        cmocka_unit_test(documents_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records and the reasoning over them, with every allocation failing once, jansson's included.
+#include "oom.h"
+
+#include "machine/probe.h"
+
+static const char text[] =
+    "{\"fare\":{\"debug\":true},\"cpu\":{\"model\":\"X\",\"isa\":[{\"name\":\"a\",\"works\":true},"
+    "{\"name\":\"b\"}]},\"gpus\":[{\"works\":false,\"problem\":\"gone\",\"throttling\":[\"heat\","
+    "\"power\"]}],\"where\":{\"spot\":true}}";
+
+static void through_json(void **state)
+{
+    (void)state;
+    OOM_EACH
+    {
+        struct err err = {0};
+        struct machine machine = {0};
+        struct buf out = {0};
+        int rc = 0;
+        json_t *json = json_loads(text, 0, NULL);
+        if (!json)
+            rc = err_memory(&err);
+        if (rc == 0)
+            rc = record_from_json(machine_fields, json, &machine, &err);
+        if (rc == 0)
+            rc = machine_diagnose(&machine, &err);
+        if (rc == 0)
+            rc = machine_fingerprint(&machine, &err);
+        if (rc == 0)
+            rc = record_to_text(machine_fields, &machine, &out, &err);
+        json_decref(json);
+        machine_release(&machine);
+        buf_release(&out);
+        OOM_EXPECT(rc, &err);
+    }
+}
+
+int main(void)
+{
+    json_set_alloc_funcs(malloc, free); // through the wrappers
+    const struct CMUnitTest tests[] = {cmocka_unit_test(through_json)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

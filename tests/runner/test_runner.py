@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The runner itself: what fails must fail the suite, however it fails."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BUILD, ROOT = Path(os.environ["BUILD"]), Path(os.environ["ROOT"])
+count = failures = 0
+
+
+def check(name, good, text=""):
+    global count, failures
+    count += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}")
+    if not good:
+        print(text)
+
+
+def suite(*programs):
+    args = [w for p in programs for w in ("--programs", str(p))]
+    p = subprocess.run([sys.executable, ROOT / "tests/run.py", "--build", BUILD, *args],
+                       capture_output=True, text=True)
+    return p.returncode, p.stdout.splitlines()[-1], p.stdout + p.stderr
+
+
+def program(folder, name, body):
+    path = Path(folder) / name
+    path.write_text("#!/bin/sh\n" + body)
+    path.chmod(0o755)
+    return path
+
+
+code, last, text = suite(BUILD / "tests/runner/on_purpose/test_on_purpose")
+check("a failing assertion fails the suite", code == 1, text)
+check("and is counted beside what passed and what was skipped",
+      last == "1 passed, 1 failed, 1 skipped", text)
+
+with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+    good = program(folder, "good", "echo 'ok 1 - fine'")
+    crash = program(folder, "crash", "echo 'ok 1 - fine'; kill -SEGV $$")
+    silent = program(folder, "silent", "exit 0")
+    code, last, text = suite(good)
+    check("a suite in which all is well passes", code == 0 and last == "1 passed, 0 failed, 0 skipped", text)
+    code, last, text = suite(good, crash)
+    check("a crash after the last test fails the suite",
+          code == 1 and last == "2 passed, 1 failed, 0 skipped", text)
+    code, last, text = suite(good, silent)
+    check("a program that runs no test fails the suite", code == 1, text)
+sys.exit(failures != 0)
