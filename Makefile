@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short on purpose: CMake and Ninja build, the scripts do the rest. `make help` lists it.
 .DEFAULT_GOAL := build
-.PHONY: run test build dist image bench lint format fuzz clean help
+.PHONY: run test build dist image bench lint format docs fuzz clean help
 SECONDS ?= 30
 
 # One build folder per compiler; tests are added to build/ by the first `make test`.
@@ -45,6 +45,9 @@ lint: ## the checks of the source
 format: ## let clang-format write the source anew
 	@scripts/setup test
 	@find src tests bench -name '*.[ch]' -exec clang-format -i {} +
+
+docs: build ## write the manual page, completions and docs/json.md from the tables
+	@scripts/docs
 
 fuzz: ## fuzz every parser for SECONDS=30 each
 	@scripts/setup build test

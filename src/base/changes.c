@@ -139,9 +139,9 @@ static double least_cost(const struct curve *curve, double low, size_t *since)
     return least;
 }
 
-// since[t]: where the last segment begins in the best account of z[0] to z[t].
+// since[t]: where the last segment begins in the best account of z[0] to z[t]; *cost: of them all.
 static int partition(const double *z, size_t n, double cap, double penalty, size_t *since,
-                     struct err *err)
+                     double *cost, struct err *err)
 {
     struct curve one = {0}, other = {0};
     double low = z[0], high = z[0], least = 0;
@@ -159,6 +159,7 @@ static int partition(const double *z, size_t n, double cap, double penalty, size
         if (rc == 0)
             least = least_cost(&one, low, &since[t]);
     }
+    *cost = least;
     free(one.pieces);
     free(other.pieces);
     return rc;
@@ -296,7 +297,7 @@ int changes_find(const double *x, size_t n, const struct changes_options *option
         penalty = model.inflate * fmax(3 * log((double)n), PENALTY_MIN);
     for (size_t i = 0; i < n; i++)
         z[i] = within(z[i] / model.noise, -FARTHEST, FARTHEST);
-    rc = partition(z, n, model.cap, penalty, since, err);
+    rc = partition(z, n, model.cap, penalty, since, &out->cost, err);
     if (rc == 0)
         rc = collect(since, n, out, err);
 out:

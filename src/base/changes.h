@@ -36,6 +36,7 @@ struct changes {
     size_t *at; // ascending; x[at[i]] is the first value at a new level, so never 0
     size_t count;
     double noise; // the standard deviation that was used; 0 where all values are the same
+    double cost; // of the fit, in squares of the noise, penalties included; near n where it is good
 };
 
 // Fewer than six values show no change. An empty list, and values that are not finite, are errors.

@@ -35,11 +35,20 @@ static int exit_code(int rc)
     return rc == 0 ? 0 : rc == ERR_USAGE ? 2 : 1;
 }
 
+// An error may quote a file or a server's answer: nothing in it may steer the terminal.
+static void complain_line(const char *text)
+{
+    fputs("fare: ", stderr);
+    for (; *text; text++)
+        fputc((unsigned char)*text < ' ' || *text == 0x7F ? '?' : *text, stderr);
+    fputc('\n', stderr);
+}
+
 static int complain(const struct err *err, int rc)
 {
-    fprintf(stderr, "fare: %s\n", err->text[0] ? err->text : "failed");
+    complain_line(err->text[0] ? err->text : "failed");
     if (err->hint[0])
-        fprintf(stderr, "fare: %s\n", err->hint);
+        complain_line(err->hint);
     return exit_code(rc);
 }
 

@@ -360,7 +360,6 @@ int machine_diagnose(struct machine *machine, struct err *err)
 {
     struct rounds r = {.machine = machine, .err = err};
     for (r.now = PROBLEM; r.now < LEVELS && r.rc == 0; r.now++) {
-        program(&r);
         gpus(&r);
         instruction_sets(&r);
         libraries(&r);
@@ -368,6 +367,7 @@ int machine_diagnose(struct machine *machine, struct err *err)
         memory(&r);
         disk(&r);
         place(&r);
+        program(&r);
     }
     return r.rc;
 }

@@ -102,7 +102,7 @@ static void test_the_optimum_is_exact(void **state)
     struct rng rng;
     rng_init(&rng, 8);
     int with_changes = 0;
-    for (int round = 0; round < 10000; round++) {
+    for (int round = 0; round < 2000; round++) {
         double x[N], best[N + 1] = {0};
         size_t level = 0;
         for (int i = 0; i < N; i++) {
@@ -127,11 +127,12 @@ static void test_the_optimum_is_exact(void **state)
         for (size_t i = 0; i <= found.count; i++)
             cost += level_cost(x, i > 0 ? found.at[i - 1] : 0, i < found.count ? found.at[i] : N);
         assert_true(fabs(cost - best[N]) < 1e-9);
+        assert_true(fabs(found.cost - best[N]) < 1e-9);
         assert_true(found.noise == 1);
         with_changes += found.count > 0;
         changes_release(&found);
     }
-    assert_in_range(with_changes, 1000, 9999);
+    assert_in_range(with_changes, 500, 1999);
 }
 
 // ---- noise without changes ----

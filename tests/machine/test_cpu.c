@@ -117,6 +117,20 @@ static void test_limits(void **state)
     assert_real(c->usable_cpus, 1.5);
 }
 
+static void test_limit_above_the_threads(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    scratch_put(&s, "/proc/self/mountinfo", "30 20 0:28 / /cg rw - cgroup2 cgroup2 rw\n");
+    scratch_put(&s, "/proc/self/cgroup", "0::/a\n");
+    scratch_put(&s, "/proc/self/status", "Cpus_allowed_list:\t0-3\n");
+    scratch_put(&s, "/cg/a/cpu.max", "800000 100000\n");
+    const struct machine_cpu *c = cpu_of(s.root);
+    assert_real(c->limit_cpus, 8);
+    assert_real(c->usable_cpus, 4);
+    scratch_remove(&s);
+}
+
 static void put(const struct scratch *s, int cpu, const char *file, const char *text)
 {
     char path[128];
@@ -299,6 +313,7 @@ int main(void)
         BOTH(test_no_model),
         BOTH(test_nothing_known),
         BOTH(test_this_machine),
+        cmocka_unit_test(test_limit_above_the_threads),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_masks),
     };

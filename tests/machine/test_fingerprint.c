@@ -74,8 +74,7 @@ static void other_kind_other_name(void **state)
         "{\"cpu\":{\"threads\":32}}",
         "{\"cpu\":{\"usable_cpus\":4.0}}",
         "{\"cpu\":{\"isa\":[{\"name\":\"avx2\",\"works\":false}]}}",
-        "{\"cpu\":{\"caches\":[{\"level\":3,\"kind\":\"unified\",\"size_bytes\":16777216,"
-        "\"count\":1}]}}",
+        "{\"cpu\":{\"caches\":[{\"level\":3,\"size_bytes\":16777216,\"count\":1}]}}",
         "{\"memory\":{\"usable_bytes\":33600000000}}",
         "{\"system\":{\"virtualisation\":\"none\"}}",
         "{\"gpus\":[{\"name\":\"H200\"}]}",
