@@ -120,6 +120,7 @@ static const struct cmd_variable variables[] = {
     {"FARE_NVML", "File to open as the NVIDIA management library"},
     {"FARE_CUDA", "File to open as the CUDA driver library"},
     {"FARE_ONEDNN", "File to open as oneDNN"},
+    {"FARE_HWLOC", "File to open as hwloc"},
     {"FARE_ROOT", "Folder with the /proc and /sys of a recorded machine, to be checked in place of "
                   "this one"},
     {NULL, NULL},

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/out.h"
+
+static void wraps_at_spaces(void **state)
+{
+    (void)state;
+    struct out out = {.width = 20};
+    out_wrap(&out, 4, "one two three four five");
+    assert_string_equal(buf_str(&out.text), "    one two three\n    four five\n");
+    out_release(&out);
+    out = (struct out){.width = 20};
+    out_row(&out, "Label", "aaaa bbbb cccc");
+    assert_string_equal(buf_str(&out.text), "Label     aaaa bbbb\n          cccc\n");
+    out_release(&out);
+    // A word that is wider than the line stands alone and whole: paths must stay copyable.
+    out = (struct out){.width = 12};
+    out_wrap(&out, 2, "a /a/very/long/path b");
+    assert_string_equal(buf_str(&out.text), "  a\n  /a/very/long/path\n  b\n");
+    out_release(&out);
+}
+
+static void glue_holds(void **state)
+{
+    (void)state;
+    struct out out = {.width = 12};
+    out_wrap(&out, 0,
+             "one, 4\x1f"
+             "cores, 8\x1fthreads");
+    assert_string_equal(buf_str(&out.text), "one,\n4 cores,\n8 threads\n");
+    out_release(&out);
+}
+
+static void characters_count_not_bytes(void **state)
+{
+    (void)state;
+    struct out out = {.width = 10};
+    out_wrap(&out, 0, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9 \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"); // 4 + 4
+    assert_null(strchr(buf_str(&out.text), ' ') ? NULL : "broken at the wrong place");
+    out_release(&out);
+}
+
+static void colours_only_when_on(void **state)
+{
+    (void)state;
+    struct out out = {.width = 80};
+    out_styled(&out, OUT_RED, "%d", 1);
+    out.colour = true;
+    out_styled(&out, OUT_RED, "%d", 2);
+    out_styled(&out, OUT_PLAIN, "%d", 3);
+    assert_string_equal(buf_str(&out.text), "1\033[31m2\033[0m3");
+    out_release(&out);
+}
+
+static void long_texts_are_whole(void **state)
+{
+    (void)state;
+    char *text = malloc(5001);
+    assert_non_null(text);
+    memset(text, 'x', 5000);
+    text[5000] = '\0';
+    struct out out = {.width = 80};
+    out_printf(&out, "<%s>", text);
+    assert_int_equal(out.text.len, 5002);
+    assert_int_equal(out.text.data[5001], '>');
+    out_release(&out);
+    free(text);
+}
+
+static void colour_choice(void **state)
+{
+    (void)state;
+    struct out out;
+    out_init(&out, "always");
+    assert_true(out.colour);
+    out_init(&out, "never");
+    assert_false(out.colour);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wraps_at_spaces),
+        cmocka_unit_test(glue_holds),
+        cmocka_unit_test(characters_count_not_bytes),
+        cmocka_unit_test(colours_only_when_on),
+        cmocka_unit_test(long_texts_are_whole),
+        cmocka_unit_test(colour_choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

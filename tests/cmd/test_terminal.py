@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""On a real terminal: colours unless somebody objects, and lines as wide as the window."""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+FARE, TESTS = os.environ["FARE"], os.environ["TESTS"]
+count = failures = 0
+
+
+def report(name, good, text=""):
+    global count, failures
+    count += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}")
+    if not good:
+        print(text)
+
+
+def shown(*args, columns=80, **env):
+    """What a terminal of so many columns gets to see."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    base = {"TERM": "xterm", "FARE_METADATA": "off", "PATH": os.environ["PATH"],
+            "FARE_ROOT": f"{TESTS}/machine/trees/laptop-battery"}
+    p = subprocess.Popen([FARE, *args], stdin=slave, stdout=slave, stderr=slave,
+                         env={**base, **env})
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    p.wait()
+    os.close(master)
+    return text.decode()
+
+
+def widest(text):
+    return max(len(line) for line in re.sub(r"\033\[[0-9;]*m", "", text).splitlines())
+
+
+plain = shown("check", NO_COLOR="1")
+report("colours on a terminal", "\033[33mwarning" in shown("check"), plain)
+report("none with NO_COLOR", "\033" not in plain, plain)
+report("colours with an empty NO_COLOR, as no-color.org has it", "\033[" in shown("check", NO_COLOR=""))
+report("none on a dumb terminal", "\033" not in shown("check", TERM="dumb"))
+report("--color=always wins over NO_COLOR", "\033[" in shown("check", "--color=always", NO_COLOR="1"))
+for columns in (50, 80, 100):
+    text = shown("check", columns=columns)
+    report(f"fills {columns} columns and no more", columns - 12 <= widest(text) <= columns, text)
+report("no wider than 100 columns on a wide screen", widest(shown("check", columns=250)) <= 100)
+text = shown("check", columns=10)
+report("a terminal of 10 columns gets lines of 40", widest(text) <= 60 and "warning" in text, text)
+sys.exit(failures != 0)
