@@ -43,28 +43,13 @@ static bool try_open(struct dl *dl, const char *file, struct buf *why)
     return false;
 }
 
-static bool try_dir(struct dl *dl, const char *dir, size_t dir_len, const char *name,
-                    struct buf *why)
+static bool try_dir(struct dl *dl, const char *dir, const char *name, struct buf *why)
 {
     char file[4096];
-    int len = snprintf(file, sizeof file, "%.*s/%s", (int)dir_len, dir, name);
+    int len = snprintf(file, sizeof file, "%s/%s", dir, name);
     if (len < 0 || (size_t)len >= sizeof file || access(file, R_OK) != 0)
         return false;
     return try_open(dl, file, why);
-}
-
-// The bundle's loader is given its library path on the command line, which makes it pass over
-// LD_LIBRARY_PATH; for the vendors' libraries we honour it ourselves.
-static bool try_variable(struct dl *dl, const char *name, struct buf *why)
-{
-    const char *paths = getenv("LD_LIBRARY_PATH");
-    while (paths && *paths) {
-        size_t len = strcspn(paths, ":");
-        if (len > 0 && try_dir(dl, paths, len, name, why))
-            return true;
-        paths += len + (paths[len] == ':');
-    }
-    return false;
 }
 
 static bool find(struct dl *dl, const struct dl_spec *spec, struct buf *why)
@@ -75,13 +60,10 @@ static bool find(struct dl *dl, const struct dl_spec *spec, struct buf *why)
     for (size_t n = 0; spec->names[n]; n++)
         if (try_open(dl, spec->names[n], why))
             return true;
-    for (size_t n = 0; spec->dirs && spec->names[n]; n++) {
-        if (try_variable(dl, spec->names[n], why))
-            return true;
+    for (size_t n = 0; spec->dirs && spec->names[n]; n++)
         for (size_t d = 0; spec->dirs[d]; d++)
-            if (try_dir(dl, spec->dirs[d], strlen(spec->dirs[d]), spec->names[n], why))
+            if (try_dir(dl, spec->dirs[d], spec->names[n], why))
                 return true;
-    }
     return false;
 }
 

@@ -39,6 +39,12 @@ static const struct cmd_example examples[] = {
     {NULL, NULL},
 };
 
+static const struct cmd_variable variables[] = {
+    {"FARE_LIBC", "If set to bundle, the bundle uses the C library it carries even where the "
+                  "system's is newer"},
+    {NULL, NULL},
+};
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct bare_options *o = call->options;
@@ -72,5 +78,6 @@ const struct command cmd_bare = {
     .options = options,
     .options_size = sizeof(struct bare_options),
     .examples = examples,
+    .variables = variables,
     .run = run,
 };

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
@@ -164,7 +165,8 @@ static void fill_standard_descriptors(void)
 int cmd_main(const struct command *const *commands, int argc, char **argv)
 {
     struct err err = {0};
-    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of write(), reported like any other
+    prctl(PR_SET_NAME, "fare"); // in the bundle the kernel only knows the loader's name
+    signal(SIGPIPE, SIG_IGN);   // a closed pipe is an error of write(), reported like any other
     fill_standard_descriptors();
     int skip = argc > 0; // exec() can start a program without even its own name
     int rc = dispatch(commands, argc - skip, argv + skip, &err);
