@@ -48,8 +48,12 @@ def environment(build):
 
 
 def parse_tap(outcome, text, code):
+    planned = None
     for line in text.splitlines():
-        m = re.match(r"\s*(not )?ok\b\s*\d*\s*-?\s*(.*)", line)
+        plan = re.match(r"1\.\.(\d+)\b", line)
+        if plan:
+            planned = int(plan.group(1))
+        m = re.match(r"(not )?ok \d+\b\s*-?\s*(.*)", line)
         if not m:
             continue
         name = m.group(2)
@@ -59,6 +63,9 @@ def parse_tap(outcome, text, code):
             outcome.failed.append(name)
         else:
             outcome.passed.append(name)
+    ran = len(outcome.passed) + len(outcome.failed) + len(outcome.skipped)
+    if planned is not None and planned != ran:
+        outcome.failed.append(f"ran {ran} of {planned} tests")
     if code != 0 and not outcome.failed:
         outcome.failed.append(f"ended with code {code}")
     if code == 0 and not (outcome.passed or outcome.failed or outcome.skipped):

@@ -2,9 +2,17 @@
 _fare() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
     local command='' words='' i
+    # bash splits --name=value into three words
+    [[ $cur == = ]] && cur=''
+    [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}
     for ((i = 1; i < COMP_CWORD; i++)); do
-        [[ ${COMP_WORDS[i]} == -- ]] && return
-        [[ -z $command && ${COMP_WORDS[i]} != -* ]] && command=${COMP_WORDS[i]}
+        case ${COMP_WORDS[i]} in
+        --) return ;;
+        --completion|--color) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        -*) ;;
+        help) ;;
+        *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
+        esac
     done
     case $prev in
     --completion)
@@ -17,8 +25,8 @@ _fare() {
         ;;
     esac
     case $command in
-    '') words='check help --no-cloud --version --man --completion --json-keys --json --color --help' ;;
-    check) words=' --bandwidth --no-cloud --strict --json --color --help' ;;
+    '') words='check help --no-cloud --version -V --man --completion --json-keys --json --color --help -h' ;;
+    check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }

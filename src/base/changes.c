@@ -18,6 +18,7 @@
 #define OUTLIER     3.0   // in units of noise, where nothing else is known
 #define LEAST_CAP   1.0
 #define PENALTY_MIN 20.0 // more than two outliers can gain: OUTLIER² each
+#define PIECES_MAX  1500 // of a curve; a series of levels needs some dozens
 
 // ---- curves ----
 
@@ -139,6 +140,10 @@ static double least_cost(const struct curve *curve, double low, size_t *since)
     return least;
 }
 
+// A series that never stays at a level, such as a ramp without noise, makes a curve that grows with
+// every value. Then the series is looked at in pairs, which halves it.
+enum { TOO_FINE = 1 };
+
 // since[t]: where the last segment begins in the best account of z[0] to z[t]; *cost: of them all.
 static int partition(const double *z, size_t n, double cap, double penalty, size_t *since,
                      double *cost, struct err *err)
@@ -158,6 +163,8 @@ static int partition(const double *z, size_t n, double cap, double penalty, size
             rc = add_value(&other, &one, low, z[t], cap, err);
         if (rc == 0)
             least = least_cost(&one, low, &since[t]);
+        if (rc == 0 && one.count > PIECES_MAX)
+            rc = TOO_FINE;
     }
     *cost = least;
     free(one.pieces);
@@ -251,7 +258,8 @@ static int scale_values(const double *x, size_t n, double *out, double *scale, s
 }
 
 // Walks back from the end along the beginnings of the segments.
-static int collect(const size_t *since, size_t n, struct changes *out, struct err *err)
+static int collect(const size_t *since, size_t n, size_t width, struct changes *out,
+                   struct err *err)
 {
     for (size_t t = n; since[t - 1] > 0; t = since[t - 1])
         out->count++;
@@ -264,7 +272,7 @@ static int collect(const size_t *since, size_t n, struct changes *out, struct er
     }
     size_t left = out->count;
     for (size_t t = n; since[t - 1] > 0; t = since[t - 1])
-        out->at[--left] = since[t - 1];
+        out->at[--left] = since[t - 1] * width;
     return 0;
 }
 
@@ -297,9 +305,15 @@ int changes_find(const double *x, size_t n, const struct changes_options *option
         penalty = model.inflate * fmax(3 * log((double)n), PENALTY_MIN);
     for (size_t i = 0; i < n; i++)
         z[i] = within(z[i] / model.noise, -FARTHEST, FARTHEST);
-    rc = partition(z, n, model.cap, penalty, since, &out->cost, err);
+    size_t width = 1; // values that one of z stands for
+    while ((rc = partition(z, n, model.cap, penalty, since, &out->cost, err)) == TOO_FINE) {
+        for (size_t i = 0; i < n / 2; i++)
+            z[i] = (z[2 * i] + z[2 * i + 1]) / sqrt(2); // its noise is 1 again
+        n /= 2;
+        width *= 2;
+    }
     if (rc == 0)
-        rc = collect(since, n, out, err);
+        rc = collect(since, n, width, out, err);
 out:
     free(z);
     free(scratch);

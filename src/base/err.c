@@ -51,13 +51,20 @@ int err_errno(struct err *err, int number, const char *format, ...)
     err_setv(err, code, format, args);
     va_end(args);
 
-    char words[128];
+    char words[100];
     const char *said = strerror_r(number, words, sizeof words); // the GNU variant
-    size_t len = strlen(err->text);
-    snprintf(err->text + len, sizeof err->text - len, ": %s", said);
+    char reason[104];
+    snprintf(reason, sizeof reason, ": %s", said);
     // "No such file" reads as a sentence of its own; here it is the end of ours.
-    if (len + 2 < sizeof err->text && !isupper((unsigned char)err->text[len + 3]))
-        err->text[len + 2] = (char)tolower((unsigned char)err->text[len + 2]);
+    if (!isupper((unsigned char)reason[3]))
+        reason[2] = (char)tolower((unsigned char)reason[2]);
+    // A path may be longer than the text: its end gives way, the reason is what counts.
+    size_t len = strlen(err->text), most = sizeof err->text - sizeof reason;
+    if (len > most) {
+        len = most;
+        memcpy(err->text + len - 3, "...", 3);
+    }
+    memcpy(err->text + len, reason, strlen(reason) + 1);
     return code;
 }
 

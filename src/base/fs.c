@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
 {
@@ -53,6 +57,11 @@ int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct 
         ssize_t put = write(fd, p, len);
         if (put < 0 && errno == EINTR)
             continue;
+        if (put < 0 && errno == EAGAIN) { // somebody left the pipe non-blocking: wait for room
+            struct pollfd room = {fd, POLLOUT, 0};
+            if (poll(&room, 1, -1) >= 0 || errno == EINTR)
+                continue;
+        }
         if (put < 0)
             return err_errno(err, errno, "cannot write %s", name);
         p += put;
@@ -61,37 +70,54 @@ int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct 
     return 0;
 }
 
+// Opens a file with a name of its own beside `path`. The kernel applies the user's mask to `mode`,
+// which no other thread then sees changed.
+static int open_beside(const char *path, mode_t mode, char **temporary, struct err *err)
+{
+    static atomic_uint serial;
+    const char *slash = strrchr(path, '/');
+    size_t dir_len = slash ? (size_t)(slash - path) + 1 : 0;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        struct buf name = {0};
+        buf_add(&name, path, dir_len);
+        buf_printf(&name, ".fare-tmp-%d-%u-%llx", (int)getpid(), atomic_fetch_add(&serial, 1),
+                   (unsigned long long)clock_now_ns());
+        *temporary = buf_take(&name, err);
+        if (!*temporary)
+            return ERR_MEMORY;
+        int fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0)
+            return fd;
+        int number = errno;
+        free(*temporary);
+        *temporary = NULL;
+        if (number != EEXIST)
+            return err_errno(err, number, "cannot create a file beside '%s'", path);
+    }
+    return err_set(err, ERR_IO, "cannot find a free name beside '%s'", path);
+}
+
 int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err)
 {
     memset(w, 0, sizeof *w);
     w->fd = -1;
-    w->path = text_copy(path, err);
+    // A link stays a link: what it points to is written.
+    char target[PATH_MAX];
+    struct stat st;
+    bool is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+    w->path = text_copy(is_link && realpath(path, target) ? target : path, err);
     if (!w->path)
         return ERR_MEMORY;
-
-    const char *slash = strrchr(path, '/');
-    size_t dir_len = slash ? (size_t)(slash - path) + 1 : 0;
-    struct buf name = {0};
-    buf_add(&name, path, dir_len);
-    buf_printf(&name, ".%s.tmp-XXXXXX", path + dir_len);
-    w->temporary = buf_take(&name, err);
-    if (!w->temporary) {
-        fs_abandon(w);
-        return ERR_MEMORY;
-    }
-    w->fd = mkostemp(w->temporary, O_CLOEXEC);
-    if (w->fd < 0) {
-        int rc = err_errno(err, errno, "cannot create a file beside '%s'", path);
-        free(w->temporary);
-        w->temporary = NULL;
+    bool exists = stat(w->path, &st) == 0;
+    int rc = open_beside(w->path, mode, &w->temporary, err);
+    if (rc < 0) {
         fs_abandon(w);
         return rc;
     }
-    // mkostemp() makes it private; the caller's mode counts, less the user's mask.
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(w->fd, mode & ~mask) != 0) {
-        int rc = err_errno(err, errno, "cannot set the mode of '%s'", path);
+    w->fd = rc;
+    // A file that is replaced keeps its mode: nobody's secrets become readable by being updated.
+    if (exists && fchmod(w->fd, st.st_mode & 07777) != 0) {
+        rc = err_errno(err, errno, "cannot set the mode of '%s'", path);
         fs_abandon(w);
         return rc;
     }

@@ -3,8 +3,8 @@
 //
 // A written file appears under its name only when every byte of it is on the disk: it is
 // written to a temporary file in the same folder, fsync'ed, renamed, and the folder fsync'ed.
-// Whoever is killed in between leaves the old file as it was (and at most a stray ".NAME.tmp-*"
-// beside it, which nothing ever reads).
+// Whoever is killed in between leaves the old file as it was (and at most a stray
+// ".fare-tmp-*" beside it, which nothing ever reads).
 #ifndef FARE_BASE_FS_H
 #define FARE_BASE_FS_H
 
@@ -19,6 +19,9 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err) MUST
 
 int fs_write(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
 
+// A file that is replaced keeps its mode, and a link stays a link to what is then new; a file that
+// was not there gets 0666, or `mode`, less the user's mask.
+//
 // The same in pieces. Begin, add as often as needed, then commit; or abandon, which leaves no
 // trace. After a failed add or commit, abandon. A zeroed struct can be abandoned.
 struct fs_writer {

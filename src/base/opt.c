@@ -64,6 +64,12 @@ static const struct opt *find_name(const struct opt *const *tables, const char *
     return NULL;
 }
 
+bool opt_known(const struct opt *table, const char *arg)
+{
+    const struct opt *const tables[] = {table, NULL};
+    return strncmp(arg, "--", 2) == 0 && find_name(tables, arg + 2, strcspn(arg + 2, "=")) != NULL;
+}
+
 static const struct opt *find_letter(const struct opt *const *tables, char letter)
 {
     for (; *tables; tables++)
@@ -73,8 +79,11 @@ static const struct opt *find_letter(const struct opt *const *tables, char lette
     return NULL;
 }
 
-static int unknown(const struct opt *const *tables, const char *word, size_t len, struct err *err)
+// `arg` as it was typed, with so many dashes before the name.
+static int unknown(const struct opt *const *tables, const char *arg, size_t dashes, struct err *err)
 {
+    const char *word = arg + dashes;
+    size_t len = strcspn(word, "=");
     const char *names[128];
     size_t count = 0;
     for (; *tables; tables++)
@@ -85,7 +94,7 @@ static int unknown(const struct opt *const *tables, const char *word, size_t len
     if (len < sizeof name)
         memcpy(name, word, len);
     const char *nearest = opt_nearest(name, names);
-    int rc = err_set(err, ERR_USAGE, "unknown option '--%.*s'", (int)len, word);
+    int rc = err_set(err, ERR_USAGE, "unknown option '%.*s'", (int)(dashes + len), arg);
     if (nearest)
         err_hint(err, "did you mean '--%s'?", nearest);
     return rc;
@@ -172,7 +181,7 @@ static int parse_long(const struct opt *const *tables, const char *arg, const ch
     size_t len = strcspn(name, "=");
     const struct opt *opt = find_name(tables, name, len);
     if (!opt)
-        return unknown(tables, name, len, err);
+        return unknown(tables, arg, 2, err);
     bool has_value = name[len] == '=';
     if (opt->kind == OPT_FLAG) {
         if (has_value)
@@ -193,12 +202,8 @@ static int parse_short(const struct opt *const *tables, const char *arg, const c
 {
     for (const char *p = arg + 1; *p; p++) {
         const struct opt *opt = find_letter(tables, *p);
-        if (!opt && arg[2] != '\0' && find_name(tables, arg + 1, strcspn(arg + 1, "="))) {
-            int rc = err_set(err, ERR_USAGE, "unknown option '%s'", arg);
-            if (err)
-                err_hint(err, "did you mean '-%s'?", arg);
-            return rc;
-        }
+        if (!opt && arg[2] != '\0') // "-json": a long name with one dash, or something like it
+            return unknown(tables, arg, 1, err);
         if (!opt)
             return err_set(err, ERR_USAGE, "unknown option '-%c'", *p);
         if (opt->kind == OPT_FLAG) {

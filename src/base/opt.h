@@ -57,6 +57,9 @@ struct opt_rest {
 int opt_parse(const struct opt *const *tables, int argc, char **argv, void *values, bool leading,
               struct opt_rest *rest, int *used, struct err *err) MUST_USE;
 
+// Whether `arg` ("--name", "--name=value") is an option of the table.
+bool opt_known(const struct opt *table, const char *arg);
+
 void opt_release(const struct opt *const *tables, void *values, struct opt_rest *rest);
 
 // The entry of `words` (null-terminated) that somebody who typed `word` most likely meant, or

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -87,9 +88,13 @@ _Noreturn static void child_exec(const struct pipes *p, const char *const *argv,
 }
 
 _Noreturn static void child_call(const struct pipes *p, int (*call)(void *), void *context,
-                                 const struct proc_options *options)
+                                 const struct proc_options *options, pid_t parent)
 {
     if (!child_prepare(p, options))
+        _exit(127);
+    // Whoever ends fare ends its trials too; fare may have gone while this child was made.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
         _exit(127);
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
@@ -130,6 +135,7 @@ static int start(struct proc *proc, const char *const *argv, int (*call)(void *)
     if (rc != 0)
         return rc;
     fflush(stdout); // what is buffered is ours to write, not the child's too
+    pid_t parent = getpid();
     proc->started_ns = clock_now_ns();
     proc->pid = fork();
     if (proc->pid < 0) {
@@ -141,7 +147,7 @@ static int start(struct proc *proc, const char *const *argv, int (*call)(void *)
     if (proc->pid == 0) {
         if (argv)
             child_exec(&pipes, argv, &proc->options);
-        child_call(&pipes, call, context, &proc->options);
+        child_call(&pipes, call, context, &proc->options, parent);
     }
     // The fault pipe closes by itself when exec succeeds.
     close_fd(&pipes.fault[1]);

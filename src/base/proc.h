@@ -6,7 +6,8 @@
 // Both hand back a struct proc to proc_finish(), so several can run side by side. The child is
 // the leader of a process group of its own; at the time limit the group gets SIGTERM, and
 // SIGKILL after `grace_ms`. What it wrote to stdout and stderr is kept up to a cap and the rest
-// read and dropped, so that a talkative child never blocks.
+// read and dropped, so that a talkative child never blocks. Whoever gives input ignores SIGPIPE,
+// as main() does: a child need not read it.
 #ifndef FARE_BASE_PROC_H
 #define FARE_BASE_PROC_H
 
@@ -57,8 +58,9 @@ struct proc_result {
 int proc_start(struct proc *proc, const char *const *argv, const struct proc_options *options,
                struct err *err) MUST_USE;
 
-// `call` runs in the child with stdout and stderr going to the parent; its result is the exit
-// code. The child leaves no core file and skips exit handlers; stdout is flushed at its end.
+// The child ends when the thread that started it does. `call` runs in the child with stdout and
+// stderr going to the parent; its result is the exit code. The child leaves no core file and skips
+// exit handlers; stdout is flushed at its end.
 int proc_start_call(struct proc *proc, int (*call)(void *context), void *context,
                     const struct proc_options *options, struct err *err) MUST_USE;
 

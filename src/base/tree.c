@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -49,6 +50,9 @@ bool tree_exists(struct tree *tree, const char *format, ...)
 static bool read_path(struct tree *tree, const char *path, struct buf *out)
 {
     buf_reset(out);
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) // a pipe would keep us waiting
+        return false;
     int rc = fs_read(path, TREE_FILE_MAX, out, NULL);
     if (rc != 0) {
         tree->failed |= rc == ERR_MEMORY;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -71,11 +72,16 @@ int check_run(const struct check_options *options, struct out *out, struct err *
     struct probe probe = {
         .tree.root = root ? root : "",
         .env = environ,
-        .folder = getcwd(folder, sizeof folder) ? folder : "/",
+        .folder = getcwd(folder, sizeof folder) ? folder : NULL,
         .metadata_url = metadata && *metadata && !off ? metadata : NULL,
         .no_cloud = options->no_cloud || off,
         .no_children = root && *root,
     };
+    struct stat st;
+    if (root && *root && (stat(root, &st) != 0 || !S_ISDIR(st.st_mode))) {
+        err_set(err, ERR_USAGE, "FARE_ROOT names '%s', which is not a folder", root);
+        return err_hint(err, "unset it to check this machine");
+    }
     struct machine machine = {0};
     int rc = describe_program(&machine, err);
     if (rc == 0)
@@ -138,8 +144,8 @@ const struct command cmd_check = {
     .arguments = "",
     .about = "Looks at the processor, memory, disk, GPUs and the cloud around them, tries the "
              "instruction sets and libraries that training uses, and lists what will spoil a "
-             "measurement or cost money, with what to do about it. It changes nothing, and takes "
-             "under a second.",
+             "measurement or cost money, with what to do about it. Without --bandwidth it changes "
+             "nothing, and takes under a second where the drivers answer.",
     .options = options_table,
     .options_size = sizeof(struct check_options),
     .examples = examples,

@@ -98,8 +98,7 @@ static void cpu(struct out *out, const struct machine_cpu *cpu, struct buf *row)
         counted(row, cpu->numa_nodes, "NUMA node");
     flush(out, "CPU", row);
     if (cpu->usable_cpus.known && cpu->threads.known && cpu->usable_cpus.v < (double)cpu->threads.v)
-        out_row(out, NULL, "%.4g usable (%s)", cpu->usable_cpus.v,
-                cpu->limit_cpus.known ? "cgroup quota" : "affinity");
+        out_row(out, NULL, "%.4g usable (%s)", cpu->usable_cpus.v, machine_cpu_limit(cpu));
     cpu_caches(row, cpu);
     if (cpu->max_mhz.known)
         part(row, "up to %lld MHz", (long long)cpu->max_mhz.v);
@@ -133,6 +132,8 @@ static void disk(struct out *out, const struct machine_disk *d, struct buf *row)
         part(row, "%s%s%s", d->filesystem, d->device ? " on " : "", d->device ? d->device : "");
     if (d->kind)
         part(row, "%s", d->kind);
+    else if (d->filesystem)
+        part(row, "local or network not known");
     if (d->rotational.known)
         part(row, "%s", d->rotational.v ? "moving heads" : "no moving heads");
     if (d->free_bytes.known && d->total_bytes.known)
@@ -181,21 +182,27 @@ static void gpu_kind(const struct machine_gpu *g, struct buf *row)
              g->mig_instances.items[i].name ? g->mig_instances.items[i].name : "instance");
 }
 
-// A figure of each: "0 98 0 % in use".
+// A figure of each: "0 98 - % in use", a dash where it is not known.
 static void gpu_figures(const struct machine_gpu *gpus, size_t count, size_t member,
                         const char *unit, struct buf *row)
 {
-    struct buf figures = {0};
-    for (size_t i = 0; i < count; i++) {
-        struct maybe_int v =
-            *(const struct maybe_int *)(const void *)((const char *)&gpus[i] + member);
-        if (v.known)
-            buf_printf(&figures, "%lld ", (long long)v.v);
+    bool any = false;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < count; i++) {
+            const void *at = (const char *)&gpus[i] + member;
+            struct maybe_int v = *(const struct maybe_int *)at;
+            any |= v.known;
+            if (pass == 1 && v.known)
+                buf_printf(row, "%lld ", (long long)v.v);
+            else if (pass == 1)
+                buf_adds(row, "- ");
+        }
+        if (!any)
+            return;
+        if (pass == 0 && row->len > 0)
+            buf_adds(row, ", ");
     }
-    if (figures.len > 0)
-        part(row, "%s%s", buf_str(&figures), unit);
-    row->failed |= figures.failed;
-    buf_release(&figures);
+    buf_adds(row, unit);
 }
 
 // Eight equal GPUs take two lines, not sixteen.

@@ -50,8 +50,28 @@ static void bash_names(struct out *out, const struct command *command)
     const struct opt *tables[3];
     cmd_tables(command, tables);
     for (size_t t = 0; tables[t]; t++)
-        for (const struct opt *opt = tables[t]; opt->name; opt++)
+        for (const struct opt *opt = tables[t]; opt->name; opt++) {
             out_printf(out, " --%s", opt->name);
+            if (opt->letter)
+                out_printf(out, " -%c", opt->letter);
+        }
+}
+
+// "--color|--completion": every option whose value is the next word.
+static void bash_valued(struct out *out, const struct command *const *commands)
+{
+    const char *bar = "";
+    for (size_t i = 0; commands[i]; i++) {
+        const struct opt *tables[3];
+        cmd_tables(commands[i], tables);
+        for (size_t t = 0; tables[t]; t++)
+            for (const struct opt *opt = tables[t]; opt->name; opt++) {
+                if (opt->kind == OPT_FLAG || (tables[t] == cmd_common_options && i > 0))
+                    continue;
+                out_printf(out, "%s--%s", bar, opt->name);
+                bar = "|";
+            }
+    }
 }
 
 static void bash(struct out *out, const struct command *const *commands)
@@ -59,10 +79,19 @@ static void bash(struct out *out, const struct command *const *commands)
     out_printf(out, "_fare() {\n"
                     "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
                     "    local command='' words='' i\n"
+                    "    # bash splits --name=value into three words\n"
+                    "    [[ $cur == = ]] && cur=''\n"
+                    "    [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}\n"
                     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-                    "        [[ ${COMP_WORDS[i]} == -- ]] && return\n"
-                    "        [[ -z $command && ${COMP_WORDS[i]} != -* ]] && "
-                    "command=${COMP_WORDS[i]}\n"
+                    "        case ${COMP_WORDS[i]} in\n"
+                    "        --) return ;;\n"
+                    "        ");
+    bash_valued(out, commands);
+    out_printf(out, ") [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;\n"
+                    "        -*) ;;\n"
+                    "        help) ;;\n"
+                    "        *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;\n"
+                    "        esac\n"
                     "    done\n"
                     "    case $prev in\n");
     for (size_t i = 0; commands[i]; i++)
@@ -99,7 +128,11 @@ static void zsh_text(struct out *out, const char *text)
 static void zsh_options(struct out *out, const struct opt *opt)
 {
     for (; opt->name; opt++) {
-        out_printf(out, " \\\n        '--%s[", opt->name);
+        if (opt->letter)
+            out_printf(out, " \\\n        '(-%c --%s)'{-%c,--%s}'[", opt->letter, opt->name,
+                       opt->letter, opt->name);
+        else
+            out_printf(out, " \\\n        '--%s[", opt->name);
         zsh_text(out, opt->help);
         out_printf(out, "]");
         if (opt->kind == OPT_CHOICE) {
@@ -128,7 +161,7 @@ static void zsh(struct out *out, const struct command *const *commands)
     out_printf(out, "        'help:how to use a command'\n    )\n    _arguments -C");
     zsh_options(out, commands[0]->options);
     zsh_options(out, cmd_common_options);
-    out_printf(out, " \\\n        '1:command:->command' '*::argument:->rest'\n"
+    out_printf(out, " \\\n        '(-)1:command:->command' '(-)*::argument:->rest'\n"
                     "    case $state in\n"
                     "    command) _describe command commands ;;\n"
                     "    rest)\n        case $line[1] in\n");
@@ -173,15 +206,18 @@ static void fish_options(struct out *out, const struct opt *opt, const char *con
 
 static void fish(struct out *out, const struct command *const *commands)
 {
+    struct buf none = {0}; // the condition that no command has been typed yet
+    buf_adds(&none, "not __fish_seen_subcommand_from");
+    for (size_t i = 1; commands[i]; i++)
+        buf_printf(&none, " %s", commands[i]->name);
     out_printf(out, "complete -c fare -f\n");
     for (size_t i = 1; commands[i]; i++) {
-        out_printf(out, "complete -c fare -n __fish_use_subcommand -a %s -d '", commands[i]->name);
+        out_printf(out, "complete -c fare -n '%s' -a %s -d '", buf_str(&none), commands[i]->name);
         fish_text(out, commands[i]->summary);
         out_printf(out, "'\n");
     }
-    out_printf(out,
-               "complete -c fare -n __fish_use_subcommand -a help -d 'how to use a command'\n");
-    fish_options(out, commands[0]->options, "__fish_use_subcommand");
+    out_printf(out, "complete -c fare -n '%s' -a help -d 'how to use a command'\n", buf_str(&none));
+    fish_options(out, commands[0]->options, buf_str(&none));
     fish_options(out, cmd_common_options, "true");
     for (size_t i = 1; commands[i]; i++) {
         struct buf condition = {0};
@@ -190,6 +226,8 @@ static void fish(struct out *out, const struct command *const *commands)
         out->text.failed |= condition.failed;
         buf_release(&condition);
     }
+    out->text.failed |= none.failed;
+    buf_release(&none);
 }
 
 void cmd_completion(struct out *out, const struct command *const *commands, const char *shell)

@@ -39,10 +39,11 @@ static int exit_code(int rc)
 // An error may quote a file or a server's answer: nothing in it may steer the terminal.
 static void complain_line(const char *text)
 {
-    fputs("fare: ", stderr);
-    for (; *text; text++)
-        fputc((unsigned char)*text < ' ' || *text == 0x7F ? '?' : *text, stderr);
-    fputc('\n', stderr);
+    char *clean = NULL;
+    if (text_set(&clean, text, NULL) != 0)
+        clean = NULL;
+    fprintf(stderr, "fare: %s\n", clean ? clean : "out of memory");
+    free(clean);
 }
 
 static int complain(const struct err *err, int rc)
@@ -102,8 +103,9 @@ static int run_command(const struct command *const *commands, const struct comma
     *options = *given;
 
     int rc = opt_parse(tables, argc, argv, options, false, &rest, NULL, err);
-    if (rc != 0 && command->name && err)
-        err_hint(err, "'fare %s --help' lists its options", command->name);
+    if (rc != 0)
+        err_hint(err, "'fare%s%s --help' lists the options", command->name ? " " : "",
+                 command->name ? command->name : "");
     out_init(&out, options->color);
     if (rc == 0 && options->help) {
         cmd_help(&out, commands, command);
@@ -123,6 +125,20 @@ static int run_command(const struct command *const *commands, const struct comma
     return rc;
 }
 
+static bool is_command(const struct command *const *commands, const char *name)
+{
+    for (size_t i = 1; commands[i]; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static int misplaced(const char *option, const char *command, struct err *err)
+{
+    err_set(err, ERR_USAGE, "'%s' stands before the command", option);
+    return err_hint(err, "put it behind: fare %s %s", command, option);
+}
+
 // Finds the command behind any common options. `fare help X` is `fare X --help`.
 static int dispatch(const struct command *const *commands, int argc, char **argv, struct err *err)
 {
@@ -137,8 +153,13 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
     opt_release(tables, &given, &rest);
     if (rc == ERR_MEMORY)
         return err_memory(err);
-    if (bare)
+    if (bare) {
+        // Somebody who put a command's option before the command means the command.
+        for (int i = 1; rc != 0 && i < argc && strcmp(argv[i], "--") != 0; i++)
+            if (is_command(commands, argv[i]) && opt_known(commands[0]->options, argv[0]))
+                return misplaced(argv[0], argv[i], err);
         return run_command(commands, commands[0], &(struct cmd_common){0}, argc, argv, err);
+    }
 
     const char *name = argv[used++];
     if (strcmp(name, "help") == 0) {
@@ -146,6 +167,8 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
         if (used == argc)
             return run_command(commands, commands[0], &given, 0, NULL, err);
         name = argv[used++];
+        if (strcmp(name, "help") == 0)
+            return run_command(commands, commands[0], &given, 0, NULL, err);
     }
     const struct command *command = find_command(commands, name, err);
     if (!command)
@@ -166,7 +189,10 @@ int cmd_main(const struct command *const *commands, int argc, char **argv)
 {
     struct err err = {0};
     prctl(PR_SET_NAME, "fare"); // in the bundle the kernel only knows the loader's name
-    signal(SIGPIPE, SIG_IGN);   // a closed pipe is an error of write(), reported like any other
+    // A closed pipe and a file at its size limit are errors of write(), reported like any other.
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); // a parent may have left it ignored: then nobody can be waited for
     fill_standard_descriptors();
     int skip = argc > 0; // exec() can start a program without even its own name
     int rc = dispatch(commands, argc - skip, argv + skip, &err);

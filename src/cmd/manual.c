@@ -54,7 +54,9 @@ static void examples(struct out *out, const struct command *command)
 
 static void variables(struct out *out, const struct command *const *commands)
 {
-    out_printf(out, ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours, if set to anything.\n");
+    out_printf(
+        out,
+        ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours, if set to anything but an empty value.\n");
     for (; *commands; commands++)
         for (const struct cmd_variable *v = (*commands)->variables; v && v->name; v++) {
             out_printf(out, ".TP\n.B %s\n", v->name);

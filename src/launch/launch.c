@@ -55,7 +55,7 @@ static uint32_t version_in(const char *dir, const char *name, const char *prefix
 
 static int fail(const char *what, const char *remedy)
 {
-    fprintf(stderr, "fare: %s\n  %s\n", what, remedy);
+    fprintf(stderr, "fare: %s\nfare: %s\n", what, remedy);
     return 1;
 }
 

@@ -1,9 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // What --bandwidth measures: memory and disk here, then the way to the GPUs. On a recorded machine
 // there is no memory or disk to measure.
+#include <string.h>
+
+#include "machine/apart.h"
 #include "machine/cudaband.h"
 #include "machine/hostband.h"
 #include "machine/probe.h"
+
+#define CUDA_LIMIT_MS 120000 // eight GPUs without persistence mode take half a minute to start
+
+// The driver may hang or crash: it is asked in a process of its own.
+static int gpus_apart(struct probe *probe, struct machine *machine, struct err *err)
+{
+    struct machine got = {0};
+    struct buf how = {0};
+    struct machine_bandwidth *band = &machine->bandwidth;
+    int rc = probe_apart(probe, machine, cuda_bandwidth, CUDA_LIMIT_MS, &got, &how, err);
+    if (rc == 0 && how.len > 0) {
+        struct machine_gpu_bandwidth *row = LIST_ADD(&band->gpus, err);
+        rc = row ? text_set(&row->problem, buf_str(&how), err) : ERR_MEMORY;
+    } else if (rc == 0) {
+        band->gpus.items = got.bandwidth.gpus.items;
+        band->gpus.count = got.bandwidth.gpus.count;
+        band->gpus.known = got.bandwidth.gpus.known;
+        memset(&got.bandwidth.gpus, 0, sizeof got.bandwidth.gpus);
+    }
+    buf_release(&how);
+    machine_release(&got);
+    return rc;
+}
 
 int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *err)
 {
@@ -11,9 +37,11 @@ int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *er
     int rc = 0;
     if (!recorded)
         rc = memory_bandwidth(machine, &machine->bandwidth, err);
-    if (rc == 0 && !recorded)
+    if (rc == 0 && !recorded && probe->folder)
         rc = disk_bandwidth(probe->folder, &machine->bandwidth, err);
-    if (rc == 0)
-        rc = cuda_bandwidth(probe, machine, err);
-    return rc;
+    else if (rc == 0 && !recorded)
+        rc = text_set(&machine->bandwidth.disk_problem, "the working folder is gone", err);
+    if (rc != 0)
+        return rc;
+    return recorded ? cuda_bandwidth(probe, machine, err) : gpus_apart(probe, machine, err);
 }

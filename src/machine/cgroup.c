@@ -87,12 +87,6 @@ static void smaller_real(struct maybe_real *have, double v)
         *have = some_real(v);
 }
 
-static void smaller_int(struct maybe_int *have, int64_t v)
-{
-    if (!have->known || v < have->v)
-        *have = some_int(v);
-}
-
 static void read_v1_cpu(struct tree *tree, const char *dir, struct cgroup *out)
 {
     int64_t quota_us, period_us;
@@ -101,20 +95,49 @@ static void read_v1_cpu(struct tree *tree, const char *dir, struct cgroup *out)
         smaller_real(&out->limit_cpus, (double)quota_us / (double)period_us);
 }
 
+// The number in a line "key number" of memory.stat.
+static int64_t stat_of(struct tree *tree, const char *dir, const char *key)
+{
+    struct buf text = {0};
+    int64_t number = 0;
+    size_t len = strlen(key);
+    if (tree_text(tree, &text, "%s/memory.stat", dir) && text.len > 0) {
+        char *cursor = text.data;
+        for (char *line; (line = text_line(&cursor));)
+            if (strncmp(line, key, len) == 0 && line[len] == ' ' && text_int(line + len, &number))
+                break;
+    }
+    buf_release(&text);
+    return number > 0 ? number : 0;
+}
+
+// The smallest limit counts, and how much of it is taken.
+static void read_memory(struct tree *tree, const char *dir, const char *limit, const char *usage,
+                        const char *droppable, struct cgroup *out)
+{
+    int64_t bytes, used;
+    if (!tree_int(tree, &bytes, "%s/%s", dir, limit) || bytes <= 0 || bytes >= MEMORY_NO_LIMIT ||
+        (out->limit_bytes.known && out->limit_bytes.v <= bytes))
+        return;
+    out->limit_bytes = some_int(bytes);
+    out->used_bytes = (struct maybe_int){0};
+    if (!tree_int(tree, &used, "%s/%s", dir, usage) || used < 0)
+        return;
+    int64_t cache = stat_of(tree, dir, droppable);
+    out->used_bytes = some_int(cache < used ? used - cache : 0);
+}
+
 static void read_v1_memory(struct tree *tree, const char *dir, struct cgroup *out)
 {
-    int64_t bytes;
-    if (tree_int(tree, &bytes, "%s/memory.limit_in_bytes", dir) && bytes > 0 &&
-        bytes < MEMORY_NO_LIMIT)
-        smaller_int(&out->limit_bytes, bytes);
+    read_memory(tree, dir, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+                out);
 }
 
 // cpu.max is "max 100000" or "200000 100000"; memory.max is "max" or a number of bytes.
 static void read_v2(struct tree *tree, const char *dir, struct cgroup *out)
 {
-    int64_t bytes, quota_us, period_us;
-    if (tree_int(tree, &bytes, "%s/memory.max", dir) && bytes > 0 && bytes < MEMORY_NO_LIMIT)
-        smaller_int(&out->limit_bytes, bytes);
+    int64_t quota_us, period_us;
+    read_memory(tree, dir, "memory.max", "memory.current", "inactive_file", out);
     struct buf text = {0};
     if (tree_text(tree, &text, "%s/cpu.max", dir) && text.len > 0) {
         char *space = strchr(text.data, ' ');

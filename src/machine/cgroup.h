@@ -14,6 +14,7 @@ struct cgroup {
     const char *version;          // "v1", "v2" (mixed counts as v1), null: no cgroups
     struct maybe_real limit_cpus; // absent: no limit
     struct maybe_int limit_bytes; // of memory; absent: no limit
+    struct maybe_int used_bytes;  // of that limit, less what the kernel can drop from its cache
 };
 
 // Fails only when memory runs out.

@@ -60,17 +60,8 @@ static const char *const network_types[] = {
 };
 static const char *const memory_types[] = {"tmpfs", "ramfs", "devtmpfs"};
 static const char *const local_types[] = {
-    "ext2",     "ext3",
-    "ext4",     "xfs",
-    "btrfs",    "zfs",
-    "f2fs",     "overlay",
-    "aufs",     "jfs",
-    "vfat",     "exfat",
-    "ntfs",     "ntfs3",
-    "fuseblk",  "bcachefs",
-    "reiserfs", "squashfs",
-    "erofs",    "iso9660",
-    "rootfs",   "fuse.fuse-overlayfs",
+    "ext2",  "ext3", "ext4",  "xfs",     "btrfs",    "zfs",      "f2fs",     "jfs",   "vfat",
+    "exfat", "ntfs", "ntfs3", "fuseblk", "bcachefs", "reiserfs", "squashfs", "erofs", "iso9660",
 };
 
 // Block devices that look local but are volumes across the provider's network.
@@ -107,6 +98,32 @@ static bool find_device(struct tree *tree, const struct mount *mount, struct buf
     return tree_exists(tree, "%s", buf_str(dir)); // false once memory ran out
 }
 
+// A disk of the hypervisor's (virtio, Xen) does not say what is behind it: it may be a volume
+// across the network as well.
+static bool is_opaque_device(struct tree *tree, const char *dir)
+{
+    struct buf link = {0};
+    bool opaque = tree_link(tree, &link, "%s", dir) &&
+                  (strstr(buf_str(&link), "/virtio") || strstr(buf_str(&link), "/vbd-"));
+    buf_release(&link);
+    return opaque;
+}
+
+// A volume of the device mapper lies on another device: its first part stands for it.
+static void follow_mapper(struct tree *tree, struct buf *dir)
+{
+    struct buf parts = {0};
+    for (int depth = 0; depth < 4; depth++) { // encrypted volumes on logical ones on RAID
+        if (!tree_list(tree, &parts, "%s/slaves", buf_str(dir)) || parts.len == 0)
+            break;
+        parts.data[strcspn(parts.data, "\n")] = '\0';
+        buf_reset(dir);
+        buf_printf(dir, "/sys/class/block/%s", parts.data);
+        tree->failed |= dir->failed;
+    }
+    buf_release(&parts);
+}
+
 static bool is_network_device(struct tree *tree, const struct mount *mount, const char *dir)
 {
     for (size_t i = 0; i < sizeof network_devices / sizeof *network_devices; i++)
@@ -141,9 +158,12 @@ static int read_device(struct tree *tree, const struct mount *mount, struct mach
     struct buf dir = {0};
     int rc = 0;
     if (find_device(tree, mount, &dir)) {
-        read_rotational(tree, dir.data, disk);
-        if (is_network_device(tree, mount, dir.data))
+        follow_mapper(tree, &dir);
+        read_rotational(tree, buf_str(&dir), disk);
+        if (is_network_device(tree, mount, buf_str(&dir)))
             rc = text_set(&disk->kind, "network", err);
+        else if (is_opaque_device(tree, buf_str(&dir)))
+            rc = text_set(&disk->kind, "", err);
     }
     buf_release(&dir);
     return rc;
@@ -178,6 +198,8 @@ int probe_disk(struct probe *probe, struct machine_disk *disk, struct err *err)
     char resolved[PATH_MAX];
     const char *folder = probe->folder;
     bool recorded = *probe->tree.root != '\0';
+    if (!folder)
+        return 0;
     if (!recorded && realpath(folder, resolved))
         folder = resolved;
     int rc = text_set(&disk->folder, folder, err);

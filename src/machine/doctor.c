@@ -88,17 +88,50 @@ static bool starts_with(const char *text, const char *beginning)
     return text && strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-// A capped trial of the same operation that went well.
-static const struct machine_kernel *remedy_of(const struct machine_library *lib,
-                                              const struct machine_kernel *bad)
+static bool same_operation(const struct machine_kernel *a, const struct machine_kernel *b)
 {
-    for (size_t k = 0; k < lib->kernels.count; k++) {
+    return a->operation && b->operation && strcmp(a->operation, b->operation) == 0;
+}
+
+// The first trial of an operation is what a program would meet, under whatever cap the user has
+// set; a later one of the same is fare's own search for a cap that helps.
+static bool is_first(const struct machine_library *lib, size_t k)
+{
+    for (size_t i = 0; i < k; i++)
+        if (same_operation(&lib->kernels.items[i], &lib->kernels.items[k]))
+            return false;
+    return true;
+}
+
+static const struct machine_kernel *remedy_of(const struct machine_library *lib, size_t bad)
+{
+    for (size_t k = bad + 1; k < lib->kernels.count; k++) {
         const struct machine_kernel *other = &lib->kernels.items[k];
-        if (other->cap && other->works.known && other->works.v && other->operation &&
-            bad->operation && strcmp(other->operation, bad->operation) == 0)
+        if (other->cap && other->works.known && other->works.v &&
+            same_operation(other, &lib->kernels.items[bad]))
             return other;
     }
     return NULL;
+}
+
+static void library_fault(struct rounds *r, const struct machine_library *lib, size_t k)
+{
+    const struct machine_kernel *kernel = &lib->kernels.items[k];
+    const struct machine_kernel *capped = remedy_of(lib, k);
+    bool amx = starts_with(kernel->problem, "signal SIGILL");
+    bool bf16 = starts_with(kernel->operation, "bf16");
+    add(r, PROBLEM, "library-faults",
+        say("%s %s fails in its %s (%s)%s", lib->name, lib->version ? lib->version : "",
+            kernel->operation ? kernel->operation : "work",
+            kernel->problem ? kernel->problem : "wrong result",
+            amx && bf16 ? "; AMX that the hypervisor does not fully pass on looks like this" : "")
+            .s,
+        "PyTorch and TensorFlow use this library and fail the same way.",
+        capped ? say("Set ONEDNN_MAX_CPU_ISA=%s, with which it works here; fare does so itself.",
+                     capped->cap)
+                     .s
+        : bf16 ? "Train in f32 on this machine."
+               : "Do not train on this machine's processor; take another machine type.");
 }
 
 static void libraries(struct rounds *r)
@@ -109,23 +142,9 @@ static void libraries(struct rounds *r)
         for (size_t k = 0; k < lib->kernels.count; k++) {
             const struct machine_kernel *kernel = &lib->kernels.items[k];
             // What a library does not offer is no fault; a crash or a wrong result is.
-            if (kernel->cap || !kernel->works.known || kernel->works.v ||
-                starts_with(kernel->problem, "unimplemented"))
-                continue;
-            const struct machine_kernel *capped = remedy_of(lib, kernel);
-            add(r, PROBLEM, "library-faults",
-                say("%s %s fails in its %s (%s)%s", lib->name, lib->version ? lib->version : "",
-                    kernel->operation, kernel->problem ? kernel->problem : "wrong result",
-                    starts_with(kernel->problem, "signal SIGILL")
-                        ? "; AMX that the hypervisor does not fully pass on looks like this"
-                        : "")
-                    .s,
-                "PyTorch and TensorFlow use this library and crash the same way in bf16.",
-                capped ? say("Set ONEDNN_MAX_CPU_ISA=%s, with which it works here; fare does so "
-                             "itself.",
-                             capped->cap)
-                             .s
-                       : "Train in f32 on this machine.");
+            if (kernel->works.known && !kernel->works.v && is_first(lib, k) &&
+                !starts_with(kernel->problem, "unimplemented"))
+                library_fault(r, lib, k);
         }
     }
 }
@@ -138,7 +157,7 @@ static void processor(struct rounds *r)
     if (usable > 0 && cpu->threads.known && usable < (double)cpu->threads.v * 0.99)
         add(r, WARNING, "cpu-limit",
             say("this process may use %.4g of the machine's %lld CPUs (%s)", usable,
-                (long long)cpu->threads.v, cpu->limit_cpus.known ? "cgroup quota" : "affinity")
+                (long long)cpu->threads.v, machine_cpu_limit(cpu))
                 .s,
             "Programs that count the machine's CPUs start too many threads and slow each other "
             "down; the rest of the machine is somebody else's.",
@@ -149,8 +168,9 @@ static void processor(struct rounds *r)
         add(r, WARNING, "cpu-governor", say("the CPU frequency governor is %s", cpu->governor).s,
             "Clocks follow the load with a delay: short runs look slower than long ones.",
             "cpupower frequency-set -g performance (as root).");
-    if (system->load_1min.known && usable > 0 && system->load_1min.v > 0.5 &&
-        system->load_1min.v > usable / 2)
+    // The load is the whole machine's, whatever part of it is ours.
+    if (system->load_1min.known && cpu->threads.known && system->load_1min.v > 0.5 &&
+        system->load_1min.v > (double)cpu->threads.v / 2)
         add(r, WARNING, "cpu-busy",
             say("%.1f tasks were running on average over the last minute", system->load_1min.v).s,
             "Other programs share the CPUs with what is measured.",
@@ -224,16 +244,34 @@ static struct words gpu_name(const struct machine_gpu *gpu)
 
 static void gpu_broken(struct rounds *r, const struct machine_gpu *gpu)
 {
-    bool mismatch = gpu->problem && strstr(gpu->problem, "mismatch");
-    add(r, PROBLEM, mismatch ? "gpu-driver-mismatch" : "gpu-no-driver",
+    static const struct {
+        const char *in_problem, *id, *remedy;
+    } cases[] = {
+        {"mismatch", "gpu-driver-mismatch",
+         "Reboot, or reload the kernel module, so that both have the same version."},
+        {"lost", "gpu-lost", "Reboot; on a rented machine, return it and take another."},
+        {"reset", "gpu-lost", "Reset or reboot it; on a rented machine, return it."},
+        {"does not answer", "gpu-lost", "Reboot; on a rented machine, return it."},
+        {"holds it, not", "gpu-held",
+         "Take it back from that driver, or leave it to whom it was given."},
+    };
+    bool amd = gpu->vendor && strcmp(gpu->vendor, "amd") == 0;
+    const char *id = "gpu-no-driver";
+    const char *remedy =
+        amd ? "Load the amdgpu driver; in a container, pass /dev/kfd and /dev/dri in."
+            : "Install the driver; in a container, start it with the GPU passed in (--gpus all).";
+    for (size_t i = 0; gpu->problem && i < sizeof cases / sizeof *cases; i++) {
+        if (strstr(gpu->problem, cases[i].in_problem)) {
+            id = cases[i].id;
+            remedy = cases[i].remedy;
+            break;
+        }
+    }
+    add(r, PROBLEM, id,
         say("%s does not work: %s", gpu_name(gpu).s,
             gpu->problem ? gpu->problem : "its driver does not answer")
             .s,
-        "It is paid for and cannot be used.",
-        mismatch ? "Reboot, or reload the kernel module, so that both have the same version."
-        : gpu->vendor && strcmp(gpu->vendor, "amd") == 0
-            ? "Load the amdgpu driver; in a container, pass /dev/kfd and /dev/dri in."
-            : "Install the driver; in a container, start it with the GPU passed in (--gpus all).");
+        "It is paid for and cannot be used.", remedy);
 }
 
 static bool link_below(struct maybe_int now, struct maybe_int max)
@@ -241,12 +279,23 @@ static bool link_below(struct maybe_int now, struct maybe_int max)
     return now.known && max.known && now.v < max.v;
 }
 
+// "PCIe 5.0 x16", with only what is known of it.
+static struct words pcie(struct maybe_int generation, struct maybe_int width)
+{
+    if (generation.known && width.known)
+        return say("PCIe %lld.0 x%lld", (long long)generation.v, (long long)width.v);
+    if (width.known)
+        return say("PCIe x%lld", (long long)width.v);
+    return say("PCIe %lld.0", (long long)generation.v);
+}
+
 static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
 {
     struct maybe_int generation = {0}, width = {0};
-    // An idle GPU lets its link go down to save power; only a busy one tells.
-    if (gpu->performance_state.known && gpu->performance_state.v == 0 && gpu->use_percent.known &&
-        gpu->use_percent.v >= 10) {
+    // An idle GPU lets its link go down to save power; only a busy one tells. AMD's have no
+    // performance state.
+    bool fast = !gpu->performance_state.known || gpu->performance_state.v == 0;
+    if (fast && gpu->use_percent.known && gpu->use_percent.v >= 10) {
         generation = gpu->pcie_generation;
         width = gpu->pcie_width;
     }
@@ -262,11 +311,10 @@ static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
     if (!link_below(generation, gpu->pcie_generation_max) &&
         !link_below(width, gpu->pcie_width_max))
         return;
+    struct words now = pcie(generation, width);
+    struct words most = pcie(gpu->pcie_generation_max, gpu->pcie_width_max);
     add(r, WARNING, "pcie-narrow",
-        say("%s uses PCIe %lld.0 x%lld under load and could use %lld.0 x%lld", gpu_name(gpu).s,
-            (long long)generation.v, (long long)width.v, (long long)gpu->pcie_generation_max.v,
-            (long long)gpu->pcie_width_max.v)
-            .s,
+        say("%s uses %s under load and could use %s", gpu_name(gpu).s, now.s, most.s).s,
         "Data reaches the GPU more slowly than on machines of the same type.",
         "Move the card to a full slot; on a rented machine, return it and take another.");
 }
@@ -274,7 +322,7 @@ static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
 static void gpu_shared(struct rounds *r, const struct machine_gpu *gpu)
 {
     bool busy = gpu->use_percent.known && gpu->use_percent.v >= 10;
-    if (busy && gpu->processes_known.known && gpu->processes_known.v && gpu->processes.count == 0)
+    if (busy && gpu->processes.known && gpu->processes.count == 0)
         add(r, PROBLEM, "gpu-busy-without-process",
             say("%s is %lld %% busy, but no process of this machine is on it", gpu_name(gpu).s,
                 (long long)gpu->use_percent.v)
@@ -359,6 +407,7 @@ static void place(struct rounds *r)
 int machine_diagnose(struct machine *machine, struct err *err)
 {
     struct rounds r = {.machine = machine, .err = err};
+    machine->findings.known = true;
     for (r.now = PROBLEM; r.now < LEVELS && r.rc == 0; r.now++) {
         gpus(&r);
         instruction_sets(&r);

@@ -8,15 +8,15 @@
 
 #include "base/sha256.h"
 
-// Memory sizes of identical machines differ by what firmware and kernel took: keep four
-// significant bits, which is 6 to 12 % of the value.
+// Memory sizes of identical machines differ by what firmware and kernel took, a few per cent less
+// than was built in: round up to four significant bits, which gives that size again.
 static int64_t rounded(int64_t bytes)
 {
     if (bytes <= 0)
         return 0;
     int exponent;
     double mantissa = frexp((double)bytes, &exponent); // 0.5 <= mantissa < 1
-    return (int64_t)ldexp(round(mantissa * 16) / 16, exponent);
+    return (int64_t)ldexp(ceil(mantissa * 16) / 16, exponent);
 }
 
 static void add_int(struct buf *text, const char *name, struct maybe_int value)
@@ -45,9 +45,14 @@ static void add_cpu(struct buf *text, const struct machine_cpu *cpu)
         buf_printf(text, "cache L%lld %s %lld x %lld\n", (long long)c->level.v,
                    c->kind ? c->kind : "", (long long)c->size_bytes.v, (long long)c->count.v);
     }
-    for (size_t i = 0; i < cpu->isa.count; i++)
-        if (cpu->isa.items[i].works.known && cpu->isa.items[i].works.v)
-            add_text(text, "isa", cpu->isa.items[i].name);
+    // A set that could not be tried counts as the processor says: the name of a machine must not
+    // depend on how many processes were allowed just then.
+    for (size_t i = 0; i < cpu->isa.count; i++) {
+        const struct machine_isa *isa = &cpu->isa.items[i];
+        const struct maybe_bool *has = isa->works.known ? &isa->works : &isa->advertised;
+        if (has->known && has->v)
+            add_text(text, "isa", isa->name);
+    }
 }
 
 static void add_gpu(struct buf *text, const struct machine_gpu *gpu)

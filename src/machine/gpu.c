@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "machine/amd.h"
+#include "machine/apart.h"
 #include "machine/nvml.h"
 #include "machine/pci.h"
 
@@ -16,8 +17,12 @@ struct search {
     struct pci_names names;
     struct pci_gpus bus;
     struct nvml nvml;
-    char module[64]; // version of NVIDIA's kernel module; "": not loaded
+    char module[64];  // version of NVIDIA's kernel module; "": not loaded
+    const char *dead; // (optional) the library is not to be asked: how it hung or crashed before
 };
+
+// nvmlInit alone can take seconds per GPU where the driver is not kept loaded.
+#define DRIVER_LIMIT_MS 60000
 
 static bool in_container(const struct search *s)
 {
@@ -160,10 +165,29 @@ static int nvidia_rest(struct search *s, struct err *err)
     return rc;
 }
 
+// A library that hangs or crashes is a fact worth telling, also where the bus shows no GPU.
+static int nvidia_dead(struct search *s, struct err *err)
+{
+    struct err why = {0};
+    err_set(&why, ERR_FAIL, "its library does not answer (%s)", s->dead);
+    size_t before = s->machine->gpus.count;
+    int rc = nvidia_broken(s, &why, err);
+    if (rc != 0 || s->machine->gpus.count > before)
+        return rc;
+    struct machine_gpu *gpu = LIST_ADD(&s->machine->gpus, err);
+    if (!gpu)
+        return ERR_MEMORY;
+    gpu->works = some_bool(false);
+    rc = text_set(&gpu->vendor, "nvidia", err);
+    return rc != 0 ? rc : text_set(&gpu->problem, why.text, err);
+}
+
 static int nvidia_read(struct search *s, struct err *err)
 {
     struct err why = {0};
     module_read(s);
+    if (s->dead)
+        return nvidia_dead(s, err);
     int rc = nvml_open(&s->nvml, &s->probe->tree, &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
@@ -208,9 +232,11 @@ static int others_read(struct search *s, uint16_t vendor, struct err *err)
     return rc;
 }
 
-int gpus_read(struct probe *probe, const char *names_path, struct machine *machine, struct err *err)
+static int read_all(struct probe *probe, const char *names_path, const char *dead,
+                    struct machine *machine, struct err *err)
 {
-    struct search s = {.probe = probe, .machine = machine};
+    struct search s = {.probe = probe, .machine = machine, .dead = dead};
+    machine->gpus.known = true;
     int rc = pci_names_read(&s.names, names_path, err);
     if (rc == 0)
         rc = pci_gpus_read(&probe->tree, &s.names, &s.bus, err);
@@ -228,7 +254,32 @@ int gpus_read(struct probe *probe, const char *names_path, struct machine *machi
     return rc;
 }
 
-int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
+int gpus_read(struct probe *probe, const char *names_path, struct machine *machine, struct err *err)
+{
+    return read_all(probe, names_path, NULL, machine, err);
+}
+
+static int read_here(struct probe *probe, struct machine *machine, struct err *err)
 {
     return gpus_read(probe, NULL, machine, err);
+}
+
+int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
+{
+    if (probe->no_children)
+        return read_here(probe, machine, err);
+    struct machine got = {0};
+    struct buf how = {0};
+    int rc = probe_apart(probe, machine, read_here, DRIVER_LIMIT_MS, &got, &how, err);
+    if (rc == 0 && how.len > 0) {
+        rc = read_all(probe, NULL, buf_str(&how), machine, err);
+    } else if (rc == 0) {
+        machine->gpus.items = got.gpus.items;
+        machine->gpus.count = got.gpus.count;
+        machine->gpus.known = true;
+        memset(&got.gpus, 0, sizeof got.gpus);
+    }
+    buf_release(&how);
+    machine_release(&got);
+    return rc;
 }

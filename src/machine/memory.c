@@ -86,5 +86,12 @@ int probe_memory(struct probe *probe, struct machine_memory *memory, struct err 
     if (cgroup.limit_bytes.known &&
         (!memory->total_bytes.known || cgroup.limit_bytes.v < memory->total_bytes.v))
         memory->usable_bytes = cgroup.limit_bytes;
+    // What is left below the limit, where that is less than what the machine has.
+    if (cgroup.limit_bytes.known && memory->available_bytes.known) {
+        int64_t used = cgroup.used_bytes.known ? cgroup.used_bytes.v : 0;
+        int64_t left = cgroup.limit_bytes.v > used ? cgroup.limit_bytes.v - used : 0;
+        if (left < memory->available_bytes.v)
+            memory->available_bytes = some_int(left);
+    }
     return tree_check(&probe->tree, err);
 }

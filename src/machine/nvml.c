@@ -478,8 +478,9 @@ static int read_processes(struct reader *r, struct tree *tree, struct machine_gp
                             api->nvmlDeviceGetGraphicsRunningProcesses, gpu, &graphics, err);
     if (rc != 0)
         return rc;
-    gpu->processes_known = some_bool(compute == NVML_SUCCESS &&
-                                     (graphics == NVML_SUCCESS || graphics == NVML_NOT_SUPPORTED));
+    // Complete, also when it is empty. Where one question failed, what the other said still counts.
+    gpu->processes.known |=
+        compute == NVML_SUCCESS && (graphics == NVML_SUCCESS || graphics == NVML_NOT_SUPPORTED);
     struct buf name = {0};
     for (size_t i = 0; rc == 0 && i < gpu->processes.count; i++) {
         struct machine_gpu_process *process = &gpu->processes.items[i];

@@ -17,7 +17,7 @@
 struct probe {
     struct tree tree;         // root "" for this machine; else the folder of a recorded one
     char *const *env;         // the environment, null-terminated
-    const char *folder;       // the working folder whose disk counts
+    const char *folder;       // the working folder whose disk counts; null: it is gone
     const char *metadata_url; // null: the clouds' own addresses, and none for a recorded machine;
                               // else "http://127.0.0.1:PORT"
     bool no_cloud;            // do not ask for metadata at all

@@ -21,7 +21,7 @@ static bool field_is_empty(const struct field *field, const void *at)
         return record_is_empty(field->sub, at);
     case FIELD_LIST:
     case FIELD_TEXTS:
-        return ((const struct list *)at)->count == 0;
+        return !((const struct list *)at)->known;
     }
     return true;
 }
@@ -120,6 +120,7 @@ static int list_from_json(const struct field *field, json_t *json, struct list *
         return wrong_type(field, "a list", err);
     size_t index;
     json_t *item;
+    list->known = true;
     json_array_foreach(json, index, item)
     {
         int rc = 0;
@@ -203,6 +204,7 @@ static void list_release(const struct field *field, struct list *list)
     free(list->items);
     list->items = NULL;
     list->count = 0;
+    list->known = false;
 }
 
 void record_release(const struct field *fields, void *record)
@@ -297,6 +299,7 @@ void *list_add(void *list_, size_t item_size, struct err *err)
         return NULL;
     }
     list->items = items;
+    list->known = true;
     void *item = items + list->count * item_size;
     memset(item, 0, item_size);
     list->count++;

@@ -5,8 +5,8 @@
 // table of its fields. From the table come writing and reading JSON, releasing memory, and the
 // page docs/json.md; so a member is declared twice (struct and table) and nowhere else.
 //
-// A value that is not known is absent: a null text, a number whose `known` is false, an empty
-// list, an object with no known member. Absent values are left out of the JSON; there is no null
+// A value that is not known is absent: a null text, a number or list whose `known` is false, an
+// object with no known member. Absent values are left out of the JSON; there is no null
 // and no zero that means "unknown". A zeroed struct has everything absent and can be released.
 #ifndef FARE_RECORD_FIELD_H
 #define FARE_RECORD_FIELD_H
@@ -49,11 +49,13 @@ static inline struct maybe_bool some_bool(bool v)
 struct list {
     void *items;
     size_t count;
+    bool known; // it was looked at: an empty one is then written as [], not left out
 };
 #define LIST_OF(type)                                                                              \
     struct {                                                                                       \
         type *items;                                                                               \
         size_t count;                                                                              \
+        bool known;                                                                                \
     }
 
 enum field_kind {

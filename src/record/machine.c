@@ -81,7 +81,8 @@ static const struct field cpu_fields[] = {
 #define T struct machine_memory
 static const struct field memory_fields[] = {
     INT(total_bytes, "memory of the machine"),
-    INT(available_bytes, "available without swapping, by the kernel's estimate"),
+    INT(available_bytes,
+        "available without swapping, by the kernel's estimate and the cgroup's limit"),
     INT(limit_bytes, "cgroup limit; absent: none"),
     INT(usable_bytes, "what counts: the smaller of total and limit"),
     INT(swap_total_bytes, "swap space"),
@@ -170,7 +171,6 @@ static const struct field gpu_fields[] = {
     BOOL(ecc, "error-correcting memory is on"),
     BOOL(mig, "split into instances (MIG)"),
     BOOL(persistence, "the driver stays loaded between programs"),
-    BOOL(processes_known, "the list of processes is complete, also when it is empty"),
     FIELD(FIELD_TEXTS, T, throttling, "why its clocks are held down right now"),
     FIELD_SUB(FIELD_LIST, T, mig_instances, mig_fields, "MIG instances"),
     FIELD_SUB(FIELD_LIST, T, processes, gpu_process_fields, "processes on it"),
@@ -264,6 +264,13 @@ const struct field machine_fields[] = {
     FIELD_END,
 };
 #undef T
+
+const char *machine_cpu_limit(const struct machine_cpu *cpu)
+{
+    bool quota = cpu->limit_cpus.known && !(cpu->allowed_threads.known &&
+                                            (double)cpu->allowed_threads.v < cpu->limit_cpus.v);
+    return quota ? "cgroup quota" : "affinity";
+}
 
 void machine_release(struct machine *machine)
 {

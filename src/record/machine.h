@@ -137,8 +137,7 @@ struct machine_gpu {
     struct maybe_bool ecc;
     struct maybe_bool mig;
     struct maybe_bool persistence;
-    struct maybe_bool processes_known; // the list below is complete, also when empty
-    LIST_OF(char *) throttling;        // why its clocks are held down: "power cap", "heat", ...
+    LIST_OF(char *) throttling; // why its clocks are held down: "power cap", "heat", ...
     LIST_OF(struct machine_mig) mig_instances;
     LIST_OF(struct machine_gpu_process) processes;
 };
@@ -214,5 +213,8 @@ struct machine {
 extern const struct field machine_fields[];
 
 void machine_release(struct machine *machine);
+
+// What keeps usable_cpus below the machine's threads: "cgroup quota" or "affinity".
+const char *machine_cpu_limit(const struct machine_cpu *cpu);
 
 #endif

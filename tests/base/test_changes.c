@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/changes.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -384,9 +385,32 @@ static void test_a_hundred_thousand_steps(void **state)
     free(x);
 }
 
+// A ramp has no level to find; what counts is that it ends.
+static void test_ramps_end(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    double *x = malloc(N * sizeof *x);
+    assert_non_null(x);
+    for (int shape = 0; shape < 2; shape++) {
+        for (size_t i = 0; i < N; i++)
+            x[i] = shape == 0 ? (double)i : exp((double)i / 3000);
+        struct changes found;
+        struct err err = {0};
+        int64_t start = clock_now_ns();
+        assert_ok(changes_find(x, N, NULL, &found, &err), &err);
+        assert_true(clock_now_ns() - start < 60 * NS_PER_S); // minutes before; seconds now
+        for (size_t i = 0; i < found.count; i++)
+            assert_true(found.at[i] > 0 && found.at[i] < N);
+        changes_release(&found);
+    }
+    free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ramps_end),
         cmocka_unit_test(test_the_nile),
         cmocka_unit_test(test_published_epochs_with_a_slow_first),
         cmocka_unit_test(test_the_optimum_is_exact),

@@ -148,6 +148,63 @@ static void abandon_leaves_no_trace(void **state)
     assert_int_equal(fcntl(0, F_GETFD) == -1, 0); // and did not close stdin
 }
 
+static void replacing_keeps_mode_and_link(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct stat st;
+    char link[300], name[300];
+    assert_ok(fs_write(path, "secret", 6, &err), &err);
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_ok(fs_write(path, "new", 3, &err), &err);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    snprintf(link, sizeof link, "%s/link", dir);
+    assert_int_equal(symlink("file", link), 0);
+    assert_ok(fs_write(link, "through", 7, &err), &err);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 7);
+    unlink(link);
+    // A name as long as a file system allows still has room for its temporary one.
+    int used = snprintf(name, sizeof name, "%s/", dir);
+    char *longest = malloc((size_t)used + 256);
+    assert_non_null(longest);
+    memcpy(longest, name, (size_t)used);
+    memset(longest + used, 'n', 255);
+    longest[used + 255] = '\0';
+    assert_ok(fs_write(longest, "x", 1, &err), &err);
+    unlink(longest);
+    free(longest);
+}
+
+static void waits_for_a_pipe_that_does_not(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    int fds[2];
+    assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+    enum { SIZE = 300000 };
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(fds[1]);
+        fcntl(fds[0], F_SETFL, 0);
+        static char got[SIZE];
+        size_t total = 0;
+        for (ssize_t n; (n = read(fds[0], got, sizeof got)) > 0; total += (size_t)n)
+            usleep(1000);
+        _exit(total == SIZE ? 0 : 1);
+    }
+    close(fds[0]);
+    static char bytes[SIZE];
+    assert_ok(fs_write_fd(fds[1], bytes, SIZE, "it", &err), &err);
+    close(fds[1]);
+    int status;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+}
+
 static void makes_folders(void **state)
 {
     (void)state;
@@ -187,6 +244,8 @@ int main(void)
         cmocka_unit_test(errors_name_the_file),
         cmocka_unit_test(cut_write_leaves_the_old_file),
         cmocka_unit_test(abandon_leaves_no_trace),
+        cmocka_unit_test(replacing_keeps_mode_and_link),
+        cmocka_unit_test(waits_for_a_pipe_that_does_not),
         cmocka_unit_test(makes_folders),
         cmocka_unit_test(knows_where_the_program_lies),
         cmocka_unit_test(killed_writer_leaves_a_whole_file),

@@ -24,7 +24,7 @@ def report(name, good, text="", skip=""):
 
 
 def bash(line):
-    words = line.split(" ")
+    words = [w for word in line.split(" ") for w in re.split("(=)", word)]  # as readline cuts them
     script = (f"source {ROOT}/share/completions/fare.bash; COMP_WORDS=({' '.join(repr(w) for w in words)}); "
               f"COMP_CWORD={len(words) - 1}; _fare; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
     return subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True).stdout.split()
@@ -68,7 +68,9 @@ def zsh(line):
 
 
 CASES = [("fare ch", "check"), ("fare check --ba", "--bandwidth"), ("fare --comp", "--completion"),
-         ("fare --completion f", "fish"), ("fare check --color al", "always")]
+         ("fare --completion f", "fish"), ("fare check --color al", "always"),
+         ("fare --color always ch", "check"), ("fare help ch", "check"),
+         ("fare check --color always --ba", "--bandwidth")]
 for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
     for line, wanted in CASES:
         title = f"{name}: '{line}' offers {wanted}"
@@ -77,4 +79,6 @@ for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
             continue
         offered = shell(line)
         report(title, wanted in offered, f"  # offered: {offered}")
+report("bash: '--color=al' offers always", "always" in bash("fare check --color=al"))
+report("bash: a lone dash offers letters", {"-h", "-b"} <= set(bash("fare check -")))
 sys.exit(failures != 0)

@@ -6,7 +6,7 @@
 debian=/usr/lib/x86_64-linux-gnu
 check "make dist writes the bundle" "$ROOT/scripts/dist" "$BUILD" "$work/dist"
 archive=$(echo "$work"/dist/fare-*-linux-x86_64.tar.gz)
-tar -C "$work" -xzf "$archive" || finish
+tar -C "$work" -xzf "$archive" || { bad=1; finish; }
 name=$(tar -tzf "$archive" | sed -n '1s,/.*,,p')
 bundle=$work/$name
 
@@ -170,7 +170,7 @@ check "without /proc, by a relative link" \
 no_proc=
 mv "$root/some where" "$root/a:b"
 check "a path that the loader would split is refused with a remedy" \
-    like "^  move the folder" in_root "$root" "/a:b/it is/fare" --version
+    like "^fare: move the folder" in_root "$root" "/a:b/it is/fare" --version
 
 new_root arguments
 gcc -O1 -o "$work/echo" "$here/echo.c"

@@ -65,7 +65,7 @@ static void a_card_is_read(void **state)
     assert_known(gpu->pcie_generation_max, 4);
     assert_known(gpu->pcie_width, 16);
     assert_known(gpu->pcie_width_max, 16);
-    assert_absent(gpu->processes_known);
+    assert_false(gpu->processes.known);
     assert_absent(gpu->performance_state);
     assert_absent(gpu->ecc);
     machine_release(&machine);

@@ -24,7 +24,7 @@ static const char healthy[] =
     "0\",\"works\":true,\"use_percent\":"
     "0,\"performance_state\":0,\"pcie_generation\":1,\"pcie_generation_max\":5,\"pcie_width\":16,"
     "\"pcie_width_max\":16,\"power_limit_mw\":700000,\"power_limit_default_mw\":700000,"
-    "\"persistence\":true,\"mig\":false,\"processes_known\":true}],"
+    "\"persistence\":true,\"mig\":false,\"processes\":[]}],"
     "\"where\":{\"spot\":false}}";
 
 // The healthy record with `changes` merged into it: objects key by key, lists item by item.
@@ -110,7 +110,12 @@ static void one_change_one_finding(void **state)
          "note", "1 of them"},
         {"{\"bandwidth\":{\"gpus\":[{\"pci_address\":\"0000:17:00.0\",\"pcie_generation_loaded\":3,"
          "\"pcie_width_loaded\":16}]}}",
-         "pcie-narrow", "warning", "PCIe 3.0 x16 under load and could use 5.0 x16"},
+         "pcie-narrow", "warning", "PCIe 3.0 x16 under load and could use PCIe 5.0 x16"},
+        {"{\"gpus\":[{\"works\":false,\"problem\":\"nvmlDeviceGetName: GPU is lost\"}]}",
+         "gpu-lost", "problem", "lost"},
+        {"{\"cpu\":{\"libraries\":[{\"kernels\":[{\"operation\":\"f32 matmul\",\"cap\":\"ALL\","
+         "\"works\":false,\"problem\":\"wrong result\"}]}]}}",
+         "library-faults", "problem", "wrong result"},
         {"{\"where\":{\"spot\":true,\"provider\":\"aws\"}}", "spot", "note", "aws"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -31,7 +31,7 @@ static void eight_gpus_with_their_processes(void **state)
         assert_known(gpu->memory_total_bytes, 85520809984);
         assert_known(gpu->power_limit_mw, 700000);
         assert_known(gpu->mig, false);
-        assert_known(gpu->processes_known, true);
+        assert_true(gpu->processes.known);
         assert_int_equal(gpu->throttling.count, 0);
         assert_int_equal(gpu->processes.count, i == 0 ? 3 : 0);
     }
@@ -273,7 +273,7 @@ static void the_signs_of_trouble_are_there(void **state)
     (void)state;
     struct machine machine = read_machine("busy-without-process");
     assert_known(machine.gpus.items[0].use_percent, 97);
-    assert_known(machine.gpus.items[0].processes_known, true);
+    assert_true(machine.gpus.items[0].processes.known);
     assert_int_equal(machine.gpus.items[0].processes.count, 0);
     machine_release(&machine);
 

@@ -48,6 +48,12 @@ with tempfile.TemporaryDirectory(dir=BUILD) as folder:
     code, last, text = suite(good, crash)
     check("a crash after the last test fails the suite",
           code == 1 and last == "2 passed, 1 failed, 0 skipped", text)
+    short = program(folder, "short", "echo 1..5; echo 'ok 1 - fine'")
+    code, last, text = suite(good, short)
+    check("a program that ends before its plan fails the suite", code == 1, text)
+    chatty = program(folder, "chatty", "echo 'ok, the server is up'")
+    code, last, text = suite(good, chatty)
+    check("a line that only begins with ok is not a test", code == 1, text)
     code, last, text = suite(good, silent)
     check("a program that runs no test fails the suite", code == 1, text)
 sys.exit(failures != 0)

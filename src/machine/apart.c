@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/apart.h"
+
+#include "base/fs.h"
+#include "base/proc.h"
+
+#define RECORD_MAX ((size_t)16 << 20) // 64 GPUs with their processes are a few hundred kB
+#define NO_MEMORY  3                  // the child's exit code
+
+struct errand {
+    struct probe *probe;
+    struct machine machine; // the parent's, which the child may change: its memory is its own
+    probe_part *part;
+};
+
+static int run_errand(void *errand_)
+{
+    struct errand *errand = errand_;
+    struct err err = {0};
+    struct buf text = {0};
+    int rc = errand->part(errand->probe, &errand->machine, &err);
+    if (rc == 0)
+        rc = record_to_text(machine_fields, &errand->machine, &text, &err);
+    if (rc == 0)
+        rc = fs_write_fd(1, buf_str(&text), text.len, "the record", &err);
+    return rc == 0 ? 0 : rc == ERR_MEMORY ? NO_MEMORY : 1;
+}
+
+static int take(const struct proc_result *result, struct machine *got, struct buf *how,
+                struct err *err)
+{
+    if (result->exited && result->exit_code == NO_MEMORY)
+        return err_memory(err);
+    if (!result->exited || result->exit_code != 0) {
+        proc_result_words(result, how);
+        return buf_check(how, err);
+    }
+    json_t *json = json_loadb(buf_str(&result->out), result->out.len, 0, NULL);
+    int rc = json ? record_from_json(machine_fields, json, got, err) : err_memory(err);
+    json_decref(json);
+    return rc;
+}
+
+int probe_apart(struct probe *probe, const struct machine *machine, probe_part *part,
+                int64_t timeout_ms, struct machine *got, struct buf *how, struct err *err)
+{
+    struct errand errand = {.probe = probe, .machine = *machine, .part = part};
+    const struct proc_options options = {.timeout_ms = timeout_ms, .keep_max = RECORD_MAX};
+    struct proc proc;
+    struct proc_result result = {0};
+    struct err why = {0};
+    if (proc_start_call(&proc, run_errand, &errand, &options, &why) != 0) {
+        buf_adds(how, why.text); // no room for another process: the part stays undone
+        return buf_check(how, err);
+    }
+    int rc = proc_finish(&proc, &result, err);
+    if (rc == 0)
+        rc = take(&result, got, how, err);
+    proc_result_release(&result);
+    return rc;
+}
