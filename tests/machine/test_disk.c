@@ -154,7 +154,13 @@ static void test_this_machine(void **state)
     char real[PATH_MAX];
     assert_string_equal(d->folder, realpath("/tmp", real));
     assert_int(d->total_bytes, (int64_t)(st.f_blocks * st.f_frsize));
-    assert_non_null(d->filesystem);
+    // In a chroot that is no mount of its own the kernel does not say what / lies on.
+    struct buf mounts = {0};
+    struct tree here = {.root = ""};
+    assert_true(tree_text(&here, &mounts, "/proc/self/mountinfo"));
+    if (strstr(buf_str(&mounts), " / / "))
+        assert_non_null(d->filesystem);
+    buf_release(&mounts);
     d = disk_of("", "/proc/self");
     assert_string_equal(d->filesystem, "proc");
     assert_null(d->kind);
