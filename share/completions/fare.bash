@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --completion|--color) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --completion|--color|--data|--seed|--epochs|--steps|--engine|--threads|--precision|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -19,14 +19,72 @@ _fare() {
         COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur"))
         return
         ;;
+    --data)
+        COMPREPLY=($(compgen -d -- "$cur"))
+        return
+        ;;
+    --seed)
+        COMPREPLY=()
+        return
+        ;;
+    --epochs)
+        COMPREPLY=()
+        return
+        ;;
+    --steps)
+        COMPREPLY=()
+        return
+        ;;
+    --engine)
+        COMPREPLY=($(compgen -W 'cpu ref' -- "$cur"))
+        return
+        ;;
+    --threads)
+        COMPREPLY=()
+        return
+        ;;
+    --precision)
+        COMPREPLY=($(compgen -W 'f32 bf16' -- "$cur"))
+        return
+        ;;
+    --checkpoint)
+        COMPREPLY=($(compgen -d -- "$cur"))
+        return
+        ;;
+    --checkpoint-every)
+        COMPREPLY=()
+        return
+        ;;
+    --from)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --generate)
+        COMPREPLY=()
+        return
+        ;;
+    --n)
+        COMPREPLY=()
+        return
+        ;;
+    --m)
+        COMPREPLY=()
+        return
+        ;;
+    --dim)
+        COMPREPLY=()
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return
         ;;
     esac
     case $command in
-    '') words='check help --no-cloud --version -V --man --completion --json-keys --json --color --help -h' ;;
+    '') words='check run workloads help --no-cloud --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
+    run) words=' --full --data --seed --epochs --steps --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --json --color --help -h' ;;
+    workloads) words=' --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// bare: `fare` without a command, the main job. This is the one place that says what that is:
-// for now, to check this machine. Also the options that belong to the program as a whole.
+// bare: `fare` without a command, the main job. This is the one place that says what that is: to
+// check this machine, and to sample the workloads that make sense on it. Also the options that
+// belong to the program as a whole.
 #include "cmd/cmd.h"
 
 #include "cmd/check.h"
+#include "cmd/training.h"
+#include "record/workload.h"
 #include "version.h"
 
 struct bare_options {
@@ -33,8 +36,8 @@ static const struct opt options[] = {
 #undef AT
 
 static const struct cmd_example examples[] = {
-    {"fare", "check this machine"},
-    {"fare check --json", "the same for scripts"},
+    {"fare", "check this machine, and sample what it can train"},
+    {"fare check --json", "just the machine, for scripts"},
     {"source <(fare --completion bash)", "complete commands and options in this shell"},
     {NULL, NULL},
 };
@@ -45,27 +48,111 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
+// A step of a heavy workload takes ten seconds on two cores, and half a second on forty.
+static bool makes_sense(const struct workload *workload, const struct machine *machine)
+{
+    const struct machine_cpu *cpu = &machine->cpu;
+    return !workload->heavy || (cpu->usable_cpus.known && cpu->usable_cpus.v >= 32);
+}
+
+static int sample(struct report *report, struct err *err)
+{
+    const struct training_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
+    struct buf says = {0};
+    int rc = 0;
+    training_catch();
+    report->runs.known = true;
+    for (size_t i = 0; rc == 0 && workloads[i] && !training_stop; i++) {
+        if (!makes_sense(workloads[i], &report->machine))
+            continue;
+        struct run *one = LIST_ADD(&report->runs, err);
+        if (!one) {
+            rc = ERR_MEMORY;
+            break;
+        }
+        struct err why = {0};
+        rc = training_run(workloads[i], &how, one, &says, &why);
+        // One that fails is a row that says so; the others may still tell something.
+        if (rc != 0 && rc != ERR_MEMORY) {
+            rc = text_set(&one->workload, workloads[i]->name, err);
+            if (rc == 0)
+                rc = text_set(&one->problem, why.text, err);
+        } else if (rc != 0) {
+            err_memory(err);
+        }
+    }
+    buf_release(&says);
+    return rc;
+}
+
+static void print_samples(struct out *out, const struct report *report)
+{
+    out_printf(out, "\n");
+    training_table(out, report->runs.items, report->runs.count);
+    for (size_t i = 0; i < report->runs.count; i++)
+        if (report->runs.items[i].problem)
+            out_row(out, report->runs.items[i].workload, "%s", report->runs.items[i].problem);
+    for (size_t i = 0; workloads[i]; i++)
+        if (!makes_sense(workloads[i], &report->machine))
+            out_row(out, workloads[i]->name,
+                    "left out: too much for this processor. 'fare run %s' trains it all the same.",
+                    workloads[i]->name);
+    if (training_stop)
+        out_printf(out, "Stopped: these are the figures up to then.\n");
+}
+
+static int main_job(const struct bare_options *o, struct out *out, struct err *err)
+{
+    const struct check_options check = {.common = o->common, .no_cloud = o->no_cloud};
+    struct report report = {0};
+    int rc = text_set(&report.schema, REPORT_SCHEMA, err);
+    if (rc == 0)
+        rc = check_machine(&check, &report.machine, err);
+    if (rc == 0 && !o->common.json) {
+        check_text(out, &report.machine);
+        rc = out_write(out, err); // there is something to read while the samples train
+    }
+    if (rc == 0)
+        rc = sample(&report, err);
+    if (rc == 0 && o->common.json)
+        rc = out_record(out, report_fields, &report, err);
+    else if (rc == 0)
+        print_samples(out, &report);
+    record_release(report_fields, &report);
+    return rc;
+}
+
+static void document_keys(struct out *out)
+{
+    static const struct {
+        const char *command, *schema;
+        const struct field *fields;
+    } records[] = {
+        {"fare check --json", MACHINE_SCHEMA, machine_fields},
+        {"fare run --json", RUNS_SCHEMA, runs_fields},
+        {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
+    };
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+        out_printf(out, "\n### `%s`: `%s`\n\n| key | kind | meaning |\n|---|---|---|\n",
+                   records[i].command, records[i].schema);
+        record_document(records[i].fields, "", &out->text);
+    }
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct bare_options *o = call->options;
-    if (o->version) {
+    if (o->version)
         out_printf(call->out, "fare %s (build %s)\n", FARE_VERSION, FARE_BUILD);
-        return 0;
-    }
-    if (o->manual) {
+    else if (o->manual)
         cmd_manual(call->out, call->commands);
-        return 0;
-    }
-    if (o->completion) {
+    else if (o->completion)
         cmd_completion(call->out, call->commands, o->completion);
-        return 0;
-    }
-    if (o->json_keys) {
-        record_document(machine_fields, "", &call->out->text);
-        return 0;
-    }
-    const struct check_options check = {.common = o->common, .no_cloud = o->no_cloud};
-    return check_run(&check, call->out, err);
+    else if (o->json_keys)
+        document_keys(call->out);
+    else
+        return main_job(o, call->out, err);
+    return 0;
 }
 
 const struct command cmd_bare = {
@@ -73,8 +160,10 @@ const struct command cmd_bare = {
     .group = "",
     .summary = "what a training run will cost, before you pay for it",
     .arguments = "",
-    .about = "Run without a command, fare does its main job: it checks this machine, and says what "
-             "will spoil a measurement or cost money.",
+    .about =
+        "Run without a command, fare does its main job: it checks this machine, says what will "
+        "spoil a measurement or cost money, and trains a sample of each workload that makes "
+        "sense on it. That takes about a minute.",
     .options = options,
     .options_size = sizeof(struct bare_options),
     .examples = examples,

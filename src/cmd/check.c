@@ -62,7 +62,7 @@ static int strict_result(const struct machine *machine, struct err *err)
     return 0;
 }
 
-int check_run(const struct check_options *options, struct out *out, struct err *err)
+int check_machine(const struct check_options *options, struct machine *machine, struct err *err)
 {
     extern char **environ;
     const char *root = getenv("FARE_ROOT");
@@ -82,14 +82,20 @@ int check_run(const struct check_options *options, struct out *out, struct err *
         err_set(err, ERR_USAGE, "FARE_ROOT names '%s', which is not a folder", root);
         return err_hint(err, "unset it to check this machine");
     }
-    struct machine machine = {0};
-    int rc = describe_program(&machine, err);
+    int rc = describe_program(machine, err);
     if (rc == 0)
-        rc = probe_machine(&probe, &machine, err);
+        rc = probe_machine(&probe, machine, err);
     if (rc == 0 && options->bandwidth)
-        rc = probe_bandwidth(&probe, &machine, err);
+        rc = probe_bandwidth(&probe, machine, err);
     if (rc == 0)
-        rc = machine_diagnose(&machine, err);
+        rc = machine_diagnose(machine, err);
+    return rc;
+}
+
+static int check_run(const struct check_options *options, struct out *out, struct err *err)
+{
+    struct machine machine = {0};
+    int rc = check_machine(options, &machine, err);
     if (rc == 0 && options->common.json)
         rc = out_record(out, machine_fields, &machine, err);
     else if (rc == 0)

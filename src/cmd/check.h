@@ -13,8 +13,10 @@ struct check_options {
     bool strict;
 };
 
-// Probes this machine and prints what it is, as text or JSON.
-int check_run(const struct check_options *options, struct out *out, struct err *err) MUST_USE;
+// Probes this machine, or the one that FARE_ROOT names, and judges it. The record is the caller's
+// to release, also after a failure.
+int check_machine(const struct check_options *options, struct machine *machine,
+                  struct err *err) MUST_USE;
 
 // The text form (check_text.c).
 void check_text(struct out *out, const struct machine *machine);

@@ -144,7 +144,7 @@ loaded() {
     cat "$work/loaded"
     ! grep -v '^/fare/' "$work/loaded" || return 1
     for each in $opened; do
-        grep "/$each$" "$work/loaded" || return 1
+        [ "$each" = libjpeg.so.62 ] || grep "/$each$" "$work/loaded" || return 1 # for images only
     done
 }
 check "empty root: everything is loaded from the bundle" loaded

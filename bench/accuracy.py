@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Full trainings on the real data, three seeds each: do they learn what the definitions say?
+
+    FARE_DATA=DIR bench/accuracy.py [mlp cnn imdb textgen cifar tweets] [--seeds 1,2,3] [--python PYTHON]
+
+DIR holds mnist, imdb, nietzsche, cifar10 and tweets. mlp, cnn, imdb and textgen must reach published
+figures in the mean; cifar and tweets, of which there may be only a part, are held against PyTorch trained
+by the same definition on the same files (PYTHON is one that has it), within 1.5 points. Takes an hour or
+more on two cores, so it is not part of make test.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FARE = os.environ.get("FARE", str(HERE.parent / "build" / "fare"))
+DATA = Path(os.environ.get("FARE_DATA", "")) / "data"
+REACH = {"mlp": 0.980, "cnn": 0.989, "imdb": 0.825, "textgen": 1.44}
+FOLDER = {"cifar": "cifar10", "tweets": "tweets"}
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("names", nargs="*", default=[])
+parser.add_argument("--seeds", default="1,2,3")
+parser.add_argument("--python", default=os.environ.get("FARE_PYTORCH", "python3"))
+args = parser.parse_args()
+if not DATA.is_dir():
+    sys.exit("skipped: FARE_DATA names no folder with data/ in it")
+
+
+def call(command):
+    p = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if p.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: {p.stderr}")
+    return json.loads(p.stdout)
+
+
+failed = False
+for name in args.names or ["mlp", "cnn", "imdb", "textgen", "cifar", "tweets"]:
+    ours, theirs = [], []
+    for seed in args.seeds.split(","):
+        run = call([FARE, "run", name, "--full", "--data", DATA, "--seed", seed, "--json"])["runs"][0]
+        last = run["epoch_list"][-1]
+        ours.append(last["train_loss"] if name == "textgen" else last["test_accuracy"])
+        if name in FOLDER:
+            theirs.append(call([args.python, HERE / "pytorch_reference.py", "accuracy", name, "--data",
+                                DATA / FOLDER[name], "--seed", seed])["accuracy"][-1])
+    mean = statistics.mean(ours)
+    if name in REACH:
+        good = mean <= REACH[name] if name == "textgen" else mean >= REACH[name]
+        text = f"asked {REACH[name]}"
+    else:
+        other = statistics.mean(theirs)
+        good = mean >= other - 0.015
+        text = f"PyTorch {other:.4f} ({', '.join(f'{v:.4f}' for v in theirs)})"
+    failed |= not good
+    print(f"{name:8} {mean:.4f} ({', '.join(f'{v:.4f}' for v in ours)})  {text}  {'yes' if good else 'NO'}", flush=True)
+sys.exit(failed)

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""fare beside PyTorch, same machine, same threads, one run: time of a training step and peak memory.
+
+    bench/vs_pytorch.py [--threads N] [--python PYTHON] [--only mlp,cnn] [--seconds 5] [-o FILE]
+
+PYTHON is one that has PyTorch (default: $FARE_PYTORCH, else python3); without PyTorch this says so and
+skips. fare's side is an epoch's time divided by its steps, batches, augmentation and deferred optimizer
+work included; PyTorch's is its step alone, on samples that are already in memory, in f32, eager. Each
+side is measured twice in turn and the faster counts. Asked: no net slower than PyTorch, 0.75 of its time
+in the geometric mean, memory no higher.
+"""
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FARE = os.environ.get("FARE", str(HERE.parent / "build" / "fare"))
+STEPS = {"mlp": 938, "cnn": 80, "cifar": 300, "imdb": 300, "textgen": 300, "tweets": 400, "inception": 3}
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--threads", type=int, default=os.cpu_count())
+parser.add_argument("--python", default=os.environ.get("FARE_PYTORCH", "python3"))
+parser.add_argument("--only", default="")
+parser.add_argument("--seconds", type=float, default=5)
+parser.add_argument("--rounds", type=int, default=2)
+parser.add_argument("-o", "--output")
+args = parser.parse_args()
+
+probe = subprocess.run([args.python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
+if probe.returncode:
+    print(f"skipped: {args.python} has no PyTorch (name one that has with --python or FARE_PYTORCH)")
+    sys.exit(0)
+
+
+def fare(name):
+    p = subprocess.run([FARE, "run", name, "--steps", str(STEPS[name]), "--threads", str(args.threads), "--json"],
+                       capture_output=True, text=True)
+    if p.returncode:
+        sys.exit(f"fare run {name}: {p.stderr}")
+    return json.loads(p.stdout)["runs"][0]
+
+
+def torch(name, data):
+    command = [args.python, str(HERE / "pytorch_reference.py"), "speed", name, "--threads", str(args.threads),
+               "--seconds", str(args.seconds)]
+    if "vocabulary" in data:
+        command += ["--vocabulary", str(data["vocabulary"]), "--time", str(data["time"])]
+    p = subprocess.run(command, capture_output=True, text=True)
+    if p.returncode:
+        sys.exit(f"PyTorch, {name}: {p.stderr}")
+    return json.loads(p.stdout)
+
+
+print(f"PyTorch {probe.stdout.strip()}, {args.threads} threads, f32; ms per step, the faster of {args.rounds}")
+print(f"{'':10}{'fare':>10}{'PyTorch':>10}{'ratio':>8}{'fare MiB':>10}{'PyTorch MiB':>13}")
+rows, logs = [], []
+for name in STEPS:
+    if args.only and name not in args.only.split(","):
+        continue
+    ours, theirs = [], []
+    for _ in range(args.rounds):  # in turn, so that a slow spell of the machine hits both
+        ours.append(fare(name))
+        theirs.append(torch(name, ours[-1]["data"]))
+    a, b = min(r["step_ms"] for r in ours), min(r["step_ms"] for r in theirs)
+    memory = [min(r["peak_memory_bytes"] for r in side) / 2**20 for side in (ours, theirs)]
+    rows.append({"workload": name, "fare_ms": a, "pytorch_ms": b, "ratio": a / b, "fare_mib": memory[0],
+                 "pytorch_mib": memory[1], "data": ours[0]["data"]})
+    logs.append(math.log(a / b))
+    print(f"{name:10}{a:10.2f}{b:10.2f}{a / b:8.2f}{memory[0]:10.0f}{memory[1]:13.0f}", flush=True)
+mean = math.exp(sum(logs) / len(logs))
+print(f"geometric mean of the ratios: {mean:.2f}; slowest {max(r['ratio'] for r in rows):.2f}")
+if args.output:
+    Path(args.output).write_text(json.dumps({"date": str(date.today()), "torch": probe.stdout.strip(),
+                                             "threads": args.threads, "geometric_mean": mean, "rows": rows}, indent=1))

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// workloads: what can be trained, and the data for it.
+#include "cmd/workloads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "record/workload.h"
+#include "workload/workload.h"
+
+struct workloads_options {
+    struct cmd_common common;
+};
+
+static const struct opt options[] = {{NULL}};
+
+static const struct cmd_example examples[] = {
+    {"fare workloads", "the list, with parameters and operations per step"},
+    {"fare workloads cnn", "one of them, layer by layer"},
+    {"fare workloads data list", "the public data sets, and which of them are here"},
+    {"fare workloads data get mnist", "fetch one, check it, and keep it for later runs"},
+    {"fare workloads data path mnist", "where it is"},
+    {NULL, NULL},
+};
+
+static const char *op_name(enum net_op op)
+{
+    static const char *const names[] = {
+        [NET_IMAGE] = "image",
+        [NET_TOKENS] = "tokens",
+        [NET_ONE_HOT] = "one-hot",
+        [NET_EMBEDDING] = "embedding",
+        [NET_LSTM] = "LSTM",
+        [NET_DENSE] = "dense",
+        [NET_CONV] = "convolution",
+        [NET_BATCH_NORM] = "batch norm",
+        [NET_MAX_POOL] = "max pool",
+        [NET_AVERAGE_POOL] = "average pool",
+        [NET_GLOBAL_AVERAGE] = "global average",
+        [NET_DROPOUT] = "dropout",
+        [NET_CONCAT] = "concatenation",
+    };
+    return names[op];
+}
+
+static const char *optimizer_name(enum optimizer optimizer)
+{
+    static const char *const names[] = {[OPTIMIZER_RMSPROP] = "RMSprop",
+                                        [OPTIMIZER_RMSPROP_MOMENTUM] = "RMSprop with momentum",
+                                        [OPTIMIZER_ADADELTA] = "Adadelta",
+                                        [OPTIMIZER_ADAM] = "Adam"};
+    return names[optimizer];
+}
+
+static int add_layers(const struct net *net, struct workload_info *info, struct err *err)
+{
+    for (int i = 0; i < net->layer_count; i++) {
+        const struct net_layer *layer = &net->layers[i];
+        struct workload_layer *row = LIST_ADD(&info->layers, err);
+        if (!row)
+            return ERR_MEMORY;
+        char shape[64];
+        int len = 0;
+        for (int d = 0; d < layer->out.rank && len < 48; d++)
+            len += snprintf(shape + len, sizeof shape - (size_t)len, "%s%d", d ? "×" : "",
+                            layer->out.dim[d]);
+        int64_t count = 0;
+        for (int p = 0; p < layer->param_count; p++)
+            if (net->params[layer->first_param + p].trained)
+                count += net->params[layer->first_param + p].count;
+        if (count > 0)
+            row->parameters = some_int(count);
+        int rc = text_set(&row->name, layer->name, err);
+        if (rc == 0)
+            rc = text_set(&row->op, op_name(layer->op), err);
+        if (rc == 0)
+            rc = text_set(&row->output, shape, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int describe_net(const struct workload *w, bool layers, struct workload_info *info,
+                        struct err *err)
+{
+    struct net net;
+    struct net_cost cost;
+    int rc = workload_net_as_defined(w, &net, err);
+    if (rc == 0) {
+        net_cost(&net, w->recipe.batch, &cost);
+        info->parameters = some_int(cost.parameters);
+        info->forward_flops = some_real(cost.forward_flops);
+        info->backward_flops = some_real(cost.backward_flops);
+        info->bytes = some_real(cost.bytes);
+        info->batch = some_int(w->recipe.batch);
+        if (w->recipe.epochs > 0)
+            info->epochs = some_int(w->recipe.epochs);
+        else
+            info->steps = some_int(w->recipe.phases[0].steps + w->recipe.phases[1].steps);
+        rc = text_set(&info->optimizer, optimizer_name(w->recipe.optimizer), err);
+    }
+    if (rc == 0 && layers)
+        rc = add_layers(&net, info, err);
+    net_release(&net);
+    return rc;
+}
+
+static int describe(const struct workload *w, bool layers, struct workload_info *info,
+                    struct err *err)
+{
+    int rc = text_set(&info->name, w->name, err);
+    if (rc == 0)
+        rc = text_set(&info->summary, w->summary, err);
+    if (rc == 0)
+        rc = text_set(&info->origin, w->origin, err);
+    if (rc == 0 && w->build)
+        rc = describe_net(w, layers, info, err);
+    if (w->metric == WORKLOAD_ACCURACY)
+        info->reach_accuracy = some_real(w->reach);
+    if (w->metric == WORKLOAD_LOSS)
+        info->reach_loss = some_real(w->reach);
+    return rc;
+}
+
+// "2.35 T", three digits that count.
+static struct units_text flops(double value)
+{
+    static const char *const names[] = {"", " k", " M", " G", " T", " P"};
+    int unit = 0;
+    struct units_text out;
+    while (value >= 999.5 && unit < 5) {
+        value /= 1000;
+        unit++;
+    }
+    snprintf(out.s, sizeof out.s, "%.3g%s", value, names[unit]);
+    return out;
+}
+
+static void print_list(struct out *out, const struct workload_list *list)
+{
+    out_styled(out, OUT_BOLD, "%-10s %11s %9s %6s %7s  %s", "name", "parameters", "FLOP/step",
+               "batch", "epochs", "what it trains");
+    out_printf(out, "\n");
+    for (size_t i = 0; i < list->workloads.count; i++) {
+        const struct workload_info *w = &list->workloads.items[i];
+        char parameters[24] = "-", cost[24] = "-", batch[24] = "-", epochs[24] = "-";
+        if (w->parameters.known) {
+            snprintf(parameters, sizeof parameters, "%lld", (long long)w->parameters.v);
+            snprintf(cost, sizeof cost, "%s", flops(w->forward_flops.v + w->backward_flops.v).s);
+            snprintf(batch, sizeof batch, "%lld", (long long)w->batch.v);
+        }
+        if (w->epochs.known)
+            snprintf(epochs, sizeof epochs, "%lld", (long long)w->epochs.v);
+        out_printf(out, "%-10s %11s %9s %6s %7s  ", w->name, parameters, cost, batch, epochs);
+        out_wrap_here(out, 49, w->summary);
+    }
+}
+
+static void print_one(struct out *out, const struct workload_info *w)
+{
+    out_row(out, w->name, "%s", w->summary);
+    out_row(out, "From", "%s", w->origin);
+    if (!w->parameters.known) {
+        out_row(out, "Run", "fare run %s [--n N --m M --dim D]", w->name);
+        return;
+    }
+    if (w->epochs.known)
+        out_row(out, "Recipe", "%s, batch %lld, %lld epochs", w->optimizer, (long long)w->batch.v,
+                (long long)w->epochs.v);
+    else
+        out_row(out, "Recipe", "%s, batch %lld, %lld steps", w->optimizer, (long long)w->batch.v,
+                (long long)w->steps.v);
+    if (w->reach_accuracy.known)
+        out_row(out, "Reaches", "%.1f %% on the real data", w->reach_accuracy.v * 100);
+    if (w->reach_loss.known)
+        out_row(out, "Reaches", "a loss of %.2f on the real data", w->reach_loss.v);
+    out_row(out, "Step", "%s FLOP forward, %s backward, at least %s moved",
+            flops(w->forward_flops.v).s, flops(w->backward_flops.v).s,
+            units_bytes((int64_t)w->bytes.v).s);
+    out_printf(out, "\n");
+    out_styled(out, OUT_BOLD, "%-24s %-16s %-16s %12s", "layer", "kind", "output", "parameters");
+    out_printf(out, "\n");
+    for (size_t i = 0; i < w->layers.count; i++) {
+        const struct workload_layer *l = &w->layers.items[i];
+        char parameters[24] = "";
+        if (l->parameters.known)
+            snprintf(parameters, sizeof parameters, "%lld", (long long)l->parameters.v);
+        // × is two bytes and one column.
+        int crosses = 0;
+        for (const char *p = l->output; (p = strstr(p, "×")); p++)
+            crosses++;
+        out_printf(out, "%-24s %-16s %-*s %12s\n", l->name, l->op, 16 + crosses, l->output,
+                   parameters);
+    }
+    out_printf(out, "%-58s %12lld\n", "", (long long)w->parameters.v);
+}
+
+static int list(const struct cmd_call *call, const char *name, struct err *err)
+{
+    const struct workloads_options *o = call->options;
+    const struct workload *one = name ? workload_find(name, err) : NULL;
+    if (name && !one)
+        return ERR_USAGE;
+    struct workload_list all = {0};
+    int rc = text_set(&all.schema, WORKLOADS_SCHEMA, err);
+    for (size_t i = 0; rc == 0 && workloads[i]; i++) {
+        if (one && workloads[i] != one)
+            continue;
+        struct workload_info *info = LIST_ADD(&all.workloads, err);
+        rc = info ? describe(workloads[i], one != NULL, info, err) : ERR_MEMORY;
+    }
+    if (rc == 0 && o->common.json)
+        rc = out_record(call->out, workload_list_fields, &all, err);
+    else if (rc == 0 && one)
+        print_one(call->out, &all.workloads.items[0]);
+    else if (rc == 0)
+        print_list(call->out, &all);
+    record_release(workload_list_fields, &all);
+    return rc;
+}
+
+static int run(const struct cmd_call *call, struct err *err)
+{
+    const struct opt_rest *rest = call->rest;
+    if (rest->count > 0 && strcmp(rest->args[0], "data") == 0)
+        return workloads_data(call, rest->args + 1, rest->count - 1, err);
+    if (rest->count > 1) {
+        err_set(err, ERR_USAGE, "'fare workloads' shows one at a time");
+        return err_hint(err, "try 'fare workloads %s'", rest->args[0]);
+    }
+    return list(call, rest->count > 0 ? rest->args[0] : NULL, err);
+}
+
+const struct command cmd_workloads = {
+    .name = "workloads",
+    .group = "Measure",
+    .summary = "what can be trained, and the data for it",
+    .arguments = "[NAME] | data list|get NAME|path NAME",
+    .about =
+        "Lists the native workloads with their size and the work of a step, or shows one layer "
+        "by layer. With 'data', lists the public data sets they were defined on, fetches one "
+        "into the user's cache and checks it, or says where it is. Without data every "
+        "workload trains on a set that is made on the spot.",
+    .options = options,
+    .options_size = sizeof(struct workloads_options),
+    .max_args = 3,
+    .examples = examples,
+    .run = run,
+};

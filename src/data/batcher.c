@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples in memory are gathered when a batch is asked for. Images that must be decoded are decoded
+// ahead by threads of our own, into a ring of batches: who asks finds the next one ready.
+#include "data/batcher.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "data/images.h"
+#include "data/parallel.h"
+
+#define SLOTS       3 // one in use, one ready, one being filled
+#define THREADS_MAX 64
+
+// A batch, and the samples that go into it.
+struct slot {
+    int64_t epoch;
+    int64_t count;
+    uint32_t *samples; // (batch)
+    float *image;
+    int32_t *tokens;
+    int32_t *labels;
+    int64_t next, done; // samples handed to a thread; samples finished
+    struct err err;     // of the first sample that failed,
+    int64_t failed;     // which is this one of the batch; count where none did
+};
+
+struct batcher {
+    const struct dataset *set;
+    struct batcher_options options;
+    int64_t steps;
+    int64_t pixels; // numbers of one image
+    float scale[256];
+    struct rng root;
+    uint32_t *order; // of `ordered`; null where nothing is shuffled
+    int64_t ordered;
+    int64_t epoch, step; // of the next batch to hand out
+
+    struct slot slots[SLOTS];
+    int slot_count;
+
+    // Decoding ahead. Slots [head, head + filling) are in the threads' hands, in this order.
+    pthread_mutex_t lock;
+    pthread_cond_t work, ready;
+    pthread_t threads[THREADS_MAX];
+    struct image_reader *readers[THREADS_MAX];
+    uint8_t *scratch[THREADS_MAX];
+    int thread_count, reader_count;
+    bool ending, locked;
+    int head, filling;
+    bool handed;                   // the slot before the head is the caller's
+    int64_t plan_epoch, plan_step; // what the next slot will hold
+};
+
+struct starting {
+    struct batcher *batcher;
+    int index;
+};
+
+// ---- one sample ----
+
+static void flip_rows(float *image, int64_t rows, int width)
+{
+    for (int64_t r = 0; r < rows; r++, image += width)
+        for (int a = 0, b = width - 1; a < b; a++, b--) {
+            float kept = image[a];
+            image[a] = image[b];
+            image[b] = kept;
+        }
+}
+
+// The sample's own random words of an epoch: a block of four.
+static void draw_words(const struct batcher *b, int64_t epoch, uint32_t sample, uint32_t words[4])
+{
+    struct rng stream;
+    rng_split(&b->root, "augment", (uint64_t)epoch, &stream);
+    for (int k = 0; k < 4; k++)
+        words[k] = rng_word(&stream, 4 * (uint64_t)sample + (uint64_t)k);
+}
+
+// A whole number of pixels: uniform in +- a tenth of the side, rounded to the nearest.
+static int draw_shift(uint32_t word, int side)
+{
+    double share = (double)(word >> 8) * 0x1p-23 - 1; // -1 ... 1
+    return (int)floor(share * 0.1 * side + 0.5);
+}
+
+// Pixel x comes from x + right; beyond an edge its pixel is repeated.
+static void shift_row(const float scale[256], const uint8_t *row, int width, int right, float *to)
+{
+    int x = 0;
+    for (; x < width && x + right < 0; x++)
+        to[x] = scale[row[0]];
+    for (; x < width && x + right < width; x++)
+        to[x] = scale[row[x + right]];
+    for (; x < width; x++)
+        to[x] = scale[row[width - 1]];
+}
+
+static void copy_shifted(const struct batcher *b, const uint8_t *from, int right, int down,
+                         float *to)
+{
+    int height = b->set->height, width = b->set->width;
+    for (int c = 0; c < b->set->channels; c++, from += (size_t)height * (size_t)width)
+        for (int y = 0; y < height; y++, to += width) {
+            int source = y + down < 0 ? 0 : y + down >= height ? height - 1 : y + down;
+            shift_row(b->scale, from + (size_t)source * (size_t)width, width, right, to);
+        }
+}
+
+// `from` is the sample's bytes, wherever they came from.
+static void place_image(const struct batcher *b, const struct slot *slot, int64_t i,
+                        const uint8_t *from)
+{
+    const struct batcher_options *o = &b->options;
+    float *to = slot->image + i * b->pixels;
+    uint32_t words[4] = {0};
+    if (o->shift_flip || o->flip)
+        draw_words(b, slot->epoch, slot->samples[i], words);
+    if (o->shift_flip) {
+        copy_shifted(b, from, draw_shift(words[0], b->set->width),
+                     draw_shift(words[1], b->set->height), to);
+    } else {
+        for (int64_t k = 0; k < b->pixels; k++)
+            to[k] = b->scale[from[k]];
+    }
+    if ((o->shift_flip || o->flip) && words[2] >> 31)
+        flip_rows(to, (int64_t)b->set->channels * b->set->height, b->set->width);
+}
+
+// ---- planning ----
+
+static void shuffle_for(struct batcher *b, int64_t epoch)
+{
+    if (b->ordered == epoch)
+        return;
+    struct rng rng;
+    for (int64_t i = 0; i < b->set->count; i++)
+        b->order[i] = (uint32_t)i;
+    rng_split(&b->root, "shuffle", (uint64_t)epoch, &rng);
+    rng_shuffle(&rng, b->order, (size_t)b->set->count, sizeof *b->order);
+    b->ordered = epoch;
+}
+
+// Writes down which samples the batch has, and their labels.
+static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t step)
+{
+    int64_t first = step * b->options.batch, left = b->set->count - first;
+    slot->epoch = epoch;
+    slot->count = left < b->options.batch ? left : b->options.batch;
+    slot->next = slot->done = 0;
+    slot->failed = slot->count;
+    memset(&slot->err, 0, sizeof slot->err);
+    if (b->order)
+        shuffle_for(b, epoch);
+    for (int64_t i = 0; i < b->options.batch; i++) {
+        bool used = i < slot->count;
+        uint32_t sample = !used ? 0 : b->order ? b->order[first + i] : (uint32_t)(first + i);
+        slot->samples[i] = sample;
+        slot->labels[i] = used ? b->set->labels[sample] : 0;
+    }
+    // What a short batch does not use is zero, not what was there before.
+    if (slot->image && slot->count < b->options.batch)
+        memset(slot->image + slot->count * b->pixels, 0,
+               (size_t)((b->options.batch - slot->count) * b->pixels) * sizeof *slot->image);
+    if (slot->tokens && slot->count < b->options.batch)
+        memset(slot->tokens + slot->count * b->set->time, 0,
+               (size_t)((b->options.batch - slot->count) * b->set->time) * sizeof *slot->tokens);
+}
+
+static void gather(struct batcher *b, struct slot *slot)
+{
+    for (int64_t i = 0; i < slot->count; i++) {
+        if (slot->tokens)
+            dataset_tokens(b->set, slot->samples[i], slot->tokens + i * b->set->time);
+        else
+            place_image(b, slot, i, b->set->pixels + (int64_t)slot->samples[i] * b->pixels);
+    }
+}
+
+// ---- decoding ahead ----
+
+// A sample that nobody has begun, in the order in which they are needed. With the lock held.
+static struct slot *find_work(struct batcher *b, int64_t *i)
+{
+    for (int k = 0; k < b->filling; k++) {
+        struct slot *slot = &b->slots[(b->head + k) % SLOTS];
+        if (slot->next < slot->count) {
+            *i = slot->next++;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+static void *decode(void *starting_)
+{
+    struct starting *starting = starting_;
+    struct batcher *b = starting->batcher;
+    struct image_reader *reader = b->readers[starting->index];
+    uint8_t *bytes = b->scratch[starting->index];
+    free(starting);
+    pthread_mutex_lock(&b->lock);
+    while (!b->ending) {
+        int64_t i;
+        struct slot *slot = find_work(b, &i);
+        if (!slot) {
+            pthread_cond_wait(&b->work, &b->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&b->lock);
+        struct err err = {0};
+        int rc = image_read(reader, slot->samples[i], bytes, &err);
+        if (rc == 0)
+            place_image(b, slot, i, bytes);
+        pthread_mutex_lock(&b->lock);
+        if (rc != 0 && i < slot->failed) {
+            slot->failed = i;
+            slot->err = err;
+        }
+        if (++slot->done == slot->count)
+            pthread_cond_signal(&b->ready);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+// Hands every free slot to the threads. With the lock held.
+static void fill_ring(struct batcher *b)
+{
+    while (b->filling + b->handed < SLOTS) {
+        struct slot *slot = &b->slots[(b->head + b->filling) % SLOTS];
+        plan(b, slot, b->plan_epoch, b->plan_step);
+        if (++b->plan_step == b->steps) {
+            b->plan_step = 0;
+            b->plan_epoch++;
+        }
+        b->filling++;
+    }
+    pthread_cond_broadcast(&b->work);
+}
+
+// Waits until no thread works on anything, and forgets what was planned. With the lock held.
+static void empty_ring(struct batcher *b)
+{
+    for (int k = 0; k < b->filling; k++) {
+        struct slot *slot = &b->slots[(b->head + k) % SLOTS];
+        slot->count = slot->next; // nothing more is begun
+    }
+    for (int k = 0; k < b->filling; k++) {
+        struct slot *slot = &b->slots[(b->head + k) % SLOTS];
+        while (slot->done < slot->count)
+            pthread_cond_wait(&b->ready, &b->lock);
+    }
+    b->filling = 0;
+    b->handed = false;
+}
+
+static int next_decoded(struct batcher *b, struct slot **out, struct err *err)
+{
+    pthread_mutex_lock(&b->lock);
+    b->handed = false; // the caller is done with it
+    fill_ring(b);
+    struct slot *slot = &b->slots[b->head];
+    while (slot->done < slot->count)
+        pthread_cond_wait(&b->ready, &b->lock);
+    b->head = (b->head + 1) % SLOTS;
+    b->filling--;
+    b->handed = true;
+    pthread_mutex_unlock(&b->lock);
+    *out = slot;
+    if (slot->failed < slot->count) {
+        if (err && err->code == 0)
+            *err = slot->err;
+        return slot->err.code;
+    }
+    return 0;
+}
+
+// ---- beginning and ending ----
+
+static int make_slot(const struct batcher *b, struct slot *slot, struct err *err)
+{
+    size_t batch = (size_t)b->options.batch;
+    slot->samples = calloc(batch, sizeof *slot->samples);
+    slot->labels = calloc(batch, sizeof *slot->labels);
+    if (b->set->time > 0)
+        slot->tokens = calloc(batch * (size_t)b->set->time, sizeof *slot->tokens);
+    else
+        slot->image = calloc(batch * (size_t)b->pixels, sizeof *slot->image);
+    return slot->samples && slot->labels && (slot->tokens || slot->image) ? 0 : err_memory(err);
+}
+
+static int start_threads(struct batcher *b, struct err *err)
+{
+    int wanted = parallel_threads(b->options.threads);
+    wanted = wanted > THREADS_MAX ? THREADS_MAX : wanted;
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->work, NULL);
+    pthread_cond_init(&b->ready, NULL);
+    b->locked = true;
+    for (int i = 0; i < wanted; i++) {
+        int rc = image_reader_new(&b->readers[i], b->set->files, err);
+        b->reader_count = i + 1;
+        if (rc != 0)
+            return rc;
+        struct starting *starting = malloc(sizeof *starting);
+        b->scratch[i] = malloc((size_t)b->pixels);
+        if (!b->scratch[i] || !starting) {
+            free(starting);
+            return err_memory(err);
+        }
+        *starting = (struct starting){b, i};
+        int said = pthread_create(&b->threads[i], NULL, decode, starting);
+        if (said != 0)
+            free(starting);
+        if (said != 0 && i == 0)
+            return err_errno(err, said, "cannot start a thread");
+        if (said != 0)
+            break; // fewer will do
+        b->thread_count = i + 1;
+    }
+    return 0;
+}
+
+static void make_scale(struct batcher *b)
+{
+    for (int v = 0; v < 256; v++)
+        b->scale[v] = b->options.centre_unit ? (float)(v / 127.5 - 1) : (float)v / 255;
+}
+
+int batcher_new(struct batcher **out, const struct dataset *set,
+                const struct batcher_options *options, struct err *err)
+{
+    *out = NULL;
+    if (options->batch < 1 || options->batch > (1 << 24) || set->count > UINT32_MAX)
+        return err_set(err, ERR_USAGE, "a batch of %lld samples of a set of %lld is not possible",
+                       (long long)options->batch, (long long)set->count);
+    struct batcher *b = calloc(1, sizeof *b);
+    if (!b)
+        return err_memory(err);
+    b->set = set;
+    b->options = *options;
+    b->steps = (set->count + options->batch - 1) / options->batch;
+    b->pixels = (int64_t)set->channels * set->height * set->width;
+    b->slot_count = set->files ? SLOTS : 1;
+    b->ordered = -1;
+    make_scale(b);
+    rng_init(&b->root, options->seed);
+    int rc = 0;
+    if (options->shuffle && set->count > 0) {
+        b->order = malloc((size_t)set->count * sizeof *b->order);
+        rc = b->order ? 0 : err_memory(err);
+    }
+    for (int i = 0; rc == 0 && set->count > 0 && i < b->slot_count; i++)
+        rc = make_slot(b, &b->slots[i], err);
+    if (rc == 0 && set->files && set->count > 0)
+        rc = start_threads(b, err);
+    if (rc != 0)
+        batcher_free(b);
+    else
+        *out = b;
+    return rc;
+}
+
+void batcher_free(struct batcher *b)
+{
+    if (!b)
+        return;
+    if (b->locked) {
+        pthread_mutex_lock(&b->lock);
+        b->ending = true;
+        pthread_cond_broadcast(&b->work);
+        pthread_mutex_unlock(&b->lock);
+        for (int i = 0; i < b->thread_count; i++)
+            pthread_join(b->threads[i], NULL);
+        pthread_cond_destroy(&b->work);
+        pthread_cond_destroy(&b->ready);
+        pthread_mutex_destroy(&b->lock);
+    }
+    for (int i = 0; i < b->reader_count; i++) {
+        image_reader_free(b->readers[i]);
+        free(b->scratch[i]);
+    }
+    for (int i = 0; i < SLOTS; i++) {
+        free(b->slots[i].samples);
+        free(b->slots[i].image);
+        free(b->slots[i].tokens);
+        free(b->slots[i].labels);
+    }
+    free(b->order);
+    free(b);
+}
+
+// ---- going through ----
+
+int64_t batcher_steps(const struct batcher *b)
+{
+    return b->steps;
+}
+
+int batcher_seek(struct batcher *b, int64_t epoch, int64_t step, struct err *err)
+{
+    if (epoch < 0 || step < 0 || step > b->steps)
+        return err_set(err, ERR_USAGE, "there is no step %lld of epoch %lld; an epoch has %lld",
+                       (long long)step, (long long)epoch, (long long)b->steps);
+    b->epoch = epoch;
+    b->step = step;
+    if (b->locked) {
+        pthread_mutex_lock(&b->lock);
+        empty_ring(b);
+        b->plan_epoch = step == b->steps ? epoch + 1 : epoch;
+        b->plan_step = step == b->steps ? 0 : step;
+        pthread_mutex_unlock(&b->lock);
+    }
+    return 0;
+}
+
+int batcher_next(struct batcher *b, struct batch *batch, struct err *err)
+{
+    memset(batch, 0, sizeof *batch);
+    if (b->step == b->steps) {
+        b->epoch++;
+        b->step = 0;
+        return 0;
+    }
+    struct slot *slot = &b->slots[0];
+    int rc = 0;
+    if (b->locked) {
+        rc = next_decoded(b, &slot, err);
+    } else {
+        plan(b, slot, b->epoch, b->step);
+        gather(b, slot);
+    }
+    b->step++; // also past a batch that could not be read
+    if (rc != 0)
+        return rc;
+    batch->count = slot->count;
+    batch->image = slot->image;
+    batch->tokens = slot->tokens;
+    batch->labels = slot->labels;
+    return 1;
+}

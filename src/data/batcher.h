@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// batcher: the samples of a set in a shuffled order, in batches that an engine takes.
+//
+// The order is a function of (seed, epoch) and the augmentation of (seed, epoch, sample) alone, so
+// a resumed run continues exactly by seeking. Nothing is allocated after batcher_new(), but for
+// what libjpeg needs for a file.
+#ifndef FARE_DATA_BATCHER_H
+#define FARE_DATA_BATCHER_H
+
+#include "data/dataset.h"
+
+struct batcher_options {
+    int64_t batch;
+    uint64_t seed;
+    bool shuffle;
+    bool shift_flip;  // CIFAR: shifts of up to 10 % (edge pixels repeated), horizontal flips
+    bool flip;        // flowers: horizontal flips
+    bool centre_unit; // pixels to -1 ... 1; else 0 ... 1
+    int threads;      // for decoding ahead; 0: as many as this process may use
+};
+
+struct batch {
+    int64_t count;   // samples in it; the last of an epoch may have fewer than the rest
+    float *image;    // (batch, channels, height, width), or null
+    int32_t *tokens; // (batch, time), or null
+    int32_t *labels; // (batch)
+};
+
+// The set must outlive it. One without samples has no batches.
+struct batcher;
+int batcher_new(struct batcher **batcher, const struct dataset *set,
+                const struct batcher_options *options, struct err *err) MUST_USE;
+void batcher_free(struct batcher *batcher);
+
+int64_t batcher_steps(const struct batcher *batcher); // batches in an epoch
+
+// The next batch is number `step` of `epoch`; both count from 0. A step beyond the epoch's last
+// is ERR_USAGE; the number of steps itself is the end of the epoch.
+int batcher_seek(struct batcher *batcher, int64_t epoch, int64_t step, struct err *err) MUST_USE;
+
+// The next batch, valid until the next call. 1: there is one; 0: the epoch is over (the call
+// after it begins the next); negative: an error, which comes with the batch that has the sample.
+int batcher_next(struct batcher *batcher, struct batch *batch, struct err *err) MUST_USE;
+
+#endif

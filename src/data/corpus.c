@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/corpus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void corpus_release(struct corpus *corpus)
+{
+    free(corpus->tokens);
+    free(corpus->starts);
+    free(corpus->labels);
+    memset(corpus, 0, sizeof *corpus);
+}
+
+int corpus_add(struct corpus *corpus, int32_t token, struct err *err)
+{
+    if (corpus->token_count == corpus->token_room) {
+        int64_t room = corpus->token_room ? corpus->token_room / 2 * 3 : 1 << 16;
+        int32_t *tokens = realloc(corpus->tokens, (size_t)room * sizeof *tokens);
+        if (!tokens)
+            return err_memory(err);
+        corpus->tokens = tokens;
+        corpus->token_room = room;
+    }
+    corpus->tokens[corpus->token_count++] = token;
+    return 0;
+}
+
+static int make_room(struct corpus *corpus, struct err *err)
+{
+    if (corpus->count < corpus->room)
+        return 0;
+    int64_t room = corpus->room ? corpus->room / 2 * 3 : 1 << 12;
+    int64_t *starts = realloc(corpus->starts, (size_t)(room + 1) * sizeof *starts);
+    if (starts)
+        corpus->starts = starts;
+    int32_t *labels = realloc(corpus->labels, (size_t)room * sizeof *labels);
+    if (labels)
+        corpus->labels = labels;
+    if (!starts || !labels)
+        return err_memory(err);
+    corpus->room = room;
+    return 0;
+}
+
+int corpus_end(struct corpus *corpus, int32_t label, int64_t keep, struct err *err)
+{
+    int rc = make_room(corpus, err);
+    if (rc != 0)
+        return rc;
+    int64_t start = corpus->count ? corpus->starts[corpus->count] : 0;
+    int64_t len = corpus->token_count - start;
+    if (len > keep) {
+        memmove(corpus->tokens + start, corpus->tokens + corpus->token_count - keep,
+                (size_t)keep * sizeof *corpus->tokens);
+        corpus->token_count = start + keep;
+    }
+    corpus->starts[corpus->count] = start;
+    corpus->labels[corpus->count++] = label;
+    corpus->starts[corpus->count] = corpus->token_count;
+    return 0;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// dataset: samples in memory (or a list of image files), with labels and where they came from.
+//
+// A set is opened by its kind from a folder the user names, or made from a seed where there is
+// none; the two are never mistaken for each other, because every set says what it is. Errors name
+// the file and the offset or line.
+#ifndef FARE_DATA_DATASET_H
+#define FARE_DATA_DATASET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct image_files; // images.h: JPEGs that are decoded when they are needed
+
+struct dataset {
+    int64_t count;
+    int classes;
+    // Images: pixels as bytes, or files.
+    int channels, height, width; // 0 for texts
+    uint8_t *pixels;             // (count, channels, height, width)
+    struct image_files *files;   // in place of pixels
+    // Texts: sample i is tokens[i * token_stride .. + time); or, where there are `starts`, it is
+    // tokens[starts[i] .. starts[i + 1]), at most `time` of them, with zeros behind. The second
+    // form holds a million short texts without a million paddings. dataset_tokens() reads both.
+    int time; // 0 for images
+    int vocabulary;
+    int32_t *tokens;
+    int64_t token_stride;
+    int64_t *starts; // (count + 1), or null
+    int32_t *labels; // (count)
+};
+
+struct data_pair {              // what a workload trains and is checked on
+    struct dataset train, test; // textgen: test is empty
+    char *name;                 // "MNIST (idx)", "drawn digits"
+    char *source;               // the folder or file, or "made from seed 1"
+    char *identity;             // SHA-256 over the files (identity.h), or "made:digits:1"
+    bool made;                  // procedural
+    char **words; // (optional) what token i stands for, for printing; one piece of memory
+    int word_count;
+};
+
+enum data_kind { DATA_MNIST, DATA_CIFAR, DATA_REVIEWS, DATA_TWEETS, DATA_TEXT, DATA_FLOWERS };
+
+struct data_options {
+    const char *dir;    // null: make one; for tweets and text it may be the file itself
+    uint64_t seed;      // of what is made, and of a held-out part
+    int64_t made_train; // samples to make; 0: as many as the real set has
+    int64_t made_test;
+    int threads; // for decoding
+};
+
+// The folder holds the files under the names that the public sets give them, each of them packed
+// with gzip or not:
+//   MNIST    train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-..., t10k-labels-...;
+//            any set of 28x28 images in that form, the number of classes being what the labels
+//            say: one more than the highest
+//   CIFAR    data_batch_1.bin to data_batch_5.bin, as many as are there, and test_batch.bin
+//   REVIEWS  train.tsv and test.tsv (label, rating, number, text), or the original folders
+//            train/pos/0_9.txt, train/neg, test/pos, test/neg
+//   TWEETS   a .csv, the largest where there are more: "label,text" or
+//   "ItemID,Sentiment,SentimentSource,SentimentText" TEXT     nietzsche.txt, or the only .txt
+//   FLOWERS  a folder of JPEGs per class, named after it
+// A set that lies one folder deeper, under the name its public archive gives it, is found too.
+int data_open(enum data_kind kind, const struct data_options *options, struct data_pair *pair,
+              struct err *err) MUST_USE;
+void data_release(struct data_pair *pair); // a zeroed struct is fine
+
+// Sample i's tokens, `set->time` of them.
+void dataset_tokens(const struct dataset *set, int64_t i, int32_t *out);
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/deflate.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/dl.h"
+
+struct zlib_api {
+    int (*init)(z_stream *stream, int bits, const char *version, int size);
+    int (*step)(z_stream *stream, int flush);
+    int (*reset)(z_stream *stream);
+    int (*end)(z_stream *stream);
+};
+static struct zlib_api zlib;
+
+static const struct dl_symbol symbols[] = {
+    {"inflateInit2_", offsetof(struct zlib_api, init), DL_REQUIRED},
+    {"inflate", offsetof(struct zlib_api, step), DL_REQUIRED},
+    {"inflateReset", offsetof(struct zlib_api, reset), DL_REQUIRED},
+    {"inflateEnd", offsetof(struct zlib_api, end), DL_REQUIRED},
+};
+static const char *const names[] = {"libz.so.1", NULL};
+static const struct dl_spec spec = {
+    .what = "zlib",
+    .names = names,
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof *symbols,
+    .hint = "install the package zlib1g, use the bundle, which carries it, or unpack the files",
+};
+
+static int load(struct err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool loaded;
+    static struct dl library;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (!loaded)
+        rc = dl_open(&library, &spec, &zlib, err);
+    loaded = rc == 0;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+// zlib's memory comes from here, so that running out of it can be tried like our own.
+static void *take(void *context, unsigned count, unsigned size)
+{
+    (void)context;
+    return calloc(count, size);
+}
+
+static void give(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
+int deflate_begin(struct deflate *deflate, enum deflate_form form, struct err *err)
+{
+    deflate->stream = NULL;
+    int rc = load(err);
+    if (rc != 0)
+        return rc;
+    z_stream *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return err_memory(err);
+    stream->zalloc = take;
+    stream->zfree = give;
+    int bits = form == DEFLATE_GZIP ? 16 + MAX_WBITS : -MAX_WBITS;
+    int said = zlib.init(stream, bits, ZLIB_VERSION, (int)sizeof *stream);
+    if (said != Z_OK) {
+        free(stream);
+        return said == Z_MEM_ERROR ? err_memory(err)
+                                   : err_set(err, ERR_FAIL, "zlib did not start (%d)", said);
+    }
+    deflate->stream = stream;
+    return 0;
+}
+
+void deflate_release(struct deflate *deflate)
+{
+    if (deflate->stream)
+        zlib.end(deflate->stream);
+    free(deflate->stream);
+    deflate->stream = NULL;
+}
+
+void deflate_again(struct deflate *deflate)
+{
+    zlib.reset(deflate->stream);
+}
+
+int deflate_step(struct deflate *deflate, const uint8_t **in, size_t *in_len, void *out,
+                 size_t room, size_t *made, struct err *err)
+{
+    z_stream *stream = deflate->stream;
+    uInt offered = *in_len > UINT_MAX ? UINT_MAX : (uInt)*in_len;
+    uInt space = room > UINT_MAX ? UINT_MAX : (uInt)room;
+    memcpy(&stream->next_in, in, sizeof *in); // zlib's pointer is not const, but it only reads
+    stream->avail_in = offered;
+    stream->next_out = out;
+    stream->avail_out = space;
+    int said = zlib.step(stream, Z_NO_FLUSH);
+    *in += offered - stream->avail_in;
+    *in_len -= offered - stream->avail_in;
+    *made = space - stream->avail_out;
+    switch (said) {
+    case Z_STREAM_END:
+        return 1;
+    case Z_OK:
+    case Z_BUF_ERROR: // no progress: it wants more input, or more room
+        return 0;
+    case Z_MEM_ERROR:
+        return err_memory(err);
+    default:
+        return err_set(err, ERR_FORMAT, "the compressed data are damaged (%s)",
+                       stream->msg ? stream->msg : "zlib gives no reason");
+    }
+}

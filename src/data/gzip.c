@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/gzip.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+#define CHUNK ((size_t)64 << 10)
+#define GROW  ((size_t)1 << 20) // the first step of gzip_take()
+
+// Fills the chunk when it is empty. *got is 0 at the end of the file.
+static int fill(struct gzip *gzip, size_t *got, struct err *err)
+{
+    *got = gzip->left;
+    if (gzip->left > 0)
+        return 0;
+    ssize_t n;
+    do {
+        n = read(gzip->fd, gzip->chunk, CHUNK);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return err_errno(err, errno, "cannot read '%s'", gzip->path);
+    gzip->next = gzip->chunk;
+    gzip->left = *got = (size_t)n;
+    gzip->taken += n;
+    return 0;
+}
+
+static int open_file(struct gzip *gzip, struct err *err)
+{
+    gzip->fd = open(gzip->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hold us up
+    if (gzip->fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", gzip->path);
+    struct stat st;
+    if (fstat(gzip->fd, &st) != 0)
+        return err_errno(err, errno, "cannot look at '%s'", gzip->path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_FORMAT, "'%s' is not a plain file", gzip->path);
+    gzip->size = st.st_size;
+    gzip->chunk = malloc(CHUNK);
+    return gzip->chunk ? 0 : err_memory(err);
+}
+
+int gzip_open(struct gzip *gzip, const char *path, int64_t max, struct err *err)
+{
+    memset(gzip, 0, sizeof *gzip);
+    gzip->fd = -1;
+    gzip->max = max;
+    sha256_init(&gzip->sha);
+    gzip->path = text_copy(path, err);
+    int rc = gzip->path ? open_file(gzip, err) : ERR_MEMORY;
+    size_t got = 0;
+    if (rc == 0)
+        rc = fill(gzip, &got, err);
+    if (rc == 0 && got >= 2 && gzip->next[0] == 0x1F && gzip->next[1] == 0x8B) {
+        gzip->packed = gzip->inside = true;
+        rc = deflate_begin(&gzip->deflate, DEFLATE_GZIP, err);
+    }
+    if (rc != 0)
+        gzip_release(gzip);
+    return rc;
+}
+
+void gzip_release(struct gzip *gzip)
+{
+    if (gzip->path && gzip->fd >= 0)
+        close(gzip->fd);
+    deflate_release(&gzip->deflate);
+    free(gzip->chunk);
+    free(gzip->path);
+    memset(gzip, 0, sizeof *gzip);
+    gzip->fd = -1;
+}
+
+static int read_plain(struct gzip *gzip, void *into, size_t room, size_t *made, struct err *err)
+{
+    size_t got;
+    int rc = fill(gzip, &got, err);
+    if (rc != 0)
+        return rc;
+    *made = got < room ? got : room;
+    memcpy(into, gzip->next, *made);
+    gzip->next += *made;
+    gzip->left -= *made;
+    return 0;
+}
+
+// Between two streams: another one may follow, or zeros that pad the file (tapes did that).
+static int begin_next(struct gzip *gzip, struct err *err)
+{
+    size_t got;
+    int rc;
+    while ((rc = fill(gzip, &got, err)) == 0 && got > 0 && *gzip->next == 0) {
+        gzip->next++;
+        gzip->left--;
+    }
+    if (rc != 0)
+        return rc;
+    if (got == 0) {
+        gzip->ended = true;
+        return 0;
+    }
+    if (*gzip->next != 0x1F)
+        return err_set(err, ERR_FORMAT,
+                       "'%s': what follows the compressed data, from byte %lld of the file, is not "
+                       "gzip",
+                       gzip->path, (long long)(gzip->taken - (int64_t)gzip->left));
+    deflate_again(&gzip->deflate);
+    gzip->inside = true;
+    return 0;
+}
+
+static int read_packed(struct gzip *gzip, void *into, size_t room, size_t *made, struct err *err)
+{
+    *made = 0;
+    while (*made == 0 && !gzip->ended) {
+        if (!gzip->inside) {
+            int rc = begin_next(gzip, err);
+            if (rc != 0)
+                return rc;
+            continue;
+        }
+        size_t got;
+        int rc = fill(gzip, &got, err);
+        if (rc != 0)
+            return rc;
+        if (got == 0)
+            return err_set(err, ERR_FORMAT,
+                           "'%s' is cut off: its compressed data end at byte %lld of the file, in "
+                           "the middle",
+                           gzip->path, (long long)gzip->taken);
+        rc = deflate_step(&gzip->deflate, &gzip->next, &gzip->left, into, room, made, err);
+        if (rc < 0) {
+            err_context(err, "'%s', near byte %lld of the file", gzip->path,
+                        (long long)(gzip->taken - (int64_t)gzip->left));
+            return rc;
+        }
+        gzip->inside = rc == 0;
+    }
+    return 0;
+}
+
+ptrdiff_t gzip_read(struct gzip *gzip, void *into, size_t room, struct err *err)
+{
+    size_t made = 0;
+    int rc = 0;
+    if (!gzip->ended)
+        rc = gzip->packed ? read_packed(gzip, into, room, &made, err)
+                          : read_plain(gzip, into, room, &made, err);
+    if (rc != 0)
+        return rc;
+    gzip->ended = made == 0;
+    gzip->given += (int64_t)made;
+    if (gzip->given > gzip->max)
+        return err_set(err, ERR_FORMAT, "'%s' holds more than %lld bytes%s", gzip->path,
+                       (long long)gzip->max, gzip->packed ? " when unpacked" : "");
+    sha256_add(&gzip->sha, into, made);
+    return (ptrdiff_t)made;
+}
+
+static int cut_off(const struct gzip *gzip, struct err *err)
+{
+    if (gzip->given == 0)
+        return err_set(err, ERR_FORMAT, "'%s' is empty", gzip->path);
+    return err_set(err, ERR_FORMAT, "'%s' is cut off: it ends at byte %lld, in the middle",
+                   gzip->path, (long long)gzip->given);
+}
+
+int gzip_exactly(struct gzip *gzip, void *into, size_t len, struct err *err)
+{
+    for (size_t have = 0; have < len;) {
+        ptrdiff_t got = gzip_read(gzip, (char *)into + have, len - have, err);
+        if (got < 0)
+            return (int)got;
+        if (got == 0)
+            return cut_off(gzip, err);
+        have += (size_t)got;
+    }
+    return 0;
+}
+
+int gzip_take(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err)
+{
+    *bytes = NULL;
+    size_t have = 0, room = len < GROW ? len : GROW;
+    int rc = 0;
+    // A plain file cannot give more than it holds; then one piece of memory will do.
+    if (!gzip->packed && (int64_t)len <= gzip->size)
+        room = len;
+    uint8_t *all = malloc(room ? room : 1);
+    if (!all)
+        return err_memory(err);
+    for (;;) {
+        rc = gzip_exactly(gzip, all + have, room - have, err);
+        have = room;
+        if (rc != 0 || have == len)
+            break;
+        room = room > len / 2 ? len : room * 2;
+        uint8_t *more = realloc(all, room);
+        if (!more) {
+            rc = err_memory(err);
+            break;
+        }
+        all = more;
+    }
+    if (rc != 0)
+        free(all);
+    else
+        *bytes = all;
+    return rc;
+}
+
+int gzip_end(struct gzip *gzip, uint8_t sum[SHA256_BYTES], struct err *err)
+{
+    char one;
+    int64_t at = gzip->given;
+    ptrdiff_t got = gzip_read(gzip, &one, 1, err);
+    if (got < 0)
+        return (int)got;
+    if (got > 0)
+        return err_set(err, ERR_FORMAT, "'%s' goes on after byte %lld, where it should end",
+                       gzip->path, (long long)at);
+    sha256_done(&gzip->sha, sum);
+    return 0;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/idx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "data/folder.h"
+#include "data/gzip.h"
+#include "data/identity.h"
+
+#define MAX_BYTES (INT64_C(8) << 30) // ten million images
+
+// MNIST's own four files give this.
+static const char mnist_identity[] =
+    "d0a3eec1f5a454401d758fdbf15b9b0163a7034963586d671960c180b97e2c1a";
+
+static uint32_t big_endian(const uint8_t b[4])
+{
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+// Reads magic number and dimensions, and says in words what is wrong with them.
+static int read_header(struct gzip *gzip, uint32_t dimensions, uint32_t dim[3], struct err *err)
+{
+    uint8_t bytes[4];
+    int rc = gzip_exactly(gzip, bytes, sizeof bytes, err);
+    if (rc != 0)
+        return rc;
+    uint32_t magic = big_endian(bytes), wanted = 0x800 + dimensions;
+    if (magic != wanted) {
+        const char *what = magic == 0x801   ? ", which is that of labels"
+                           : magic == 0x803 ? ", which is that of images"
+                           : magic >> 16    ? ": this is not an idx file"
+                                            : ": only bytes are read (type 08)";
+        return err_set(err, ERR_FORMAT, "'%s', byte 0: wrong magic number %08x%s; %08x is needed",
+                       gzip->path, magic, what, wanted);
+    }
+    for (uint32_t i = 0; i < dimensions; i++) {
+        rc = gzip_exactly(gzip, bytes, sizeof bytes, err);
+        if (rc != 0)
+            return rc;
+        dim[i] = big_endian(bytes);
+    }
+    if (dim[0] == 0)
+        return err_set(err, ERR_FORMAT, "'%s', byte 4: a count of 0", gzip->path);
+    return 0;
+}
+
+// The `size` bytes of each item, and the end of the file.
+static int read_items(struct gzip *gzip, uint32_t count, size_t size, uint8_t **bytes,
+                      uint8_t sum[SHA256_BYTES], struct err *err)
+{
+    if ((int64_t)count * (int64_t)size > MAX_BYTES)
+        return err_set(err, ERR_FORMAT, "'%s', byte 4: a count of %u is more than is read",
+                       gzip->path, count);
+    int rc = gzip_take(gzip, (size_t)count * size, bytes, err);
+    if (rc == 0)
+        rc = gzip_end(gzip, sum, err);
+    if (rc == ERR_FORMAT)
+        err_hint(err, "its header says %u items of %zu bytes", count, size);
+    if (rc != 0) {
+        free(*bytes);
+        *bytes = NULL;
+    }
+    return rc;
+}
+
+int idx_images(const char *path, uint8_t **pixels, int64_t *count, uint8_t sum[SHA256_BYTES],
+               struct err *err)
+{
+    struct gzip gzip;
+    uint32_t dim[3] = {0};
+    *pixels = NULL;
+    int rc = gzip_open(&gzip, path, MAX_BYTES + 16, err);
+    if (rc != 0)
+        return rc;
+    rc = read_header(&gzip, 3, dim, err);
+    if (rc == 0 && (dim[1] != IDX_SIDE || dim[2] != IDX_SIDE))
+        rc = err_set(err, ERR_FORMAT, "'%s', byte 8: images of %u x %u; these nets take %d x %d",
+                     path, dim[1], dim[2], IDX_SIDE, IDX_SIDE);
+    if (rc == 0)
+        rc = read_items(&gzip, dim[0], (size_t)IDX_SIDE * IDX_SIDE, pixels, sum, err);
+    *count = dim[0];
+    gzip_release(&gzip);
+    return rc;
+}
+
+int idx_labels(const char *path, uint8_t **labels, int64_t *count, uint8_t sum[SHA256_BYTES],
+               struct err *err)
+{
+    struct gzip gzip;
+    uint32_t dim[3] = {0};
+    *labels = NULL;
+    int rc = gzip_open(&gzip, path, MAX_BYTES + 8, err);
+    if (rc != 0)
+        return rc;
+    rc = read_header(&gzip, 1, dim, err);
+    if (rc == 0)
+        rc = read_items(&gzip, dim[0], 1, labels, sum, err);
+    *count = dim[0];
+    gzip_release(&gzip);
+    return rc;
+}
+
+static int find_and_read(const struct folder *folder, const char *const endings[], bool images,
+                         uint8_t **bytes, int64_t *count, struct identity *identity,
+                         struct buf *path, struct err *err)
+{
+    uint8_t sum[SHA256_BYTES];
+    int rc = folder_find(folder, endings, path, err);
+    if (rc == 0)
+        rc = images ? idx_images(buf_str(path), bytes, count, sum, err)
+                    : idx_labels(buf_str(path), bytes, count, sum, err);
+    if (rc == 0)
+        identity_add(identity, sum, endings[0]);
+    return rc;
+}
+
+static int read_half(const struct folder *folder, const char *const images[],
+                     const char *const labels[], struct dataset *set, struct identity *identity,
+                     struct err *err)
+{
+    struct buf path = {0};
+    uint8_t *bytes = NULL;
+    int64_t count = 0;
+    int rc = find_and_read(folder, images, true, &set->pixels, &set->count, identity, &path, err);
+    if (rc == 0)
+        rc = find_and_read(folder, labels, false, &bytes, &count, identity, &path, err);
+    if (rc != 0)
+        goto out;
+    if (count != set->count) {
+        rc = err_set(err, ERR_FORMAT, "'%s' has %lld labels, but there are %lld images",
+                     buf_str(&path), (long long)count, (long long)set->count);
+        goto out;
+    }
+    set->labels = malloc((size_t)count * sizeof *set->labels);
+    if (!set->labels) {
+        rc = err_memory(err);
+        goto out;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        set->labels[i] = bytes[i];
+        set->classes = bytes[i] >= set->classes ? bytes[i] + 1 : set->classes;
+    }
+    set->channels = 1;
+    set->height = set->width = IDX_SIDE;
+out:
+    free(bytes);
+    buf_release(&path);
+    return rc;
+}
+
+static int name_it(struct data_pair *pair, struct err *err)
+{
+    struct buf name = {0};
+    if (strcmp(pair->identity, mnist_identity) == 0)
+        buf_adds(&name, "MNIST (idx)");
+    else
+        buf_printf(&name, "images of 28x28 in %d classes (idx)", pair->train.classes);
+    pair->name = buf_take(&name, err);
+    return pair->name ? 0 : ERR_MEMORY;
+}
+
+int idx_open(const char *dir, struct data_pair *pair, struct err *err)
+{
+    // Beside MNIST's names, those that unpackers and other sets in its form use. The first of each
+    // stands in the identity.
+    static const char *const train_images[] = {"train-images-idx3-ubyte", "train-images.idx3-ubyte",
+                                               NULL};
+    static const char *const train_labels[] = {"train-labels-idx1-ubyte", "train-labels.idx1-ubyte",
+                                               NULL};
+    static const char *const test_images[] = {"t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte",
+                                              "test-images-idx3-ubyte", "test-images.idx3-ubyte",
+                                              NULL};
+    static const char *const test_labels[] = {"t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte",
+                                              "test-labels-idx1-ubyte", "test-labels.idx1-ubyte",
+                                              NULL};
+    struct folder folder;
+    struct identity identity;
+    identity_init(&identity);
+    int rc = folder_open(&folder, dir, err);
+    if (rc != 0)
+        return rc;
+    rc = read_half(&folder, train_images, train_labels, &pair->train, &identity, err);
+    if (rc == 0)
+        rc = read_half(&folder, test_images, test_labels, &pair->test, &identity, err);
+    folder_release(&folder);
+    if (rc != 0)
+        return rc;
+    // A class that only one half has is a class all the same.
+    int classes =
+        pair->train.classes > pair->test.classes ? pair->train.classes : pair->test.classes;
+    pair->train.classes = pair->test.classes = classes;
+    if (classes < 2)
+        return err_set(err, ERR_FORMAT, "'%s': every label is 0; there is nothing to learn", dir);
+    pair->identity = identity_take(&identity, err);
+    return pair->identity ? name_it(pair, err) : ERR_MEMORY;
+}

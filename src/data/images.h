@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// images: a folder of JPEGs per class, decoded when they are needed; or drawn then.
+//
+// Classes are the folders in the order of their names, images those of their files that end in .jpg
+// or .jpeg; hidden ones and texts are left out, other kinds of images are an error. All images are
+// put in random order by the seed; the last tenth of them, but at most 350 as in the original, is
+// the test part. Each becomes 3 x 299 x 299 bytes, as jpeg.h says.
+#ifndef FARE_DATA_IMAGES_H
+#define FARE_DATA_IMAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "data/dataset.h"
+
+enum { IMAGES_SIZE = 299, IMAGES_BYTES = 3 * IMAGES_SIZE * IMAGES_SIZE };
+
+struct image_files {
+    int64_t count;
+    char *pool;      // the paths, one after the other
+    size_t *offsets; // (count): where in the pool each begins
+    size_t largest;  // bytes of the largest file
+    // Or, in place of files: image i is drawn.
+    void (*draw)(uint64_t seed, bool test, int64_t i, uint8_t *out);
+    uint64_t seed;
+    bool test;
+};
+
+void image_files_free(struct image_files *files);
+
+// One per thread: the buffers that reading needs.
+struct image_reader;
+int image_reader_new(struct image_reader **reader, const struct image_files *files,
+                     struct err *err) MUST_USE;
+void image_reader_free(struct image_reader *reader);
+
+// Image i: (3, 299, 299).
+int image_read(struct image_reader *reader, int64_t i, uint8_t *out, struct err *err) MUST_USE;
+
+// The set in a folder. After a failure the caller releases `pair`.
+int images_open(const char *dir, uint64_t seed, int threads, struct data_pair *pair,
+                struct err *err) MUST_USE;
+
+#endif

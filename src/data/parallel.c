@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#define THREADS_MAX 16
+
+struct loop {
+    void (*work)(void *context, int64_t from, int64_t to);
+    void *context;
+    int64_t count, piece;
+    _Atomic int64_t next;
+};
+
+int parallel_threads(int threads)
+{
+    if (threads > 0)
+        return threads;
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n > THREADS_MAX ? THREADS_MAX : n;
+}
+
+static void *run(void *loop_)
+{
+    struct loop *loop = loop_;
+    for (;;) {
+        int64_t from = atomic_fetch_add(&loop->next, loop->piece);
+        if (from >= loop->count)
+            return NULL;
+        int64_t to = from + loop->piece;
+        loop->work(loop->context, from, to < loop->count ? to : loop->count);
+    }
+}
+
+void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t from, int64_t to),
+                  void *context)
+{
+    pthread_t others[THREADS_MAX];
+    int started = 0;
+    threads = parallel_threads(threads);
+    threads = threads > THREADS_MAX ? THREADS_MAX : threads;
+    struct loop loop = {.work = work, .context = context, .count = count};
+    loop.piece = count / (threads * INT64_C(16)) + 1; // small enough to even out
+    while (started < threads - 1 && loop.piece < count &&
+           pthread_create(&others[started], NULL, run, &loop) == 0)
+        started++;
+    run(&loop);
+    for (int i = 0; i < started; i++)
+        pthread_join(others[i], NULL);
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/reviews.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "data/corpus.h"
+#include "data/folder.h"
+#include "data/identity.h"
+#include "data/lines.h"
+#include "data/utf8.h"
+#include "data/vocabulary.h"
+
+#define MAX_BYTES  (INT64_C(4) << 30) // the set has 65 MB
+#define MAX_REVIEW ((size_t)1 << 20)  // the longest has 14 kB
+
+// ---- words ----
+
+static bool is_mark(unsigned char c)
+{
+    return (c >= '!' && c <= '/' && c != '\'') || (c >= ':' && c <= '@') ||
+           (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+int reviews_split(char *text, size_t len, reviews_word_fn *word, void *context, struct err *err)
+{
+    size_t begin = 0, end = 0; // of the word, which is written over what was read already
+    for (size_t at = 0; at <= len;) {
+        uint32_t c = ' '; // one behind the text, to end the last word
+        size_t bytes = 1;
+        if (at < len)
+            bytes = utf8_next(text + at, len - at, &c);
+        if (c == '<' && len - at >= 6 && memcmp(text + at, "<br />", 6) == 0) {
+            bytes = 6;
+            c = ' ';
+        }
+        at += bytes;
+        if (utf8_space(c) || (c < 0x80 && is_mark((unsigned char)c))) {
+            int rc = end > begin ? word(context, text + begin, end - begin, err) : 0;
+            if (rc != 0)
+                return rc;
+            begin = end = at;
+            continue;
+        }
+        char lower[UTF8_MAX];
+        size_t put = utf8_put(utf8_lower(c), lower);
+        assert(put <= bytes); // no capital of utf8_lower()'s has fewer bytes than its small letter
+        memcpy(text + end, lower, put);
+        end += put;
+    }
+    return 0;
+}
+
+// ---- collecting ----
+
+struct reading {
+    struct vocabulary vocabulary; // of the training part
+    struct corpus train, test;    // word numbers, UNKNOWN, or START
+    struct corpus *into;
+    struct identity identity;
+};
+enum { NUMBER_START = -2, NUMBER_UNKNOWN = -1 };
+
+static int add_word(void *context, const char *word, size_t len, struct err *err)
+{
+    struct reading *r = context;
+    int32_t number = NUMBER_UNKNOWN;
+    if (r->into == &r->train) {
+        int rc = vocabulary_add(&r->vocabulary, word, len, &number, err);
+        if (rc != 0)
+            return rc;
+    } else {
+        number = vocabulary_find(&r->vocabulary, word, len);
+    }
+    return corpus_add(r->into, number, err);
+}
+
+static int add_review(struct reading *r, char *text, size_t len, int32_t label, struct err *err)
+{
+    size_t bad = utf8_bad(text, len);
+    if (bad < len)
+        return err_set(err, ERR_FORMAT, "byte %zu of the text is not UTF-8 (%02x)", bad,
+                       (unsigned char)text[bad]);
+    int rc = corpus_add(r->into, NUMBER_START, err);
+    if (rc == 0)
+        rc = reviews_split(text, len, add_word, r, err);
+    if (rc == 0)
+        rc = corpus_end(r->into, label, REVIEWS_TIME, err);
+    return rc;
+}
+
+// ---- tables ----
+
+static int read_row(struct reading *r, struct lines *lines, struct err *err)
+{
+    char *text = lines->text;
+    char *end = text + lines->len;
+    for (int i = 0; i < 3; i++) {
+        text = memchr(text, '\t', (size_t)(end - text));
+        if (!text)
+            return err_set(err, ERR_FORMAT,
+                           "%d columns instead of four: label, rating, number, text", i + 1);
+        text++;
+    }
+    if (lines->text[1] != '\t' || (lines->text[0] != '0' && lines->text[0] != '1'))
+        return err_set(err, ERR_FORMAT, "the label is neither 0 nor 1");
+    return add_review(r, text, (size_t)(end - text), lines->text[0] - '0', err);
+}
+
+static int read_table(struct reading *r, const char *path, const char *name, struct err *err)
+{
+    struct lines lines;
+    int rc = lines_open(&lines, path, MAX_BYTES, MAX_REVIEW, err);
+    if (rc != 0)
+        return rc;
+    while ((rc = lines_next(&lines, err)) > 0) {
+        rc = read_row(r, &lines, err);
+        if (rc != 0) {
+            if (rc != ERR_MEMORY)
+                lines_context(&lines, err);
+            break;
+        }
+    }
+    if (rc == 0 && r->into->count == 0)
+        rc = err_set(err, ERR_FORMAT, "'%s' is empty", path);
+    uint8_t sum[SHA256_BYTES];
+    if (rc == 0)
+        rc = gzip_end(&lines.gzip, sum, err);
+    if (rc == 0)
+        identity_add(&r->identity, sum, name);
+    lines_release(&lines);
+    return rc;
+}
+
+static int read_tables(struct reading *r, const struct folder *folder, struct err *err)
+{
+    static const char *const train[] = {"train.tsv", NULL}, *const test[] = {"test.tsv", NULL};
+    struct buf path = {0};
+    r->into = &r->train;
+    int rc = folder_find(folder, train, &path, err);
+    if (rc == 0)
+        rc = read_table(r, buf_str(&path), train[0], err);
+    r->into = &r->test;
+    if (rc == 0)
+        rc = folder_find(folder, test, &path, err);
+    if (rc == 0)
+        rc = read_table(r, buf_str(&path), test[0], err);
+    buf_release(&path);
+    return rc;
+}
+
+// ---- one file per review ----
+
+struct file {
+    long number;
+    int label;
+    const char *name; // the folder's
+};
+
+static int by_number(const void *a_, const void *b_)
+{
+    const struct file *a = a_, *b = b_;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    if (a->label != b->label)
+        return a->label - b->label;
+    return strcmp(a->name, b->name);
+}
+
+// "123_7.txt" is number 123. Other names are not of the set.
+static bool parse_name(const char *name, long *number)
+{
+    char *end;
+    if (!isdigit((unsigned char)name[0]))
+        return false;
+    *number = strtol(name, &end, 10);
+    if (*end != '_' || !isdigit((unsigned char)end[1]))
+        return false;
+    strtol(end + 1, &end, 10);
+    return strcmp(end, ".txt") == 0;
+}
+
+static size_t list_files(const struct folder *folder, int label, struct file *files)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < folder->count; i++) {
+        struct file file = {.label = label, .name = folder->names[i]};
+        if (parse_name(file.name, &file.number))
+            files[count++] = file;
+    }
+    return count;
+}
+
+static int read_file(struct reading *r, const struct folder *folder, const struct file *file,
+                     const char *part, struct buf *text, struct err *err)
+{
+    struct buf path = {0};
+    buf_reset(text);
+    int rc = folder_path(folder, file->name, &path, err);
+    if (rc == 0)
+        rc = fs_read(buf_str(&path), MAX_REVIEW, text, err);
+    if (rc == 0 && text->len == 0)
+        rc = err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&path));
+    if (rc != 0)
+        goto out;
+    // The list of sums before the text, which splitting changes.
+    struct sha256 sha;
+    uint8_t sum[SHA256_BYTES];
+    char name[300];
+    sha256_init(&sha);
+    sha256_add(&sha, text->data, text->len);
+    sha256_done(&sha, sum);
+    snprintf(name, sizeof name, "%s/%s/%s", part, file->label ? "pos" : "neg", file->name);
+    identity_add(&r->identity, sum, name);
+    rc = add_review(r, text->data, text->len, file->label, err);
+    if (rc != 0 && rc != ERR_MEMORY)
+        err_context(err, "'%s'", buf_str(&path));
+out:
+    buf_release(&path);
+    return rc;
+}
+
+static int read_part(struct reading *r, const char *dir, const char *part, struct corpus *into,
+                     struct err *err)
+{
+    struct folder folders[2] = {0}; // neg, pos
+    struct file *files = NULL;
+    struct buf path = {0}, text = {0};
+    size_t count = 0, names = 0;
+    int rc = 0;
+    r->into = into;
+    for (int label = 0; rc == 0 && label < 2; label++) {
+        buf_reset(&path);
+        buf_printf(&path, "%s/%s/%s", dir, part, label ? "pos" : "neg");
+        rc = buf_check(&path, err);
+        if (rc == 0)
+            rc = folder_open(&folders[label], buf_str(&path), err);
+        names += folders[label].count;
+    }
+    if (rc != 0)
+        goto out;
+    files = malloc((names ? names : 1) * sizeof *files);
+    if (!files) {
+        rc = err_memory(err);
+        goto out;
+    }
+    for (int label = 0; rc == 0 && label < 2; label++) {
+        size_t more = list_files(&folders[label], label, files + count);
+        if (more == 0)
+            rc = err_set(err, ERR_MISSING, "'%s' has no reviews (NUMBER_RATING.txt)",
+                         folders[label].path);
+        count += more;
+    }
+    if (rc == 0)
+        qsort(files, count, sizeof *files, by_number);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = read_file(r, &folders[files[i].label], &files[i], part, &text, err);
+out:
+    free(files);
+    buf_release(&path);
+    buf_release(&text);
+    folder_release(&folders[0]);
+    folder_release(&folders[1]);
+    return rc;
+}
+
+// ---- the set ----
+
+// The last 100 tokens of each, zeros before.
+static int fill(struct dataset *set, const struct corpus *from, const int32_t *ranks,
+                struct err *err)
+{
+    set->count = from->count;
+    set->classes = 2;
+    set->time = REVIEWS_TIME;
+    set->vocabulary = REVIEWS_VOCABULARY;
+    set->token_stride = REVIEWS_TIME;
+    set->tokens = calloc((size_t)set->count * REVIEWS_TIME, sizeof *set->tokens);
+    set->labels = malloc((size_t)set->count * sizeof *set->labels);
+    if (!set->tokens || !set->labels)
+        return err_memory(err);
+    memcpy(set->labels, from->labels, (size_t)set->count * sizeof *set->labels);
+    for (int64_t i = 0; i < set->count; i++) {
+        int64_t len = from->starts[i + 1] - from->starts[i];
+        int32_t *to = set->tokens + (i + 1) * REVIEWS_TIME - len;
+        for (int64_t k = 0; k < len; k++) {
+            int32_t number = from->tokens[from->starts[i] + k];
+            if (number == NUMBER_START)
+                to[k] = REVIEWS_START;
+            else if (number == NUMBER_UNKNOWN ||
+                     ranks[number] >= REVIEWS_VOCABULARY - REVIEWS_FIRST)
+                to[k] = REVIEWS_UNKNOWN;
+            else
+                to[k] = REVIEWS_FIRST + ranks[number];
+        }
+    }
+    return 0;
+}
+
+static int finish(struct reading *r, struct data_pair *pair, struct err *err)
+{
+    static const char *const special[] = {"<padding>", "<start>", "<unknown>"};
+    int32_t *ranks = NULL;
+    int rc = vocabulary_rank(&r->vocabulary, &ranks, err);
+    if (rc == 0)
+        rc = fill(&pair->train, &r->train, ranks, err);
+    if (rc == 0)
+        rc = fill(&pair->test, &r->test, ranks, err);
+    if (rc == 0)
+        rc = vocabulary_words(&r->vocabulary, ranks, special, REVIEWS_FIRST, REVIEWS_VOCABULARY,
+                              &pair->words, err);
+    if (rc == 0)
+        pair->word_count = REVIEWS_VOCABULARY;
+    free(ranks);
+    if (rc != 0)
+        return rc;
+    struct buf name = {0};
+    buf_adds(&name, "movie reviews");
+    if (r->train.count != 25000 || r->test.count != 25000)
+        buf_printf(&name, ", %lld of 50000", (long long)(r->train.count + r->test.count));
+    pair->name = buf_take(&name, err);
+    pair->identity = identity_take(&r->identity, err);
+    return pair->name && pair->identity ? 0 : ERR_MEMORY;
+}
+
+int reviews_open(const char *dir, struct data_pair *pair, struct err *err)
+{
+    struct reading r = {0};
+    struct folder folder;
+    struct buf train = {0};
+    identity_init(&r.identity);
+    int rc = folder_open(&folder, dir, err);
+    if (rc != 0)
+        return rc;
+    rc = folder_path(&folder, "train", &train, err);
+    if (rc != 0)
+        goto out;
+    if (folder_is(buf_str(&train))) {
+        rc = read_part(&r, dir, "train", &r.train, err);
+        if (rc == 0)
+            rc = read_part(&r, dir, "test", &r.test, err);
+    } else {
+        rc = read_tables(&r, &folder, err);
+    }
+    if (rc == 0)
+        rc = finish(&r, pair, err);
+out:
+    buf_release(&train);
+    folder_release(&folder);
+    vocabulary_release(&r.vocabulary);
+    corpus_release(&r.train);
+    corpus_release(&r.test);
+    return rc;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// reviews: the Large Movie Review Dataset (Maas et al. 2011), as two tables or as it was published.
+//
+// A table is lines of label (0 or 1), rating, number and text, with tabs between. Published it is a
+// folder of one file per review, NUMBER_RATING.txt, in train/pos, train/neg, test/pos, test/neg;
+// those are taken by number, negative before positive, so that both forms of the set are the same
+// set. Texts are UTF-8.
+//
+// A review becomes tokens so: "<br />", tabs and !"#$%&()*+,-./:;<=>?@[\]^_`{|}~ become spaces, it
+// is put into lower case and split at white space (utf8.h says which). Words are ranked by how
+// often the training part has them (vocabulary.h). Token 0 is padding, 1 the start of a review, 2 a
+// word that is not among the first 19,997, and 3 + rank the others, so that 20,000 tokens are in
+// use. The last 100 tokens of a review count; zeros come before one that has fewer.
+#ifndef FARE_DATA_REVIEWS_H
+#define FARE_DATA_REVIEWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "data/dataset.h"
+
+enum {
+    REVIEWS_TIME = 100,
+    REVIEWS_VOCABULARY = 20000,
+    REVIEWS_START = 1,
+    REVIEWS_UNKNOWN = 2,
+    REVIEWS_FIRST = 3, // the most frequent word
+};
+
+// Calls `word` for each word of a text of UTF-8, which is changed on the way; a negative code of
+// its ends it and comes back.
+typedef int reviews_word_fn(void *context, const char *word, size_t len, struct err *err);
+int reviews_split(char *text, size_t len, reviews_word_fn *word, void *context,
+                  struct err *err) MUST_USE;
+
+// The set in a folder. After a failure the caller releases `pair`.
+int reviews_open(const char *dir, struct data_pair *pair, struct err *err) MUST_USE;
+
+#endif

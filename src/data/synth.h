@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// synth: sets made from a seed, for machines without data. They can be learned, and look like it.
+//
+// Each has the shapes of the real one it stands in for. Sample i is a function of (seed, part, i)
+// alone: the first thousand of a large set are a small set, and threads may make them in any order.
+// Nothing but the four operations and square roots is used, so every machine gets the same bytes.
+//   digits     strokes, bent, slanted, turned and moved; 28x28
+//   shapes     five shapes in two textures, in any colours, over a background; 3x32x32
+//   sentences  the label is the order in which words of a pair come, and both orders are in
+//              equal numbers: counting words is no better than guessing
+//   grammar    sentences from a fixed grammar over the 57 characters of the real text
+//   flowers    drawn flowers of five kinds, when they are needed; 3x299x299
+#ifndef FARE_DATA_SYNTH_H
+#define FARE_DATA_SYNTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "data/dataset.h"
+
+// After a failure the caller releases `pair`.
+int synth_make(enum data_kind kind, const struct data_options *options, struct data_pair *pair,
+               struct err *err) MUST_USE;
+
+// One sample each.
+void synth_digit(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *label);
+void synth_shape(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *label);
+void synth_flower(uint64_t seed, bool test, int64_t i, uint8_t *pixels);
+int32_t synth_flower_label(uint64_t seed, bool test, int64_t i);
+
+struct synth_sentence {
+    int shortest, longest; // in words
+    int pairs_min, pairs_max;
+    int32_t first, vocabulary; // words are the tokens first ... vocabulary - 1
+};
+// The words into `tokens` (room for `longest`); returns their number.
+int synth_sentence(const struct synth_sentence *form, const char *name, uint64_t seed, bool test,
+                   int64_t i, int32_t *tokens, int32_t *label);
+
+// `count` characters as tokens, which are numbers in synth_alphabet.
+enum { SYNTH_ALPHABET = 57 };
+extern const uint32_t synth_alphabet[SYNTH_ALPHABET];
+void synth_grammar(uint64_t seed, int32_t *tokens, int64_t count);
+
+// A sample's own generator, and a number from `low` to `high` from it.
+void synth_rng(struct rng *rng, const char *name, uint64_t seed, bool test, int64_t i);
+double synth_between(struct rng *rng, double low, double high);
+
+// Cosine and sine of a turn of t in -1 ... 1, in quarters of a circle, by rational functions.
+void synth_turn(double t, double *cosine, double *sine);
+
+#endif

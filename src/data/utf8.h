@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// utf8: characters in texts, the same whatever the locale.
+//
+// Only what reading data needs: walking, checking, lower case and white space. Lower case is
+// Unicode's simple mapping of one character at a time, in the blocks that hold nearly all letters
+// with case: Latin up to Extended-A and Extended Additional, Greek, Cyrillic, Armenian. Others
+// stay as they are.
+#ifndef FARE_DATA_UTF8_H
+#define FARE_DATA_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UTF8_MAX 4 // bytes of one character
+
+// The offset of the first byte that is not UTF-8 (overlong forms, surrogates and numbers above
+// 10FFFF are not), or `len`.
+size_t utf8_bad(const char *text, size_t len);
+
+// The character at the start of `text`, which holds `len` > 0 bytes of checked UTF-8; its bytes.
+size_t utf8_next(const char *text, size_t len, uint32_t *c);
+
+// Writes `c`; returns the number of bytes.
+size_t utf8_put(uint32_t c, char out[UTF8_MAX]);
+
+uint32_t utf8_lower(uint32_t c);
+
+// White space as Python's str.split() sees it: Unicode's, and the separators 1C to 1F.
+bool utf8_space(uint32_t c);
+
+#endif

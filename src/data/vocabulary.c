@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/vocabulary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SLOTS ((size_t)1 << 12)
+
+void vocabulary_release(struct vocabulary *vocabulary)
+{
+    free(vocabulary->words);
+    free(vocabulary->pool);
+    free(vocabulary->slots);
+    memset(vocabulary, 0, sizeof *vocabulary);
+}
+
+static uint64_t hash_of(const char *word, size_t len)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)word[i]) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 32; // the table looks at the low bits only
+}
+
+// The slot that holds the word, or the empty one where it belongs.
+static size_t slot_of(const struct vocabulary *v, const char *word, size_t len, uint64_t hash)
+{
+    size_t slot = hash & (v->slot_count - 1);
+    for (;; slot = (slot + 1) & (v->slot_count - 1)) {
+        if (v->slots[slot].number < 0)
+            return slot;
+        if (v->slots[slot].hash != hash >> 32)
+            continue;
+        const struct vocabulary_word *w = &v->words[v->slots[slot].number];
+        if (w->len == len && memcmp(v->pool + w->at, word, len) == 0)
+            return slot;
+    }
+}
+
+// Keeps the table at most half full.
+static int grow_slots(struct vocabulary *v, struct err *err)
+{
+    if ((size_t)v->count * 2 < v->slot_count)
+        return 0;
+    size_t count = v->slot_count ? v->slot_count * 2 : FIRST_SLOTS;
+    struct vocabulary_slot *slots = malloc(count * sizeof *slots);
+    if (!slots)
+        return err_memory(err);
+    memset(slots, 0xFF, count * sizeof *slots); // number -1
+    for (int32_t i = 0; i < v->count; i++) {
+        size_t slot = v->words[i].hash & (count - 1);
+        while (slots[slot].number >= 0)
+            slot = (slot + 1) & (count - 1);
+        slots[slot] = (struct vocabulary_slot){(uint32_t)(v->words[i].hash >> 32), i};
+    }
+    free(v->slots);
+    v->slots = slots;
+    v->slot_count = count;
+    return 0;
+}
+
+static int append(struct vocabulary *v, const char *word, size_t len, uint64_t hash,
+                  struct err *err)
+{
+    if (v->count == v->room) {
+        if (v->room > INT32_MAX / 2)
+            return err_set(err, ERR_FORMAT, "more than %d different words", v->room);
+        int32_t room = v->room ? v->room * 2 : 1024;
+        struct vocabulary_word *words = realloc(v->words, (size_t)room * sizeof *words);
+        if (!words)
+            return err_memory(err);
+        v->words = words;
+        v->room = room;
+    }
+    if (v->pool_room - v->pool_len < len + 1) {
+        size_t room = v->pool_room * 2 + len + 8192;
+        char *pool = realloc(v->pool, room);
+        if (!pool)
+            return err_memory(err);
+        v->pool = pool;
+        v->pool_room = room;
+    }
+    v->words[v->count++] =
+        (struct vocabulary_word){.hash = hash, .at = v->pool_len, .len = (uint32_t)len};
+    memcpy(v->pool + v->pool_len, word, len);
+    v->pool[v->pool_len + len] = '\0';
+    v->pool_len += len + 1;
+    return 0;
+}
+
+int vocabulary_add(struct vocabulary *v, const char *word, size_t len, int32_t *number,
+                   struct err *err)
+{
+    len = len > VOCABULARY_WORD_MAX ? VOCABULARY_WORD_MAX : len;
+    int rc = grow_slots(v, err);
+    if (rc != 0)
+        return rc;
+    uint64_t hash = hash_of(word, len);
+    size_t slot = slot_of(v, word, len, hash);
+    if (v->slots[slot].number < 0) {
+        rc = append(v, word, len, hash, err);
+        if (rc != 0)
+            return rc;
+        v->slots[slot] = (struct vocabulary_slot){(uint32_t)(hash >> 32), v->count - 1};
+    }
+    *number = v->slots[slot].number;
+    v->words[*number].met++;
+    return 0;
+}
+
+int32_t vocabulary_find(const struct vocabulary *v, const char *word, size_t len)
+{
+    if (v->count == 0)
+        return -1;
+    len = len > VOCABULARY_WORD_MAX ? VOCABULARY_WORD_MAX : len;
+    return v->slots[slot_of(v, word, len, hash_of(word, len))].number;
+}
+
+const char *vocabulary_text(const struct vocabulary *v, int32_t number)
+{
+    return v->pool + v->words[number].at;
+}
+
+struct met {
+    int64_t met;
+    int32_t number;
+};
+
+static int by_rank(const void *a_, const void *b_)
+{
+    const struct met *a = a_, *b = b_;
+    if (a->met != b->met)
+        return a->met > b->met ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+int vocabulary_rank(const struct vocabulary *v, int32_t **ranks, struct err *err)
+{
+    size_t count = (size_t)v->count;
+    struct met *order = malloc((count ? count : 1) * sizeof *order);
+    *ranks = malloc((count ? count : 1) * sizeof **ranks);
+    if (!order || !*ranks) {
+        free(order);
+        free(*ranks);
+        *ranks = NULL;
+        return err_memory(err);
+    }
+    for (size_t i = 0; i < count; i++)
+        order[i] = (struct met){v->words[i].met, (int32_t)i};
+    qsort(order, count, sizeof *order, by_rank);
+    for (size_t i = 0; i < count; i++)
+        (*ranks)[order[i].number] = (int32_t)i;
+    free(order);
+    return 0;
+}
+
+int vocabulary_words(const struct vocabulary *v, const int32_t *ranks, const char *const *special,
+                     int32_t first, int32_t total, char ***words, struct err *err)
+{
+    size_t bytes = (size_t)total * sizeof **words + v->pool_len + 1;
+    for (int32_t i = 0; i < first; i++)
+        bytes += strlen(special[i]) + 1;
+    *words = malloc(bytes);
+    if (!*words)
+        return err_memory(err);
+    char *text = (char *)(*words + total);
+    for (int32_t i = 0; i < first; i++) {
+        size_t len = strlen(special[i]) + 1;
+        (*words)[i] = memcpy(text, special[i], len);
+        text += len;
+    }
+    for (int32_t i = first; i < total; i++) // for tokens that no word has
+        (*words)[i] = text;
+    *text++ = '\0';
+    for (int32_t i = 0; i < v->count; i++) {
+        if (ranks[i] >= total - first)
+            continue;
+        size_t len = (size_t)v->words[i].len + 1;
+        (*words)[first + ranks[i]] = memcpy(text, vocabulary_text(v, i), len);
+        text += len;
+    }
+    return 0;
+}

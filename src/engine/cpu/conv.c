@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions. Those of 3 × 3 with stride 1 go through Winograd's algorithm where oneDNN has it: a
+// quarter of the multiplications and half of the time, for errors that are larger but far below
+// what training notices (tests/engine/test_cpu.c has the bounds).
+#include "engine/cpu/linear.h"
+
+enum { WINOGRAD_CHANNELS_MIN = 16 }; // with fewer, moving the numbers costs more than it saves
+
+static dnnl_memory_desc_t image_md(const struct plan *plan, int layer, dnnl_format_tag_t tag)
+{
+    const struct net_shape *shape = &plan->layers[layer].out;
+    int64_t dim[4] = {plan->batch, shape->dim[0], shape->dim[1], shape->dim[2]};
+    return dnn_tensor(4, dim, plan->bf16, tag);
+}
+
+static bool wants_winograd(const struct linear *conv)
+{
+    const struct net_layer *layer = conv->op.layer;
+    int64_t channels = plan_slot(&conv->op, 0)->param.dim[1];
+    return layer->kernel_h == 3 && layer->kernel_w == 3 && layer->stride == 1 &&
+           channels >= WINOGRAD_CHANNELS_MIN && layer->units >= WINOGRAD_CHANNELS_MIN &&
+           !conv->op.plan->bf16;
+}
+
+typedef int make_fn(struct dnn_primitive *, const struct dnn_conv *, const struct dnn_primitive *,
+                    struct err *);
+
+static int make_forward(struct dnn_primitive *p, const struct dnn_conv *desc,
+                        const struct dnn_primitive *hint, struct err *err)
+{
+    (void)hint;
+    return dnn_conv_forward(p, desc, err);
+}
+
+static int make(struct linear *conv, make_fn *maker, struct dnn_primitive *p, struct dnn_conv desc,
+                struct err *err)
+{
+    if (wants_winograd(conv)) {
+        desc.algorithm = dnnl_convolution_winograd;
+        int rc = maker(p, &desc, &conv->forward, NULL); // that it is not there is no error
+        if (rc != ERR_MISSING)
+            return rc == ERR_MEMORY ? err_memory(err) : rc;
+    }
+    desc.algorithm = dnnl_convolution_direct;
+    return maker(p, &desc, &conv->forward, err);
+}
+
+static struct dnn_conv describe(const struct linear *conv)
+{
+    const struct net_layer *layer = conv->op.layer;
+    const struct plan *plan = conv->op.plan;
+    return (struct dnn_conv){
+        .src = plan_input(&conv->op, 0)->image
+                   ? conv->given
+                   : image_md(plan, layer->inputs[0], dnnl_format_tag_any),
+        .weights =
+            dnn_tensor(4, plan_slot(&conv->op, 0)->param.dim, plan->bf16, dnnl_format_tag_any),
+        .bias = conv->bias,
+        .dst = conv->dst,
+        .strides = {layer->stride, layer->stride},
+        .pad_before = {layer->pad_top, layer->pad_left},
+        .pad_after = {layer->pad_bottom, layer->pad_right},
+        .relu = layer->relu,
+    };
+}
+
+static int make_primitives(struct linear *conv, struct err *err)
+{
+    struct dnn_conv desc = describe(conv), weights;
+    int rc = make(conv, make_forward, &conv->forward, desc, err);
+    if (rc != 0)
+        return rc;
+    linear_take_forward(conv);
+    desc.src = conv->source.md;
+    weights = desc;
+    weights.weights = linear_parameter(conv, plan_slot(&conv->op, 0)->param.dim);
+    rc = make(conv, dnn_conv_weights, &conv->weights, weights, err);
+    if (rc == 0)
+        rc = linear_take_weights(conv, NULL, err);
+    if (rc == 0 && linear_learns_input(conv))
+        rc = make(conv, dnn_conv_data, &conv->data, desc, err);
+    return rc;
+}
+
+int conv_new(struct plan *plan, int number, struct op **op, struct err *err)
+{
+    struct linear *conv = op_allocate(sizeof *conv, &linear_class, plan, number, err);
+    *op = conv ? &conv->op : NULL;
+    if (!conv)
+        return ERR_MEMORY;
+    const struct net_layer *layer = conv->op.layer;
+    conv->given = image_md(plan, layer->inputs[0],
+                           plan_input(&conv->op, 0)->image ? dnn_image_tag() : dnnl_nchw);
+    conv->dst = conv->diff_dst = image_md(plan, number, dnn_image_tag());
+    if (layer->bias)
+        conv->bias = dnn_tensor(1, plan_slot(&conv->op, 1)->param.dim, false, dnnl_a);
+    int rc = make_primitives(conv, err);
+    return rc == 0 ? linear_finish(conv, err) : rc;
+}

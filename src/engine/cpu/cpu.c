@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// cpu: the engine for processors. oneDNN does the convolutions and matrix products, our own loops
+// the rest, all on one team of threads (team.h). plan.h says how a net becomes a plan.
+//
+// A program has one plan, for whole batches. One that is not full runs through it too, with zeros
+// in the place of what is missing; only with a batch norm, whose averages would count them, it
+// needs a plan of its own, which is made when the first such batch comes.
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cpu/dnnl.h"
+#include "engine/cpu/l1.h"
+#include "engine/cpu/loss.h"
+#include "engine/cpu/optimizer.h"
+#include "engine/cpu/params.h"
+#include "engine/cpu/plan.h"
+#include "engine/cpu/team.h"
+#include "engine/engine.h"
+
+struct engine_program {
+    struct net_layer *layers; // a copy, so that the caller's net may go
+    int layer_count;
+    enum net_loss loss;
+    struct recipe recipe;
+    int only[RECIPE_PHASES_MAX]; // the phase's layer, -1: all
+    struct engine_options options;
+    int threads;
+    bool has_norm;
+    int phase;
+    int64_t iteration;
+    struct params params;
+    struct optimizer_walk optimizer;
+    struct plan plan, rest; // rest: for the batch that is not full, with a batch norm
+    bool *trains, *reaches; // (layer)
+    double *rows;           // (batch)
+};
+
+// ---- making ----
+
+static int cpu_available(const struct engine_options *options, struct err *err)
+{
+    int rc = options->precision == ENGINE_BF16 ? dnn_try_bf16(err) : 0;
+    return rc == 0 ? dnn_open(err) : rc;
+}
+
+static int check_recipe(const struct net *net, const struct recipe *recipe,
+                        int only[RECIPE_PHASES_MAX], struct err *err)
+{
+    if (recipe->batch < 1 || recipe->batch > INT32_MAX || recipe->phase_count < 1 ||
+        recipe->phase_count > RECIPE_PHASES_MAX)
+        return err_set(err, ERR_FAIL, "net '%s': a recipe with a batch of %lld and %d phases",
+                       net->name, (long long)recipe->batch, recipe->phase_count);
+    for (int phase = 0; phase < recipe->phase_count; phase++) {
+        const char *name = recipe->phases[phase].only;
+        only[phase] = -1;
+        for (int i = 0; name && i < net->layer_count; i++)
+            if (net->layers[i].param_count > 0 && strcmp(net->layers[i].name, name) == 0)
+                only[phase] = i;
+        if (name && only[phase] < 0)
+            return err_set(err, ERR_FAIL, "net '%s': there is no layer '%s' to train", net->name,
+                           name);
+    }
+    return 0;
+}
+
+static void cpu_release(struct engine_program *program)
+{
+    if (!program)
+        return;
+    plan_release(&program->rest);
+    plan_release(&program->plan);
+    optimizer_release(&program->optimizer);
+    params_release(&program->params);
+    free(program->layers);
+    free(program->trains);
+    free(program->reaches);
+    free(program->rows);
+    free(program);
+}
+
+static int copy_net(struct engine_program *program, const struct net *net, struct err *err)
+{
+    size_t count = (size_t)net->layer_count;
+    program->loss = net->loss;
+    program->layers = malloc(count * sizeof *program->layers);
+    program->trains = calloc(count, sizeof *program->trains);
+    program->reaches = calloc(count, sizeof *program->reaches);
+    program->rows = calloc((size_t)program->recipe.batch, sizeof *program->rows);
+    if (!program->layers || !program->trains || !program->reaches || !program->rows)
+        return err_memory(err);
+    memcpy(program->layers, net->layers, count * sizeof *net->layers);
+    program->layer_count = net->layer_count;
+    for (int i = 0; i < net->layer_count; i++)
+        program->has_norm |= net->layers[i].op == NET_BATCH_NORM;
+    return params_init(&program->params, net, &program->recipe, err);
+}
+
+static struct plan_spec spec_of(struct engine_program *program, int64_t batch)
+{
+    return (struct plan_spec){.layers = program->layers,
+                              .layer_count = program->layer_count,
+                              .params = &program->params,
+                              .batch = batch,
+                              .bf16 = program->options.precision == ENGINE_BF16,
+                              .exact = program->has_norm};
+}
+
+static int cpu_set_phase(struct engine_program *program, int phase, struct err *err)
+{
+    if (phase < 0 || phase >= program->recipe.phase_count)
+        return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
+                       program->recipe.phase_count);
+    int only = program->only[phase];
+    program->phase = phase;
+    params_reset_states(&program->params);
+    optimizer_select(&program->optimizer, program->recipe.phases[phase].rate, only);
+    for (int i = 0; i < program->layer_count; i++) {
+        const struct net_layer *layer = &program->layers[i];
+        program->trains[i] = layer->param_count > 0 && (only < 0 || only == i);
+        program->reaches[i] = program->trains[i];
+        for (int k = 0; k < layer->input_count; k++)
+            program->reaches[i] |= program->reaches[layer->inputs[k]];
+    }
+    return 0;
+}
+
+static int build(struct engine_program *program, const struct net *net, struct err *err)
+{
+    int rc = check_recipe(net, &program->recipe, program->only, err);
+    if (rc == 0)
+        rc = copy_net(program, net, err);
+    if (rc == 0) {
+        struct plan_spec spec = spec_of(program, program->recipe.batch);
+        rc = plan_init(&program->plan, &spec, err);
+    }
+    if (rc == 0)
+        rc = params_allocate(&program->params, err);
+    if (rc == 0)
+        rc = params_start(&program->params, program->options.seed, err);
+    if (rc == 0)
+        rc = plan_bind(&program->plan, NULL, err);
+    if (rc == 0)
+        rc = optimizer_init(&program->optimizer, &program->params, program->plan.passes, err);
+    return rc == 0 ? cpu_set_phase(program, 0, err) : rc;
+}
+
+static int cpu_compile(const struct net *net, const struct recipe *recipe,
+                       const struct engine_options *options, struct engine_program **out,
+                       struct err *err)
+{
+    *out = NULL;
+    int rc = net_check(net, err);
+    if (rc == 0)
+        rc = cpu_available(options, err);
+    if (rc != 0)
+        return rc;
+    struct engine_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return err_memory(err);
+    program->recipe = *recipe;
+    program->options = *options;
+    program->threads = team_set(options->threads);
+    rc = build(program, net, err);
+    if (rc != 0) {
+        err_context(err, "net '%s'", net->name);
+        cpu_release(program);
+        return rc;
+    }
+    *out = program;
+    return 0;
+}
+
+// ---- running ----
+
+static int check_batch(const struct engine_program *program, const struct engine_batch *batch,
+                       bool labelled, struct err *err)
+{
+    assert(batch->count >= 1 && batch->count <= program->recipe.batch);
+    const struct net_layer *last = &program->layers[program->layer_count - 1];
+    int classes = program->loss == NET_SIGMOID ? 2 : last->out.dim[0];
+    for (int64_t i = 0; labelled && i < batch->count; i++)
+        if (batch->labels[i] < 0 || batch->labels[i] >= classes)
+            return err_set(err, ERR_FORMAT, "label %d of sample %lld is not one of %d classes",
+                           batch->labels[i], (long long)i, classes);
+    for (int l = 0; l < program->layer_count; l++) {
+        const struct net_layer *layer = &program->layers[l];
+        assert(layer->op != NET_IMAGE || batch->image);
+        if (layer->op != NET_TOKENS)
+            continue;
+        assert(batch->tokens);
+        for (int64_t i = 0; i < batch->count * layer->out.dim[0]; i++)
+            if (batch->tokens[i] < 0 || batch->tokens[i] >= layer->vocabulary)
+                return err_set(
+                    err, ERR_FORMAT, "token %d of sample %lld is not in the vocabulary of %d",
+                    batch->tokens[i], (long long)(i / layer->out.dim[0]), layer->vocabulary);
+    }
+    return 0;
+}
+
+// The plan for a training step on `count` samples.
+static int plan_for(struct engine_program *program, int64_t count, struct plan **plan,
+                    struct err *err)
+{
+    *plan = &program->plan;
+    if (!program->has_norm || count == program->recipe.batch)
+        return 0;
+    *plan = &program->rest;
+    if (program->rest.batch == count)
+        return 0;
+    plan_release(&program->rest);
+    struct plan_spec spec = spec_of(program, count);
+    int rc = plan_init(&program->rest, &spec, err);
+    if (rc == 0)
+        rc = plan_bind(&program->rest, &program->plan.arena, err);
+    if (rc != 0)
+        plan_release(&program->rest);
+    return rc;
+}
+
+static struct loss loss_of(const struct engine_program *program, const struct plan *plan,
+                           const struct engine_batch *batch, bool training)
+{
+    const struct value *last = &plan->values[plan->layer_count - 1];
+    return (struct loss){.kind = program->loss,
+                         .batch = plan->batch,
+                         .count = batch->count,
+                         .units = last->columns,
+                         .z = last->out,
+                         .z_bf16 = last->bf16,
+                         .labels = batch->labels,
+                         .grad = training ? last->grad : NULL,
+                         .grad_bf16 = last->grad_bf16,
+                         .rows = program->rows};
+}
+
+static struct pass pass_of(const struct engine_program *program, const struct engine_batch *batch,
+                           bool training)
+{
+    return (struct pass){.batch = batch,
+                         .training = training,
+                         .seed = program->options.seed,
+                         .iteration = program->iteration,
+                         .trains = program->trains,
+                         .reaches = program->reaches};
+}
+
+static void step_embeddings(struct engine_program *program)
+{
+    for (int i = 0; i < program->params.count; i++) {
+        const struct slot *slot = &program->params.slots[i];
+        if (slot->embedding && program->trains[slot->param.layer])
+            embedding_step(slot->embedding, program->iteration);
+    }
+}
+
+static int cpu_step(struct engine_program *program, const struct engine_batch *batch,
+                    struct engine_score *score, struct err *err)
+{
+    struct plan *plan;
+    team_set(program->threads);
+    int rc = check_batch(program, batch, true, err);
+    if (rc == 0)
+        rc = plan_for(program, batch->count, &plan, err);
+    if (rc != 0)
+        return rc;
+    struct pass pass = pass_of(program, batch, true);
+    rc = plan_forward(plan, &pass, err);
+    if (rc != 0)
+        return rc;
+    struct loss loss = loss_of(program, plan, batch, true);
+    loss_run(&loss, score);
+    rc = plan_backward(plan, &pass, err);
+    if (rc != 0)
+        return rc;
+    step_embeddings(program);
+    optimizer_step(&program->optimizer, program->iteration);
+    program->iteration++;
+    return 0;
+}
+
+static int run_forward(struct engine_program *program, const struct engine_batch *batch,
+                       bool labelled, struct err *err)
+{
+    team_set(program->threads);
+    int rc = check_batch(program, batch, labelled, err);
+    struct pass pass = pass_of(program, batch, false);
+    return rc == 0 ? plan_forward(&program->plan, &pass, err) : rc;
+}
+
+static int cpu_evaluate(struct engine_program *program, const struct engine_batch *batch,
+                        struct engine_score *score, struct err *err)
+{
+    int rc = run_forward(program, batch, true, err);
+    if (rc == 0) {
+        struct loss loss = loss_of(program, &program->plan, batch, false);
+        loss_run(&loss, score);
+    }
+    return rc;
+}
+
+static int cpu_predict(struct engine_program *program, const struct engine_batch *batch, float *out,
+                       struct err *err)
+{
+    int rc = run_forward(program, batch, false, err);
+    if (rc == 0) {
+        struct loss loss = loss_of(program, &program->plan, batch, false);
+        loss_predict(&loss, out);
+    }
+    return rc;
+}
+
+static void cpu_set_iteration(struct engine_program *program, int64_t iteration)
+{
+    program->iteration = iteration;
+}
+
+static int cpu_tensor_count(const struct engine_program *program)
+{
+    return params_tensor_count(&program->params);
+}
+
+static void cpu_tensor(const struct engine_program *program, int index,
+                       struct engine_tensor *tensor)
+{
+    params_tensor(&program->params, index, tensor);
+}
+
+static int cpu_read(struct engine_program *program, int index, float *values, struct err *err)
+{
+    (void)err;
+    team_set(program->threads);
+    params_read(&program->params, index, values);
+    return 0;
+}
+
+static int cpu_write(struct engine_program *program, int index, const float *values,
+                     struct err *err)
+{
+    (void)err;
+    team_set(program->threads);
+    params_write(&program->params, index, values);
+    return 0;
+}
+
+static int cpu_l1(const struct engine_options *options, const float *a, const float *b, int64_t n,
+                  int64_t m, int64_t dim, float *out, struct err *err)
+{
+    team_set(options->threads);
+    return l1_distances(a, b, n, m, dim, out, err);
+}
+
+const struct engine engine_cpu = {
+    .name = "cpu",
+    .about = "oneDNN and own kernels on all cores",
+    .available = cpu_available,
+    .compile = cpu_compile,
+    .release = cpu_release,
+    .step = cpu_step,
+    .evaluate = cpu_evaluate,
+    .predict = cpu_predict,
+    .set_phase = cpu_set_phase,
+    .set_iteration = cpu_set_iteration,
+    .tensor_count = cpu_tensor_count,
+    .tensor = cpu_tensor,
+    .read = cpu_read,
+    .write = cpu_write,
+    .l1 = cpu_l1,
+};

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/dnnl.h"
+
+#include <assert.h>
+#include <cpuid.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dl.h"
+#include "engine/cpu/team.h"
+#include "machine/onednn.h"
+#include "record/machine.h"
+
+typedef dnnl_status_t conv_init(dnnl_convolution_desc_t *, dnnl_alg_kind_t,
+                                const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                const dnnl_memory_desc_t *, const dnnl_dims_t, const dnnl_dims_t,
+                                const dnnl_dims_t);
+
+struct dnn_api {
+    dnnl_status_t (*set_isa)(dnnl_cpu_isa_t);
+    dnnl_cpu_isa_t (*get_isa)(void);
+    dnnl_status_t (*engine_create)(dnnl_engine_t *, dnnl_engine_kind_t, size_t);
+    dnnl_status_t (*stream_create)(dnnl_stream_t *, dnnl_engine_t, unsigned);
+    dnnl_status_t (*md_init)(dnnl_memory_desc_t *, int, const dnnl_dims_t, dnnl_data_type_t,
+                             dnnl_format_tag_t);
+    int (*md_equal)(const dnnl_memory_desc_t *, const dnnl_memory_desc_t *);
+    size_t (*md_size)(const dnnl_memory_desc_t *);
+    dnnl_status_t (*memory_create)(dnnl_memory_t *, const dnnl_memory_desc_t *, dnnl_engine_t,
+                                   void *);
+    dnnl_status_t (*memory_destroy)(dnnl_memory_t);
+    dnnl_status_t (*memory_set)(dnnl_memory_t, void *);
+    dnnl_status_t (*conv_forward)(dnnl_convolution_desc_t *, dnnl_prop_kind_t, dnnl_alg_kind_t,
+                                  const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                  const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                  const dnnl_dims_t, const dnnl_dims_t, const dnnl_dims_t);
+    conv_init *conv_data;
+    dnnl_status_t (*conv_weights)(dnnl_convolution_desc_t *, dnnl_alg_kind_t,
+                                  const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                  const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                  const dnnl_dims_t, const dnnl_dims_t, const dnnl_dims_t);
+    dnnl_status_t (*ip_forward)(dnnl_inner_product_desc_t *, dnnl_prop_kind_t,
+                                const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                const dnnl_memory_desc_t *, const dnnl_memory_desc_t *);
+    dnnl_status_t (*ip_data)(dnnl_inner_product_desc_t *, const dnnl_memory_desc_t *,
+                             const dnnl_memory_desc_t *, const dnnl_memory_desc_t *);
+    dnnl_status_t (*ip_weights)(dnnl_inner_product_desc_t *, const dnnl_memory_desc_t *,
+                                const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
+                                const dnnl_memory_desc_t *);
+    dnnl_status_t (*reorder)(dnnl_primitive_desc_t *, const dnnl_memory_desc_t *, dnnl_engine_t,
+                             const dnnl_memory_desc_t *, dnnl_engine_t,
+                             const_dnnl_primitive_attr_t);
+    dnnl_status_t (*attr_create)(dnnl_primitive_attr_t *);
+    dnnl_status_t (*attr_destroy)(dnnl_primitive_attr_t);
+    dnnl_status_t (*attr_scratchpad)(dnnl_primitive_attr_t, dnnl_scratchpad_mode_t);
+    dnnl_status_t (*attr_post_ops)(dnnl_primitive_attr_t, const_dnnl_post_ops_t);
+    dnnl_status_t (*post_ops_create)(dnnl_post_ops_t *);
+    dnnl_status_t (*post_ops_destroy)(dnnl_post_ops_t);
+    dnnl_status_t (*post_ops_eltwise)(dnnl_post_ops_t, float, dnnl_alg_kind_t, float, float);
+    dnnl_status_t (*desc_create)(dnnl_primitive_desc_t *, const_dnnl_op_desc_t,
+                                 const_dnnl_primitive_attr_t, dnnl_engine_t,
+                                 const_dnnl_primitive_desc_t);
+    dnnl_status_t (*desc_destroy)(dnnl_primitive_desc_t);
+    const dnnl_memory_desc_t *(*desc_md)(const_dnnl_primitive_desc_t, dnnl_query_t, int);
+    dnnl_status_t (*primitive_create)(dnnl_primitive_t *, const_dnnl_primitive_desc_t);
+    dnnl_status_t (*primitive_destroy)(dnnl_primitive_t);
+    dnnl_status_t (*execute)(const_dnnl_primitive_t, dnnl_stream_t, int, const dnnl_exec_arg_t *);
+};
+
+#define SYMBOL(name, member)                                                                       \
+    {                                                                                              \
+        "dnnl_" name, offsetof(struct dnn_api, member), DL_REQUIRED                                \
+    }
+static const struct dl_symbol symbols[] = {
+    SYMBOL("set_max_cpu_isa", set_isa),
+    SYMBOL("get_effective_cpu_isa", get_isa),
+    SYMBOL("engine_create", engine_create),
+    SYMBOL("stream_create", stream_create),
+    SYMBOL("memory_desc_init_by_tag", md_init),
+    SYMBOL("memory_desc_equal", md_equal),
+    SYMBOL("memory_desc_get_size", md_size),
+    SYMBOL("memory_create", memory_create),
+    SYMBOL("memory_destroy", memory_destroy),
+    SYMBOL("memory_set_data_handle", memory_set),
+    SYMBOL("convolution_forward_desc_init", conv_forward),
+    SYMBOL("convolution_backward_data_desc_init", conv_data),
+    SYMBOL("convolution_backward_weights_desc_init", conv_weights),
+    SYMBOL("inner_product_forward_desc_init", ip_forward),
+    SYMBOL("inner_product_backward_data_desc_init", ip_data),
+    SYMBOL("inner_product_backward_weights_desc_init", ip_weights),
+    SYMBOL("reorder_primitive_desc_create", reorder),
+    SYMBOL("primitive_attr_create", attr_create),
+    SYMBOL("primitive_attr_destroy", attr_destroy),
+    SYMBOL("primitive_attr_set_scratchpad_mode", attr_scratchpad),
+    SYMBOL("primitive_attr_set_post_ops", attr_post_ops),
+    SYMBOL("post_ops_create", post_ops_create),
+    SYMBOL("post_ops_destroy", post_ops_destroy),
+    SYMBOL("post_ops_append_eltwise", post_ops_eltwise),
+    SYMBOL("primitive_desc_create", desc_create),
+    SYMBOL("primitive_desc_destroy", desc_destroy),
+    SYMBOL("primitive_desc_query_md", desc_md),
+    SYMBOL("primitive_create", primitive_create),
+    SYMBOL("primitive_destroy", primitive_destroy),
+    SYMBOL("primitive_execute", execute),
+};
+
+static struct dnn_api api;
+static dnnl_engine_t engine; // null until dnn_open() was through
+static dnnl_stream_t stream;
+
+static const char *status_words(dnnl_status_t status)
+{
+    switch (status) {
+    case dnnl_out_of_memory:
+        return "out of memory";
+    case dnnl_invalid_arguments:
+        return "invalid arguments";
+    case dnnl_unimplemented:
+        return "not implemented";
+    default:
+        return "run-time error";
+    }
+}
+
+static int failed(struct err *err, const char *what, const char *call, dnnl_status_t status)
+{
+    if (status == dnnl_out_of_memory)
+        return err_memory(err);
+    return err_set(err, status == dnnl_unimplemented ? ERR_MISSING : ERR_FAIL, "oneDNN: %s%s%s: %s",
+                   what ? what : "", what ? ": " : "", call, status_words(status));
+}
+
+// Runs the call and leaves the function with an error that names it where it fails.
+#define CALL(what, call)                                                                           \
+    do {                                                                                           \
+        dnnl_status_t call_status = api.call;                                                      \
+        if (call_status != dnnl_success)                                                           \
+            return failed(err, what, "dnnl_" #call, call_status);                                  \
+    } while (0)
+
+// ---- opening ----
+
+// What the children found. Forking once our threads run would leave the child without them, so
+// the library is told to use one thread there.
+static struct {
+    bool tried;
+    bool bf16, capped;
+    char problem[128];
+} trial;
+
+static void read_trial(const struct machine_cpu *cpu)
+{
+    trial.bf16 = cpu->libraries.count > 0;
+    for (size_t i = 0; i < cpu->libraries.count; i++) {
+        const struct machine_library *library = &cpu->libraries.items[i];
+        int works = 0;
+        for (size_t k = 0; k < library->kernels.count; k++) {
+            const struct machine_kernel *kernel = &library->kernels.items[k];
+            if (strncmp(kernel->operation, "bf16", 4) != 0)
+                continue;
+            if (kernel->works.known && kernel->works.v) {
+                works++;
+                trial.capped |= kernel->cap != NULL;
+            } else if (!trial.problem[0] && kernel->problem) {
+                size_t length = strnlen(kernel->problem, sizeof trial.problem - 1);
+                memcpy(trial.problem, kernel->problem, length);
+            }
+        }
+        trial.bf16 = works == ONEDNN_TRIALS - 1; // all but the one in f32
+    }
+}
+
+static int try_kernels(struct err *err)
+{
+    if (trial.tried)
+        return 0;
+    struct onednn onednn;
+    struct machine machine = {0};
+    int threads = team_size();
+    team_set(1);
+    int rc = onednn_start(&onednn, true, err);
+    if (rc == 0)
+        rc = onednn_finish(&onednn, &machine.cpu, err);
+    onednn_kill(&onednn);
+    team_set(threads);
+    if (rc == 0) {
+        read_trial(&machine.cpu);
+        trial.tried = true;
+    }
+    machine_release(&machine);
+    return rc;
+}
+
+static bool advertises_amx(void)
+{
+    unsigned int a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & 1u << 24);
+}
+
+int dnn_open(struct err *err)
+{
+    static const char *const names[] = {"libdnnl.so.2", NULL};
+    static const struct dl_spec spec = {
+        .what = "oneDNN",
+        .variable = "FARE_ONEDNN",
+        .names = names,
+        .symbols = symbols,
+        .symbol_count = sizeof symbols / sizeof *symbols,
+        .hint = "install libdnnl2, or use the engine 'ref'",
+    };
+    static struct dl dl; // kept until the program ends
+    if (engine)
+        return 0;
+    int rc = advertises_amx() ? try_kernels(err) : 0;
+    if (rc == 0 && !dl.handle)
+        rc = dl_open(&dl, &spec, &api, err);
+    if (rc != 0)
+        return rc;
+    // A user's own cap stays: setting one here would replace it.
+    if (trial.capped && !getenv("ONEDNN_MAX_CPU_ISA") && !getenv("DNNL_MAX_CPU_ISA"))
+        CALL(NULL, set_isa(dnnl_cpu_isa_avx512_core_bf16));
+    CALL(NULL, engine_create(&engine, dnnl_cpu, 0));
+    CALL(NULL, stream_create(&stream, engine, dnnl_stream_default_flags));
+    return 0;
+}
+
+int dnn_try_bf16(struct err *err)
+{
+    int rc = try_kernels(err);
+    if (rc == 0 && !trial.bf16) {
+        rc = err_set(err, ERR_MISSING, "oneDNN's bfloat16 kernels do not work here%s%s",
+                     trial.problem[0] ? ": " : "", trial.problem);
+        err_hint(err, "use --precision f32");
+    }
+    return rc;
+}
+
+int dnn_block(void)
+{
+    // Instruction sets are sums of bits; the newer ones hold those of AVX-512 (core).
+    dnnl_cpu_isa_t isa = api.get_isa();
+    return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 16 : 8;
+}
+
+dnnl_format_tag_t dnn_image_tag(void)
+{
+    return dnn_block() == 16 ? dnnl_nChw16c : dnnl_nChw8c;
+}
+
+// ---- descriptions ----
+
+dnnl_memory_desc_t dnn_tensor(int dims, const int64_t *dim, bool bf16, dnnl_format_tag_t tag)
+{
+    dnnl_memory_desc_t md;
+    dnnl_status_t status = api.md_init(&md, dims, dim, bf16 ? dnnl_bf16 : dnnl_f32, tag);
+    assert(status == dnnl_success);
+    (void)status;
+    return md;
+}
+
+bool dnn_same(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b)
+{
+    return api.md_equal(a, b);
+}
+
+size_t dnn_bytes(const dnnl_memory_desc_t *md)
+{
+    return api.md_size(md);
+}
+
+int64_t dnn_offset(const dnnl_memory_desc_t *md, const int64_t *at)
+{
+    const dnnl_blocking_desc_t *blocking = &md->format_desc.blocking;
+    assert(md->format_kind == dnnl_blocked);
+    int64_t outer[DNNL_MAX_NDIMS], offset = md->offset0, inner = 1;
+    for (int i = 0; i < md->ndims; i++)
+        outer[i] = at[i] + md->padded_offsets[i];
+    for (int b = blocking->inner_nblks - 1; b >= 0; b--) { // the innermost is the last
+        int64_t size = blocking->inner_blks[b], dim = blocking->inner_idxs[b];
+        offset += outer[dim] % size * inner;
+        outer[dim] /= size;
+        inner *= size;
+    }
+    for (int i = 0; i < md->ndims; i++)
+        offset += outer[i] * blocking->strides[i];
+    return offset;
+}
+
+// ---- primitives ----
+
+static int make_attr(dnnl_primitive_attr_t *attr, bool relu, struct err *err)
+{
+    CALL(NULL, attr_create(attr));
+    CALL(NULL, attr_scratchpad(*attr, dnnl_scratchpad_mode_user));
+    if (!relu)
+        return 0;
+    dnnl_post_ops_t ops;
+    CALL(NULL, post_ops_create(&ops));
+    dnnl_status_t status = api.post_ops_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0);
+    if (status == dnnl_success)
+        status = api.attr_post_ops(*attr, ops);
+    api.post_ops_destroy(ops);
+    return status == dnnl_success ? 0
+                                  : failed(err, NULL, "dnnl_primitive_attr_set_post_ops", status);
+}
+
+static int make_desc(struct dnn_primitive *p, const char *what, const_dnnl_op_desc_t op, bool relu,
+                     const struct dnn_primitive *hint, struct err *err)
+{
+    dnnl_primitive_attr_t attr = NULL;
+    p->what = what;
+    int rc = make_attr(&attr, relu, err);
+    if (rc == 0) {
+        dnnl_status_t status =
+            api.desc_create(&p->desc, op, attr, engine, hint ? hint->desc : NULL);
+        if (status != dnnl_success) {
+            p->desc = NULL;
+            rc = failed(err, what, "dnnl_primitive_desc_create", status);
+        }
+    }
+    if (attr)
+        api.attr_destroy(attr);
+    return rc;
+}
+
+static const dnnl_memory_desc_t *optional(const dnnl_memory_desc_t *md)
+{
+    return md->ndims ? md : NULL;
+}
+
+int dnn_conv_forward(struct dnn_primitive *p, const struct dnn_conv *c, struct err *err)
+{
+    static const char what[] = "convolution forward";
+    dnnl_convolution_desc_t op;
+    CALL(what, conv_forward(&op, dnnl_forward_training, c->algorithm, &c->src, &c->weights,
+                            optional(&c->bias), &c->dst, c->strides, c->pad_before, c->pad_after));
+    return make_desc(p, what, &op, c->relu, NULL, err);
+}
+
+int dnn_conv_data(struct dnn_primitive *p, const struct dnn_conv *c,
+                  const struct dnn_primitive *hint, struct err *err)
+{
+    static const char what[] = "convolution backward data";
+    dnnl_convolution_desc_t op;
+    CALL(what, conv_data(&op, c->algorithm, &c->src, &c->weights, &c->dst, c->strides,
+                         c->pad_before, c->pad_after));
+    return make_desc(p, what, &op, false, hint, err);
+}
+
+int dnn_conv_weights(struct dnn_primitive *p, const struct dnn_conv *c,
+                     const struct dnn_primitive *hint, struct err *err)
+{
+    static const char what[] = "convolution backward weights";
+    dnnl_convolution_desc_t op;
+    CALL(what, conv_weights(&op, c->algorithm, &c->src, &c->weights, optional(&c->bias), &c->dst,
+                            c->strides, c->pad_before, c->pad_after));
+    return make_desc(p, what, &op, false, hint, err);
+}
+
+int dnn_dense_forward(struct dnn_primitive *p, const struct dnn_dense *d, struct err *err)
+{
+    static const char what[] = "inner product forward";
+    dnnl_inner_product_desc_t op;
+    CALL(what,
+         ip_forward(&op, dnnl_forward_training, &d->src, &d->weights, optional(&d->bias), &d->dst));
+    return make_desc(p, what, &op, d->relu, NULL, err);
+}
+
+int dnn_dense_data(struct dnn_primitive *p, const struct dnn_dense *d,
+                   const struct dnn_primitive *hint, struct err *err)
+{
+    static const char what[] = "inner product backward data";
+    dnnl_inner_product_desc_t op;
+    CALL(what, ip_data(&op, &d->src, &d->weights, &d->dst));
+    return make_desc(p, what, &op, false, hint, err);
+}
+
+int dnn_dense_weights(struct dnn_primitive *p, const struct dnn_dense *d,
+                      const struct dnn_primitive *hint, struct err *err)
+{
+    static const char what[] = "inner product backward weights";
+    dnnl_inner_product_desc_t op;
+    CALL(what, ip_weights(&op, &d->src, &d->weights, optional(&d->bias), &d->dst));
+    return make_desc(p, what, &op, false, hint, err);
+}
+
+int dnn_reorder(struct dnn_primitive *p, const dnnl_memory_desc_t *from,
+                const dnnl_memory_desc_t *to, struct err *err)
+{
+    p->what = "reorder";
+    CALL(p->what, reorder(&p->desc, from, engine, to, engine, NULL));
+    return 0;
+}
+
+dnnl_memory_desc_t dnn_chosen(const struct dnn_primitive *p, dnnl_query_t which)
+{
+    const dnnl_memory_desc_t *md = api.desc_md(p->desc, which, 0);
+    assert(md);
+    return *md;
+}
+
+size_t dnn_scratch_bytes(const struct dnn_primitive *p)
+{
+    const dnnl_memory_desc_t *md =
+        p->desc ? api.desc_md(p->desc, dnnl_query_scratchpad_md, 0) : NULL;
+    return md ? api.md_size(md) : 0;
+}
+
+int dnn_compile(struct dnn_primitive *p, struct err *err)
+{
+    CALL(p->what, primitive_create(&p->primitive, p->desc));
+    return 0;
+}
+
+int dnn_bind(struct dnn_primitive *p, int arg, const dnnl_memory_desc_t *md, void *data,
+             struct err *err)
+{
+    assert(p->arg_count < DNN_ARGS_MAX);
+    dnnl_exec_arg_t *to = &p->args[p->arg_count];
+    to->arg = arg;
+    CALL(p->what, memory_create(&to->memory, md, engine, data));
+    p->arg_count++;
+    return 0;
+}
+
+int dnn_bind_scratch(struct dnn_primitive *p, void *data, struct err *err)
+{
+    if (dnn_scratch_bytes(p) == 0)
+        return 0;
+    dnnl_memory_desc_t md = dnn_chosen(p, dnnl_query_scratchpad_md);
+    return dnn_bind(p, DNNL_ARG_SCRATCHPAD, &md, data, err);
+}
+
+int dnn_rebind(struct dnn_primitive *p, int arg, const void *data, struct err *err)
+{
+    for (int i = 0; i < p->arg_count; i++)
+        if (p->args[i].arg == arg) {
+            // The library takes inputs without const and leaves them alone.
+            CALL(p->what, memory_set(p->args[i].memory, (void *)(uintptr_t)data));
+            return 0;
+        }
+    assert(false);
+    return 0;
+}
+
+int dnn_run(struct dnn_primitive *p, struct err *err)
+{
+    CALL(p->what, execute(p->primitive, stream, p->arg_count, p->args));
+    return 0;
+}
+
+void dnn_release(struct dnn_primitive *p)
+{
+    for (int i = 0; i < p->arg_count; i++)
+        api.memory_destroy(p->args[i].memory);
+    if (p->primitive)
+        api.primitive_destroy(p->primitive);
+    if (p->desc)
+        api.desc_destroy(p->desc);
+    memset(p, 0, sizeof *p);
+}

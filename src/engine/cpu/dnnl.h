@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// dnnl: oneDNN 2.x, opened at run time, and its primitives as the engine uses them.
+//
+// The library is opened once and stays. All calls come from the thread that runs the program's
+// step; inside they use the team's threads. A primitive here is one with its arguments bound: the
+// memory they lie in is fixed when a plan is made, and running it allocates nothing.
+//
+// Its instruction sets decide those of the engine: who caps them (ONEDNN_MAX_CPU_ISA) caps both.
+#ifndef FARE_ENGINE_CPU_DNNL_H
+#define FARE_ENGINE_CPU_DNNL_H
+
+#include <dnnl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+// Opens the library and makes its engine. Where the processor advertises AMX, the library's
+// kernels are tried in child processes first, and held to those that work. Safe to call again.
+int dnn_open(struct err *err) MUST_USE;
+
+// Whether the library's bfloat16 kernels work here; if not, an error that says why. The first
+// call tries them in child processes (about 50 ms).
+int dnn_try_bf16(struct err *err) MUST_USE;
+
+// Channels that lie together in an image: 16 with AVX-512, else 8. After dnn_open().
+int dnn_block(void);
+dnnl_format_tag_t dnn_image_tag(void); // the layout of such images
+
+// Describes a tensor; the arguments are ours, so it cannot fail.
+dnnl_memory_desc_t dnn_tensor(int dims, const int64_t *dim, bool bf16, dnnl_format_tag_t tag);
+bool dnn_same(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b);
+size_t dnn_bytes(const dnnl_memory_desc_t *md);
+
+// Where element `at` lies in a tensor of a blocked layout, in numbers from its beginning.
+int64_t dnn_offset(const dnnl_memory_desc_t *md, const int64_t *at);
+
+enum { DNN_ARGS_MAX = 6 };
+
+struct dnn_primitive { // zeroed: none
+    const char *what;  // "convolution forward", for errors
+    dnnl_primitive_desc_t desc;
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t args[DNN_ARGS_MAX];
+    int arg_count;
+};
+
+void dnn_release(struct dnn_primitive *p);
+
+// Each sets p->desc. `hint` is the forward primitive (backward ones need it). A combination that
+// the library does not have is ERR_MISSING.
+struct dnn_conv {
+    dnnl_alg_kind_t algorithm;
+    dnnl_memory_desc_t src, weights, bias, dst; // bias.ndims 0: none
+    dnnl_dims_t strides, pad_before, pad_after;
+    bool relu; // forward
+};
+int dnn_conv_forward(struct dnn_primitive *p, const struct dnn_conv *c, struct err *err) MUST_USE;
+int dnn_conv_data(struct dnn_primitive *p, const struct dnn_conv *c,
+                  const struct dnn_primitive *hint, struct err *err) MUST_USE;
+int dnn_conv_weights(struct dnn_primitive *p, const struct dnn_conv *c,
+                     const struct dnn_primitive *hint, struct err *err) MUST_USE;
+
+struct dnn_dense {
+    dnnl_memory_desc_t src, weights, bias, dst;
+    bool relu;
+};
+int dnn_dense_forward(struct dnn_primitive *p, const struct dnn_dense *d, struct err *err) MUST_USE;
+int dnn_dense_data(struct dnn_primitive *p, const struct dnn_dense *d,
+                   const struct dnn_primitive *hint, struct err *err) MUST_USE;
+int dnn_dense_weights(struct dnn_primitive *p, const struct dnn_dense *d,
+                      const struct dnn_primitive *hint, struct err *err) MUST_USE;
+
+int dnn_reorder(struct dnn_primitive *p, const dnnl_memory_desc_t *from,
+                const dnnl_memory_desc_t *to, struct err *err) MUST_USE;
+
+// What the library chose for an argument (dnnl_query_src_md, ...), and the room it needs to work.
+dnnl_memory_desc_t dnn_chosen(const struct dnn_primitive *p, dnnl_query_t which);
+size_t dnn_scratch_bytes(const struct dnn_primitive *p);
+
+// Compiles the primitive, then binds its arguments one by one.
+int dnn_compile(struct dnn_primitive *p, struct err *err) MUST_USE;
+int dnn_bind(struct dnn_primitive *p, int arg, const dnnl_memory_desc_t *md, void *data,
+             struct err *err) MUST_USE;
+int dnn_bind_scratch(struct dnn_primitive *p, void *data, struct err *err) MUST_USE;
+int dnn_rebind(struct dnn_primitive *p, int arg, const void *data, struct err *err) MUST_USE;
+
+int dnn_run(struct dnn_primitive *p, struct err *err) MUST_USE;
+
+#endif

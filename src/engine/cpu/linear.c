@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/linear.h"
+
+#include <stdlib.h>
+
+#include "engine/cpu/number.h"
+
+// ---- planning ----
+
+void linear_take_forward(struct linear *linear)
+{
+    linear->source.md = dnn_chosen(&linear->forward, dnnl_query_src_md);
+    linear->forward_weights.md = dnn_chosen(&linear->forward, dnnl_query_weights_md);
+}
+
+dnnl_memory_desc_t linear_parameter(const struct linear *linear, const int64_t *dim)
+{
+    const struct slot *slot = plan_slot(&linear->op, 0);
+    return slot->chosen ? slot->md : dnn_tensor(slot->param.rank, dim, false, dnnl_format_tag_any);
+}
+
+int linear_take_weights(struct linear *linear, const struct image *columns, struct err *err)
+{
+    if (plan_slot(&linear->op, 0)->chosen)
+        return 0;
+    dnnl_memory_desc_t md = dnn_chosen(&linear->weights, dnnl_query_diff_weights_md);
+    return params_choose(linear->op.plan->params, linear->op.layer->first_param, &md, columns, err);
+}
+
+static int make_copy(struct linear *linear, struct linear_copy *copy,
+                     const dnnl_memory_desc_t *have, enum plan_when from, enum plan_when to,
+                     struct err *err)
+{
+    if (dnn_same(have, &copy->md))
+        return 0;
+    int rc = dnn_reorder(&copy->reorder, have, &copy->md, err);
+    if (rc == 0) {
+        copy->room =
+            plan_room(linear->op.plan, dnn_bytes(&copy->md), linear->op.number, from, to, err);
+        rc = copy->room < 0 ? ERR_MEMORY : 0;
+    }
+    return rc;
+}
+
+static int make_copies(struct linear *linear, struct err *err)
+{
+    const dnnl_memory_desc_t *parameter = &plan_slot(&linear->op, 0)->md;
+    linear->source.room = linear->forward_weights.room = linear->data_weights.room = -1;
+    int rc = make_copy(linear, &linear->source, &linear->given, PLAN_FORWARD, PLAN_BACKWARD, err);
+    if (rc == 0)
+        rc =
+            make_copy(linear, &linear->forward_weights, parameter, PLAN_FORWARD, PLAN_FORWARD, err);
+    if (rc == 0 && linear->data.desc) {
+        linear->data_weights.md = dnn_chosen(&linear->data, dnnl_query_weights_md);
+        rc = make_copy(linear, &linear->data_weights, parameter, PLAN_BACKWARD, PLAN_BACKWARD, err);
+    }
+    return rc;
+}
+
+static int make_scratch(struct linear *linear, const struct dnn_primitive *p, enum plan_when when,
+                        int *room, struct err *err)
+{
+    size_t bytes = dnn_scratch_bytes(p);
+    *room = bytes ? plan_room(linear->op.plan, bytes, linear->op.number, when, when, err) : -1;
+    return bytes && *room < 0 ? ERR_MEMORY : 0;
+}
+
+static int make_sum(struct linear *linear, struct err *err)
+{
+    struct plan *plan = linear->op.plan;
+    const struct value *input = plan_input(&linear->op, 0);
+    linear->sum_room = -1;
+    if (!linear->data.desc || !plan_adds(&linear->op, 0))
+        return 0;
+    size_t bytes = (size_t)plan_numbers(plan, input) * number_bytes(input->grad_bf16);
+    linear->sum_room = plan_room(plan, bytes, linear->op.number, PLAN_BACKWARD, PLAN_BACKWARD, err);
+    return linear->sum_room < 0 ? ERR_MEMORY : 0;
+}
+
+int linear_finish(struct linear *linear, struct err *err)
+{
+    struct plan *plan = linear->op.plan;
+    int number = linear->op.number;
+    int rc = make_copies(linear, err);
+    if (rc == 0)
+        rc = make_scratch(linear, &linear->forward, PLAN_FORWARD, &linear->forward_scratch, err);
+    if (rc == 0)
+        rc = make_scratch(linear, &linear->weights, PLAN_BACKWARD, &linear->weights_scratch, err);
+    if (rc == 0)
+        rc = make_scratch(linear, &linear->data, PLAN_BACKWARD, &linear->data_scratch, err);
+    if (rc == 0)
+        rc = make_sum(linear, err);
+    if (linear->source.room < 0)
+        plan_needs_out(plan, linear->op.layer->inputs[0], number, PLAN_BACKWARD);
+    if (linear->op.layer->relu && !plan_output(&linear->op)->relu_later)
+        plan_needs_out(plan, number, number, PLAN_BACKWARD);
+    return rc;
+}
+
+// ---- binding ----
+
+static int bind_copy(struct linear *linear, struct linear_copy *copy,
+                     const dnnl_memory_desc_t *have, void *from, struct err *err)
+{
+    copy->data = from;
+    if (copy->room < 0)
+        return 0;
+    copy->data = arena_at(&linear->op.plan->arena, copy->room);
+    int rc = dnn_compile(&copy->reorder, err);
+    if (rc == 0)
+        rc = dnn_bind(&copy->reorder, DNNL_ARG_FROM, have, from, err);
+    if (rc == 0)
+        rc = dnn_bind(&copy->reorder, DNNL_ARG_TO, &copy->md, copy->data, err);
+    return rc;
+}
+
+static int bind_forward(struct linear *linear, struct err *err)
+{
+    struct dnn_primitive *p = &linear->forward;
+    struct op *op = &linear->op;
+    int rc = dnn_compile(p, err);
+    if (rc == 0)
+        rc = dnn_bind(p, DNNL_ARG_SRC, &linear->source.md, linear->source.data, err);
+    if (rc == 0)
+        rc = dnn_bind(p, DNNL_ARG_WEIGHTS, &linear->forward_weights.md,
+                      linear->forward_weights.data, err);
+    if (rc == 0 && linear->bias.ndims)
+        rc = dnn_bind(p, DNNL_ARG_BIAS, &linear->bias, plan_slot(op, 1)->value, err);
+    if (rc == 0)
+        rc = dnn_bind(p, DNNL_ARG_DST, &linear->dst, plan_output(op)->out, err);
+    if (rc == 0)
+        rc = dnn_bind_scratch(p, arena_at(&op->plan->arena, linear->forward_scratch), err);
+    return rc;
+}
+
+static int bind_weights(struct linear *linear, struct err *err)
+{
+    struct dnn_primitive *p = &linear->weights;
+    struct op *op = &linear->op;
+    const struct slot *slot = plan_slot(op, 0);
+    int rc = dnn_compile(p, err);
+    if (rc == 0)
+        rc = dnn_bind(p, DNNL_ARG_SRC, &linear->source.md, linear->source.data, err);
+    if (rc == 0)
+        rc = dnn_bind(p, DNNL_ARG_DIFF_DST, &linear->diff_dst, plan_output(op)->grad, err);
+    if (rc == 0)
+        rc = dnn_bind(p, DNNL_ARG_DIFF_WEIGHTS, &slot->md, slot->grad, err);
+    if (rc == 0 && linear->bias.ndims)
+        rc = dnn_bind(p, DNNL_ARG_DIFF_BIAS, &linear->bias, plan_slot(op, 1)->grad, err);
+    if (rc == 0)
+        rc = dnn_bind_scratch(p, arena_at(&op->plan->arena, linear->weights_scratch), err);
+    return rc;
+}
+
+static int bind_data(struct linear *linear, struct err *err)
+{
+    struct dnn_primitive *p = &linear->data;
+    struct op *op = &linear->op;
+    const struct slot *slot = plan_slot(op, 0);
+    void *to = linear->sum_room >= 0 ? arena_at(&op->plan->arena, linear->sum_room)
+                                     : plan_input(op, 0)->grad;
+    dnnl_memory_desc_t diff_src = dnn_chosen(p, dnnl_query_diff_src_md);
+    int rc = bind_copy(linear, &linear->data_weights, &slot->md, slot->value, err);
+    if (rc == 0)
+        rc = dnn_compile(p, err);
+    if (rc == 0)
+        rc = dnn_bind(p, DNNL_ARG_DIFF_DST, &linear->diff_dst, plan_output(op)->grad, err);
+    if (rc == 0)
+        rc =
+            dnn_bind(p, DNNL_ARG_WEIGHTS, &linear->data_weights.md, linear->data_weights.data, err);
+    if (rc == 0)
+        rc = dnn_bind(p, DNNL_ARG_DIFF_SRC, &diff_src, to, err);
+    if (rc == 0)
+        rc = dnn_bind_scratch(p, arena_at(&op->plan->arena, linear->data_scratch), err);
+    return rc;
+}
+
+static int bind(struct op *op, struct err *err)
+{
+    struct linear *linear = (struct linear *)op;
+    const struct slot *slot = plan_slot(op, 0);
+    int rc = bind_copy(linear, &linear->source, &linear->given, plan_input(op, 0)->out, err);
+    if (rc == 0)
+        rc = bind_copy(linear, &linear->forward_weights, &slot->md, slot->value, err);
+    if (rc == 0)
+        rc = bind_forward(linear, err);
+    if (rc == 0)
+        rc = bind_weights(linear, err);
+    if (rc == 0 && linear->data.desc)
+        rc = bind_data(linear, err);
+    return rc;
+}
+
+// ---- running ----
+
+// An image that is the caller's has moved since the last batch.
+static int find_source(struct linear *linear, struct dnn_primitive *reader, struct err *err)
+{
+    const struct value *input = plan_input(&linear->op, 0);
+    if (!input->given)
+        return 0;
+    if (linear->source.room >= 0)
+        return dnn_rebind(&linear->source.reorder, DNNL_ARG_FROM, input->out, err);
+    return dnn_rebind(reader, DNNL_ARG_SRC, input->out, err);
+}
+
+static int run_copy(struct linear_copy *copy, struct err *err)
+{
+    return copy->room >= 0 ? dnn_run(&copy->reorder, err) : 0;
+}
+
+static int forward(struct op *op, const struct pass *pass, struct err *err)
+{
+    (void)pass;
+    struct linear *linear = (struct linear *)op;
+    int rc = find_source(linear, &linear->forward, err);
+    if (rc == 0)
+        rc = run_copy(&linear->source, err);
+    if (rc == 0)
+        rc = run_copy(&linear->forward_weights, err);
+    return rc == 0 ? dnn_run(&linear->forward, err) : rc;
+}
+
+static int backward(struct op *op, const struct pass *pass, struct err *err)
+{
+    struct linear *linear = (struct linear *)op;
+    const struct value *output = plan_output(op), *input = plan_input(op, 0);
+    int rc = 0;
+    if (op->layer->relu && !output->relu_later)
+        plan_relu_back(op->plan, output);
+    if (pass->trains[op->number]) {
+        rc = linear->source.room < 0 ? find_source(linear, &linear->weights, err) : 0;
+        if (rc == 0)
+            rc = dnn_run(&linear->weights, err);
+    }
+    if (rc != 0 || !plan_wants_input(op, pass, 0))
+        return rc;
+    rc = run_copy(&linear->data_weights, err);
+    if (rc == 0)
+        rc = dnn_run(&linear->data, err);
+    if (rc == 0 && linear->sum_room >= 0)
+        plan_add(op->plan, input->grad, arena_at(&op->plan->arena, linear->sum_room),
+                 plan_numbers(op->plan, input), input->grad_bf16);
+    return rc;
+}
+
+static void release(struct op *op)
+{
+    struct linear *linear = (struct linear *)op;
+    dnn_release(&linear->forward);
+    dnn_release(&linear->weights);
+    dnn_release(&linear->data);
+    dnn_release(&linear->source.reorder);
+    dnn_release(&linear->forward_weights.reorder);
+    dnn_release(&linear->data_weights.reorder);
+    free(linear);
+}
+
+const struct op_class linear_class = {bind, forward, backward, release};

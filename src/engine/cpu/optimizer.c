@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/optimizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cpu/team.h"
+
+int optimizer_init(struct optimizer_walk *walk, struct params *params, const struct passes *passes,
+                   struct err *err)
+{
+    *walk = (struct optimizer_walk){.passes = passes, .params = params};
+    walk->pieces = calloc((size_t)params->count + 1, sizeof *walk->pieces);
+    return walk->pieces ? 0 : err_memory(err);
+}
+
+void optimizer_release(struct optimizer_walk *walk)
+{
+    free(walk->pieces);
+    memset(walk, 0, sizeof *walk);
+}
+
+void optimizer_select(struct optimizer_walk *walk, float rate, int only)
+{
+    const struct params *params = walk->params;
+    walk->rate = rate;
+    walk->count = 0;
+    walk->numbers = 0;
+    for (int i = 0; i < params->count; i++) {
+        const struct slot *slot = &params->slots[i];
+        if (!slot->param.trained || (only >= 0 && slot->param.layer != only))
+            continue;
+        if (slot->embedding) {
+            embedding_set_rate(slot->embedding, rate);
+            continue;
+        }
+        int64_t numbers = (slot->numbers + PASSES_PAD - 1) / PASSES_PAD * PASSES_PAD;
+        walk->pieces[walk->count++] = (struct optimizer_piece){
+            slot->at, slot->at + numbers, slot->param.decayed ? params->recipe.weight_decay : 0};
+        walk->numbers += numbers;
+    }
+}
+
+static struct pass_rule rule_at(const struct recipe *recipe, float rate, int64_t iteration)
+{
+    double k = (double)rate, rho = (double)recipe->rho, beta2 = (double)recipe->beta2;
+    if (recipe->optimizer == OPTIMIZER_RMSPROP)
+        k /= 1 + (double)recipe->decay * (double)iteration;
+    if (recipe->optimizer == OPTIMIZER_ADAM)
+        k *= sqrt(1 - pow(beta2, (double)iteration + 1)) / (1 - pow(rho, (double)iteration + 1));
+    return (struct pass_rule){.rate = (float)k,
+                              .rho = recipe->rho,
+                              .rho_rest = (float)(1 - rho),
+                              .beta2 = recipe->beta2,
+                              .beta2_rest = (float)(1 - beta2),
+                              .epsilon = recipe->epsilon,
+                              .momentum = recipe->momentum};
+}
+
+static pass_optimizer *pass_of(const struct passes *passes, enum optimizer optimizer)
+{
+    switch (optimizer) {
+    case OPTIMIZER_RMSPROP:
+        return passes->rmsprop;
+    case OPTIMIZER_RMSPROP_MOMENTUM:
+        return passes->rmsprop_momentum;
+    case OPTIMIZER_ADADELTA:
+        return passes->adadelta;
+    case OPTIMIZER_ADAM:
+        return passes->adam;
+    }
+    return NULL;
+}
+
+struct job {
+    const struct optimizer_walk *walk;
+    struct pass_rule rule;
+    pass_optimizer *pass;
+};
+
+static void work(void *job_, int thread, int threads)
+{
+    const struct job *job = job_;
+    const struct params *params = job->walk->params;
+    int64_t from, to, before = 0; // numbers in the pieces before this one
+    team_part(job->walk->numbers, PASSES_PAD, thread, threads, &from, &to);
+    for (int i = 0; i < job->walk->count && before < to; i++) {
+        const struct optimizer_piece *piece = &job->walk->pieces[i];
+        int64_t size = piece->to - piece->from;
+        int64_t first = from > before ? from - before : 0;
+        int64_t last = to - before < size ? to - before : size;
+        before += size;
+        if (first >= last)
+            continue;
+        int64_t at = piece->from + first;
+        job->pass(&job->rule, piece->weight_decay, params->values + at, params->grads + at,
+                  params->state[0] + at, params->state[1] ? params->state[1] + at : NULL,
+                  last - first);
+    }
+}
+
+void optimizer_step(struct optimizer_walk *walk, int64_t iteration)
+{
+    const struct recipe *recipe = &walk->params->recipe;
+    struct job job = {.walk = walk,
+                      .rule = rule_at(recipe, walk->rate, iteration),
+                      .pass = pass_of(walk->passes, recipe->optimizer)};
+    walk->params->version++;
+    if (walk->numbers > 0)
+        team_run(work, &job);
+}

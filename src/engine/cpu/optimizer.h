@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// optimizer: one step over all parameters, in one go and on all threads.
+//
+// Value, gradient and states of all parameters lie in common arrays (params.h), so a step is a
+// walk through them in pieces of whole cache lines, whatever the layers are. Embeddings have an
+// optimizer of their own.
+#ifndef FARE_ENGINE_CPU_OPTIMIZER_H
+#define FARE_ENGINE_CPU_OPTIMIZER_H
+
+#include <stdint.h>
+
+#include "engine/cpu/params.h"
+#include "engine/cpu/passes.h"
+
+struct optimizer_piece { // numbers [from, to) of the common arrays, treated alike
+    int64_t from, to;
+    float weight_decay;
+};
+
+struct optimizer_walk {
+    const struct passes *passes;
+    struct params *params;
+    float rate;
+    struct optimizer_piece *pieces;
+    int count;
+    int64_t numbers; // in all pieces
+};
+
+int optimizer_init(struct optimizer_walk *walk, struct params *params, const struct passes *passes,
+                   struct err *err) MUST_USE;
+void optimizer_release(struct optimizer_walk *walk);
+
+// From now on at this rate; `only` is the one layer that is trained, or -1: all.
+void optimizer_select(struct optimizer_walk *walk, float rate, int only);
+
+void optimizer_step(struct optimizer_walk *walk, int64_t iteration);
+
+#endif

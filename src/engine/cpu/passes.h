@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// passes: loops over whole tensors that oneDNN does not have, or has only at a price.
+//
+// Compiled for three instruction sets like the kernels (kernels.h). Each runs on the calling
+// thread over the part it is given; who calls them splits the work. Numbers are float, or
+// bfloat16 where `bf16` is said. A `count` is rounded up to whole vectors: every buffer of the
+// engine has room for that, and what lies there does not matter.
+//
+// Images are blocked: (sample, block of channels, pixel, channel in the block), with blocks of
+// `block` channels, 8 or 16. A plane is one block of one sample: pixels × block numbers.
+#ifndef FARE_ENGINE_CPU_PASSES_H
+#define FARE_ENGINE_CPU_PASSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/dropout.h"
+
+#define PASSES_PAD 64 // numbers: parts of a `count` begin at multiples of this
+
+struct pass_pool { // a pool, seen from one plane
+    int in_h, in_w, out_h, out_w;
+    int kernel_h, kernel_w, stride, pad_top, pad_left;
+    int block;
+    bool bf16;
+};
+
+#define PASS_POOL_DEAD 255 // in a maximum pool's index: no input gets this output's gradient
+
+struct pass_norm { // batch norm of one block of channels in some samples
+    const void *x;
+    void *y;                               // forward: output. Backward: gradient of x
+    const void *dy;                        // backward
+    int64_t x_sample, y_sample, dy_sample; // numbers from one sample to the next
+    int64_t samples, pixels;
+    int block;
+    bool bf16, relu;
+    bool add;           // backward: to what y holds
+    const float *mean;  // (block)
+    const float *scale; // (block) weight / standard deviation
+    const float *bias;  // (block)
+    const float *level; // (block) backward: mean of dy
+    const float *slope; // (block) backward: mean of dy × (x - mean), divided by the variance
+};
+
+struct pass_rule {                          // one step of an optimizer: net/recipe.h
+    float rate;                             // with everything that depends on the iteration
+    float rho, rho_rest, beta2, beta2_rest; // rest: 1 - rho
+    float epsilon, momentum;
+};
+typedef void pass_optimizer(const struct pass_rule *rule, float weight_decay, float *p,
+                            const float *g, float *state0, float *state1, int64_t count);
+
+struct passes {
+    const char *name; // "avx512"
+    void (*add)(void *to, const void *from, int64_t count, bool bf16);
+    void (*relu_back)(const void *y, void *dy, int64_t count, bool bf16); // dy = 0 where y <= 0
+    void (*to_bf16)(uint16_t *to, const float *from, int64_t count);
+    void (*from_bf16)(float *to, const uint16_t *from, int64_t count);
+
+    // Which numbers dropout keeps, as bits. Rows: numbers first, first + 1, ... of the layer;
+    // `first` is a multiple of PASSES_PAD and falls on the first bit. A plane: the numbers of
+    // channels that follow each other, `pixels` of each, the first of which is number `first`.
+    void (*mask_rows)(const struct dropout *dropout, uint64_t first, int64_t count, uint8_t *bits);
+    void (*mask_plane)(const struct dropout *dropout, uint64_t first, int64_t pixels, int block,
+                       uint8_t *bits);
+    // y = x × scale where kept, else 0. With relu, bits of numbers that are not positive are
+    // cleared, so that the way back is that of the relu before it too.
+    void (*drop)(const void *x, void *y, uint8_t *bits, int64_t count, float scale, bool relu,
+                 bool bf16);
+    void (*drop_back)(const void *dy, void *dx, const uint8_t *bits, int64_t count, float scale,
+                      bool add, bool bf16);
+
+    // A plane each. index: (out pixels, block) the cell of the window that was the largest; with
+    // relu an output that is not positive is PASS_POOL_DEAD.
+    void (*max_pool)(const struct pass_pool *pool, const void *x, void *y, uint8_t *index,
+                     bool relu);
+    void (*max_pool_back)(const struct pass_pool *pool, const void *dy, const uint8_t *index,
+                          void *dx, bool add);
+    void (*average_pool)(const struct pass_pool *pool, const void *x, void *y);
+    void (*average_pool_back)(const struct pass_pool *pool, const void *dy, void *dx, bool add);
+    void (*plane_sum)(const void *x, int64_t pixels, int block, float *sum, bool bf16);
+    void (*plane_fill)(void *x, int64_t pixels, int block, const float *value, bool add, bool bf16);
+
+    // Sums over samples and pixels, per channel of the block.
+    void (*norm_sum)(const struct pass_norm *norm, double *sum);
+    void (*norm_squares)(const struct pass_norm *norm, double *sum); // of x - mean
+    void (*norm_apply)(const struct pass_norm *norm); // y = (x - mean) scale + bias, relu
+    // dy counts where the relu let x through. Sums of dy, and of dy × (x - mean).
+    void (*norm_back_sums)(const struct pass_norm *norm, double *sum, double *along);
+    void (*norm_back)(const struct pass_norm *norm); // y = scale (dy - level - (x - mean) slope)
+
+    pass_optimizer *rmsprop, *rmsprop_momentum, *adadelta, *adam;
+};
+
+extern const struct passes passes_avx512, passes_avx2, passes_base;
+
+// The table for blocks of 16 channels (avx512) or 8 on this processor.
+const struct passes *passes_for(int block);
+
+#endif

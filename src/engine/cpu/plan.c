@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cpu/number.h"
+#include "engine/cpu/team.h"
+
+int plan_time(const struct plan *plan, int layer, enum plan_when when)
+{
+    return when == PLAN_FORWARD ? layer : 2 * plan->layer_count - layer;
+}
+
+// ---- which value is what ----
+
+static bool reads(const struct net_layer *layer, int number)
+{
+    for (int i = 0; i < layer->input_count; i++)
+        if (layer->inputs[i] == number)
+            return true;
+    return false;
+}
+
+static void count_readers(struct plan *plan)
+{
+    for (int i = 0; i < plan->layer_count; i++)
+        for (int k = 0; k < plan->layers[i].input_count; k++) {
+            struct value *value = &plan->values[plan->layers[i].inputs[k]];
+            value->readers++;
+            value->last_reader = i;
+        }
+}
+
+// Whether all that read it are of these two kinds.
+static bool read_only_by(const struct plan *plan, int number, enum net_op a, enum net_op b)
+{
+    for (int i = number + 1; i < plan->layer_count; i++)
+        if (reads(&plan->layers[i], number) && plan->layers[i].op != a && plan->layers[i].op != b)
+            return false;
+    return true;
+}
+
+static void make_image(struct plan *plan, int number, bool bf16)
+{
+    const struct net_shape *shape = &plan->layers[number].out;
+    struct value *value = &plan->values[number];
+    value->image = true;
+    value->as = image_of(shape->dim[0], shape->dim[1], shape->dim[2], plan->block);
+    value->columns = value->as.sample_stride;
+    value->bf16 = value->grad_bf16 = bf16;
+}
+
+static void make_rows(struct plan *plan, int number, bool bf16)
+{
+    struct value *value = &plan->values[number];
+    value->columns = net_shape_count(&plan->layers[number].out);
+    value->bf16 = value->grad_bf16 = bf16;
+}
+
+static void describe(struct plan *plan, int number)
+{
+    const struct net_layer *layer = &plan->layers[number];
+    struct value *value = &plan->values[number];
+    const struct value *input = layer->input_count ? &plan->values[layer->inputs[0]] : NULL;
+    bool last = number == plan->layer_count - 1;
+    switch (layer->op) {
+    case NET_IMAGE:
+        if (read_only_by(plan, number, NET_DENSE, NET_CONV)) {
+            make_rows(plan, number, plan->bf16);
+            value->given = !plan->bf16;
+        } else {
+            make_image(plan, number, plan->bf16);
+        }
+        break;
+    case NET_TOKENS:
+        value->absent = true;
+        break;
+    case NET_ONE_HOT:
+    case NET_EMBEDDING:
+        make_rows(plan, number, false);
+        value->absent = read_only_by(plan, number, NET_LSTM, NET_LSTM) &&
+                        (layer->op == NET_ONE_HOT || value->readers == 1);
+        break;
+    case NET_LSTM:
+        make_rows(plan, number, false);
+        break;
+    case NET_DENSE:
+        make_rows(plan, number, input->bf16 && (!last || layer->relu)); // the loss wants floats
+        value->grad_bf16 = input->bf16;
+        break;
+    case NET_GLOBAL_AVERAGE:
+        make_rows(plan, number, input->bf16);
+        break;
+    case NET_CONV:
+        make_image(plan, number, plan->bf16);
+        break;
+    case NET_DROPOUT:
+        if (!input->image) {
+            make_rows(plan, number, input->bf16);
+            break;
+        }
+        make_image(plan, number, input->bf16);
+        break;
+    case NET_BATCH_NORM:
+    case NET_MAX_POOL:
+    case NET_AVERAGE_POOL:
+    case NET_CONCAT:
+        make_image(plan, number, input->bf16);
+        break;
+    }
+}
+
+// ---- which values share memory ----
+
+// Layers that can write into a slice of a larger image.
+static bool writes_slices(enum net_op op)
+{
+    return op == NET_BATCH_NORM || op == NET_MAX_POOL || op == NET_AVERAGE_POOL || op == NET_CONCAT;
+}
+
+// From the last layer to the first, so that a concatenation within another knows its place.
+static void share_slices(struct plan *plan)
+{
+    for (int i = plan->layer_count - 1; i >= 0; i--) {
+        const struct net_layer *layer = &plan->layers[i];
+        const struct value *whole = &plan->values[i];
+        if (layer->op != NET_CONCAT)
+            continue;
+        int channel = 0;
+        for (int k = 0; k < layer->input_count; k++) {
+            struct value *part = &plan->values[layer->inputs[k]];
+            bool fits = channel % plan->block == 0 &&
+                        (part->as.channels % plan->block == 0 || k == layer->input_count - 1);
+            if (fits && part->readers == 1 && writes_slices(plan->layers[layer->inputs[k]].op)) {
+                part->home = whole->home;
+                part->offset = whole->offset + channel / plan->block * image_plane(&part->as);
+                part->as.sample_stride = whole->as.sample_stride;
+            }
+            channel += part->as.channels;
+        }
+    }
+}
+
+static void share_in_place(struct plan *plan)
+{
+    for (int i = 0; i < plan->layer_count; i++) {
+        const struct net_layer *layer = &plan->layers[i];
+        if (layer->input_count == 0)
+            continue;
+        struct value *value = &plan->values[i], *input = &plan->values[layer->inputs[0]];
+        const struct net_layer *before = &plan->layers[layer->inputs[0]];
+        bool alone = input->readers == 1 && !input->given;
+        if (layer->op == NET_DROPOUT && alone) {
+            value->home = input->home;
+            value->offset = input->offset;
+        }
+        bool has_relu = before->relu && (before->op == NET_CONV || before->op == NET_DENSE);
+        input->relu_later =
+            alone && has_relu && (layer->op == NET_DROPOUT || layer->op == NET_MAX_POOL);
+        // The norm reads a number for the last time right before it writes that number's gradient.
+        input->grad_in_out =
+            layer->op == NET_BATCH_NORM && alone && before->op == NET_CONV && !before->relu;
+    }
+}
+
+// ---- spans ----
+
+static void stretch(struct room *span, int time)
+{
+    span->from = time < span->from ? time : span->from;
+    span->to = time > span->to ? time : span->to;
+}
+
+void plan_needs_out(struct plan *plan, int of, int layer, enum plan_when when)
+{
+    stretch(&plan->outs[plan->values[of].home], plan_time(plan, layer, when));
+}
+
+void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when)
+{
+    int home = plan->values[of].home;
+    struct room *span = plan->values[home].grad_in_out ? plan->outs : plan->grads;
+    stretch(&span[home], plan_time(plan, layer, when));
+}
+
+int plan_room(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
+              struct err *err)
+{
+    return arena_add(&plan->arena, bytes, plan_time(plan, layer, from), plan_time(plan, layer, to),
+                     err);
+}
+
+// What follows from the net alone: an output is written by its layer and read by its readers; a
+// gradient is written by all readers and read by its layer. What else an op reads on the way back
+// it has said itself.
+static void common_spans(struct plan *plan)
+{
+    for (int i = 0; i < plan->layer_count; i++) {
+        if (plan->values[i].absent)
+            continue;
+        plan_needs_out(plan, i, i, PLAN_FORWARD);
+        for (int k = i + 1; k < plan->layer_count; k++)
+            if (reads(&plan->layers[k], i)) {
+                plan_needs_out(plan, i, k, PLAN_FORWARD);
+                if (plan->layers[i].learns)
+                    plan_needs_grad(plan, i, k, PLAN_BACKWARD);
+            }
+        if (plan->layers[i].learns)
+            plan_needs_grad(plan, i, i, PLAN_BACKWARD);
+    }
+    // The loss comes between the last layer's way forward and its way back.
+    int last = plan->layer_count - 1;
+    stretch(&plan->outs[plan->values[last].home], plan->layer_count);
+    stretch(&plan->grads[plan->values[last].home], plan->layer_count);
+}
+
+static size_t value_bytes(const struct plan *plan, const struct value *value, bool bf16)
+{
+    return (size_t)plan_numbers(plan, value) * number_bytes(bf16);
+}
+
+// Turns the spans of homes into rooms; bytes holds the room's number then.
+static int make_rooms(struct plan *plan, struct err *err)
+{
+    for (int i = 0; i < plan->layer_count; i++) {
+        struct value *value = &plan->values[i];
+        if (value->home != i || value->absent)
+            continue;
+        struct room *out = &plan->outs[i], *grad = &plan->grads[i];
+        if (value->given && plan->exact)
+            out->to = out->from - 1; // the caller's memory will do
+        int first =
+            arena_add(&plan->arena, value_bytes(plan, value, value->bf16), out->from, out->to, err);
+        int second = first < 0 ? -1
+                               : arena_add(&plan->arena, value_bytes(plan, value, value->grad_bf16),
+                                           grad->from, grad->to, err);
+        if (second < 0)
+            return ERR_MEMORY;
+        out->bytes = (size_t)first;
+        grad->bytes = (size_t)second;
+    }
+    return arena_place(&plan->arena, err);
+}
+
+// ---- making ----
+
+void *op_allocate(size_t size, const struct op_class *class, struct plan *plan, int number,
+                  struct err *err)
+{
+    struct op *op = calloc(1, size);
+    if (!op) {
+        err_memory(err);
+        return NULL;
+    }
+    *op = (struct op){class, plan, &plan->layers[number], number};
+    return op;
+}
+
+static op_new *maker(enum net_op op)
+{
+    switch (op) {
+    case NET_IMAGE:
+        return input_new;
+    case NET_TOKENS:
+        return NULL;
+    case NET_ONE_HOT:
+    case NET_EMBEDDING:
+    case NET_LSTM:
+        return sequence_new;
+    case NET_DENSE:
+        return dense_new;
+    case NET_CONV:
+        return conv_new;
+    case NET_BATCH_NORM:
+        return norm_new;
+    case NET_MAX_POOL:
+    case NET_AVERAGE_POOL:
+    case NET_GLOBAL_AVERAGE:
+        return pool_new;
+    case NET_DROPOUT:
+        return drop_new;
+    case NET_CONCAT:
+        return concat_new;
+    }
+    return NULL;
+}
+
+static int make_ops(struct plan *plan, struct err *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < plan->layer_count; i++) {
+        op_new *make = maker(plan->layers[i].op);
+        if (make)
+            rc = make(plan, i, &plan->ops[i], err);
+        if (rc != 0)
+            err_context(err, "layer '%s'", plan->layers[i].name);
+    }
+    return rc;
+}
+
+int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err)
+{
+    size_t count = (size_t)spec->layer_count;
+    *plan = (struct plan){.layers = spec->layers,
+                          .layer_count = spec->layer_count,
+                          .params = spec->params,
+                          .batch = spec->batch,
+                          .bf16 = spec->bf16,
+                          .exact = spec->exact,
+                          .block = dnn_block()};
+    plan->passes = passes_for(plan->block);
+    plan->values = calloc(count, sizeof *plan->values);
+    plan->ops = calloc(count, sizeof *plan->ops);
+    plan->outs = malloc(count * sizeof *plan->outs);
+    plan->grads = malloc(count * sizeof *plan->grads);
+    if (!plan->values || !plan->ops || !plan->outs || !plan->grads)
+        return err_memory(err);
+    for (int i = 0; i < plan->layer_count; i++) {
+        plan->outs[i] = plan->grads[i] = (struct room){.from = INT32_MAX, .to = -1};
+        plan->values[i].home = i;
+    }
+    count_readers(plan);
+    for (int i = 0; i < plan->layer_count; i++)
+        describe(plan, i);
+    share_slices(plan);
+    share_in_place(plan);
+    common_spans(plan);
+    int rc = make_ops(plan, err);
+    return rc == 0 ? make_rooms(plan, err) : rc;
+}
+
+int plan_bind(struct plan *plan, const struct arena *memory, struct err *err)
+{
+    int rc = 0;
+    if (memory && memory->bytes >= plan->arena.bytes)
+        plan->arena.data = memory->data;
+    else
+        rc = arena_allocate(&plan->arena, err);
+    for (int i = 0; rc == 0 && i < plan->layer_count; i++) {
+        struct value *value = &plan->values[i];
+        const struct value *home = &plan->values[value->home];
+        if (value->absent)
+            continue;
+        char *out = arena_at(&plan->arena, (int)plan->outs[value->home].bytes);
+        char *grad =
+            home->grad_in_out ? out : arena_at(&plan->arena, (int)plan->grads[value->home].bytes);
+        if (out)
+            value->out = number_at(out, value->offset, value->bf16);
+        if (grad)
+            value->grad = number_at(grad, value->offset, value->grad_bf16);
+    }
+    for (int i = 0; rc == 0 && i < plan->layer_count; i++)
+        if (plan->ops[i] && plan->ops[i]->class->bind) {
+            rc = plan->ops[i]->class->bind(plan->ops[i], err);
+            if (rc != 0)
+                err_context(err, "layer '%s'", plan->layers[i].name);
+        }
+    return rc;
+}
+
+void plan_release(struct plan *plan)
+{
+    for (int i = 0; plan->ops && i < plan->layer_count; i++)
+        if (plan->ops[i])
+            plan->ops[i]->class->free(plan->ops[i]);
+    arena_release(&plan->arena);
+    free(plan->values);
+    free(plan->ops);
+    free(plan->outs);
+    free(plan->grads);
+    memset(plan, 0, sizeof *plan);
+}
+
+// ---- running ----
+
+int plan_forward(struct plan *plan, const struct pass *pass, struct err *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < plan->layer_count; i++)
+        if (plan->ops[i])
+            rc = plan->ops[i]->class->forward(plan->ops[i], pass, err);
+    return rc;
+}
+
+int plan_backward(struct plan *plan, const struct pass *pass, struct err *err)
+{
+    int rc = 0;
+    for (int i = plan->layer_count - 1; rc == 0 && i >= 0; i--)
+        if (plan->ops[i] && pass->reaches[i] && plan->ops[i]->class->backward)
+            rc = plan->ops[i]->class->backward(plan->ops[i], pass, err);
+    return rc;
+}
+
+struct flat { // a pass over numbers one by one
+    const struct plan *plan;
+    const void *from;
+    void *to;
+    int64_t count;
+    bool bf16, relu;
+};
+
+static void flat_work(void *flat_, int thread, int threads)
+{
+    const struct flat *flat = flat_;
+    const struct passes *passes = flat->plan->passes;
+    int64_t from, to;
+    team_part(flat->count, PASSES_PAD, thread, threads, &from, &to);
+    if (from >= to)
+        return;
+    size_t at = (size_t)from * number_bytes(flat->bf16);
+    const void *source = (const char *)flat->from + at;
+    void *target = (char *)flat->to + at;
+    if (flat->relu)
+        passes->relu_back(source, target, to - from, flat->bf16);
+    else
+        passes->add(target, source, to - from, flat->bf16);
+}
+
+void plan_relu_back(const struct plan *plan, const struct value *value)
+{
+    assert(value->bf16 == value->grad_bf16);
+    struct flat flat = {plan,        value->out, value->grad, plan_numbers(plan, value),
+                        value->bf16, true};
+    team_run(flat_work, &flat);
+}
+
+void plan_add(const struct plan *plan, void *to, const void *from, int64_t count, bool bf16)
+{
+    struct flat flat = {plan, from, to, count, bf16, false};
+    team_run(flat_work, &flat);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan: a net compiled for one batch size: where each layer's output lies, and what is run.
+//
+// Every layer has a value (its output and, while training, its gradient) and an op that computes
+// it. Images lie in the engine's blocked layout (image.h), everything else as rows, one per sample.
+// Several values may share memory: a concatenation's inputs are slices of it where their layers
+// can write such, dropout works in place, and a convolution's gradient takes the place of its
+// output where a batch norm is the only reader. Everything else is placed in one arena by the
+// span of a step in which it is needed: layer l runs forward at time l and back at time 2 L - l,
+// the loss between them at time L.
+//
+// An op is made in two goes: its x_new() chooses primitives and says what memory it needs and
+// when, its bind() gets the memory. A parameter's layout is chosen by the first plan; later plans
+// of the same program use it.
+#ifndef FARE_ENGINE_CPU_PLAN_H
+#define FARE_ENGINE_CPU_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/cpu/arena.h"
+#include "engine/cpu/image.h"
+#include "engine/cpu/params.h"
+#include "engine/cpu/passes.h"
+#include "engine/engine.h"
+
+struct value {
+    bool image;       // blocked; otherwise rows
+    bool given;       // the caller's own memory, which changes with each batch (f32 images as rows)
+    bool absent;      // never in memory: what reads it makes do without (tokens, embeddings)
+    bool bf16;        // the output
+    bool grad_bf16;   // its gradient
+    bool relu_later;  // the reader takes care of this layer's relu on the way back
+    bool grad_in_out; // the gradient lies where the output was
+    struct image as;  // where it is an image
+    int64_t columns;  // numbers of a sample, padding included
+    int readers, last_reader; // how many layers read it, and the last one
+    int home;                 // the layer in whose memory it lies
+    int64_t offset;           // numbers, from the beginning of that
+    void *out, *grad;
+};
+
+struct pass { // one run through a plan
+    const struct engine_batch *batch;
+    bool training;
+    uint64_t seed;
+    int64_t iteration;
+    const bool *trains;  // (layer) the gradients of its parameters are wanted
+    const bool *reaches; // (layer) the gradient of its output is wanted
+};
+
+struct op;
+struct plan;
+
+struct op_class {
+    int (*bind)(struct op *op, struct err *err); // (optional) memory is there
+    int (*forward)(struct op *op, const struct pass *pass, struct err *err);
+    int (*backward)(struct op *op, const struct pass *pass, struct err *err); // (optional)
+    void (*free)(struct op *op);
+};
+
+struct op { // the beginning of every op's own struct
+    const struct op_class *class;
+    struct plan *plan;
+    const struct net_layer *layer;
+    int number; // of the layer
+};
+
+struct plan {
+    const struct net_layer *layers; // the program's
+    int layer_count;
+    struct params *params;
+    const struct passes *passes;
+    int64_t batch;
+    bool bf16; // of images and what follows from them
+    int block;
+    bool exact; // runs whole batches only, so that nothing has to be cleared
+    struct value *values;
+    struct op **ops;
+    struct room *outs, *grads; // (layer) spans by home, until they get rooms
+    struct arena arena;
+};
+
+// `exact`: the batch is always full. The parameters' memory need not be there yet.
+struct plan_spec {
+    const struct net_layer *layers;
+    int layer_count;
+    struct params *params;
+    int64_t batch;
+    bool bf16, exact;
+};
+int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err) MUST_USE;
+void plan_release(struct plan *plan);
+
+// Once the parameters have memory. `memory` is used where it is large enough (another plan's that
+// never runs at the same time); null: the plan gets its own.
+int plan_bind(struct plan *plan, const struct arena *memory, struct err *err) MUST_USE;
+
+int plan_forward(struct plan *plan, const struct pass *pass, struct err *err) MUST_USE;
+int plan_backward(struct plan *plan, const struct pass *pass, struct err *err) MUST_USE;
+
+// ---- for ops ----
+
+enum plan_when { PLAN_FORWARD, PLAN_BACKWARD };
+int plan_time(const struct plan *plan, int layer, enum plan_when when);
+
+// A layer's output, or its gradient, is needed when `layer` runs.
+void plan_needs_out(struct plan *plan, int of, int layer, enum plan_when when);
+void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when);
+
+// Memory for an op alone: from the forward or the way back of its layer until the way back, or
+// only while it runs. -1 without memory for the list.
+int plan_room(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
+              struct err *err);
+
+static inline struct value *plan_input(const struct op *op, int which)
+{
+    return &op->plan->values[op->layer->inputs[which]];
+}
+
+static inline struct value *plan_output(const struct op *op)
+{
+    return &op->plan->values[op->number];
+}
+
+static inline struct slot *plan_slot(const struct op *op, int which)
+{
+    return &op->plan->params->slots[op->layer->first_param + which];
+}
+
+// Whether this op is not the first to send a gradient to its input, and so adds to it.
+static inline bool plan_adds(const struct op *op, int which)
+{
+    return plan_input(op, which)->last_reader != op->number;
+}
+
+static inline bool plan_wants_input(const struct op *op, const struct pass *pass, int which)
+{
+    return pass->reaches[op->layer->inputs[which]];
+}
+
+// Numbers of a value in memory, for a whole batch.
+static inline int64_t plan_numbers(const struct plan *plan, const struct value *value)
+{
+    return plan->batch * value->columns;
+}
+
+// dy = 0 where y <= 0, and to += from, on all threads.
+void plan_relu_back(const struct plan *plan, const struct value *value);
+void plan_add(const struct plan *plan, void *to, const void *from, int64_t count, bool bf16);
+
+// ---- the ops: one function per kind of layer, in the file of its name ----
+
+typedef int op_new(struct plan *plan, int number, struct op **op, struct err *err);
+op_new input_new, sequence_new, dense_new, conv_new, norm_new, pool_new, drop_new, concat_new;
+
+// Sets up the common part; null and `err` without memory.
+void *op_allocate(size_t size, const struct op_class *class, struct plan *plan, int number,
+                  struct err *err);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// engine: what trains a net. One table per engine; the registry is a const array.
+//
+// An engine compiles a net and a recipe for a batch size into a program. A program is stepped
+// through the training, evaluates, and lets its tensors be read and written. It owns all its
+// memory and allocates none after compile(). The same seed, options and batches give the same
+// results to the bit.
+#ifndef FARE_ENGINE_ENGINE_H
+#define FARE_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "net/net.h"
+#include "net/recipe.h"
+
+enum engine_precision { ENGINE_F32, ENGINE_BF16 };
+
+struct engine_options {
+    int threads; // 0: all this process may use
+    enum engine_precision precision;
+    uint64_t seed; // of the parameters' start and of dropout
+};
+
+// Some samples in host memory. `count` may be less than the program's batch (the last of an
+// epoch): the buffers have room for a whole batch, and only the first `count` samples count.
+struct engine_batch {
+    int64_t count;
+    const float *image;    // (batch, channels, height, width), or null
+    const int32_t *tokens; // (batch, time), or null
+    const int32_t *labels; // (batch)
+};
+
+struct engine_score {
+    double loss;     // summed over the samples
+    int64_t correct; // samples whose best class, or sigmoid over one half, is the label
+    int64_t count;
+};
+
+enum engine_role { ENGINE_PARAMETER, ENGINE_STATE };
+
+// A tensor of a program, in the net's layout whatever the engine's own is.
+struct engine_tensor {
+    char name[NET_NAME_BYTES + 40]; // "conv1.weight"; state: "conv1.weight.state0"
+    enum engine_role role;
+    int rank;
+    int64_t dim[4];
+    int64_t count;
+};
+
+struct engine_program; // each engine has its own
+
+struct engine {
+    const char *name;  // "ref", "cpu"
+    const char *about; // one line
+    // Whether it can run here; else an error that says why not.
+    int (*available)(const struct engine_options *options, struct err *err);
+    int (*compile)(const struct net *net, const struct recipe *recipe,
+                   const struct engine_options *options, struct engine_program **program,
+                   struct err *err);
+    void (*release)(struct engine_program *program); // null is fine
+    // One training step; adds to `score` what the net said before the step.
+    int (*step)(struct engine_program *program, const struct engine_batch *batch,
+                struct engine_score *score, struct err *err);
+    int (*evaluate)(struct engine_program *program, const struct engine_batch *batch,
+                    struct engine_score *score, struct err *err);
+    // The last layer's outputs after softmax or sigmoid: (batch, units). For printing text.
+    int (*predict)(struct engine_program *program, const struct engine_batch *batch, float *out,
+                   struct err *err);
+    // The recipe's phase; resets the optimizer's state. Programs start in phase 0.
+    int (*set_phase)(struct engine_program *program, int phase, struct err *err);
+    // The iteration that the next step is: for the rate's decay, Adam's correction and dropout.
+    void (*set_iteration)(struct engine_program *program, int64_t iteration);
+    int (*tensor_count)(const struct engine_program *program);
+    void (*tensor)(const struct engine_program *program, int index, struct engine_tensor *tensor);
+    int (*read)(struct engine_program *program, int index, float *values, struct err *err);
+    int (*write)(struct engine_program *program, int index, const float *values, struct err *err);
+    // (optional) L1 distances: out (n × m) between the rows of a (n × dim) and b (m × dim).
+    int (*l1)(const struct engine_options *options, const float *a, const float *b, int64_t n,
+              int64_t m, int64_t dim, float *out, struct err *err);
+};
+
+extern const struct engine engine_ref, engine_cpu;
+
+// "ref", "cpu"; null and ERR_USAGE with the list for anything else.
+const struct engine *engine_find(const char *name, struct err *err);
+
+// Dropout: element `index` of layer `layer` at iteration `iteration` is kept where the uniform
+// number of the stream (seed, layer, iteration) at `index` is at least the rate. Every engine
+// draws the same mask; see engine/dropout.h.
+uint32_t engine_dropout_threshold(float rate);
+
+#endif

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+// ref: the reference engine. It walks the net layer by layer with the operations of ref_ops.h, on
+// one thread, without any trick: what the fast engines are tested against.
+//
+// Tensors are listed as every engine lists them: the net's parameters in their order, then for
+// each trained one its states.
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/dropout.h"
+#include "engine/engine.h"
+#include "engine/ref_ops.h"
+#include "engine/ref_program.h"
+
+// ---- forward ----
+
+static int check_batch(const struct engine_program *program, const struct engine_batch *batch,
+                       bool labelled, struct err *err)
+{
+    assert(batch->count >= 1 && batch->count <= program->recipe.batch);
+    const struct net_layer *last = &program->layers[program->layer_count - 1];
+    int classes = program->loss == NET_SIGMOID ? 2 : last->out.dim[0];
+    for (int64_t i = 0; labelled && i < batch->count; i++)
+        if (batch->labels[i] < 0 || batch->labels[i] >= classes)
+            return err_set(err, ERR_FORMAT, "label %d of sample %lld is not one of %d classes",
+                           batch->labels[i], (long long)i, classes);
+    for (int l = 0; l < program->layer_count; l++) {
+        const struct net_layer *layer = &program->layers[l];
+        assert(layer->op != NET_IMAGE || batch->image);
+        if (layer->op != NET_TOKENS)
+            continue;
+        assert(batch->tokens);
+        for (int64_t i = 0; i < batch->count * layer->out.dim[0]; i++)
+            if (batch->tokens[i] < 0 || batch->tokens[i] >= layer->vocabulary)
+                return err_set(
+                    err, ERR_FORMAT, "token %d of sample %lld is not in the vocabulary of %d",
+                    batch->tokens[i], (long long)(i / layer->out.dim[0]), layer->vocabulary);
+    }
+    return 0;
+}
+
+static struct dropout dropout_of(const struct engine_program *program, int number)
+{
+    struct dropout dropout;
+    dropout_init(&dropout, program->seed, number, program->iteration, program->layers[number].rate);
+    return dropout;
+}
+
+static void forward_concat(const struct engine_program *program, int number, int64_t n)
+{
+    const struct net_layer *layer = &program->layers[number];
+    int64_t whole = net_shape_count(&layer->out), at = 0;
+    for (int i = 0; i < layer->input_count; i++) {
+        int64_t part = net_shape_count(&ref_input(program, layer, i)->out);
+        ref_concat(n, part, at, whole, program->rooms[layer->inputs[i]].out,
+                   program->rooms[number].out);
+        at += part;
+    }
+}
+
+static void forward_norm(struct engine_program *program, int number, int64_t n, const double *x,
+                         bool training)
+{
+    const struct net_layer *layer = &program->layers[number];
+    struct ref_layer *made = &program->rooms[number];
+    struct ref_param *p = &program->values[layer->first_param]; // weight, bias, mean, variance
+    if (training)
+        ref_norm_train(layer, n, x, p[2].value, p[3].value, &made->norm);
+    else
+        ref_norm_evaluate(layer, p[2].value, p[3].value, &made->norm);
+    ref_batch_norm(layer, n, x, &made->norm, p[0].value, p[1].value, made->out);
+}
+
+static void forward_dropout(const struct engine_program *program, int number, int64_t count,
+                            const double *x, bool training)
+{
+    double *y = program->rooms[number].out;
+    if (training) {
+        struct dropout dropout = dropout_of(program, number);
+        ref_dropout(&dropout, count, x, y);
+    } else {
+        memcpy(y, x, (size_t)count * sizeof *y);
+    }
+}
+
+static void forward_layer(struct engine_program *program, int number, bool training)
+{
+    const struct net_layer *layer = &program->layers[number];
+    const struct engine_batch *batch = program->batch;
+    struct ref_layer *made = &program->rooms[number];
+    struct ref_param *p = &program->values[layer->first_param];
+    const struct net_shape *in = layer->input_count ? &ref_input(program, layer, 0)->out : NULL;
+    const double *x = layer->input_count ? program->rooms[layer->inputs[0]].out : NULL;
+    int64_t n = batch->count, count = n * net_shape_count(&layer->out);
+    switch (layer->op) {
+    case NET_IMAGE:
+        for (int64_t i = 0; i < count; i++)
+            made->out[i] = (double)batch->image[i];
+        break;
+    case NET_TOKENS:
+        break; // read where they are
+    case NET_ONE_HOT:
+        ref_one_hot(n * in->dim[0], layer->vocabulary, batch->tokens, made->out);
+        break;
+    case NET_EMBEDDING:
+        ref_embedding(n * in->dim[0], layer->units, batch->tokens, p[0].value, made->out);
+        break;
+    case NET_LSTM:
+        for (int i = 0; i <= layer->both_ways; i++)
+            ref_lstm(&made->way[i], n, x, made->out + i * layer->units);
+        break;
+    case NET_DENSE:
+        ref_dense(n, net_shape_count(in), layer->units, x, p[0].value, p[1].value, made->out);
+        break;
+    case NET_CONV:
+        ref_conv(layer, in, n, x, p[0].value, layer->bias ? p[1].value : NULL, made->out);
+        break;
+    case NET_BATCH_NORM:
+        forward_norm(program, number, n, x, training);
+        break;
+    case NET_MAX_POOL:
+        ref_max_pool(layer, in, n, x, made->out, made->chosen);
+        break;
+    case NET_AVERAGE_POOL:
+        ref_average_pool(layer, in, n, x, made->out);
+        break;
+    case NET_GLOBAL_AVERAGE:
+        ref_global_average(in, n, x, made->out);
+        break;
+    case NET_DROPOUT:
+        forward_dropout(program, number, count, x, training);
+        break;
+    case NET_CONCAT:
+        forward_concat(program, number, n);
+        break;
+    }
+    if (layer->relu)
+        ref_relu(count, made->out);
+}
+
+// Leaves the last layer's output in its room.
+static void forward(struct engine_program *program, bool training)
+{
+    for (int i = 0; i < program->layer_count; i++)
+        forward_layer(program, i, training);
+}
+
+// ---- backward ----
+
+static void backward_concat(const struct engine_program *program, int number, int64_t n)
+{
+    const struct net_layer *layer = &program->layers[number];
+    int64_t whole = net_shape_count(&layer->out), at = 0;
+    for (int i = 0; i < layer->input_count; i++) {
+        const struct net_layer *input = ref_input(program, layer, i);
+        int64_t part = net_shape_count(&input->out);
+        if (input->learns)
+            ref_concat_back(n, part, at, whole, program->rooms[number].grad,
+                            program->rooms[layer->inputs[i]].grad);
+        at += part;
+    }
+}
+
+static void backward_lstm(const struct engine_program *program, int number, int64_t n,
+                          const double *x, double *dx)
+{
+    const struct net_layer *layer = &program->layers[number];
+    const struct ref_layer *made = &program->rooms[number];
+    const struct ref_param *p = &program->values[layer->first_param];
+    for (int i = 0; i <= layer->both_ways; i++, p += 3)
+        ref_lstm_back(&made->way[i], n, x, made->grad + i * layer->units, dx, p[0].grad, p[1].grad,
+                      p[2].grad);
+}
+
+static void backward_layer(const struct engine_program *program, int number)
+{
+    const struct net_layer *layer = &program->layers[number];
+    const struct engine_batch *batch = program->batch;
+    const struct ref_layer *made = &program->rooms[number];
+    const struct ref_param *p = &program->values[layer->first_param];
+    const struct ref_layer *input = &program->rooms[layer->inputs[0]];
+    const struct net_shape *in = &ref_input(program, layer, 0)->out;
+    int64_t n = batch->count, count = n * net_shape_count(&layer->out);
+    if (layer->relu)
+        ref_relu_back(count, made->out, made->grad);
+    switch (layer->op) {
+    case NET_IMAGE:
+    case NET_TOKENS:
+    case NET_ONE_HOT:
+        break; // they never learn
+    case NET_EMBEDDING:
+        ref_embedding_back(n * in->dim[0], layer->units, batch->tokens, made->grad, p[0].grad);
+        break;
+    case NET_LSTM:
+        backward_lstm(program, number, n, input->out, input->grad);
+        break;
+    case NET_DENSE:
+        ref_dense_back(n, net_shape_count(in), layer->units, input->out, p[0].value, made->grad,
+                       input->grad, p[0].grad, p[1].grad);
+        break;
+    case NET_CONV:
+        ref_conv_back(layer, in, n, input->out, p[0].value, made->grad, input->grad, p[0].grad,
+                      layer->bias ? p[1].grad : NULL);
+        break;
+    case NET_BATCH_NORM:
+        ref_batch_norm_back(layer, n, input->out, &made->norm, p[0].value, made->grad, input->grad,
+                            p[0].grad, p[1].grad);
+        break;
+    case NET_MAX_POOL:
+        ref_max_pool_back(layer, in, n, made->chosen, made->grad, input->grad);
+        break;
+    case NET_AVERAGE_POOL:
+        ref_average_pool_back(layer, in, n, made->grad, input->grad);
+        break;
+    case NET_GLOBAL_AVERAGE:
+        ref_global_average_back(in, n, made->grad, input->grad);
+        break;
+    case NET_DROPOUT: {
+        struct dropout dropout = dropout_of(program, number);
+        ref_dropout_back(&dropout, count, made->grad, input->grad);
+        break;
+    }
+    case NET_CONCAT:
+        backward_concat(program, number, n);
+        break;
+    }
+}
+
+static void backward(struct engine_program *program)
+{
+    for (int i = program->layer_count - 1; i >= 0; i--)
+        if (program->layers[i].learns)
+            backward_layer(program, i);
+}
+
+static void clear_gradients(struct engine_program *program)
+{
+    for (int i = 0; i < program->layer_count; i++) {
+        int64_t count = program->batch->count * net_shape_count(&program->layers[i].out);
+        if (program->rooms[i].grad)
+            memset(program->rooms[i].grad, 0, (size_t)count * sizeof(double));
+    }
+    for (int i = 0; i < program->param_count; i++)
+        if (program->values[i].grad)
+            memset(program->values[i].grad, 0, (size_t)program->params[i].count * sizeof(double));
+}
+
+// ---- the verbs ----
+
+static int ref_set_phase(struct engine_program *program, int phase, struct err *err)
+{
+    if (phase < 0 || phase >= program->recipe.phase_count)
+        return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
+                       program->recipe.phase_count);
+    program->phase = phase;
+    float first = program->recipe.optimizer == OPTIMIZER_RMSPROP_MOMENTUM ? 1 : 0;
+    for (int i = 0; i < program->param_count; i++)
+        for (int s = 0; s < 2; s++)
+            for (int64_t k = 0; program->values[i].state[s] && k < program->params[i].count; k++)
+                program->values[i].state[s][k] = s == 0 ? first : 0;
+    return 0;
+}
+
+static int ref_available(const struct engine_options *options, struct err *err)
+{
+    if (options->precision != ENGINE_F32)
+        return err_set(err, ERR_USAGE, "the reference engine knows single precision only");
+    return 0;
+}
+
+static int ref_compile(const struct net *net, const struct recipe *recipe,
+                       const struct engine_options *options, struct engine_program **program,
+                       struct err *err)
+{
+    *program = NULL;
+    int rc = ref_available(options, err);
+    if (rc == 0)
+        rc = ref_program_new(net, recipe, options->seed, program, err);
+    return rc == 0 ? ref_set_phase(*program, 0, err) : rc;
+}
+
+static int ref_step(struct engine_program *program, const struct engine_batch *batch,
+                    struct engine_score *score, struct err *err)
+{
+    int rc = check_batch(program, batch, true, err);
+    if (rc != 0)
+        return rc;
+    program->batch = batch;
+    clear_gradients(program);
+    forward(program, true);
+    int last = program->layer_count - 1;
+    ref_loss(program->loss, batch->count, program->layers[last].out.dim[0],
+             program->rooms[last].out, batch->labels, program->rooms[last].grad, score);
+    backward(program);
+    const struct recipe *recipe = &program->recipe;
+    int only = program->only[program->phase];
+    for (int i = 0; i < program->param_count; i++) {
+        const struct net_param *param = &program->params[i];
+        struct ref_param *p = &program->values[i];
+        if (param->trained && (only < 0 || only == param->layer))
+            ref_optimize(recipe, recipe->phases[program->phase].rate, program->iteration,
+                         param->decayed, param->count, p->grad, p->value, p->state[0], p->state[1]);
+    }
+    program->iteration++;
+    program->batch = NULL;
+    return 0;
+}
+
+static int ref_evaluate(struct engine_program *program, const struct engine_batch *batch,
+                        struct engine_score *score, struct err *err)
+{
+    int rc = check_batch(program, batch, true, err);
+    if (rc != 0)
+        return rc;
+    program->batch = batch;
+    forward(program, false);
+    int last = program->layer_count - 1;
+    ref_loss(program->loss, batch->count, program->layers[last].out.dim[0],
+             program->rooms[last].out, batch->labels, NULL, score);
+    program->batch = NULL;
+    return 0;
+}
+
+static int ref_predict_batch(struct engine_program *program, const struct engine_batch *batch,
+                             float *out, struct err *err)
+{
+    int rc = check_batch(program, batch, false, err);
+    if (rc != 0)
+        return rc;
+    program->batch = batch;
+    forward(program, false);
+    int last = program->layer_count - 1;
+    ref_predict(program->loss, batch->count, program->layers[last].out.dim[0],
+                program->rooms[last].out, out);
+    program->batch = NULL;
+    return 0;
+}
+
+static void ref_set_iteration(struct engine_program *program, int64_t iteration)
+{
+    program->iteration = iteration;
+}
+
+static int ref_tensor_count(const struct engine_program *program)
+{
+    int count = program->param_count;
+    for (int i = 0; i < program->param_count; i++)
+        if (program->params[i].trained)
+            count += recipe_states(&program->recipe);
+    return count;
+}
+
+// The parameter that tensor `index` belongs to; `state` is -1 where it is the parameter itself.
+static int find_tensor(const struct engine_program *program, int index, int *state)
+{
+    *state = -1;
+    if (index < program->param_count)
+        return index;
+    int states = recipe_states(&program->recipe), left = index - program->param_count;
+    for (int i = 0; i < program->param_count; i++) {
+        if (!program->params[i].trained)
+            continue;
+        if (left < states) {
+            *state = left;
+            return i;
+        }
+        left -= states;
+    }
+    assert(false);
+    return -1;
+}
+
+static float *tensor_values(const struct engine_program *program, int index, int64_t *count)
+{
+    int state, param = find_tensor(program, index, &state);
+    *count = program->params[param].count;
+    return state < 0 ? program->values[param].value : program->values[param].state[state];
+}
+
+static void ref_tensor(const struct engine_program *program, int index,
+                       struct engine_tensor *tensor)
+{
+    int state;
+    const struct net_param *param = &program->params[find_tensor(program, index, &state)];
+    *tensor = (struct engine_tensor){.role = state < 0 ? ENGINE_PARAMETER : ENGINE_STATE,
+                                     .rank = param->rank,
+                                     .count = param->count};
+    memcpy(tensor->dim, param->dim, sizeof tensor->dim);
+    if (state < 0)
+        snprintf(tensor->name, sizeof tensor->name, "%s", param->name);
+    else
+        snprintf(tensor->name, sizeof tensor->name, "%s.state%d", param->name, state);
+}
+
+static int ref_read(struct engine_program *program, int index, float *values, struct err *err)
+{
+    (void)err;
+    int64_t count;
+    const float *from = tensor_values(program, index, &count);
+    memcpy(values, from, (size_t)count * sizeof *values);
+    return 0;
+}
+
+static int ref_write(struct engine_program *program, int index, const float *values,
+                     struct err *err)
+{
+    (void)err;
+    int64_t count;
+    float *to = tensor_values(program, index, &count);
+    memcpy(to, values, (size_t)count * sizeof *values);
+    return 0;
+}
+
+static int ref_l1(const struct engine_options *options, const float *a, const float *b, int64_t n,
+                  int64_t m, int64_t dim, float *out, struct err *err)
+{
+    (void)options;
+    (void)err;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < dim; k++) {
+                double apart = (double)a[i * dim + k] - (double)b[j * dim + k];
+                sum += apart < 0 ? -apart : apart;
+            }
+            out[i * m + j] = (float)sum;
+        }
+    return 0;
+}
+
+const struct engine engine_ref = {
+    .name = "ref",
+    .about = "plain C on one thread: slow, readable, what the others are tested against",
+    .available = ref_available,
+    .compile = ref_compile,
+    .release = ref_program_free,
+    .step = ref_step,
+    .evaluate = ref_evaluate,
+    .predict = ref_predict_batch,
+    .set_phase = ref_set_phase,
+    .set_iteration = ref_set_iteration,
+    .tensor_count = ref_tensor_count,
+    .tensor = ref_tensor,
+    .read = ref_read,
+    .write = ref_write,
+    .l1 = ref_l1,
+};

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ref_program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *room(int64_t count, size_t size)
+{
+    return calloc(count > 0 ? (size_t)count : 1, size);
+}
+
+static int make_lstm(const struct net_layer *layer, const struct net_shape *in, int64_t batch,
+                     struct ref_layer *made)
+{
+    for (int i = 0; i <= layer->both_ways; i++) {
+        struct ref_lstm *way = &made->way[i];
+        *way = (struct ref_lstm){.time = in->dim[0],
+                                 .in = in->dim[1],
+                                 .units = layer->units,
+                                 .row = layer->out.dim[0],
+                                 .reverse = i == 1};
+        int64_t states = batch * way->time * way->units;
+        way->gates = room(4 * states, sizeof *way->gates);
+        way->cell = room(states, sizeof *way->cell);
+        way->state = room(states, sizeof *way->state);
+        way->scratch = room(REF_LSTM_SCRATCH * way->units, sizeof *way->scratch);
+        if (!way->gates || !way->cell || !way->state || !way->scratch)
+            return ERR_MEMORY;
+    }
+    return 0;
+}
+
+static int make_layer(const struct engine_program *program, int number, struct ref_layer *made)
+{
+    const struct net_layer *layer = &program->layers[number];
+    int64_t batch = program->recipe.batch, count = batch * net_shape_count(&layer->out);
+    made->out = room(count, sizeof *made->out);
+    if (!made->out)
+        return ERR_MEMORY;
+    if (layer->learns && !(made->grad = room(count, sizeof *made->grad)))
+        return ERR_MEMORY;
+    if (layer->op == NET_MAX_POOL && !(made->chosen = room(count, sizeof *made->chosen)))
+        return ERR_MEMORY;
+    if (layer->op == NET_BATCH_NORM) {
+        made->norm.mean = room(layer->out.dim[0], sizeof *made->norm.mean);
+        made->norm.inverse = room(layer->out.dim[0], sizeof *made->norm.inverse);
+        if (!made->norm.mean || !made->norm.inverse)
+            return ERR_MEMORY;
+    }
+    if (layer->op == NET_LSTM)
+        return make_lstm(layer, &ref_input(program, layer, 0)->out, batch, made);
+    return 0;
+}
+
+static int make_param(const struct engine_program *program, const struct net_param *param,
+                      struct ref_param *made, struct err *err)
+{
+    made->value = room(param->count, sizeof *made->value);
+    if (!made->value)
+        return err_memory(err);
+    if (param->trained) {
+        made->grad = room(param->count, sizeof *made->grad);
+        if (!made->grad)
+            return err_memory(err);
+        for (int i = 0; i < recipe_states(&program->recipe); i++)
+            if (!(made->state[i] = room(param->count, sizeof *made->state[i])))
+                return err_memory(err);
+    }
+    return net_init_param(param, program->seed, made->value, err);
+}
+
+static int check_recipe(const struct net *net, const struct recipe *recipe,
+                        int only[RECIPE_PHASES_MAX], struct err *err)
+{
+    if (recipe->batch < 1 || recipe->batch > INT32_MAX || recipe->phase_count < 1 ||
+        recipe->phase_count > RECIPE_PHASES_MAX)
+        return err_set(err, ERR_FAIL, "net '%s': a recipe with a batch of %lld and %d phases",
+                       net->name, (long long)recipe->batch, recipe->phase_count);
+    for (int phase = 0; phase < recipe->phase_count; phase++) {
+        const char *name = recipe->phases[phase].only;
+        only[phase] = -1;
+        for (int i = 0; name && i < net->layer_count; i++)
+            if (net->layers[i].param_count > 0 && strcmp(net->layers[i].name, name) == 0)
+                only[phase] = i;
+        if (name && only[phase] < 0)
+            return err_set(err, ERR_FAIL, "net '%s': there is no layer '%s' to train", net->name,
+                           name);
+    }
+    return 0;
+}
+
+void ref_program_free(struct engine_program *program)
+{
+    if (!program)
+        return;
+    for (int i = 0; program->rooms && i < program->layer_count; i++) {
+        struct ref_layer *made = &program->rooms[i];
+        free(made->out);
+        free(made->grad);
+        free(made->chosen);
+        free(made->norm.mean);
+        free(made->norm.inverse);
+        for (int w = 0; w < 2; w++) {
+            free(made->way[w].gates);
+            free(made->way[w].cell);
+            free(made->way[w].state);
+            free(made->way[w].scratch);
+        }
+    }
+    for (int i = 0; program->values && i < program->param_count; i++) {
+        free(program->values[i].value);
+        free(program->values[i].grad);
+        free(program->values[i].state[0]);
+        free(program->values[i].state[1]);
+    }
+    free(program->rooms);
+    free(program->values);
+    free(program->layers);
+    free(program->params);
+    free(program);
+}
+
+static int copy_net(struct engine_program *program, const struct net *net, struct err *err)
+{
+    program->layer_count = net->layer_count;
+    program->param_count = net->param_count;
+    program->loss = net->loss;
+    program->layers = room(net->layer_count, sizeof *program->layers);
+    program->params = room(net->param_count, sizeof *program->params);
+    program->rooms = room(net->layer_count, sizeof *program->rooms);
+    program->values = room(net->param_count, sizeof *program->values);
+    if (!program->layers || !program->params || !program->rooms || !program->values)
+        return err_memory(err);
+    memcpy(program->layers, net->layers, (size_t)net->layer_count * sizeof *net->layers);
+    memcpy(program->params, net->params, (size_t)net->param_count * sizeof *net->params);
+    return 0;
+}
+
+// The directions of an LSTM read their weights where the parameters are.
+static void join_lstm(struct engine_program *program, int number)
+{
+    const struct net_layer *layer = &program->layers[number];
+    const struct ref_param *param = &program->values[layer->first_param];
+    for (int i = 0; i <= layer->both_ways; i++, param += 3) {
+        struct ref_lstm *way = &program->rooms[number].way[i];
+        way->w_in = param[0].value;
+        way->w_state = param[1].value;
+        way->bias = param[2].value;
+    }
+}
+
+static int fill_program(struct engine_program *program, const struct net *net,
+                        const struct recipe *recipe, uint64_t seed, struct err *err)
+{
+    program->recipe = *recipe;
+    program->seed = seed;
+    int rc = check_recipe(net, recipe, program->only, err);
+    if (rc == 0)
+        rc = copy_net(program, net, err);
+    for (int i = 0; rc == 0 && i < net->layer_count; i++)
+        if (make_layer(program, i, &program->rooms[i]) != 0)
+            rc = err_memory(err);
+    for (int i = 0; rc == 0 && i < net->param_count; i++)
+        rc = make_param(program, &program->params[i], &program->values[i], err);
+    for (int i = 0; rc == 0 && i < net->layer_count; i++)
+        if (program->layers[i].op == NET_LSTM)
+            join_lstm(program, i);
+    return rc;
+}
+
+int ref_program_new(const struct net *net, const struct recipe *recipe, uint64_t seed,
+                    struct engine_program **out, struct err *err)
+{
+    *out = NULL;
+    int rc = net_check(net, err);
+    if (rc != 0)
+        return rc;
+    struct engine_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return err_memory(err);
+    rc = fill_program(program, net, recipe, seed, err);
+    if (rc != 0) {
+        ref_program_free(program);
+        return rc;
+    }
+    *out = program;
+    return 0;
+}

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/net.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// More numbers than this in one sample's layer or in one parameter is a mistake; it also keeps
+// every product of sizes far from the ends of its type.
+#define NET_SHAPE_MAX ((int64_t)INT32_MAX)
+#define NET_PARAM_MAX ((int64_t)1 << 40)
+
+static const char *const op_names[] = {
+    [NET_IMAGE] = "image",
+    [NET_TOKENS] = "tokens",
+    [NET_ONE_HOT] = "one_hot",
+    [NET_EMBEDDING] = "embedding",
+    [NET_LSTM] = "lstm",
+    [NET_DENSE] = "dense",
+    [NET_CONV] = "conv",
+    [NET_BATCH_NORM] = "batch_norm",
+    [NET_MAX_POOL] = "max_pool",
+    [NET_AVERAGE_POOL] = "average_pool",
+    [NET_GLOBAL_AVERAGE] = "global_average",
+    [NET_DROPOUT] = "dropout",
+    [NET_CONCAT] = "concat",
+};
+
+void net_init(struct net *net, const char *name)
+{
+    memset(net, 0, sizeof *net);
+    int length = snprintf(net->name, sizeof net->name, "%s", name);
+    if (length >= (int)sizeof net->name)
+        err_set(&net->problem, ERR_FAIL, "net '%s...': its name is too long", net->name);
+}
+
+void net_release(struct net *net)
+{
+    free(net->layers);
+    free(net->params);
+    memset(net, 0, sizeof *net);
+}
+
+int64_t net_shape_count(const struct net_shape *shape)
+{
+    int64_t count = 1;
+    for (int i = 0; i < shape->rank; i++)
+        count *= shape->dim[i];
+    return count;
+}
+
+// ---- mistakes ----
+
+static bool broken(const struct net *net)
+{
+    return net->problem.code != 0;
+}
+
+PRINTF_LIKE(3, 4)
+static int mistake(struct net *net, const struct net_layer *layer, const char *format, ...)
+{
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    err_set(&net->problem, ERR_FAIL, "net '%s', layer '%s': %s", net->name, layer->name, what);
+    return -1;
+}
+
+// "an image of 3 × 32 × 32", for messages.
+static const char *describe(const struct net_shape *shape, char *text, size_t size)
+{
+    if (shape->rank == 3)
+        snprintf(text, size, "an image of %d × %d × %d", shape->dim[0], shape->dim[1],
+                 shape->dim[2]);
+    else if (shape->rank == 2)
+        snprintf(text, size, "a sequence of %d × %d", shape->dim[0], shape->dim[1]);
+    else
+        snprintf(text, size, "a vector of %d", shape->dim[0]);
+    return text;
+}
+
+// ---- a layer, from begin() to finish() ----
+
+static bool grow(void **items, int count, int *cap, size_t size)
+{
+    if (count < *cap)
+        return true;
+    int wanted = *cap ? *cap * 2 : 16;
+    void *more = realloc(*items, (size_t)wanted * size);
+    if (!more)
+        return false;
+    *items = more;
+    *cap = wanted;
+    return true;
+}
+
+static bool read_inputs(struct net *net, struct net_layer *layer, const int *from, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (from[i] < 0 || from[i] >= net->layer_count) {
+            mistake(net, layer, "reads layer %d, which is not there", from[i]);
+            return false;
+        }
+        const struct net_layer *input = &net->layers[from[i]];
+        if (input->op == NET_TOKENS && layer->op != NET_ONE_HOT && layer->op != NET_EMBEDDING) {
+            mistake(net, layer, "cannot read tokens; embed them or make them one-hot first");
+            return false;
+        }
+        layer->inputs[i] = from[i];
+        layer->learns |= input->learns;
+    }
+    layer->input_count = count;
+    return true;
+}
+
+// A new layer behind the others that is not counted yet; null after a mistake. A null name means
+// the operation's and the layer's number.
+static struct net_layer *begin(struct net *net, enum net_op op, const char *name, const int *from,
+                               int count)
+{
+    if (broken(net))
+        return NULL;
+    if (!grow((void **)&net->layers, net->layer_count, &net->layer_cap, sizeof *net->layers)) {
+        err_memory(&net->problem);
+        return NULL;
+    }
+    struct net_layer *layer = &net->layers[net->layer_count];
+    memset(layer, 0, sizeof *layer);
+    layer->op = op;
+    layer->stride = 1;
+    layer->first_param = net->param_count;
+    int length =
+        name ? snprintf(layer->name, sizeof layer->name, "%s", name)
+             : snprintf(layer->name, sizeof layer->name, "%s%d", op_names[op], net->layer_count);
+    if (length == 0 || length >= (int)sizeof layer->name) {
+        mistake(net, layer, "its name is %s", length == 0 ? "empty" : "too long");
+        return NULL;
+    }
+    for (int i = 0; i < net->layer_count; i++)
+        if (strcmp(net->layers[i].name, layer->name) == 0) {
+            mistake(net, layer, "there is another layer of this name");
+            return NULL;
+        }
+    return read_inputs(net, layer, from, count) ? layer : NULL;
+}
+
+// A parameter of the layer that is being built; unused dimensions are 0.
+static bool add_param(struct net *net, struct net_layer *layer, const char *name,
+                      enum net_init init, const int dim[4])
+{
+    if (!grow((void **)&net->params, net->param_count, &net->param_cap, sizeof *net->params)) {
+        err_memory(&net->problem);
+        return false;
+    }
+    struct net_param *param = &net->params[net->param_count];
+    memset(param, 0, sizeof *param);
+    snprintf(param->name, sizeof param->name, "%s.%s", layer->name, name);
+    param->layer = net->layer_count;
+    param->init = init;
+    param->trained = true;
+    param->count = 1;
+    for (; param->rank < 4 && dim[param->rank] > 0; param->rank++) {
+        param->dim[param->rank] = dim[param->rank];
+        if (param->count > NET_PARAM_MAX / dim[param->rank]) {
+            mistake(net, layer, "its %s is too large", name);
+            return false;
+        }
+        param->count *= dim[param->rank];
+    }
+    net->param_count++;
+    layer->param_count++;
+    layer->learns = true;
+    return true;
+}
+
+static int finish(struct net *net, struct net_layer *layer, struct net_shape out)
+{
+    int64_t count = 1;
+    for (int i = 0; i < out.rank; i++) {
+        count *= out.dim[i];
+        if (count > NET_SHAPE_MAX)
+            return mistake(net, layer, "its output is too large");
+    }
+    layer->out = out;
+    return net->layer_count++;
+}
+
+static const struct net_shape *input_shape(const struct net *net, const struct net_layer *layer)
+{
+    return &net->layers[layer->inputs[0]].out;
+}
+
+static bool positive(struct net *net, const struct net_layer *layer, const char *what, int value)
+{
+    if (value > 0)
+        return true;
+    mistake(net, layer, "its %s must be at least 1, not %d", what, value);
+    return false;
+}
+
+static bool wants_rank(struct net *net, const struct net_layer *layer, int rank)
+{
+    const struct net_shape *in = input_shape(net, layer);
+    if (in->rank == rank)
+        return true;
+    char text[80];
+    mistake(net, layer, "needs %s, but '%s' gives %s", rank == 3 ? "an image" : "a sequence",
+            net->layers[layer->inputs[0]].name, describe(in, text, sizeof text));
+    return false;
+}
+
+// ---- inputs ----
+
+static bool is_first_input(struct net *net, const struct net_layer *layer)
+{
+    for (int i = 0; i < net->layer_count; i++)
+        if (net->layers[i].op == layer->op) {
+            mistake(net, layer, "there is such an input already: '%s'", net->layers[i].name);
+            return false;
+        }
+    return true;
+}
+
+int net_image(struct net *net, int channels, int height, int width)
+{
+    struct net_layer *layer = begin(net, NET_IMAGE, NULL, NULL, 0);
+    if (!layer || !is_first_input(net, layer) || !positive(net, layer, "channels", channels) ||
+        !positive(net, layer, "height", height) || !positive(net, layer, "width", width))
+        return -1;
+    return finish(net, layer, (struct net_shape){3, {channels, height, width}});
+}
+
+int net_tokens(struct net *net, int time, int vocabulary)
+{
+    struct net_layer *layer = begin(net, NET_TOKENS, NULL, NULL, 0);
+    if (!layer || !is_first_input(net, layer) || !positive(net, layer, "time", time) ||
+        !positive(net, layer, "vocabulary", vocabulary))
+        return -1;
+    layer->vocabulary = vocabulary;
+    return finish(net, layer, (struct net_shape){2, {time, 1}});
+}
+
+static bool reads_tokens(struct net *net, struct net_layer *layer)
+{
+    const struct net_layer *input = &net->layers[layer->inputs[0]];
+    layer->vocabulary = input->vocabulary;
+    if (input->op != NET_TOKENS)
+        mistake(net, layer, "needs tokens, but reads '%s'", input->name);
+    return input->op == NET_TOKENS;
+}
+
+int net_one_hot(struct net *net, int from)
+{
+    struct net_layer *layer = begin(net, NET_ONE_HOT, NULL, &from, 1);
+    if (!layer || !reads_tokens(net, layer))
+        return -1;
+    int time = input_shape(net, layer)->dim[0];
+    return finish(net, layer, (struct net_shape){2, {time, layer->vocabulary}});
+}
+
+int net_embedding(struct net *net, int from, int units, const char *name)
+{
+    struct net_layer *layer = begin(net, NET_EMBEDDING, name, &from, 1);
+    if (!layer || !reads_tokens(net, layer) || !positive(net, layer, "width", units) ||
+        !add_param(net, layer, "weight", NET_UNIFORM_005, (int[4]){layer->vocabulary, units}))
+        return -1;
+    layer->units = units;
+    int time = input_shape(net, layer)->dim[0];
+    return finish(net, layer, (struct net_shape){2, {time, units}});
+}
+
+// ---- layers with weights ----
+
+// Keeps 4 × units, and twice the units, inside an int.
+#define NET_LSTM_UNITS_MAX (1 << 20)
+
+int net_lstm(struct net *net, int from, int units, bool both_ways, const char *name)
+{
+    struct net_layer *layer = begin(net, NET_LSTM, name, &from, 1);
+    if (!layer || !wants_rank(net, layer, 2) || !positive(net, layer, "width", units))
+        return -1;
+    int time = input_shape(net, layer)->dim[0], features = input_shape(net, layer)->dim[1];
+    if (units > NET_LSTM_UNITS_MAX || (int64_t)time * 4 * units > NET_SHAPE_MAX)
+        return mistake(net, layer, "%d units are too many", units);
+    for (int way = 0; way <= both_ways; way++) {
+        static const char *const names[2][3] = {
+            {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0"},
+            {"weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse"}};
+        if (!add_param(net, layer, names[way][0], NET_GLOROT, (int[4]){4 * units, features}) ||
+            !add_param(net, layer, names[way][1], NET_ORTHOGONAL, (int[4]){4 * units, units}) ||
+            !add_param(net, layer, names[way][2], NET_LSTM_BIAS, (int[4]){4 * units}))
+            return -1;
+    }
+    layer->units = units;
+    layer->bias = true;
+    layer->both_ways = both_ways;
+    return finish(net, layer, (struct net_shape){1, {both_ways ? 2 * units : units}});
+}
+
+static bool add_weight_and_bias(struct net *net, struct net_layer *layer, const int dim[4])
+{
+    if (!add_param(net, layer, "weight", NET_GLOROT, dim))
+        return false;
+    net->params[net->param_count - 1].decayed = true;
+    return !layer->bias || add_param(net, layer, "bias", NET_ZERO, (int[4]){dim[0]});
+}
+
+int net_dense(struct net *net, int from, int units, bool relu, const char *name)
+{
+    struct net_layer *layer = begin(net, NET_DENSE, name, &from, 1);
+    if (!layer || !positive(net, layer, "width", units))
+        return -1;
+    layer->units = units;
+    layer->relu = relu;
+    layer->bias = true;
+    int in = (int)net_shape_count(input_shape(net, layer)); // finish() saw to it that it fits
+    if (!add_weight_and_bias(net, layer, (int[4]){units, in}))
+        return -1;
+    return finish(net, layer, (struct net_shape){1, {units}});
+}
+
+// Output size of a window that slides over `in` cells, and the padding it needs; 0: none fits.
+static int slide(int in, int kernel, int stride, enum net_padding padding, int *before, int *after)
+{
+    *before = *after = 0;
+    if (padding == NET_VALID)
+        return in < kernel ? 0 : (in - kernel) / stride + 1;
+    int out = in / stride + (in % stride != 0);
+    int64_t missing = (int64_t)(out - 1) * stride + kernel - in;
+    if (missing > 0) {
+        *before = (int)(missing / 2);
+        *after = (int)(missing - missing / 2);
+    }
+    return out;
+}
+
+// Sets kernel, stride and padding of a convolution or a pool, and the size of what comes out.
+static bool set_window(struct net *net, struct net_layer *layer, int kernel_h, int kernel_w,
+                       int stride, enum net_padding padding, struct net_shape *out)
+{
+    if (!wants_rank(net, layer, 3) || !positive(net, layer, "kernel's height", kernel_h) ||
+        !positive(net, layer, "kernel's width", kernel_w) ||
+        !positive(net, layer, "stride", stride))
+        return false;
+    const struct net_shape *in = input_shape(net, layer);
+    layer->kernel_h = kernel_h;
+    layer->kernel_w = kernel_w;
+    layer->stride = stride;
+    int height = slide(in->dim[1], kernel_h, stride, padding, &layer->pad_top, &layer->pad_bottom);
+    int width = slide(in->dim[2], kernel_w, stride, padding, &layer->pad_left, &layer->pad_right);
+    if (height == 0 || width == 0) {
+        mistake(net, layer, "a kernel of %d × %d does not fit into '%s', which is %d × %d",
+                kernel_h, kernel_w, net->layers[layer->inputs[0]].name, in->dim[1], in->dim[2]);
+        return false;
+    }
+    *out = (struct net_shape){3, {in->dim[0], height, width}};
+    return true;
+}
+
+int net_conv(struct net *net, int from, struct net_conv conv, const char *name)
+{
+    struct net_layer *layer = begin(net, NET_CONV, name, &from, 1);
+    struct net_shape out;
+    if (!layer || !positive(net, layer, "number of filters", conv.filters) ||
+        !set_window(net, layer, conv.kernel_h, conv.kernel_w, conv.stride == 0 ? 1 : conv.stride,
+                    conv.padding, &out))
+        return -1;
+    layer->units = conv.filters;
+    layer->relu = conv.relu;
+    layer->bias = !conv.no_bias;
+    int dim[4] = {conv.filters, out.dim[0], conv.kernel_h, conv.kernel_w};
+    if (!add_weight_and_bias(net, layer, dim))
+        return -1;
+    out.dim[0] = conv.filters;
+    return finish(net, layer, out);
+}
+
+int net_batch_norm(struct net *net, int from, float decay, float epsilon, bool relu,
+                   const char *name)
+{
+    struct net_layer *layer = begin(net, NET_BATCH_NORM, name, &from, 1);
+    if (!layer || !wants_rank(net, layer, 3))
+        return -1;
+    if (!(decay >= 0 && decay <= 1) || !(epsilon > 0 && epsilon < INFINITY))
+        return mistake(net, layer, "a decay of %g and an epsilon of %g make no sense",
+                       (double)decay, (double)epsilon);
+    layer->decay = decay;
+    layer->epsilon = epsilon;
+    layer->relu = relu;
+    int dim[4] = {input_shape(net, layer)->dim[0]};
+    if (!add_param(net, layer, "weight", NET_ONE, dim) ||
+        !add_param(net, layer, "bias", NET_ZERO, dim) ||
+        !add_param(net, layer, "running_mean", NET_ZERO, dim) ||
+        !add_param(net, layer, "running_var", NET_ONE, dim))
+        return -1;
+    net->params[net->param_count - 2].trained = false;
+    net->params[net->param_count - 1].trained = false;
+    return finish(net, layer, *input_shape(net, layer));
+}
+
+// ---- layers without weights ----
+
+static int pool(struct net *net, enum net_op op, int from, int size, int stride,
+                enum net_padding padding)
+{
+    struct net_layer *layer = begin(net, op, NULL, &from, 1);
+    struct net_shape out;
+    if (!layer || !set_window(net, layer, size, size, stride, padding, &out))
+        return -1;
+    return finish(net, layer, out);
+}
+
+int net_max_pool(struct net *net, int from, int size, int stride, enum net_padding padding)
+{
+    return pool(net, NET_MAX_POOL, from, size, stride, padding);
+}
+
+int net_average_pool(struct net *net, int from, int size, int stride, enum net_padding padding)
+{
+    return pool(net, NET_AVERAGE_POOL, from, size, stride, padding);
+}
+
+int net_global_average(struct net *net, int from)
+{
+    struct net_layer *layer = begin(net, NET_GLOBAL_AVERAGE, NULL, &from, 1);
+    if (!layer || !wants_rank(net, layer, 3))
+        return -1;
+    return finish(net, layer, (struct net_shape){1, {input_shape(net, layer)->dim[0]}});
+}
+
+int net_dropout(struct net *net, int from, float rate)
+{
+    struct net_layer *layer = begin(net, NET_DROPOUT, NULL, &from, 1);
+    if (!layer)
+        return -1;
+    if (!(rate >= 0 && rate < 1))
+        return mistake(net, layer, "the rate must be at least 0 and below 1, not %g", (double)rate);
+    layer->rate = rate;
+    return finish(net, layer, *input_shape(net, layer));
+}
+
+int net_concat(struct net *net, const int *from, int count)
+{
+    bool some = count >= 1 && count <= NET_INPUTS_MAX;
+    struct net_layer *layer = begin(net, NET_CONCAT, NULL, from, some ? count : 0);
+    if (!layer)
+        return -1;
+    if (!some)
+        return mistake(net, layer, "joins 1 to %d layers, not %d", NET_INPUTS_MAX, count);
+    if (!wants_rank(net, layer, 3))
+        return -1;
+    struct net_shape out = *input_shape(net, layer);
+    int64_t channels = 0;
+    for (int i = 0; i < count; i++) {
+        const struct net_layer *input = &net->layers[layer->inputs[i]];
+        char first[80], other[80];
+        if (input->out.rank != 3 || input->out.dim[1] != out.dim[1] ||
+            input->out.dim[2] != out.dim[2])
+            return mistake(net, layer, "'%s' gives %s and '%s' gives %s",
+                           net->layers[layer->inputs[0]].name, describe(&out, first, sizeof first),
+                           input->name, describe(&input->out, other, sizeof other));
+        channels += input->out.dim[0];
+    }
+    if (channels > NET_SHAPE_MAX)
+        return mistake(net, layer, "its output is too large");
+    out.dim[0] = (int)channels;
+    return finish(net, layer, out);
+}
+
+void net_set_loss(struct net *net, enum net_loss loss)
+{
+    net->loss = loss;
+}
+
+// ---- the whole ----
+
+static bool is_read(const struct net *net, int number)
+{
+    for (int i = number + 1; i < net->layer_count; i++)
+        for (int j = 0; j < net->layers[i].input_count; j++)
+            if (net->layers[i].inputs[j] == number)
+                return true;
+    return false;
+}
+
+int net_check(const struct net *net, struct err *err)
+{
+    if (broken(net))
+        return err_set(err, net->problem.code, "%s", net->problem.text);
+    if (net->layer_count == 0)
+        return err_set(err, ERR_FAIL, "net '%s' has no layers", net->name);
+    for (int i = 0; i + 1 < net->layer_count; i++)
+        if (!is_read(net, i))
+            return err_set(err, ERR_FAIL, "net '%s', layer '%s': no other layer reads it",
+                           net->name, net->layers[i].name);
+
+    const struct net_layer *last = &net->layers[net->layer_count - 1];
+    if (last->out.rank != 1 || !last->learns)
+        return err_set(err, ERR_FAIL,
+                       "net '%s', layer '%s': the last layer must be a vector that is learned",
+                       net->name, last->name);
+    if (net->loss == NET_SIGMOID && last->out.dim[0] != 1)
+        return err_set(err, ERR_FAIL, "net '%s', layer '%s': a sigmoid needs one unit, not %d",
+                       net->name, last->name, last->out.dim[0]);
+    return 0;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// net: a net is data, a graph of layers that an engine compiles.
+//
+// It is built in order, each layer naming the ones it reads, so that the list is sorted by
+// construction. The building functions return the new layer's number; a mistake (a kernel larger
+// than its input, say) sticks, later calls return -1, and net_check() tells once, naming the
+// layer. Shapes are those of one sample: an image is channels × height × width, a sequence is
+// time × features, a vector is features; the batch comes first and is not part of the net.
+//
+// Parameters carry the names and layouts of the PyTorch versions of the nets: convolutions are
+// OIHW, dense weights out × in, an LSTM's are weight_ih_l0 (4H × in), weight_hh_l0 (4H × H) and
+// bias_ih_l0 (4H) with gates in the order i f g o, the backward direction's end in _reverse.
+// There is one bias per LSTM. An image is flattened as channels, height, width.
+//
+// What every engine does alike, beyond the comments below:
+// - SAME padding is TensorFlow's: ceil(input / stride) outputs, an odd cell goes to the bottom and
+//   the right. Cells outside are 0 to a convolution and do not exist for the pools.
+// - Of equal cells under a maximum the first, row by row, gets the gradient. At 0, relu's slope
+//   is 0.
+// - Batch norm divides by sqrt(variance + epsilon): while training by the batch's biased variance,
+//   while evaluating by the running one. running = decay × running + (1 - decay) × the batch's,
+//   where the variance is the unbiased one (biased × n / (n - 1), n numbers per channel; as it is
+//   where n = 1). That is what TensorFlow's slim does with its fused kernel, cuDNN and PyTorch.
+// - An LSTM has sigmoid gates, tanh for candidate and output, and starts from zero. Both ways:
+//   the forward direction's state after the last time step, then the state of the backward
+//   direction, which begins at the end, after the first time step.
+// - The gradient of an embedding is dense in meaning: an optimizer moves all rows in every step.
+#ifndef FARE_NET_NET_H
+#define FARE_NET_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum net_op {
+    NET_IMAGE,          // input: floats
+    NET_TOKENS,         // input: whole numbers below `vocabulary`
+    NET_ONE_HOT,        // tokens → time × vocabulary
+    NET_EMBEDDING,      // tokens → time × units
+    NET_LSTM,           // time × features → the last state: units, or 2 × units both ways
+    NET_DENSE,          // any → units, with bias; relu where said
+    NET_CONV,           // image → image; bias unless a batch norm follows; relu where said
+    NET_BATCH_NORM,     // per channel; relu where said
+    NET_MAX_POOL,       //
+    NET_AVERAGE_POOL,   // cells outside the image do not count
+    NET_GLOBAL_AVERAGE, // image → channels
+    NET_DROPOUT,        // inverted: scaled while training, nothing while evaluating
+    NET_CONCAT,         // images of one height and width, along the channels
+};
+
+enum net_loss {
+    NET_SOFTMAX, // softmax and cross-entropy over the last layer's units
+    NET_SIGMOID, // sigmoid and binary cross-entropy; one unit, labels 0 and 1
+};
+
+enum net_init { // how a parameter starts
+    NET_ZERO,
+    NET_ONE,
+    NET_GLOROT,      // uniform, ± sqrt(6 / (fan in + fan out))
+    NET_ORTHOGONAL,  // each gate's H × H block by itself
+    NET_UNIFORM_005, // ± 0.05
+    NET_LSTM_BIAS,   // zero, the forget gate's part 1
+};
+
+struct net_shape {
+    int rank;   // 1 vector, 2 sequence, 3 image
+    int dim[3]; // image: channels, height, width; sequence: time, features; tokens: time, 1
+};
+
+#define NET_NAME_BYTES 64
+#define NET_INPUTS_MAX 4
+
+struct net_layer {
+    char name[NET_NAME_BYTES]; // "conv1", "mixed_5b.branch_0.conv"
+    enum net_op op;
+    int inputs[NET_INPUTS_MAX]; // numbers of earlier layers
+    int input_count;
+    struct net_shape out;
+    int units;              // dense, LSTM, embedding: width; convolution: output channels
+    int kernel_h, kernel_w; // convolution, pools
+    int stride;
+    int pad_top, pad_left, pad_bottom, pad_right; // found by inference
+    bool relu, bias, both_ways;
+    int vocabulary;
+    float rate;    // dropout: the share that is dropped
+    float decay;   // batch norm: of the running averages
+    float epsilon; // batch norm
+    int first_param, param_count;
+    bool learns; // it, or one that it reads from near or far, is trained: it needs its gradient
+};
+
+struct net_param {
+    char name[NET_NAME_BYTES + 24]; // "conv1.weight"
+    int layer;
+    int rank;
+    int64_t dim[4];
+    enum net_init init;
+    bool trained;  // false: a running average of a batch norm
+    bool decayed;  // weight decay applies: convolution and dense weights
+    int64_t count; // product of dim
+};
+
+struct net {
+    char name[NET_NAME_BYTES];
+    struct net_layer *layers;
+    int layer_count, layer_cap;
+    struct net_param *params;
+    int param_count, param_cap;
+    enum net_loss loss; // of the last layer
+    struct err problem; // sticky
+};
+
+void net_init(struct net *net, const char *name);
+void net_release(struct net *net);
+int net_check(const struct net *net, struct err *err) MUST_USE;
+
+// Each returns the new layer's number, or -1 after a mistake.
+int net_image(struct net *net, int channels, int height, int width);
+int net_tokens(struct net *net, int time, int vocabulary);
+int net_one_hot(struct net *net, int from);
+int net_embedding(struct net *net, int from, int units, const char *name);
+int net_lstm(struct net *net, int from, int units, bool both_ways, const char *name);
+int net_dense(struct net *net, int from, int units, bool relu, const char *name);
+
+enum net_padding { NET_VALID, NET_SAME };
+struct net_conv {
+    int filters;
+    int kernel_h, kernel_w;
+    int stride; // 0 means 1
+    enum net_padding padding;
+    bool relu;
+    bool no_bias;
+};
+int net_conv(struct net *net, int from, struct net_conv conv, const char *name);
+int net_batch_norm(struct net *net, int from, float decay, float epsilon, bool relu,
+                   const char *name);
+int net_max_pool(struct net *net, int from, int size, int stride, enum net_padding padding);
+int net_average_pool(struct net *net, int from, int size, int stride, enum net_padding padding);
+int net_global_average(struct net *net, int from);
+int net_dropout(struct net *net, int from, float rate);
+int net_concat(struct net *net, const int *from, int count);
+
+void net_set_loss(struct net *net, enum net_loss loss);
+
+int64_t net_shape_count(const struct net_shape *shape); // numbers in one sample of it
+
+struct net_cost {                         // of one training step on a batch
+    int64_t parameters;                   // trained ones
+    double forward_flops, backward_flops; // a multiply-add is two
+    double bytes; // least traffic: activations and parameters, each read and written as needed
+};
+void net_cost(const struct net *net, int64_t batch, struct net_cost *cost);
+
+// Fills `values` (param->count of them) as `param` starts, from a seed: the same on every engine.
+// Each parameter has a stream of its own, named after it.
+int net_init_param(const struct net_param *param, uint64_t seed, float *values,
+                   struct err *err) MUST_USE;
+
+#endif

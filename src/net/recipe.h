@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// recipe: how a net is trained. Plain data, and the optimizers' exact rules.
+//
+// For a parameter p with gradient g (mean over the batch; plus weight_decay × p where the
+// parameter is decayed), at iteration t = 0, 1, ...:
+//   RMSPROP   a = rho a + (1 - rho) g²; p -= lr / (1 + decay t) × g / (√a + epsilon)
+//   RMSPROP_MOMENTUM  a starts at 1; a = rho a + (1 - rho) g²; m = momentum m + lr g / √(a +
+//   epsilon);
+//             p -= m
+//   ADADELTA  a = rho a + (1 - rho) g²; u = g √(d + epsilon) / √(a + epsilon); p -= lr u;
+//             d = rho d + (1 - rho) u²
+//   ADAM      m = rho m + (1 - rho) g; v = beta2 v + (1 - beta2) g²; k = lr √(1 - beta2^(t+1)) /
+//             (1 - rho^(t+1)); p -= k m / (√v + epsilon)
+// State 0 is a (ADAM: m), state 1 is m, d or v; both start at 0 where nothing else is said.
+#ifndef FARE_NET_RECIPE_H
+#define FARE_NET_RECIPE_H
+
+#include <stdint.h>
+
+enum optimizer {
+    OPTIMIZER_RMSPROP,
+    OPTIMIZER_RMSPROP_MOMENTUM,
+    OPTIMIZER_ADADELTA,
+    OPTIMIZER_ADAM
+};
+
+struct recipe_phase { // a part of the training with its own rate; the state starts anew in each
+    int64_t steps;    // 0: to the end of the epochs
+    float rate;
+    const char *only; // (optional) train just the parameters of this layer
+};
+
+#define RECIPE_PHASES_MAX 2
+
+struct recipe {
+    enum optimizer optimizer;
+    float rho;   // Adam: beta 1
+    float beta2; // Adam
+    float epsilon;
+    float decay; // of the rate, per iteration
+    float momentum;
+    float weight_decay;
+    int64_t batch;
+    int64_t epochs; // 0: the phases' steps count
+    struct recipe_phase phases[RECIPE_PHASES_MAX];
+    int phase_count;
+};
+
+// How many numbers of state a parameter's number has: 1 or 2.
+static inline int recipe_states(const struct recipe *recipe)
+{
+    return recipe->optimizer == OPTIMIZER_RMSPROP ? 1 : 2;
+}
+
+#endif

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/checkpoint.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tree.h"
+#include "run/safetensors.h"
+
+// ---------------------------------------------------------------------------------------------
+// What a training is of, in words
+
+static const char *precision_name(enum engine_precision precision)
+{
+    return precision == ENGINE_BF16 ? "bf16" : "f32";
+}
+
+// " name=value" with the fewest digits that bring the number back; nine always do.
+static void add_number(struct buf *out, const char *name, float value)
+{
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value)
+            break;
+    }
+    buf_printf(out, " %s=%s", name, text);
+}
+
+void checkpoint_recipe_text(const struct recipe *recipe, struct buf *out)
+{
+    static const char *const names[] = {
+        [OPTIMIZER_RMSPROP] = "rmsprop",
+        [OPTIMIZER_RMSPROP_MOMENTUM] = "rmsprop-momentum",
+        [OPTIMIZER_ADADELTA] = "adadelta",
+        [OPTIMIZER_ADAM] = "adam",
+    };
+    buf_printf(out, "optimizer=%s", names[recipe->optimizer]);
+    add_number(out, "rho", recipe->rho);
+    add_number(out, "beta2", recipe->beta2);
+    add_number(out, "epsilon", recipe->epsilon);
+    add_number(out, "decay", recipe->decay);
+    add_number(out, "momentum", recipe->momentum);
+    add_number(out, "weight_decay", recipe->weight_decay);
+    buf_printf(out, " batch=%" PRId64, recipe->batch);
+    for (int i = 0; i < recipe->phase_count; i++) {
+        const struct recipe_phase *phase = &recipe->phases[i];
+        char rate[24];
+        snprintf(rate, sizeof rate, "phase%d.rate", i);
+        buf_printf(out, " phase%d.steps=%" PRId64, i, phase->steps);
+        add_number(out, rate, phase->rate);
+        if (phase->only)
+            buf_printf(out, " phase%d.only=%s", i, phase->only);
+    }
+}
+
+static void hash_int(struct sha256 *sha, int64_t value)
+{
+    sha256_add(sha, &value, sizeof value);
+}
+
+static void hash_text(struct sha256 *sha, const char *text)
+{
+    sha256_add(sha, text, strlen(text) + 1); // with its end, so that two cannot run together
+}
+
+static void hash_layer(struct sha256 *sha, const struct net_layer *layer)
+{
+    hash_text(sha, layer->name);
+    hash_int(sha, layer->op);
+    hash_int(sha, layer->input_count);
+    for (int i = 0; i < layer->input_count; i++)
+        hash_int(sha, layer->inputs[i]);
+    hash_int(sha, layer->out.rank);
+    for (int i = 0; i < layer->out.rank; i++)
+        hash_int(sha, layer->out.dim[i]);
+    const int numbers[] = {layer->units,   layer->kernel_h, layer->kernel_w,   layer->stride,
+                           layer->pad_top, layer->pad_left, layer->pad_bottom, layer->pad_right,
+                           layer->relu,    layer->bias,     layer->both_ways,  layer->vocabulary};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        hash_int(sha, numbers[i]);
+    sha256_add(sha, &layer->rate, sizeof layer->rate);
+    sha256_add(sha, &layer->decay, sizeof layer->decay);
+    sha256_add(sha, &layer->epsilon, sizeof layer->epsilon);
+}
+
+void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES])
+{
+    struct sha256 sha;
+    uint8_t sum[SHA256_BYTES];
+    sha256_init(&sha);
+    hash_int(&sha, net->loss);
+    hash_int(&sha, net->layer_count);
+    for (int i = 0; i < net->layer_count; i++)
+        hash_layer(&sha, &net->layers[i]);
+    hash_int(&sha, net->param_count);
+    for (int i = 0; i < net->param_count; i++) {
+        const struct net_param *param = &net->params[i];
+        hash_text(&sha, param->name);
+        hash_int(&sha, param->rank);
+        for (int d = 0; d < param->rank; d++)
+            hash_int(&sha, param->dim[d]);
+    }
+    sha256_done(&sha, sum);
+    sha256_hex(sum, out);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Saving
+
+#define TEXTS_MAX 20
+
+struct texts { // number texts live in `room`, at most 24 bytes each and their NUL
+    struct safetensors_text list[TEXTS_MAX];
+    int count;
+    char room[TEXTS_MAX][32];
+};
+
+static void put(struct texts *texts, const char *key, const char *value)
+{
+    assert(texts->count < TEXTS_MAX);
+    texts->list[texts->count++] = (struct safetensors_text){key, value};
+}
+
+static void put_int(struct texts *texts, const char *key, int64_t value)
+{
+    char *room = texts->room[texts->count];
+    snprintf(room, sizeof texts->room[0], "%" PRId64, value);
+    put(texts, key, room);
+}
+
+// What the file says; every text must outlive the list.
+static void describe(struct texts *texts, const struct checkpoint_subject *subject,
+                     const struct checkpoint_place *place, const char *recipe, const char *net)
+{
+    put(texts, "format", CHECKPOINT_FORMAT);
+    put(texts, "workload", subject->workload);
+    put(texts, "data", subject->data);
+    put(texts, "data_identity", subject->data_identity);
+    put(texts, "net", net);
+    put(texts, "recipe", recipe);
+    put_int(texts, "epochs", subject->recipe->epochs);
+    char *seed = texts->room[texts->count];
+    snprintf(seed, sizeof texts->room[0], "%" PRIu64, subject->options.seed);
+    put(texts, "seed", seed);
+    put(texts, "engine", subject->engine->name);
+    put(texts, "precision", precision_name(subject->options.precision));
+    put_int(texts, "threads", subject->options.threads);
+    put_int(texts, "epoch", place->epoch);
+    put_int(texts, "step", place->step);
+    put_int(texts, "iteration", place->iteration);
+    put_int(texts, "phase", place->phase);
+    char *loss = texts->room[texts->count]; // in hexadecimal, which is exact
+    snprintf(loss, sizeof texts->room[0], "%a", place->score.loss);
+    put(texts, "loss_sum", loss);
+    put_int(texts, "correct", place->score.correct);
+    put_int(texts, "count", place->score.count);
+}
+
+// The program's tensors, and room for the largest.
+struct tensors {
+    struct engine_tensor *list;
+    int count;
+    float *values;
+};
+
+static int tensors_init(struct tensors *tensors, const struct engine *engine,
+                        const struct engine_program *program, struct err *err)
+{
+    int64_t largest = 0;
+    tensors->values = NULL;
+    tensors->count = engine->tensor_count(program);
+    tensors->list = calloc((size_t)tensors->count + 1, sizeof *tensors->list);
+    if (!tensors->list)
+        return err_memory(err);
+    for (int i = 0; i < tensors->count; i++) {
+        engine->tensor(program, i, &tensors->list[i]);
+        if (tensors->list[i].count > largest)
+            largest = tensors->list[i].count;
+    }
+    tensors->values = malloc(((size_t)largest + 1) * sizeof *tensors->values);
+    return tensors->values ? 0 : err_memory(err);
+}
+
+static void tensors_release(struct tensors *tensors)
+{
+    free(tensors->list);
+    free(tensors->values);
+}
+
+static int write_file(const char *path, const struct texts *texts, const struct engine *engine,
+                      struct engine_program *program, const struct tensors *tensors,
+                      struct err *err)
+{
+    struct safetensors_entry *entries = malloc(((size_t)tensors->count + 1) * sizeof *entries);
+    if (!entries)
+        return err_memory(err);
+    for (int i = 0; i < tensors->count; i++) {
+        const struct engine_tensor *t = &tensors->list[i];
+        entries[i] = (struct safetensors_entry){t->name, t->rank, t->dim};
+    }
+    struct safetensors_writer w;
+    int rc = safetensors_begin(&w, path, texts->list, texts->count, entries, tensors->count, err);
+    free(entries);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; rc == 0 && i < tensors->count; i++) {
+        rc = engine->read(program, i, tensors->values, err);
+        if (rc == 0)
+            rc = safetensors_add(&w, tensors->values, tensors->list[i].count, err);
+    }
+    if (rc == 0)
+        return safetensors_commit(&w, err);
+    safetensors_abandon(&w);
+    return rc;
+}
+
+int checkpoint_save(const char *path, const struct checkpoint_subject *subject,
+                    struct engine_program *program, const struct checkpoint_place *place,
+                    struct err *err)
+{
+    char net[SHA256_HEX_BYTES];
+    struct buf recipe = {0};
+    struct texts texts = {.count = 0};
+    struct tensors tensors = {0};
+    checkpoint_fingerprint(subject->net, net);
+    checkpoint_recipe_text(subject->recipe, &recipe);
+    int rc = buf_check(&recipe, err);
+    if (rc == 0)
+        rc = tensors_init(&tensors, subject->engine, program, err);
+    if (rc == 0) {
+        describe(&texts, subject, place, buf_str(&recipe), net);
+        rc = write_file(path, &texts, subject->engine, program, &tensors, err);
+    }
+    tensors_release(&tensors);
+    buf_release(&recipe);
+    return rc;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Restoring
+
+static int check_format(const struct safetensors *st, struct err *err)
+{
+    const char *format = safetensors_text(st, "format");
+    if (format && strcmp(format, CHECKPOINT_FORMAT) == 0)
+        return 0;
+    if (format && strncmp(format, "fare.checkpoint/", 16) == 0)
+        return err_set(err, ERR_FORMAT, "'%s' is a checkpoint of another fare: '%.32s', not '%s'",
+                       st->path, format, CHECKPOINT_FORMAT);
+    err_set(err, ERR_FORMAT, "'%s' holds tensors, but not a checkpoint of fare", st->path);
+    err_hint(err, "its parameters alone can be taken with --from");
+    return ERR_FORMAT;
+}
+
+static int get_text(const struct safetensors *st, const char *key, const char **value,
+                    struct err *err)
+{
+    *value = safetensors_text(st, key);
+    return *value ? 0 : err_set(err, ERR_FORMAT, "'%s' does not say its %s", st->path, key);
+}
+
+static int get_int(const struct safetensors *st, const char *key, int64_t max, int64_t *value,
+                   struct err *err)
+{
+    const char *text;
+    int rc = get_text(st, key, &text, err);
+    if (rc != 0)
+        return rc;
+    if (!text_int(text, value) || *value < 0 || *value > max)
+        return err_set(err, ERR_FORMAT, "'%s': its %s is '%.32s'", st->path, key, text);
+    return 0;
+}
+
+static int get_loss(const struct safetensors *st, double *value, struct err *err)
+{
+    const char *text;
+    int rc = get_text(st, "loss_sum", &text, err);
+    if (rc != 0)
+        return rc;
+    char *end;
+    *value = strtod(text, &end);
+    if (end == text || *end != '\0')
+        return err_set(err, ERR_FORMAT, "'%s': its loss_sum is '%.32s'", st->path, text);
+    return 0;
+}
+
+static int get_place(const struct safetensors *st, const struct recipe *recipe,
+                     struct checkpoint_place *place, struct err *err)
+{
+    int64_t phase = 0;
+    memset(place, 0, sizeof *place);
+    int rc = get_int(st, "epoch", INT64_MAX, &place->epoch, err);
+    if (rc == 0)
+        rc = get_int(st, "step", INT64_MAX, &place->step, err);
+    if (rc == 0)
+        rc = get_int(st, "iteration", INT64_MAX, &place->iteration, err);
+    if (rc == 0)
+        rc = get_int(st, "phase", recipe->phase_count > 0 ? recipe->phase_count - 1 : 0, &phase,
+                     err);
+    if (rc == 0)
+        rc = get_int(st, "count", INT64_MAX, &place->score.count, err);
+    if (rc == 0)
+        rc = get_int(st, "correct", place->score.count, &place->score.correct, err);
+    if (rc == 0)
+        rc = get_loss(st, &place->score.loss, err);
+    place->phase = (int)phase;
+    return rc;
+}
+
+// Two recipes as words; the error shows the first that differ.
+static int compare_recipes(const char *there, const char *here, const char *path, struct err *err)
+{
+    while (*there || *here) {
+        size_t a = strcspn(there, " "), b = strcspn(here, " ");
+        if (a != b || memcmp(there, here, a) != 0)
+            return err_set(err, ERR_FAIL, "'%s' was trained with %.*s, not %.*s", path,
+                           a ? (int)a : 7, a ? there : "nothing", b ? (int)b : 7,
+                           b ? here : "nothing");
+        there += a + (there[a] == ' ');
+        here += b + (here[b] == ' ');
+    }
+    return 0;
+}
+
+// Nets with different fingerprints: the first parameter that tells them apart.
+static int other_net(const struct safetensors *st, const struct net *net, struct err *err)
+{
+    const struct safetensors_tensor *tensor;
+    for (int i = 0; i < net->param_count; i++) {
+        const struct net_param *param = &net->params[i];
+        int rc = safetensors_want(st, param->name, param->rank, param->dim, &tensor, err);
+        if (rc != 0)
+            return rc;
+    }
+    return err_set(err, ERR_FAIL,
+                   "'%s' is of another net: its parameters have the same shapes, its layers differ",
+                   st->path);
+}
+
+static int check_subject(const struct safetensors *st, const struct checkpoint_subject *subject,
+                         struct err *err)
+{
+    const char *workload, *data, *identity, *net, *recipe, *seed;
+    int rc = get_text(st, "workload", &workload, err);
+    if (rc == 0)
+        rc = get_text(st, "data", &data, err);
+    if (rc == 0)
+        rc = get_text(st, "data_identity", &identity, err);
+    if (rc == 0)
+        rc = get_text(st, "net", &net, err);
+    if (rc == 0)
+        rc = get_text(st, "recipe", &recipe, err);
+    if (rc == 0)
+        rc = get_text(st, "seed", &seed, err);
+    if (rc != 0)
+        return rc;
+
+    if (strcmp(workload, subject->workload) != 0)
+        return err_set(err, ERR_FAIL, "this checkpoint is of %.64s on %.64s, not %s: '%s'",
+                       workload, data, subject->workload, st->path);
+    if (strcmp(identity, subject->data_identity) != 0) {
+        if (strcmp(data, subject->data) != 0)
+            return err_set(err, ERR_FAIL, "this checkpoint is of %s on %.64s, not on %s: '%s'",
+                           workload, data, subject->data, st->path);
+        return err_set(err, ERR_FAIL,
+                       "this checkpoint is of %s on %s with other contents (%.16s, here %.16s): "
+                       "'%s'",
+                       workload, data, identity, subject->data_identity, st->path);
+    }
+    char here[SHA256_HEX_BYTES];
+    checkpoint_fingerprint(subject->net, here);
+    if (strcmp(net, here) != 0)
+        return other_net(st, subject->net, err);
+
+    struct buf words = {0};
+    checkpoint_recipe_text(subject->recipe, &words);
+    rc = buf_check(&words, err);
+    if (rc == 0)
+        rc = compare_recipes(recipe, buf_str(&words), st->path, err);
+    buf_release(&words);
+    if (rc != 0)
+        return rc;
+    char number[32];
+    snprintf(number, sizeof number, "%" PRIu64, subject->options.seed);
+    if (strcmp(seed, number) != 0)
+        return err_set(err, ERR_FAIL, "this checkpoint is of seed %.32s, not %s: '%s'", seed,
+                       number, st->path);
+    return 0;
+}
+
+// The file is anyone's: nothing in it may steer a terminal.
+static void add_printable(struct buf *out, const char *text)
+{
+    for (; *text; text++)
+        buf_addc(out, (unsigned char)*text < ' ' || *text == 0x7F ? '?' : *text);
+}
+
+static int note_difference(const struct safetensors *st, const char *key, const char *here,
+                           struct buf *notes, struct err *err)
+{
+    const char *there;
+    int rc = get_text(st, key, &there, err);
+    if (rc != 0 || strcmp(there, here) == 0)
+        return rc;
+    buf_printf(notes, "%s was ", key);
+    add_printable(notes, there);
+    buf_printf(notes, ", is %s: the run does not end in the same bits as one that never stopped\n",
+               here);
+    return buf_check(notes, err);
+}
+
+static int note_differences(const struct safetensors *st, const struct checkpoint_subject *subject,
+                            struct buf *notes, struct err *err)
+{
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", subject->options.threads);
+    int rc = note_difference(st, "engine", subject->engine->name, notes, err);
+    if (rc == 0)
+        rc = note_difference(st, "precision", precision_name(subject->options.precision), notes,
+                             err);
+    if (rc == 0)
+        rc = note_difference(st, "threads", threads, notes, err);
+    return rc;
+}
+
+static int restore_tensors(const struct safetensors *st, const struct engine *engine,
+                           struct engine_program *program, struct err *err)
+{
+    struct tensors tensors = {0};
+    const struct safetensors_tensor *found;
+    int rc = tensors_init(&tensors, engine, program, err);
+    for (int i = 0; rc == 0 && i < tensors.count; i++) {
+        const struct engine_tensor *t = &tensors.list[i];
+        rc = safetensors_want(st, t->name, t->rank, t->dim, &found, err);
+    }
+    for (int i = 0; rc == 0 && i < tensors.count; i++) {
+        found = safetensors_find(st, tensors.list[i].name);
+        rc = safetensors_floats(st, found, tensors.values, err);
+        if (rc == 0)
+            rc = engine->write(program, i, tensors.values, err);
+    }
+    tensors_release(&tensors);
+    return rc;
+}
+
+int checkpoint_restore(const char *path, const struct checkpoint_subject *subject,
+                       struct engine_program *program, struct checkpoint_place *place,
+                       struct buf *notes, struct err *err)
+{
+    struct safetensors st;
+    int rc = safetensors_open(&st, path, err);
+    if (rc != 0)
+        return rc;
+    rc = check_format(&st, err);
+    if (rc == 0)
+        rc = check_subject(&st, subject, err);
+    if (rc == 0)
+        rc = get_place(&st, subject->recipe, place, err);
+    if (rc == 0)
+        rc = note_differences(&st, subject, notes, err);
+    // The phase first: it starts the optimizer's state anew.
+    if (rc == 0)
+        rc = subject->engine->set_phase(program, place->phase, err);
+    if (rc == 0)
+        rc = restore_tensors(&st, subject->engine, program, err);
+    if (rc == 0)
+        subject->engine->set_iteration(program, place->iteration);
+    safetensors_release(&st);
+    return rc;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Parameters alone
+
+// The second of PyTorch's two biases of an LSTM: bias_hh_l0 for bias_ih_l0. Null where `name` is
+// not the first of them, or where the file has no second of that shape.
+static const struct safetensors_tensor *second_bias(const struct safetensors *st,
+                                                    const struct engine_tensor *t)
+{
+    char name[sizeof t->name];
+    memcpy(name, t->name, sizeof name);
+    char *part = strstr(name, "bias_ih_l");
+    if (!part)
+        return NULL;
+    memcpy(part, "bias_hh_l", 9);
+    const struct safetensors_tensor *found = safetensors_find(st, name);
+    return found && found->rank == 1 && found->count == t->count ? found : NULL;
+}
+
+static int add_second_bias(const struct safetensors *st, const struct safetensors_tensor *second,
+                           float *values, struct err *err)
+{
+    float *more = malloc(((size_t)second->count + 1) * sizeof *more);
+    if (!more)
+        return err_memory(err);
+    int rc = safetensors_floats(st, second, more, err);
+    for (int64_t i = 0; rc == 0 && i < second->count; i++)
+        values[i] += more[i];
+    free(more);
+    return rc;
+}
+
+static int load_parameter(const struct safetensors *st, const struct engine *engine,
+                          struct engine_program *program, int index, const struct engine_tensor *t,
+                          const struct safetensors_tensor *found, float *values, struct err *err)
+{
+    int rc = safetensors_floats(st, found, values, err);
+    const struct safetensors_tensor *second = second_bias(st, t);
+    if (rc == 0 && second)
+        rc = add_second_bias(st, second, values, err);
+    if (rc == 0)
+        rc = engine->write(program, index, values, err);
+    return rc;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t a = strlen(text), b = strlen(end);
+    return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+static bool is_used(const struct tensors *tensors, const char *name)
+{
+    for (int i = 0; i < tensors->count; i++)
+        if (tensors->list[i].role == ENGINE_PARAMETER && strcmp(tensors->list[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// Tensors of the file that the net has no place for. A checkpoint's optimizer state and the
+// counters of PyTorch's batch norms are not parameters; second biases have been added.
+static void list_unused(const struct safetensors *st, const struct tensors *tensors,
+                        struct buf *left)
+{
+    for (int i = 0; i < st->count; i++) {
+        const char *name = st->tensors[i].name;
+        if (is_used(tensors, name) || ends_with(name, ".state0") || ends_with(name, ".state1") ||
+            ends_with(name, ".num_batches_tracked") || strstr(name, "bias_hh_l"))
+            continue;
+        add_printable(left, name);
+        buf_adds(left, ": only in the file\n");
+    }
+}
+
+int checkpoint_load_parameters(const char *path, const struct engine *engine,
+                               struct engine_program *program, int *loaded, struct buf *left,
+                               struct err *err)
+{
+    struct safetensors st;
+    struct tensors tensors = {0};
+    *loaded = 0;
+    int rc = safetensors_open(&st, path, err);
+    if (rc != 0)
+        return rc;
+    rc = tensors_init(&tensors, engine, program, err);
+    for (int i = 0; rc == 0 && i < tensors.count; i++) {
+        const struct engine_tensor *t = &tensors.list[i];
+        const struct safetensors_tensor *found = safetensors_find(&st, t->name);
+        if (t->role != ENGINE_PARAMETER)
+            continue;
+        if (!found) {
+            buf_printf(left, "%s: not in the file\n", t->name);
+        } else if (safetensors_fits(found, t->rank, t->dim)) {
+            rc = load_parameter(&st, engine, program, i, t, found, tensors.values, err);
+            *loaded += rc == 0;
+        } else {
+            buf_printf(left, "%s: ", t->name);
+            safetensors_shape(left, found->rank, found->dim);
+            buf_adds(left, " in the file, ");
+            safetensors_shape(left, t->rank, t->dim);
+            buf_adds(left, " here\n");
+        }
+    }
+    if (rc == 0) {
+        list_unused(&st, &tensors, left);
+        rc = buf_check(left, err);
+    }
+    if (rc == 0 && *loaded == 0)
+        rc = err_set(err, ERR_FORMAT, "no tensor in '%s' has a name and a shape of this net's",
+                     path);
+    tensors_release(&tensors);
+    safetensors_release(&st);
+    return rc;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// safetensors: tensors by name, in the file format that PyTorch users already have a reader for.
+//
+// A file is eight bytes of header length (little endian), a JSON header that gives each tensor's
+// type, shape and place, and the tensors' bytes without a hole. Texts may be attached under
+// "__metadata__".
+//
+// The reader believes nothing: lengths, offsets, shapes and names are checked when the file is
+// opened, so that whatever safetensors_open() accepts has every byte it promises. It is stricter
+// than the reference implementation where the format is (no name twice, '{' first) and refuses
+// names with a NUL. Values are read from the file when they are asked for, not mapped: a file
+// that is cut meanwhile gives an error and not a SIGBUS. The writer writes F32 alone, and the
+// file appears whole or not at all (base/fs).
+#ifndef FARE_RUN_SAFETENSORS_H
+#define FARE_RUN_SAFETENSORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fs.h"
+
+#define SAFETENSORS_HEADER_MAX 100000000 // bytes; the reference implementation's own cap
+
+enum safetensors_type {
+    SAFETENSORS_F32,
+    SAFETENSORS_F64,
+    SAFETENSORS_F16,
+    SAFETENSORS_BF16,
+    SAFETENSORS_I64,
+    SAFETENSORS_OTHER, // known to the format, but its values cannot be read here
+};
+
+struct safetensors_tensor {
+    char *name;
+    enum safetensors_type type;
+    const char *type_name; // "F32", as in the file
+    int rank;              // 0: one number
+    int64_t *dim;
+    int64_t count;  // of numbers: the product of dim
+    uint64_t begin; // bytes from the start of the data
+    uint64_t bytes;
+};
+
+struct safetensors {
+    char *path;
+    int fd; // open while `path` is set
+    uint64_t data_at;
+    struct safetensors_tensor *tensors; // by name, in the order of strcmp()
+    int count;
+    char **texts; // key, value, key, value, ... by key
+    int text_count;
+};
+
+// Errors name the file and what is wrong with it: ERR_FORMAT for a file that is not whole or not
+// a safetensors file. On failure there is nothing to release; a zeroed struct can be released.
+int safetensors_open(struct safetensors *st, const char *path, struct err *err) MUST_USE;
+void safetensors_release(struct safetensors *st);
+
+// Null where there is none.
+const struct safetensors_tensor *safetensors_find(const struct safetensors *st, const char *name);
+const char *safetensors_text(const struct safetensors *st, const char *key);
+
+bool safetensors_fits(const struct safetensors_tensor *tensor, int rank, const int64_t *dim);
+
+// The tensor of that name and shape; else an error that says which of the two is wrong.
+int safetensors_want(const struct safetensors *st, const char *name, int rank, const int64_t *dim,
+                     const struct safetensors_tensor **tensor, struct err *err) MUST_USE;
+
+// Reads tensor->count numbers, rounded to f32 where they are something else.
+int safetensors_floats(const struct safetensors *st, const struct safetensors_tensor *tensor,
+                       float *values, struct err *err) MUST_USE;
+
+// "32×1×3×3"; "one number" for rank 0.
+void safetensors_shape(struct buf *out, int rank, const int64_t *dim);
+
+// What will be written: first everything's name and shape, then the numbers in the same order.
+struct safetensors_entry {
+    const char *name;
+    int rank;
+    const int64_t *dim;
+};
+
+struct safetensors_text {
+    const char *key, *value;
+};
+
+struct safetensors_writer {
+    struct fs_writer file;
+    int64_t left; // numbers still to come
+};
+
+// Begin, add all numbers in pieces of any size, then commit; or abandon, which leaves no trace
+// and is what to do after a failed add. A failed begin or commit has already abandoned. Names
+// that are not printable UTF-8 or come twice are refused; texts become printable UTF-8 as those of
+// records do (record/field.h).
+int safetensors_begin(struct safetensors_writer *w, const char *path,
+                      const struct safetensors_text *texts, int text_count,
+                      const struct safetensors_entry *entries, int count, struct err *err) MUST_USE;
+int safetensors_add(struct safetensors_writer *w, const float *values, int64_t count,
+                    struct err *err) MUST_USE;
+int safetensors_commit(struct safetensors_writer *w, struct err *err) MUST_USE;
+void safetensors_abandon(struct safetensors_writer *w);
+
+#endif

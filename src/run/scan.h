@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan: a JSON text (RFC 8259), read once from front to back, without building a tree.
+//
+// For the headers of safetensors files, which are anyone's and may have 100 MB: what is read costs
+// no more memory than what the caller keeps (a tree of "[[],[],..." costs forty times its text),
+// and a lack of memory is never mistaken for a mistake in the text, as jansson's parser does.
+// Errors say the byte. The caller knows what may come next and asks for it.
+#ifndef FARE_RUN_SCAN_H
+#define FARE_RUN_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define SCAN_DEPTH_MAX 64 // of values that are skipped
+
+struct scan {
+    const char *text; // the caller's; it must outlive the struct
+    size_t len, at;
+    size_t origin; // the number that errors give to the first byte
+};
+
+// Checks that all of it is UTF-8, which the rest relies on.
+int scan_init(struct scan *scan, const char *text, size_t len, size_t origin,
+              struct err *err) MUST_USE;
+
+// Each passes over white space first.
+
+bool scan_is(struct scan *scan, char c); // whether `c` comes next; stays where it is
+
+int scan_expect(struct scan *scan, char c, struct err *err) MUST_USE; // passes over it
+
+// Lists and objects: after the '[' or '{', call it before each item. 1: another item comes (the
+// comma before it is behind us); 0: the end, and `close` is behind us; negative: an error.
+int scan_item(struct scan *scan, char close, bool first, struct err *err) MUST_USE;
+
+// A text replaces what `out` held. A NUL inside is an error.
+int scan_text(struct scan *scan, struct buf *out, struct err *err) MUST_USE;
+int scan_key(struct scan *scan, struct buf *out, struct err *err) MUST_USE; // and its colon
+
+// 0 or more, without a fraction or an exponent, within int64_t.
+int scan_whole(struct scan *scan, int64_t *out, struct err *err) MUST_USE;
+
+int scan_null(struct scan *scan, struct err *err) MUST_USE;
+int scan_skip(struct scan *scan, struct err *err) MUST_USE; // any value
+int scan_end(struct scan *scan, struct err *err) MUST_USE;  // nothing but white space is left
+
+#endif

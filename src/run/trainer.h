@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// trainer: takes a workload through its training on an engine, epoch by epoch, and says how it
+// went.
+//
+// Same seed, engine and threads: the same losses, to the bit, also when the run was cut and resumed
+// from a checkpoint. The clock of an epoch covers all of it: fetching batches, augmentation, steps
+// and deferred work. Nothing is allocated between the first and the last step.
+#ifndef FARE_RUN_TRAINER_H
+#define FARE_RUN_TRAINER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/engine.h"
+#include "workload/workload.h"
+
+// How far it is, after each step.
+struct trainer_progress {
+    int64_t step, steps;   // of the whole run; what is left of a resumed one included
+    int64_t epoch, epochs; // from 0
+    double loss;           // mean over the epoch so far
+    double accuracy;       // likewise; 0 to 1
+    double samples_per_s;  // over the epoch so far
+    bool evaluating;
+};
+
+struct trainer_options {
+    const struct engine *engine;
+    struct engine_options engine_options;
+    const struct data_pair *data;
+    int64_t epochs;     // 0: the recipe's
+    int64_t max_steps;  // 0: all; else stop after so many: a sample
+    int64_t max_test;   // 0: all; else evaluate on so many samples
+    const char *dir;    // (optional) folder for checkpoints
+    int64_t save_every; // steps between checkpoints; 0: at the end of each epoch
+    bool resume;        // go on from the newest checkpoint in `dir`
+    const char *from;   // (optional) safetensors file to take matching parameters from
+    const volatile sig_atomic_t *stop; // (optional) set by a signal: end after this step
+    void (*progress)(void *context, const struct trainer_progress *progress);
+    void *context;
+    // (optional) called at the end with the trained program, before it is released.
+    int (*finished)(void *context, struct engine_program *program, struct err *err);
+};
+
+struct trainer_epoch {
+    int64_t steps;
+    int64_t samples;
+    double train_loss, train_accuracy;
+    double test_loss, test_accuracy; // where `tested`
+    bool tested;
+    bool whole;       // every step of it was made, here or before a resume
+    int64_t train_ns; // of the steps made here
+    int64_t steps_here;
+    int64_t test_ns;
+};
+
+struct trainer_result {
+    struct trainer_epoch *epochs;
+    int64_t epoch_count;
+    int64_t steps; // made here
+    int64_t steps_per_epoch;
+    int64_t first_epoch; // where a resumed run began
+    int64_t compile_ns, train_ns, test_ns, save_ns;
+    double first_loss, last_loss; // means over the first and last tenth of the steps made here
+    int saves;
+    bool stopped;     // by the signal
+    struct buf notes; // a line each: what was resumed, what was not loaded
+};
+
+int trainer_run(const struct workload *workload, const struct trainer_options *options,
+                struct trainer_result *result, struct err *err) MUST_USE;
+void trainer_result_release(struct trainer_result *result);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workload/workload.h"
+
+#include <string.h>
+
+#include "base/opt.h"
+
+const struct workload *const workloads[] = {
+    &workload_l1,     &workload_mlp,       &workload_cnn,
+    &workload_cifar,  &workload_imdb,      &workload_textgen,
+    &workload_tweets, &workload_inception, NULL,
+};
+
+const struct workload *workload_find(const char *name, struct err *err)
+{
+    const char *names[sizeof workloads / sizeof *workloads] = {NULL};
+    for (size_t i = 0; workloads[i]; i++) {
+        if (strcmp(workloads[i]->name, name) == 0)
+            return workloads[i];
+        names[i] = workloads[i]->name;
+    }
+    err_set(err, ERR_USAGE, "'%s' is not a workload", name);
+    const char *nearest = opt_nearest(name, names);
+    if (nearest)
+        err_hint(err, "did you mean '%s'? 'fare workloads' lists them all", nearest);
+    else
+        err_hint(err, "'fare workloads' lists them");
+    return NULL;
+}
+
+int workload_net(const struct workload *workload, const struct data_pair *data, struct net *net,
+                 struct err *err)
+{
+    net_init(net, workload->name);
+    if (!workload->build)
+        return err_set(err, ERR_USAGE, "'%s' has no net", workload->name);
+    workload->build(net, data);
+    return net_check(net, err);
+}
+
+int workload_net_as_defined(const struct workload *workload, struct net *net, struct err *err)
+{
+    // What the public sets have; nothing of them is needed but their shapes.
+    static const struct data_pair defined[] = {
+        [DATA_MNIST] = {.train = {.channels = 1, .height = 28, .width = 28, .classes = 10}},
+        [DATA_CIFAR] = {.train = {.channels = 3, .height = 32, .width = 32, .classes = 10}},
+        [DATA_REVIEWS] = {.train = {.time = 100, .vocabulary = 20000, .classes = 2}},
+        [DATA_TWEETS] = {.train = {.time = 50, .vocabulary = 274562, .classes = 2}},
+        [DATA_TEXT] = {.train = {.time = 40, .vocabulary = 57, .classes = 57}},
+        [DATA_FLOWERS] = {.train = {.channels = 3, .height = 299, .width = 299, .classes = 5}},
+    };
+    return workload_net(workload, &defined[workload->data], net, err);
+}
+
+struct batcher_options workload_batches(const struct workload *workload, uint64_t seed,
+                                        bool training, int threads)
+{
+    return (struct batcher_options){
+        .batch = workload->recipe.batch,
+        .seed = seed,
+        .shuffle = training,
+        .shift_flip = training && workload->shift_flip,
+        .flip = training && workload->flip,
+        .centre_unit = workload->centre_unit,
+        .threads = threads,
+    };
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// workload: something that trains: a net, data, a recipe, and the check that a correct run passes.
+//
+// One file per workload ends in one const table row; the registry is a const array. The
+// definitions are those of the scripts behind the published results, so that a run here can be
+// held against them.
+#ifndef FARE_WORKLOAD_WORKLOAD_H
+#define FARE_WORKLOAD_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "data/batcher.h"
+#include "data/dataset.h"
+#include "engine/engine.h"
+#include "net/net.h"
+#include "net/recipe.h"
+
+enum workload_metric {
+    WORKLOAD_ACCURACY, // on the held-out part, after the last epoch: at least `reach`
+    WORKLOAD_LOSS,     // mean over the last epoch's training steps: at most `reach`
+    WORKLOAD_FALLS,    // the loss falls; there is no published figure
+    WORKLOAD_L1,       // no training: distances within 1e-5 of the reference
+};
+
+struct workload {
+    const char *name;
+    const char *summary; // what it trains, in a line
+    const char *origin;  // where the definition comes from, for people
+    enum data_kind data;
+    struct recipe recipe;
+    bool shift_flip, flip, centre_unit; // see data/batcher.h
+    enum workload_metric metric;
+    double reach;         // on the real data, full epochs, mean of three seeds
+    int64_t sample_steps; // what `fare run NAME` trains
+    int64_t made_train;   // samples made where there is no data
+    int64_t made_test;
+    bool heavy; // too much for a small machine: bare fare leaves it out, and says so
+    // Null for l1. Adds the layers to an empty net; mistakes stick in it.
+    void (*build)(struct net *net, const struct data_pair *data);
+};
+
+extern const struct workload *const workloads[]; // ends with null
+
+// Null and ERR_USAGE, with "did you mean" where something is near.
+const struct workload *workload_find(const char *name, struct err *err);
+
+// The net for this data.
+int workload_net(const struct workload *workload, const struct data_pair *data, struct net *net,
+                 struct err *err) MUST_USE;
+
+// What it would be on the real data, without loading any: shapes and counts of the definition.
+int workload_net_as_defined(const struct workload *workload, struct net *net,
+                            struct err *err) MUST_USE;
+
+struct batcher_options workload_batches(const struct workload *workload, uint64_t seed,
+                                        bool training, int threads);
+
+// Inception v4's layers, for `classes`; the others' nets are a few lines in their own files.
+void inception_build(struct net *net, int classes);
+
+// Text from a trained textgen net, appended to `out`: `count` characters after a start drawn from
+// the data. `temperature` flattens (over 1) or sharpens the odds.
+int textgen_write(const struct engine *engine, struct engine_program *program,
+                  const struct data_pair *data, int64_t batch, uint64_t seed, double temperature,
+                  int64_t count, struct buf *out, struct err *err) MUST_USE;
+
+extern const struct workload workload_l1, workload_mlp, workload_cnn, workload_cifar, workload_imdb,
+    workload_textgen, workload_tweets, workload_inception;
+
+#endif

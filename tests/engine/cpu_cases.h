@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// For the tests of the cpu engine: two programs of one net side by side, one of them the reference
+// engine's, and how far apart they are.
+#ifndef FARE_TESTS_ENGINE_CPU_CASES_H
+#define FARE_TESTS_ENGINE_CPU_CASES_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "test.h"
+
+// Adam with beta 1 = 0: the first state is the gradient itself. Nothing moves at a rate of 0 but
+// the running averages of a batch norm.
+static const struct recipe see_gradients = {.optimizer = OPTIMIZER_ADAM,
+                                            .rho = 0,
+                                            .beta2 = 0.5f,
+                                            .epsilon = 1e-7f,
+                                            .phases = {{.rate = 0}},
+                                            .phase_count = 1};
+
+struct pair {
+    struct engine_program *cpu, *ref;
+    int64_t batch, room; // room: numbers of one sample of the input
+    int time, classes;
+    float *image;
+    int32_t *tokens, *labels;
+    int vocabulary;
+};
+
+static inline struct recipe with_batch(const struct recipe *recipe, int64_t batch)
+{
+    struct recipe mine = *recipe;
+    mine.batch = batch;
+    return mine;
+}
+
+static inline struct engine_program *cpu_program(const struct net *net, const struct recipe *recipe,
+                                                 const struct engine_options *options)
+{
+    struct err err = {0};
+    struct engine_program *program = NULL;
+    assert_ok(engine_cpu.compile(net, recipe, options, &program, &err), &err);
+    return program;
+}
+
+static inline void *some(int64_t count, size_t size)
+{
+    void *memory = calloc((size_t)count, size);
+    assert_non_null(memory);
+    return memory;
+}
+
+static inline void pair_init(struct pair *pair, const struct net *net, const struct recipe *recipe_,
+                             int64_t batch, const struct engine_options *options)
+{
+    struct err err = {0};
+    struct recipe recipe = with_batch(recipe_, batch);
+    struct engine_options plain = {.seed = options->seed};
+    *pair = (struct pair){.batch = batch};
+    assert_ok(net_check(net, &err), &err);
+    assert_ok(engine_ref.compile(net, &recipe, &plain, &pair->ref, &err), &err);
+    pair->cpu = cpu_program(net, &recipe, options);
+    const struct net_layer *input = &net->layers[0], *last = &net->layers[net->layer_count - 1];
+    if (input->op == NET_TOKENS) {
+        pair->time = input->out.dim[0];
+        pair->vocabulary = input->vocabulary;
+        pair->tokens = some(batch * pair->time, sizeof *pair->tokens);
+    } else {
+        pair->room = net_shape_count(&input->out);
+        pair->image = some(batch * pair->room, sizeof *pair->image);
+    }
+    pair->classes = net->loss == NET_SIGMOID ? 2 : last->out.dim[0];
+    pair->labels = some(batch, sizeof *pair->labels);
+}
+
+static inline void pair_release(struct pair *pair)
+{
+    engine_cpu.release(pair->cpu);
+    engine_ref.release(pair->ref);
+    free(pair->image);
+    free(pair->tokens);
+    free(pair->labels);
+}
+
+// Fills the buffers with batch `number`; what lies behind `count` samples is not a number.
+static inline struct engine_batch pair_batch(struct pair *pair, uint64_t number, int64_t count)
+{
+    struct rng rng;
+    rng_init(&rng, number + 77);
+    for (int64_t i = 0; pair->image && i < pair->batch * pair->room; i++)
+        pair->image[i] = i < count * pair->room ? (float)rng_normal(&rng) : NAN;
+    for (int64_t i = 0; pair->tokens && i < pair->batch * pair->time; i++)
+        pair->tokens[i] = (int32_t)rng_below(&rng, (uint64_t)pair->vocabulary);
+    for (int64_t i = 0; i < pair->batch; i++)
+        pair->labels[i] = (int32_t)rng_below(&rng, (uint64_t)pair->classes);
+    return (struct engine_batch){count, pair->image, pair->tokens, pair->labels};
+}
+
+static inline float *values_of(const struct engine *engine, struct engine_program *program,
+                               int index, int64_t *count)
+{
+    struct err err = {0};
+    struct engine_tensor tensor;
+    engine->tensor(program, index, &tensor);
+    float *values = some(tensor.count, sizeof *values);
+    assert_ok(engine->read(program, index, values, &err), &err);
+    *count = tensor.count;
+    return values;
+}
+
+// The largest difference, as a share of the largest number of the reference.
+static inline double apart(const float *a, const float *b, int64_t count)
+{
+    double most = 0, scale = 1e-30;
+    for (int64_t i = 0; i < count; i++) {
+        double difference = fabs((double)a[i] - (double)b[i]);
+        if (!(difference <= most)) // also what is not a number
+            most = isnan(difference) ? HUGE_VAL : difference;
+        if (fabs((double)b[i]) > scale)
+            scale = fabs((double)b[i]);
+    }
+    return most / scale;
+}
+
+struct gap { // the largest distance so far, and where it was
+    double most;
+    char where[128];
+};
+
+static inline void widen(struct gap *gap, double distance, const char *where)
+{
+    if (distance > gap->most) {
+        gap->most = distance;
+        snprintf(gap->where, sizeof gap->where, "%s", where);
+    }
+}
+
+// All parameters; with `states` their first states as well.
+static inline void pair_tensors(struct pair *pair, bool states, struct gap *gap)
+{
+    assert_int_equal(engine_cpu.tensor_count(pair->cpu), engine_ref.tensor_count(pair->ref));
+    for (int i = 0; i < engine_ref.tensor_count(pair->ref); i++) {
+        struct engine_tensor a, b;
+        int64_t count;
+        engine_cpu.tensor(pair->cpu, i, &a);
+        engine_ref.tensor(pair->ref, i, &b);
+        assert_string_equal(a.name, b.name);
+        assert_int_equal(a.role, b.role);
+        assert_int_equal(a.count, b.count);
+        if (b.role == ENGINE_STATE && (!states || strstr(b.name, ".state1")))
+            continue;
+        float *x = values_of(&engine_cpu, pair->cpu, i, &count);
+        float *y = values_of(&engine_ref, pair->ref, i, &count);
+        widen(gap, apart(x, y, count), a.name);
+        free(x);
+        free(y);
+    }
+}
+
+// One step of both; the distance of what they said.
+static inline void pair_step(struct pair *pair, const struct engine_batch *batch, struct gap *gap)
+{
+    struct err err = {0};
+    struct engine_score a = {0}, b = {0};
+    assert_ok(engine_cpu.step(pair->cpu, batch, &a, &err), &err);
+    assert_ok(engine_ref.step(pair->ref, batch, &b, &err), &err);
+    assert_int_equal(a.count, b.count);
+    widen(gap, fabs(a.loss - b.loss) / fabs(b.loss), "loss");
+}
+
+// Evaluation and prediction of both.
+static inline void pair_evaluate(struct pair *pair, const struct engine_batch *batch,
+                                 struct gap *gap)
+{
+    struct err err = {0};
+    struct engine_score a = {0}, b = {0};
+    assert_ok(engine_cpu.evaluate(pair->cpu, batch, &a, &err), &err);
+    assert_ok(engine_ref.evaluate(pair->ref, batch, &b, &err), &err);
+    assert_int_equal(a.count, b.count);
+    widen(gap, fabs(a.loss - b.loss) / fabs(b.loss), "evaluated loss");
+    int units = pair->classes == 2 ? 2 : pair->classes;
+    float *x = some(pair->batch * units, sizeof *x), *y = some(pair->batch * units, sizeof *y);
+    assert_ok(engine_cpu.predict(pair->cpu, batch, x, &err), &err);
+    assert_ok(engine_ref.predict(pair->ref, batch, y, &err), &err);
+    widen(gap, apart(x, y, batch->count), "prediction");
+    free(x);
+    free(y);
+}
+
+static inline void assert_within(const struct gap *gap, double bound, const char *what)
+{
+    if (getenv("FARE_TEST_GAPS")) // to see them all
+        print_message("%-60s %.2e of %.0e (%s)\n", what, gap->most, bound, gap->where);
+    else if (!(gap->most <= bound))
+        fail_msg("%s: %s is %g away, more than %g", what, gap->where, gap->most, bound);
+}
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole programs of the reference engine: losses and gradients against PyTorch's, and against
+// differences of the loss that a step reports.
+#include "engine/engine.h"
+
+#include "engine/ref_cases.h"
+
+// ---- against PyTorch ----
+
+struct gradient {
+    const char *name;
+    double sum;     // of g[k] × (k mod 7 - 2.5)
+    double squares; // of g[k]²
+};
+
+// Numbers are read in single precision, so a sum is as good as its terms are small.
+static void assert_near(double got, double expected, double scale, const char *what)
+{
+    if (!(fabs(got - expected) <= 2e-7 * scale))
+        fail_msg("%s: %.12g, but PyTorch has %.12g", what, got, expected);
+}
+
+static void assert_close(double got, double expected, const char *what)
+{
+    assert_near(got, expected, fabs(expected), what);
+}
+
+static void assert_gradients(struct engine_program *program, const struct gradient *rows, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char name[64];
+        struct engine_tensor tensor;
+        int64_t size;
+        double sum = 0, squares = 0;
+        snprintf(name, sizeof name, "%s.state0", rows[i].name);
+        float *g = values_of(program, find(program, name, &tensor), &size);
+        assert_int_equal(tensor.role, ENGINE_STATE);
+        for (int64_t k = 0; k < size; k++) {
+            sum += (double)g[k] * ((double)(k % 7) - 2.5);
+            squares += (double)g[k] * (double)g[k];
+        }
+        assert_near(sum, rows[i].sum, fabs(rows[i].sum) + sqrt(rows[i].squares), rows[i].name);
+        assert_close(squares, rows[i].squares, rows[i].name);
+        free(g);
+    }
+}
+
+// The figures of the next three tests were printed by PyTorch 2.11 in double precision for the
+// same nets, parameters and data, with TensorFlow's padding made by hand.
+static void test_images_like_pytorch(void **state)
+{
+    (void)state;
+    static const struct gradient gradients[] = {
+        {"c1.weight", 0.0119929313247, 8.36982764803e-05},
+        {"c1.bias", 0.00374169731344, 2.09397099578e-05},
+        {"c2.weight", -0.00474900658972, 2.51783410787e-06},
+        {"bn.weight", -0.00202061622364, 7.7287291655e-06},
+        {"bn.bias", 0.0050973387749, 3.94600170874e-06},
+        {"c3.weight", -0.0179450961361, 0.00025307086111},
+        {"c3.bias", 0.0111140885278, 2.52700649558e-05},
+        {"fc1.weight", -0.000507741755707, 1.71197896628e-05},
+        {"fc1.bias", 0.00723199874278, 0.000627621669787},
+        {"fc2.weight", 0.0208392484604, 0.000724994031473},
+        {"fc2.bias", 0.108905392832, 0.00671088819313},
+    };
+    struct net net;
+    struct err err = {0};
+    build_images(&net);
+    struct engine_program *program = compile(&net, &see_gradients, 5, 1);
+    struct engine_batch batch = data(5, 3, 11);
+    struct engine_score score = {0};
+    set_params(program, &net);
+    step(program, &batch, &score);
+    assert_close(score.loss, 5.32327324211816, "loss");
+    assert_int_equal(score.correct, 2);
+    assert_int_equal(score.count, 5);
+    assert_gradients(program, gradients, 11);
+
+    static const double running[2][2] = {{0.0693782809385, 0.320509241419},
+                                         {0.598615062987, 0.753590150124}};
+    for (int i = 0; i < 2; i++) {
+        struct engine_tensor tensor;
+        int64_t count;
+        int index = find(program, i == 0 ? "bn.running_mean" : "bn.running_var", &tensor);
+        assert_int_equal(tensor.role, ENGINE_PARAMETER);
+        float *got = values_of(program, index, &count);
+        assert_close((double)got[0], running[i][0], tensor.name);
+        assert_close((double)got[1], running[i][1], tensor.name);
+        free(got);
+    }
+
+    // Evaluating uses those.
+    struct engine_score evaluated = {0};
+    assert_ok(engine_ref.evaluate(program, &batch, &evaluated, &err), &err);
+    assert_close(evaluated.loss, 5.32400397408598, "evaluated loss");
+    assert_int_equal(evaluated.correct, 2);
+    static const double last[3] = {0.334063490811, 0.422824663827, 0.243111845362};
+    float out[5 * 3];
+    assert_ok(engine_ref.predict(program, &batch, out, &err), &err);
+    for (int u = 0; u < 3; u++)
+        assert_close((double)out[4 * 3 + u], last[u], "prediction");
+    engine_ref.release(program);
+    net_release(&net);
+}
+
+static void test_words_like_pytorch(void **state)
+{
+    (void)state;
+    static const struct gradient gradients[] = {
+        {"embedding.weight", 0.00015329760281, 0.000224623720475},
+        {"lstm.weight_ih_l0", -0.0106879359356, 0.000395387533184},
+        {"lstm.weight_hh_l0", 0.00123709815415, 3.04693549354e-05},
+        {"lstm.bias_ih_l0", 0.0832304147677, 0.000401413910807},
+        {"lstm.weight_ih_l0_reverse", 0.0126655027423, 0.000509884979596},
+        {"lstm.weight_hh_l0_reverse", -0.0183160657565, 1.47038636764e-05},
+        {"lstm.bias_ih_l0_reverse", 0.025496486964, 0.00016727214742},
+        {"fc.weight", -0.0287868416994, 0.00136180189237},
+        {"fc.bias", -0.222406680686, 0.00791435705821},
+    };
+    static const double predictions[4] = {0.586930777446, 0.591705698408, 0.583670122818,
+                                          0.593544090426};
+    struct net net;
+    struct err err = {0};
+    build_words(&net);
+    struct engine_program *program = compile(&net, &see_gradients, 4, 1);
+    struct engine_batch batch = data(4, 2, 11);
+    struct engine_score score = {0};
+    float out[4];
+    set_params(program, &net);
+    assert_ok(engine_ref.predict(program, &batch, out, &err), &err);
+    for (int i = 0; i < 4; i++)
+        assert_close((double)out[i], predictions[i], "prediction");
+    step(program, &batch, &score);
+    assert_close(score.loss, 2.80680712756825, "loss");
+    assert_int_equal(score.correct, 2);
+    assert_gradients(program, gradients, 9);
+    engine_ref.release(program);
+    net_release(&net);
+}
+
+static void test_letters_like_pytorch(void **state)
+{
+    (void)state;
+    static const struct gradient gradients[] = {
+        {"lstm.weight_ih_l0", -0.0598807763509, 0.00230258978674},
+        {"lstm.weight_hh_l0", -0.0151267226424, 6.51651172526e-05},
+        {"lstm.bias_ih_l0", 0.137741948261, 0.00244790335325},
+        {"fc.weight", 0.114470328392, 0.00276582857595},
+        {"fc.bias", 0.461097296591, 0.0897876706801},
+    };
+    struct net net;
+    build_letters(&net);
+    struct engine_program *program = compile(&net, &see_gradients, 3, 1);
+    struct engine_batch batch = data(3, 4, 7);
+    struct engine_score score = {0};
+    set_params(program, &net);
+    step(program, &batch, &score);
+    assert_close(score.loss, 4.20968745901991, "loss");
+    assert_int_equal(score.correct, 1);
+    assert_gradients(program, gradients, 5);
+    engine_ref.release(program);
+    net_release(&net);
+}
+
+// ---- dropout and batch norm in a whole net, against differences ----
+
+static double loss_at(struct engine_program *program, const struct engine_batch *batch)
+{
+    struct engine_score score = {0};
+    engine_ref.set_iteration(program, 7); // the same masks every time
+    step(program, batch, &score);
+    return score.loss / (double)score.count;
+}
+
+static void test_dropped_against_differences(void **state)
+{
+    (void)state;
+    struct net net;
+    build_dropped(&net);
+    struct engine_program *program = compile(&net, &see_gradients, 5, 3);
+    struct engine_batch batch = data(5, 3, 11);
+    set_params(program, &net);
+    double loss = loss_at(program, &batch);
+    assert_true(loss == loss_at(program, &batch));
+    engine_ref.set_iteration(program, 8);
+    struct engine_score other = {0};
+    step(program, &batch, &other);
+    assert_true(other.loss != loss * 5); // another mask
+
+    int checked = 0;
+    for (int p = 0; p < net.param_count; p++) {
+        if (!net.params[p].trained)
+            continue;
+        char name[64];
+        int64_t count;
+        struct engine_tensor tensor;
+        float *w = values_of(program, p, &count);
+        snprintf(name, sizeof name, "%s.state0", net.params[p].name);
+        loss_at(program, &batch);
+        float *g = values_of(program, find(program, name, &tensor), &count);
+        for (int64_t k = 0; k < count; k += 3) {
+            const float away = 0x1p-14f; // exact; so small that no relu turns within it
+            float kept = w[k];
+            w[k] = kept + away;
+            put(program, p, w);
+            double above = loss_at(program, &batch);
+            w[k] = kept - away;
+            put(program, p, w);
+            double below = loss_at(program, &batch);
+            w[k] = kept;
+            put(program, p, w);
+            double expected = (above - below) / (2 * (double)away);
+            if (fabs((double)g[k] - expected) > 1e-6 * (1 + fabs(expected)))
+                fail_msg("%s[%lld]: %g, by differences %g", name, (long long)k, (double)g[k],
+                         expected);
+            checked += g[k] != 0;
+        }
+        free(w);
+        free(g);
+    }
+    assert_true(checked > 50); // not all of it dead
+    engine_ref.release(program);
+    net_release(&net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_images_like_pytorch),
+        cmocka_unit_test(test_words_like_pytorch),
+        cmocka_unit_test(test_letters_like_pytorch),
+        cmocka_unit_test(test_dropped_against_differences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

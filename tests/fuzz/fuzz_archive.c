@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// tar and zip archives, as downloads are.
+#include "data/tar.h"
+#include "data/zip.h"
+
+#include "data_input.h"
+
+static int take(void *context, const void *bytes, size_t len, struct err *err)
+{
+    (void)bytes, (void)err;
+    *(size_t *)context += len;
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input input;
+    struct tar tar;
+    char chunk[1000];
+    if (!input_open(&input, data, size))
+        return 0;
+    if (tar_open(&tar, input.path, 1 << 20, NULL) == 0) {
+        while (tar_next(&tar, NULL) > 0) {
+            ptrdiff_t got;
+            int64_t all = 0;
+            while ((got = tar_read(&tar, chunk, sizeof chunk, NULL)) > 0)
+                all += got;
+            assert(all <= tar.size);
+            if (got < 0)
+                break;
+        }
+        tar_release(&tar);
+    }
+    size_t total = 0;
+    if (zip_member(input.path, "hello", 1 << 20, take, &total, NULL) == 0)
+        assert(total <= 1 << 20);
+    close(input.fd);
+    return 0;
+}

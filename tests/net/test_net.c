@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/net.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "test.h"
+
+// ---- the nets of the workloads, layer by layer as their definitions say ----
+
+static void build_mlp(struct net *net)
+{
+    net_init(net, "mlp");
+    int at = net_image(net, 1, 28, 28);
+    at = net_dropout(net, net_dense(net, at, 512, true, "fc1"), 0.2f);
+    at = net_dropout(net, net_dense(net, at, 512, true, "fc2"), 0.2f);
+    net_dense(net, at, 10, false, "fc3");
+}
+
+static int conv3(struct net *net, int from, int filters, enum net_padding padding, const char *name)
+{
+    struct net_conv conv = {
+        .filters = filters, .kernel_h = 3, .kernel_w = 3, .padding = padding, .relu = true};
+    return net_conv(net, from, conv, name);
+}
+
+static void build_cnn(struct net *net)
+{
+    net_init(net, "cnn");
+    int at = net_image(net, 1, 28, 28);
+    at = conv3(net, at, 32, NET_VALID, "conv1");
+    at = conv3(net, at, 64, NET_VALID, "conv2");
+    at = net_dropout(net, net_max_pool(net, at, 2, 2, NET_VALID), 0.25f);
+    at = net_dropout(net, net_dense(net, at, 128, true, "fc1"), 0.5f);
+    net_dense(net, at, 10, false, "fc2");
+}
+
+static void build_cifar(struct net *net)
+{
+    net_init(net, "cifar");
+    int at = net_image(net, 3, 32, 32);
+    for (int block = 0; block < 2; block++) {
+        static const char *const names[2][2] = {{"conv1", "conv2"}, {"conv3", "conv4"}};
+        at = conv3(net, at, block == 0 ? 32 : 64, NET_SAME, names[block][0]);
+        at = conv3(net, at, block == 0 ? 32 : 64, NET_VALID, names[block][1]);
+        at = net_dropout(net, net_max_pool(net, at, 2, 2, NET_VALID), 0.25f);
+    }
+    at = net_dropout(net, net_dense(net, at, 512, true, "fc1"), 0.5f);
+    net_dense(net, at, 10, false, "fc2");
+}
+
+static void build_imdb(struct net *net)
+{
+    net_init(net, "imdb");
+    int at = net_embedding(net, net_tokens(net, 100, 20000), 128, "embedding");
+    at = net_dropout(net, net_lstm(net, at, 64, true, "lstm"), 0.5f);
+    net_dense(net, at, 1, false, "fc");
+    net_set_loss(net, NET_SIGMOID);
+}
+
+static void build_textgen(struct net *net)
+{
+    net_init(net, "textgen");
+    int at = net_lstm(net, net_one_hot(net, net_tokens(net, 40, 57)), 128, false, "lstm");
+    net_dense(net, at, 57, false, "fc");
+}
+
+// ---- Inception v4: kernels as "height x width filters", one branch per text ----
+
+static int branch(struct net *net, int at, const char *steps)
+{
+    // Steps are separated by commas: "3x3 96 s2V", "1x7 64", "max", "avg".
+    while (*steps) {
+        int kernel_h = 0, kernel_w = 0, filters = 0, used = 0;
+        if (strncmp(steps, "max", 3) == 0) {
+            at = net_max_pool(net, at, 3, 2, NET_VALID);
+            used = 3;
+        } else if (strncmp(steps, "avg", 3) == 0) {
+            at = net_average_pool(net, at, 3, 1, NET_SAME);
+            used = 3;
+        } else {
+            assert_int_equal(sscanf(steps, "%dx%d %d%n", &kernel_h, &kernel_w, &filters, &used), 3);
+            struct net_conv conv = {.filters = filters,
+                                    .kernel_h = kernel_h,
+                                    .kernel_w = kernel_w,
+                                    .padding = NET_SAME,
+                                    .no_bias = true};
+            for (; steps[used] && steps[used] != ','; used++) {
+                conv.stride = steps[used] == '2' ? 2 : conv.stride;
+                conv.padding = steps[used] == 'V' ? NET_VALID : conv.padding;
+            }
+            char name[32];
+            snprintf(name, sizeof name, "conv_%d", net->layer_count);
+            at = net_conv(net, at, conv, name);
+            snprintf(name, sizeof name, "bn_%d", net->layer_count);
+            at = net_batch_norm(net, at, 0.9997f, 0.001f, true, name);
+        }
+        steps += used;
+        steps += *steps == ',' ? 2 : 0;
+    }
+    return at;
+}
+
+static int join2(struct net *net, int a, int b)
+{
+    return net_concat(net, (int[]){a, b}, 2);
+}
+
+static int fork3(struct net *net, int at, const char *a, const char *b, const char *c)
+{
+    int to[] = {branch(net, at, a), branch(net, at, b), branch(net, at, c)};
+    return net_concat(net, to, 3);
+}
+
+static int fork4(struct net *net, int at, const char *a, const char *b, const char *c,
+                 const char *d)
+{
+    int to[] = {branch(net, at, a), branch(net, at, b), branch(net, at, c), branch(net, at, d)};
+    return net_concat(net, to, 4);
+}
+
+static int block_c(struct net *net, int at)
+{
+    int one = branch(net, at, "1x1 384"), two = branch(net, at, "1x1 384, 3x1 448, 1x3 512");
+    int to[] = {branch(net, at, "1x1 256"),
+                join2(net, branch(net, one, "1x3 256"), branch(net, one, "3x1 256")),
+                join2(net, branch(net, two, "1x3 256"), branch(net, two, "3x1 256")),
+                branch(net, at, "avg, 1x1 256")};
+    return net_concat(net, to, 4);
+}
+
+static void build_inception(struct net *net, int classes, int outputs[6])
+{
+    net_init(net, "inception");
+    int at = branch(net, net_image(net, 3, 299, 299), "3x3 32 s2V, 3x3 32 V, 3x3 64");
+    at = join2(net, branch(net, at, "max"), branch(net, at, "3x3 96 s2V"));
+    at = join2(net, branch(net, at, "1x1 64, 3x3 96 V"),
+               branch(net, at, "1x1 64, 1x7 64, 7x1 64, 3x3 96 V"));
+    at = join2(net, branch(net, at, "3x3 192 s2V"), branch(net, at, "max"));
+    outputs[0] = at;
+    for (int i = 0; i < 4; i++)
+        at = fork4(net, at, "1x1 96", "1x1 64, 3x3 96", "1x1 64, 3x3 96, 3x3 96", "avg, 1x1 96");
+    outputs[1] = at;
+    at = fork3(net, at, "3x3 384 s2V", "1x1 192, 3x3 224, 3x3 256 s2V", "max");
+    outputs[2] = at;
+    for (int i = 0; i < 7; i++)
+        at = fork4(net, at, "1x1 384", "1x1 192, 1x7 224, 7x1 256",
+                   "1x1 192, 7x1 192, 1x7 224, 7x1 224, 1x7 256", "avg, 1x1 128");
+    outputs[3] = at;
+    at = fork3(net, at, "1x1 192, 3x3 192 s2V", "1x1 256, 1x7 256, 7x1 320, 3x3 320 s2V", "max");
+    outputs[4] = at;
+    for (int i = 0; i < 3; i++)
+        at = block_c(net, at);
+    outputs[5] = at;
+    at = net_dropout(net, net_global_average(net, at), 0.2f);
+    net_dense(net, at, classes, false, "logits");
+}
+
+// ---- tests ----
+
+static void test_parameter_counts(void **state)
+{
+    (void)state;
+    // Keras prints these for its examples of the same nets (mnist_mlp, mnist_cnn, cifar10_cnn,
+    // imdb_bidirectional_lstm, lstm_text_generation with 57 characters).
+    static const struct {
+        void (*build)(struct net *net);
+        int64_t parameters;
+    } rows[] = {{build_mlp, 669706},
+                {build_cnn, 1199882},
+                {build_cifar, 1250858},
+                {build_imdb, 2658945},
+                {build_textgen, 102585}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct net net;
+        struct net_cost cost;
+        struct err err = {0};
+        rows[i].build(&net);
+        assert_ok(net_check(&net, &err), &err);
+        net_cost(&net, 1, &cost);
+        assert_int_equal(cost.parameters, rows[i].parameters);
+        net_release(&net);
+    }
+}
+
+static void assert_shape(const struct net *net, int layer, int channels, int height, int width)
+{
+    const struct net_shape *out = &net->layers[layer].out;
+    assert_int_equal(out->rank, 3);
+    assert_int_equal(out->dim[0], channels);
+    assert_int_equal(out->dim[1], height);
+    assert_int_equal(out->dim[2], width);
+}
+
+// Shapes after each block are those of Szegedy et al. 2016 (figures 3 to 9). 42.68 M parameters
+// and 12.25 GMAC are what is published for the net; the exact number is 42,679,816 for 1000
+// classes (the count of the public PyTorch ports) and 1,537 for one class more.
+static void test_inception(void **state)
+{
+    (void)state;
+    struct net net;
+    struct err err = {0};
+    int outputs[6];
+    build_inception(&net, 1001, outputs);
+    assert_ok(net_check(&net, &err), &err);
+    static const int shapes[6][2] = {{384, 35},  {384, 35}, {1024, 17},
+                                     {1024, 17}, {1536, 8}, {1536, 8}};
+    for (int i = 0; i < 6; i++)
+        assert_shape(&net, outputs[i], shapes[i][0], shapes[i][1], shapes[i][1]);
+
+    int convolutions = 0, averages = 0;
+    for (int i = 0; i < net.layer_count; i++)
+        convolutions += net.layers[i].op == NET_CONV;
+    for (int i = 0; i < net.param_count; i++)
+        averages += !net.params[i].trained;
+    assert_int_equal(convolutions, 149);
+    assert_int_equal(averages, 2 * 149);
+
+    struct net_cost cost;
+    net_cost(&net, 1, &cost);
+    assert_int_equal(cost.parameters, 42679816 + 1537);
+    assert_true(fabs(cost.forward_flops / 2e9 - 12.25) < 0.005);
+    // 2.35 TFLOP is what a step on 32 images takes: three times the forward pass, of which only
+    // the gradient of the first layer's input is not needed.
+    net_cost(&net, 32, &cost);
+    double step = cost.forward_flops + cost.backward_flops;
+    assert_true(step > 2.345e12 && step < 2.355e12);
+    net_release(&net);
+}
+
+static void test_cost(void **state)
+{
+    (void)state;
+    struct net net;
+    struct net_cost cost;
+    // By hand: multiply-adds of a sample, and of them those whose input needs no gradient.
+    static const struct {
+        void (*build)(struct net *net);
+        double forward, first;
+    } rows[] = {
+        {build_mlp, 784 * 512 + 512 * 512 + 512 * 10, 784 * 512},
+        {build_cnn, 26 * 26 * 32 * 9 + 24 * 24 * 64 * 32 * 9 + 9216 * 128 + 128 * 10,
+         26 * 26 * 32 * 9},
+        {build_imdb, 2 * 100 * 4 * 64 * (128 + 64) + 128, 0},
+        {build_textgen, 40 * 4 * 128 * 128 + 128 * 57, 0}, // a one-hot input chooses rows
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rows[i].build(&net);
+        net_cost(&net, 7, &cost);
+        assert_true(cost.forward_flops == 2 * 7 * rows[i].forward);
+        assert_true(cost.backward_flops == 2 * 7 * (2 * rows[i].forward - rows[i].first));
+        net_release(&net);
+    }
+    // Five samples of 2 numbers → 3: image 10 written; 10 read, 15 written; back 15 and 10 read;
+    // nine parameters read twice, their gradients written and read, updated.
+    net_init(&net, "small");
+    net_dense(&net, net_image(&net, 1, 1, 2), 3, false, "fc");
+    net_cost(&net, 5, &cost);
+    assert_true(cost.bytes == 4 * (10 + 10 + 15 + 15 + 10 + 9 * 6));
+    net_release(&net);
+}
+
+// The embedding's rows that are not looked up do not move.
+static void test_cost_of_embedding(void **state)
+{
+    (void)state;
+    double bytes[2];
+    for (int i = 0; i < 2; i++) {
+        struct net net;
+        struct net_cost cost;
+        net_init(&net, "words");
+        int at = net_embedding(&net, net_tokens(&net, 5, i == 0 ? 1000 : 100000), 8, "embedding");
+        net_dense(&net, at, 2, false, "fc");
+        net_cost(&net, 4, &cost);
+        bytes[i] = cost.bytes;
+        net_release(&net);
+    }
+    assert_true(bytes[0] == bytes[1]);
+}
+
+// TensorFlow's rule for SAME: ceil(in / stride) outputs, an odd cell of padding at the end.
+static void test_same_padding(void **state)
+{
+    (void)state;
+    static const struct {
+        int in, kernel, stride, out, before, after;
+    } rows[] = {
+        {224, 3, 2, 112, 0, 1}, // the well-known case where PyTorch's padding = 1 differs
+        {224, 7, 2, 112, 2, 3}, // ResNet's first layer
+        {299, 3, 2, 150, 1, 1}, {7, 2, 1, 7, 0, 1}, {7, 2, 2, 4, 0, 1},  {1, 1, 1, 1, 0, 0},
+        {1, 7, 1, 1, 3, 3},     {1, 4, 3, 1, 1, 2}, {13, 5, 3, 5, 2, 2}, {5, 1, 2, 3, 0, 0},
+        {5, 2, 4, 2, 0, 1},     {6, 1, 4, 2, 0, 0}, {8, 3, 3, 3, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct net net;
+        net_init(&net, "same");
+        struct net_conv conv = {.filters = 1,
+                                .kernel_h = rows[i].kernel,
+                                .kernel_w = 1,
+                                .stride = rows[i].stride,
+                                .padding = NET_SAME};
+        int at = net_conv(&net, net_image(&net, 1, rows[i].in, 1), conv, "conv");
+        assert_int_equal(at, 1);
+        assert_int_equal(net.layers[at].out.dim[1], rows[i].out);
+        assert_int_equal(net.layers[at].pad_top, rows[i].before);
+        assert_int_equal(net.layers[at].pad_bottom, rows[i].after);
+        assert_int_equal(net.layers[at].out.dim[2], 1);
+        assert_int_equal(net.layers[at].pad_left, 0);
+        assert_int_equal(net.layers[at].pad_right, 0);
+        net_release(&net);
+    }
+}
+
+// What PyTorch says of the same modules' parameters: names, shapes, order.
+static void test_parameters(void **state)
+{
+    (void)state;
+    struct net net;
+    struct err err = {0};
+    net_init(&net, "all");
+    int image = net_image(&net, 3, 8, 9);
+    int at = net_conv(&net, image, (struct net_conv){4, 3, 2, 1, NET_SAME, false, true}, "a.conv");
+    at = net_batch_norm(&net, at, 0.9f, 0.001f, true, "a.bn");
+    at = net_conv(&net, at, (struct net_conv){.filters = 5, .kernel_h = 1, .kernel_w = 1}, "b");
+    net_dense(&net, at, 6, false, "fc");
+    assert_ok(net_check(&net, &err), &err);
+    static const struct {
+        const char *name;
+        int rank;
+        int64_t dim[4], count;
+        enum net_init init;
+        bool trained, decayed;
+    } rows[] = {
+        {"a.conv.weight", 4, {4, 3, 3, 2}, 72, NET_GLOROT, true, true},
+        {"a.bn.weight", 1, {4}, 4, NET_ONE, true, false},
+        {"a.bn.bias", 1, {4}, 4, NET_ZERO, true, false},
+        {"a.bn.running_mean", 1, {4}, 4, NET_ZERO, false, false},
+        {"a.bn.running_var", 1, {4}, 4, NET_ONE, false, false},
+        {"b.weight", 4, {5, 4, 1, 1}, 20, NET_GLOROT, true, true},
+        {"b.bias", 1, {5}, 5, NET_ZERO, true, false},
+        {"fc.weight", 2, {6, 360}, 2160, NET_GLOROT, true, true},
+        {"fc.bias", 1, {6}, 6, NET_ZERO, true, false},
+    };
+    assert_int_equal(net.param_count, sizeof rows / sizeof *rows);
+    for (int i = 0; i < net.param_count; i++) {
+        const struct net_param *param = &net.params[i];
+        assert_string_equal(param->name, rows[i].name);
+        assert_int_equal(param->rank, rows[i].rank);
+        assert_memory_equal(param->dim, rows[i].dim, sizeof param->dim);
+        assert_int_equal(param->count, rows[i].count);
+        assert_int_equal(param->init, rows[i].init);
+        assert_int_equal(param->trained, rows[i].trained);
+        assert_int_equal(param->decayed, rows[i].decayed);
+        const struct net_layer *layer = &net.layers[param->layer];
+        assert_true(i >= layer->first_param && i < layer->first_param + layer->param_count);
+    }
+    assert_false(net.layers[image].learns);
+    assert_true(net.layers[image + 1].learns);
+    net_release(&net);
+}
+
+static void test_lstm_parameters(void **state)
+{
+    (void)state;
+    struct net net;
+    build_imdb(&net);
+    static const struct {
+        const char *name;
+        int64_t dim[4];
+        enum net_init init;
+    } rows[] = {{"embedding.weight", {20000, 128}, NET_UNIFORM_005},
+                {"lstm.weight_ih_l0", {256, 128}, NET_GLOROT},
+                {"lstm.weight_hh_l0", {256, 64}, NET_ORTHOGONAL},
+                {"lstm.bias_ih_l0", {256}, NET_LSTM_BIAS},
+                {"lstm.weight_ih_l0_reverse", {256, 128}, NET_GLOROT},
+                {"lstm.weight_hh_l0_reverse", {256, 64}, NET_ORTHOGONAL},
+                {"lstm.bias_ih_l0_reverse", {256}, NET_LSTM_BIAS}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_string_equal(net.params[i].name, rows[i].name);
+        assert_memory_equal(net.params[i].dim, rows[i].dim, sizeof rows[i].dim);
+        assert_int_equal(net.params[i].init, rows[i].init);
+        assert_true(net.params[i].trained);
+        assert_false(net.params[i].decayed);
+    }
+    assert_int_equal(net.layers[2].out.rank, 1);
+    assert_int_equal(net.layers[2].out.dim[0], 128);
+    net_release(&net);
+}
+
+// ---- mistakes ----
+
+static void kernel_too_large(struct net *net)
+{
+    int at = net_max_pool(net, net_image(net, 1, 5, 4), 2, 2, NET_VALID);
+    net_dense(net, conv3(net, at, 8, NET_VALID, "conv2"), 2, false, "fc");
+}
+static void conv_on_vector(struct net *net)
+{
+    conv3(net, net_dense(net, net_image(net, 1, 5, 4), 7, true, "fc"), 8, NET_SAME, "conv");
+}
+static void lstm_on_image(struct net *net)
+{
+    net_lstm(net, net_image(net, 1, 5, 4), 8, false, "lstm");
+}
+static void dense_on_tokens(struct net *net)
+{
+    net_dense(net, net_tokens(net, 5, 10), 8, false, "fc");
+}
+static void embedding_on_image(struct net *net)
+{
+    net_embedding(net, net_image(net, 1, 2, 2), 8, "embedding");
+}
+static void no_units(struct net *net)
+{
+    net_dense(net, net_image(net, 1, 2, 2), 0, false, "fc");
+}
+static void negative_stride(struct net *net)
+{
+    net_max_pool(net, net_image(net, 1, 2, 2), 2, -1, NET_SAME);
+}
+static void no_channels(struct net *net)
+{
+    net_image(net, 0, 2, 2);
+}
+static void two_images(struct net *net)
+{
+    net_image(net, 1, 2, 2);
+    net_image(net, 1, 2, 2);
+}
+static void dropout_of_all(struct net *net)
+{
+    net_dropout(net, net_image(net, 1, 2, 2), 1.0f);
+}
+static void dropout_not_a_number(struct net *net)
+{
+    net_dropout(net, net_image(net, 1, 2, 2), NAN);
+}
+static void no_epsilon(struct net *net)
+{
+    net_batch_norm(net, net_image(net, 1, 2, 2), 0.9f, 0, false, "bn");
+}
+static void concat_of_sizes(struct net *net)
+{
+    int image = net_image(net, 3, 8, 8);
+    join2(net, image, net_max_pool(net, image, 2, 2, NET_VALID));
+}
+static void concat_of_five(struct net *net)
+{
+    int image = net_image(net, 3, 8, 8);
+    net_concat(net, (int[]){image, image, image, image, image}, 5);
+}
+static void same_name(struct net *net)
+{
+    int image = net_image(net, 3, 8, 8);
+    net_dense(net, net_dense(net, image, 3, true, "fc"), 2, false, "fc");
+}
+static void long_name(struct net *net)
+{
+    net_dense(net, net_image(net, 3, 8, 8), 2, false,
+              "a name that is much, much, much, much, much too long to be kept whole");
+}
+static void from_nowhere(struct net *net)
+{
+    net_dense(net, net_image(net, 3, 8, 8) + 5, 2, false, "fc");
+}
+static void unread(struct net *net)
+{
+    int image = net_image(net, 3, 8, 8);
+    conv3(net, image, 8, NET_SAME, "lost");
+    net_dense(net, image, 2, false, "fc");
+}
+static void image_at_the_end(struct net *net)
+{
+    conv3(net, net_image(net, 3, 8, 8), 8, NET_SAME, "conv");
+}
+static void nothing_to_learn(struct net *net)
+{
+    net_global_average(net, net_image(net, 3, 8, 8));
+}
+static void wide_sigmoid(struct net *net)
+{
+    net_dense(net, net_image(net, 3, 8, 8), 2, false, "fc");
+    net_set_loss(net, NET_SIGMOID);
+}
+static void huge_image(struct net *net)
+{
+    net_image(net, 65536, 65536, 65536);
+}
+static void huge_weight(struct net *net)
+{
+    int at = net_image(net, 1 << 30, 1, 1);
+    struct net_conv conv = {
+        .filters = 1 << 30, .kernel_h = 1 << 30, .kernel_w = 1 << 30, .padding = NET_SAME};
+    net_conv(net, at, conv, "conv");
+}
+static void huge_lstm(struct net *net)
+{
+    net_lstm(net, net_one_hot(net, net_tokens(net, 3, 5)), 1 << 30, true, "lstm");
+}
+static void empty(struct net *net)
+{
+    (void)net;
+}
+
+static void test_mistakes(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*build)(struct net *net);
+        const char *text;
+    } rows[] = {
+        {kernel_too_large, "net 'bad', layer 'conv2': a kernel of 3 × 3 does not fit into "
+                           "'max_pool1', which is 2 × 2"},
+        {conv_on_vector, "layer 'conv': needs an image, but 'fc' gives a vector of 7"},
+        {lstm_on_image, "layer 'lstm': needs a sequence, but 'image0' gives an image of 1 × 5 × 4"},
+        {dense_on_tokens, "layer 'fc': cannot read tokens"},
+        {embedding_on_image, "layer 'embedding': needs tokens, but reads 'image0'"},
+        {no_units, "layer 'fc': its width must be at least 1, not 0"},
+        {negative_stride, "layer 'max_pool1': its stride must be at least 1, not -1"},
+        {no_channels, "layer 'image0': its channels must be at least 1, not 0"},
+        {two_images, "layer 'image1': there is such an input already: 'image0'"},
+        {dropout_of_all, "layer 'dropout1': the rate must be at least 0 and below 1, not 1"},
+        {dropout_not_a_number, "layer 'dropout1': the rate must be at least 0 and below 1"},
+        {no_epsilon, "layer 'bn': a decay of 0.9 and an epsilon of 0"},
+        {concat_of_sizes, "layer 'concat2': 'image0' gives an image of 3 × 8 × 8 and 'max_pool1' "
+                          "gives an image of 3 × 4 × 4"},
+        {concat_of_five, "layer 'concat1': joins 1 to 4 layers, not 5"},
+        {same_name, "layer 'fc': there is another layer of this name"},
+        {long_name, "its name is too long"},
+        {from_nowhere, "layer 'fc': reads layer 5, which is not there"},
+        {unread, "layer 'lost': no other layer reads it"},
+        {image_at_the_end, "layer 'conv': the last layer must be a vector"},
+        {nothing_to_learn, "layer 'global_average1': the last layer must be a vector that"},
+        {wide_sigmoid, "layer 'fc': a sigmoid needs one unit, not 2"},
+        {huge_image, "layer 'image0': its output is too large"},
+        {huge_weight, "layer 'conv': its weight is too large"},
+        {huge_lstm, "layer 'lstm': 1073741824 units are too many"},
+        {empty, "net 'bad' has no layers"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct net net;
+        struct err err = {0};
+        net_init(&net, "bad");
+        rows[i].build(&net);
+        assert_int_equal(net_check(&net, &err), ERR_FAIL);
+        if (!strstr(err.text, rows[i].text))
+            fail_msg("'%s' is not in '%s'", rows[i].text, err.text);
+        net_release(&net);
+    }
+}
+
+// The first mistake is told, whatever is built on top of it.
+static void test_mistake_sticks(void **state)
+{
+    (void)state;
+    struct net net;
+    struct err err = {0};
+    net_init(&net, "bad");
+    int at = conv3(&net, net_image(&net, 1, 2, 2), 8, NET_VALID, "conv1");
+    assert_int_equal(at, -1);
+    at = net_max_pool(&net, at, 2, 2, NET_SAME);
+    assert_int_equal(at, -1);
+    assert_int_equal(net_dense(&net, 0, 3, false, "fc"), -1);
+    assert_int_not_equal(net_check(&net, &err), 0);
+    assert_non_null(strstr(err.text, "'conv1'"));
+    net_release(&net);
+    net_release(&net); // a released net can be released
+}
+
+static void test_shape_count(void **state)
+{
+    (void)state;
+    assert_int_equal(net_shape_count(&(struct net_shape){1, {7}}), 7);
+    assert_int_equal(net_shape_count(&(struct net_shape){2, {7, 5}}), 35);
+    assert_int_equal(net_shape_count(&(struct net_shape){3, {2000, 1000, 1000}}), 2000000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parameter_counts),
+        cmocka_unit_test(test_inception),
+        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_cost_of_embedding),
+        cmocka_unit_test(test_same_padding),
+        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_lstm_parameters),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_mistake_sticks),
+        cmocka_unit_test(test_shape_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
