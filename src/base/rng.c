@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
 
 void rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
@@ -230,4 +233,16 @@ double rng_normal_quantile(double p)
     double r = sqrt(-logarithm(q < 0 ? p : 1 - p)); // sqrt is exact to the last bit everywhere
     double x = r <= 5 ? evaluate(&outer, r - 1.6) : evaluate(&far, r - 5);
     return q < 0 ? -x : x;
+}
+
+void rng_entropy(void *bytes, size_t len)
+{
+    // The kernel's pool always gives up to 256 bytes once it is up; before that (the first moments
+    // after a boot) the clock and the process have to do.
+    if (len <= 256 && getentropy(bytes, len) == 0)
+        return;
+    struct rng rng;
+    rng_init(&rng, (uint64_t)clock_now_ns() ^ (uint64_t)getpid() << 32);
+    for (size_t i = 0; i < len; i++)
+        ((unsigned char *)bytes)[i] = (unsigned char)rng_u32(&rng);
 }

@@ -48,6 +48,9 @@ void rng_shuffle(struct rng *rng, void *items, size_t count, size_t size);
 // Word `index` of the stream, wherever the position is.
 uint32_t rng_word(const struct rng *rng, uint64_t index);
 
+// Bytes nobody can foresee, from the kernel: for names that must not meet. Not of any seed.
+void rng_entropy(void *bytes, size_t len);
+
 // The bare function, for whoever has to do the same elsewhere.
 void rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 

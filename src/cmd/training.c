@@ -84,7 +84,7 @@ static int load_data(struct job *job, struct err *err)
     };
     if (rc == 0)
         rc = data_open(w->data, &options, &job->data, err);
-    job->run->load_ns = some_int(clock_now_ns() - began_ns);
+    job->run->phases.load_ns = some_int(clock_now_ns() - began_ns);
     buf_release(&dir);
     return rc;
 }
@@ -178,12 +178,12 @@ static void note_speed(struct job *job, const struct trainer_result *r)
         samples += r->epochs[i].steps_here * job->workload->recipe.batch;
     run->steps = some_int(r->steps);
     run->steps_per_epoch = some_int(r->steps_per_epoch);
-    run->compile_ns = some_int(r->compile_ns);
-    run->train_ns = some_int(r->train_ns);
-    run->evaluate_ns = some_int(r->test_ns);
+    run->phases.setup_ns = some_int(r->compile_ns);
+    run->phases.train_ns = some_int(r->train_ns);
+    run->phases.evaluate_ns = some_int(r->test_ns);
     if (r->saves > 0)
-        run->checkpoint_ns = some_int(r->save_ns);
-    run->stopped = some_bool(r->stopped);
+        run->phases.checkpoint_ns = some_int(r->save_ns);
+
     if (r->steps == 0)
         return;
     run->step_ms = some_real((double)r->train_ns / 1e6 / (double)r->steps);
@@ -198,8 +198,8 @@ static void note_reached(struct job *job)
 {
     struct run *run = job->run;
     const struct workload *w = job->workload;
-    if (!run->full.v || run->stopped.v || job->data.made || job->options->epochs > 0 ||
-        run->epoch_list.count == 0)
+    if (!run->full.v || (run->ended && strcmp(run->ended, "finished") != 0) || job->data.made ||
+        job->options->epochs > 0 || run->epoch_list.count == 0)
         return;
     const struct run_epoch *last = &run->epoch_list.items[run->epoch_list.count - 1];
     if (w->metric == WORKLOAD_ACCURACY && last->test_accuracy.known)
@@ -239,6 +239,13 @@ static int train(struct job *job, struct err *err)
     progress_end(&job->progress);
     if (rc == 0) {
         note_speed(job, &result);
+        rc = text_set(&job->run->ended,
+                      result.stopped ? "stopped"
+                      : o->full      ? "finished"
+                                     : "sampled",
+                      err);
+    }
+    if (rc == 0) {
         rc = note_epochs(job->run, &result, err);
         note_reached(job);
         buf_adds(job->says, buf_str(&result.notes));

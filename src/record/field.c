@@ -2,6 +2,7 @@
 #include "record/field.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,15 @@ static bool field_is_empty(const struct field *field, const void *at)
     case FIELD_INT:
         return !((const struct maybe_int *)at)->known;
     case FIELD_REAL:
-        return !((const struct maybe_real *)at)->known;
+        return !((const struct maybe_real *)at)->known ||
+               !isfinite(((const struct maybe_real *)at)->v);
     case FIELD_BOOL:
         return !((const struct maybe_bool *)at)->known;
     case FIELD_OBJECT:
         return record_is_empty(field->sub, at);
     case FIELD_LIST:
     case FIELD_TEXTS:
+    case FIELD_REALS:
         return !((const struct list *)at)->known;
     }
     return true;
@@ -41,6 +44,8 @@ static json_t *list_to_json(const struct field *field, const struct list *list, 
         json_t *item;
         if (field->kind == FIELD_TEXTS)
             item = json_string(((char **)list->items)[i]);
+        else if (field->kind == FIELD_REALS)
+            item = json_real(((double *)list->items)[i]);
         else
             item = record_to_json(field->sub, (char *)list->items + i * field->sub_size, err);
         if (!item || json_array_append_new(array, item) != 0) {
@@ -66,6 +71,7 @@ static json_t *field_to_json(const struct field *field, const void *at, struct e
         return record_to_json(field->sub, at, err);
     case FIELD_LIST:
     case FIELD_TEXTS:
+    case FIELD_REALS:
         return list_to_json(field, at, err);
     }
     return NULL;
@@ -113,6 +119,26 @@ static int wrong_type(const struct field *field, const char *expected, struct er
     return err_set(err, ERR_FORMAT, "%s: expected %s", field->name, expected);
 }
 
+static int reals_from_json(const struct field *field, json_t *json, struct list *list,
+                           struct err *err)
+{
+    size_t count = json_array_size(json);
+    double *values = calloc(count ? count : 1, sizeof *values);
+    if (!values)
+        return err_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        json_t *item = json_array_get(json, i);
+        if (!json_is_number(item)) {
+            free(values);
+            return wrong_type(field, "a list of numbers", err);
+        }
+        values[i] = json_number_value(item);
+    }
+    list->items = values;
+    list->count = count;
+    return 0;
+}
+
 static int list_from_json(const struct field *field, json_t *json, struct list *list,
                           struct err *err)
 {
@@ -121,6 +147,8 @@ static int list_from_json(const struct field *field, json_t *json, struct list *
     size_t index;
     json_t *item;
     list->known = true;
+    if (field->kind == FIELD_REALS)
+        return reals_from_json(field, json, list, err);
     json_array_foreach(json, index, item)
     {
         int rc = 0;
@@ -173,6 +201,7 @@ static int field_from_json(const struct field *field, json_t *json, void *at, st
     }
     case FIELD_LIST:
     case FIELD_TEXTS:
+    case FIELD_REALS:
         return list_from_json(field, json, at, err);
     }
     return ERR_FAIL;
@@ -198,7 +227,7 @@ static void list_release(const struct field *field, struct list *list)
     for (size_t i = 0; i < list->count; i++) {
         if (field->kind == FIELD_TEXTS)
             free(((char **)list->items)[i]);
-        else
+        else if (field->kind == FIELD_LIST)
             record_release(field->sub, (char *)list->items + i * field->sub_size);
     }
     free(list->items);
@@ -221,6 +250,7 @@ void record_release(const struct field *fields, void *record)
             break;
         case FIELD_LIST:
         case FIELD_TEXTS:
+        case FIELD_REALS:
             list_release(fields, at);
             break;
         case FIELD_INT:
@@ -321,10 +351,25 @@ int texts_add(void *texts, const char *text, struct err *err)
     return 0;
 }
 
+int reals_set(void *reals_, const double *values, size_t count, struct err *err)
+{
+    struct list *reals = reals_;
+    double *copy = malloc((count ? count : 1) * sizeof *copy);
+    if (!copy)
+        return err_memory(err);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i]))
+            copy[kept++] = values[i];
+    free(reals->items);
+    *reals = (struct list){.items = copy, .count = kept, .known = true};
+    return 0;
+}
+
 void record_document(const struct field *fields, const char *prefix, struct buf *out)
 {
-    static const char *const kinds[] = {"text",   "integer", "number",       "true or false",
-                                        "object", "list",    "list of texts"};
+    static const char *const kinds[] = {"text",   "integer", "number",        "true or false",
+                                        "object", "list",    "list of texts", "list of numbers"};
     for (; fields->name; fields++) {
         const char *list = fields->kind == FIELD_LIST ? "[]" : "";
         buf_printf(out, "| `%s%s%s` | %s | %s |\n", prefix, fields->name, list, kinds[fields->kind],

@@ -7,7 +7,9 @@
 //
 // A value that is not known is absent: a null text, a number or list whose `known` is false, an
 // object with no known member. Absent values are left out of the JSON; there is no null
-// and no zero that means "unknown". A zeroed struct has everything absent and can be released.
+// and no zero that means "unknown". A number that is not finite (a loss that ran away) is written
+// as absent too: JSON has no word for it. A zeroed struct has everything absent and can be
+// released.
 #ifndef FARE_RECORD_FIELD_H
 #define FARE_RECORD_FIELD_H
 
@@ -66,6 +68,7 @@ enum field_kind {
     FIELD_OBJECT, // a struct in place, described by `sub`
     FIELD_LIST,   // LIST_OF(struct ...), described by `sub` and `sub_size`
     FIELD_TEXTS,  // LIST_OF(char *)
+    FIELD_REALS,  // LIST_OF(double), all finite
 };
 
 struct field {
@@ -122,6 +125,7 @@ int text_set(char **member, const char *text, struct err *err) MUST_USE;
 void *list_add(void *list, size_t item_size, struct err *err) MUST_USE;
 #define LIST_ADD(list, err) list_add((list), sizeof *(list)->items, (err))
 int texts_add(void *texts, const char *text, struct err *err) MUST_USE;
+int reals_set(void *reals, const double *values, size_t count, struct err *err) MUST_USE;
 
 // The table as Markdown rows ("| `cpu.sockets` | integer | ... |"), for docs/json.md.
 void record_document(const struct field *fields, const char *prefix, struct buf *out);

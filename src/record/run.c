@@ -1,10 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/run.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+
 #define TEXT(m, doc) FIELD(FIELD_TEXT, T, m, doc)
 #define INT(m, doc)  FIELD(FIELD_INT, T, m, doc)
 #define REAL(m, doc) FIELD(FIELD_REAL, T, m, doc)
 #define BOOL(m, doc) FIELD(FIELD_BOOL, T, m, doc)
+
+#define T struct run_label
+static const struct field label_fields[] = {
+    TEXT(key, "key"),
+    TEXT(value, "value"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_program
+static const struct field program_fields[] = {
+    TEXT(version, "version of fare"),
+    TEXT(build, "commit it was built from"),
+    TEXT(command_line, "how it was called"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_machine
+static const struct field run_machine_fields[] = {
+    TEXT(fingerprint, "same fingerprint: the same kind of machine"),
+    TEXT(name, "published results: what their author called it"),
+    TEXT(cpu, "processor"),
+    REAL(usable_cpus, "CPUs that the process may use"),
+    INT(memory_bytes, "memory that the process may use"),
+    TEXT(gpu, "GPU; several kinds joined with +"),
+    INT(gpus, "how many GPUs it has"),
+    INT(gpu_memory_bytes, "memory of one GPU"),
+    TEXT(driver, "the GPU driver's version"),
+    TEXT(provider, "cloud it is in"),
+    TEXT(instance_type, "the cloud's name for its type"),
+    TEXT(region, "the cloud's region"),
+    TEXT(virtualisation, "none on bare metal"),
+    TEXT(container, "none outside of one"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_library
+static const struct field library_fields[] = {
+    TEXT(name, "library"),
+    TEXT(version, "its version"),
+    TEXT(kernels, "which of its kernels it chose"),
+    FIELD_END,
+};
+#undef T
 
 #define T struct run_data
 static const struct field data_fields[] = {
@@ -17,6 +69,131 @@ static const struct field data_fields[] = {
     INT(classes, "classes"),
     INT(time, "texts: tokens of a sample"),
     INT(vocabulary, "texts: different tokens"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_phases
+static const struct field phase_fields[] = {
+    INT(boot_ns, "measured: from the machine's launch, as its metadata tells, to our start"),
+    INT(setup_ns, "measured: from our start to the first data, and compiling the net"),
+    INT(load_ns, "measured: loading or making the data"),
+    INT(device_ns, "measured: copying data to the device"),
+    INT(warmup_ns, "measured: steps before the steady part"),
+    INT(train_ns, "measured: the other steps"),
+    INT(evaluate_ns, "measured: evaluations"),
+    INT(checkpoint_ns, "measured: checkpoints"),
+    INT(idle_ns, "measured: everything else"),
+    INT(wall_ns, "measured: from our start to the end; the sum of all but boot"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_steady
+static const struct field steady_fields[] = {
+    TEXT(kind, "flat, warm-up, slow-down, unsteady, or short: too few steps to tell"),
+    INT(first_step, "where the steady part begins, from 0"),
+    INT(steps, "steps in it"),
+    REAL(step_ms, "measured: median of the steady part; absent where unsteady"),
+    REAL(low_ms, "lower end of its 95 % interval (bootstrap)"),
+    REAL(high_ms, "upper end"),
+    INT(outliers, "steps over 14.8 MADs from the median; they are part of the figures"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_stage
+static const struct field stage_fields[] = {
+    TEXT(only, "the layers that learn in it; absent: all"),
+    INT(steps, "steps of it made in this run"),
+    INT(total_steps, "its steps in the full training"),
+    REAL(step_ms, "measured: mean time of its steps"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_projection
+static const struct field projection_fields[] = {
+    REAL(after_s, "when it was made, from our start"),
+    REAL(wall_s, "estimated: the whole training, from start to end"),
+    REAL(low_s, "lower end of its 95 % interval"),
+    REAL(high_s, "upper end"),
+    REAL(train_s, "estimated: all steps"),
+    REAL(evaluate_s, "estimated: all evaluations"),
+    REAL(checkpoint_s, "estimated: all checkpoints"),
+    REAL(load_s, "measured: what comes before the steps"),
+    REAL(error, "full runs: projected ÷ true - 1"),
+    BOOL(covered, "full runs: the truth lay within the interval"),
+    BOOL(assumption, "a part was not seen in the sample and was assumed"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_drift
+static const struct field drift_fields[] = {
+    INT(loops, "how often the calibration loop ran between steps"),
+    REAL(loop_us, "measured: median time of the loop"),
+    REAL(spread, "measured: standard deviation ÷ mean of the loop's time, window by window"),
+    REAL(share, "measured: share of the run's time that the loops took"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_gpu
+static const struct field gpu_fields[] = {
+    INT(index, "as its driver counts"),
+    TEXT(name, "name"),
+    TEXT(uuid, "identity"),
+    REAL(use_percent, "measured: share of time in which some kernel ran, mean"),
+    INT(memory_peak_bytes, "measured: most memory in use"),
+    REAL(power_w, "measured: mean power"),
+    REAL(energy_j, "measured by its energy counter; else derived from the power"),
+    REAL(clock_mhz, "measured: mean clock of its processors"),
+    INT(temperature_max_c, "measured: highest temperature"),
+    INT(pcie_bytes, "estimated from sampled rates: bytes over PCIe, both ways"),
+    FIELD(FIELD_TEXTS, T, throttling, "why its clocks were held down"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_use
+static const struct field use_fields[] = {
+    INT(samples, "how often it was looked at"),
+    REAL(interval_s, "how long apart"),
+    REAL(cpu_percent, "measured: of one CPU, the run's processes; 200 is two CPUs' time"),
+    REAL(other_cpu_percent, "measured: likewise, everyone else on the machine"),
+    REAL(steal_percent, "measured: share of CPU time that the hypervisor took"),
+    INT(memory_peak_bytes, "measured: largest resident memory of the run's processes together"),
+    INT(disk_read_bytes, "measured: read from disks by the run's processes"),
+    INT(disk_write_bytes, "measured: written to disks"),
+    INT(network_in_bytes, "measured: received by the whole machine, loopback left out"),
+    INT(network_out_bytes, "measured: sent by it"),
+    INT(data_wait_ns, "measured: time in which the device waited for data"),
+    INT(throttled_ns, "measured: time for which the cgroup's quota held the run back"),
+    REAL(cpu_energy_j, "measured: energy of the CPU packages (RAPL), the whole machine's"),
+    REAL(gpu_percent, "measured: mean over the GPUs used"),
+    INT(gpus, "GPUs used"),
+    INT(gpu_memory_peak_bytes, "measured: most memory in use on one GPU"),
+    REAL(gpu_energy_j, "measured: energy of the GPUs used"),
+    REAL(joules_per_step, "derived: energy measured ÷ steps"),
+    REAL(flops_per_s, "derived: the net's operations per step ÷ time of a step"),
+    REAL(share_of_peak, "derived: that ÷ the device's specification; absent where unknown"),
+    FIELD_SUB(FIELD_LIST, T, gpu_list, gpu_fields, "GPU by GPU"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct run_sample
+static const struct field sample_fields[] = {
+    REAL(at_s, "from our start"),
+    REAL(cpu_percent, "the run's processes, of one CPU"),
+    REAL(other_cpu_percent, "everyone else"),
+    INT(memory_bytes, "resident memory of the run's processes"),
+    REAL(gpu_percent, "mean over the GPUs used"),
+    INT(gpu_memory_bytes, "in use, all GPUs used"),
+    REAL(power_w, "GPUs used and CPU packages, as far as measured"),
+    REAL(clock_mhz, "mean clock of the GPUs used"),
+    REAL(temperature_c, "hottest GPU used"),
     FIELD_END,
 };
 #undef T
@@ -38,16 +215,35 @@ static const struct field epoch_fields[] = {
 #define T struct run
 const struct field run_fields[] = {
     TEXT(schema, "`" RUN_SCHEMA "`"),
-    TEXT(workload, "what was trained"),
-    TEXT(engine, "what trained it"),
-    TEXT(precision, "f32 or bf16"),
+    TEXT(id, "the run's own name; sorts by time"),
+    TEXT(started, "when, UTC"),
+    TEXT(name, "what people call it: the workload, or --name"),
+    TEXT(workload, "what was trained; absent for a command that is none of the workloads"),
+    TEXT(framework, "what trained it: fare itself, pytorch, command, ..."),
+    TEXT(engine, "fare's own: which engine"),
+    TEXT(precision, "f32, tf32 or bf16"),
+    TEXT(source, "published or imported: where it comes from"),
     INT(threads, "threads"),
     INT(seed, "seed of parameters, order, dropout and augmentation"),
     INT(batch, "samples per step"),
+    TEXT(net, "the net, in words"),
+    TEXT(recipe, "optimizer and its settings"),
+    INT(parameters, "numbers that are trained"),
+    REAL(step_flops, "floating-point operations of a step, from the definition"),
     FIELD_IN(T, data, data_fields, "the data"),
-    BOOL(full, "trained to the end; otherwise a sample"),
-    BOOL(stopped, "stopped by the user before its end"),
+    FIELD_IN(T, machine, run_machine_fields, "the machine it ran on"),
+    FIELD_IN(T, program, program_fields, "the fare that measured"),
+    FIELD_SUB(FIELD_LIST, T, libraries, library_fields, "what it computed with"),
+    FIELD(FIELD_TEXTS, T, command, "the user's command"),
+    FIELD_SUB(FIELD_LIST, T, labels, label_fields, "the user's --label"),
+    TEXT(ended, "finished, sampled (stopped when enough was known), stopped (by the user), failed"),
+    TEXT(problem, "why it failed"),
+    BOOL(full, "trained to the end"),
+    INT(exit_code, "the command's"),
+    INT(signal, "the signal that ended the command"),
+    FIELD(FIELD_TEXTS, T, taints, "what may have spoiled the figures"),
     INT(steps, "steps made in this run"),
+    INT(total_steps, "steps of the full training"),
     INT(steps_per_epoch, "steps of one epoch"),
     INT(epochs, "epochs of the full training"),
     REAL(step_ms, "measured: time of the steps made, divided by their number"),
@@ -57,16 +253,21 @@ const struct field run_fields[] = {
     REAL(last_loss, "mean loss over the last tenth of the steps"),
     REAL(test_accuracy, "on the held-out part, at the end"),
     BOOL(reached, "a full run on the real data reached what a correct one does"),
-    INT(load_ns, "time to load or make the data"),
-    INT(compile_ns, "time to compile the net"),
-    INT(train_ns, "time of all steps"),
-    INT(evaluate_ns, "time of all evaluations"),
-    INT(checkpoint_ns, "time of all checkpoints"),
-    INT(peak_memory_bytes, "largest resident memory of the process so far"),
     REAL(l1_pairs_per_s, "l1: element differences per second"),
+    REAL(l1_share_of_peak, "l1: that, divided by the rate of a loop that touches registers only"),
     REAL(l1_largest_error, "l1: largest relative error against f64, over a sample of pairs"),
-    TEXT(problem, "why it failed"),
+    INT(peak_memory_bytes, "largest resident memory of the process so far"),
+    FIELD_IN(T, phases, phase_fields, "where the time went"),
+    FIELD_IN(T, steady, steady_fields, "what the step times say"),
+    FIELD_SUB(FIELD_LIST, T, stages, stage_fields, "recipes with several stages: each"),
+    FIELD_IN(T, projection, projection_fields, "the whole training, as far as it can be known"),
+    FIELD_SUB(FIELD_LIST, T, checks, projection_fields,
+              "full runs: what was projected after 10, 30 and 60 s, against what it took"),
+    FIELD_IN(T, drift, drift_fields, "the machine's own speed while it ran"),
+    FIELD_IN(T, use, use_fields, "what was used"),
     FIELD_SUB(FIELD_LIST, T, epoch_list, epoch_fields, "epoch by epoch"),
+    FIELD(FIELD_REALS, T, step_plot_ms, "step times over the run, at most 200 medians, for a plot"),
+    FIELD_SUB(FIELD_LIST, T, samples, sample_fields, "use over the run, at most 200, for plots"),
     FIELD_END,
 };
 #undef T
@@ -87,3 +288,88 @@ const struct field report_fields[] = {
     FIELD_END,
 };
 #undef T
+
+int run_begin_record(struct run *run, int64_t date_s, struct err *err)
+{
+    char iso[CLOCK_ISO_BYTES], id[48];
+    clock_iso(date_s, iso);
+    unsigned char random[6];
+    rng_entropy(random, sizeof random);
+    // 2026-11-15T07:45:12Z → 20261115T074512Z-3f9a2c81d04e
+    snprintf(id, sizeof id, "%.4s%.2s%.2sT%.2s%.2s%.2sZ-%02x%02x%02x%02x%02x%02x", iso, iso + 5,
+             iso + 8, iso + 11, iso + 14, iso + 17, random[0], random[1], random[2], random[3],
+             random[4], random[5]);
+    int rc = text_set(&run->schema, RUN_SCHEMA, err);
+    if (rc == 0)
+        rc = text_set(&run->id, id, err);
+    if (rc == 0)
+        rc = text_set(&run->started, iso, err);
+    return rc;
+}
+
+static int copy_text(char **to, const char *from, struct err *err)
+{
+    return from ? text_set(to, from, err) : 0;
+}
+
+// "NVIDIA H200", or several kinds joined.
+static int set_gpus(struct run_machine *to, const struct machine *machine, struct err *err)
+{
+    struct buf names = {0};
+    const struct machine_gpu *last = NULL;
+    int64_t count = 0;
+    for (size_t i = 0; i < machine->gpus.count; i++) {
+        const struct machine_gpu *gpu = &machine->gpus.items[i];
+        if (!gpu->name)
+            continue;
+        if (!last || strcmp(last->name, gpu->name) != 0)
+            buf_printf(&names, "%s%s", last ? " + " : "", gpu->name);
+        if (!last) {
+            to->gpu_memory_bytes = gpu->memory_total_bytes;
+            if (copy_text(&to->driver, gpu->driver, err) != 0)
+                names.failed = true;
+        }
+        last = gpu;
+        count++;
+    }
+    int rc = buf_check(&names, err);
+    if (rc == 0 && names.len > 0)
+        rc = text_set(&to->gpu, buf_str(&names), err);
+    if (machine->gpus.known)
+        to->gpus = some_int(count);
+    buf_release(&names);
+    return rc;
+}
+
+int run_set_machine(struct run *run, const struct machine *machine, struct err *err)
+{
+    struct run_machine *to = &run->machine;
+    to->usable_cpus = machine->cpu.usable_cpus;
+    to->memory_bytes = machine->memory.usable_bytes;
+    const struct {
+        char **to;
+        const char *from;
+    } texts[] = {
+        {&to->fingerprint, machine->fingerprint},
+        {&to->cpu, machine->cpu.model},
+        {&to->provider, machine->where.provider},
+        {&to->instance_type, machine->where.instance_type},
+        {&to->region, machine->where.region},
+        {&to->virtualisation, machine->system.virtualisation},
+        {&to->container, machine->system.container},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        int rc = copy_text(texts[i].to, texts[i].from, err);
+        if (rc != 0)
+            return rc;
+    }
+    return set_gpus(to, machine, err);
+}
+
+int run_taint(struct run *run, const char *text, struct err *err)
+{
+    for (size_t i = 0; i < run->taints.count; i++)
+        if (strcmp(run->taints.items[i], text) == 0)
+            return 0;
+    return texts_add(&run->taints, text, err);
+}

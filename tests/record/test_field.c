@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "record/field.h"
@@ -18,6 +19,7 @@ struct thing {
     struct part inner;
     LIST_OF(struct part) parts;
     LIST_OF(char *) tags;
+    LIST_OF(double) times;
 };
 static const struct field part_fields[] = {
     FIELD(FIELD_TEXT, struct part, name, "its name"),
@@ -32,6 +34,7 @@ static const struct field thing_fields[] = {
     FIELD_IN(struct thing, inner, part_fields, "one part"),
     FIELD_SUB(FIELD_LIST, struct thing, parts, part_fields, "parts"),
     FIELD(FIELD_TEXTS, struct thing, tags, "tags"),
+    FIELD(FIELD_REALS, struct thing, times, "times"),
     FIELD_END,
 };
 
@@ -113,6 +116,8 @@ static void wrong_types_name_their_path(void **state)
         {"{\"parts\":{}}", "parts: expected a list"},
         {"{\"parts\":[{},{\"size_bytes\":true}]}", "parts[1]: size_bytes: expected an integer"},
         {"{\"tags\":[\"a\",2]}", "tags: expected a list of texts"},
+        {"{\"times\":[1,\"a\"]}", "times: expected a list of numbers"},
+        {"{\"times\":1}", "times: expected a list"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err err = {0};
@@ -126,6 +131,25 @@ static void wrong_types_name_their_path(void **state)
     assert_ok(parse("{\"from_the_future\":{},\"count\":1}", &thing, &err), &err);
     assert_int_equal(thing.count.v, 1);
     record_release(thing_fields, &thing);
+}
+
+// JSON has no word for a loss that ran away: it is absent, not an error.
+static void numbers_that_are_not_finite_are_absent(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct thing thing = {.share = some_real(NAN)};
+    const double times[] = {1.5, INFINITY, 2.5};
+    assert_ok(reals_set(&thing.times, times, 3, &err), &err);
+    char *text = compact(&thing);
+    assert_string_equal(text, "{\"times\":[1.5,2.5]}");
+    struct thing back = {0};
+    assert_ok(parse(text, &back, &err), &err);
+    assert_int_equal(back.times.count, 2);
+    assert_true(back.times.items[1] == 2.5);
+    free(text);
+    record_release(thing_fields, &thing);
+    record_release(thing_fields, &back);
 }
 
 // Device names and metadata can hold anything: what reaches a terminal or JSON is clean UTF-8.
@@ -180,6 +204,7 @@ int main(void)
         cmocka_unit_test(absent_values_are_absent),
         cmocka_unit_test(both_ways),
         cmocka_unit_test(wrong_types_name_their_path),
+        cmocka_unit_test(numbers_that_are_not_finite_are_absent),
         cmocka_unit_test(texts_are_cleaned),
         cmocka_unit_test(documents_itself),
     };
