@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 
 #include "cmd/check.h"
+#include "cmd/run_command.h"
 #include "cmd/training.h"
 #include "record/workload.h"
 #include "version.h"
@@ -16,6 +17,7 @@ struct bare_options {
     bool json_keys;
     bool no_cloud;
     const char *completion;
+    struct run_command_options command;
 };
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
@@ -24,6 +26,7 @@ static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 static const struct opt options[] = {
     {"no-cloud", 0, OPT_FLAG, NULL, NULL, AT(no_cloud), NULL,
      "do not ask the cloud's metadata service where this machine is"},
+    RUN_COMMAND_OPTIONS(struct bare_options, command),
     {"version", 'V', OPT_FLAG, NULL, NULL, AT(version), "About fare", "print the version"},
     {"man", 0, OPT_FLAG, NULL, NULL, AT(manual), "About fare",
      "print the manual page: fare --man | man -l -"},
@@ -37,6 +40,7 @@ static const struct opt options[] = {
 
 static const struct cmd_example examples[] = {
     {"fare", "check this machine, and sample what it can train"},
+    {"fare -- python train.py", "measure a training of your own"},
     {"fare check --json", "just the machine, for scripts"},
     {"source <(fare --completion bash)", "complete commands and options in this shell"},
     {NULL, NULL},
@@ -150,6 +154,8 @@ static int run(const struct cmd_call *call, struct err *err)
         cmd_completion(call->out, call->commands, o->completion);
     else if (o->json_keys)
         document_keys(call->out);
+    else if (call->rest->command)
+        return run_command(call, &o->command, false, o->common.json, err);
     else
         return main_job(o, call->out, err);
     return 0;
@@ -159,13 +165,15 @@ const struct command cmd_bare = {
     .name = NULL,
     .group = "",
     .summary = "what a training run will cost, before you pay for it",
-    .arguments = "",
+    .arguments = "[-- COMMAND...]",
     .about =
         "Run without a command, fare does its main job: it checks this machine, says what will "
         "spoil a measurement or cost money, and trains a sample of each workload that makes "
-        "sense on it. That takes about a minute.",
+        "sense on it. That takes about a minute. With a command after '--', it measures that one, "
+        "as 'fare run' does.",
     .options = options,
     .options_size = sizeof(struct bare_options),
+    .takes_command = true,
     .examples = examples,
     .variables = variables,
     .run = run,

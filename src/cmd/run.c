@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cmd/run_command.h"
 #include "cmd/training.h"
 
 struct run_options {
     struct cmd_common common;
     struct training_options training;
+    struct run_command_options command; // of other programs: run_command.h
 };
 
 static const char *const engines[] = {"cpu", "ref", NULL};
@@ -48,6 +50,9 @@ static const struct opt options[] = {
     {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set"},
     {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Of single workloads",
      "l1: numbers in a vector (defaults 8192, 8192, 512)"},
+    {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
+     "train the workload with another framework: pytorch"},
+    RUN_COMMAND_OPTIONS(struct run_options, command),
     {NULL},
 };
 #undef AT
@@ -58,6 +63,16 @@ static const struct cmd_example examples[] = {
     {"fare run all", "a sample of every workload, in one table"},
     {"fare run imdb --full --checkpoint runs --resume", "go on where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
+    {"fare run mlp --with pytorch", "the same training in PyTorch, to compare with"},
+    {"fare run --total-steps 20000 -- python train.py", "your own, ended when its time is known"},
+    {NULL, NULL},
+};
+
+static const struct cmd_variable variables[] = {
+    {"FARE_EVENTS",
+     "Where a command tells its progress, as JSON lines: set for it by fare to a file "
+     "of its own; a path or fd:N of yours is used instead"},
+    {"FARE_PYTHON", "The Python that --with uses (default: python3)"},
     {NULL, NULL},
 };
 
@@ -129,7 +144,11 @@ static int run_all(const struct cmd_call *call, const struct workload *const *pi
             rc = ERR_MEMORY;
             break;
         }
-        rc = training_run(picked[i], &o->training, run, &says, err);
+        if (o->command.with)
+            rc = run_framework(picked[i], &o->command, &o->training, o->common.json, run, &says,
+                               err);
+        else
+            rc = training_run(picked[i], &o->training, run, &says, err);
         if (rc != 0)
             err_context(err, "%s", picked[i]->name);
         if (!o->common.json && rc == 0) {
@@ -153,6 +172,10 @@ static int run(const struct cmd_call *call, struct err *err)
     o.training.dim = o.training.dim ? o.training.dim : 512;
     const struct workload *picked[64];
     size_t count = 0;
+    if (call->rest->command && call->rest->count == 0)
+        return run_command(call, &o.command, o.training.full, o.common.json, err);
+    if (call->rest->command)
+        return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
     int rc = check_options(&o.training, call->rest->count, err);
     if (rc == 0)
         rc = pick(call->rest, picked, &count, sizeof picked / sizeof *picked, err);
@@ -179,14 +202,19 @@ const struct command cmd_run = {
     .name = "run",
     .group = "Measure",
     .summary = "train a workload and say how fast and how well",
-    .arguments = "NAME...|all",
+    .arguments = "NAME...|all|-- COMMAND...",
     .about = "Trains native workloads (see 'fare workloads') with fare's own engines. By default a "
              "short sample is trained, enough to tell the speed; --full trains all of it, with "
              "the definition's epochs, and checks whether the result is what a correct run "
-             "reaches. Ctrl-C ends a training cleanly, with what was measured so far.",
+             "reaches. Ctrl-C ends a training cleanly, with what was measured so far. "
+             "After '--' comes a program of yours, which is measured in the same way: its "
+             "processes, time, exit code and, where it tells them, steps and losses (see "
+             "docs/measuring-a-command.md).",
     .options = options,
     .options_size = sizeof(struct run_options),
     .max_args = 64,
+    .takes_command = true,
     .examples = examples,
+    .variables = variables,
     .run = run,
 };

@@ -49,16 +49,17 @@ struct job {
 
 // DIR/mnist where that is a folder, else DIR: one --data serves `fare run all`, and a folder with
 // just the files serves one workload.
-static int find_data(const struct job *job, struct buf *dir, struct err *err)
+int training_data_dir(const struct workload *workload, const struct training_options *options,
+                      struct buf *dir, struct err *err)
 {
-    const char *name = data_set_name(job->workload->data);
+    const char *name = data_set_name(workload->data);
     struct stat st;
-    if (job->options->data) {
-        buf_printf(dir, "%s/%s", job->options->data, name);
+    if (options->data) {
+        buf_printf(dir, "%s/%s", options->data, name);
         if (buf_check(dir, NULL) == 0 && stat(buf_str(dir), &st) == 0 && S_ISDIR(st.st_mode))
             return 1;
         buf_reset(dir);
-        buf_adds(dir, job->options->data);
+        buf_adds(dir, options->data);
         return buf_check(dir, err) == 0 ? 1 : ERR_MEMORY;
     }
     // What `fare workloads data get` fetched.
@@ -71,7 +72,7 @@ static int find_data(const struct job *job, struct buf *dir, struct err *err)
 static int load_data(struct job *job, struct err *err)
 {
     struct buf dir = {0};
-    int found = find_data(job, &dir, err);
+    int found = training_data_dir(job->workload, job->options, &dir, err);
     int rc = found < 0 ? found : 0;
     int64_t began_ns = clock_now_ns();
     const struct workload *w = job->workload;

@@ -36,6 +36,11 @@ void training_catch(void);
 int training_run(const struct workload *workload, const struct training_options *options,
                  struct run *run, struct buf *says, struct err *err) MUST_USE;
 
+// The folder with the workload's data: DIR/NAME or DIR of --data, or what 'fare workloads data get'
+// fetched. 1 where there is one, 0 where there is none.
+int training_data_dir(const struct workload *workload, const struct training_options *options,
+                      struct buf *dir, struct err *err) MUST_USE;
+
 // One row each: data, samples/s, ms per step, epoch time, loss or accuracy.
 void training_table(struct out *out, const struct run *runs, size_t count);
 
