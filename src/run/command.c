@@ -336,6 +336,8 @@ static void wait_for_the_rest(struct job *job)
         job->next_signal = SIGTERM;
         job->next_ns = clock_now_ns() + (job->interrupted ? 0 : job->options->grace_ns);
     }
+    // Whoever reads our output may take as long as they like, unless the user wants an end.
+    int64_t reader_until_ns = job->interrupted ? clock_now_ns() + NS_PER_S : INT64_MAX;
     for (;;) {
         struct relay *relays[] = {&job->out, &job->err};
         struct pollfd fds[4] = {{signals_fd(), POLLIN, 0}, {job->child.status, POLLIN, 0}};
@@ -356,7 +358,7 @@ static void wait_for_the_rest(struct job *job)
         int ready = poll(fds, 4, tree || writing ? TICK_MS : 0);
         if ((!tree || gave_up) && !writing && (ready <= 0 || !open))
             break;
-        if (job->waited_out && !tree)
+        if (!tree && (job->waited_out || clock_now_ns() > reader_until_ns))
             break;
         pass_signals(job);
         for (int i = 0; i < 2; i++)
