@@ -39,7 +39,7 @@ def _number(*names):
 class _Events:
     def __init__(self):
         self.fd, self.step, self.total = -1, 0, None
-        self.pending, self.sent_at, self.epoch = {}, 0.0, None
+        self.pending, self.sent_at, self.epoch, self.stage = {}, 0.0, None, None
         self.pid = os.getpid()
         self.world = _number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS") or 1
         place = os.environ.get("FARE_EVENTS", "")
@@ -70,12 +70,15 @@ class _Events:
             self.sent_at = time.monotonic()
             self.write(event)
 
-    def add(self, n, samples, epoch, figures):
+    def add(self, n, samples, epoch, stage, figures):
         if self.fd < 0:
             return
         if epoch is not None and epoch != self.epoch:
             self.flush()
             self.epoch = epoch
+        if stage is not None and stage != self.stage:
+            self.flush()
+            self.stage = stage
         self.step += n
         p = self.pending
         p["step"] = self.step
@@ -83,6 +86,8 @@ class _Events:
             p["samples"] = p.get("samples", 0) + samples
         if self.epoch is not None:
             p["epoch"] = self.epoch
+        if self.stage is not None:
+            p["stage"] = self.stage
         p.update(figures)
         if time.monotonic() - self.sent_at >= _INTERVAL_S:
             self.flush()
@@ -112,13 +117,14 @@ def _get():
     return _events
 
 
-def step(n=1, samples=None, loss=None, accuracy=None, epoch=None):
+def step(n=1, samples=None, loss=None, accuracy=None, epoch=None, stage=None):
     """`n` steps ended now, which trained `samples` samples (of this worker). A loss that is a tensor is read
-    only when a line is written, since reading it waits for the GPU."""
+    only when a line is written, since reading it waits for the GPU. `epoch` counts from 1, as does `stage`, of a
+    training in parts whose steps take different times."""
     try:
         figures = {k: v.detach() if hasattr(v, "detach") else v  # the graph behind a tensor must not stay
                    for k, v in (("loss", loss), ("accuracy", accuracy)) if v is not None}
-        _get().add(n, samples, epoch, figures)
+        _get().add(n, samples, epoch, stage, figures)
     except Exception:
         pass
 

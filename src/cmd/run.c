@@ -120,11 +120,13 @@ static void print_epochs(struct out *out, const struct run *run)
         return;
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
-        char time[24];
-        clock_words(e->train_ns.v, time, sizeof time);
-        out_printf(out, "%-10s epoch %lld: %s, loss %.4f, %.2f %% right while training",
-                   run->workload, (long long)e->epoch.v, time, e->train_loss.v,
-                   e->train_accuracy.v * 100);
+        char time[24] = "";
+        if (e->train_ns.known)
+            clock_words(e->train_ns.v, time, sizeof time);
+        out_printf(out, "%-10s epoch %lld: %s%sloss %.4f", run->workload, (long long)e->epoch.v,
+                   time, time[0] ? ", " : "", e->train_loss.v);
+        if (e->train_accuracy.known)
+            out_printf(out, ", %.2f %% right while training", e->train_accuracy.v * 100);
         if (e->test_accuracy.known)
             out_printf(out, ", %.2f %% held out", e->test_accuracy.v * 100);
         out_printf(out, "\n");

@@ -222,6 +222,8 @@ int run_framework(const struct workload *workload, const struct run_command_opti
         add(&a, buf_str(&script), NULL);
         if (found > 0)
             add(&a, "--data", buf_str(&dir));
+        if (!t->full && workload->recipe.phase_count > 1)
+            add(&a, "--sample", NULL);
         if (t->precision)
             add(&a, "--precision", t->precision);
         add_number(&a, "--seed", t->seed);

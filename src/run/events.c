@@ -97,7 +97,8 @@ static bool fill(const json_t *json, struct event *event)
     bool good = get_count(json, "step", &event->step) && get_count(json, "steps", &event->steps) &&
                 get_count(json, "total_steps", &event->total_steps) &&
                 get_count(json, "samples", &event->samples) && get_epoch(json, &event->epoch) &&
-                get_count(json, "epochs", &event->epochs) && get_phase(json, &event->phase) &&
+                get_count(json, "epochs", &event->epochs) &&
+                get_count(json, "stage", &event->stage) && get_phase(json, &event->phase) &&
                 get_real(json, "loss", &event->loss) &&
                 get_real(json, "accuracy", &event->accuracy) &&
                 get_real(json, "test_loss", &event->test_loss) &&

@@ -45,6 +45,9 @@ struct follow {
     size_t chosen; // the counter that counts
     enum meter_phase phase;
 
+    int stage;
+    int stages; // 0: it told of none
+    int64_t stage_steps[METER_STAGES_MAX];
     int64_t pending;     // steps told since the meter was
     int64_t metered;     // steps the meter knows, or will
     int64_t unmetered;   // steps told outside of the training phase
@@ -185,6 +188,9 @@ static void plan(struct follow *f)
     if (total > 0) {
         int64_t here = total - f->before - f->unmetered;
         p.stage_steps[0] = here > f->metered ? here : f->metered;
+        for (int i = 0; i < f->stages; i++)
+            p.stage_steps[i] = f->stage_steps[i];
+        p.stages = f->stages > 0 ? f->stages : 1;
         p.evaluations = expected(f->evaluations, f->evaluations_at, total);
         p.checkpoints = expected(f->checkpoints, f->checkpoints_at, total);
     }
@@ -197,7 +203,7 @@ static void plan(struct follow *f)
 static void flush(struct follow *f)
 {
     if (f->pending > 0)
-        meter_steps(f->meter, 0, f->pending);
+        meter_steps(f->meter, f->stage, f->pending);
     f->pending = 0;
 }
 
@@ -428,6 +434,15 @@ static bool take_about(struct follow *f, json_t *json)
             run->libraries.known = true;
             memset(&told.libraries, 0, sizeof told.libraries);
         }
+        if (told.stages.count > 1 && told.stages.count <= METER_STAGES_MAX && f->stages == 0) {
+            for (size_t i = 0; i < told.stages.count; i++)
+                f->stage_steps[i] = told.stages.items[i].total_steps.v;
+            f->stages = (int)told.stages.count;
+            run->stages.items = told.stages.items;
+            run->stages.count = told.stages.count;
+            run->stages.known = true;
+            memset(&told.stages, 0, sizeof told.stages);
+        }
 #define TAKE(member) run->member = told.member.known ? told.member : run->member
         TAKE(batch);
         TAKE(parameters);
@@ -480,6 +495,10 @@ static void take(struct follow *f, enum level level, struct event *e)
     take_epoch(f, e);
     if (e->phase.known && !steps)
         set_phase(f, (enum meter_phase)e->phase.v);
+    if (steps && e->stage.known && e->stage.v >= 1 && e->stage.v <= f->stages) {
+        flush(f);
+        f->stage = (int)e->stage.v - 1;
+    }
     if (steps)
         take_steps(f, e);
     if (e->phase.known && steps)

@@ -27,6 +27,7 @@ static void begin(struct fixture *x, const struct follow_options *options)
 }
 
 // Each line comes at a time of its own.
+static void tell(struct fixture *x, bool event, const char *format, va_list args) PRINTF_LIKE(3, 0);
 static void tell(struct fixture *x, bool event, const char *format, va_list args)
 {
     char line[1024];
@@ -39,6 +40,7 @@ static void tell(struct fixture *x, bool event, const char *format, va_list args
     follow_enough(x->follow);
 }
 
+static void event(struct fixture *x, const char *format, ...) PRINTF_LIKE(2, 3);
 static void event(struct fixture *x, const char *format, ...)
 {
     va_list args;
@@ -47,6 +49,7 @@ static void event(struct fixture *x, const char *format, ...)
     va_end(args);
 }
 
+static void print(struct fixture *x, const char *format, ...) PRINTF_LIKE(2, 3);
 static void print(struct fixture *x, const char *format, ...)
 {
     va_list args;
