@@ -8,13 +8,33 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --completion|--color|--data|--seed|--epochs|--steps|--engine|--threads|--precision|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --name|--step-pattern|--total-steps|--total-epochs|--grace|--completion|--color|--data|--seed|--epochs|--steps|--engine|--threads|--precision|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--with|--name|--step-pattern|--total-steps|--total-epochs|--grace) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
         esac
     done
     case $prev in
+    --name)
+        COMPREPLY=()
+        return
+        ;;
+    --step-pattern)
+        COMPREPLY=()
+        return
+        ;;
+    --total-steps)
+        COMPREPLY=()
+        return
+        ;;
+    --total-epochs)
+        COMPREPLY=()
+        return
+        ;;
+    --grace)
+        COMPREPLY=()
+        return
+        ;;
     --completion)
         COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur"))
         return
@@ -75,15 +95,39 @@ _fare() {
         COMPREPLY=()
         return
         ;;
+    --with)
+        COMPREPLY=()
+        return
+        ;;
+    --name)
+        COMPREPLY=()
+        return
+        ;;
+    --step-pattern)
+        COMPREPLY=()
+        return
+        ;;
+    --total-steps)
+        COMPREPLY=()
+        return
+        ;;
+    --total-epochs)
+        COMPREPLY=()
+        return
+        ;;
+    --grace)
+        COMPREPLY=()
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return
         ;;
     esac
     case $command in
-    '') words='check run workloads help --no-cloud --version -V --man --completion --json-keys --json --color --help -h' ;;
+    '') words='check run workloads help --no-cloud --name --step-pattern --total-steps --total-epochs --grace --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --data --seed --epochs --steps --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --json --color --help -h' ;;
+    run) words=' --full --data --seed --epochs --steps --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --with --name --step-pattern --total-steps --total-epochs --grace --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))

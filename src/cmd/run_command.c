@@ -209,6 +209,8 @@ int run_framework(const struct workload *workload, const struct run_command_opti
                   struct err *err)
 {
     struct buf script = {0}, dir = {0};
+    static char variable[] = "PYTHONDONTWRITEBYTECODE=1"; // share/ stays as it is
+    char *const no_bytecode[] = {variable, NULL};
     struct arguments a = {.count = 0};
     int rc = find_script(o->with, workload->name, &script, err);
     bool l1 = workload->metric == WORKLOAD_L1;
@@ -238,6 +240,7 @@ int run_framework(const struct workload *workload, const struct run_command_opti
         c.name = o->name ? o->name : workload->name;
         c.framework = o->with;
         c.output_to_stderr = json;
+        c.set = no_bytecode;
         // The script tells its total.
         if (!t->full && t->steps == 0 && !l1)
             c.follow.within = o->within > 0 ? o->within : WITHIN;

@@ -18,6 +18,7 @@ from pathlib import Path
 FARE = os.environ["FARE"]
 ROOT = Path(os.environ["ROOT"])
 PYTHON = sys.executable
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # share/ stays as it is
 count = failures = 0
 
 
