@@ -19,6 +19,7 @@ one tells; its samples are multiplied by the number of workers.
 """
 import atexit
 import json
+import math
 import os
 import time
 
@@ -230,7 +231,7 @@ def trainer_callback():
             phase("train")
 
         def on_step_end(self, args, state, control, **_):
-            step(samples=self.samples, epoch=int(state.epoch or 0) + 1)
+            step(samples=self.samples, epoch=max(1, math.ceil(state.epoch or 0)))
 
         def on_log(self, args, state, control, logs=None, **_):
             if logs and "loss" in logs:

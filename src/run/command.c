@@ -490,6 +490,8 @@ static int measure(struct job *job, struct err *err)
     if (rc == 0)
         rc = sampled;
     wait_for_the_rest(job);
+    relay_end_line(&job->out);
+    relay_end_line(&job->err);
     if (rc == 0 && job->failed)
         rc = err_memory(err);
     if (rc == 0)

@@ -19,6 +19,7 @@ struct counter {
     uint32_t bar;
     int64_t last;
     int64_t made;
+    int64_t usual; // steps between two reports
 };
 
 // Values in order, in bounded memory: means of `each` neighbours.
@@ -260,7 +261,15 @@ static int64_t advance(struct follow *f, const struct event *e)
 {
     bool new = false;
     struct counter *c = find_counter(f, e->bar, &new);
-    int64_t delta = new ? 0 : e->step.v >= c->last ? e->step.v - c->last : e->step.v;
+    int64_t delta = new ? 0 : e->step.v - c->last;
+    if (delta < 0) {
+        // It begins anew. A bar that is wiped does not show its end: what was missing is counted
+        // where it is no more than a report or two.
+        int64_t missing = e->total_steps.known ? e->total_steps.v - c->last : 0;
+        delta = e->step.v + (missing <= 2 * c->usual ? missing : 0);
+    } else if (delta > 0) {
+        c->usual = delta;
+    }
     c->last = e->step.v;
     c->made += delta;
     size_t place = (size_t)(c - f->counters);
@@ -344,7 +353,7 @@ static void close_epoch(struct follow *f)
     if (f->epoch_accuracies > 0)
         row->train_accuracy = some_real(f->epoch_accuracy / (double)f->epoch_accuracies);
     int64_t steps = made(f) - f->epoch_began;
-    if (steps > 0)
+    if (steps > 0 && !f->bar_is_whole) // epochs are then told between the steps, not with them
         row->steps = some_int(steps);
     f->epoch_loss = f->epoch_accuracy = 0;
     f->epoch_losses = f->epoch_accuracies = 0;
@@ -364,7 +373,7 @@ static void take_epoch(struct follow *f, const struct event *e)
     if (epoch == f->epoch || epoch == 0)
         return;
     int64_t steps = made(f) - f->epoch_began;
-    if (f->epoch > 0 && steps > f->epoch_steps) {
+    if (f->epoch > 0 && steps > f->epoch_steps && !f->bar_is_whole) {
         f->epoch_steps = steps;
         f->plan_changed = true;
     }

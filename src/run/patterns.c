@@ -194,6 +194,35 @@ static enum event_result read_tqdm(const char *line, size_t len, struct event *e
     return EVENT_READ;
 }
 
+// ---- Lightning, where it draws with rich
+//
+//     Epoch 0/2  ━━━━━━━━━━━━━━━━ 145/200 0:00:01 • 0:00:00 826.49it/s train_loss: 1.126
+
+static enum event_result read_rich(const char *line, size_t len, struct event *event)
+{
+    int64_t epoch, last, done, total;
+    const char *p = spaces(line);
+    if (len > EVENT_PATTERN_MAX || strncmp(p, "Epoch ", 6) != 0)
+        return EVENT_NONE;
+    p = digits(p + 6, &epoch);
+    p = p && *p == '/' ? digits(p + 1, &last) : NULL;
+    if (!p || (unsigned char)*(p = spaces(p)) != 0xe2) // one of ━ ╸ ╺
+        return EVENT_NONE;
+    while (*p == ' ' || (unsigned char)*p >= 0x80)
+        p++;
+    p = digits(p, &done);
+    p = p && *p == '/' ? digits(p + 1, &total) : NULL;
+    if (!p || total == 0 || done > total || epoch > last)
+        return EVENT_NONE;
+    event->epoch = some_int(epoch);
+    event->epochs = some_int(last + 1); // it counts from 0
+    event->step = some_int(done);
+    event->total_steps = some_int(total);
+    event->bar = bar_of("rich", 4, total);
+    metrics(p, ": ", event);
+    return EVENT_READ;
+}
+
 // ---- Keras
 //
 //     Epoch 3/20
@@ -258,9 +287,8 @@ static enum event_result read_trainer(const char *line, size_t len, struct event
 }
 
 const struct event_source event_patterns[] = {
-    {"tqdm", read_tqdm},
-    {"Keras", read_keras},
-    {"Hugging Face Trainer", read_trainer},
+    {"tqdm", read_tqdm},   {"Lightning", read_rich},
+    {"Keras", read_keras}, {"Hugging Face Trainer", read_trainer},
     {NULL, NULL},
 };
 

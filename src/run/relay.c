@@ -115,11 +115,21 @@ static void hand_on(struct relay *r)
             r->lost = errno;
             put = (ssize_t)r->len;
         }
+        if (put > 0)
+            r->last = r->room[r->at + (size_t)put - 1];
         r->at += (size_t)put;
         r->len -= (size_t)put;
         if (poll(&to, 1, 0) <= 0)
             return;
     }
+}
+
+void relay_end_line(struct relay *r)
+{
+    if (!r->terminal || r->lost || r->last == '\0' || r->last == '\n')
+        return;
+    ssize_t ignored = write(r->to, "\n", 1);
+    (void)ignored;
 }
 
 void relay_work(struct relay *r, bool writable, relay_fn *each, void *context)

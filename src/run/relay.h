@@ -23,6 +23,7 @@ struct relay {
     bool terminal;
     char *room;
     size_t at, len;                       // what was read and not written yet
+    char last;                            // byte that was written
     int lost;                             // errno of the write that failed: output is dropped since
     int64_t blocked_ns, waiting_since_ns; // waiting for whoever reads our output
 };
@@ -36,6 +37,9 @@ void relay_started(struct relay *relay); // the command has its end: ours of it 
 // Reads and writes what can be without waiting; what was read is shown to `each`. `writable` is
 // whether poll() said that `to` is.
 void relay_work(struct relay *relay, bool writable, relay_fn *each, void *context);
+
+// On a terminal, ends a line that the command left open, so that what we say begins one.
+void relay_end_line(struct relay *relay);
 
 bool relay_pending(const struct relay *relay); // there is something to write
 

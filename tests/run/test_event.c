@@ -157,6 +157,14 @@ static void bars(void **state)
         ready("Validation DataLoader 0:  50%|█████     | 39/78 [00:00<00:00, 90.1it/s]", &e),
         "tqdm");
     assert_true(!e.step.known && e.phase.v == METER_EVALUATE);
+    // Lightning with rich, as version 2.6 printed it
+    assert_string_equal(
+        ready("\x1b[37mEpoch 0/2 \x1b[0m \x1b[35m━━━━━━━━╸\x1b[0m\x1b[37m━━━━━━━\x1b[0m 145/200 "
+              "0:00:01 • 0:00:00 826.49it/s train_loss: 1.126  ",
+              &e),
+        "Lightning");
+    assert_true(e.step.v == 145 && e.total_steps.v == 200 && e.epoch.v == 0 && e.epochs.v == 3);
+    assert_true(e.loss.v == 1.126);
     // Colours and cursor movements around it.
     assert_string_equal(
         ready("\x1b[A\x1b[32m 50%|█████     | 5/10 [00:01<00:01,  4.9it/s]\x1b[0m", &e), "tqdm");

@@ -173,6 +173,20 @@ static void epochs_of_bars(void **state)
     end(&x);
 }
 
+// As with leave=False: the last numbers before the end are never shown.
+static void bars_that_are_wiped(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    for (int epoch = 0; epoch < 4; epoch++)
+        for (int i = 0; i <= 190; i += 38)
+            print(&x, "train: 1%%|#     | %d/200 [00:01<00:01, 9.9it/s]", i);
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 790);
+    end(&x);
+}
+
 static void bars_in_bars(void **state)
 {
     (void)state;
@@ -315,6 +329,7 @@ int main(void)
         cmocka_unit_test(workers),
         cmocka_unit_test(better_sources_win),
         cmocka_unit_test(epochs_of_bars),
+        cmocka_unit_test(bars_that_are_wiped),
         cmocka_unit_test(bars_in_bars),
         cmocka_unit_test(keras_says_all),
         cmocka_unit_test(trainer_bar_is_whole),
