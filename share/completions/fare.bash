@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --name|--step-pattern|--total-steps|--total-epochs|--grace|--completion|--color|--data|--seed|--epochs|--steps|--engine|--threads|--precision|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--with|--name|--step-pattern|--total-steps|--total-epochs|--grace) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --name|--step-pattern|--total-steps|--total-epochs|--grace|--completion|--color|--data|--seed|--epochs|--steps|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--name|--step-pattern|--total-steps|--total-epochs|--grace) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -67,6 +67,10 @@ _fare() {
         COMPREPLY=($(compgen -W 'f32 bf16' -- "$cur"))
         return
         ;;
+    --with)
+        COMPREPLY=()
+        return
+        ;;
     --checkpoint)
         COMPREPLY=($(compgen -d -- "$cur"))
         return
@@ -92,10 +96,6 @@ _fare() {
         return
         ;;
     --dim)
-        COMPREPLY=()
-        return
-        ;;
-    --with)
         COMPREPLY=()
         return
         ;;
@@ -127,7 +127,7 @@ _fare() {
     case $command in
     '') words='check run workloads help --no-cloud --name --step-pattern --total-steps --total-epochs --grace --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --data --seed --epochs --steps --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --with --name --step-pattern --total-steps --total-epochs --grace --json --color --help -h' ;;
+    run) words=' --full --data --seed --epochs --steps --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --name --step-pattern --total-steps --total-epochs --grace --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))

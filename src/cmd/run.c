@@ -36,6 +36,8 @@ static const struct opt options[] = {
      "threads (default: as many as this process may use)"},
     {"precision", 0, OPT_CHOICE, "P", precisions, AT(precision), "How",
      "f32 (default), or bf16 where it really works"},
+    {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
+     "train the workload with another framework: pytorch"},
     {"checkpoint", 0, OPT_TEXT, "DIR", NULL, AT(checkpoint), "Checkpoints",
      "write checkpoints to this folder (safetensors), at the end of each epoch and of the run"},
     {"checkpoint-every", 0, OPT_COUNT, "N", NULL, AT(checkpoint_every), "Checkpoints",
@@ -50,8 +52,6 @@ static const struct opt options[] = {
     {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set"},
     {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Of single workloads",
      "l1: numbers in a vector (defaults 8192, 8192, 512)"},
-    {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
-     "train the workload with another framework: pytorch"},
     RUN_COMMAND_OPTIONS(struct run_options, command),
     {NULL},
 };
@@ -178,7 +178,9 @@ static int run(const struct cmd_call *call, struct err *err)
         return run_command(call, &o.command, o.training.full, o.common.json, err);
     if (call->rest->command)
         return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
-    int rc = check_options(&o.training, call->rest->count, err);
+    int rc = run_command_unused(&o.command, err);
+    if (rc == 0)
+        rc = check_options(&o.training, call->rest->count, err);
     if (rc == 0)
         rc = pick(call->rest, picked, &count, sizeof picked / sizeof *picked, err);
     if (rc != 0)
