@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --completion|--color|--data|--seed|--epochs|--steps|--engine|--threads|--precision|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --completion|--color|--within|--max-time|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--name|--label) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -17,6 +17,22 @@ _fare() {
     case $prev in
     --completion)
         COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur"))
+        return
+        ;;
+    --within)
+        COMPREPLY=()
+        return
+        ;;
+    --max-time)
+        COMPREPLY=()
+        return
+        ;;
+    --steps)
+        COMPREPLY=()
+        return
+        ;;
+    --repeat)
+        COMPREPLY=()
         return
         ;;
     --data)
@@ -31,7 +47,7 @@ _fare() {
         COMPREPLY=()
         return
         ;;
-    --steps)
+    --batch)
         COMPREPLY=()
         return
         ;;
@@ -75,6 +91,14 @@ _fare() {
         COMPREPLY=()
         return
         ;;
+    --name)
+        COMPREPLY=()
+        return
+        ;;
+    --label)
+        COMPREPLY=()
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return
@@ -83,7 +107,7 @@ _fare() {
     case $command in
     '') words='check run workloads help --no-cloud --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --data --seed --epochs --steps --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --json --color --help -h' ;;
+    run) words=' --full --within --max-time --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --name --label --no-cloud --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -55,9 +55,13 @@ static bool makes_sense(const struct workload *workload, const struct machine *m
     return !workload->heavy || (cpu->usable_cpus.known && cpu->usable_cpus.v >= 32);
 }
 
+#define WITHIN   0.02
+#define SAMPLE_S 6 // for each workload: a minute for all
+
 static int sample(struct report *report, struct err *err)
 {
-    const struct training_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
+    const struct native_options how = {
+        .seed = 1, .n = 4096, .m = 4096, .dim = 512, .within = WITHIN, .max_s = SAMPLE_S};
     struct buf says = {0};
     int rc = 0;
     training_catch();
@@ -71,6 +75,9 @@ static int sample(struct report *report, struct err *err)
             break;
         }
         struct err why = {0};
+        rc = training_begin(one, &report->machine, i == 0, err);
+        if (rc != 0)
+            break;
         rc = training_run(workloads[i], &how, one, &says, &why);
         // One that fails is a row that says so; the others may still tell something.
         if (rc != 0 && rc != ERR_MEMORY) {

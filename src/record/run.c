@@ -226,7 +226,7 @@ const struct field run_fields[] = {
     INT(threads, "threads"),
     INT(seed, "seed of parameters, order, dropout and augmentation"),
     INT(batch, "samples per step"),
-    TEXT(net, "the net, in words"),
+    TEXT(net, "identity of the net: SHA-256 over its layers and shapes"),
     TEXT(recipe, "optimizer and its settings"),
     INT(parameters, "numbers that are trained"),
     REAL(step_flops, "floating-point operations of a step, from the definition"),
@@ -272,10 +272,26 @@ const struct field run_fields[] = {
 };
 #undef T
 
+#define T struct run_group
+static const struct field group_fields[] = {
+    TEXT(workload, "the workload"),
+    INT(batch, "samples per step"),
+    INT(runs, "how many runs"),
+    REAL(step_ms, "median of the runs' times of a step"),
+    REAL(low_ms, "the fastest run's"),
+    REAL(high_ms, "the slowest run's"),
+    REAL(spread, "standard deviation between the runs ÷ their mean"),
+    REAL(samples_per_s, "median"),
+    BOOL(saturated, "several batches: no larger one trains over 5 % more samples per second"),
+    FIELD_END,
+};
+#undef T
+
 #define T struct runs
 const struct field runs_fields[] = {
     TEXT(schema, "`" RUNS_SCHEMA "`"),
-    FIELD_SUB(FIELD_LIST, T, runs, run_fields, "one per workload"),
+    FIELD_SUB(FIELD_LIST, T, runs, run_fields, "one after the other"),
+    FIELD_SUB(FIELD_LIST, T, groups, group_fields, "with --repeat or several --batch"),
     FIELD_END,
 };
 #undef T

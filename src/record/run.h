@@ -185,7 +185,7 @@ struct run {
     struct maybe_int threads;
     struct maybe_int seed;
     struct maybe_int batch;
-    char *net; // what was trained, in words
+    char *net; // identity of its layers and shapes
     char *recipe;
     struct maybe_int parameters;
     struct maybe_real step_flops;
@@ -231,9 +231,22 @@ struct run {
     LIST_OF(struct run_sample) samples;
 };
 
+struct run_group { // runs of one workload with one batch size
+    char *workload;
+    struct maybe_int batch;
+    struct maybe_int runs;
+    struct maybe_real step_ms;
+    struct maybe_real low_ms;
+    struct maybe_real high_ms;
+    struct maybe_real spread;
+    struct maybe_real samples_per_s;
+    struct maybe_bool saturated;
+};
+
 struct runs { // what `fare run` prints
     char *schema;
     LIST_OF(struct run) runs;
+    LIST_OF(struct run_group) groups; // with --repeat or several --batch
 };
 
 struct report { // what bare `fare` prints

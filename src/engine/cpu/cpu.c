@@ -6,10 +6,12 @@
 // in the place of what is missing; only with a batch norm, whose averages would count them, it
 // needs a plan of its own, which is made when the first such batch comes.
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/cpu/dnnl.h"
+#include "engine/cpu/kernels.h"
 #include "engine/cpu/l1.h"
 #include "engine/cpu/loss.h"
 #include "engine/cpu/optimizer.h"
@@ -17,6 +19,7 @@
 #include "engine/cpu/plan.h"
 #include "engine/cpu/team.h"
 #include "engine/engine.h"
+#include "version.h"
 
 struct engine_program {
     struct net_layer *layers; // a copy, so that the caller's net may go
@@ -350,6 +353,28 @@ static int cpu_l1(const struct engine_options *options, const float *a, const fl
     return l1_distances(a, b, n, m, dim, out, err);
 }
 
+static double cpu_l1_peak(const struct engine_options *options)
+{
+    team_set(options->threads);
+    return l1_peak(0.3);
+}
+
+static bool cpu_library(int index, struct engine_library *library)
+{
+    memset(library, 0, sizeof *library);
+    if (index == 0) {
+        snprintf(library->name, sizeof library->name, "oneDNN");
+        return dnn_describe(library->version, sizeof library->version, library->kernels,
+                            sizeof library->kernels);
+    }
+    if (index > 1)
+        return false;
+    snprintf(library->name, sizeof library->name, "own kernels");
+    snprintf(library->version, sizeof library->version, "%s", FARE_VERSION);
+    snprintf(library->kernels, sizeof library->kernels, "%s", kernels()->name);
+    return true;
+}
+
 const struct engine engine_cpu = {
     .name = "cpu",
     .about = "oneDNN and own kernels on all cores",
@@ -366,4 +391,6 @@ const struct engine engine_cpu = {
     .read = cpu_read,
     .write = cpu_write,
     .l1 = cpu_l1,
+    .l1_peak = cpu_l1_peak,
+    .library = cpu_library,
 };
