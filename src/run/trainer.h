@@ -31,6 +31,7 @@ struct trainer_options {
     const struct engine *engine;
     struct engine_options engine_options;
     const struct data_pair *data;
+    struct workload_options workload_options;
     int64_t epochs;     // 0: the recipe's
     int64_t max_steps;  // 0: all; else stop after so many: a sample
     int64_t max_test;   // 0: all; else evaluate on so many samples
