@@ -69,7 +69,7 @@ static void measure(const struct workload *workload, const struct engine_options
     struct data data;
     struct engine_program *program;
     struct engine_score score = {0};
-    if (workload_net_as_defined(workload, &net, &err) != 0)
+    if (workload_net_as_defined(workload, NULL, &net, &err) != 0)
         fail(workload->name, &err);
     struct recipe recipe = workload->recipe;
     if (recipe.phase_count > 1) // everything learns in the last one

@@ -107,7 +107,7 @@ _fare() {
     case $command in
     '') words='check run workloads help --no-cloud --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --within --max-time --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --name --label --no-cloud --json --color --help -h' ;;
+    run) words=' --full --within --max-time --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --name --label --no-cloud --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -32,6 +32,8 @@ complete -c fare -n '__fish_seen_subcommand_from run' -l checkpoint-every -x -d 
 complete -c fare -n '__fish_seen_subcommand_from run' -l resume -d 'go on from the newest checkpoint in that folder'
 complete -c fare -n '__fish_seen_subcommand_from run' -l from -r -F -d 'start from the parameters in a safetensors file, as far as they fit'
 complete -c fare -n '__fish_seen_subcommand_from run' -l generate -x -d 'textgen: print N characters from the trained net'
+complete -c fare -n '__fish_seen_subcommand_from run' -l hard-gates -d 'imdb, tweets, textgen: hard-sigmoid gates, as old Keras had them on CPUs'
+complete -c fare -n '__fish_seen_subcommand_from run' -l auxiliary -d 'inception: train the auxiliary head too'
 complete -c fare -n '__fish_seen_subcommand_from run' -l n -x -d 'l1: vectors in the first set'
 complete -c fare -n '__fish_seen_subcommand_from run' -l m -x -d 'l1: vectors in the second set'
 complete -c fare -n '__fish_seen_subcommand_from run' -l dim -x -d 'l1: numbers in a vector (defaults 8192, 8192, 512)'

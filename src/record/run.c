@@ -219,6 +219,7 @@ const struct field run_fields[] = {
     TEXT(started, "when, UTC"),
     TEXT(name, "what people call it: the workload, or --name"),
     TEXT(workload, "what was trained; absent for a command that is none of the workloads"),
+    TEXT(variant, "an option of the definition: hard gates, auxiliary head"),
     TEXT(framework, "what trained it: fare itself, pytorch, command, ..."),
     TEXT(engine, "fare's own: which engine"),
     TEXT(precision, "f32, tf32 or bf16"),

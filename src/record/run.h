@@ -178,6 +178,7 @@ struct run {
     char *started; // "2026-11-15T07:45:12Z"
     char *name;    // what people call it: the workload, or --name
     char *workload;
+    char *variant;   // "hard gates", "auxiliary head"; absent: as defined
     char *framework; // "fare", "pytorch", "command", published: "tensorflow"
     char *engine;
     char *precision;

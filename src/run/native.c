@@ -114,6 +114,10 @@ static int describe(struct job *job, struct err *err)
         rc = text_set(&run->framework, "fare", err);
     if (rc == 0)
         rc = text_set(&run->engine, job->engine->name, err);
+    if (rc == 0 && job->options->variant.hard_gates)
+        rc = text_set(&run->variant, "hard gates", err);
+    if (rc == 0 && job->options->variant.auxiliary)
+        rc = text_set(&run->variant, "auxiliary head", err);
     if (rc == 0)
         rc = text_set(&run->precision,
                       job->engine_options.precision == ENGINE_BF16 ? "bf16" : "f32", err);
@@ -241,6 +245,7 @@ static int train(struct job *job, struct err *err)
         .engine = job->engine,
         .engine_options = job->engine_options,
         .data = &job->data,
+        .workload_options = o->variant,
         .meter = job->meter,
         .sample = !o->full,
         .within = o->within,
@@ -416,7 +421,9 @@ static void derive(struct run *run)
 static int measure(struct job *job, struct err *err)
 {
     bool l1 = job->workload->metric == WORKLOAD_L1;
-    int rc = job->engine->available(&job->engine_options, err);
+    int rc = workload_check_options(job->workload, &job->options->variant, err);
+    if (rc == 0)
+        rc = job->engine->available(&job->engine_options, err);
     if (rc == 0)
         rc = describe(job, err);
     if (rc == 0)

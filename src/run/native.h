@@ -15,6 +15,7 @@ struct native_options {
     const char *data;      // a folder, or null: what was fetched, or a set that is made
     const char *engine;    // null: cpu
     const char *precision; // null: f32
+    struct workload_options variant;
     const char *checkpoint;
     const char *from;
     bool resume;

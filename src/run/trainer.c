@@ -203,7 +203,7 @@ static int refuse_used_folder(const struct trainer *t, struct err *err)
 static int prepare(struct trainer *t, struct err *err)
 {
     const struct trainer_options *o = t->o;
-    int rc = workload_net(t->workload, o->data, &t->net, err);
+    int rc = workload_net(t->workload, o->data, &o->workload_options, &t->net, err);
     if (rc != 0)
         return rc;
     checkpoint_fingerprint(&t->net, t->result->net);

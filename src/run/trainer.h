@@ -38,6 +38,7 @@ struct trainer_options {
     const struct engine *engine;
     struct engine_options engine_options;
     const struct data_pair *data;
+    struct workload_options workload_options;
     struct meter *meter;
     bool sample;        // end when enough is known
     double within;      // sample: the projection's interval, as a share to each side

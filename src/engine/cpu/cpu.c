@@ -26,7 +26,6 @@ struct engine_program {
     int layer_count;
     enum net_loss loss;
     struct recipe recipe;
-    int only[RECIPE_PHASES_MAX]; // the phase's layer, -1: all
     struct engine_options options;
     int threads;
     bool has_norm;
@@ -45,26 +44,6 @@ static int cpu_available(const struct engine_options *options, struct err *err)
 {
     int rc = options->precision == ENGINE_BF16 ? dnn_try_bf16(err) : 0;
     return rc == 0 ? dnn_open(err) : rc;
-}
-
-static int check_recipe(const struct net *net, const struct recipe *recipe,
-                        int only[RECIPE_PHASES_MAX], struct err *err)
-{
-    if (recipe->batch < 1 || recipe->batch > INT32_MAX || recipe->phase_count < 1 ||
-        recipe->phase_count > RECIPE_PHASES_MAX)
-        return err_set(err, ERR_FAIL, "net '%s': a recipe with a batch of %lld and %d phases",
-                       net->name, (long long)recipe->batch, recipe->phase_count);
-    for (int phase = 0; phase < recipe->phase_count; phase++) {
-        const char *name = recipe->phases[phase].only;
-        only[phase] = -1;
-        for (int i = 0; name && i < net->layer_count; i++)
-            if (net->layers[i].param_count > 0 && strcmp(net->layers[i].name, name) == 0)
-                only[phase] = i;
-        if (name && only[phase] < 0)
-            return err_set(err, ERR_FAIL, "net '%s': there is no layer '%s' to train", net->name,
-                           name);
-    }
-    return 0;
 }
 
 static void cpu_release(struct engine_program *program)
@@ -114,23 +93,23 @@ static int cpu_set_phase(struct engine_program *program, int phase, struct err *
     if (phase < 0 || phase >= program->recipe.phase_count)
         return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
                        program->recipe.phase_count);
-    int only = program->only[phase];
+    const struct recipe_phase *now = &program->recipe.phases[phase];
     program->phase = phase;
     params_reset_states(&program->params);
-    optimizer_select(&program->optimizer, program->recipe.phases[phase].rate, only);
     for (int i = 0; i < program->layer_count; i++) {
         const struct net_layer *layer = &program->layers[i];
-        program->trains[i] = layer->param_count > 0 && (only < 0 || only == i);
+        program->trains[i] = recipe_trains(now, layer);
         program->reaches[i] = program->trains[i];
         for (int k = 0; k < layer->input_count; k++)
             program->reaches[i] |= program->reaches[layer->inputs[k]];
     }
+    optimizer_select(&program->optimizer, now->rate, program->trains);
     return 0;
 }
 
 static int build(struct engine_program *program, const struct net *net, struct err *err)
 {
-    int rc = check_recipe(net, &program->recipe, program->only, err);
+    int rc = recipe_check(&program->recipe, net, err);
     if (rc == 0)
         rc = copy_net(program, net, err);
     if (rc == 0) {
@@ -232,6 +211,7 @@ static struct loss loss_of(const struct engine_program *program, const struct pl
                          .z = last->out,
                          .z_bf16 = last->bf16,
                          .labels = batch->labels,
+                         .weight = 1,
                          .grad = training ? last->grad : NULL,
                          .grad_bf16 = last->grad_bf16,
                          .rows = program->rows};
