@@ -40,10 +40,16 @@ static void show(void *context, const struct trainer_progress *p)
     struct line *line = context;
     if (!line->progress.on)
         return;
-    snprintf(line->label, sizeof line->label, "%s %lld/%lld %s loss %.4f acc %.1f %% %.0f/s",
-             line->workload->name, (long long)p->epoch + 1, (long long)p->epochs,
-             p->evaluating ? "test" : "train", p->loss, p->accuracy * 100, p->samples_per_s);
-    progress_update(&line->progress, p->step, p->steps);
+    snprintf(line->label, sizeof line->label,
+             "%s epoch %lld/%lld%s  loss %.3f  %.1f %% right  %.0f/s", line->workload->name,
+             (long long)p->epoch + 1, (long long)p->epochs, p->evaluating ? " test" : "", p->loss,
+             p->accuracy * 100, p->samples_per_s);
+    line->progress.view.unit = p->max_s > 0 ? PROGRESS_TIME : PROGRESS_COUNT;
+    // A sample has its time, a training its steps.
+    if (p->max_s > 0)
+        progress_update(&line->progress, (int64_t)(p->elapsed_s * 10), (int64_t)(p->max_s * 10));
+    else
+        progress_update(&line->progress, p->step, p->steps);
 }
 
 int training_run(const struct workload *workload, const struct native_options *options,

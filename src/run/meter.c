@@ -111,6 +111,11 @@ void meter_steps(struct meter *meter, int stage, int64_t steps)
     }
 }
 
+int64_t meter_start_ns(const struct meter *meter)
+{
+    return meter->start_ns;
+}
+
 int64_t meter_train_ns(const struct meter *meter)
 {
     return meter->phase_ns[METER_TRAIN];

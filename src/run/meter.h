@@ -67,6 +67,8 @@ void meter_steps(struct meter *meter, int stage, int64_t steps);
 void meter_evaluated(struct meter *meter, int64_t samples);
 void meter_checkpointed(struct meter *meter);
 
+int64_t meter_start_ns(const struct meter *meter);
+
 // Time spent in METER_TRAIN so far, up to the last step or change of phase.
 int64_t meter_train_ns(const struct meter *meter);
 
