@@ -56,21 +56,25 @@ static void network_bytes(void **state)
                          "docker0: 500 1 0 0 0 0 0 0 600 1 0 0 0 0 0 0\n");
     // No interface with a device: a container. All but the loopback count.
     open_source(&o, &source_net, s.root, 1);
-    assert_int(look_at(&o, 0)->network_in_bytes, 0);
+    look_at(&o, 0);
+    assert_int(o.look.network_in_bytes, 0);
     scratch_put(&s, "/proc/net/dev",
                 NET_HEAD "    lo: 99900 1 0 0 0 0 0 0 99900 1 0 0 0 0 0 0\n"
                          "  eth0:1100 1 0 0 0 0 0 0 2010 1 0 0 0 0 0 0\n"
                          "docker0: 501 1 0 0 0 0 0 0 602 1 0 0 0 0 0 0\n"
                          "  eth1: 77 1 0 0 0 0 0 0 88 1 0 0 0 0 0 0\n"); // new: counted from here
-    assert_int(look_at(&o, 1)->network_in_bytes, 101);
+    look_at(&o, 1);
+    assert_int(o.look.network_in_bytes, 101);
     assert_int(o.look.network_out_bytes, 12);
     scratch_put(&s, "/proc/net/dev",
                 NET_HEAD "  eth0: 30 1 0 0 0 0 0 0 2010 1 0 0 0 0 0 0\n" // went down and up
                          "  eth1: 80 1 0 0 0 0 0 0 88 1 0 0 0 0 0 0\nbroken: 1 2 3\n: 1\nx");
-    assert_int(look_at(&o, 2)->network_in_bytes, 134);
+    look_at(&o, 2);
+    assert_int(o.look.network_in_bytes, 134);
     assert_int(o.look.network_out_bytes, 12);
     scratch_put(&s, "/proc/net/dev", "");
-    assert_absent(look_at(&o, 3)->network_in_bytes);
+    look_at(&o, 3);
+    assert_absent(o.look.network_in_bytes);
     close_source(&o);
     // With a device behind eth0 the bridge is the same bytes again.
     scratch_put(&s, "/sys/class/net/eth0/device/vendor", "0x1af4\n");
@@ -82,7 +86,8 @@ static void network_bytes(void **state)
     scratch_put(&s, "/proc/net/dev",
                 NET_HEAD "  eth0:1700 1 0 0 0 0 0 0 2003 1 0 0 0 0 0 0\n"
                          "docker0: 900 1 0 0 0 0 0 0 700 1 0 0 0 0 0 0\n");
-    assert_int(look_at(&o, 1)->network_in_bytes, 700);
+    look_at(&o, 1);
+    assert_int(o.look.network_in_bytes, 700);
     assert_int(o.look.network_out_bytes, 3);
     close_source(&o);
     scratch_remove(&s);
@@ -112,19 +117,24 @@ static void energy_of_packages(void **state)
     put_package(&s, "intel-rapl-mmio:0", "package-0\n", "262143000000\n", "262143328850\n");
     open_source(&o, &source_rapl, s.root, 1);
     assert_int_equal(o.rc, 0);
-    assert_real(look_at(&o, 10)->cpu_energy_j, 0);
+    look_at(&o, 10);
+    assert_real(o.look.cpu_energy_j, 0);
     // The first package's counter passed its range: 328850 µJ to the end, 40 J after it.
     put_package(&s, "intel-rapl:0", "package-0\n", "40000000\n", "262143328850\n");
     put_package(&s, "intel-rapl:0:0", "core\n", "25000000\n", "262143328850\n");
     put_package(&s, "intel-rapl:1", "package-1\n", "61000000\n", "262143328850\n");
-    assert_real(look_at(&o, 11)->cpu_energy_j, 100.32885);
+    look_at(&o, 11);
+    assert_real(o.look.cpu_energy_j, 100.32885);
     put_package(&s, "intel-rapl:1", "package-1\n", "61500000\n", "262143328850\n");
-    assert_real(look_at(&o, 11.5)->cpu_energy_j, 100.82885);
+    look_at(&o, 11.5);
+    assert_real(o.look.cpu_energy_j, 100.82885);
     // A megajoule in half a second is no package: from here on it is not believed.
     put_package(&s, "intel-rapl:1", "package-1\n", "1000061500000\n", "262143328850\n");
-    assert_absent(look_at(&o, 12)->cpu_energy_j);
+    look_at(&o, 12);
+    assert_absent(o.look.cpu_energy_j);
     put_package(&s, "intel-rapl:1", "package-1\n", "62000000\n", "262143328850\n");
-    assert_absent(look_at(&o, 12.5)->cpu_energy_j);
+    look_at(&o, 12.5);
+    assert_absent(o.look.cpu_energy_j);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -145,9 +155,11 @@ static void energy_that_cannot_be_read_is_absent(void **state)
     // It can be read at first and then no more; a counter that goes back without a range.
     put_package(&s, "intel-rapl:1", "package-1\n", "10\n", "x\n");
     open_source(&o, &source_rapl, s.root, 1);
-    assert_real(look_at(&o, 1)->cpu_energy_j, 0);
+    look_at(&o, 1);
+    assert_real(o.look.cpu_energy_j, 0);
     put_package(&s, "intel-rapl:1", "package-1\n", "9\n", "x\n");
-    assert_absent(look_at(&o, 2)->cpu_energy_j);
+    look_at(&o, 2);
+    assert_absent(o.look.cpu_energy_j);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -166,12 +178,15 @@ static void quota_of_version_2(void **state)
     scratch_put(&s, "/sys/fs/cgroup/jobs/one/cpu.stat", "usage_usec 1\nthrottled_usec 500\n");
     open_source(&o, &source_cgroup, s.root, 77);
     assert_int_equal(o.rc, 0);
-    assert_int(look_at(&o, 0)->throttled_ns, 0);
+    look_at(&o, 0);
+    assert_int(o.look.throttled_ns, 0);
     scratch_put(&s, "/sys/fs/cgroup/jobs/cpu.stat", "usage_usec 1\nthrottled_usec 4100000\n");
     scratch_put(&s, "/sys/fs/cgroup/jobs/one/cpu.stat", "usage_usec 1\nthrottled_usec 1500\n");
-    assert_int(look_at(&o, 1)->throttled_ns, 3100000000);
+    look_at(&o, 1);
+    assert_int(o.look.throttled_ns, 3100000000);
     scratch_put(&s, "/sys/fs/cgroup/jobs/cpu.stat", "throttled_usec 99999999999999999999\n");
-    assert_int(look_at(&o, 2)->throttled_ns, 3100000000);
+    look_at(&o, 2);
+    assert_int(o.look.throttled_ns, 3100000000);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -191,7 +206,8 @@ static void quota_of_version_1(void **state)
     look_at(&o, 0);
     scratch_put(&s, "/sys/fs/cgroup/cpu/cpu.stat",
                 "nr_periods 20\nnr_throttled 9\nthrottled_time 1250000123\n");
-    assert_int(look_at(&o, 1)->throttled_ns, 1000000123);
+    look_at(&o, 1);
+    assert_int(o.look.throttled_ns, 1000000123);
     close_source(&o);
     drop(&s, "/sys/fs/cgroup/cpu/cpu.stat");
     open_source(&o, &source_cgroup, s.root, 77);
