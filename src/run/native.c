@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "data/fetch.h"
 #include "engine/cpu/team.h"
+#include "sample/sampler.h"
 
 #define SAMPLE_TEST 1000 // samples that are evaluated at the end of a sample
 #define ROOM_OF_L1  INT64_C(4000000000)
@@ -27,6 +28,7 @@ struct job {
     struct engine_options engine_options;
     struct data_pair data;
     struct meter *meter;
+    struct sampler *sampler;
     struct run *run;
     struct buf *says;
 };
@@ -213,6 +215,7 @@ static int note_result(struct job *job, const struct trainer_result *r, struct e
     double train_s = (double)meter_train_ns(job->meter) / 1e9;
     run->samples_per_s = some_real((double)r->samples / train_s);
     run->epoch_s = some_real(run->step_ms.v * (double)r->steps_per_epoch / 1e3);
+    run->use.data_wait_ns = some_int(r->data_wait_ns);
     run->first_loss = some_real(r->first_loss);
     run->last_loss = some_real(r->last_loss);
     if (!isfinite(r->last_loss))
@@ -455,7 +458,13 @@ int native_run(const struct workload *workload, const struct native_options *opt
     int rc = meter_new(&job.meter, start_ns, err);
     if (rc != 0)
         return rc;
-    rc = measure(&job, err);
+    const struct sampler_options look = {.root = "", .start_ns = start_ns, .no_gpus = true};
+    rc = sampler_start(&job.sampler, &look, err);
+    if (rc == 0)
+        rc = measure(&job, err);
+    struct err late = {0};
+    if (job.sampler && sampler_finish(job.sampler, run, &late) != 0 && rc == 0)
+        rc = err_set(err, late.code, "%s", late.text);
     run->peak_memory_bytes = some_int(peak_memory());
     derive(run);
     if (rc != 0) { // what is known is kept, and that it failed

@@ -278,7 +278,9 @@ static int step(struct trainer *t, struct err *err)
     struct batch batch;
     if (t->place.step >= t->steps_per_epoch)
         return 0;
+    int64_t asked_ns = clock_now_ns();
     int rc = batcher_next(t->train, &batch, err);
+    t->result->data_wait_ns += clock_now_ns() - asked_ns;
     if (rc <= 0)
         return rc;
     if (!t->jumps)

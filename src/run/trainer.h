@@ -76,6 +76,7 @@ struct trainer_result {
     int64_t epoch_count;
     int64_t steps; // made here
     int64_t samples;
+    int64_t data_wait_ns; // of the steps' time: waiting for batches
     int64_t steps_per_epoch;
     int64_t total_steps; // of the full training
     int64_t total_epochs;
