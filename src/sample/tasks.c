@@ -361,7 +361,8 @@ static void last_words(struct tasks *t)
                               (now.ru_oublock - then->ru_oublock) * 512};
     for (int c = 0; c < COUNTERS; c++)
         t->sum[c] = used[c] > t->sum[c] ? used[c] : t->sum[c];
-    int64_t peak = (int64_t)now.ru_maxrss * 1024; // of the largest child that we ever had
+    int64_t peak =
+        (int64_t)now.ru_maxrss * 1024; // of the largest child ever, and of us at its start
     if (now.ru_maxrss > then->ru_maxrss &&
         (!t->use.memory_peak_bytes.known || peak > t->use.memory_peak_bytes.v))
         t->use.memory_peak_bytes = some_int(peak);

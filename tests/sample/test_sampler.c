@@ -210,9 +210,10 @@ static void ourselves(void **state)
     assert_true(run.use.cpu_percent.v * wall_s > 40 && run.use.cpu_percent.v * wall_s < 70);
     struct rusage usage;
     assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
-    // The kernel's two counts of the same peak differ by what its CPUs hold back.
-    int64_t peak = usage.ru_maxrss * 1024LL;
-    assert_true(llabs(run.use.memory_peak_bytes.v - peak) < (8 << 20));
+    // The kernel's other count of the peak goes back to before exec(): it is an upper bound, but
+    // for what its CPUs hold back.
+    assert_true(run.use.memory_peak_bytes.v > 1 << 20);
+    assert_true(run.use.memory_peak_bytes.v < usage.ru_maxrss * 1024LL + (8 << 20));
     record_release(run_fields, &run);
     sampler = start(&(struct sampler_options){.root = ""});
     sampler_abandon(sampler);
@@ -228,7 +229,9 @@ static void a_process_that_has_ended_already(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     close(go[1]);
     struct run run;
-    finish(start(&(struct sampler_options){.root = "", .pid = pid}), &run);
+    struct sampler *sampler = start(&(struct sampler_options){.root = "", .pid = pid});
+    clock_sleep_ns(100 * NS_PER_MS); // some ticks of the kernel's
+    finish(sampler, &run);
     assert_absent(run.use.cpu_percent);
     assert_absent(run.use.memory_peak_bytes);
     assert_true(run.use.steal_percent.known);
