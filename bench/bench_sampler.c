@@ -97,17 +97,19 @@ static void pairs(int count)
 {
     int repeats = (int)(1.5 / once_s(1)) + 1; // three looks and more
     for (int i = 0; i < count; i++) {
-        double s[2];
+        double s[2], cpu[2];
         for (int turn = 0; turn < 2; turn++) {
             bool with = (turn + i) % 2; // who comes first changes too
             struct run run = {0};
             struct sampler *sampler = with ? begin() : NULL;
+            double before = cpu_s(CLOCK_PROCESS_CPUTIME_ID);
             s[with] = once_s(repeats);
+            cpu[with] = cpu_s(CLOCK_PROCESS_CPUTIME_ID) - before; // the sampler's included
             if (sampler)
                 end(sampler, &run);
             record_release(run_fields, &run);
         }
-        printf("%.6f %.6f\n", s[0], s[1]);
+        printf("%.6f %.6f %.6f %.6f\n", s[0], s[1], cpu[0], cpu[1]);
         fflush(stdout);
     }
 }
