@@ -26,6 +26,9 @@ void kept_close(struct kept *kept);
 // From its beginning on, up to size - 1 bytes, with a NUL behind; how many bytes. 0: unreadable.
 size_t kept_read(const struct kept *kept, char *text, size_t size);
 
+// What is larger is no count of bytes or ticks (two petabytes), and the sum of a thousand fits.
+#define COUNT_MAX (INT64_MAX >> 12)
+
 bool kept_int(const struct kept *kept, int64_t *out); // the whole file is one number
 
 // The next number, past what stands before it on the same line; false at the line's end. Negative

@@ -99,7 +99,7 @@ static void net_read(void *state, struct place *place, struct look *look)
             memcpy(known->name, name, sizeof name);
             known->last[0] = known->last[1] = INT64_MAX;
         }
-        if (known && v[0] >= 0 && v[8] >= 0)
+        if (known && v[0] >= 0 && v[0] <= COUNT_MAX && v[8] >= 0 && v[8] <= COUNT_MAX)
             count(net, known, (const int64_t[]){v[0], v[8]});
     }
     look->network_in_bytes = some_int(net->sum[0]);

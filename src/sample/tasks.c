@@ -74,9 +74,9 @@ bool task_stat_parse(const char *text, struct task_stat *out)
             return false;
     enum { PPID = 0, UTIME = 10, STIME, CUTIME, CSTIME, START = 18, RSS = 20 };
     for (int i = UTIME; i <= CSTIME; i++)
-        if (v[i] < 0 || v[i] > INT64_MAX / 8)
+        if (v[i] < 0 || v[i] > COUNT_MAX)
             return false;
-    if (v[PPID] < 0 || v[PPID] > INT_MAX || v[RSS] > INT64_MAX / 65536)
+    if (v[PPID] < 0 || v[PPID] > INT_MAX || v[RSS] > COUNT_MAX / 4096)
         return false;
     *out = (struct task_stat){
         .parent = (pid_t)v[PPID],
@@ -139,7 +139,8 @@ static bool read_io(struct tasks *t, struct task *task, int64_t *in, int64_t *ou
     if (!task->io.open && (!t->io_known || !kept_open(&file, &t->tree, "/proc/%d/io", task->pid)))
         return false;
     bool ok = kept_read(&file, text, sizeof text) > 0 && text_keyed(text, "read_bytes", in) &&
-              text_keyed(text, "write_bytes", out) && *in >= 0 && *out >= 0;
+              text_keyed(text, "write_bytes", out) && *in >= 0 && *out >= 0 && *in <= COUNT_MAX &&
+              *out <= COUNT_MAX;
     if (!task->io.open)
         kept_close(&file);
     return ok;
@@ -361,7 +362,8 @@ static void last_words(struct tasks *t)
                               (now.ru_oublock - then->ru_oublock) * 512};
     for (int c = 0; c < COUNTERS; c++)
         t->sum[c] = used[c] > t->sum[c] ? used[c] : t->sum[c];
-    int64_t peak = (int64_t)now.ru_maxrss * 1024; // of the largest child that we ever had
+    int64_t peak =
+        (int64_t)now.ru_maxrss * 1024; // of the largest child ever, and of us at its start
     if (now.ru_maxrss > then->ru_maxrss &&
         (!t->use.memory_peak_bytes.known || peak > t->use.memory_peak_bytes.v))
         t->use.memory_peak_bytes = some_int(peak);
@@ -380,9 +382,9 @@ static void add_up(struct tasks *t)
         resident += t->all[i].resident_pages * t->page_bytes;
     t->use.memory_bytes = t->count > 0 ? some_int(resident) : (struct maybe_int){0};
     char text[2048];
-    if (kept_read(&t->status, text, sizeof text) > 0 && text_keyed(text, "VmHWM", &peak) &&
-        peak > 0 && peak < INT64_MAX / 1024)
-        peak *= 1024;
+    bool told = kept_read(&t->status, text, sizeof text) > 0 && text_keyed(text, "VmHWM", &peak) &&
+                peak > 0 && peak <= COUNT_MAX / 1024;
+    peak = told ? peak * 1024 : 0;
     peak = resident > peak ? resident : peak;
     if (peak > 0 && (!t->use.memory_peak_bytes.known || peak > t->use.memory_peak_bytes.v))
         t->use.memory_peak_bytes = some_int(peak);

@@ -78,6 +78,12 @@ static void descendants_are_found_and_summed(void **state)
     assert_int_equal(tasks_count(tasks), 5);
     assert_real(use->cpu_s, tick_s(1350));
     assert_int(use->memory_peak_bytes, 6060 * sysconf(_SC_PAGESIZE));
+    // Nonsense is left out: a counter that no disk reaches, a peak of more than all memory.
+    put_io(&s, 100, INT64_MAX, 1);
+    scratch_put(&s, "/proc/100/status", "VmHWM:\t 9223372036854775807 kB\n");
+    use = tasks_read(tasks);
+    assert_int(use->read_bytes, 4196);
+    assert_int(use->memory_peak_bytes, 6060 * sysconf(_SC_PAGESIZE));
     tasks_free(tasks);
     scratch_remove(&s);
 }
