@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "data/lines.h"
 #include "ledger/import.h"
 
-enum { LINE_MAX_BYTES = 64 << 20, FLUSH_BYTES = 1 << 20 };
+enum { LINE_MAX_BYTES = 64 << 20, CHUNK_BYTES = 1 << 20, FLUSH_BYTES = 1 << 20 };
 
 // ---- import
 
@@ -31,21 +30,55 @@ static int add_text(struct importing *m, const char *text, size_t len, struct er
     return rc;
 }
 
+// Every whole line in the room; what is left of the last moves to its beginning.
+static int take_lines(struct importing *m, const char *path, struct buf *room, size_t *number,
+                      struct err *err)
+{
+    char *line = room->data, *end = room->data + room->len, *stop;
+    int rc = 0;
+    while (rc == 0 && line < end && (stop = memchr(line, '\n', (size_t)(end - line)))) {
+        ++*number;
+        *stop = '\0';
+        size_t len = (size_t)(stop - line);
+        if (line[strspn(line, " \t\r")] != '\0' || strlen(line) != len)
+            rc = add_text(m, line, len, err);
+        if (rc == ERR_FORMAT)
+            err_context(err, "'%s', line %zu", path, *number);
+        line = stop + 1;
+    }
+    size_t left = line ? (size_t)(end - line) : 0;
+    if (left > 0)
+        memmove(room->data, line, left);
+    room->len = left;
+    return rc;
+}
+
+// One record per line, in constant memory: the room holds what was read and not yet taken.
 static int import_lines(struct importing *m, const char *path, struct err *err)
 {
-    struct lines lines;
-    int rc = lines_open(&lines, path, INT64_MAX, LINE_MAX_BYTES, err);
-    if (rc != 0)
-        return rc;
-    while (rc == 0 && (rc = lines_next(&lines, err)) > 0) {
-        rc = 0;
-        if (lines.text[strspn(lines.text, " \t")] == '\0')
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", path);
+    struct buf room = {.max = LINE_MAX_BYTES};
+    size_t number = 0;
+    int rc = 0;
+    for (bool ended = false; rc == 0 && !ended;) {
+        char *into = buf_room(&room, CHUNK_BYTES);
+        ssize_t got = into ? read(fd, into, CHUNK_BYTES) : 0;
+        if (!into)
+            rc = err_set(err, ERR_MEMORY, "'%s', line %zu is too long", path, number + 1);
+        else if (got < 0 && errno != EINTR)
+            rc = err_errno(err, errno, "cannot read '%s'", path);
+        if (rc != 0 || got < 0)
             continue;
-        rc = add_text(m, lines.text, lines.len, err);
-        if (rc == ERR_FORMAT)
-            lines_context(&lines, err);
+        buf_used(&room, (size_t)got);
+        ended = got == 0;
+        if (ended && room.len > 0 && room.data[room.len - 1] != '\n')
+            buf_addc(&room, '\n'); // the last line may lack it
+        rc = take_lines(m, path, &room, &number, err);
     }
-    lines_release(&lines);
+    close(fd);
+    buf_release(&room);
     return rc;
 }
 
@@ -141,10 +174,9 @@ static bool is_lines(const char *head, size_t len)
     size_t line = end ? (size_t)(end - head) : len;
     while (line > 0 && (head[line - 1] == '\r' || head[line - 1] == ' '))
         line--;
-    bool packed = len > 1 && (unsigned char)head[0] == 0x1F && (unsigned char)head[1] == 0x8B;
     bool list = memmem(head, line, "\"" RUNS_SCHEMA "\"", strlen(RUNS_SCHEMA) + 2) ||
                 memmem(head, line, "\"" REPORT_SCHEMA "\"", strlen(REPORT_SCHEMA) + 2);
-    return packed || (line > 2 && !list && (!end || head[line - 1] == '}'));
+    return line > 2 && !list && (!end || head[line - 1] == '}');
 }
 
 static int import_file(struct importing *m, const char *path, struct err *err)

@@ -271,6 +271,7 @@ static int run(void *db_, const char *sql, const char *const *values, size_t cou
 const struct backend backend_postgres = {
     .name = "postgresql",
     .text_type = "TEXT COLLATE \"C\"",
+    .keyed = "",
     .begin = "BEGIN",
     .lock = "SELECT pg_advisory_xact_lock(4051970)", // any number that others do not use
     .has_schema = "SELECT 1 FROM pg_tables WHERE tablename = 'fare_schema' "

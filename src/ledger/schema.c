@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ledger/schema.h"
 
+#include <assert.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/tree.h"
 
 // One list per version, from the one before. @text is the database's word for texts that are
-// compared byte by byte. A version that was published is never changed again.
+// compared byte by byte, @keyed that for a table kept in the order of its key. A version that was
+// published is never changed again.
 //
 // The columns are what lists are filtered and sorted by; `record` is the run itself, as it came.
 // What a run does not say is '' or NULL there. The record is the last column: SQLite does not
@@ -21,7 +22,7 @@ static const char *const version_1[] = {
     "framework @text NOT NULL, ended @text NOT NULL, machine @text NOT NULL, gpu @text NOT NULL, "
     "step_ms DOUBLE PRECISION, wall_s DOUBLE PRECISION, record TEXT NOT NULL)",
     "CREATE TABLE fare_label (name @text NOT NULL, value @text NOT NULL, run @text NOT NULL, "
-    "PRIMARY KEY (name, value, run))",
+    "PRIMARY KEY (name, value, run)) @keyed",
     NULL,
 };
 // Lists are newest first, mostly of one workload.
@@ -68,18 +69,33 @@ static int check(int64_t version, const char *name, struct err *err)
     return err_hint(err, "a newer fare wrote it: update this one, or name another with --ledger");
 }
 
+// Words of the schema that the databases spell differently.
+static void spell(const struct backend *backend, const char *statement, struct buf *sql)
+{
+    const struct {
+        const char *word, *spelt;
+    } words[] = {{"@text", backend->text_type}, {"@keyed", backend->keyed}};
+    while (*statement) {
+        size_t plain = strcspn(statement, "@"), w = 0;
+        buf_add(sql, statement, plain);
+        statement += plain;
+        while (w < 2 && strncmp(statement, words[w].word, strlen(words[w].word)) != 0)
+            w++;
+        assert(w < 2 || *statement == '\0');
+        if (w < 2) {
+            buf_adds(sql, words[w].spelt);
+            statement += strlen(words[w].word);
+        }
+    }
+}
+
 static int apply(const struct backend *backend, void *db, const char *const *statements,
                  struct err *err)
 {
     int rc = 0;
     for (; *statements && rc == 0; statements++) {
         struct buf sql = {0};
-        const char *p = *statements;
-        for (const char *at; (at = strstr(p, "@text")); p = at + strlen("@text")) {
-            buf_add(&sql, p, (size_t)(at - p));
-            buf_adds(&sql, backend->text_type);
-        }
-        buf_adds(&sql, p);
+        spell(backend, *statements, &sql);
         rc = buf_check(&sql, err);
         if (rc == 0)
             rc = backend->run(db, buf_str(&sql), NULL, 0, NULL, NULL, NULL, err);

@@ -205,7 +205,10 @@ static int run(void *db_, const char *sql, const char *const *values, size_t cou
 static int set_up(struct db *db, struct err *err)
 {
     int64_t until_ns = clock_now_ns() + WAIT_MS * NS_PER_MS;
-    int rc;
+    // Of a new file: several records of one or two kilobytes fit on a page.
+    int rc = run(db, "PRAGMA page_size=16384", NULL, 0, NULL, NULL, NULL, err);
+    if (rc != 0)
+        return rc;
     for (int times = 1;; times++) {
         struct err why = {0};
         rc = run(db, "PRAGMA journal_mode=WAL", NULL, 0, NULL, NULL, NULL, &why);
@@ -218,6 +221,8 @@ static int set_up(struct db *db, struct err *err)
     }
     if (rc == 0)
         rc = run(db, "PRAGMA synchronous=FULL", NULL, 0, NULL, NULL, NULL, err);
+    if (rc == 0) // in KiB, taken only as needed: an import does not read back what it just wrote
+        rc = run(db, "PRAGMA cache_size=-65536", NULL, 0, NULL, NULL, NULL, err);
     return rc;
 }
 
@@ -253,6 +258,7 @@ static int open_db(const char *where, const char *public_name, void **out, struc
 const struct backend backend_sqlite = {
     .name = "sqlite",
     .text_type = "TEXT",
+    .keyed = "WITHOUT ROWID",
     .begin = "BEGIN IMMEDIATE",
     .has_schema = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'fare_schema'",
     .open = open_db,

@@ -308,7 +308,15 @@ int text_set(char **member, const char *text, struct err *err)
     while (left > 0 && isspace(*p))
         p++, left--;
     while (left > 0) {
-        size_t len = utf8_length(p, left);
+        size_t len = 0; // of plain ASCII, which most texts are: in one piece
+        while (len < left && p[len] >= ' ' && p[len] < 0x7F)
+            len++;
+        buf_add(&clean, p, len);
+        p += len;
+        left -= len;
+        if (left == 0)
+            break;
+        len = utf8_length(p, left);
         if (len == 0 || *p < ' ' || *p == 0x7F) {
             buf_addc(&clean, *p == '\t' || *p == '\n' ? ' ' : '?');
             len = 1;

@@ -132,6 +132,25 @@ static int read_escape(struct reader *r)
     return 0;
 }
 
+// Over bytes that stand for themselves: ASCII without quotes, backslashes and controls. Eight at a
+// time: in each expression the top bit of a byte is set where that byte is (or may be) the one
+// looked for; what it cannot tell, the loop below does.
+static void skip_plain(struct reader *r)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    const char *p = r->at;
+    for (uint64_t x; r->end - p >= 8; p += 8) {
+        memcpy(&x, p, 8);
+        uint64_t quote = x ^ ones * '"', backslash = x ^ ones * '\\';
+        if ((x | (x - ones * ' ') | (quote - ones) | (backslash - ones)) & tops)
+            break;
+    }
+    while (p < r->end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&
+           (unsigned char)*p < 0x80)
+        p++;
+    r->at = p;
+}
+
 // A string, into r->text; `plain` and `plain_len` are then the bytes, which lie in the input where
 // it has no escapes.
 static int read_string(struct reader *r, const char **plain, size_t *plain_len)
@@ -141,9 +160,7 @@ static int read_string(struct reader *r, const char **plain, size_t *plain_len)
     const char *from = r->at;
     bool escaped = false;
     for (;;) {
-        while (r->at < r->end && (unsigned char)*r->at >= ' ' && *r->at != '"' && *r->at != '\\' &&
-               (unsigned char)*r->at < 0x80)
-            r->at++;
+        skip_plain(r);
         if (r->at == r->end || (unsigned char)*r->at < ' ')
             return complain(r, "a quote at the end of the text");
         if (*r->at == '"')
@@ -200,6 +217,7 @@ static int slow_real(struct reader *r, const char *from, size_t len, double *out
     return isfinite(*out) ? 0 : complain(r, "a number that a double can hold");
 }
 
+// With a null `out` only checks, which needs the value only where it might not fit.
 static int read_number(struct reader *r, struct number *out)
 {
     // Exact in a double, as are mantissas below 2^53: their quotient is then rounded once.
@@ -233,6 +251,13 @@ static int read_number(struct reader *r, struct number *out)
         if (p == exponent)
             return complain(r, "digits in the exponent");
     }
+    bool short_ = whole ? p - first <= 18 : plain && p - first < 300;
+    if (!out && short_) {
+        r->at = p;
+        return 0;
+    }
+    struct number unused;
+    out = out ? out : &unused;
     size_t decimals = whole ? 0 : (size_t)(last - point) - (last > point);
     int64_t mantissa = 0;
     bool fits = true;
@@ -311,7 +336,6 @@ static int skip_value(struct reader *r)
 {
     const char *text;
     size_t len;
-    struct number number;
     static const struct field none[] = {FIELD_END};
     switch (peek(r)) {
     case '"':
@@ -322,7 +346,7 @@ static int skip_value(struct reader *r)
         return skip_list(r);
     case '-':
     case '0' ... '9':
-        return read_number(r, &number);
+        return read_number(r, NULL);
     default:
         return skip_word(r);
     }
@@ -365,7 +389,7 @@ static int read_item(struct reader *r, const struct field *field, struct list *l
         char c = peek(r);
         if (c != '-' && !(c >= '0' && c <= '9'))
             return wrong_type(r, field, "a list of numbers");
-        rc = read_number(r, &number);
+        rc = read_number(r, list ? &number : NULL);
         return rc == 0 && list ? add_real(r, list, room, number.real) : rc;
     }
     if (field->kind == FIELD_TEXTS) {
@@ -408,7 +432,8 @@ static int read_numeric(struct reader *r, const struct field *field, void *at)
     const char *expected = field->kind == FIELD_INT ? "an integer" : "a number";
     if (c != '-' && !(c >= '0' && c <= '9'))
         return wrong_type(r, field, expected);
-    int rc = read_number(r, &number);
+    bool needed = at || field->kind == FIELD_INT;
+    int rc = read_number(r, needed ? &number : NULL);
     if (rc == 0 && field->kind == FIELD_INT && !number.whole)
         rc = wrong_type(r, field, expected);
     if (rc == 0 && at && field->kind == FIELD_INT)
@@ -449,21 +474,19 @@ static int read_field(struct reader *r, const struct field *field, void *at)
     return ERR_FAIL;
 }
 
-// The row of the table with this name. Records are written in the table's order: the row behind the
-// last one found is tried first.
+// The row of the table with this name. Records are written in the table's order: the rows behind
+// the last one found are tried first.
 static const struct field *find(const struct field *fields, size_t *next, const char *key,
                                 size_t len)
 {
-    const struct field *hint = &fields[*next];
-    if (hint->name && strncmp(hint->name, key, len) == 0 && hint->name[len] == '\0') {
-        ++*next;
-        return hint;
+    for (int from_start = 0; from_start < 2 && len > 0; from_start++) {
+        const struct field *end = from_start ? &fields[*next] : NULL;
+        for (const struct field *f = from_start ? fields : &fields[*next]; f != end && f->name; f++)
+            if (f->name[0] == key[0] && strncmp(f->name, key, len) == 0 && f->name[len] == '\0') {
+                *next = (size_t)(f - fields) + 1;
+                return f;
+            }
     }
-    for (const struct field *f = fields; f->name; f++)
-        if (strncmp(f->name, key, len) == 0 && f->name[len] == '\0') {
-            *next = (size_t)(f - fields) + 1;
-            return f;
-        }
     return NULL;
 }
 
