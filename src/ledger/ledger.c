@@ -463,9 +463,9 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
 {
     static const char *const orders[] = {
         [LEDGER_STARTED] = NULL,
-        [LEDGER_STEP] = "step_ms IS NULL, step_ms, started DESC",
-        [LEDGER_WALL] = "wall_s IS NULL, wall_s, started DESC",
-        [LEDGER_NAME] = "name, started DESC",
+        [LEDGER_STEP] = "step_ms IS NULL, step_ms, started DESC, id DESC",
+        [LEDGER_WALL] = "wall_s IS NULL, wall_s, started DESC, id DESC",
+        [LEDGER_NAME] = "name, started DESC, id DESC",
     };
     struct query q = {0};
     char since[CLOCK_ISO_BYTES];
