@@ -56,7 +56,7 @@ static void plot(struct out *out, const char *label, const double *values, size_
                  const char *unit)
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    double bins[PLOT_COLUMNS], low = INFINITY, high = -INFINITY;
+    double bins[PLOT_COLUMNS], low = HUGE_VAL, high = -HUGE_VAL;
     size_t columns = count < PLOT_COLUMNS ? count : PLOT_COLUMNS;
     if (count < 2)
         return;

@@ -85,6 +85,18 @@ ptrdiff_t import_source_read(void *arg, void *into, size_t room, struct err *err
     return (ptrdiff_t)n;
 }
 
+json_t *import_json(const char *text, size_t len, struct err *err)
+{
+    json_error_t why = {0};
+    json_t *json = json_loadb(text, len, 0, &why);
+    // jansson leaves the text empty where it ran out of memory outside its parser proper.
+    if (!json && (why.text[0] == '\0' || json_error_code(&why) == json_error_out_of_memory))
+        err_memory(err);
+    else if (!json)
+        err_set(err, ERR_FORMAT, "line %d: %s", why.line, why.text);
+    return json;
+}
+
 static int add_labels(struct run *run, const struct import_options *o, struct err *err)
 {
     int rc = 0;

@@ -88,12 +88,9 @@ static int read_result(const json_t *result, struct run *run, struct err *err)
 static int read_log(const char *file, const char *text, size_t len, struct runs *out,
                     struct err *err)
 {
-    json_error_t why;
-    json_t *json = json_loadb(text, len, 0, &why);
+    json_t *json = import_json(text, len, err);
     if (!json)
-        return json_error_code(&why) == json_error_out_of_memory
-                   ? err_memory(err)
-                   : err_set(err, ERR_FORMAT, "%s, line %d: %s", file, why.line, why.text);
+        return err_context(err, "%s", file);
     json_t *results = json_object_get(json, "results"), *result;
     size_t index;
     int rc =

@@ -122,12 +122,9 @@ static int on_value(struct state *s, const char *key, const json_t *event, struc
 
 static int read_event(struct state *s, const char *text, size_t len, struct err *err)
 {
-    json_error_t why;
-    json_t *event = json_loadb(text, len, 0, &why);
+    json_t *event = import_json(text, len, err);
     if (!event)
-        return json_error_code(&why) == json_error_out_of_memory
-                   ? err_memory(err)
-                   : err_set(err, ERR_FORMAT, "%s", why.text);
+        return err->code;
     const char *key = json_string_value(json_object_get(event, "key"));
     int rc = 0;
     if (!key)
@@ -156,8 +153,12 @@ static int sum_up(struct state *s, const char *file, struct err *err)
         run->full = some_bool(false);
         rc = text_set(&run->ended, "stopped", err);
     }
-    if (run->epoch_list.count > 0)
-        run->epochs = some_int((int64_t)run->epoch_list.count);
+    // Some count samples where others count epochs: only what was trained between two marks is one.
+    int64_t trained = 0;
+    for (size_t i = 0; i < run->epoch_list.count; i++)
+        trained += run->epoch_list.items[i].train_ns.known;
+    if (trained > 0)
+        run->epochs = some_int(trained);
     char stem[128];
     import_stem(file, stem, sizeof stem);
     if (rc == 0 && !run->workload)
