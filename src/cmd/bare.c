@@ -4,6 +4,7 @@
 // belong to the program as a whole.
 #include "cmd/cmd.h"
 
+#include "advise/comparable.h"
 #include "cmd/check.h"
 #include "cmd/training.h"
 #include "record/workload.h"
@@ -137,6 +138,7 @@ static void document_keys(struct out *out)
     } records[] = {
         {"fare check --json", MACHINE_SCHEMA, machine_fields},
         {"fare run --json", RUNS_SCHEMA, runs_fields},
+        {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
     };
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
