@@ -4,7 +4,8 @@
 // A command is one file cmd/NAME.c that ends in one `const struct command`, and one row in
 // main.c's table. From its option table come parsing, --help, the man page and the completions.
 //
-// Exit codes: 0 done, 1 failed, 2 used wrongly. Every line on stderr starts "fare: ".
+// Exit codes: 0 done, 1 failed, 2 used wrongly; of a user's command its own. Every line on stderr
+// starts "fare: ".
 #ifndef FARE_CMD_CMD_H
 #define FARE_CMD_CMD_H
 
@@ -38,6 +39,7 @@ struct cmd_call {
     const void *options;                   // the command's own struct, filled
     const struct opt_rest *rest;
     struct out *out;
+    int *exit_code; // 0; a command that ran the user's own sets what that one gave
 };
 
 struct command {

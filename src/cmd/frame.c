@@ -91,7 +91,8 @@ static int check_rest(const struct command *command, const struct opt_rest *rest
 // Parses the rest of the line with the command's own tables and runs it. `given` are the common
 // options that stood before the command's name.
 static int run_command(const struct command *const *commands, const struct command *command,
-                       const struct cmd_common *given, int argc, char **argv, struct err *err)
+                       const struct cmd_common *given, int argc, char **argv, int *code,
+                       struct err *err)
 {
     const struct opt *tables[3];
     cmd_tables(command, tables);
@@ -111,7 +112,7 @@ static int run_command(const struct command *const *commands, const struct comma
         cmd_help(&out, commands, command);
     } else if (rc == 0) {
         rc = check_rest(command, &rest, err);
-        const struct cmd_call call = {commands, options, &rest, &out};
+        const struct cmd_call call = {commands, options, &rest, &out, code};
         if (rc == 0)
             rc = command->run(&call, err);
     }
@@ -140,7 +141,8 @@ static int misplaced(const char *option, const char *command, struct err *err)
 }
 
 // Finds the command behind any common options. `fare help X` is `fare X --help`.
-static int dispatch(const struct command *const *commands, int argc, char **argv, struct err *err)
+static int dispatch(const struct command *const *commands, int argc, char **argv, int *code,
+                    struct err *err)
 {
     const struct opt *tables[2] = {cmd_common_options, NULL};
     struct cmd_common given = {0};
@@ -158,22 +160,22 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
         for (int i = 1; rc != 0 && i < argc && strcmp(argv[i], "--") != 0; i++)
             if (is_command(commands, argv[i]) && opt_known(commands[0]->options, argv[0]))
                 return misplaced(argv[0], argv[i], err);
-        return run_command(commands, commands[0], &(struct cmd_common){0}, argc, argv, err);
+        return run_command(commands, commands[0], &(struct cmd_common){0}, argc, argv, code, err);
     }
 
     const char *name = argv[used++];
     if (strcmp(name, "help") == 0) {
         given.help = true;
         if (used == argc)
-            return run_command(commands, commands[0], &given, 0, NULL, err);
+            return run_command(commands, commands[0], &given, 0, NULL, code, err);
         name = argv[used++];
         if (strcmp(name, "help") == 0)
-            return run_command(commands, commands[0], &given, 0, NULL, err);
+            return run_command(commands, commands[0], &given, 0, NULL, code, err);
     }
     const struct command *command = find_command(commands, name, err);
     if (!command)
         return err->code;
-    return run_command(commands, command, &given, argc - used, argv + used, err);
+    return run_command(commands, command, &given, argc - used, argv + used, code, err);
 }
 
 // A program started with a closed stdin, stdout or stderr would open its first file there. Put
@@ -195,6 +197,8 @@ int cmd_main(const struct command *const *commands, int argc, char **argv)
     signal(SIGCHLD, SIG_DFL); // a parent may have left it ignored: then nobody can be waited for
     fill_standard_descriptors();
     int skip = argc > 0; // exec() can start a program without even its own name
-    int rc = dispatch(commands, argc - skip, argv + skip, &err);
-    return rc == 0 ? 0 : complain(&err, rc);
+    int code = 0;
+    int rc = dispatch(commands, argc - skip, argv + skip, &code, &err);
+    int failed = rc == 0 ? 0 : complain(&err, rc);
+    return code != 0 ? code : failed;
 }

@@ -26,6 +26,7 @@ static bool colour_wanted(const char *color)
 void out_init(struct out *out, const char *color)
 {
     memset(out, 0, sizeof *out);
+    out->fd = STDOUT_FILENO;
     out->colour = colour_wanted(color);
     out->width = WIDTH_DEFAULT;
     struct winsize size;
@@ -160,10 +161,19 @@ int out_write(struct out *out, struct err *err)
 {
     int rc = buf_check(&out->text, err);
     if (rc == 0 && out->text.len > 0) {
-        rc = fs_write_fd(STDOUT_FILENO, out->text.data, out->text.len, "the output", err);
+        rc = fs_write_fd(out->fd, out->text.data, out->text.len, "the output", err);
         if (rc != 0)
             err_hint(err, "what was printed is not complete: check where it goes");
     }
     buf_reset(&out->text);
     return rc;
+}
+
+void out_complain(const char *lines)
+{
+    while (*lines) {
+        size_t len = strcspn(lines, "\n");
+        fprintf(stderr, "fare: %.*s\n", (int)len, lines);
+        lines += len + (lines[len] == '\n');
+    }
 }

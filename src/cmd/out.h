@@ -15,6 +15,7 @@ struct out {
     struct buf text;
     bool colour; // only on a terminal, without NO_COLOR, unless --color says otherwise
     int width;   // columns to fill: the terminal's, between 40 and 100; 80 elsewhere
+    int fd;      // where it goes: stdout, unless that belongs to somebody else
 };
 
 // `color` is the value of --color: "auto", "always", "never", or null for auto.
@@ -39,7 +40,10 @@ void out_wrap_here(struct out *out, int indent, const char *text);
 int out_record(struct out *out, const struct field *fields, const void *record,
                struct err *err) MUST_USE;
 
-// Writes what was collected to stdout and empties it.
+// Writes what was collected to `fd` and empties it.
 int out_write(struct out *out, struct err *err) MUST_USE;
+
+// Writes each line to stderr at once, after "fare: ": what a person should know beyond the result.
+void out_complain(const char *lines);
 
 #endif

@@ -8,24 +8,21 @@
 
 #include "base/clock.h"
 #include "cmd/check.h"
+#include "cmd/measure.h"
+#include "cmd/run_command.h"
 #include "cmd/training.h"
 #include "run/repeat.h"
 
 struct run_options {
     struct cmd_common common;
+    struct measure_options measure;
     struct native_options training;
-    bool no_cloud;
-    const char *within; // "2%"
-    int64_t max_time_ns;
-    const char *batches; // "32,64,128"
+    struct run_command_options command; // of other programs: run_command.h
+    const char *batches;                // "32,64,128"
     int64_t repeat;
-    const char *name;
-    struct opt_texts labels;
 };
 
-#define WITHIN     "2%"
-#define MAX_TIME_S 60
-#define RUNS_MAX   64
+#define RUNS_MAX 64
 
 static const char *const engines[] = {"cpu", "ref", NULL};
 static const char *const precisions[] = {"f32", "bf16", NULL};
@@ -35,10 +32,6 @@ static const char *const precisions[] = {"f32", "bf16", NULL};
 static const struct opt options[] = {
     {"full", 0, OPT_FLAG, NULL, NULL, AT(full), NULL,
      "train to the end; without it a sample is trained"},
-    {"within", 0, OPT_TEXT, "P%", NULL, OF(within), "Sampling",
-     "stop when the whole training's time is known to this (default 2%; 95 % interval)"},
-    {"max-time", 0, OPT_DURATION, "TIME", NULL, OF(max_time_ns), "Sampling",
-     "stop after this time at the latest (default 60s)"},
     {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "make just so many steps instead"},
     {"repeat", 0, OPT_COUNT, "N", NULL, OF(repeat), "Sampling",
      "run N times, each in a fresh process, and report the spread between them"},
@@ -76,12 +69,10 @@ static const struct opt options[] = {
     {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set"},
     {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Of single workloads",
      "l1: numbers in a vector (defaults 8192, 8192, 512)"},
-    {"name", 0, OPT_TEXT, "NAME", NULL, OF(name), "Record",
-     "call the run so, in place of the workload's name"},
-    {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, OF(labels), "Record",
-     "keep this with the run; may be given several times"},
-    {"no-cloud", 0, OPT_FLAG, NULL, NULL, OF(no_cloud), "Record",
-     "do not ask the cloud's metadata service where this machine is"},
+    {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, OF(command.with), "How",
+     "train the workload with another framework: pytorch"},
+    RUN_COMMAND_OPTIONS(struct run_options, command),
+    MEASURE_OPTIONS(struct run_options, measure),
     {NULL},
 };
 #undef AT
@@ -96,6 +87,17 @@ static const struct cmd_example examples[] = {
     {"fare run all --max-time 10s", "a sample of every workload, in one table"},
     {"fare run imdb --full --checkpoint runs --resume", "go on where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
+    {"fare run mlp --with pytorch", "the same training in PyTorch, to compare with"},
+    {"fare run --total-steps 20000 -- python train.py", "your own, ended when its time is known"},
+    {NULL, NULL},
+};
+
+static const struct cmd_variable variables[] = {
+    {"FARE_EVENTS",
+     "Where a command tells its progress, as JSON lines: set for it by fare to a file "
+     "of its own; a path or fd:N of yours is used instead"},
+    {"FARE_PYTHON", "The Python that --with uses (default: python3)"},
+    {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
     {NULL, NULL},
 };
 
@@ -111,7 +113,7 @@ static int check_options(const struct run_options *given, size_t names, struct e
         return err_set(err, ERR_USAGE, "--resume and --from cannot both say where to start");
     if (o->full && o->steps > 0)
         return err_set(err, ERR_USAGE, "--steps is for samples; a full training has --epochs");
-    if (o->full && (given->within || given->max_time_ns > 0))
+    if (o->full && (given->measure.within || given->measure.max_time_ns > 0))
         return err_set(err, ERR_USAGE, "--within and --max-time are for samples, not for --full");
     if (o->checkpoint && (given->repeat > 1 || (given->batches && strchr(given->batches, ','))))
         return err_set(err, ERR_USAGE, "--checkpoint is for one run, not for several");
@@ -119,19 +121,6 @@ static int check_options(const struct run_options *given, size_t names, struct e
         err_set(err, ERR_USAGE, "'fare run' needs a workload, or 'all'");
         return err_hint(err, "'fare workloads' lists them; 'fare run mlp' is a quick one");
     }
-    return 0;
-}
-
-// "2%" or "2" → 0.02.
-static int read_within(const char *text, double *within, struct err *err)
-{
-    char *end;
-    double percent = strtod(text, &end);
-    if (end == text || (strcmp(end, "%") != 0 && *end != '\0') || !(percent >= 0.1) ||
-        !(percent <= 100))
-        return err_set(err, ERR_USAGE, "--within '%s': expected a percentage from 0.1%% to 100%%",
-                       text);
-    *within = percent / 100;
     return 0;
 }
 
@@ -153,26 +142,6 @@ static int read_batches(const char *text, int64_t *batches, size_t *count, struc
         text = *end == ',' ? end + 1 : end;
     }
     return *count > 0 ? 0 : err_set(err, ERR_USAGE, "--batch: expected a number");
-}
-
-static int add_labels(const struct opt_texts *labels, struct run *run, struct err *err)
-{
-    for (size_t i = 0; i < labels->count; i++) {
-        const char *equals = strchr(labels->items[i], '=');
-        if (!equals || equals == labels->items[i])
-            return err_set(err, ERR_USAGE, "--label '%s': expected KEY=VALUE", labels->items[i]);
-        struct run_label *label = LIST_ADD(&run->labels, err);
-        char *key = label ? strndup(labels->items[i], (size_t)(equals - labels->items[i])) : NULL;
-        if (!key)
-            return err_memory(err);
-        int rc = text_set(&label->key, key, err);
-        if (rc == 0)
-            rc = text_set(&label->value, equals + 1, err);
-        free(key);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
 }
 
 // The workloads of the command line, in its order; "all" is every one.
@@ -231,13 +200,11 @@ static int run_one(struct session *session, const struct workload *workload, int
     how.batch = batch;
     how.start_ns = session->start_ns;
     struct buf says = {0};
-    int rc = training_begin(run, &session->machine, session->start_ns != 0, err);
+    int rc = measure_begin(&o->measure, &session->machine, session->start_ns != 0, run, err);
     session->start_ns = 0; // the next one begins when it begins
-    if (rc == 0 && o->name)
-        rc = text_set(&run->name, o->name, err);
-    if (rc == 0)
-        rc = add_labels(&o->labels, run, err);
-    if (rc == 0)
+    if (rc == 0 && o->command.with)
+        rc = run_framework(workload, &o->command, &how, o->common.json, run, &says, err);
+    else if (rc == 0)
         rc = o->repeat > 1 ? training_run_apart(workload, &how, run, err)
                            : training_run(workload, &how, run, &says, err);
     if (rc != 0)
@@ -272,13 +239,14 @@ static int set_up(const struct cmd_call *call, struct run_options *o, struct ses
     o->training.n = o->training.n ? o->training.n : 8192;
     o->training.m = o->training.m ? o->training.m : 8192;
     o->training.dim = o->training.dim ? o->training.dim : 512;
-    o->training.max_s = o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : MAX_TIME_S;
+    o->training.max_s =
+        o->measure.max_time_ns > 0 ? (double)o->measure.max_time_ns / 1e9 : MEASURE_MAX_TIME_S;
     session->o = o;
     session->out = call->out;
     session->start_ns = clock_now_ns();
     int rc = check_options(o, call->rest->count, err);
     if (rc == 0)
-        rc = read_within(o->within ? o->within : WITHIN, &o->training.within, err);
+        rc = measure_within(&o->measure, &o->training.within, err);
     return rc;
 }
 
@@ -289,6 +257,12 @@ static int run(const struct cmd_call *call, struct err *err)
     const struct workload *picked[RUNS_MAX];
     int64_t batches[RUNS_MAX];
     size_t count = 0, batch_count = 0;
+    const struct run_options *given = call->options;
+    if (call->rest->command && call->rest->count > 0)
+        return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
+    if (call->rest->command)
+        return run_command(call, &given->command, &given->measure, given->training.full,
+                           given->common.json, err);
     int rc = set_up(call, &o, &session, err);
     if (rc == 0)
         rc = read_batches(o.batches, batches, &batch_count, err);
@@ -296,11 +270,15 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = pick(call->rest, picked, &count, RUNS_MAX, err);
     if (rc != 0)
         return rc;
-    const struct check_options check = {.common = o.common, .no_cloud = o.no_cloud};
+    const struct check_options check = {.common = o.common, .no_cloud = o.measure.no_cloud};
     rc = check_machine(&check, &session.machine, err);
     training_catch();
     if (rc == 0)
         rc = run_all(&session, picked, count, batches, batch_count, err);
+    struct buf says = {0};
+    measure_keep(&o.measure, session.runs.runs.items, session.runs.runs.count, &says);
+    out_complain(buf_str(&says));
+    buf_release(&says);
     if (rc == 0)
         rc = repeat_group(&session.runs, err);
     if (o.common.json) {
@@ -322,15 +300,20 @@ const struct command cmd_run = {
     .name = "run",
     .group = "Measure",
     .summary = "train a workload and say how fast and how well",
-    .arguments = "NAME...|all",
+    .arguments = "NAME...|all|-- COMMAND...",
     .about = "Trains native workloads (see 'fare workloads') with fare's own engines. By default a "
              "sample is trained, until the time of the whole training is known well enough; "
              "--full trains all of it, with the definition's epochs, and checks whether the "
              "result is what a correct run reaches, and how far the projections were off. Ctrl-C "
-             "ends a training cleanly, with what was measured so far.",
+             "ends a training cleanly, with what was measured so far. After '--' comes a program "
+             "of yours, which is measured in the same way: its processes, time, exit code and, "
+             "where it tells them, steps and losses (see docs/measuring-a-command.md). Every run "
+             "is kept in the ledger: 'fare runs' lists them.",
     .options = options,
     .options_size = sizeof(struct run_options),
     .max_args = 64,
+    .takes_command = true,
     .examples = examples,
+    .variables = variables,
     .run = run,
 };

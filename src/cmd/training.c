@@ -2,7 +2,6 @@
 #include "cmd/training.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +9,6 @@
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/progress.h"
-#include "version.h"
 
 volatile sig_atomic_t training_stop;
 
@@ -118,63 +116,6 @@ int training_run_apart(const struct workload *workload, const struct native_opti
     }
     json_decref(json);
     proc_result_release(&result);
-    return rc;
-}
-
-// ---- what is known before
-
-// How this program was called; the password of an address is left out.
-static int note_command_line(struct run_program *program, struct err *err)
-{
-    struct buf line = {0};
-    int rc = fs_read("/proc/self/cmdline", 1 << 20, &line, NULL);
-    if (rc != 0) {
-        buf_release(&line);
-        return 0;
-    }
-    size_t len = line.len;
-    char *text = buf_take(&line, err);
-    if (!text)
-        return ERR_MEMORY;
-    struct buf shown = {0};
-    for (size_t i = 0; i < len; i++) {
-        const char *arg = text + i, *scheme = strstr(arg, "://");
-        const char *at = scheme ? strchr(scheme, '@') : NULL;
-        const char *colon = scheme ? strchr(scheme + 3, ':') : NULL;
-        buf_printf(&shown, "%s", shown.len > 0 ? " " : "");
-        if (at && colon && colon < at)
-            buf_printf(&shown, "%.*s:***%s", (int)(colon - arg), arg, at);
-        else
-            buf_adds(&shown, arg);
-        i += strlen(arg);
-    }
-    rc = buf_check(&shown, err);
-    if (rc == 0)
-        rc = text_set(&program->command_line, buf_str(&shown), err);
-    buf_release(&shown);
-    free(text);
-    return rc;
-}
-
-// A machine that has been up for longer was not started for this run.
-#define BOOT_MAX_S 3600
-
-int training_begin(struct run *run, const struct machine *machine, bool first, struct err *err)
-{
-    int64_t now_s = clock_date_s(), launched_s;
-    int rc = run_begin_record(run, now_s, err);
-    if (rc == 0)
-        rc = run_set_machine(run, machine, err);
-    if (rc == 0)
-        rc = text_set(&run->program.version, FARE_VERSION, err);
-    if (rc == 0)
-        rc = text_set(&run->program.build, FARE_BUILD, err);
-    if (rc == 0)
-        rc = note_command_line(&run->program, err);
-    const char *launched = machine->where.launched_at;
-    if (first && launched && clock_parse(launched, &launched_s) && launched_s <= now_s &&
-        now_s - launched_s <= BOOT_MAX_S)
-        run->phases.boot_ns = some_int((now_s - launched_s) * 1000000000);
     return rc;
 }
 

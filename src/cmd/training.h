@@ -23,11 +23,6 @@ int training_run(const struct workload *workload, const struct native_options *o
 int training_run_apart(const struct workload *workload, const struct native_options *options,
                        struct run *run, struct err *err) MUST_USE;
 
-// What is known before a run: its id and start, the machine, this program. `first` of this process:
-// it may count the time since the machine was launched.
-int training_begin(struct run *run, const struct machine *machine, bool first,
-                   struct err *err) MUST_USE;
-
 // One row each: data, samples/s, ms per step, epoch time, loss or accuracy.
 void training_table(struct out *out, const struct run *runs, size_t count);
 

@@ -383,6 +383,20 @@ int run_set_machine(struct run *run, const struct machine *machine, struct err *
     return set_gpus(to, machine, err);
 }
 
+void run_derive(struct run *run)
+{
+    double ms = run->steady.step_ms.known ? run->steady.step_ms.v : run->step_ms.v;
+    if (run->step_flops.known && ms > 0)
+        run->use.flops_per_s = some_real(run->step_flops.v / (ms / 1e3));
+    double joules = 0;
+    if (run->use.cpu_energy_j.known)
+        joules += run->use.cpu_energy_j.v;
+    if (run->use.gpu_energy_j.known)
+        joules += run->use.gpu_energy_j.v;
+    if (joules > 0 && run->steps.known && run->steps.v > 0)
+        run->use.joules_per_step = some_real(joules / (double)run->steps.v);
+}
+
 int run_taint(struct run *run, const char *text, struct err *err)
 {
     for (size_t i = 0; i < run->taints.count; i++)

@@ -264,6 +264,9 @@ int run_begin_record(struct run *run, int64_t date_s, struct err *err) MUST_USE;
 // The parts of a machine's record that a run keeps.
 int run_set_machine(struct run *run, const struct machine *machine, struct err *err) MUST_USE;
 
+// Fills what follows from other members: operations per second, joules per step.
+void run_derive(struct run *run);
+
 // Adds a taint once.
 int run_taint(struct run *run, const char *text, struct err *err) MUST_USE;
 

@@ -43,15 +43,16 @@ static bool is_folder(const char *path)
 
 // DIR/mnist where that is a folder, else DIR: one --data serves `fare run all`, and a folder with
 // just the files serves one workload.
-static int find_data(const struct job *job, struct buf *dir, struct err *err)
+int native_data_dir(const struct workload *workload, const char *data, struct buf *dir,
+                    struct err *err)
 {
-    const char *name = data_set_name(job->workload->data);
-    if (job->options->data) {
-        buf_printf(dir, "%s/%s", job->options->data, name);
+    const char *name = data_set_name(workload->data);
+    if (data) {
+        buf_printf(dir, "%s/%s", data, name);
         if (buf_check(dir, NULL) == 0 && is_folder(buf_str(dir)))
             return 1;
         buf_reset(dir);
-        buf_adds(dir, job->options->data);
+        buf_adds(dir, data);
         return buf_check(dir, err) == 0 ? 1 : ERR_MEMORY;
     }
     // What `fare workloads data get` fetched.
@@ -63,7 +64,7 @@ static int load_data(struct job *job, struct err *err)
 {
     struct buf dir = {0};
     meter_phase(job->meter, METER_LOAD);
-    int found = find_data(job, &dir, err);
+    int found = native_data_dir(job->workload, job->options->data, &dir, err);
     int rc = found < 0 ? found : 0;
     const struct workload *w = job->workload;
     const struct data_options options = {
@@ -407,20 +408,6 @@ static int64_t peak_memory(void)
     return kib * 1024;
 }
 
-// What follows from several parts of the record.
-static void derive(struct run *run)
-{
-    if (run->step_flops.known && run->step_ms.known && run->step_ms.v > 0)
-        run->use.flops_per_s = some_real(run->step_flops.v / (run->step_ms.v / 1e3));
-    double joules = 0;
-    if (run->use.cpu_energy_j.known)
-        joules += run->use.cpu_energy_j.v;
-    if (run->use.gpu_energy_j.known)
-        joules += run->use.gpu_energy_j.v;
-    if (joules > 0 && run->steps.known && run->steps.v > 0)
-        run->use.joules_per_step = some_real(joules / (double)run->steps.v);
-}
-
 static int measure(struct job *job, struct err *err)
 {
     bool l1 = job->workload->metric == WORKLOAD_L1;
@@ -466,7 +453,7 @@ int native_run(const struct workload *workload, const struct native_options *opt
     if (job.sampler && sampler_finish(job.sampler, run, &late) != 0 && rc == 0)
         rc = err_set(err, late.code, "%s", late.text);
     run->peak_memory_bytes = some_int(peak_memory());
-    derive(run);
+    run_derive(run);
     if (rc != 0) { // what is known is kept, and that it failed
         struct err other = {0};
         if (text_set(&run->ended, "failed", &other) != 0 ||

@@ -41,4 +41,9 @@ struct native_options {
 int native_run(const struct workload *workload, const struct native_options *options,
                struct run *run, struct buf *says, struct err *err) MUST_USE;
 
+// The folder with a workload's data: 1 and `dir`, 0 where there is none, or an error. `data` is the
+// user's --data, or null.
+int native_data_dir(const struct workload *workload, const char *data, struct buf *dir,
+                    struct err *err) MUST_USE;
+
 #endif

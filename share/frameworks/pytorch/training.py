@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a workload in PyTorch, on CUDA, ROCm or the CPU, whatever PyTorch has, and tells fare how it goes.
+
+`fare run NAME --with pytorch` starts NAME.py, which calls main(). By hand: python3 mlp.py --data DIR.
+"""
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+import fare  # noqa: E402
+
+try:
+    import torch
+except ImportError:
+    sys.exit(f"fare: {sys.executable} has no PyTorch; FARE_PYTHON names a Python that has")
+
+import data as sets  # noqa: E402
+import nets  # noqa: E402
+
+STAGES = ((1000, 0.01), (500, 0.0001))  # inception: the last layer alone, then everything
+EVALUATE_BATCH = 500
+
+
+def options(name):
+    parser = argparse.ArgumentParser(description=f"Trains {name} in PyTorch.")
+    parser.add_argument("--data", default="", help="folder with the data; without it, random samples")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--epochs", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=0, help="end after so many")
+    parser.add_argument("--precision", default="f32", choices=("f32", "tf32", "bf16"))
+    parser.add_argument("--sample", action="store_true", help="inception: get to the second stage soon")
+    for size, default in (("n", 8192), ("m", 8192), ("dim", 512)):
+        parser.add_argument(f"--{size}", type=int, default=default, help="l1 alone")
+    return parser.parse_args()
+
+
+def prepare(o):
+    """The device, and what is known of it."""
+    torch.manual_seed(o.seed)
+    if o.threads:
+        torch.set_num_threads(o.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = o.precision == "tf32"
+    torch.backends.cudnn.benchmark = True
+    kernels = f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}"
+    library = {"name": "torch", "version": torch.__version__, "kernels": kernels if device.type == "cuda" else "cpu"}
+    fare.about(seed=o.seed, threads=torch.get_num_threads(), precision=o.precision, libraries=[library])
+    return device
+
+
+class Batches:
+    """Batches of one part, gathered on the device where the samples lie."""
+
+    def __init__(self, name, part, device, training, seed):
+        self.name, self.training, self.device = name, training, device
+        # The windows of a text overlap: their tokens go there once, not forty times.
+        self.x, self.y = part[0].to(device) if part[0].is_contiguous() else part[0], part[1].to(device)
+        if not part[0].is_contiguous() and device.type != "cpu":
+            base = part[0].as_strided((part[0].shape[0] * 3 + 37,), (1,)).to(device)
+            self.x = base.as_strided(part[0].shape, part[0].stride())
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __len__(self):
+        return len(self.y)
+
+    def samples(self, picked):
+        x = self.x[picked]
+        if x.dtype != torch.uint8:
+            return x.long()
+        if self.name == "cifar" and self.training:
+            x = sets.shift_flip(x, self.generator)
+        x = x.float() / 255
+        if self.name == "inception":
+            x = x * 2 - 1
+            if self.training:
+                flips = (torch.rand(len(x), generator=self.generator) < 0.5).to(self.device)
+                x = torch.where(flips[:, None, None, None], x.flip(3), x)
+        return x
+
+    def epoch(self, batch):
+        order = torch.randperm(len(self), generator=self.generator) if self.training else torch.arange(len(self))
+        for picked in order.to(self.device).split(batch):
+            yield self.samples(picked), self.y[picked]
+
+
+def evaluate(name, net, batches):
+    net.eval()
+    right = 0
+    with torch.no_grad():
+        for x, y in batches.epoch(EVALUATE_BATCH if name != "inception" else 32):
+            right += (nets.guess_of(name, net(x)) == y).sum()
+    net.train()
+    return int(right) / len(batches)
+
+
+class Training:
+    def __init__(self, name, o, device):
+        self.name, self.o, self.device = name, o, device
+        self.workload = nets.WORKLOADS[name]
+        fare.phase("load")
+        data = sets.load(name, self.workload, o.data)
+        fare.phase("device")
+        self.train = Batches(name, data.train, device, True, o.seed)
+        self.test = Batches(name, data.test, device, False, o.seed) if data.test else None
+        fare.phase("setup")
+        self.net = self.workload.build(data.classes)
+        nets.glorot(self.net)
+        self.net.to(device).train()
+        self.optimizer = self.workload.optimizer(self.net)
+        self.epochs = o.epochs or self.workload.epochs
+        self.per_epoch = -(-len(self.train) // self.workload.batch)
+        self.made, self.limit = 0, o.steps or float("inf")
+        about = {"name": data.name, "made": data.made, "train_samples": len(self.train),
+                 "test_samples": len(self.test) if self.test else 0,
+                 "classes": data.classes if name in ("textgen",) or self.workload.shape else 2,
+                 "time": data.time, "vocabulary": data.classes if data.time else None, "source": data.source}
+        fare.about(batch=self.workload.batch, parameters=sum(p.numel() for p in nets.trained(self.net)),
+                   steps_per_epoch=self.per_epoch, data=about,
+                   **({"epochs": self.epochs, "total_steps": self.epochs * self.per_epoch} if self.epochs else
+                      {"total_steps": sum(s for s, _ in STAGES),
+                       "stages": [{"total_steps": s} for s, _ in STAGES]}))
+        if data.made:
+            print("No data was given: trained is on random samples, from which nothing can be learned.", flush=True)
+
+    def step(self, x, y, **more):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.o.precision == "bf16"):
+            self.optimizer.zero_grad(set_to_none=True)
+            loss = nets.loss_of(self.name, self.net(x), y)
+        loss.backward()
+        self.optimizer.step()
+        self.made += 1
+        fare.step(samples=len(y), loss=loss, **more)
+        return loss
+
+    def run_epochs(self):
+        fare.phase("train")
+        for epoch in range(1, self.epochs + 1):
+            for x, y in self.train.epoch(self.workload.batch):
+                if self.name == "cifar":
+                    self.optimizer.param_groups[0]["lr"] = 1e-4 / (1 + 1e-6 * self.made)
+                loss = self.step(x, y, epoch=epoch)
+                if self.made >= self.limit:
+                    return
+            text = f"epoch {epoch}: loss {loss.item():.4f}"
+            if self.test:
+                with fare.phase("evaluate"):
+                    accuracy = evaluate(self.name, self.net, self.test)
+                    fare.report(test_accuracy=accuracy)
+                text += f", {accuracy * 100:.2f} % right"
+            print(text, flush=True)
+
+    def run_stages(self):
+        """Inception: steps, not epochs, of two stages."""
+        fare.phase("train")
+        last = [self.net[-1].weight, self.net[-1].bias]
+        for stage, (steps, rate) in enumerate(STAGES, 1):
+            for p in self.net.parameters():
+                p.requires_grad_(stage > 1 or any(p is one for one in last))
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            steps = min(steps, 5 if self.o.sample and stage < len(STAGES) else steps)
+            while steps > 0:
+                for x, y in self.train.epoch(self.workload.batch):
+                    self.step(x, y, stage=stage)
+                    steps -= 1
+                    if self.made >= self.limit:
+                        return
+                    if steps == 0:
+                        break
+        if self.test:
+            with fare.phase("evaluate"):
+                fare.report(test_accuracy=evaluate(self.name, self.net, self.test))
+
+
+def distances(o, device):
+    """l1: the same numbers of pairs as fare's own, by torch.cdist."""
+    fare.phase("load")
+    g = torch.Generator().manual_seed(o.seed)
+    a, b = torch.rand(o.n, o.dim, generator=g), torch.rand(o.m, o.dim, generator=g)
+    fare.phase("device")
+    x, y = a.to(device), b.to(device)
+    fare.phase("train")
+    best = float("inf")
+    import time
+    for _ in range(4):  # the first one allocates and chooses
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        began = time.perf_counter()
+        out = torch.cdist(x, y, p=1)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - began)
+        fare.step()
+    i = torch.randint(0, o.n, (512,), generator=g)
+    j = torch.randint(0, o.m, (512,), generator=g)
+    truth = (a[i].double() - b[j].double()).abs().sum(1)
+    error = ((out[i.to(device), j.to(device)].double().cpu() - truth).abs() / truth).max().item()
+    fare.about(l1_pairs_per_s=o.n * o.m * o.dim / best, l1_largest_error=error)
+    print(f"{best * 1e3:.1f} ms, largest error {error:.1e}")
+
+
+def main(name):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # fare knows enough
+    o = options(name)
+    device = prepare(o)
+    if name == "l1":
+        distances(o, device)
+        return
+    training = Training(name, o, device)
+    training.run_epochs() if training.epochs else training.run_stages()

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells `fare run -- python ...` how a training is getting on. One file, no dependencies: copy it beside
+your script, or put its folder on PYTHONPATH.
+
+    import fare
+    for epoch in range(1, 4):
+        for x, y in fare.steps(loader, epoch=epoch):   # or call fare.step() in the loop
+            ...
+        with fare.phase("evaluate"):
+            fare.report(test_accuracy=evaluate())
+
+    Trainer(..., callbacks=[fare.trainer_callback()])      # Hugging Face
+    model.fit(..., callbacks=[fare.keras_callback()])      # Keras
+    Trainer(..., callbacks=[fare.lightning_callback()])    # Lightning
+
+Without fare (FARE_EVENTS is not set) every call does nothing. No call ever raises or waits: at most twenty
+lines a second are written, with the steps in between added up. Of several workers on a machine the first
+one tells; its samples are multiplied by the number of workers.
+"""
+import atexit
+import json
+import math
+import os
+import time
+
+__all__ = ["step", "steps", "phase", "report", "about", "keras_callback", "trainer_callback", "lightning_callback"]
+
+_INTERVAL_S = 0.05
+
+
+def _number(*names):
+    for name in names:
+        try:
+            return int(os.environ[name])
+        except (KeyError, ValueError):
+            pass
+    return 0
+
+
+class _Events:
+    def __init__(self):
+        self.fd, self.step, self.total = -1, 0, None
+        self.pending, self.sent_at, self.epoch, self.stage = {}, 0.0, None, None
+        self.pid = os.getpid()
+        self.world = _number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS") or 1
+        place = os.environ.get("FARE_EVENTS", "")
+        first = _number("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "RANK") == 0
+        if not place or not first:
+            return
+        try:
+            self.fd = int(place[3:]) if place.startswith("fd:") else \
+                os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except (OSError, ValueError):
+            self.fd = -1
+
+    def write(self, event):
+        if self.fd < 0 or os.getpid() != self.pid:  # a forked data loader is not the training
+            return
+        try:
+            # One write, so that lines of several processes do not mix.
+            os.write(self.fd, (json.dumps(_plain(event)) + "\n").encode())
+        except (OSError, TypeError, ValueError):
+            pass
+
+    def flush(self):
+        if self.pending:
+            event, self.pending = self.pending, {}
+            event["pid"] = self.pid
+            if "samples" in event and self.world > 1:
+                event["world"] = self.world
+            self.sent_at = time.monotonic()
+            self.write(event)
+
+    def add(self, n, samples, epoch, stage, figures):
+        if self.fd < 0:
+            return
+        if epoch is not None and epoch != self.epoch:
+            self.flush()
+            self.epoch = epoch
+        if stage is not None and stage != self.stage:
+            self.flush()
+            self.stage = stage
+        self.step += n
+        p = self.pending
+        p["step"] = self.step
+        if samples is not None:
+            p["samples"] = p.get("samples", 0) + samples
+        if self.epoch is not None:
+            p["epoch"] = self.epoch
+        if self.stage is not None:
+            p["stage"] = self.stage
+        p.update(figures)
+        if time.monotonic() - self.sent_at >= _INTERVAL_S:
+            self.flush()
+
+
+def _plain(value):
+    """Numbers as JSON has them: tensors and arrays of one element too; what is not finite is left out."""
+    if isinstance(value, dict):
+        plain = {k: _plain(v) for k, v in value.items()}
+        return {k: v for k, v in plain.items() if v is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, (str, bool, int)) or value is None:
+        return value
+    value = float(value)
+    return value if value - value == 0 else None
+
+
+_events = None
+
+
+def _get():
+    global _events
+    if _events is None:
+        _events = _Events()
+        atexit.register(_events.flush)
+    return _events
+
+
+def step(n=1, samples=None, loss=None, accuracy=None, epoch=None, stage=None):
+    """`n` steps ended now, which trained `samples` samples (of this worker). A loss that is a tensor is read
+    only when a line is written, since reading it waits for the GPU. `epoch` counts from 1, as does `stage`, of a
+    training in parts whose steps take different times."""
+    try:
+        figures = {k: v.detach() if hasattr(v, "detach") else v  # the graph behind a tensor must not stay
+                   for k, v in (("loss", loss), ("accuracy", accuracy)) if v is not None}
+        _get().add(n, samples, epoch, stage, figures)
+    except Exception:
+        pass
+
+
+def steps(loader, epoch=None, samples=None):
+    """Goes through `loader`; a step ends when the next batch is asked for."""
+    for batch in loader:
+        yield batch
+        step(samples=samples, epoch=epoch)
+
+
+class phase:
+    """From now on it is this phase: setup, load, device, train, evaluate, checkpoint or idle. With `with`, the
+    training goes on at its end."""
+
+    def __init__(self, name):
+        self._tell(name)
+
+    def _tell(self, name):
+        try:
+            events = _get()
+            events.flush()
+            events.write({"phase": name, "pid": events.pid})
+        except Exception:
+            pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._tell("train")
+        return False
+
+
+def report(**figures):
+    """Figures without a step: loss, accuracy, test_loss, test_accuracy, epoch."""
+    try:
+        events = _get()
+        events.flush()
+        if events.epoch is not None:
+            figures.setdefault("epoch", events.epoch)
+        events.write({**figures, "pid": events.pid})
+    except Exception:
+        pass
+
+
+def about(**members):
+    """What the run's record should say: batch, parameters, precision, epochs, steps_per_epoch, total_steps,
+    data={"name": ..., "train_samples": ...}, libraries=[{"name": ..., "version": ...}]."""
+    try:
+        events = _get()
+        events.write({"about": members, "pid": events.pid})
+    except Exception:
+        pass
+
+
+def keras_callback(batch=None):
+    """For model.fit(callbacks=[...]) of Keras 2 and 3. `batch`: samples per step."""
+    try:
+        from keras.callbacks import Callback
+    except ImportError:
+        from tensorflow.keras.callbacks import Callback
+
+    class FareCallback(Callback):
+        epoch = None
+
+        def on_train_begin(self, logs=None):
+            told = {"epochs": (self.params or {}).get("epochs"), "steps_per_epoch": (self.params or {}).get("steps"),
+                    "batch": batch}
+            about(**{k: v for k, v in told.items() if v})
+            phase("train")
+
+        def on_epoch_begin(self, epoch, logs=None):
+            self.epoch = epoch + 1
+
+        def on_train_batch_end(self, index, logs=None):
+            logs = logs or {}
+            step(samples=batch, loss=logs.get("loss"), accuracy=logs.get("accuracy"), epoch=self.epoch)
+
+        def on_test_begin(self, logs=None):
+            phase("evaluate")
+
+        def on_test_end(self, logs=None):
+            logs = logs or {}
+            report(test_loss=logs.get("loss"), test_accuracy=logs.get("accuracy"))
+            phase("train")
+
+        def on_train_end(self, logs=None):
+            phase("idle")
+
+    return FareCallback()
+
+
+def trainer_callback():
+    """For transformers.Trainer(callbacks=[...])."""
+    from transformers import TrainerCallback
+
+    class FareCallback(TrainerCallback):
+        def on_train_begin(self, args, state, control, **_):
+            batch = args.per_device_train_batch_size * args.gradient_accumulation_steps
+            self.samples = batch
+            about(total_steps=state.max_steps, batch=batch * max(1, args.world_size))
+            phase("train")
+
+        def on_step_end(self, args, state, control, **_):
+            step(samples=self.samples, epoch=max(1, math.ceil(state.epoch or 0)))
+
+        def on_log(self, args, state, control, logs=None, **_):
+            if logs and "loss" in logs:
+                report(loss=logs["loss"])
+
+        def on_evaluate(self, args, state, control, metrics=None, **_):
+            metrics = metrics or {}
+            report(test_loss=metrics.get("eval_loss"), test_accuracy=metrics.get("eval_accuracy"))
+            phase("train")
+
+        def on_prediction_step(self, args, state, control, **_):
+            if not getattr(self, "evaluating", False):
+                self.evaluating = True
+                phase("evaluate")
+
+        def on_step_begin(self, args, state, control, **_):
+            self.evaluating = False
+
+        def on_train_end(self, args, state, control, **_):
+            phase("idle")
+
+    return FareCallback()
+
+
+def lightning_callback():
+    """For lightning.Trainer(callbacks=[...])."""
+    try:
+        from lightning.pytorch.callbacks import Callback
+    except ImportError:
+        from pytorch_lightning.callbacks import Callback
+
+    class FareCallback(Callback):
+        def on_train_start(self, trainer, module):
+            about(epochs=trainer.max_epochs if trainer.max_epochs and trainer.max_epochs > 0 else None,
+                  steps_per_epoch=int(trainer.num_training_batches)
+                  if trainer.num_training_batches != float("inf") else None)
+            phase("train")
+
+        def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+            loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+            step(loss=loss, epoch=trainer.current_epoch + 1)
+
+        def on_validation_start(self, trainer, module):
+            phase("evaluate")
+
+        def on_validation_end(self, trainer, module):
+            metrics = trainer.callback_metrics
+            report(test_loss=metrics.get("val_loss"), test_accuracy=metrics.get("val_acc", metrics.get("val_accuracy")))
+            phase("train")
+
+        def on_train_end(self, trainer, module):
+            phase("idle")
+
+    return FareCallback()

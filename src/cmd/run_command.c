@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/run_command.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "cmd/check.h"
+#include "run/command.h"
+
+static int options_of(const struct run_command_options *o, const struct measure_options *m,
+                      bool sample, struct command_options *c, struct err *err)
+{
+    *c = (struct command_options){
+        .name = m->name,
+        .grace_ns = o->grace_ns > 0 ? o->grace_ns : COMMAND_GRACE_NS,
+        .follow = {.step_pattern = o->step_pattern,
+                   .total_steps = o->total_steps,
+                   .total_epochs = o->total_epochs,
+                   .max_s = (double)m->max_time_ns / 1e9},
+    };
+    if (!sample)
+        return 0;
+    if (m->max_time_ns == 0)
+        c->follow.max_s = MEASURE_MAX_TIME_S;
+    return measure_within(m, &c->follow.within, err);
+}
+
+// ---- text, to stderr: stdout is the command's own
+
+static void say_lines(struct out *out, const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        out_printf(out, "fare: %.*s\n", (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static void say_speed(struct out *out, const struct run *run)
+{
+    char time[24];
+    if (run->steps.known)
+        out_printf(out, "fare: %lld steps", (long long)run->steps.v);
+    if (run->steps.known && run->total_steps.known)
+        out_printf(out, " of %lld", (long long)run->total_steps.v);
+    if (run->step_ms.known)
+        out_printf(out, ", %.*f ms each", run->step_ms.v < 100 ? 2 : 0, run->step_ms.v);
+    if (run->samples_per_s.known)
+        out_printf(out, ", %.0f samples/s", run->samples_per_s.v);
+    if (run->last_loss.known)
+        out_printf(out, ", loss %.4g", run->last_loss.v);
+    if (run->test_accuracy.known)
+        out_printf(out, ", %.2f %% right held out", run->test_accuracy.v * 100);
+    if (run->steps.known)
+        out_printf(out, "\n");
+    const struct run_projection *p = &run->projection;
+    if (!p->wall_s.known)
+        return;
+    clock_words((int64_t)(p->wall_s.v * 1e9), time, sizeof time);
+    out_printf(out, "fare: the whole training takes %s", time);
+    if (p->low_s.known && p->high_s.known) {
+        char low[24], high[24];
+        clock_words((int64_t)(p->low_s.v * 1e9), low, sizeof low);
+        clock_words((int64_t)(p->high_s.v * 1e9), high, sizeof high);
+        out_printf(out, " (between %s and %s)", low, high);
+    }
+    out_printf(out, "\n");
+}
+
+static void say_run(struct out *out, const struct run *run, const struct buf *says)
+{
+    char time[24] = "an unknown time";
+    if (run->phases.wall_ns.known)
+        clock_words(run->phases.wall_ns.v, time, sizeof time);
+    out_printf(out, "fare: %s %s after %s", run->name,
+               strcmp(run->ended, "sampled") == 0 ? "was ended" : run->ended, time);
+    if (strcmp(run->ended, "sampled") == 0)
+        out_printf(out, ": enough is known");
+    if (run->problem)
+        out_printf(out, ": %s", run->problem);
+    out_printf(out, "\n");
+    say_speed(out, run);
+    for (size_t i = 0; i < run->taints.count; i++)
+        out_printf(out, "fare: %s\n", run->taints.items[i]);
+    say_lines(out, buf_str(says));
+}
+
+// ---- the user's command
+
+int run_command(const struct cmd_call *call, const struct run_command_options *o,
+                const struct measure_options *m, bool full, bool json, struct err *err)
+{
+    if (!call->rest->command[0]) {
+        err_set(err, ERR_USAGE, "there is no command after '--'");
+        return err_hint(err, "write one: fare run -- python train.py");
+    }
+    struct command_options c;
+    struct runs runs = {0};
+    struct machine machine = {0};
+    struct buf says = {0};
+    const struct check_options check = {.no_cloud = m->no_cloud};
+    // Nobody's command is cut off who did not say how long it is.
+    bool sample = !full && (o->total_steps > 0 || o->total_epochs > 0);
+    int rc = options_of(o, m, sample, &c, err);
+    c.argv = call->rest->command;
+    c.output_to_stderr = json;
+    if (rc == 0)
+        rc = text_set(&runs.schema, RUNS_SCHEMA, err);
+    runs.runs.known = true;
+    struct run *run = rc == 0 ? LIST_ADD(&runs.runs, err) : NULL;
+    if (rc == 0 && !run)
+        rc = ERR_MEMORY;
+    if (rc == 0)
+        rc = check_machine(&check, &machine, err);
+    if (rc == 0)
+        rc = measure_begin(m, &machine, true, run, err);
+    if (rc == 0) {
+        rc = command_run(&c, run, &says, err);
+        // As shells have it: a program that is not there, and one that cannot be started.
+        if (rc == 0)
+            *call->exit_code = command_exit_code(run);
+        else if (rc == ERR_MISSING)
+            *call->exit_code = 127;
+        else if (rc == ERR_IO)
+            *call->exit_code = 126;
+        if (rc == 0)
+            measure_keep(m, run, 1, &says);
+    }
+    if (rc == 0 && json) {
+        rc = out_record(call->out, runs_fields, &runs, err);
+    } else if (rc == 0) {
+        call->out->fd = STDERR_FILENO;
+        say_run(call->out, run, &says);
+    }
+    buf_release(&says);
+    record_release(runs_fields, &runs);
+    machine_release(&machine);
+    return rc;
+}
+
+// ---- another framework
+
+static int framework_dir(const char *with, struct buf *dir, struct err *err)
+{
+    int rc = fs_program_dir(dir, err);
+    buf_printf(dir, "/../share/frameworks/%s", with);
+    return rc == 0 ? buf_check(dir, err) : rc;
+}
+
+static int no_framework(const char *with, struct err *err)
+{
+    struct buf dir = {0}, names = {0};
+    DIR *list = framework_dir("", &dir, NULL) == 0 ? opendir(buf_str(&dir)) : NULL;
+    const struct dirent *entry;
+    while (list && (entry = readdir(list)))
+        if (entry->d_name[0] != '.')
+            buf_printf(&names, "%s%s", names.len ? ", " : "", entry->d_name);
+    if (list)
+        closedir(list);
+    err_set(err, ERR_USAGE, "there is no framework '%s'", with);
+    err_hint(err, "there is: %s", names.len ? buf_str(&names) : "none");
+    buf_release(&dir);
+    buf_release(&names);
+    return ERR_USAGE;
+}
+
+// share/frameworks/WITH/NAME.py.
+static int find_script(const char *with, const char *name, struct buf *script, struct err *err)
+{
+    struct stat st;
+    int rc = framework_dir(with, script, err);
+    if (rc != 0)
+        return rc;
+    if (strchr(with, '/') || stat(buf_str(script), &st) != 0 || !S_ISDIR(st.st_mode))
+        return no_framework(with, err);
+    buf_printf(script, "/%s.py", name);
+    rc = buf_check(script, err);
+    if (rc == 0 && stat(buf_str(script), &st) != 0)
+        rc = err_set(err, ERR_MISSING, "%s has no %s: there is no '%s'", with, name,
+                     buf_str(script));
+    return rc;
+}
+
+static const char *find_python(void)
+{
+    const char *python = getenv("FARE_PYTHON");
+    return python && *python ? python : "python3";
+}
+
+// "--seed 1 --threads 2 ..." for the script. `numbers` holds the digits.
+struct arguments {
+    char *items[24];
+    size_t count;
+    char numbers[8][24];
+    size_t used;
+};
+
+static void add(struct arguments *a, const char *name, const char *value)
+{
+    a->items[a->count++] = (char *)(uintptr_t)name; // exec promises not to change them
+    if (value)
+        a->items[a->count++] = (char *)(uintptr_t)value;
+}
+
+static void add_number(struct arguments *a, const char *name, int64_t value)
+{
+    if (value <= 0)
+        return;
+    char *text = a->numbers[a->used++];
+    snprintf(text, sizeof a->numbers[0], "%lld", (long long)value);
+    add(a, name, text);
+}
+
+int run_framework(const struct workload *workload, const struct run_command_options *o,
+                  const struct native_options *t, bool json, struct run *run, struct buf *says,
+                  struct err *err)
+{
+    struct buf script = {0}, dir = {0};
+    static char variable[] = "PYTHONDONTWRITEBYTECODE=1"; // share/ stays as it is
+    char *const no_bytecode[] = {variable, NULL};
+    struct arguments a = {.count = 0};
+    int rc = find_script(o->with, workload->name, &script, err);
+    bool l1 = workload->metric == WORKLOAD_L1;
+    int found = rc == 0 && !l1 ? native_data_dir(workload, t->data, &dir, err) : 0;
+    if (rc == 0 && found < 0)
+        rc = found;
+    if (rc == 0)
+        rc = text_set(&run->workload, workload->name, err);
+    if (rc == 0) {
+        add(&a, find_python(), NULL);
+        add(&a, buf_str(&script), NULL);
+        if (found > 0)
+            add(&a, "--data", buf_str(&dir));
+        if (!t->full && workload->recipe.phase_count > 1)
+            add(&a, "--sample", NULL);
+        if (t->precision)
+            add(&a, "--precision", t->precision);
+        add_number(&a, "--seed", t->seed);
+        add_number(&a, "--threads", t->threads);
+        add_number(&a, "--epochs", t->epochs);
+        add_number(&a, "--batch", t->batch);
+        add_number(&a, "--steps", t->full || l1 ? 0 : t->steps);
+        add_number(&a, l1 ? "--n" : "", l1 ? t->n : 0);
+        add_number(&a, l1 ? "--m" : "", l1 ? t->m : 0);
+        add_number(&a, l1 ? "--dim" : "", l1 ? t->dim : 0);
+        struct command_options c = {
+            .argv = a.items,
+            .grace_ns = o->grace_ns > 0 ? o->grace_ns : COMMAND_GRACE_NS,
+            .name = run->name ? run->name : workload->name,
+        };
+        c.framework = o->with;
+        c.output_to_stderr = json;
+        c.set = no_bytecode;
+        // The script tells its total.
+        if (!t->full && t->steps == 0 && !l1)
+            c.follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
+        rc = command_run(&c, run, says, err);
+    }
+    if (rc == 0 && strcmp(run->ended, "failed") == 0) {
+        rc =
+            err_set(err, ERR_FAIL, "%s with '%s' failed: %s", o->with, find_python(), run->problem);
+        err_hint(err, "its own words are above; FARE_PYTHON names another Python");
+    }
+    buf_release(&script);
+    buf_release(&dir);
+    return rc;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// What the keeper tells; shorter than PIPE_BUF, so that it comes in one piece.
+struct message {
+    enum { STARTED, NOT_STARTED, ENDED } kind;
+    pid_t pid;
+    int number; // errno, or the wait status
+    long max_rss_kib;
+};
+
+static void tell(int fd, const struct message *message)
+{
+    while (write(fd, message, sizeof *message) < 0 && errno == EINTR)
+        ;
+}
+
+// ---- in the children: only calls that are safe between fork and exec
+
+static void close_from(unsigned first)
+{
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0)
+        return;
+    long most = sysconf(_SC_OPEN_MAX);
+    for (long fd = first; fd < (most > 0 && most < 65536 ? most : 65536); fd++)
+        close((int)fd);
+}
+
+_Noreturn static void become_command(const struct child_options *o, int fault)
+{
+    if (o->own_group)
+        setpgid(0, 0);
+    static const int reset[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+    // Signals that whoever started us had ignored (nohup) stay so; of ours nothing stays.
+    for (size_t i = 0; i < sizeof reset / sizeof *reset; i++) {
+        struct sigaction now;
+        if (sigaction(reset[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            signal(reset[i], SIG_DFL);
+    }
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+    bool good = true;
+    if (o->extra >= 0) {
+        if (fault == o->extra_as) // not in the way of the number that was asked for
+            fault = fcntl(fault, F_DUPFD_CLOEXEC, o->extra_as + 1);
+        good = o->extra == o->extra_as ? fcntl(o->extra, F_SETFD, 0) == 0
+                                       : dup2(o->extra, o->extra_as) >= 0;
+    }
+    good = good && dup2(o->out, 1) >= 0 && dup2(o->err, 2) >= 0;
+    sigprocmask(SIG_SETMASK, o->mask, NULL);
+    if (good)
+        execvpe(o->argv[0], o->argv, o->env);
+    int number = errno;
+    ssize_t ignored = write(fault, &number, sizeof number);
+    (void)ignored;
+    _exit(127);
+}
+
+_Noreturn static void keep(const struct child_options *o, int status, int fault)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t command = fork();
+    if (command == 0)
+        become_command(o, fault);
+    const struct message first = {command > 0 ? STARTED : NOT_STARTED, command, errno, 0};
+    static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                  SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd <= 2 && null >= 0; fd++)
+        dup2(null, fd);
+    if (status != 3)
+        dup2(status, 3);
+    close_from(4);
+    tell(3, &first);
+    for (;;) {
+        int code;
+        struct rusage usage;
+        pid_t ended = wait4(-1, &code, 0, &usage);
+        if (ended < 0 && errno == EINTR)
+            continue;
+        if (ended < 0)
+            _exit(0); // the last one is gone
+        if (ended == command)
+            tell(3, &(struct message){ENDED, ended, code, usage.ru_maxrss});
+    }
+}
+
+// ---- in ours
+
+static int start(struct child *child, const struct child_options *o, const int status[2],
+                 const int fault[2], struct err *err)
+{
+    child->keeper = fork();
+    if (child->keeper < 0) {
+        child->keeper = 0;
+        return err_errno(err, errno, "cannot start a process");
+    }
+    if (child->keeper == 0)
+        keep(o, status[1], fault[1]);
+    return 0;
+}
+
+int child_start(struct child *child, const struct child_options *o, struct err *err)
+{
+    *child = (struct child){.status = -1, .own_group = o->own_group};
+    int status[2] = {-1, -1}, fault[2] = {-1, -1};
+    int rc = 0;
+    if (pipe2(status, O_CLOEXEC) != 0 || pipe2(fault, O_CLOEXEC) != 0)
+        rc = err_errno(err, errno, "cannot make a pipe");
+    if (rc == 0)
+        rc = start(child, o, status, fault, err);
+    if (status[1] >= 0)
+        close(status[1]);
+    if (fault[1] >= 0)
+        close(fault[1]);
+    child->status = status[0];
+    struct message message = {0};
+    int number = 0;
+    // The first message comes at once; the other pipe closes by itself when exec succeeds.
+    if (rc == 0) {
+        ssize_t got;
+        while ((got = read(child->status, &message, sizeof message)) < 0 && errno == EINTR)
+            ;
+        if (got != (ssize_t)sizeof message || message.kind != STARTED)
+            rc = err_errno(err, got > 0 ? message.number : EAGAIN, "cannot start a process");
+        child->pid = message.pid;
+    }
+    if (rc == 0) {
+        ssize_t got;
+        while ((got = read(fault[0], &number, sizeof number)) < 0 && errno == EINTR)
+            ;
+        if (got > 0)
+            rc = err_errno(err, number, "cannot start '%s'", o->argv[0]);
+        fcntl(child->status, F_SETFL, O_NONBLOCK);
+    }
+    if (fault[0] >= 0)
+        close(fault[0]);
+    if (rc != 0) {
+        if (child->keeper > 0)
+            while (waitpid(child->keeper, NULL, 0) < 0 && errno == EINTR)
+                ;
+        child->keeper = 0;
+        child_release(child);
+    }
+    return rc;
+}
+
+void child_read(struct child *child)
+{
+    struct message message;
+    while (child->status >= 0) {
+        ssize_t got = read(child->status, &message, sizeof message);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            return;
+        if (got == (ssize_t)sizeof message && message.kind == ENDED) {
+            child->ended = true;
+            child->wait_status = message.number;
+            child->max_rss_kib = message.max_rss_kib;
+        }
+        if (got <= 0) {
+            close(child->status);
+            child->status = -1;
+        }
+    }
+}
+
+// ---- the tree
+
+struct process {
+    pid_t pid, parent, group;
+    bool ours;
+};
+
+struct processes {
+    struct process *items;
+    size_t count, room;
+};
+
+// "PID (name, which may hold anything) STATE PARENT GROUP ..."
+static bool read_process(const char *name, struct process *p)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%.20s/stat", name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    const char *after = strrchr(text, ')');
+    char state;
+    int parent, group;
+    if (!after || sscanf(after + 1, " %c %d %d", &state, &parent, &group) != 3 || state == 'Z')
+        return false;
+    *p = (struct process){(pid_t)strtol(name, NULL, 10), parent, group, false};
+    return true;
+}
+
+static bool list_processes(struct processes *list)
+{
+    DIR *dir = opendir("/proc");
+    if (!dir)
+        return false;
+    const struct dirent *entry;
+    bool good = true;
+    while (good && (entry = readdir(dir))) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+            continue;
+        if (list->count == list->room) {
+            size_t room = list->room ? list->room * 2 : 256;
+            struct process *items = realloc(list->items, room * sizeof *items);
+            if (!items) {
+                good = false;
+                break;
+            }
+            list->items = items;
+            list->room = room;
+        }
+        list->count += read_process(entry->d_name, &list->items[list->count]);
+    }
+    closedir(dir);
+    return good;
+}
+
+static bool is_ours(const struct processes *list, pid_t pid, pid_t root)
+{
+    if (pid == root)
+        return true;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].pid == pid)
+            return list->items[i].ours;
+    return false;
+}
+
+// The processes below the keeper, itself left out.
+static void mark_tree(struct processes *list, pid_t keeper)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < list->count; i++) {
+            struct process *p = &list->items[i];
+            if (!p->ours && p->pid != keeper && is_ours(list, p->parent, keeper))
+                p->ours = again = true;
+        }
+    }
+}
+
+// Of the tree, those in `group`, or all of them where it is 0.
+static int signal_tree(const struct child *child, pid_t group, int number)
+{
+    struct processes list = {0};
+    bool good = child->keeper > 0 && list_processes(&list);
+    int count = 0;
+    if (good)
+        mark_tree(&list, child->keeper);
+    for (size_t i = 0; good && i < list.count; i++)
+        if (list.items[i].ours && (group == 0 || list.items[i].group == group))
+            count += kill(list.items[i].pid, number) == 0;
+    free(list.items);
+    return good ? count : -1;
+}
+
+void child_signal(const struct child *child, int number)
+{
+    if (child->keeper <= 0 || child->status < 0)
+        return;
+    if (child->own_group)
+        kill(-child->pid, number);
+    else if (signal_tree(child, getpgrp(), number) < 0 && !child->ended)
+        kill(child->pid, number);
+}
+
+int child_signal_all(const struct child *child, int number)
+{
+    if (child->keeper <= 0 || child->status < 0)
+        return 0;
+    int count = signal_tree(child, 0, number);
+    if (count < 0) // no /proc: as far as the group reaches
+        child_signal(child, number);
+    return count;
+}
+
+void child_release(struct child *child)
+{
+    if (child->keeper > 0)
+        while (waitpid(child->keeper, NULL, child->status < 0 ? 0 : WNOHANG) < 0 && errno == EINTR)
+            ;
+    child->keeper = 0;
+    if (child->status >= 0)
+        close(child->status);
+    child->status = -1;
+}

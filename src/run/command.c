@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/child.h"
+#include "run/relay.h"
+#include "run/signals.h"
+#include "run/tail.h"
+#include "sample/sampler.h"
+
+enum {
+    TICK_MS = 50,      // how long poll() sleeps at most
+    KILL_MS = 50,      // between two rounds of SIGKILL
+    GIVE_UP_MS = 5000, // for processes that not even SIGKILL ends
+};
+
+struct job {
+    const struct command_options *options;
+    struct run *run;
+    struct buf *says;
+    struct child child;
+    struct relay out, err; // err is none where both go to the same place
+    struct tail tail;
+    struct event_lines out_lines, err_lines, event_lines;
+    struct follow *follow;
+    struct meter *meter;
+    struct sampler *sampler;
+    int64_t started_ns;
+
+    bool failed;      // out of memory
+    bool interrupted; // the user ended it
+    bool enough;      // we did
+    bool waited_out;  // nobody reads our output any more, or the user does not want to wait
+    // What comes next for the processes that are to end: SIGTERM or SIGKILL, and when.
+    int next_signal;
+    int64_t next_ns;
+    int64_t give_up_ns;
+};
+
+// ---- lines
+
+static void output_line(void *context, char *line, size_t len, bool ended)
+{
+    follow_output(((struct job *)context)->follow, line, len, ended);
+}
+
+static void event_line(void *context, char *line, size_t len, bool ended)
+{
+    if (ended)
+        follow_event(((struct job *)context)->follow, line, len);
+}
+
+static void from_out(void *context, const char *bytes, size_t len)
+{
+    struct job *job = context;
+    event_lines_add(&job->out_lines, bytes, len, output_line, job);
+}
+
+static void from_err(void *context, const char *bytes, size_t len)
+{
+    struct job *job = context;
+    event_lines_add(&job->err_lines, bytes, len, output_line, job);
+}
+
+static void from_events(void *context, const char *bytes, size_t len)
+{
+    struct job *job = context;
+    event_lines_add(&job->event_lines, bytes, len, event_line, job);
+}
+
+// ---- start
+
+static bool same_file(int a, int b)
+{
+    struct stat one, two;
+    return fstat(a, &one) == 0 && fstat(b, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino && one.st_rdev == two.st_rdev;
+}
+
+// Whether we are in the foreground of a terminal.
+static bool in_foreground(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool us = tcgetpgrp(fd) == getpgrp();
+    close(fd);
+    return us;
+}
+
+static bool sets(const char *entry, const char *variable)
+{
+    size_t len = strcspn(variable, "=");
+    return strncmp(entry, variable, len) == 0 && entry[len] == '=';
+}
+
+// Our environment with `added` (null-terminated) put over it. The texts stay where they are.
+static char **environment(char *const *added, size_t count, struct err *err)
+{
+    extern char **environ;
+    size_t have = 0, kept = 0;
+    while (environ && environ[have])
+        have++;
+    char **env = calloc(have + count + 1, sizeof *env);
+    if (!env) {
+        err_memory(err);
+        return NULL;
+    }
+    for (size_t i = 0; i < have; i++) {
+        bool replaced = false;
+        for (size_t k = 0; k < count; k++)
+            replaced |= sets(environ[i], added[k]);
+        if (!replaced)
+            env[kept++] = environ[i];
+    }
+    for (size_t k = 0; k < count; k++)
+        env[kept++] = added[k];
+    return env;
+}
+
+static char **make_environment(const struct job *job, struct buf *events, struct err *err)
+{
+    static char unbuffered[] = "PYTHONUNBUFFERED=1"; // lines come when they are printed
+    char *added[64];
+    size_t count = 0;
+    if (job->tail.path)
+        buf_printf(events, "FARE_EVENTS=%s", job->tail.path);
+    if (buf_check(events, err) != 0)
+        return NULL;
+    if (events->len > 0)
+        added[count++] = events->data;
+    if (!getenv("PYTHONUNBUFFERED"))
+        added[count++] = unbuffered;
+    for (char *const *p = job->options->set; p && *p && count < 64; p++)
+        added[count++] = *p;
+    return environment(added, count, err);
+}
+
+static int open_lines(struct event_lines *lines, struct err *err)
+{
+    lines->room = malloc(EVENT_LINE_MAX + 1);
+    return lines->room ? 0 : err_memory(err);
+}
+
+static int open_streams(struct job *job, struct err *err)
+{
+    int to = job->options->output_to_stderr ? STDERR_FILENO : STDOUT_FILENO;
+    int rc = relay_open(&job->out, to, err);
+    // One stream where both end in the same place: their order is then kept.
+    if (rc == 0 && to != STDERR_FILENO && !same_file(to, STDERR_FILENO))
+        rc = relay_open(&job->err, STDERR_FILENO, err);
+    if (rc == 0)
+        rc = open_lines(&job->out_lines, err);
+    if (rc == 0)
+        rc = open_lines(&job->err_lines, err);
+    if (rc == 0)
+        rc = open_lines(&job->event_lines, err);
+    return rc;
+}
+
+static int launch(struct job *job, const sigset_t *mask, struct err *err)
+{
+    struct buf events = {0};
+    char **env = make_environment(job, &events, err);
+    if (!env) {
+        buf_release(&events);
+        return ERR_MEMORY;
+    }
+    const struct child_options options = {
+        .argv = job->options->argv,
+        .env = env,
+        .out = job->out.inside,
+        .err = job->err.room ? job->err.inside : job->out.inside,
+        .extra = job->tail.inside,
+        .extra_as = job->tail.inside_as,
+        .own_group = !in_foreground(),
+        .mask = mask,
+    };
+    job->started_ns = clock_now_ns();
+    int rc = child_start(&job->child, &options, err);
+    relay_started(&job->out);
+    if (job->err.room)
+        relay_started(&job->err);
+    tail_started(&job->tail);
+    free(env);
+    buf_release(&events);
+    return rc;
+}
+
+// What needs to know when and as what the command started.
+static int start_measuring(struct job *job, struct err *err)
+{
+    extern char **environ;
+    int rc = meter_new(&job->meter, job->started_ns, err);
+    if (rc == 0)
+        rc = follow_new(&job->follow, &job->options->follow, job->meter, job->run, err);
+    const struct sampler_options options = {
+        .root = job->options->root ? job->options->root : "",
+        .env = environ,
+        .pid = job->child.keeper,
+        .start_ns = job->started_ns,
+    };
+    if (rc == 0)
+        rc = sampler_start(&job->sampler, &options, err);
+    return rc;
+}
+
+// ---- while it runs
+
+static void pass_signals(struct job *job)
+{
+    struct signals_one s;
+    while (signals_next(&s)) {
+        bool ends =
+            s.number == SIGINT || s.number == SIGTERM || s.number == SIGHUP || s.number == SIGQUIT;
+        job->interrupted |= ends && !job->child.ended;
+        if (ends && (job->child.ended || job->enough)) {
+            job->next_ns = clock_now_ns(); // no more waiting
+            job->waited_out = job->child.ended;
+        }
+        if (s.number == SIGWINCH) {
+            relay_resize(&job->out);
+            relay_resize(&job->err);
+        }
+        // The terminal told the whole group already; of a new size, too early.
+        if (!job->child.own_group && s.from_kernel && s.number != SIGWINCH)
+            continue;
+        child_signal(&job->child, s.number);
+        if (s.number == SIGTSTP) {
+            raise(SIGSTOP);
+            child_signal(&job->child, SIGCONT);
+        }
+    }
+}
+
+static void work(struct job *job, bool out_writable, bool err_writable)
+{
+    relay_work(&job->out, out_writable, from_out, job);
+    if (job->err.room)
+        relay_work(&job->err, err_writable, from_err, job);
+    tail_read(&job->tail, from_events, job);
+    child_read(&job->child);
+}
+
+static void wait_for_something(struct job *job)
+{
+    struct relay *out = &job->out, *err = &job->err;
+    bool has_err = err->room != NULL;
+    struct pollfd fds[] = {
+        {signals_fd(), POLLIN, 0},
+        {job->child.status, POLLIN, 0},
+        {relay_pending(out) ? -1 : out->from, POLLIN, 0},
+        {relay_pending(out) ? out->to : -1, POLLOUT, 0},
+        {!has_err || relay_pending(err) ? -1 : err->from, POLLIN, 0},
+        {has_err && relay_pending(err) ? err->to : -1, POLLOUT, 0},
+        {job->tail.watch, POLLIN, 0},
+        {job->tail.path ? -1 : job->tail.fd, POLLIN, 0},
+    };
+    poll(fds, sizeof fds / sizeof *fds, TICK_MS); // negative descriptors are passed over
+    pass_signals(job);
+    work(job, fds[3].revents != 0, fds[5].revents != 0);
+}
+
+// SIGTERM, then SIGKILL again and again until nothing is left.
+static void end_tree(struct job *job)
+{
+    int64_t now = clock_now_ns();
+    if (job->next_signal == 0 || now < job->next_ns || job->child.status < 0)
+        return;
+    int count = child_signal_all(&job->child, job->next_signal);
+    job->next_ns =
+        now + (job->next_signal == SIGTERM ? job->options->grace_ns : KILL_MS * NS_PER_MS);
+    if (job->next_signal == SIGTERM && count > 0 && !job->enough) {
+        char text[96];
+        snprintf(text, sizeof text, "%d process%s it left behind %s ended", count,
+                 count == 1 ? "" : "es", count == 1 ? "was" : "were");
+        job->failed |= run_taint(job->run, text, NULL) != 0;
+    }
+    if (job->next_signal == SIGKILL && job->give_up_ns == 0)
+        job->give_up_ns = now + GIVE_UP_MS * NS_PER_MS;
+    job->next_signal = SIGKILL;
+}
+
+static void run_to_its_end(struct job *job)
+{
+    while (!job->child.ended && job->child.status >= 0) {
+        wait_for_something(job);
+        if (job->enough) {
+            end_tree(job);
+        } else if (follow_enough(job->follow) && !job->child.ended) {
+            job->enough = true;
+            child_signal(&job->child, SIGTERM);
+            job->next_signal = SIGKILL;
+            job->next_ns = clock_now_ns() + job->options->grace_ns;
+        }
+    }
+    // What it wrote last is still on its way: all that is there, unless our reader holds it up.
+    for (int i = 0; i < 4096; i++) {
+        int64_t at = job->tail.at;
+        bool more = job->out.from >= 0 || (job->err.room && job->err.from >= 0);
+        struct pollfd fds[] = {
+            {job->out.from, POLLIN, 0},
+            {job->err.room ? job->err.from : -1, POLLIN, 0},
+            {relay_pending(&job->out) ? job->out.to : -1, POLLOUT, 0},
+            {job->err.room && relay_pending(&job->err) ? job->err.to : -1, POLLOUT, 0}};
+        int ready = poll(fds, 4, 0);
+        work(job, fds[2].revents != 0, fds[3].revents != 0);
+        if (job->tail.at == at && (!more || ready <= 0))
+            break;
+    }
+    event_lines_end(&job->out_lines, output_line, job);
+    event_lines_end(&job->err_lines, output_line, job);
+    event_lines_end(&job->event_lines, event_line, job);
+}
+
+static void read_no_more(void *context, const char *bytes, size_t len)
+{
+    (void)context, (void)bytes, (void)len;
+}
+
+// After the measurement: the rest of the output, and of the tree.
+static void wait_for_the_rest(struct job *job)
+{
+    if (job->next_signal == 0) {
+        job->next_signal = SIGTERM;
+        job->next_ns = clock_now_ns() + (job->interrupted ? 0 : job->options->grace_ns);
+    }
+    // Whoever reads our output may take as long as they like, unless the user wants an end.
+    int64_t reader_until_ns = job->interrupted ? clock_now_ns() + NS_PER_S : INT64_MAX;
+    for (;;) {
+        struct relay *relays[] = {&job->out, &job->err};
+        struct pollfd fds[4] = {{signals_fd(), POLLIN, 0}, {job->child.status, POLLIN, 0}};
+        bool writing = false, open = false;
+        for (int i = 0; i < 2; i++) {
+            struct relay *r = relays[i];
+            bool pending = r->room && relay_pending(r);
+            writing |= pending;
+            open |= r->room && r->from >= 0;
+            fds[2 + i] = (struct pollfd){!r->room  ? -1
+                                         : pending ? r->to
+                                                   : r->from,
+                                         pending ? POLLOUT : POLLIN, 0};
+        }
+        bool tree = job->child.status >= 0;
+        bool gave_up = job->give_up_ns > 0 && clock_now_ns() > job->give_up_ns;
+        // With the tree gone nobody holds the other ends: what is there is all there is.
+        int ready = poll(fds, 4, tree || writing ? TICK_MS : 0);
+        if ((!tree || gave_up) && !writing && (ready <= 0 || !open))
+            break;
+        if (!tree && (job->waited_out || clock_now_ns() > reader_until_ns))
+            break;
+        pass_signals(job);
+        for (int i = 0; i < 2; i++)
+            if (relays[i]->room)
+                relay_work(relays[i], (fds[2 + i].revents & ~POLLIN) != 0, read_no_more, job);
+        child_read(&job->child);
+        end_tree(job);
+    }
+}
+
+// ---- the record
+
+int command_name(char *const *argv, char **name, struct err *err)
+{
+    const char *found = argv[0];
+    for (size_t i = 1; argv[i]; i++) {
+        size_t len = strlen(argv[i]);
+        if (strcmp(argv[i], "-m") == 0 && argv[i + 1])
+            return text_set(name, argv[i + 1], err);
+        if (len > 3 && strcmp(argv[i] + len - 3, ".py") == 0) {
+            found = argv[i];
+            break;
+        }
+    }
+    const char *slash = strrchr(found, '/');
+    struct buf text = {0};
+    buf_adds(&text, slash && slash[1] ? slash + 1 : found);
+    if (text.len > 3 && strcmp(buf_str(&text) + text.len - 3, ".py") == 0)
+        text.data[text.len -= 3] = '\0';
+    int rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = text_set(name, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
+static int describe(const struct command_options *o, struct run *run, struct err *err)
+{
+    int rc = run->id ? 0 : run_begin_record(run, clock_date_s(), err);
+    if (rc == 0)
+        rc = o->name ? text_set(&run->name, o->name, err) : command_name(o->argv, &run->name, err);
+    if (rc == 0)
+        rc = text_set(&run->framework, o->framework ? o->framework : "command", err);
+    run->command.known = true;
+    for (size_t i = 0; o->argv[i] && rc == 0; i++)
+        rc = texts_add(&run->command, o->argv[i], err);
+    return rc;
+}
+
+static int note_end(struct job *job, bool *finished, struct err *err)
+{
+    struct run *run = job->run;
+    int status = job->child.wait_status;
+    *finished = false;
+    if (!job->child.ended) { // somebody ended the keeper
+        run->full = some_bool(false);
+        int rc = text_set(&run->problem, "how it ended is not known", err);
+        return rc == 0 ? text_set(&run->ended, "failed", err) : rc;
+    }
+    char words[48] = "";
+    if (WIFEXITED(status)) {
+        run->exit_code = some_int(WEXITSTATUS(status));
+        if (WEXITSTATUS(status) != 0)
+            snprintf(words, sizeof words, "exit code %d", WEXITSTATUS(status));
+    } else {
+        int number = WTERMSIG(status);
+        run->signal = some_int(number);
+        const char *name = sigabbrev_np(number);
+        if (name)
+            snprintf(words, sizeof words, "signal SIG%s", name);
+        else
+            snprintf(words, sizeof words, "signal %d", number);
+    }
+    if (job->child.max_rss_kib > 0)
+        run->peak_memory_bytes = some_int((int64_t)job->child.max_rss_kib * 1024);
+    *finished = words[0] == '\0' && !job->enough && !job->interrupted;
+    run->full = some_bool(*finished);
+    bool failed = words[0] != '\0' && !job->enough && !job->interrupted;
+    int rc = text_set(&run->ended,
+                      failed             ? "failed"
+                      : job->interrupted ? "stopped"
+                      : job->enough      ? "sampled"
+                                         : "finished",
+                      err);
+    if (rc == 0 && failed)
+        rc = text_set(&run->problem, words, err);
+    return rc;
+}
+
+static int note_relay(struct job *job, const struct relay *relay, const char *name, struct err *err)
+{
+    char text[160];
+    int rc = 0;
+    if (relay->lost) {
+        const char *why = strerrordesc_np(relay->lost);
+        snprintf(text, sizeof text, "part of its output was lost: cannot write to %s: %s", name,
+                 why ? why : "unknown error");
+        rc = run_taint(job->run, text, err);
+    }
+    if (rc == 0 && relay->blocked_ns > NS_PER_S) {
+        char time[24];
+        clock_words(relay->blocked_ns, time, sizeof time);
+        snprintf(text, sizeof text, "it waited %s for whoever reads its output", time);
+        rc = run_taint(job->run, text, err);
+    }
+    return rc;
+}
+
+int command_exit_code(const struct run *run)
+{
+    if (run->ended && strcmp(run->ended, "sampled") == 0)
+        return 0;
+    if (run->signal.known)
+        return 128 + (int)run->signal.v;
+    return run->exit_code.known ? (int)run->exit_code.v : 1;
+}
+
+// ---- together
+
+static int measure(struct job *job, struct err *err)
+{
+    bool finished = false;
+    run_to_its_end(job);
+    int rc = note_end(job, &finished, err);
+    if (rc == 0)
+        rc = follow_finish(job->follow, finished, job->says, err);
+    int sampled = sampler_finish(job->sampler, job->run, err);
+    run_derive(job->run);
+    job->sampler = NULL;
+    if (rc == 0)
+        rc = sampled;
+    wait_for_the_rest(job);
+    relay_end_line(&job->out);
+    relay_end_line(&job->err);
+    if (rc == 0 && job->failed)
+        rc = err_memory(err);
+    if (rc == 0)
+        rc = note_relay(job, &job->out, job->options->output_to_stderr ? "stderr" : "stdout", err);
+    if (rc == 0 && job->err.room)
+        rc = note_relay(job, &job->err, "stderr", err);
+    return rc;
+}
+
+static void release(struct job *job)
+{
+    sampler_abandon(job->sampler);
+    follow_free(job->follow);
+    meter_free(job->meter);
+    child_release(&job->child);
+    relay_release(&job->out);
+    relay_release(&job->err);
+    tail_release(&job->tail);
+    free(job->out_lines.room);
+    free(job->err_lines.room);
+    free(job->event_lines.room);
+}
+
+int command_run(const struct command_options *options, struct run *run, struct buf *says,
+                struct err *err)
+{
+    struct job job = {.options = options, .run = run, .says = says, .child = {.status = -1}};
+    int rc = describe(options, run, err);
+    if (rc == 0)
+        rc = open_streams(&job, err);
+    if (rc == 0)
+        rc = tail_open(&job.tail, getenv("FARE_EVENTS"), err);
+    sigset_t mask;
+    if (rc == 0)
+        rc = signals_begin(!in_foreground(), &mask, err);
+    if (rc == 0) {
+        rc = launch(&job, &mask, err);
+        signals_unblock(&mask);
+        if (rc == 0)
+            rc = start_measuring(&job, err);
+        if (rc == 0)
+            rc = measure(&job, err);
+        // Whatever failed on our side: nothing of it stays behind.
+        for (int i = 0; i < 100 && job.child.keeper > 0 && job.child.status >= 0; i++) {
+            child_signal_all(&job.child, SIGKILL);
+            clock_sleep_ns(10 * NS_PER_MS);
+            child_read(&job.child);
+        }
+        signals_end();
+    }
+    release(&job);
+    return rc;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sources share: phases by name, and lines out of bytes.
+#include "run/event.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "run/meter.h"
+
+void event_release(struct event *event)
+{
+    json_decref(event->about);
+    event->about = NULL;
+}
+
+bool event_phase(const char *name, struct maybe_int *phase)
+{
+    static const struct {
+        const char *name;
+        enum meter_phase phase;
+    } names[] = {
+        {"setup", METER_SETUP},         {"load", METER_LOAD},
+        {"device", METER_DEVICE},       {"train", METER_TRAIN},
+        {"evaluate", METER_EVALUATE},   {"eval", METER_EVALUATE},
+        {"test", METER_EVALUATE},       {"validate", METER_EVALUATE},
+        {"validation", METER_EVALUATE}, {"checkpoint", METER_CHECKPOINT},
+        {"save", METER_CHECKPOINT},     {"idle", METER_IDLE},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(names[i].name, name) == 0) {
+            *phase = some_int(names[i].phase);
+            return true;
+        }
+    return false;
+}
+
+// An escape sequence at `p`: ESC [ parameters final, or ESC and one more.
+static size_t escape_length(const char *p, size_t len)
+{
+    if (len < 2)
+        return len;
+    if (p[1] != '[')
+        return 2;
+    size_t i = 2;
+    while (i < len && ((unsigned char)p[i] < 0x40 || (unsigned char)p[i] > 0x7e))
+        i++;
+    return i < len ? i + 1 : len;
+}
+
+size_t event_clean(char *line, size_t len)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < len;) {
+        unsigned char c = (unsigned char)line[i];
+        if (c == 0x1b) {
+            i += escape_length(line + i, len - i);
+            continue;
+        }
+        if (c == '\t' || c == '\0')
+            line[kept++] = ' ';
+        else if (c >= 0x20 && c != 0x7f)
+            line[kept++] = (char)c;
+        i++;
+    }
+    line[kept] = '\0';
+    return kept;
+}
+
+static void end_line(struct event_lines *lines, event_line_fn *each, void *context)
+{
+    lines->room[lines->len] = '\0';
+    size_t len = lines->len;
+    lines->len = 0;
+    lines->cut = false;
+    if (len > 0)
+        each(context, lines->room, len, true);
+}
+
+static void keep(struct event_lines *lines, const char *bytes, size_t len)
+{
+    size_t room = EVENT_LINE_MAX - lines->len;
+    if (len > room)
+        lines->cut = true;
+    len = len < room ? len : room;
+    for (size_t i = 0; i < len; i++)
+        lines->room[lines->len + i] = bytes[i] ? bytes[i] : ' ';
+    lines->len += len;
+}
+
+void event_lines_add(struct event_lines *lines, const char *bytes, size_t len, event_line_fn *each,
+                     void *context)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (bytes[i] != '\n' && bytes[i] != '\r' && bytes[i] != '\b')
+            continue;
+        if (i > from && !lines->cut)
+            keep(lines, bytes + from, i - from);
+        end_line(lines, each, context);
+        from = i + 1;
+    }
+    if (len > from && !lines->cut)
+        keep(lines, bytes + from, len - from);
+    // A bar is overwritten, not ended: its text is whole long before its end comes.
+    if (lines->len > 0 && lines->len <= EVENT_PATTERN_MAX && lines->room[lines->len - 1] == ']') {
+        char copy[EVENT_PATTERN_MAX + 1];
+        memcpy(copy, lines->room, lines->len);
+        copy[lines->len] = '\0';
+        each(context, copy, lines->len, false);
+    }
+}
+
+void event_lines_end(struct event_lines *lines, event_line_fn *each, void *context)
+{
+    end_line(lines, each, context);
+}

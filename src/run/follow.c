@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/follow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum level { LEVEL_NONE, LEVEL_READY, LEVEL_PATTERN, LEVEL_MLLOG, LEVEL_EVENTS };
+
+enum {
+    COUNTERS = 8,   // bars side by side
+    SERIES = 512,   // losses kept; neighbours are merged
+    EPOCHS = 10000, // rows kept
+    STRANGE = 80,   // bytes kept of the first line that could not be read
+    TIMES_AS_FAST = 10,
+};
+
+// Something that counts steps: a bar, or the `step` of the events.
+struct counter {
+    uint32_t bar;
+    int64_t last;
+    int64_t made;
+    int64_t usual; // steps between two reports
+};
+
+// Values in order, in bounded memory: means of `each` neighbours.
+struct series {
+    double mean[SERIES];
+    size_t count;
+    int64_t each;
+    double sum; // of the last, unfinished one
+    int64_t in_sum;
+};
+
+struct follow {
+    struct follow_options options;
+    regex_t pattern;
+    bool has_pattern;
+    struct meter *meter;
+    struct run *run;
+    bool failed; // out of memory
+
+    enum level level;
+    struct maybe_int worker; // whose steps count
+    struct counter counters[COUNTERS];
+    size_t counter_count;
+    size_t chosen; // the counter that counts
+    enum meter_phase phase;
+
+    int stage;
+    int stages; // 0: it told of none
+    int64_t stage_steps[METER_STAGES_MAX];
+    int64_t pending;     // steps told since the meter was
+    int64_t metered;     // steps the meter knows, or will
+    int64_t unmetered;   // steps told outside of the training phase
+    int64_t before;      // the first number told, less the steps counted with it
+    int64_t made_before; // of those, made in this run
+    bool second;         // a second number was told
+    int64_t samples;     // of the metered steps
+
+    int64_t bar_total;  // of the chosen bar
+    bool bar_is_whole;  // it goes through the whole training, not an epoch
+    int64_t told_total; // of the whole training
+    int64_t told_epochs;
+    int64_t epoch_steps;
+    int64_t batch, epoch_samples; // MLLOG's
+
+    int64_t evaluations, evaluations_at; // how many, and the steps made by then
+    int64_t checkpoints, checkpoints_at;
+    bool plan_changed;
+
+    bool epochs_from_0;
+    int64_t epoch;       // 0: none told
+    int64_t epoch_began; // steps made by then
+    double epoch_loss, epoch_accuracy;
+    int64_t epoch_losses, epoch_accuracies;
+    struct series losses;
+
+    int64_t strange;
+    char first_strange[STRANGE + 1];
+};
+
+int follow_new(struct follow **follow, const struct follow_options *options, struct meter *meter,
+               struct run *run, struct err *err)
+{
+    struct follow *f = *follow = calloc(1, sizeof *f);
+    if (!f)
+        return err_memory(err);
+    f->options = *options;
+    f->meter = meter;
+    f->run = run;
+    f->losses.each = 1;
+    f->plan_changed = true;
+    int rc = 0;
+    if (options->step_pattern) {
+        rc = event_pattern_compile(options->step_pattern, &f->pattern, err);
+        f->has_pattern = rc == 0;
+    }
+    if (rc != 0) {
+        follow_free(f);
+        *follow = NULL;
+    }
+    return rc;
+}
+
+void follow_free(struct follow *follow)
+{
+    if (!follow)
+        return;
+    if (follow->has_pattern)
+        regfree(&follow->pattern);
+    free(follow);
+}
+
+// ---- series
+
+static void series_add(struct series *s, double value)
+{
+    s->sum += value;
+    if (++s->in_sum < s->each)
+        return;
+    if (s->count == SERIES) {
+        for (size_t i = 0; i < SERIES / 2; i++)
+            s->mean[i] = (s->mean[2 * i] + s->mean[2 * i + 1]) / 2;
+        s->count = SERIES / 2;
+        s->each *= 2;
+        if (s->in_sum < s->each)
+            return;
+    }
+    s->mean[s->count++] = s->sum / (double)s->in_sum;
+    s->sum = 0;
+    s->in_sum = 0;
+}
+
+// The mean of the first or last tenth.
+static struct maybe_real series_end(const struct series *s, bool first)
+{
+    if (s->count == 0)
+        return (struct maybe_real){0};
+    size_t n = (s->count + 9) / 10, from = first ? 0 : s->count - n;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += s->mean[from + i];
+    return some_real(sum / (double)n);
+}
+
+// ---- totals
+
+static int64_t made(const struct follow *f)
+{
+    return f->metered + f->unmetered + f->made_before;
+}
+
+// Products and sums of what programs tell stay far from overflow.
+static int64_t bounded(double steps)
+{
+    return steps < 1e15 ? (int64_t)steps : 0;
+}
+
+static int64_t total_epochs(const struct follow *f)
+{
+    return f->options.total_epochs > 0 ? f->options.total_epochs : f->told_epochs;
+}
+
+static int64_t total_steps(const struct follow *f)
+{
+    if (f->options.total_steps > 0)
+        return f->options.total_steps;
+    if (f->bar_is_whole && f->bar_total > 0)
+        return f->bar_total;
+    int64_t each = f->bar_total > 0 && !f->bar_is_whole ? f->bar_total : f->epoch_steps;
+    if (total_epochs(f) > 0 && each > 0)
+        return bounded((double)total_epochs(f) * (double)each);
+    return f->told_total;
+}
+
+// As many as there were per step until the last one.
+static int64_t expected(int64_t seen, int64_t at, int64_t total)
+{
+    if (seen == 0 || at == 0)
+        return seen;
+    int64_t all = bounded((double)seen * (double)total / (double)at + 0.5);
+    return all > seen ? all : seen;
+}
+
+static void plan(struct follow *f)
+{
+    int64_t total = total_steps(f);
+    struct meter_plan p = {.stages = 1, .within = f->options.within, .max_s = f->options.max_s};
+    if (total > 0) {
+        int64_t here = total - f->before - f->unmetered;
+        p.stage_steps[0] = here > f->metered ? here : f->metered;
+        for (int i = 0; i < f->stages; i++)
+            p.stage_steps[i] = f->stage_steps[i];
+        p.stages = f->stages > 0 ? f->stages : 1;
+        p.evaluations = expected(f->evaluations, f->evaluations_at, total);
+        p.checkpoints = expected(f->checkpoints, f->checkpoints_at, total);
+    }
+    meter_plan(f->meter, &p);
+    f->plan_changed = false;
+}
+
+// ---- phases
+
+static void flush(struct follow *f)
+{
+    if (f->pending > 0)
+        meter_steps(f->meter, f->stage, f->pending);
+    f->pending = 0;
+}
+
+static void set_phase(struct follow *f, enum meter_phase phase)
+{
+    if (phase == f->phase)
+        return;
+    flush(f);
+    if (f->phase == METER_EVALUATE) {
+        meter_evaluated(f->meter, 1);
+        f->evaluations++;
+        f->evaluations_at = made(f);
+        f->plan_changed = true;
+    } else if (f->phase == METER_CHECKPOINT) {
+        meter_checkpointed(f->meter);
+        f->checkpoints++;
+        f->checkpoints_at = made(f);
+        f->plan_changed = true;
+    }
+    f->phase = phase;
+    meter_phase(f->meter, phase);
+}
+
+// ---- steps
+
+static void count(struct follow *f, int64_t steps, int64_t samples)
+{
+    if (f->phase != METER_TRAIN) {
+        // They were made in a time that the meter has under another name.
+        set_phase(f, METER_TRAIN);
+        f->unmetered += steps;
+        f->plan_changed = true;
+        return;
+    }
+    f->pending += steps;
+    f->metered += steps;
+    f->samples += samples;
+}
+
+static struct counter *find_counter(struct follow *f, uint32_t bar, bool *new)
+{
+    for (size_t i = 0; i < f->counter_count; i++)
+        if (f->counters[i].bar == bar)
+            return &f->counters[i];
+    *new = true;
+    // The last place is for all that come late.
+    size_t place = f->counter_count < COUNTERS ? f->counter_count++ : COUNTERS - 1;
+    f->counters[place] = (struct counter){.bar = bar};
+    return &f->counters[place];
+}
+
+// The steps that `step` means beyond the last number of its counter; -1: it does not count.
+static int64_t advance(struct follow *f, const struct event *e)
+{
+    bool new = false;
+    struct counter *c = find_counter(f, e->bar, &new);
+    int64_t delta = new ? 0 : e->step.v - c->last;
+    if (delta < 0) {
+        // It begins anew. A bar that is wiped does not show its end: what was missing is counted
+        // where it is no more than a report or two.
+        int64_t missing = e->total_steps.known ? e->total_steps.v - c->last : 0;
+        delta = e->step.v + (missing <= 2 * c->usual ? missing : 0);
+    } else if (delta > 0) {
+        c->usual = delta;
+    }
+    c->last = e->step.v;
+    c->made += delta;
+    size_t place = (size_t)(c - f->counters);
+    if (place != f->chosen) {
+        if (c->made <= f->counters[f->chosen].made * TIMES_AS_FAST + TIMES_AS_FAST)
+            return -1;
+        f->chosen = place;
+    }
+    if (new) {
+        // In a training phase that was told, it is the first step; otherwise the time of the
+        // first report is not the time of a step.
+        delta = f->phase == METER_TRAIN && e->step.v > 0;
+        f->before = e->step.v - delta;
+        f->plan_changed = true;
+    } else if (delta > 0 && !f->second) {
+        // Reports every 100 steps begin with 100; a resumed training with more.
+        f->second = true;
+        f->made_before = f->before <= delta ? f->before : 0;
+    }
+    return delta;
+}
+
+static void note_totals(struct follow *f, const struct event *e)
+{
+    if (e->bar != 0 || f->level == LEVEL_PATTERN) {
+        // A bar, or the pattern's "of 469": an epoch's where there are epochs to count.
+        bool whole = f->level == LEVEL_PATTERN && total_epochs(f) == 0;
+        if (e->total_steps.known && f->bar_total != e->total_steps.v) {
+            f->bar_total = e->total_steps.v;
+            f->plan_changed = true;
+        }
+        f->bar_is_whole |= whole;
+    } else if (e->total_steps.known && f->told_total != e->total_steps.v) {
+        f->told_total = e->total_steps.v;
+        f->plan_changed = true;
+    }
+}
+
+static void take_steps(struct follow *f, const struct event *e)
+{
+    int64_t world = e->world.known ? e->world.v : 1;
+    int64_t samples = e->samples.known ? bounded((double)e->samples.v * (double)world) : 0;
+    int64_t steps = e->steps.known && !e->step.known ? e->steps.v : 0;
+    if (e->step.known) {
+        steps = advance(f, e);
+        if (steps < 0)
+            return;
+        note_totals(f, e);
+    }
+    count(f, bounded((double)steps), samples);
+}
+
+// MLPerf's logs count samples.
+static void from_samples(struct follow *f, struct event *e)
+{
+    if (e->batch.known && e->batch.v > 0)
+        f->batch = e->batch.v;
+    if (e->epoch_samples.known)
+        f->epoch_samples = e->epoch_samples.v;
+    if (f->batch == 0 || e->step.known)
+        return;
+    if (e->all_samples.known) {
+        e->step = some_int(e->all_samples.v / f->batch);
+    } else if (e->epoch_ended && f->epoch_samples > 0) {
+        e->steps = some_int((f->epoch_samples + f->batch - 1) / f->batch);
+        f->epoch_steps = e->steps.v;
+    }
+    if (e->steps.known)
+        e->samples = some_int(bounded((double)e->steps.v * (double)f->batch));
+}
+
+// ---- losses and epochs
+
+static void close_epoch(struct follow *f)
+{
+    if (f->epoch == 0 || f->run->epoch_list.count == 0)
+        return;
+    struct run_epoch *row = &f->run->epoch_list.items[f->run->epoch_list.count - 1];
+    if (f->epoch_losses > 0)
+        row->train_loss = some_real(f->epoch_loss / (double)f->epoch_losses);
+    if (f->epoch_accuracies > 0)
+        row->train_accuracy = some_real(f->epoch_accuracy / (double)f->epoch_accuracies);
+    int64_t steps = made(f) - f->epoch_began;
+    if (steps > 0 && !f->bar_is_whole) // epochs are then told between the steps, not with them
+        row->steps = some_int(steps);
+    f->epoch_loss = f->epoch_accuracy = 0;
+    f->epoch_losses = f->epoch_accuracies = 0;
+}
+
+static void take_epoch(struct follow *f, const struct event *e)
+{
+    if (e->epochs.known && e->epochs.v > 0 && f->told_epochs != e->epochs.v) {
+        f->told_epochs = e->epochs.v;
+        f->plan_changed = true;
+    }
+    if (!e->epoch.known || e->epoch.v >= INT64_C(1) << 53)
+        return;
+    if (f->epoch == 0 && e->epoch.v == 0)
+        f->epochs_from_0 = true;
+    int64_t epoch = e->epoch.v + f->epochs_from_0;
+    if (epoch == f->epoch || epoch == 0)
+        return;
+    int64_t steps = made(f) - f->epoch_began;
+    if (f->epoch > 0 && steps > f->epoch_steps && !f->bar_is_whole) {
+        f->epoch_steps = steps;
+        f->plan_changed = true;
+    }
+    close_epoch(f);
+    f->epoch = epoch;
+    f->epoch_began = made(f);
+    if (f->run->epoch_list.count >= EPOCHS)
+        return;
+    struct run_epoch *row = LIST_ADD(&f->run->epoch_list, NULL);
+    if (row)
+        row->epoch = some_int(epoch);
+    f->failed |= !row;
+}
+
+static void take_figures(struct follow *f, const struct event *e)
+{
+    bool testing = f->phase == METER_EVALUATE; // a plain accuracy told while evaluating
+    struct maybe_real test_loss = e->test_loss.known || !testing ? e->test_loss : e->loss;
+    struct maybe_real test_accuracy =
+        e->test_accuracy.known || !testing ? e->test_accuracy : e->accuracy;
+    if (e->loss.known && !testing) {
+        series_add(&f->losses, e->loss.v);
+        f->epoch_loss += e->loss.v;
+        f->epoch_losses++;
+    }
+    if (e->accuracy.known && !testing) {
+        f->epoch_accuracy += e->accuracy.v;
+        f->epoch_accuracies++;
+    }
+    if (test_accuracy.known)
+        f->run->test_accuracy = test_accuracy;
+    if (f->epoch == 0 || f->run->epoch_list.count == 0)
+        return;
+    struct run_epoch *row = &f->run->epoch_list.items[f->run->epoch_list.count - 1];
+    if (test_loss.known)
+        row->test_loss = test_loss;
+    if (test_accuracy.known)
+        row->test_accuracy = test_accuracy;
+}
+
+// ---- what the program says about itself
+
+static void take_text(char **to, char **from)
+{
+    if (!*from)
+        return;
+    free(*to);
+    *to = *from;
+    *from = NULL;
+}
+
+static bool take_about(struct follow *f, json_t *json)
+{
+    struct run told = {0}, *run = f->run;
+    bool good = record_from_json(run_fields, json, &told, NULL) == 0;
+    if (good) {
+        take_text(&run->precision, &told.precision);
+        take_text(&run->net, &told.net);
+        take_text(&run->recipe, &told.recipe);
+        if (told.data.name && !run->data.name) {
+            run->data = told.data;
+            memset(&told.data, 0, sizeof told.data);
+        }
+        if (told.libraries.count > 0 && run->libraries.count == 0) {
+            run->libraries.items = told.libraries.items;
+            run->libraries.count = told.libraries.count;
+            run->libraries.known = true;
+            memset(&told.libraries, 0, sizeof told.libraries);
+        }
+        if (told.stages.count > 1 && told.stages.count <= METER_STAGES_MAX && f->stages == 0) {
+            for (size_t i = 0; i < told.stages.count; i++)
+                f->stage_steps[i] = told.stages.items[i].total_steps.v;
+            f->stages = (int)told.stages.count;
+            run->stages.items = told.stages.items;
+            run->stages.count = told.stages.count;
+            run->stages.known = true;
+            memset(&told.stages, 0, sizeof told.stages);
+        }
+#define TAKE(member) run->member = told.member.known ? told.member : run->member
+        TAKE(batch);
+        TAKE(parameters);
+        TAKE(threads);
+        TAKE(seed);
+        TAKE(steps_per_epoch);
+        TAKE(l1_pairs_per_s);
+        TAKE(l1_largest_error);
+#undef TAKE
+        if (told.epochs.known)
+            f->told_epochs = told.epochs.v;
+        if (told.total_steps.known)
+            f->told_total = told.total_steps.v;
+        if (told.steps_per_epoch.known)
+            f->epoch_steps = told.steps_per_epoch.v;
+        f->plan_changed = true;
+    }
+    record_release(run_fields, &told);
+    return good;
+}
+
+// ---- lines
+
+static void note_strange(struct follow *f, const char *line, size_t len)
+{
+    if (f->strange++ > 0)
+        return;
+    len = len < STRANGE ? len : STRANGE;
+    memcpy(f->first_strange, line, len);
+    f->first_strange[len] = '\0';
+}
+
+static void take(struct follow *f, enum level level, struct event *e)
+{
+    if (level < f->level)
+        return;
+    from_samples(f, e);
+    bool steps = e->step.known || e->steps.known;
+    // Of several workers the first that told a step counts.
+    if (f->worker.known && e->worker.known && e->worker.v != f->worker.v && level == f->level)
+        return;
+    if (steps && level > f->level) {
+        f->level = level;
+        f->counter_count = f->chosen = 0;
+        f->bar_total = 0;
+        f->bar_is_whole = false;
+    }
+    if (steps && !f->worker.known)
+        f->worker = e->worker;
+    take_epoch(f, e);
+    if (e->phase.known && !steps)
+        set_phase(f, (enum meter_phase)e->phase.v);
+    if (steps && e->stage.known && e->stage.v >= 1 && e->stage.v <= f->stages) {
+        flush(f);
+        f->stage = (int)e->stage.v - 1;
+    }
+    if (steps)
+        take_steps(f, e);
+    if (e->phase.known && steps)
+        set_phase(f, (enum meter_phase)e->phase.v);
+    take_figures(f, e);
+}
+
+static void handle(struct follow *f, enum level level, enum event_result result, const char *line,
+                   size_t len, struct event *e)
+{
+    if (result == EVENT_STRANGE)
+        note_strange(f, line, len);
+    if (result == EVENT_READ) {
+        if (e->about && !take_about(f, e->about))
+            note_strange(f, line, len);
+        take(f, level, e);
+    }
+    event_release(e);
+}
+
+void follow_event(struct follow *f, char *line, size_t len)
+{
+    struct event e = {0};
+    enum event_result result = event_json.read(line, len, &e);
+    handle(f, LEVEL_EVENTS, result, line, len, &e);
+}
+
+void follow_output(struct follow *f, char *line, size_t len, bool ended)
+{
+    struct event e = {0};
+    if (ended) {
+        enum event_result result = event_mllog.read(line, len, &e);
+        handle(f, LEVEL_MLLOG, result, line, len, &e);
+        if (result != EVENT_NONE)
+            return;
+    }
+    if (len > EVENT_PATTERN_MAX || f->level > LEVEL_PATTERN)
+        return;
+    len = event_clean(line, len);
+    if (f->has_pattern) {
+        if (ended)
+            handle(f, LEVEL_PATTERN, event_pattern_read(&f->pattern, line, len, &e), line, len, &e);
+        return;
+    }
+    for (const struct event_source *s = event_patterns; s->name; s++) {
+        if (s->read(line, len, &e) != EVENT_READ)
+            continue;
+        // The Trainer's bar is one for the whole training.
+        if (strcmp(s->name, "Hugging Face Trainer") == 0 && !f->bar_is_whole) {
+            f->bar_is_whole = true;
+            f->plan_changed = true;
+        }
+        if (!ended) // its figures are counted when its end comes
+            e.loss.known = e.accuracy.known = false;
+        handle(f, LEVEL_READY, EVENT_READ, line, len, &e);
+        return;
+    }
+}
+
+bool follow_enough(struct follow *f)
+{
+    flush(f);
+    if (f->plan_changed)
+        plan(f);
+    return meter_enough(f->meter);
+}
+
+// ---- the end
+
+static void say(const struct follow *f, struct buf *says)
+{
+    if (f->strange > 0)
+        buf_printf(says,
+                   "%lld line%s of its progress could not be read and %s passed over; the "
+                   "first: %s\n",
+                   (long long)f->strange, f->strange == 1 ? "" : "s",
+                   f->strange == 1 ? "was" : "were", f->first_strange);
+    if (f->level == LEVEL_NONE && f->has_pattern)
+        buf_adds(says, "No line of its output matched --step-pattern: the time is all that is "
+                       "known.\n");
+    else if (f->level == LEVEL_NONE)
+        buf_adds(says, "It told no progress: the time is all that is known. Let it write events "
+                       "(share/python/fare.py, FARE_EVENTS), or name its step lines with "
+                       "--step-pattern.\n");
+}
+
+static void fill_totals(struct follow *f)
+{
+    struct run *run = f->run;
+    if (run->steps.known || made(f) > 0)
+        run->steps = some_int(made(f));
+    if (total_steps(f) > 0)
+        run->total_steps = some_int(total_steps(f));
+    if (total_epochs(f) > 0)
+        run->epochs = some_int(total_epochs(f));
+    int64_t each =
+        f->bar_total > 0 && !f->bar_is_whole && total_epochs(f) > 0 ? f->bar_total : f->epoch_steps;
+    if (!run->steps_per_epoch.known && each > 0)
+        run->steps_per_epoch = some_int(each);
+    run->first_loss = series_end(&f->losses, true);
+    run->last_loss = series_end(&f->losses, false);
+    if (!run->step_ms.known || run->step_ms.v <= 0)
+        return;
+    if (f->samples > 0 && f->metered > 0)
+        run->samples_per_s =
+            some_real((double)f->samples / (double)f->metered * 1e3 / run->step_ms.v);
+    else if (run->batch.known && f->metered > 0)
+        run->samples_per_s = some_real((double)run->batch.v * 1e3 / run->step_ms.v);
+    if (run->steps_per_epoch.known)
+        run->epoch_s = some_real(run->step_ms.v * (double)run->steps_per_epoch.v / 1e3);
+}
+
+int follow_finish(struct follow *f, bool finished, struct buf *says, struct err *err)
+{
+    flush(f);
+    if (f->plan_changed)
+        plan(f);
+    close_epoch(f);
+    int rc = meter_fill(f->meter, finished, f->run, err);
+    if (rc == 0)
+        fill_totals(f);
+    say(f, says);
+    if (rc == 0 && f->failed)
+        rc = err_memory(err);
+    return rc == 0 ? buf_check(says, err) : rc;
+}

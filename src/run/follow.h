@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// follow: turns what a user's program tells of its progress into a meter's phases and steps, and
+// into the run's record.
+//
+// Several sources may tell at once; the best one that told a step counts, and the others are then
+// passed over: FARE_EVENTS, MLLOG lines, the user's pattern, the ready patterns. Of several
+// workers that tell the same the first counts; its samples are multiplied by the `world` it gives.
+//
+// The first step number is where counting begins: what came before it (a resumed training, or the
+// time until the first report) is not a step time. A number that falls begins anew, as a bar does
+// with each epoch. Of several bars the first counts, unless another moves ten times as fast: then
+// the first was the bar of the epochs around it.
+//
+// Memory is bounded whatever is told. Running out of it sticks, and follow_finish() tells.
+#ifndef FARE_RUN_FOLLOW_H
+#define FARE_RUN_FOLLOW_H
+
+#include "base/buf.h"
+#include "record/run.h"
+#include "run/event.h"
+#include "run/meter.h"
+
+struct follow_options {
+    const char *step_pattern; // (optional) the user's; the ready ones are then not tried
+    int64_t total_steps;      // 0: not given
+    int64_t total_epochs;     // 0: not given
+    double within;            // end when the projection is this good; 0: never
+    double max_s;             // end after so long; 0: never
+};
+
+struct follow;
+
+// The meter and the record must outlive it.
+int follow_new(struct follow **follow, const struct follow_options *options, struct meter *meter,
+               struct run *run, struct err *err) MUST_USE;
+void follow_free(struct follow *follow); // null is fine
+
+// A line from the file of events, or of the command's output; both may be changed. With `ended`
+// false it is the beginning of a line, which only a progress bar may be.
+void follow_event(struct follow *follow, char *line, size_t len);
+void follow_output(struct follow *follow, char *line, size_t len, bool ended);
+
+// To be called after each batch of lines, since steps end "now"; and often. True when the plan's
+// aim is reached and the command can be ended.
+bool follow_enough(struct follow *follow);
+
+// Ends the last phase and fills the record: what the meter knows, losses, epochs, samples per
+// second. `finished`: the command came to its own end. Appends to `says` what a person should
+// know: lines that could not be read, or how to tell more where nothing was told.
+int follow_finish(struct follow *follow, bool finished, struct buf *says, struct err *err) MUST_USE;
+
+#endif

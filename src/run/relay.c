@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+// A terminal for the command that looks like ours and changes nothing of what passes through: our
+// own does that.
+static bool open_terminal(struct relay *r)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave = -1;
+    char name[128];
+    if (master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0 &&
+        ptsname_r(master, name, sizeof name) == 0)
+        slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    struct termios settings;
+    if (slave < 0 || tcgetattr(slave, &settings) != 0) {
+        if (master >= 0)
+            close(master);
+        if (slave >= 0)
+            close(slave);
+        return false;
+    }
+    settings.c_oflag &= ~(tcflag_t)OPOST;
+    settings.c_lflag &= ~(tcflag_t)ECHO;
+    tcsetattr(slave, TCSANOW, &settings);
+    r->from = master;
+    r->inside = slave;
+    r->terminal = true;
+    relay_resize(r);
+    return true;
+}
+
+int relay_open(struct relay *r, int to, struct err *err)
+{
+    *r = (struct relay){.from = -1, .inside = -1, .to = to};
+    r->room = malloc(RELAY_ROOM);
+    if (!r->room)
+        return err_memory(err);
+    int ends[2];
+    if (!isatty(to) || !open_terminal(r)) {
+        if (pipe2(ends, O_CLOEXEC) != 0) {
+            int rc = err_errno(err, errno, "cannot make a pipe");
+            relay_release(r);
+            return rc;
+        }
+        r->from = ends[0];
+        r->inside = ends[1];
+    }
+    fcntl(r->from, F_SETFL, O_NONBLOCK);
+    return 0;
+}
+
+void relay_release(struct relay *r)
+{
+    if (!r->room)
+        return;
+    relay_started(r);
+    if (r->from >= 0)
+        close(r->from);
+    free(r->room);
+    *r = (struct relay){0};
+}
+
+void relay_started(struct relay *r)
+{
+    if (r->inside >= 0)
+        close(r->inside);
+    r->inside = -1;
+}
+
+bool relay_resize(struct relay *r)
+{
+    struct winsize ours, its;
+    if (!r->terminal || r->from < 0 || ioctl(r->to, TIOCGWINSZ, &ours) != 0 ||
+        ioctl(r->from, TIOCGWINSZ, &its) != 0 || memcmp(&ours, &its, sizeof ours) == 0)
+        return false;
+    return ioctl(r->from, TIOCSWINSZ, &ours) == 0;
+}
+
+bool relay_pending(const struct relay *r)
+{
+    return r->len > 0;
+}
+
+static void note_waiting(struct relay *r, bool waiting)
+{
+    if (waiting == (r->waiting_since_ns != 0))
+        return;
+    int64_t now = clock_now_ns();
+    if (!waiting)
+        r->blocked_ns += now - r->waiting_since_ns;
+    r->waiting_since_ns = waiting ? now : 0;
+}
+
+// Into a pipe that has room, PIPE_BUF bytes go without waiting; a terminal is much the same.
+static void hand_on(struct relay *r)
+{
+    struct pollfd to = {r->to, POLLOUT, 0};
+    while (r->len > 0) {
+        size_t piece = r->len < PIPE_BUF ? r->len : PIPE_BUF;
+        ssize_t put = r->lost ? (ssize_t)r->len : write(r->to, r->room + r->at, piece);
+        if (put < 0 && (errno == EINTR || errno == EAGAIN))
+            return;
+        if (put < 0) {
+            r->lost = errno;
+            put = (ssize_t)r->len;
+        }
+        if (put > 0)
+            r->last = r->room[r->at + (size_t)put - 1];
+        r->at += (size_t)put;
+        r->len -= (size_t)put;
+        if (poll(&to, 1, 0) <= 0)
+            return;
+    }
+}
+
+void relay_end_line(struct relay *r)
+{
+    if (!r->terminal || r->lost || r->last == '\0' || r->last == '\n')
+        return;
+    ssize_t ignored = write(r->to, "\n", 1);
+    (void)ignored;
+}
+
+void relay_work(struct relay *r, bool writable, relay_fn *each, void *context)
+{
+    if (r->len > 0 && (writable || r->lost))
+        hand_on(r);
+    note_waiting(r, r->len > 0);
+    if (r->len > 0 || r->from < 0)
+        return;
+    ssize_t got = read(r->from, r->room, RELAY_ROOM);
+    if (got > 0) {
+        r->at = 0;
+        r->len = (size_t)got;
+        each(context, r->room, (size_t)got);
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        close(r->from); // a terminal's end is an error, EIO
+        r->from = -1;
+    }
+}

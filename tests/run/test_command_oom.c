@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command measured with every allocation of ours failing in turn: an error each time, nothing
+// leaked, nothing left running.
+#include "oom.h"
+
+#include <unistd.h>
+
+#include "run/command.h"
+
+static void commands(void **state)
+{
+    (void)state;
+    char sh[] = "sh", c[] = "-c", one[] = "ONE=1";
+    char script[] = "for i in 1 2 3; do echo \"{\\\"step\\\": $i, \\\"epoch\\\": $i}\" "
+                    ">>\"$FARE_EVENTS\"; done";
+    char *argv[] = {sh, c, script, NULL};
+    char *set[] = {one, NULL};
+    const struct command_options options = {
+        .argv = argv,
+        .set = set,
+        .follow = {.step_pattern = "x\\d", .total_epochs = 9},
+        .grace_ns = 1000000,
+        .output_to_stderr = true,
+    };
+    OOM_EACH
+    {
+        struct err err = {0};
+        struct run run = {0};
+        struct buf says = {0};
+        int rc = command_run(&options, &run, &says, &err);
+        OOM_EXPECT(rc, &err);
+        if (rc == 0)
+            assert_int_equal(command_exit_code(&run), 0);
+        buf_release(&says);
+        record_release(run_fields, &run);
+    }
+}
+
+static void names(void **state)
+{
+    (void)state;
+    char python[] = "python3", u[] = "-u", train[] = "dir/train.py", other[] = "x.py";
+    char *argv[] = {python, u, train, other, NULL};
+    OOM_EACH
+    {
+        struct err err = {0};
+        char *name = NULL;
+        int rc = command_name(argv, &name, &err);
+        OOM_EXPECT(rc, &err);
+        if (rc == 0)
+            assert_string_equal(name, "train");
+        free(name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(commands), cmocka_unit_test(names)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

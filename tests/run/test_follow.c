@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the lines that programs print: steps, epochs, totals, and who counts.
+#include "test.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "run/follow.h"
+
+struct fixture {
+    struct meter *meter;
+    struct follow *follow;
+    struct run run;
+    struct buf says;
+};
+
+static void begin(struct fixture *x, const struct follow_options *options)
+{
+    static const struct follow_options none;
+    struct err err = {0};
+    memset(x, 0, sizeof *x);
+    assert_ok(meter_new(&x->meter, clock_now_ns(), &err), &err);
+    assert_ok(follow_new(&x->follow, options ? options : &none, x->meter, &x->run, &err), &err);
+}
+
+// Each line comes at a time of its own.
+static void tell(struct fixture *x, bool event, const char *format, va_list args) PRINTF_LIKE(3, 0);
+static void tell(struct fixture *x, bool event, const char *format, va_list args)
+{
+    char line[1024];
+    int len = vsnprintf(line, sizeof line, format, args);
+    if (event)
+        follow_event(x->follow, line, (size_t)len);
+    else
+        follow_output(x->follow, line, (size_t)len, true);
+    clock_sleep_ns(20000);
+    follow_enough(x->follow);
+}
+
+static void event(struct fixture *x, const char *format, ...) PRINTF_LIKE(2, 3);
+static void event(struct fixture *x, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tell(x, true, format, args);
+    va_end(args);
+}
+
+static void print(struct fixture *x, const char *format, ...) PRINTF_LIKE(2, 3);
+static void print(struct fixture *x, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tell(x, false, format, args);
+    va_end(args);
+}
+
+static void finish(struct fixture *x)
+{
+    struct err err = {0};
+    assert_ok(follow_finish(x->follow, true, &x->says, &err), &err);
+    follow_free(x->follow);
+    meter_free(x->meter);
+}
+
+static void end(struct fixture *x)
+{
+    record_release(run_fields, &x->run);
+    buf_release(&x->says);
+}
+
+static void events_count(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    for (int i = 1; i <= 40; i++)
+        event(&x, "{\"step\": %d, \"samples\": 32, \"loss\": %d, \"epoch\": %d}", i, 41 - i,
+              i <= 20 ? 0 : 1);
+    event(&x, "{\"phase\": \"eval\"}");
+    event(&x, "{\"accuracy\": 0.75}");
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 40);
+    assert_int_equal(x.run.steps_per_epoch.v, 20);
+    assert_int_equal(x.run.epoch_list.count, 2);
+    assert_int_equal(x.run.epoch_list.items[0].epoch.v, 1);
+    assert_int_equal(x.run.epoch_list.items[1].epoch.v, 2);
+    assert_true(x.run.epoch_list.items[0].train_loss.v == 30.5); // the mean of 40 to 21
+    assert_true(x.run.epoch_list.items[1].test_accuracy.v == 0.75);
+    assert_true(x.run.test_accuracy.v == 0.75);
+    assert_true(x.run.first_loss.v == 38.5 && x.run.last_loss.v == 2.5); // tenths of 40
+    assert_true(x.run.samples_per_s.known && x.run.samples_per_s.v > 0);
+    assert_int_equal(x.says.len, 0);
+    end(&x);
+}
+
+static void first_reports(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL); // every 100 steps
+    for (int i = 100; i <= 1000; i += 100)
+        event(&x, "{\"step\": %d}", i);
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 1000);
+    end(&x);
+    begin(&x, NULL); // resumed
+    for (int i = 5001; i <= 5010; i++)
+        event(&x, "{\"step\": %d, \"total_steps\": 6000}", i);
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 9);
+    assert_int_equal(x.run.total_steps.v, 6000);
+    end(&x);
+    begin(&x, NULL); // "steps" where nobody counts
+    event(&x, "{\"phase\": \"train\"}");
+    for (int i = 0; i < 10; i++)
+        event(&x, "{\"steps\": 3}");
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 30);
+    end(&x);
+}
+
+static void workers(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    for (int i = 1; i <= 10; i++)
+        for (int rank = 0; rank < 8; rank++)
+            event(&x, "{\"step\": %d, \"samples\": 4, \"rank\": %d, \"world\": 8}", i, rank);
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 10);
+    double batch = x.run.samples_per_s.v * x.run.step_ms.v / 1e3;
+    assert_true(batch > 31.99 && batch < 32.01);
+    end(&x);
+}
+
+static void better_sources_win(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    print(&x, " 50%%|#####     | 50/100 [00:01<00:01, 9.9it/s]");
+    print(&x, " 51%%|#####     | 51/100 [00:01<00:01, 9.9it/s]");
+    print(&x, ":::MLLOG {\"key\": \"x\", \"metadata\": {\"step_num\": 1}}");
+    for (int i = 1; i <= 10; i++) {
+        event(&x, "{\"step\": %d}", i);
+        print(&x, " 60%%|#####     | %d/100 [00:01<00:01, 9.9it/s]", 60 + i);
+        print(&x, ":::MLLOG {\"key\": \"x\", \"metadata\": {\"step_num\": %d}}", 100 * i);
+    }
+    finish(&x);
+    assert_in_range(x.run.steps.v, 10, 12);
+    end(&x);
+}
+
+static void epochs_of_bars(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){.total_epochs = 5});
+    for (int epoch = 0; epoch < 3; epoch++)
+        for (int i = 0; i <= 20; i++)
+            print(&x, "Epoch %d: 1%%|#     | %d/20 [00:01<00:01, 9.9it/s, loss=%d]", epoch, i,
+                  20 - i);
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 60);
+    assert_int_equal(x.run.total_steps.v, 100);
+    assert_int_equal(x.run.steps_per_epoch.v, 20);
+    assert_int_equal(x.run.epoch_list.count, 3);
+    end(&x);
+}
+
+// As with leave=False: the last numbers before the end are never shown.
+static void bars_that_are_wiped(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    for (int epoch = 0; epoch < 4; epoch++)
+        for (int i = 0; i <= 190; i += 38)
+            print(&x, "train: 1%%|#     | %d/200 [00:01<00:01, 9.9it/s]", i);
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 790);
+    end(&x);
+}
+
+static void bars_in_bars(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){.total_epochs = 3});
+    print(&x, "Epochs:   0%%|     | 0/3 [00:00<?, ?it/s]");
+    for (int epoch = 0; epoch < 3; epoch++) {
+        for (int i = 0; i <= 50; i++)
+            print(&x, "Train:  1%%|#     | %d/50 [00:01<00:01, 9.9it/s]", i);
+        print(&x, "Epochs:  33%%|###  | %d/3 [00:05<00:10, 5.0s/it]", epoch + 1);
+    }
+    finish(&x);
+    assert_in_range(x.run.steps.v, 125, 150); // the first few tell which bar it is
+    assert_int_equal(x.run.total_steps.v, 150);
+    end(&x);
+}
+
+static void keras_says_all(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    for (int epoch = 1; epoch <= 2; epoch++) {
+        print(&x, "Epoch %d/4", epoch);
+        for (int i = 1; i <= 10; i++)
+            print(&x, "%2d/10 [==>.......] - ETA: 0s - loss: 0.5 - accuracy: 0.8", i);
+        print(&x, "10/10 [==========] - 1s 3ms/step - loss: 0.4 - accuracy: 0.8 - val_loss: 0.3 - "
+                  "val_accuracy: 0.9");
+    }
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 20);
+    assert_int_equal(x.run.total_steps.v, 40);
+    assert_int_equal(x.run.epochs.v, 4);
+    assert_int_equal(x.run.epoch_list.count, 2);
+    assert_true(x.run.epoch_list.items[1].test_accuracy.v == 0.9);
+    end(&x);
+}
+
+static void trainer_bar_is_whole(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){.total_epochs = 3});
+    for (int i = 0; i <= 30; i++) {
+        print(&x, " 1%%|#     | %d/300 [00:01<00:01, 9.9it/s]", i);
+        if (i % 10 == 0)
+            print(&x, "{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': %.2f}", i / 100.0);
+    }
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 30);
+    assert_int_equal(x.run.total_steps.v, 300);
+    assert_true(x.run.last_loss.v == 0.5);
+    end(&x);
+}
+
+static void mlperf_epochs(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){.total_epochs = 4});
+    print(&x, ":::MLLOG {\"key\": \"global_batch_size\", \"value\": 100, \"metadata\": {}}");
+    print(&x, ":::MLLOG {\"key\": \"train_samples\", \"value\": 1050, \"metadata\": {}}");
+    print(&x, ":::MLLOG {\"key\": \"run_start\", \"value\": null, \"metadata\": {}}");
+    for (int epoch = 1; epoch <= 2; epoch++) {
+        print(&x, ":::MLLOG {\"key\": \"epoch_start\", \"metadata\": {\"epoch_num\": %d}}", epoch);
+        print(&x, ":::MLLOG {\"key\": \"epoch_stop\", \"metadata\": {\"epoch_num\": %d}}", epoch);
+        print(&x, ":::MLLOG {\"key\": \"eval_start\", \"metadata\": {\"epoch_num\": %d}}", epoch);
+        print(&x, ":::MLLOG {\"key\": \"eval_accuracy\", \"value\": 0.5, \"metadata\": {}}");
+        print(&x, ":::MLLOG {\"key\": \"eval_stop\", \"metadata\": {\"epoch_num\": %d}}", epoch);
+    }
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 22); // 1050 samples are 11 batches of 100
+    assert_int_equal(x.run.total_steps.v, 44);
+    assert_int_equal(x.run.epoch_list.count, 2);
+    assert_true(x.run.epoch_list.items[0].test_accuracy.v == 0.5);
+    end(&x);
+}
+
+static void own_pattern(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){.step_pattern = "it (\\d+) of (\\d+)"});
+    for (int i = 1; i <= 10; i++) {
+        print(&x, "it %d of 50", i);
+        print(&x, " 1%%|#     | %d/300 [00:01<00:01, 9.9it/s]", 10 * i); // not asked for
+    }
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 10);
+    assert_int_equal(x.run.total_steps.v, 50);
+    end(&x);
+    begin(&x, &(struct follow_options){.step_pattern = "never"});
+    finish(&x);
+    assert_non_null(strstr(buf_str(&x.says), "--step-pattern"));
+    assert_false(x.run.steps.known);
+    end(&x);
+}
+
+static void nonsense_is_counted(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    for (int i = 0; i < 1000; i++)
+        event(&x, "{\"step\": %s}", i % 2 ? "-1" : "null");
+    event(&x, "{\"about\": {\"batch\": \"many\"}}");
+    event(&x, "{\"about\": {\"batch\": 64, \"data\": {\"name\": \"mnist\"}, \"total_steps\": 70}}");
+    event(&x, "{\"step\": 9007199254740992, \"samples\": 9007199254740992, \"world\": 1000000}");
+    event(&x, "{\"step\": 0}");
+    event(&x, "{\"step\": 9007199254740992, \"epoch\": 999999999}");
+    finish(&x);
+    assert_non_null(strstr(buf_str(&x.says), "501 lines"));
+    assert_int_equal(x.run.batch.v, 64);
+    assert_string_equal(x.run.data.name, "mnist");
+    end(&x);
+}
+
+static void long_runs_stay_small(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    char line[64];
+    for (int i = 1; i <= 200000; i++) {
+        int len = snprintf(line, sizeof line, "{\"step\":%d,\"loss\":%d,\"epoch\":%d}", i, i, i);
+        follow_event(x.follow, line, (size_t)len);
+    }
+    finish(&x);
+    assert_int_equal(x.run.epoch_list.count, 10000);
+    assert_true(x.run.first_loss.v > 5000 && x.run.first_loss.v < 15000);
+    assert_true(x.run.last_loss.v > 180000);
+    end(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_count),
+        cmocka_unit_test(first_reports),
+        cmocka_unit_test(workers),
+        cmocka_unit_test(better_sources_win),
+        cmocka_unit_test(epochs_of_bars),
+        cmocka_unit_test(bars_that_are_wiped),
+        cmocka_unit_test(bars_in_bars),
+        cmocka_unit_test(keras_says_all),
+        cmocka_unit_test(trainer_bar_is_whole),
+        cmocka_unit_test(mlperf_epochs),
+        cmocka_unit_test(own_pattern),
+        cmocka_unit_test(nonsense_is_counted),
+        cmocka_unit_test(long_runs_stay_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
