@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --within|--max-time|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--with|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--price-per-hour|--started) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --within|--max-time|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--price-per-hour|--started) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -91,6 +91,10 @@ _fare() {
         COMPREPLY=($(compgen -W 'f32 bf16' -- "$cur"))
         return
         ;;
+    --with)
+        COMPREPLY=()
+        return
+        ;;
     --checkpoint)
         COMPREPLY=($(compgen -d -- "$cur"))
         return
@@ -116,10 +120,6 @@ _fare() {
         return
         ;;
     --dim)
-        COMPREPLY=()
-        return
-        ;;
-    --with)
         COMPREPLY=()
         return
         ;;
@@ -235,7 +235,7 @@ _fare() {
     case $command in
     '') words='check run runs workloads help --within --max-time --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --with --step-pattern --total-steps --total-epochs --grace --within --max-time --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
+    run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
     runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --price-per-hour --started --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
     esac

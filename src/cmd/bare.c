@@ -168,6 +168,8 @@ static int run(const struct cmd_call *call, struct err *err)
         document_keys(call->out);
     else if (call->rest->command)
         return run_command(call, &o->command, &o->measure, false, o->common.json, err);
+    else if (run_command_unused(&o->command, err) != 0)
+        return ERR_USAGE;
     else
         return main_job(o, call->out, err);
     return 0;

@@ -51,6 +51,8 @@ static const struct opt options[] = {
      "threads (default: as many as this process may use)"},
     {"precision", 0, OPT_CHOICE, "P", precisions, AT(precision), "How",
      "f32 (default), or bf16 where it really works"},
+    {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
+     "train the workload with another framework: pytorch"},
     {"checkpoint", 0, OPT_TEXT, "DIR", NULL, AT(checkpoint), "Checkpoints",
      "write checkpoints to this folder (safetensors), at the end of each epoch and of the run"},
     {"checkpoint-every", 0, OPT_COUNT, "N", NULL, AT(checkpoint_every), "Checkpoints",
@@ -69,8 +71,6 @@ static const struct opt options[] = {
     {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set"},
     {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Of single workloads",
      "l1: numbers in a vector (defaults 8192, 8192, 512)"},
-    {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, OF(command.with), "How",
-     "train the workload with another framework: pytorch"},
     RUN_COMMAND_OPTIONS(struct run_options, command),
     MEASURE_OPTIONS(struct run_options, measure),
     {NULL},
@@ -263,7 +263,9 @@ static int run(const struct cmd_call *call, struct err *err)
     if (call->rest->command)
         return run_command(call, &given->command, &given->measure, given->training.full,
                            given->common.json, err);
-    int rc = set_up(call, &o, &session, err);
+    int rc = run_command_unused(&given->command, err);
+    if (rc == 0)
+        rc = set_up(call, &o, &session, err);
     if (rc == 0)
         rc = read_batches(o.batches, batches, &batch_count, err);
     if (rc == 0)

@@ -32,6 +32,19 @@ static int options_of(const struct run_command_options *o, const struct measure_
     return measure_within(m, &c->follow.within, err);
 }
 
+int run_command_unused(const struct run_command_options *o, struct err *err)
+{
+    const char *name = o->step_pattern           ? "step-pattern"
+                       : o->total_steps          ? "total-steps"
+                       : o->total_epochs         ? "total-epochs"
+                       : o->grace_ns && !o->with ? "grace"
+                                                 : NULL;
+    if (!name)
+        return 0;
+    err_set(err, ERR_USAGE, "--%s is for a command, and there is none", name);
+    return err_hint(err, "put it behind '--': fare run --%s ... -- python train.py", name);
+}
+
 // ---- text, to stderr: stdout is the command's own
 
 static void say_lines(struct out *out, const char *text)
@@ -228,6 +241,10 @@ int run_framework(const struct workload *workload, const struct run_command_opti
     struct arguments a = {.count = 0};
     int rc = find_script(o->with, workload->name, &script, err);
     bool l1 = workload->metric == WORKLOAD_L1;
+    if (rc == 0 && (t->engine || t->checkpoint || t->from || t->generate > 0))
+        rc = err_set(err, ERR_USAGE,
+                     "engines, checkpoints and generated text are fare's own: "
+                     "--with has none of them");
     int found = rc == 0 && !l1 ? native_data_dir(workload, t->data, &dir, err) : 0;
     if (rc == 0 && found < 0)
         rc = found;
@@ -258,11 +275,14 @@ int run_framework(const struct workload *workload, const struct run_command_opti
         c.framework = o->with;
         c.output_to_stderr = json;
         c.set = no_bytecode;
+        c.sample = !t->full && t->steps > 0;
         // The script tells its total.
         if (!t->full && t->steps == 0 && !l1)
             c.follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
         rc = command_run(&c, run, says, err);
     }
+    if (rc == 0 && strcmp(run->ended, "stopped") == 0)
+        training_stop = 1; // nor those that would come next
     if (rc == 0 && strcmp(run->ended, "failed") == 0) {
         rc =
             err_set(err, ERR_FAIL, "%s with '%s' failed: %s", o->with, find_python(), run->problem);

@@ -30,6 +30,9 @@ struct run_command_options {
         MEASURE_OPTION("grace", OPT_DURATION, "TIME", type, m.grace_ns, "Of a command",            \
                        "time between SIGTERM and SIGKILL (default 10s)")
 
+// ERR_USAGE where one of them was given that means nothing without a command.
+int run_command_unused(const struct run_command_options *options, struct err *err) MUST_USE;
+
 // Measures the command of `call->rest`, prints, and sets call->exit_code. `full`: it is not ended
 // before its own end.
 int run_command(const struct cmd_call *call, const struct run_command_options *options,

@@ -434,13 +434,14 @@ static int note_end(struct job *job, bool *finished, struct err *err)
     }
     if (job->child.max_rss_kib > 0)
         run->peak_memory_bytes = some_int((int64_t)job->child.max_rss_kib * 1024);
-    *finished = words[0] == '\0' && !job->enough && !job->interrupted;
+    bool sampled = job->enough || (job->options->sample && words[0] == '\0');
+    *finished = words[0] == '\0' && !sampled && !job->interrupted;
     run->full = some_bool(*finished);
     bool failed = words[0] != '\0' && !job->enough && !job->interrupted;
     int rc = text_set(&run->ended,
                       failed             ? "failed"
                       : job->interrupted ? "stopped"
-                      : job->enough      ? "sampled"
+                      : sampled          ? "sampled"
                                          : "finished",
                       err);
     if (rc == 0 && failed)

@@ -27,6 +27,7 @@ struct command_options {
     struct follow_options follow;
     int64_t grace_ns;
     bool output_to_stderr; // its stdout goes to our stderr, since ours is for something else
+    bool sample;           // its own end is not the end of the training
     const char *root;      // for the sampler; "" for this machine
 };
 
