@@ -25,7 +25,23 @@ import data as sets  # noqa: E402
 from nets import WORKLOADS, glorot, guess_of, train_step  # noqa: E402
 
 
+def speed_l1():
+    """torch.cdist(p=1) on as many pairs as take a second or two."""
+    n, m, dim = 2048, 2048, 512
+    x, y = torch.rand(n, dim), torch.rand(m, dim)
+    torch.cdist(x[:64], y[:64], p=1)
+    times = []
+    for _ in range(3):
+        start = time.monotonic()
+        torch.cdist(x, y, p=1)
+        times.append(time.monotonic() - start)
+    print(json.dumps({"workload": "l1", "torch": torch.__version__, "threads": torch.get_num_threads(),
+                      "shape": [n, m, dim], "step_ms": min(times) * 1e3}))
+
+
 def speed(a):
+    if a.name == "l1":
+        return speed_l1()
     w = WORKLOADS[a.name]
     words, batch, classes = a.vocabulary or w.vocabulary, w.batch, w.classes
     net = w.build(words or classes)
@@ -84,7 +100,7 @@ def accuracy(a):
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("what", choices=("speed", "accuracy"))
-parser.add_argument("name", choices=sorted(WORKLOADS))
+parser.add_argument("name", choices=sorted({*WORKLOADS, "l1"}))
 parser.add_argument("--threads", type=int, default=0)
 parser.add_argument("--seconds", type=float, default=5)
 parser.add_argument("--vocabulary", type=int, default=0)

@@ -80,6 +80,7 @@ def execute(command, build, cwd=None, extra=None):
     with tempfile.TemporaryDirectory(prefix="fare-test-") as scratch:
         env = environment(build)
         env["TMPDIR"] = scratch
+        env["XDG_DATA_HOME"] = f"{scratch}/data"  # no test touches the user's own ledger
         env.update(extra or {})
         with open(Path(scratch) / ".out", "w+b") as out:
             p = subprocess.Popen(command, cwd=cwd or scratch, env=env, stdin=subprocess.DEVNULL,
@@ -171,6 +172,7 @@ def run_cli(path, build):
     with tempfile.TemporaryDirectory(prefix="fare-test-") as scratch:
         env = environment(build)
         env["PATH"] = f"{build}:{env['PATH']}"
+        env["XDG_DATA_HOME"] = f"{scratch}/data"
         for word in shlex.split(test.get("env", "")):
             key, _, value = word.partition("=")
             env[key] = re.sub(r"\$(\w+)", lambda m: env.get(m.group(1), ""), value)

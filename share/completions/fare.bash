@@ -8,14 +8,30 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --name|--step-pattern|--total-steps|--total-epochs|--grace|--completion|--color|--data|--seed|--epochs|--steps|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--name|--step-pattern|--total-steps|--total-epochs|--grace) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --within|--max-time|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--price-per-hour|--started) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
         esac
     done
     case $prev in
+    --within)
+        COMPREPLY=()
+        return
+        ;;
+    --max-time)
+        COMPREPLY=()
+        return
+        ;;
     --name)
+        COMPREPLY=()
+        return
+        ;;
+    --label)
+        COMPREPLY=()
+        return
+        ;;
+    --ledger)
         COMPREPLY=()
         return
         ;;
@@ -39,6 +55,14 @@ _fare() {
         COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur"))
         return
         ;;
+    --steps)
+        COMPREPLY=()
+        return
+        ;;
+    --repeat)
+        COMPREPLY=()
+        return
+        ;;
     --data)
         COMPREPLY=($(compgen -d -- "$cur"))
         return
@@ -51,7 +75,7 @@ _fare() {
         COMPREPLY=()
         return
         ;;
-    --steps)
+    --batch)
         COMPREPLY=()
         return
         ;;
@@ -99,10 +123,6 @@ _fare() {
         COMPREPLY=()
         return
         ;;
-    --name)
-        COMPREPLY=()
-        return
-        ;;
     --step-pattern)
         COMPREPLY=()
         return
@@ -119,15 +139,104 @@ _fare() {
         COMPREPLY=()
         return
         ;;
+    --within)
+        COMPREPLY=()
+        return
+        ;;
+    --max-time)
+        COMPREPLY=()
+        return
+        ;;
+    --name)
+        COMPREPLY=()
+        return
+        ;;
+    --label)
+        COMPREPLY=()
+        return
+        ;;
+    --ledger)
+        COMPREPLY=()
+        return
+        ;;
+    --ledger)
+        COMPREPLY=()
+        return
+        ;;
+    --against)
+        COMPREPLY=()
+        return
+        ;;
+    --workload)
+        COMPREPLY=()
+        return
+        ;;
+    --framework)
+        COMPREPLY=()
+        return
+        ;;
+    --gpu)
+        COMPREPLY=()
+        return
+        ;;
+    --machine)
+        COMPREPLY=()
+        return
+        ;;
+    --name)
+        COMPREPLY=()
+        return
+        ;;
+    --ended)
+        COMPREPLY=($(compgen -W 'finished sampled stopped failed' -- "$cur"))
+        return
+        ;;
+    --label)
+        COMPREPLY=()
+        return
+        ;;
+    --since)
+        COMPREPLY=()
+        return
+        ;;
+    --last)
+        COMPREPLY=()
+        return
+        ;;
+    --sort)
+        COMPREPLY=($(compgen -W 'started step wall name' -- "$cur"))
+        return
+        ;;
+    --output)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --format)
+        COMPREPLY=($(compgen -W 'fare keras-csv dawnbench mllog hyperfine' -- "$cur"))
+        return
+        ;;
+    --gpus)
+        COMPREPLY=()
+        return
+        ;;
+    --price-per-hour)
+        COMPREPLY=()
+        return
+        ;;
+    --started)
+        COMPREPLY=()
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return
         ;;
     esac
     case $command in
-    '') words='check run workloads help --no-cloud --name --step-pattern --total-steps --total-epochs --grace --version -V --man --completion --json-keys --json --color --help -h' ;;
+    '') words='check run runs workloads help --within --max-time --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --data --seed --epochs --steps --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --n --m --dim --name --step-pattern --total-steps --total-epochs --grace --json --color --help -h' ;;
+    run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
+    runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --price-per-hour --started --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -16,7 +16,7 @@
 #define SETTLE_NS   (500 * NS_PER_MS) // before that a guess of the time left is worth nothing
 #define BAR_MIN     8                 // columns; a shorter bar says nothing
 #define BAR_MAX     40
-#define LABEL_SHARE 3 // the label may take a third of the line
+#define LABEL_SHARE 0.6 // of the line, at most, for the label
 #define LABEL_MIN   10
 #define TIME_ROOM   16 // "59 min 59 s left"
 #define WIPE        "\r\x1b[K"
@@ -152,12 +152,14 @@ void progress_render(const struct progress_view *view, size_t width, struct buf 
 
     const char *main = known ? percent : amount;
     size_t left = room > strlen(main) + 2 ? room - strlen(main) - 2 : 0;
-    size_t label_room = room / LABEL_SHARE > LABEL_MIN ? room / LABEL_SHARE : LABEL_MIN;
+    size_t share_of_room = (size_t)((double)room * LABEL_SHARE);
+    size_t label_room = share_of_room > LABEL_MIN ? share_of_room : LABEL_MIN;
     left -= add_label(out, view->label, left < label_room ? left : label_room);
 
     bool with_time = left >= TIME_ROOM + 2;
     left -= with_time ? TIME_ROOM + 2 : 0;
-    bool with_amount = known && left >= strlen(amount) + 2 + BAR_MIN + 2;
+    bool with_amount =
+        known && view->unit != PROGRESS_TIME && left >= strlen(amount) + 2 + BAR_MIN + 2;
     left -= with_amount ? strlen(amount) + 2 : 0;
     if (known && left >= BAR_MIN + 2) {
         buf_adds(out, out->len > begun ? "  " : "");

@@ -14,7 +14,11 @@
 
 #include "base/buf.h"
 
-enum progress_unit { PROGRESS_COUNT, PROGRESS_BYTES };
+enum progress_unit {
+    PROGRESS_COUNT,
+    PROGRESS_BYTES,
+    PROGRESS_TIME, // the amounts are not shown: what is left says it
+};
 
 #define PROGRESS_MIN_WIDTH 20
 

@@ -4,6 +4,7 @@
 // belong to the program as a whole.
 #include "cmd/cmd.h"
 
+#include "advise/comparable.h"
 #include "cmd/check.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
@@ -15,17 +16,16 @@ struct bare_options {
     bool version;
     bool manual;
     bool json_keys;
-    bool no_cloud;
     const char *completion;
     struct run_command_options command;
+    struct measure_options measure;
 };
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 #define AT(member) offsetof(struct bare_options, member)
 static const struct opt options[] = {
-    {"no-cloud", 0, OPT_FLAG, NULL, NULL, AT(no_cloud), NULL,
-     "do not ask the cloud's metadata service where this machine is"},
+    MEASURE_OPTIONS(struct bare_options, measure),
     RUN_COMMAND_OPTIONS(struct bare_options, command),
     {"version", 'V', OPT_FLAG, NULL, NULL, AT(version), "About fare", "print the version"},
     {"man", 0, OPT_FLAG, NULL, NULL, AT(manual), "About fare",
@@ -59,32 +59,43 @@ static bool makes_sense(const struct workload *workload, const struct machine *m
     return !workload->heavy || (cpu->usable_cpus.known && cpu->usable_cpus.v >= 32);
 }
 
-static int sample(struct report *report, struct err *err)
+#define SAMPLE_S 6 // for each workload: a minute for all
+
+static int sample_one(const struct workload *workload, const struct native_options *how,
+                      struct run *run, struct err *err)
 {
-    const struct training_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
     struct buf says = {0};
-    int rc = 0;
+    struct err why = {0};
+    int rc = training_run(workload, how, run, &says, &why);
+    buf_release(&says);
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    // One that fails is a row that says so; the others may still tell something.
+    if (rc != 0 && !run->workload)
+        return text_set(&run->workload, workload->name, err);
+    return 0;
+}
+
+static int sample(const struct measure_options *o, struct report *report, struct err *err)
+{
+    struct native_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
+    how.max_s = o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : SAMPLE_S;
+    int rc = measure_within(o, &how.within, err);
     training_catch();
     report->runs.known = true;
     for (size_t i = 0; rc == 0 && workloads[i] && !training_stop; i++) {
         if (!makes_sense(workloads[i], &report->machine))
             continue;
         struct run *one = LIST_ADD(&report->runs, err);
-        if (!one) {
-            rc = ERR_MEMORY;
-            break;
-        }
-        struct err why = {0};
-        rc = training_run(workloads[i], &how, one, &says, &why);
-        // One that fails is a row that says so; the others may still tell something.
-        if (rc != 0 && rc != ERR_MEMORY) {
-            rc = text_set(&one->workload, workloads[i]->name, err);
-            if (rc == 0)
-                rc = text_set(&one->problem, why.text, err);
-        } else if (rc != 0) {
-            err_memory(err);
-        }
+        if (!one)
+            return ERR_MEMORY;
+        rc = measure_begin(o, &report->machine, i == 0, one, err);
+        if (rc == 0)
+            rc = sample_one(workloads[i], &how, one, err);
     }
+    struct buf says = {0};
+    measure_keep(o, report->runs.items, report->runs.count, &says);
+    out_complain(buf_str(&says));
     buf_release(&says);
     return rc;
 }
@@ -107,7 +118,7 @@ static void print_samples(struct out *out, const struct report *report)
 
 static int main_job(const struct bare_options *o, struct out *out, struct err *err)
 {
-    const struct check_options check = {.common = o->common, .no_cloud = o->no_cloud};
+    const struct check_options check = {.common = o->common, .no_cloud = o->measure.no_cloud};
     struct report report = {0};
     int rc = text_set(&report.schema, REPORT_SCHEMA, err);
     if (rc == 0)
@@ -117,7 +128,7 @@ static int main_job(const struct bare_options *o, struct out *out, struct err *e
         rc = out_write(out, err); // there is something to read while the samples train
     }
     if (rc == 0)
-        rc = sample(&report, err);
+        rc = sample(&o->measure, &report, err);
     if (rc == 0 && o->common.json)
         rc = out_record(out, report_fields, &report, err);
     else if (rc == 0)
@@ -134,6 +145,7 @@ static void document_keys(struct out *out)
     } records[] = {
         {"fare check --json", MACHINE_SCHEMA, machine_fields},
         {"fare run --json", RUNS_SCHEMA, runs_fields},
+        {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
     };
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
@@ -155,7 +167,7 @@ static int run(const struct cmd_call *call, struct err *err)
     else if (o->json_keys)
         document_keys(call->out);
     else if (call->rest->command)
-        return run_command(call, &o->command, false, o->common.json, err);
+        return run_command(call, &o->command, &o->measure, false, o->common.json, err);
     else if (run_command_unused(&o->command, err) != 0)
         return ERR_USAGE;
     else

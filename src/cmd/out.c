@@ -168,3 +168,12 @@ int out_write(struct out *out, struct err *err)
     buf_reset(&out->text);
     return rc;
 }
+
+void out_complain(const char *lines)
+{
+    while (*lines) {
+        size_t len = strcspn(lines, "\n");
+        fprintf(stderr, "fare: %.*s\n", (int)len, lines);
+        lines += len + (lines[len] == '\n');
+    }
+}

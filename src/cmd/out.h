@@ -43,4 +43,7 @@ int out_record(struct out *out, const struct field *fields, const void *record,
 // Writes what was collected to `fd` and empties it.
 int out_write(struct out *out, struct err *err) MUST_USE;
 
+// Writes each line to stderr at once, after "fare: ": what a person should know beyond the result.
+void out_complain(const char *lines);
+
 #endif

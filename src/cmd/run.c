@@ -2,25 +2,39 @@
 // run: train a workload and say how fast and how well.
 #include "cmd/cmd.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "cmd/check.h"
+#include "cmd/measure.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
+#include "run/repeat.h"
 
 struct run_options {
     struct cmd_common common;
-    struct training_options training;
+    struct measure_options measure;
+    struct native_options training;
     struct run_command_options command; // of other programs: run_command.h
+    const char *batches;                // "32,64,128"
+    int64_t repeat;
 };
+
+#define RUNS_MAX 64
 
 static const char *const engines[] = {"cpu", "ref", NULL};
 static const char *const precisions[] = {"f32", "bf16", NULL};
 
 #define AT(member) offsetof(struct run_options, training.member)
+#define OF(member) offsetof(struct run_options, member)
 static const struct opt options[] = {
     {"full", 0, OPT_FLAG, NULL, NULL, AT(full), NULL,
-     "train to the end; without it a short sample is trained"},
+     "train to the end; without it a sample is trained"},
+    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "make just so many steps instead"},
+    {"repeat", 0, OPT_COUNT, "N", NULL, OF(repeat), "Sampling",
+     "run N times, each in a fresh process, and report the spread between them"},
     {"data", 0, OPT_TEXT, "DIR", NULL, AT(data), NULL,
      "folder with the data; without it, what 'fare workloads data get' fetched, or a set that is "
      "made on the spot"},
@@ -28,8 +42,9 @@ static const struct opt options[] = {
      "seed of the parameters, the order, dropout and augmentation (default 1)"},
     {"epochs", 0, OPT_COUNT, "N", NULL, AT(epochs), NULL,
      "epochs of a full training, in place of the definition's"},
-    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), NULL,
-     "steps of the sample, in place of the workload's own"},
+    {"batch", 0, OPT_TEXT, "N,...", NULL, OF(batches), "How",
+     "samples per step, in place of the definition's; several are run one after the other, to "
+     "show where the device saturates"},
     {"engine", 0, OPT_CHOICE, "NAME", engines, AT(engine), "How",
      "cpu (default), or ref: plain, slow, the truth the others are tested against"},
     {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "How",
@@ -48,19 +63,28 @@ static const struct opt options[] = {
      "start from the parameters in a safetensors file, as far as they fit"},
     {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Of single workloads",
      "textgen: print N characters from the trained net"},
+    {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Of single workloads",
+     "imdb, tweets, textgen: hard-sigmoid gates, as old Keras had them on CPUs"},
+    {"auxiliary", 0, OPT_FLAG, NULL, NULL, AT(variant.auxiliary), "Of single workloads",
+     "inception: train the auxiliary head too"},
     {"n", 0, OPT_COUNT, "N", NULL, AT(n), "Of single workloads", "l1: vectors in the first set"},
     {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set"},
     {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Of single workloads",
      "l1: numbers in a vector (defaults 8192, 8192, 512)"},
     RUN_COMMAND_OPTIONS(struct run_options, command),
+    MEASURE_OPTIONS(struct run_options, measure),
     {NULL},
 };
 #undef AT
+#undef OF
 
 static const struct cmd_example examples[] = {
-    {"fare run mlp", "a few seconds of training: how fast is this machine"},
+    {"fare run mlp", "a sample: what a step takes here, and how long all of it would take"},
+    {"fare run cnn --within 1% --max-time 5m", "a longer one, to know it better"},
+    {"fare run cifar --batch 32,64,128,256", "where does more work per step stop to pay?"},
+    {"fare run mlp --repeat 5", "how much do runs differ from each other?"},
     {"fare run cnn --full --data ~/mnist", "all twelve epochs, on MNIST's own files"},
-    {"fare run all", "a sample of every workload, in one table"},
+    {"fare run all --max-time 10s", "a sample of every workload, in one table"},
     {"fare run imdb --full --checkpoint runs --resume", "go on where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
     {"fare run mlp --with pytorch", "the same training in PyTorch, to compare with"},
@@ -73,11 +97,13 @@ static const struct cmd_variable variables[] = {
      "Where a command tells its progress, as JSON lines: set for it by fare to a file "
      "of its own; a path or fd:N of yours is used instead"},
     {"FARE_PYTHON", "The Python that --with uses (default: python3)"},
+    {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
     {NULL, NULL},
 };
 
-static int check_options(const struct training_options *o, size_t names, struct err *err)
+static int check_options(const struct run_options *given, size_t names, struct err *err)
 {
+    const struct native_options *o = &given->training;
     if (o->resume && !o->checkpoint)
         return err_set(err, ERR_USAGE,
                        "--resume needs --checkpoint DIR, the folder to resume from");
@@ -87,11 +113,35 @@ static int check_options(const struct training_options *o, size_t names, struct 
         return err_set(err, ERR_USAGE, "--resume and --from cannot both say where to start");
     if (o->full && o->steps > 0)
         return err_set(err, ERR_USAGE, "--steps is for samples; a full training has --epochs");
+    if (o->full && (given->measure.within || given->measure.max_time_ns > 0))
+        return err_set(err, ERR_USAGE, "--within and --max-time are for samples, not for --full");
+    if (o->checkpoint && (given->repeat > 1 || (given->batches && strchr(given->batches, ','))))
+        return err_set(err, ERR_USAGE, "--checkpoint is for one run, not for several");
     if (names == 0) {
         err_set(err, ERR_USAGE, "'fare run' needs a workload, or 'all'");
         return err_hint(err, "'fare workloads' lists them; 'fare run mlp' is a quick one");
     }
     return 0;
+}
+
+// "32,64,128"; without the option one zero: the definition's.
+static int read_batches(const char *text, int64_t *batches, size_t *count, struct err *err)
+{
+    *count = 0;
+    if (!text)
+        batches[(*count)++] = 0;
+    while (text && *text) {
+        char *end;
+        errno = 0;
+        long long batch = strtoll(text, &end, 10);
+        if (end == text || errno != 0 || batch < 1 || batch > 1 << 20 ||
+            (*end != ',' && *end != '\0') || *count == RUNS_MAX)
+            return err_set(err, ERR_USAGE,
+                           "--batch: expected numbers from 1 to 1048576 with commas between them");
+        batches[(*count)++] = batch;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return *count > 0 ? 0 : err_set(err, ERR_USAGE, "--batch: expected a number");
 }
 
 // The workloads of the command line, in its order; "all" is every one.
@@ -120,85 +170,131 @@ static void print_epochs(struct out *out, const struct run *run)
         return;
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
-        char time[24] = "";
-        if (e->train_ns.known)
-            clock_words(e->train_ns.v, time, sizeof time);
-        out_printf(out, "%-10s epoch %lld: %s%sloss %.4f", run->workload, (long long)e->epoch.v,
-                   time, time[0] ? ", " : "", e->train_loss.v);
-        if (e->train_accuracy.known)
-            out_printf(out, ", %.2f %% right while training", e->train_accuracy.v * 100);
+        char time[24];
+        clock_words(e->train_ns.v, time, sizeof time);
+        out_printf(out, "%-10s epoch %lld: %s, loss %.4f, %.2f %% right while training",
+                   run->workload, (long long)e->epoch.v, time, e->train_loss.v,
+                   e->train_accuracy.v * 100);
         if (e->test_accuracy.known)
             out_printf(out, ", %.2f %% held out", e->test_accuracy.v * 100);
         out_printf(out, "\n");
     }
 }
 
-static int run_all(const struct cmd_call *call, const struct workload *const *picked, size_t count,
-                   struct runs *runs, struct err *err)
+struct session { // of `fare run`
+    const struct run_options *o;
+    struct machine machine;
+    int64_t start_ns; // of the next run
+    struct out *out;
+    struct runs runs;
+};
+
+static int run_one(struct session *session, const struct workload *workload, int64_t batch,
+                   struct err *err)
 {
-    const struct run_options *o = call->options;
+    const struct run_options *o = session->o;
+    struct run *run = LIST_ADD(&session->runs.runs, err);
+    if (!run)
+        return ERR_MEMORY;
+    struct native_options how = o->training;
+    how.batch = batch;
+    how.start_ns = session->start_ns;
     struct buf says = {0};
-    int rc = text_set(&runs->schema, RUNS_SCHEMA, err);
-    runs->runs.known = true;
-    for (size_t i = 0; i < count && rc == 0 && !training_stop; i++) {
-        struct run *run = LIST_ADD(&runs->runs, err);
-        if (!run) {
-            rc = ERR_MEMORY;
-            break;
-        }
-        if (o->command.with)
-            rc = run_framework(picked[i], &o->command, &o->training, o->common.json, run, &says,
-                               err);
-        else
-            rc = training_run(picked[i], &o->training, run, &says, err);
-        if (rc != 0)
-            err_context(err, "%s", picked[i]->name);
-        if (!o->common.json && rc == 0) {
-            out_printf(call->out, "%s", buf_str(&says));
-            print_epochs(call->out, run);
-        }
-        buf_reset(&says);
+    int rc = measure_begin(&o->measure, &session->machine, session->start_ns != 0, run, err);
+    session->start_ns = 0; // the next one begins when it begins
+    if (rc == 0 && o->command.with)
+        rc = run_framework(workload, &o->command, &how, o->common.json, run, &says, err);
+    else if (rc == 0)
+        rc = o->repeat > 1 ? training_run_apart(workload, &how, run, err)
+                           : training_run(workload, &how, run, &says, err);
+    if (rc != 0)
+        err_context(err, "%s", workload->name);
+    if (!o->common.json && rc == 0) {
+        out_printf(session->out, "%s", buf_str(&says));
+        print_epochs(session->out, run);
     }
     buf_release(&says);
     return rc;
 }
 
+static int run_all(struct session *session, const struct workload *const *picked, size_t count,
+                   const int64_t *batches, size_t batch_count, struct err *err)
+{
+    int64_t repeat = session->o->repeat > 1 ? session->o->repeat : 1;
+    int rc = text_set(&session->runs.schema, RUNS_SCHEMA, err);
+    session->runs.runs.known = true;
+    for (size_t i = 0; i < count; i++)
+        for (size_t b = 0; b < batch_count; b++)
+            for (int64_t r = 0; r < repeat && rc == 0 && !training_stop; r++)
+                rc = run_one(session, picked[i], batches[b], err);
+    return rc;
+}
+
+static int set_up(const struct cmd_call *call, struct run_options *o, struct session *session,
+                  struct err *err)
+{
+    *o = *(const struct run_options *)call->options;
+    if (o->training.seed == 0)
+        o->training.seed = 1;
+    o->training.n = o->training.n ? o->training.n : 8192;
+    o->training.m = o->training.m ? o->training.m : 8192;
+    o->training.dim = o->training.dim ? o->training.dim : 512;
+    o->training.max_s =
+        o->measure.max_time_ns > 0 ? (double)o->measure.max_time_ns / 1e9 : MEASURE_MAX_TIME_S;
+    session->o = o;
+    session->out = call->out;
+    session->start_ns = clock_now_ns();
+    int rc = check_options(o, call->rest->count, err);
+    if (rc == 0)
+        rc = measure_within(&o->measure, &o->training.within, err);
+    return rc;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
+    struct run_options o;
+    struct session session = {0};
+    const struct workload *picked[RUNS_MAX];
+    int64_t batches[RUNS_MAX];
+    size_t count = 0, batch_count = 0;
     const struct run_options *given = call->options;
-    struct run_options o = *given;
-    if (o.training.seed == 0)
-        o.training.seed = 1;
-    o.training.n = o.training.n ? o.training.n : 8192;
-    o.training.m = o.training.m ? o.training.m : 8192;
-    o.training.dim = o.training.dim ? o.training.dim : 512;
-    const struct workload *picked[64];
-    size_t count = 0;
-    if (call->rest->command && call->rest->count == 0)
-        return run_command(call, &o.command, o.training.full, o.common.json, err);
-    if (call->rest->command)
+    if (call->rest->command && call->rest->count > 0)
         return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
-    int rc = run_command_unused(&o.command, err);
+    if (call->rest->command)
+        return run_command(call, &given->command, &given->measure, given->training.full,
+                           given->common.json, err);
+    int rc = run_command_unused(&given->command, err);
     if (rc == 0)
-        rc = check_options(&o.training, call->rest->count, err);
+        rc = set_up(call, &o, &session, err);
     if (rc == 0)
-        rc = pick(call->rest, picked, &count, sizeof picked / sizeof *picked, err);
+        rc = read_batches(o.batches, batches, &batch_count, err);
+    if (rc == 0)
+        rc = pick(call->rest, picked, &count, RUNS_MAX, err);
     if (rc != 0)
         return rc;
+    const struct check_options check = {.common = o.common, .no_cloud = o.measure.no_cloud};
+    rc = check_machine(&check, &session.machine, err);
     training_catch();
-    struct runs runs = {0};
-    const struct cmd_call inner = {call->commands, &o, call->rest, call->out};
-    rc = run_all(&inner, picked, count, &runs, err);
+    if (rc == 0)
+        rc = run_all(&session, picked, count, batches, batch_count, err);
+    struct buf says = {0};
+    measure_keep(&o.measure, session.runs.runs.items, session.runs.runs.count, &says);
+    out_complain(buf_str(&says));
+    buf_release(&says);
+    if (rc == 0)
+        rc = repeat_group(&session.runs, err);
     if (o.common.json) {
         struct err print = {0};
-        int printed = out_record(call->out, runs_fields, &runs, &print);
+        int printed = out_record(call->out, runs_fields, &session.runs, &print);
         rc = rc != 0 ? rc : printed;
     } else if (rc == 0) {
-        training_table(call->out, runs.runs.items, runs.runs.count);
+        training_table(call->out, session.runs.runs.items, session.runs.runs.count);
+        training_notes(call->out, &session.runs);
         if (training_stop)
             out_printf(call->out, "Stopped: these are the figures up to then.\n");
     }
-    record_release(runs_fields, &runs);
+    record_release(runs_fields, &session.runs);
+    machine_release(&session.machine);
     return rc;
 }
 
@@ -208,12 +304,13 @@ const struct command cmd_run = {
     .summary = "train a workload and say how fast and how well",
     .arguments = "NAME...|all|-- COMMAND...",
     .about = "Trains native workloads (see 'fare workloads') with fare's own engines. By default a "
-             "short sample is trained, enough to tell the speed; --full trains all of it, with "
-             "the definition's epochs, and checks whether the result is what a correct run "
-             "reaches. Ctrl-C ends a training cleanly, with what was measured so far. "
-             "After '--' comes a program of yours, which is measured in the same way: its "
-             "processes, time, exit code and, where it tells them, steps and losses (see "
-             "docs/measuring-a-command.md).",
+             "sample is trained, until the time of the whole training is known well enough; "
+             "--full trains all of it, with the definition's epochs, and checks whether the "
+             "result is what a correct run reaches, and how far the projections were off. Ctrl-C "
+             "ends a training cleanly, with what was measured so far. After '--' comes a program "
+             "of yours, which is measured in the same way: its processes, time, exit code and, "
+             "where it tells them, steps and losses (see docs/measuring-a-command.md). Every run "
+             "is kept in the ledger: 'fare runs' lists them.",
     .options = options,
     .options_size = sizeof(struct run_options),
     .max_args = 64,

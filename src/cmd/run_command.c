@@ -11,24 +11,25 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "cmd/check.h"
 #include "run/command.h"
 
-#define WITHIN 0.05 // half the width of a projection's interval at which a sample ends
-
-static struct command_options options_of(const struct run_command_options *o, bool full)
+static int options_of(const struct run_command_options *o, const struct measure_options *m,
+                      bool sample, struct command_options *c, struct err *err)
 {
-    struct command_options c = {
-        .name = o->name,
+    *c = (struct command_options){
+        .name = m->name,
         .grace_ns = o->grace_ns > 0 ? o->grace_ns : COMMAND_GRACE_NS,
         .follow = {.step_pattern = o->step_pattern,
                    .total_steps = o->total_steps,
                    .total_epochs = o->total_epochs,
-                   .max_s = o->max_s},
+                   .max_s = (double)m->max_time_ns / 1e9},
     };
-    // Nobody's command is cut off who did not say how long it is.
-    if (!full && (o->total_steps > 0 || o->total_epochs > 0))
-        c.follow.within = o->within > 0 ? o->within : WITHIN;
-    return c;
+    if (!sample)
+        return 0;
+    if (m->max_time_ns == 0)
+        c->follow.max_s = MEASURE_MAX_TIME_S;
+    return measure_within(m, &c->follow.within, err);
 }
 
 int run_command_unused(const struct run_command_options *o, struct err *err)
@@ -106,23 +107,33 @@ static void say_run(struct out *out, const struct run *run, const struct buf *sa
 
 // ---- the user's command
 
-int run_command(const struct cmd_call *call, const struct run_command_options *o, bool full,
-                bool json, struct err *err)
+int run_command(const struct cmd_call *call, const struct run_command_options *o,
+                const struct measure_options *m, bool full, bool json, struct err *err)
 {
     if (!call->rest->command[0]) {
         err_set(err, ERR_USAGE, "there is no command after '--'");
         return err_hint(err, "write one: fare run -- python train.py");
     }
-    struct command_options c = options_of(o, full);
+    struct command_options c;
+    struct runs runs = {0};
+    struct machine machine = {0};
+    struct buf says = {0};
+    const struct check_options check = {.no_cloud = m->no_cloud};
+    // Nobody's command is cut off who did not say how long it is.
+    bool sample = !full && (o->total_steps > 0 || o->total_epochs > 0);
+    int rc = options_of(o, m, sample, &c, err);
     c.argv = call->rest->command;
     c.output_to_stderr = json;
-    struct runs runs = {0};
-    struct buf says = {0};
-    int rc = text_set(&runs.schema, RUNS_SCHEMA, err);
+    if (rc == 0)
+        rc = text_set(&runs.schema, RUNS_SCHEMA, err);
     runs.runs.known = true;
     struct run *run = rc == 0 ? LIST_ADD(&runs.runs, err) : NULL;
-    if (!run)
+    if (rc == 0 && !run)
         rc = ERR_MEMORY;
+    if (rc == 0)
+        rc = check_machine(&check, &machine, err);
+    if (rc == 0)
+        rc = measure_begin(m, &machine, true, run, err);
     if (rc == 0) {
         rc = command_run(&c, run, &says, err);
         // As shells have it: a program that is not there, and one that cannot be started.
@@ -132,6 +143,8 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
             *call->exit_code = 127;
         else if (rc == ERR_IO)
             *call->exit_code = 126;
+        if (rc == 0)
+            measure_keep(m, run, 1, &says);
     }
     if (rc == 0 && json) {
         rc = out_record(call->out, runs_fields, &runs, err);
@@ -141,6 +154,7 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
     }
     buf_release(&says);
     record_release(runs_fields, &runs);
+    machine_release(&machine);
     return rc;
 }
 
@@ -218,7 +232,7 @@ static void add_number(struct arguments *a, const char *name, int64_t value)
 }
 
 int run_framework(const struct workload *workload, const struct run_command_options *o,
-                  const struct training_options *t, bool json, struct run *run, struct buf *says,
+                  const struct native_options *t, bool json, struct run *run, struct buf *says,
                   struct err *err)
 {
     struct buf script = {0}, dir = {0};
@@ -231,7 +245,7 @@ int run_framework(const struct workload *workload, const struct run_command_opti
         rc = err_set(err, ERR_USAGE,
                      "engines, checkpoints and generated text are fare's own: "
                      "--with has none of them");
-    int found = rc == 0 && !l1 ? training_data_dir(workload, t, &dir, err) : 0;
+    int found = rc == 0 && !l1 ? native_data_dir(workload, t->data, &dir, err) : 0;
     if (rc == 0 && found < 0)
         rc = found;
     if (rc == 0)
@@ -248,20 +262,23 @@ int run_framework(const struct workload *workload, const struct run_command_opti
         add_number(&a, "--seed", t->seed);
         add_number(&a, "--threads", t->threads);
         add_number(&a, "--epochs", t->epochs);
+        add_number(&a, "--batch", t->batch);
         add_number(&a, "--steps", t->full || l1 ? 0 : t->steps);
         add_number(&a, l1 ? "--n" : "", l1 ? t->n : 0);
         add_number(&a, l1 ? "--m" : "", l1 ? t->m : 0);
         add_number(&a, l1 ? "--dim" : "", l1 ? t->dim : 0);
-        struct command_options c = options_of(o, t->full);
-        c.argv = a.items;
-        c.name = o->name ? o->name : workload->name;
+        struct command_options c = {
+            .argv = a.items,
+            .grace_ns = o->grace_ns > 0 ? o->grace_ns : COMMAND_GRACE_NS,
+            .name = run->name ? run->name : workload->name,
+        };
         c.framework = o->with;
         c.output_to_stderr = json;
         c.set = no_bytecode;
         c.sample = !t->full && t->steps > 0;
         // The script tells its total.
         if (!t->full && t->steps == 0 && !l1)
-            c.follow.within = o->within > 0 ? o->within : WITHIN;
+            c.follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
         rc = command_run(&c, run, says, err);
     }
     if (rc == 0 && strcmp(run->ended, "stopped") == 0)

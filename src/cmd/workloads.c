@@ -40,6 +40,7 @@ static const char *op_name(enum net_op op)
         [NET_GLOBAL_AVERAGE] = "global average",
         [NET_DROPOUT] = "dropout",
         [NET_CONCAT] = "concatenation",
+        [NET_AUX] = "auxiliary loss",
     };
     return names[op];
 }
@@ -87,7 +88,7 @@ static int describe_net(const struct workload *w, bool layers, struct workload_i
 {
     struct net net;
     struct net_cost cost;
-    int rc = workload_net_as_defined(w, &net, err);
+    int rc = workload_net_as_defined(w, NULL, &net, err);
     if (rc == 0) {
         net_cost(&net, w->recipe.batch, &cost);
         info->parameters = some_int(cost.parameters);

@@ -251,8 +251,8 @@ struct made {
 static const struct made made[] = {
     [DATA_MNIST] = {"drawn digits", "digits", 60000, 10000, make_digits},
     [DATA_CIFAR] = {"drawn shapes", "shapes", 50000, 10000, make_shapes},
-    [DATA_REVIEWS] = {"made sentences (reviews)", "reviews", 25000, 25000, make_reviews},
-    [DATA_TWEETS] = {"made sentences (tweets)", "tweets", 1420765, 157862, make_tweets},
+    [DATA_REVIEWS] = {"made reviews", "reviews", 25000, 25000, make_reviews},
+    [DATA_TWEETS] = {"made tweets", "tweets", 1420765, 157862, make_tweets},
     [DATA_TEXT] = {"made text", "text", 200285, 0, make_text},
     [DATA_FLOWERS] = {"drawn flowers", "flowers", 3320, 350, make_flowers},
 };

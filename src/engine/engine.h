@@ -49,6 +49,10 @@ struct engine_tensor {
     int64_t count;
 };
 
+struct engine_library {
+    char name[32], version[32], kernels[48];
+};
+
 struct engine_program; // each engine has its own
 
 struct engine {
@@ -79,6 +83,12 @@ struct engine {
     // (optional) L1 distances: out (n × m) between the rows of a (n × dim) and b (m × dim).
     int (*l1)(const struct engine_options *options, const float *a, const float *b, int64_t n,
               int64_t m, int64_t dim, float *out, struct err *err);
+    // (optional) The most that l1 could do here: pairs of elements per second, by a loop that
+    // touches registers only.
+    double (*l1_peak)(const struct engine_options *options);
+    // (optional) What it computes with, for the record: name, version and chosen kernels of library
+    // `index`; false beyond the last. After available() or compile().
+    bool (*library)(int index, struct engine_library *library);
 };
 
 extern const struct engine engine_ref, engine_cpu;

@@ -134,6 +134,9 @@ static void forward_layer(struct engine_program *program, int number, bool train
     case NET_CONCAT:
         forward_concat(program, number, n);
         break;
+    case NET_AUX:
+        memcpy(made->out, x, (size_t)count * sizeof *x);
+        break;
     }
     if (layer->relu)
         ref_relu(count, made->out);
@@ -160,6 +163,18 @@ static void backward_concat(const struct engine_program *program, int number, in
                             program->rooms[layer->inputs[i]].grad);
         at += part;
     }
+}
+
+static void backward_aux(const struct engine_program *program, int number, int64_t n)
+{
+    const struct net_layer *layer = &program->layers[number];
+    const struct ref_layer *own = &program->rooms[layer->inputs[0]];
+    const struct ref_layer *head = &program->rooms[layer->inputs[1]];
+    int64_t units = layer->out.dim[0];
+    if (own->grad)
+        ref_concat_back(n, units, 0, units, program->rooms[number].grad, own->grad);
+    if (head->grad)
+        ref_aux_back(layer->weight, n, units, head->out, program->batch->labels, head->grad);
 }
 
 static void backward_lstm(const struct engine_program *program, int number, int64_t n,
@@ -223,6 +238,9 @@ static void backward_layer(const struct engine_program *program, int number)
     }
     case NET_CONCAT:
         backward_concat(program, number, n);
+        break;
+    case NET_AUX:
+        backward_aux(program, number, n);
         break;
     }
 }
@@ -294,13 +312,13 @@ static int ref_step(struct engine_program *program, const struct engine_batch *b
              program->rooms[last].out, batch->labels, program->rooms[last].grad, score);
     backward(program);
     const struct recipe *recipe = &program->recipe;
-    int only = program->only[program->phase];
+    const struct recipe_phase *phase = &recipe->phases[program->phase];
     for (int i = 0; i < program->param_count; i++) {
         const struct net_param *param = &program->params[i];
         struct ref_param *p = &program->values[i];
-        if (param->trained && (only < 0 || only == param->layer))
-            ref_optimize(recipe, recipe->phases[program->phase].rate, program->iteration,
-                         param->decayed, param->count, p->grad, p->value, p->state[0], p->state[1]);
+        if (param->trained && recipe_trains(phase, &program->layers[param->layer]))
+            ref_optimize(recipe, phase->rate, program->iteration, param->decayed, param->count,
+                         p->grad, p->value, p->state[0], p->state[1]);
     }
     program->iteration++;
     program->batch = NULL;

@@ -2,6 +2,7 @@
 // One direction of an LSTM, forward and back through time. For a step with input x, and h and c
 // from the step before (zero at the first), with * by element:
 //   i, f, o = sigmoid(W x + U h + b), g = tanh(W x + U h + b); c' = f*c + i*g; h' = o*tanh(c')
+// Hard gates have clip(0.2 z + 0.5, 0, 1) in the place of the sigmoid.
 #include "engine/ref_ops.h"
 
 #include <math.h>
@@ -10,6 +11,22 @@
 static double sigmoid(double z)
 {
     return 1 / (1 + exp(-z));
+}
+
+static double gate(const struct ref_lstm *lstm, double z)
+{
+    if (!lstm->hard_gates)
+        return sigmoid(z);
+    double y = 0.2 * z + 0.5;
+    return y < 0 ? 0 : y > 1 ? 1 : y; // what is not a number stays that
+}
+
+// The slope of a gate where its value is y.
+static double slope(const struct ref_lstm *lstm, double y)
+{
+    if (!lstm->hard_gates)
+        return y * (1 - y);
+    return y > 0 && y < 1 ? 0.2 : 0;
 }
 
 // Step s = 0, 1, ... is at this place of the sequence.
@@ -50,7 +67,7 @@ static void step_forward(const struct ref_lstm *lstm, const struct moment *m)
             sum += (double)lstm->w_in[r * in + k] * m->x[k];
         for (int64_t k = 0; m->state_before && k < units; k++)
             sum += (double)lstm->w_state[r * units + k] * m->state_before[k];
-        m->gates[r] = r / units == 2 ? tanh(sum) : sigmoid(sum);
+        m->gates[r] = r / units == 2 ? tanh(sum) : gate(lstm, sum);
     }
     const double *i = m->gates, *f = i + units, *g = f + units, *o = g + units;
     for (int64_t k = 0; k < units; k++) {
@@ -82,10 +99,10 @@ static void gates_back(const struct ref_lstm *lstm, const struct moment *m, cons
         double squashed = tanh(m->cell[k]);
         double before = m->cell_before ? m->cell_before[k] : 0;
         double dc = dcell[k] + dstate[k] * o[k] * (1 - squashed * squashed);
-        dz[k] = dc * g[k] * i[k] * (1 - i[k]);
-        dz[units + k] = dc * before * f[k] * (1 - f[k]);
+        dz[k] = dc * g[k] * slope(lstm, i[k]);
+        dz[units + k] = dc * before * slope(lstm, f[k]);
         dz[2 * units + k] = dc * i[k] * (1 - g[k] * g[k]);
-        dz[3 * units + k] = dstate[k] * squashed * o[k] * (1 - o[k]);
+        dz[3 * units + k] = dstate[k] * squashed * slope(lstm, o[k]);
         dcell[k] = dc * f[k];
     }
 }

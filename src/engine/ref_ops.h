@@ -82,7 +82,7 @@ void ref_embedding_back(int64_t count, int64_t units, const int32_t *tokens, con
 // which the first `units` are this direction's last state.
 struct ref_lstm {
     int64_t time, in, units, row;
-    bool reverse;
+    bool reverse, hard_gates;
     const float *w_in, *w_state, *bias; // (4 units, in), (4 units, units), (4 units)
     double *gates;                      // (n, time, 4 units) i f g o after their functions
     double *cell, *state;               // (n, time, units)
@@ -97,6 +97,9 @@ void ref_lstm_back(const struct ref_lstm *lstm, int64_t n, const double *x, cons
 // set to the gradient of the mean loss.
 void ref_loss(enum net_loss loss, int64_t n, int64_t units, const double *z, const int32_t *labels,
               double *dz, struct engine_score *score);
+// The gradient of an auxiliary loss: of weight × the mean softmax cross-entropy of z. Added to dz.
+void ref_aux_back(float weight, int64_t n, int64_t units, const double *z, const int32_t *labels,
+                  double *dz);
 void ref_predict(enum net_loss loss, int64_t n, int64_t units, const double *z, float *out);
 
 // One step of the recipe's optimizer at iteration t (recipe.h has the rules). `state1` is null

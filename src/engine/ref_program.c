@@ -18,7 +18,8 @@ static int make_lstm(const struct net_layer *layer, const struct net_shape *in, 
                                  .in = in->dim[1],
                                  .units = layer->units,
                                  .row = layer->out.dim[0],
-                                 .reverse = i == 1};
+                                 .reverse = i == 1,
+                                 .hard_gates = layer->hard_gates};
         int64_t states = batch * way->time * way->units;
         way->gates = room(4 * states, sizeof *way->gates);
         way->cell = room(states, sizeof *way->cell);
@@ -67,26 +68,6 @@ static int make_param(const struct engine_program *program, const struct net_par
                 return err_memory(err);
     }
     return net_init_param(param, program->seed, made->value, err);
-}
-
-static int check_recipe(const struct net *net, const struct recipe *recipe,
-                        int only[RECIPE_PHASES_MAX], struct err *err)
-{
-    if (recipe->batch < 1 || recipe->batch > INT32_MAX || recipe->phase_count < 1 ||
-        recipe->phase_count > RECIPE_PHASES_MAX)
-        return err_set(err, ERR_FAIL, "net '%s': a recipe with a batch of %lld and %d phases",
-                       net->name, (long long)recipe->batch, recipe->phase_count);
-    for (int phase = 0; phase < recipe->phase_count; phase++) {
-        const char *name = recipe->phases[phase].only;
-        only[phase] = -1;
-        for (int i = 0; name && i < net->layer_count; i++)
-            if (net->layers[i].param_count > 0 && strcmp(net->layers[i].name, name) == 0)
-                only[phase] = i;
-        if (name && only[phase] < 0)
-            return err_set(err, ERR_FAIL, "net '%s': there is no layer '%s' to train", net->name,
-                           name);
-    }
-    return 0;
 }
 
 void ref_program_free(struct engine_program *program)
@@ -154,7 +135,7 @@ static int fill_program(struct engine_program *program, const struct net *net,
 {
     program->recipe = *recipe;
     program->seed = seed;
-    int rc = check_recipe(net, recipe, program->only, err);
+    int rc = recipe_check(recipe, net, err);
     if (rc == 0)
         rc = copy_net(program, net, err);
     for (int i = 0; rc == 0 && i < net->layer_count; i++)

@@ -29,7 +29,6 @@ struct engine_program {
     int layer_count, param_count;
     enum net_loss loss;
     struct recipe recipe;
-    int only[RECIPE_PHASES_MAX]; // the phase's layer, -1: all
     uint64_t seed;
     int phase;
     int64_t iteration;

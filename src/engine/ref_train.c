@@ -40,6 +40,17 @@ static void softmax_loss(int64_t n, int64_t units, const double *z, const int32_
     }
 }
 
+void ref_aux_back(float weight, int64_t n, int64_t units, const double *z, const int32_t *labels,
+                  double *dz)
+{
+    for (int64_t i = 0; i < n; i++, z += units, dz += units) {
+        double top = z[largest(z, units)];
+        double sum = exponentials(z, units, top);
+        for (int64_t u = 0; u < units; u++)
+            dz[u] += (double)weight * (exp(z[u] - top) / sum - (u == labels[i])) / (double)n;
+    }
+}
+
 static double sigmoid(double z)
 {
     return 1 / (1 + exp(-z));

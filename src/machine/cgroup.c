@@ -87,8 +87,9 @@ static void smaller_real(struct maybe_real *have, double v)
         *have = some_real(v);
 }
 
-static void read_v1_cpu(struct tree *tree, const char *dir, struct cgroup *out)
+static void read_v1_cpu(struct tree *tree, const char *dir, void *arg)
 {
+    struct cgroup *out = arg;
     int64_t quota_us, period_us;
     if (tree_int(tree, &quota_us, "%s/cpu.cfs_quota_us", dir) &&
         tree_int(tree, &period_us, "%s/cpu.cfs_period_us", dir) && quota_us > 0 && period_us > 0)
@@ -127,15 +128,17 @@ static void read_memory(struct tree *tree, const char *dir, const char *limit, c
     out->used_bytes = some_int(cache < used ? used - cache : 0);
 }
 
-static void read_v1_memory(struct tree *tree, const char *dir, struct cgroup *out)
+static void read_v1_memory(struct tree *tree, const char *dir, void *arg)
 {
+    struct cgroup *out = arg;
     read_memory(tree, dir, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
                 out);
 }
 
 // cpu.max is "max 100000" or "200000 100000"; memory.max is "max" or a number of bytes.
-static void read_v2(struct tree *tree, const char *dir, struct cgroup *out)
+static void read_v2(struct tree *tree, const char *dir, void *arg)
 {
+    struct cgroup *out = arg;
     int64_t quota_us, period_us;
     read_memory(tree, dir, "memory.max", "memory.current", "inactive_file", out);
     struct buf text = {0};
@@ -161,8 +164,7 @@ static bool has_dots(const char *path)
 // From the process's group up to the mount's root. A path that is not below that root (seen from
 // another namespace) says nothing, and the root's own files are the best there is.
 static void read_upwards(struct tree *tree, const struct hierarchy *h,
-                         void (*read)(struct tree *, const char *, struct cgroup *),
-                         struct cgroup *out)
+                         void (*read)(struct tree *, const char *, void *), void *out)
 {
     struct buf dir = {0};
     buf_adds(&dir, h->mount.point);
@@ -184,20 +186,31 @@ static void read_upwards(struct tree *tree, const struct hierarchy *h,
     buf_release(&dir);
 }
 
+// Where the groups of a process are; what `all` points to lives in the two texts.
+static void find_all(struct tree *tree, pid_t pid, struct hierarchy *all, struct buf *groups,
+                     struct buf *mounts)
+{
+    bool found = pid == 0 ? tree_text(tree, groups, "/proc/self/cgroup")
+                          : tree_text(tree, groups, "/proc/%d/cgroup", (int)pid);
+    if (found && groups->len > 0)
+        find_paths(groups->data, all);
+    if (mounts_read(tree, mounts))
+        find_mounts(mounts->data, all);
+}
+
+#define NO_HIERARCHIES                                                                             \
+    {                                                                                              \
+        [V1_CPU] = {.controller = "cpu"}, [V1_MEMORY] = {.controller = "memory"}, [V2] = {         \
+            .controller = ""                                                                       \
+        }                                                                                          \
+    }
+
 int cgroup_read(struct tree *tree, struct cgroup *out, struct err *err)
 {
     memset(out, 0, sizeof *out);
-    struct hierarchy all[HIERARCHIES] = {
-        [V1_CPU] = {.controller = "cpu"},
-        [V1_MEMORY] = {.controller = "memory"},
-        [V2] = {.controller = ""},
-    };
+    struct hierarchy all[HIERARCHIES] = NO_HIERARCHIES;
     struct buf groups = {0}, mounts = {0};
-    if (tree_text(tree, &groups, "/proc/self/cgroup") && groups.len > 0)
-        find_paths(groups.data, all);
-    if (mounts_read(tree, &mounts))
-        find_mounts(mounts.data, all);
-
+    find_all(tree, 0, all, &groups, &mounts);
     if (all[V1_CPU].mounted)
         read_upwards(tree, &all[V1_CPU], read_v1_cpu, out);
     if (all[V1_MEMORY].mounted)
@@ -208,6 +221,22 @@ int cgroup_read(struct tree *tree, struct cgroup *out, struct err *err)
         out->version = "v1";
     else if (all[V2].mounted)
         out->version = "v2";
+    buf_release(&groups);
+    buf_release(&mounts);
+    return tree_check(tree, err);
+}
+
+int cgroup_each_cpu(struct tree *tree, pid_t pid,
+                    void (*each)(struct tree *tree, const char *dir, void *arg), void *arg,
+                    struct err *err)
+{
+    struct hierarchy all[HIERARCHIES] = NO_HIERARCHIES;
+    struct buf groups = {0}, mounts = {0};
+    find_all(tree, pid, all, &groups, &mounts);
+    if (all[V1_CPU].mounted)
+        read_upwards(tree, &all[V1_CPU], each, arg);
+    if (all[V2].mounted)
+        read_upwards(tree, &all[V2], each, arg);
     buf_release(&groups);
     buf_release(&mounts);
     return tree_check(tree, err);

@@ -7,6 +7,8 @@
 #ifndef FARE_MACHINE_CGROUP_H
 #define FARE_MACHINE_CGROUP_H
 
+#include <sys/types.h>
+
 #include "base/tree.h"
 #include "record/field.h"
 
@@ -19,5 +21,11 @@ struct cgroup {
 
 // Fails only when memory runs out.
 int cgroup_read(struct tree *tree, struct cgroup *out, struct err *err) MUST_USE;
+
+// Calls `each` with the folder of the group that limits the CPU time of process `pid` (0: our own),
+// then with those above it. Both versions' where both are mounted; none where there are no cgroups.
+int cgroup_each_cpu(struct tree *tree, pid_t pid,
+                    void (*each)(struct tree *tree, const char *dir, void *arg), void *arg,
+                    struct err *err) MUST_USE;
 
 #endif

@@ -7,16 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/nvml_ask.h"
+#include "machine/nvml_processes.h"
 #include "machine/pci.h"
 
-_Static_assert(sizeof(struct nvml_memory_v2) == 40 && sizeof(struct nvml_pci) == 68 &&
-                   sizeof(struct nvml_temperature) == 12,
-               "NVML's layouts, by its documentation");
+_Static_assert(sizeof(struct nvml_pci) == 68, "NVML's layout, by its documentation");
 
-#define TEXT_BYTES    96 // the longest buffer the library asks for (names, UUIDs of MIG devices)
-#define GPUS_MAX      1024
-#define MIG_MAX       64
-#define PROCESSES_MAX 65536
+#define TEXT_BYTES 96 // the longest buffer the library asks for (names, UUIDs of MIG devices)
+#define GPUS_MAX   1024
+#define MIG_MAX    64
 
 #define OPTIONAL(name)                                                                             \
     {                                                                                              \
@@ -51,6 +50,8 @@ static const struct dl_symbol symbols[] = {
     OPTIONAL(nvmlDeviceGetClockInfo),
     OPTIONAL(nvmlDeviceGetMaxClockInfo),
     OPTIONAL(nvmlDeviceGetPowerUsage),
+    OPTIONAL(nvmlDeviceGetTotalEnergyConsumption),
+    OPTIONAL(nvmlDeviceGetPcieThroughput),
     OPTIONAL(nvmlDeviceGetEnforcedPowerLimit),
     OPTIONAL(nvmlDeviceGetPowerManagementDefaultLimit),
     OPTIONAL(nvmlDeviceGetTemperatureV),
@@ -179,57 +180,8 @@ void nvml_close(struct nvml *nvml)
     dl_close(&nvml->dl);
 }
 
-// One GPU being asked. A question without an answer is normal; the first one that says that the
-// whole GPU is gone is kept, and the first failure of all in case nothing else is known of it.
-struct reader {
-    const struct nvml_api *api;
-    struct nvml_device *device;
-    enum nvml_return first, lost;
-    const char *first_call, *lost_call;
-};
-
-static bool answered(struct reader *r, const char *call, enum nvml_return code)
-{
-    if (code == NVML_SUCCESS)
-        return true;
-    if (!r->first_call) {
-        r->first = code;
-        r->first_call = call;
-    }
-    if (!r->lost_call && (code == NVML_GPU_IS_LOST || code == NVML_RESET_REQUIRED)) {
-        r->lost = code;
-        r->lost_call = call;
-    }
-    return false;
-}
-
-#define ASK(r, call, ...)                                                                          \
-    ((r)->api->call && answered((r), #call, (r)->api->call((r)->device, __VA_ARGS__)))
-
-static void set_number(struct maybe_int *member, unsigned long long value, unsigned long long max)
-{
-    if (value <= max)
-        *member = some_int((int64_t)value);
-}
-
-static bool device_memory(struct reader *r, struct maybe_int *total, struct maybe_int *used)
-{
-    struct nvml_memory_v2 now = {.version = NVML_STRUCT_VERSION(struct nvml_memory_v2, 2)};
-    if (ASK(r, nvmlDeviceGetMemoryInfo_v2, &now)) {
-        set_number(total, now.total, INT64_MAX);
-        set_number(used, now.used, INT64_MAX);
-        return true;
-    }
-    struct nvml_memory old = {0};
-    if (ASK(r, nvmlDeviceGetMemoryInfo, &old)) {
-        set_number(total, old.total, INT64_MAX);
-        set_number(used, old.used, INT64_MAX);
-        return true;
-    }
-    return false;
-}
-
-static bool device_address(struct reader *r, struct nvml_pci *pci, char address[PCI_ADDRESS_BYTES])
+static bool device_address(struct nvml_reader *r, struct nvml_pci *pci,
+                           char address[PCI_ADDRESS_BYTES])
 {
     memset(pci, 0, sizeof *pci);
     if (!ASK(r, nvmlDeviceGetPciInfo_v3, pci) && !ASK(r, nvmlDeviceGetPciInfo_v2, pci) &&
@@ -240,7 +192,7 @@ static bool device_address(struct reader *r, struct nvml_pci *pci, char address[
     return pci_address_normalise(text, address);
 }
 
-static int read_identity(struct reader *r, struct machine_gpu *gpu, struct err *err)
+static int read_identity(struct nvml_reader *r, struct machine_gpu *gpu, struct err *err)
 {
     char text[TEXT_BYTES + 1] = ""; // one more than they are told: theirs may lack the NUL
     int rc = 0;
@@ -266,53 +218,47 @@ static int read_identity(struct reader *r, struct machine_gpu *gpu, struct err *
     return rc;
 }
 
-static void read_link(struct reader *r, struct maybe_int *generation, struct maybe_int *width)
+static void read_link(struct nvml_reader *r, struct maybe_int *generation, struct maybe_int *width)
 {
     unsigned int v = 0;
     if (ASK(r, nvmlDeviceGetCurrPcieLinkGeneration, &v) && v > 0)
-        set_number(generation, v, 16);
+        nvml_number(generation, v, 16);
     if (ASK(r, nvmlDeviceGetCurrPcieLinkWidth, &v) && v > 0)
-        set_number(width, v, 32);
+        nvml_number(width, v, 32);
 }
 
-static void read_numbers(struct reader *r, struct machine_gpu *gpu)
+static void read_numbers(struct nvml_reader *r, struct machine_gpu *gpu)
 {
     unsigned int v = 0;
-    device_memory(r, &gpu->memory_total_bytes, &gpu->memory_used_bytes);
+    nvml_ask_memory(r, &gpu->memory_total_bytes, &gpu->memory_used_bytes);
     read_link(r, &gpu->pcie_generation, &gpu->pcie_width);
     if (ASK(r, nvmlDeviceGetMaxPcieLinkGeneration, &v) && v > 0)
-        set_number(&gpu->pcie_generation_max, v, 16);
+        nvml_number(&gpu->pcie_generation_max, v, 16);
     if (ASK(r, nvmlDeviceGetMaxPcieLinkWidth, &v) && v > 0)
-        set_number(&gpu->pcie_width_max, v, 32);
+        nvml_number(&gpu->pcie_width_max, v, 32);
     if (ASK(r, nvmlDeviceGetClockInfo, NVML_CLOCK_SM, &v))
-        set_number(&gpu->clock_sm_mhz, v, 100000);
+        nvml_number(&gpu->clock_sm_mhz, v, 100000);
     if (ASK(r, nvmlDeviceGetMaxClockInfo, NVML_CLOCK_SM, &v))
-        set_number(&gpu->clock_sm_max_mhz, v, 100000);
+        nvml_number(&gpu->clock_sm_max_mhz, v, 100000);
     if (ASK(r, nvmlDeviceGetClockInfo, NVML_CLOCK_MEMORY, &v))
-        set_number(&gpu->clock_memory_mhz, v, 100000);
+        nvml_number(&gpu->clock_memory_mhz, v, 100000);
     if (ASK(r, nvmlDeviceGetMaxClockInfo, NVML_CLOCK_MEMORY, &v))
-        set_number(&gpu->clock_memory_max_mhz, v, 100000);
+        nvml_number(&gpu->clock_memory_max_mhz, v, 100000);
     if (ASK(r, nvmlDeviceGetPowerUsage, &v))
-        set_number(&gpu->power_mw, v, 10000000);
+        nvml_number(&gpu->power_mw, v, 10000000);
     if (ASK(r, nvmlDeviceGetEnforcedPowerLimit, &v))
-        set_number(&gpu->power_limit_mw, v, 10000000);
+        nvml_number(&gpu->power_limit_mw, v, 10000000);
     if (ASK(r, nvmlDeviceGetPowerManagementDefaultLimit, &v))
-        set_number(&gpu->power_limit_default_mw, v, 10000000);
-    struct nvml_temperature heat = {.version = NVML_STRUCT_VERSION(struct nvml_temperature, 1)};
-    if (ASK(r, nvmlDeviceGetTemperatureV, &heat)) {
-        if (heat.celsius >= 0)
-            set_number(&gpu->temperature_c, (unsigned int)heat.celsius, 300);
-    } else if (ASK(r, nvmlDeviceGetTemperature, 0, &v)) {
-        set_number(&gpu->temperature_c, v, 300);
-    }
+        nvml_number(&gpu->power_limit_default_mw, v, 10000000);
+    nvml_ask_temperature(r, &gpu->temperature_c);
     struct nvml_utilization use = {0};
     if (ASK(r, nvmlDeviceGetUtilizationRates, &use))
-        set_number(&gpu->use_percent, use.gpu, 100);
+        nvml_number(&gpu->use_percent, use.gpu, 100);
     if (ASK(r, nvmlDeviceGetPerformanceState, &v))
-        set_number(&gpu->performance_state, v, 15); // 32 is "unknown"
+        nvml_number(&gpu->performance_state, v, 15); // 32 is "unknown"
 }
 
-static int read_switches(struct reader *r, struct machine_gpu *gpu, struct err *err)
+static int read_switches(struct nvml_reader *r, struct machine_gpu *gpu, struct err *err)
 {
     unsigned int now = 0, pending = 0;
     if (ASK(r, nvmlDeviceGetEccMode, &now, &pending))
@@ -322,34 +268,25 @@ static int read_switches(struct reader *r, struct machine_gpu *gpu, struct err *
     if (ASK(r, nvmlDeviceGetMigMode, &now, &pending))
         gpu->mig = some_bool(now != 0);
 
-    // The bits that hold clocks down; the others (idle, a clock somebody set) do not taint.
-    static const struct {
-        unsigned long long bit;
-        const char *words;
-    } reasons[] = {
-        {0x04, "sw power cap"},        {0x08, "hw slowdown"},    {0x20, "sw thermal slowdown"},
-        {0x40, "hw thermal slowdown"}, {0x80, "hw power brake"},
-    };
     unsigned long long bits = 0;
-    if (!ASK(r, nvmlDeviceGetCurrentClocksEventReasons, &bits) &&
-        !ASK(r, nvmlDeviceGetCurrentClocksThrottleReasons, &bits))
+    if (!nvml_ask_reasons(r, &bits))
         return 0;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof reasons / sizeof *reasons; i++)
-        if (bits & reasons[i].bit)
-            rc = texts_add(&gpu->throttling, reasons[i].words, err);
+    for (size_t i = 0; rc == 0 && i < NVML_REASONS; i++)
+        if (bits & nvml_reasons[i].bit)
+            rc = texts_add(&gpu->throttling, nvml_reasons[i].words, err);
     return rc;
 }
 
 // An instance is called "NVIDIA A100-SXM4-40GB MIG 3g.20gb": its profile is what follows.
-static int read_mig(struct reader *gpu_reader, struct machine_gpu *gpu, struct err *err)
+static int read_mig(struct nvml_reader *gpu_reader, struct machine_gpu *gpu, struct err *err)
 {
     unsigned int most = 0;
     if (!ASK(gpu_reader, nvmlDeviceGetMaxMigDeviceCount, &most))
         return 0;
     int rc = 0;
     for (unsigned int i = 0; rc == 0 && i < most && i < MIG_MAX; i++) {
-        struct reader r = {.api = gpu_reader->api};
+        struct nvml_reader r = {.api = gpu_reader->api};
         if (!ASK(gpu_reader, nvmlDeviceGetMigDeviceHandleByIndex, i, &r.device))
             continue; // a place without an instance
         struct machine_mig *mig = LIST_ADD(&gpu->mig_instances, err);
@@ -364,28 +301,9 @@ static int read_mig(struct reader *gpu_reader, struct machine_gpu *gpu, struct e
         if (rc == 0 && ASK(&r, nvmlDeviceGetUUID, text, TEXT_BYTES))
             rc = text_set(&mig->uuid, text, err);
         struct maybe_int used = {0};
-        device_memory(&r, &mig->memory_bytes, &used);
+        nvml_ask_memory(&r, &mig->memory_bytes, &used);
     }
     return rc;
-}
-
-typedef enum nvml_return (*process_call)(struct nvml_device *, unsigned int *, void *);
-
-// An entry starts with the pid (4 bytes, padded to 8) and the memory (8 bytes). The first version
-// ends there, the second has two instance ids of 4 bytes more. The third is like the second,
-// except in some drivers of the series 530 and 535, which put 8 bytes more behind under the same
-// name; so its size is read off the bytes that the driver wrote.
-enum { ENTRY_V1 = 16, ENTRY_V2 = 24, ENTRY_MAX = 32, UNTOUCHED = 0xA5 };
-
-static size_t entry_size(const unsigned char *bytes, unsigned int room, unsigned int count)
-{
-    size_t written = (size_t)room * ENTRY_MAX;
-    while (written > 0 && bytes[written - 1] == UNTOUCHED)
-        written--;
-    // A driver may clear all the room it was given. The room is odd, which keeps 24 bytes times
-    // the room and 32 times the count apart.
-    bool longer = written == (size_t)count * ENTRY_MAX || written == (size_t)room * ENTRY_MAX;
-    return longer && count > 0 ? ENTRY_MAX : ENTRY_V2;
 }
 
 static int add_process(struct machine_gpu *gpu, uint32_t pid, uint64_t bytes, struct err *err)
@@ -404,78 +322,32 @@ static int add_process(struct machine_gpu *gpu, uint32_t pid, uint64_t bytes, st
     // The same process in both lists shows all its memory twice. All ones is "not available",
     // which the range leaves out.
     if (!process->memory_bytes.known || (int64_t)bytes > process->memory_bytes.v)
-        set_number(&process->memory_bytes, bytes, INT64_MAX);
+        nvml_number(&process->memory_bytes, bytes, INT64_MAX);
     return 0;
 }
 
-// Asks one function for its whole list; `code` is its last answer.
-static int ask_processes(struct reader *r, process_call call, size_t size, struct machine_gpu *gpu,
-                         enum nvml_return *code, struct err *err)
+static int add_processes(struct nvml_reader *r, enum nvml_list list, struct nvml_processes *room,
+                         struct machine_gpu *gpu, enum nvml_return *code, struct err *err)
 {
-    unsigned char *bytes = NULL;
-    unsigned int room = 33, count;
-    int rc = 0;
-    for (;;) {
-        unsigned char *larger = realloc(bytes, (size_t)room * ENTRY_MAX);
-        if (!larger) {
-            rc = err_memory(err);
-            goto out;
-        }
-        bytes = larger;
-        memset(bytes, UNTOUCHED, (size_t)room * ENTRY_MAX);
-        count = room;
-        *code = call(r->device, &count, bytes);
-        if (*code != NVML_INSUFFICIENT_SIZE || room >= PROCESSES_MAX)
-            break;
-        // New ones may start in between: always more room than it says.
-        room = ((count > room && count < PROCESSES_MAX ? count : room) * 2) | 1;
-    }
-    if (*code == NVML_SUCCESS && count > room)
-        *code = NVML_UNKNOWN; // it wrote more than there was room for, or counts wrongly
-    if (*code != NVML_SUCCESS)
-        goto out;
-    if (size == 0)
-        size = entry_size(bytes, room, count);
-    for (unsigned int i = 0; rc == 0 && i < count; i++) {
-        uint32_t pid;
+    int rc = nvml_processes_ask(r->api, r->device, list, room, code, err);
+    nvml_answered(r, "nvmlDeviceGetComputeRunningProcesses", *code);
+    for (unsigned int i = 0; rc == 0 && *code == NVML_SUCCESS && i < room->count; i++) {
         uint64_t memory;
-        memcpy(&pid, bytes + i * size, sizeof pid);
-        memcpy(&memory, bytes + i * size + 8, sizeof memory);
+        uint32_t pid = nvml_process(room, i, &memory);
         rc = add_process(gpu, pid, memory, err);
     }
-out:
-    free(bytes);
     return rc;
 }
 
-// Newest name first; the next one only where the library does not have the function.
-static int list_processes(struct reader *r, process_call v3, process_call v2, process_call v1,
-                          struct machine_gpu *gpu, enum nvml_return *code, struct err *err)
-{
-    const process_call calls[] = {v3, v2, v1};
-    static const size_t sizes[] = {0, ENTRY_V2, ENTRY_V1}; // 0: to be found out
-    *code = NVML_FUNCTION_NOT_FOUND;
-    for (size_t i = 0; i < 3 && *code == NVML_FUNCTION_NOT_FOUND; i++) {
-        int rc = calls[i] ? ask_processes(r, calls[i], sizes[i], gpu, code, err) : 0;
-        if (rc != 0)
-            return rc;
-    }
-    answered(r, "nvmlDeviceGetComputeRunningProcesses", *code);
-    return 0;
-}
-
-static int read_processes(struct reader *r, struct tree *tree, struct machine_gpu *gpu,
+static int read_processes(struct nvml_reader *r, struct tree *tree, struct machine_gpu *gpu,
                           struct err *err)
 {
-    const struct nvml_api *api = r->api;
+    struct nvml_processes room = {0};
     enum nvml_return compute, graphics;
-    int rc = list_processes(r, api->nvmlDeviceGetComputeRunningProcesses_v3,
-                            api->nvmlDeviceGetComputeRunningProcesses_v2,
-                            api->nvmlDeviceGetComputeRunningProcesses, gpu, &compute, err);
+    int rc = add_processes(r, NVML_COMPUTE, &room, gpu, &compute, err);
     if (rc == 0)
-        rc = list_processes(r, api->nvmlDeviceGetGraphicsRunningProcesses_v3,
-                            api->nvmlDeviceGetGraphicsRunningProcesses_v2,
-                            api->nvmlDeviceGetGraphicsRunningProcesses, gpu, &graphics, err);
+        rc = add_processes(r, NVML_GRAPHICS, &room, gpu, &graphics, err);
+    nvml_processes_release(&room);
     if (rc != 0)
         return rc;
     // Complete, also when it is empty. Where one question failed, what the other said still counts.
@@ -492,7 +364,8 @@ static int read_processes(struct reader *r, struct tree *tree, struct machine_gp
     return rc;
 }
 
-static int read_gpu(struct reader *r, struct tree *tree, struct machine_gpu *gpu, struct err *err)
+static int read_gpu(struct nvml_reader *r, struct tree *tree, struct machine_gpu *gpu,
+                    struct err *err)
 {
     int rc = read_identity(r, gpu, err);
     if (rc == 0) {
@@ -517,7 +390,7 @@ static int read_gpu(struct reader *r, struct tree *tree, struct machine_gpu *gpu
     return text_set(&gpu->problem, words, err);
 }
 
-static unsigned int gpu_count(const struct nvml_api *api)
+unsigned int nvml_gpu_count(const struct nvml_api *api)
 {
     unsigned int count = 0;
     enum nvml_return code = api->nvmlDeviceGetCount_v2 ? api->nvmlDeviceGetCount_v2(&count)
@@ -527,8 +400,8 @@ static unsigned int gpu_count(const struct nvml_api *api)
     return count < GPUS_MAX ? count : GPUS_MAX;
 }
 
-static enum nvml_return gpu_handle(const struct nvml_api *api, unsigned int index,
-                                   struct nvml_device **device)
+enum nvml_return nvml_gpu_handle(const struct nvml_api *api, unsigned int index,
+                                 struct nvml_device **device)
 {
     return api->nvmlDeviceGetHandleByIndex_v2 ? api->nvmlDeviceGetHandleByIndex_v2(index, device)
                                               : api->nvmlDeviceGetHandleByIndex(index, device);
@@ -556,7 +429,7 @@ static int read_driver(const struct nvml_api *api, struct machine_gpu *gpu, stru
 int nvml_read_gpus(struct nvml *nvml, struct tree *tree, struct machine *machine, struct err *err)
 {
     const struct nvml_api *api = &nvml->api;
-    unsigned int count = gpu_count(api);
+    unsigned int count = nvml_gpu_count(api);
     for (unsigned int i = 0; i < count; i++) {
         struct machine_gpu *gpu = LIST_ADD(&machine->gpus, err);
         if (!gpu)
@@ -567,8 +440,8 @@ int nvml_read_gpus(struct nvml *nvml, struct tree *tree, struct machine *machine
             rc = read_driver(api, gpu, err);
         if (rc != 0)
             return rc;
-        struct reader r = {.api = api};
-        enum nvml_return code = gpu_handle(api, i, &r.device);
+        struct nvml_reader r = {.api = api};
+        enum nvml_return code = nvml_gpu_handle(api, i, &r.device);
         if (code == NVML_SUCCESS) {
             rc = read_gpu(&r, tree, gpu, err);
         } else {
@@ -586,12 +459,12 @@ int nvml_read_gpus(struct nvml *nvml, struct tree *tree, struct machine *machine
 void nvml_read_link(struct nvml *nvml, const char *pci_address, struct maybe_int *generation,
                     struct maybe_int *width)
 {
-    unsigned int count = gpu_count(&nvml->api);
+    unsigned int count = nvml_gpu_count(&nvml->api);
     for (unsigned int i = 0; i < count; i++) {
-        struct reader r = {.api = &nvml->api};
+        struct nvml_reader r = {.api = &nvml->api};
         struct nvml_pci pci;
         char address[PCI_ADDRESS_BYTES];
-        if (gpu_handle(&nvml->api, i, &r.device) == NVML_SUCCESS &&
+        if (nvml_gpu_handle(&nvml->api, i, &r.device) == NVML_SUCCESS &&
             device_address(&r, &pci, address) && strcmp(address, pci_address) == 0) {
             read_link(&r, generation, width);
             return;

@@ -98,6 +98,10 @@ struct nvml_api {
     enum nvml_return (*nvmlDeviceGetMaxClockInfo)(struct nvml_device *, unsigned int,
                                                   unsigned int *);
     enum nvml_return (*nvmlDeviceGetPowerUsage)(struct nvml_device *, unsigned int *);
+    enum nvml_return (*nvmlDeviceGetTotalEnergyConsumption)(struct nvml_device *,
+                                                            unsigned long long *);
+    enum nvml_return (*nvmlDeviceGetPcieThroughput)(struct nvml_device *, unsigned int,
+                                                    unsigned int *);
     enum nvml_return (*nvmlDeviceGetEnforcedPowerLimit)(struct nvml_device *, unsigned int *);
     enum nvml_return (*nvmlDeviceGetPowerManagementDefaultLimit)(struct nvml_device *,
                                                                  unsigned int *);
@@ -118,7 +122,7 @@ struct nvml_api {
     enum nvml_return (*nvmlDeviceGetCurrentClocksThrottleReasons)(struct nvml_device *,
                                                                   unsigned long long *);
     // Lists of processes. What an entry looks like depends on the name and, for _v3, on the
-    // driver: nvml.c finds it out.
+    // driver: nvml_processes.c finds it out.
     enum nvml_return (*nvmlDeviceGetComputeRunningProcesses_v3)(struct nvml_device *,
                                                                 unsigned int *, void *);
     enum nvml_return (*nvmlDeviceGetComputeRunningProcesses_v2)(struct nvml_device *,
@@ -151,6 +155,10 @@ void nvml_close(struct nvml *nvml);
 // problem. Names of processes come from /proc below the tree's root.
 int nvml_read_gpus(struct nvml *nvml, struct tree *tree, struct machine *machine,
                    struct err *err) MUST_USE;
+
+unsigned int nvml_gpu_count(const struct nvml_api *api); // 0 where it does not answer
+enum nvml_return nvml_gpu_handle(const struct nvml_api *api, unsigned int index,
+                                 struct nvml_device **device);
 
 // The link right now of the GPU at a normalised PCI address; absent where it is not to be had.
 void nvml_read_link(struct nvml *nvml, const char *pci_address, struct maybe_int *generation,

@@ -27,6 +27,7 @@ static const char *const op_names[] = {
     [NET_GLOBAL_AVERAGE] = "global_average",
     [NET_DROPOUT] = "dropout",
     [NET_CONCAT] = "concat",
+    [NET_AUX] = "aux",
 };
 
 void net_init(struct net *net, const char *name)
@@ -472,6 +473,34 @@ int net_concat(struct net *net, const int *from, int count)
     return finish(net, layer, out);
 }
 
+int net_aux(struct net *net, int from, int head, float weight)
+{
+    struct net_layer *layer = begin(net, NET_AUX, NULL, (int[2]){from, head}, 2);
+    if (!layer)
+        return -1;
+    const struct net_layer *own = &net->layers[from], *other = &net->layers[head];
+    if (own->out.rank != 1 || other->out.rank != 1 || own->out.dim[0] != other->out.dim[0]) {
+        char first[80], second[80];
+        return mistake(net, layer, "needs two vectors of one length, but '%s' gives %s and '%s' %s",
+                       own->name, describe(&own->out, first, sizeof first), other->name,
+                       describe(&other->out, second, sizeof second));
+    }
+    if (from == head)
+        return mistake(net, layer, "needs two layers, but reads '%s' twice", own->name);
+    if (!(weight > 0 && weight < INFINITY))
+        return mistake(net, layer, "a weight of %g makes no sense", (double)weight);
+    layer->weight = weight;
+    return finish(net, layer, own->out);
+}
+
+void net_set_hard_gates(struct net *net, int lstm)
+{
+    if (broken(net) || lstm < 0)
+        return;
+    assert(lstm < net->layer_count && net->layers[lstm].op == NET_LSTM);
+    net->layers[lstm].hard_gates = true;
+}
+
 void net_set_loss(struct net *net, enum net_loss loss)
 {
     net->loss = loss;
@@ -494,10 +523,14 @@ int net_check(const struct net *net, struct err *err)
         return err_set(err, net->problem.code, "%s", net->problem.text);
     if (net->layer_count == 0)
         return err_set(err, ERR_FAIL, "net '%s' has no layers", net->name);
-    for (int i = 0; i + 1 < net->layer_count; i++)
-        if (!is_read(net, i))
-            return err_set(err, ERR_FAIL, "net '%s', layer '%s': no other layer reads it",
-                           net->name, net->layers[i].name);
+    for (int i = 0; i + 1 < net->layer_count; i++) {
+        const char *problem = !is_read(net, i)               ? "no other layer reads it"
+                              : net->layers[i].op == NET_AUX ? "it must be the last layer"
+                                                             : NULL;
+        if (problem)
+            return err_set(err, ERR_FAIL, "net '%s', layer '%s': %s", net->name,
+                           net->layers[i].name, problem);
+    }
 
     const struct net_layer *last = &net->layers[net->layer_count - 1];
     if (last->out.rank != 1 || !last->learns)
@@ -507,5 +540,8 @@ int net_check(const struct net *net, struct err *err)
     if (net->loss == NET_SIGMOID && last->out.dim[0] != 1)
         return err_set(err, ERR_FAIL, "net '%s', layer '%s': a sigmoid needs one unit, not %d",
                        net->name, last->name, last->out.dim[0]);
+    if (net->loss != NET_SOFTMAX && last->op == NET_AUX)
+        return err_set(err, ERR_FAIL, "net '%s', layer '%s': it goes with a softmax alone",
+                       net->name, last->name);
     return 0;
 }

@@ -23,7 +23,11 @@
 //   where n = 1). That is what TensorFlow's slim does with its fused kernel, cuDNN and PyTorch.
 // - An LSTM has sigmoid gates, tanh for candidate and output, and starts from zero. Both ways:
 //   the forward direction's state after the last time step, then the state of the backward
-//   direction, which begins at the end, after the first time step.
+//   direction, which begins at the end, after the first time step. With hard gates a gate is
+//   0.2 z + 0.5, kept between 0 and 1; its slope is 0.2 between them and 0 from z = ± 2.5 on.
+// - An auxiliary loss reads (the net's own outputs, those of a head on the way) and hands the first
+//   on. In a training step it adds weight × the gradient of the second's mean softmax
+//   cross-entropy to what the second gets. Loss and accuracy that are told are the first's alone.
 // - The gradient of an embedding is dense in meaning: an optimizer moves all rows in every step.
 #ifndef FARE_NET_NET_H
 #define FARE_NET_NET_H
@@ -49,6 +53,7 @@ enum net_op {
     NET_GLOBAL_AVERAGE, // image → channels
     NET_DROPOUT,        // inverted: scaled while training, nothing while evaluating
     NET_CONCAT,         // images of one height and width, along the channels
+    NET_AUX,            // two vectors → the first; the second has a loss of its own
 };
 
 enum net_loss {
@@ -84,10 +89,12 @@ struct net_layer {
     int stride;
     int pad_top, pad_left, pad_bottom, pad_right; // found by inference
     bool relu, bias, both_ways;
+    bool hard_gates; // LSTM
     int vocabulary;
     float rate;    // dropout: the share that is dropped
     float decay;   // batch norm: of the running averages
     float epsilon; // batch norm
+    float weight;  // auxiliary loss
     int first_param, param_count;
     bool learns; // it, or one that it reads from near or far, is trained: it needs its gradient
 };
@@ -142,7 +149,11 @@ int net_average_pool(struct net *net, int from, int size, int stride, enum net_p
 int net_global_average(struct net *net, int from);
 int net_dropout(struct net *net, int from, float rate);
 int net_concat(struct net *net, const int *from, int count);
+// The last layer of a net whose loss is softmax.
+int net_aux(struct net *net, int from, int head, float weight);
 
+// Gives an LSTM hard gates; -1 is left alone.
+void net_set_hard_gates(struct net *net, int lstm);
 void net_set_loss(struct net *net, enum net_loss loss);
 
 int64_t net_shape_count(const struct net_shape *shape); // numbers in one sample of it

@@ -15,7 +15,11 @@
 #ifndef FARE_NET_RECIPE_H
 #define FARE_NET_RECIPE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/err.h"
+#include "net/net.h"
 
 enum optimizer {
     OPTIMIZER_RMSPROP,
@@ -27,7 +31,9 @@ enum optimizer {
 struct recipe_phase { // a part of the training with its own rate; the state starts anew in each
     int64_t steps;    // 0: to the end of the epochs
     float rate;
-    const char *only; // (optional) train just the parameters of this layer
+    // (optional) Train just the layers of this name, in whatever part of the net: "d" is "d" and
+    // "aux.d". The text must outlive what is made of the recipe.
+    const char *only;
 };
 
 #define RECIPE_PHASES_MAX 2
@@ -45,6 +51,12 @@ struct recipe {
     struct recipe_phase phases[RECIPE_PHASES_MAX];
     int phase_count;
 };
+
+// Batch and phases make sense, and each phase trains something in this net.
+int recipe_check(const struct recipe *recipe, const struct net *net, struct err *err) MUST_USE;
+
+// Whether a phase trains the parameters of this layer.
+bool recipe_trains(const struct recipe_phase *phase, const struct net_layer *layer);
 
 // How many numbers of state a parameter's number has: 1 or 2.
 static inline int recipe_states(const struct recipe *recipe)

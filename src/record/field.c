@@ -101,17 +101,28 @@ static int add_dump(const char *bytes, size_t len, void *out)
     return 0;
 }
 
-int record_to_text(const struct field *fields, const void *record, struct buf *out, struct err *err)
+static int dump(const struct field *fields, const void *record, size_t flags, struct buf *out,
+                struct err *err)
 {
     json_t *json = record_to_json(fields, record, err);
     if (!json)
         return ERR_MEMORY;
     // Twelve digits are more than any of our measurements has, and print 0.1 as 0.1.
-    int rc = json_dump_callback(json, add_dump, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    int rc = json_dump_callback(json, add_dump, out, flags | JSON_REAL_PRECISION(12));
     json_decref(json);
     if (rc != 0)
         return err_memory(err);
     return buf_check(out, err);
+}
+
+int record_to_text(const struct field *fields, const void *record, struct buf *out, struct err *err)
+{
+    return dump(fields, record, JSON_INDENT(2), out, err);
+}
+
+int record_to_line(const struct field *fields, const void *record, struct buf *out, struct err *err)
+{
+    return dump(fields, record, JSON_COMPACT, out, err);
 }
 
 static int wrong_type(const struct field *field, const char *expected, struct err *err)
@@ -297,7 +308,15 @@ int text_set(char **member, const char *text, struct err *err)
     while (left > 0 && isspace(*p))
         p++, left--;
     while (left > 0) {
-        size_t len = utf8_length(p, left);
+        size_t len = 0; // of plain ASCII, which most texts are: in one piece
+        while (len < left && p[len] >= ' ' && p[len] < 0x7F)
+            len++;
+        buf_add(&clean, p, len);
+        p += len;
+        left -= len;
+        if (left == 0)
+            break;
+        len = utf8_length(p, left);
         if (len == 0 || *p < ' ' || *p == 0x7F) {
             buf_addc(&clean, *p == '\t' || *p == '\n' ? ' ' : '?');
             len = 1;

@@ -106,6 +106,10 @@ json_t *record_to_json(const struct field *fields, const void *record, struct er
 int record_to_text(const struct field *fields, const void *record, struct buf *out,
                    struct err *err) MUST_USE;
 
+// And on one line, without spaces or a line feed at its end.
+int record_to_line(const struct field *fields, const void *record, struct buf *out,
+                   struct err *err) MUST_USE;
+
 // Fills a zeroed record. Unknown keys are passed over (a newer fare wrote them); a known key with
 // a value of the wrong type is ERR_FORMAT and names its path: "cpu.sockets: expected an integer".
 // On failure the record can still be released.

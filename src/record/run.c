@@ -219,6 +219,7 @@ const struct field run_fields[] = {
     TEXT(started, "when, UTC"),
     TEXT(name, "what people call it: the workload, or --name"),
     TEXT(workload, "what was trained; absent for a command that is none of the workloads"),
+    TEXT(variant, "an option of the definition: hard gates, auxiliary head"),
     TEXT(framework, "what trained it: fare itself, pytorch, command, ..."),
     TEXT(engine, "fare's own: which engine"),
     TEXT(precision, "f32, tf32 or bf16"),
@@ -226,7 +227,7 @@ const struct field run_fields[] = {
     INT(threads, "threads"),
     INT(seed, "seed of parameters, order, dropout and augmentation"),
     INT(batch, "samples per step"),
-    TEXT(net, "the net, in words"),
+    TEXT(net, "identity of the net: SHA-256 over its layers and shapes"),
     TEXT(recipe, "optimizer and its settings"),
     INT(parameters, "numbers that are trained"),
     REAL(step_flops, "floating-point operations of a step, from the definition"),
@@ -272,10 +273,26 @@ const struct field run_fields[] = {
 };
 #undef T
 
+#define T struct run_group
+static const struct field group_fields[] = {
+    TEXT(workload, "the workload"),
+    INT(batch, "samples per step"),
+    INT(runs, "how many runs"),
+    REAL(step_ms, "median of the runs' times of a step"),
+    REAL(low_ms, "the fastest run's"),
+    REAL(high_ms, "the slowest run's"),
+    REAL(spread, "standard deviation between the runs ÷ their mean"),
+    REAL(samples_per_s, "median"),
+    BOOL(saturated, "several batches: no larger one trains over 5 % more samples per second"),
+    FIELD_END,
+};
+#undef T
+
 #define T struct runs
 const struct field runs_fields[] = {
     TEXT(schema, "`" RUNS_SCHEMA "`"),
-    FIELD_SUB(FIELD_LIST, T, runs, run_fields, "one per workload"),
+    FIELD_SUB(FIELD_LIST, T, runs, run_fields, "one after the other"),
+    FIELD_SUB(FIELD_LIST, T, groups, group_fields, "with --repeat or several --batch"),
     FIELD_END,
 };
 #undef T
@@ -364,6 +381,20 @@ int run_set_machine(struct run *run, const struct machine *machine, struct err *
             return rc;
     }
     return set_gpus(to, machine, err);
+}
+
+void run_derive(struct run *run)
+{
+    double ms = run->steady.step_ms.known ? run->steady.step_ms.v : run->step_ms.v;
+    if (run->step_flops.known && ms > 0)
+        run->use.flops_per_s = some_real(run->step_flops.v / (ms / 1e3));
+    double joules = 0;
+    if (run->use.cpu_energy_j.known)
+        joules += run->use.cpu_energy_j.v;
+    if (run->use.gpu_energy_j.known)
+        joules += run->use.gpu_energy_j.v;
+    if (joules > 0 && run->steps.known && run->steps.v > 0)
+        run->use.joules_per_step = some_real(joules / (double)run->steps.v);
 }
 
 int run_taint(struct run *run, const char *text, struct err *err)

@@ -178,6 +178,7 @@ struct run {
     char *started; // "2026-11-15T07:45:12Z"
     char *name;    // what people call it: the workload, or --name
     char *workload;
+    char *variant;   // "hard gates", "auxiliary head"; absent: as defined
     char *framework; // "fare", "pytorch", "command", published: "tensorflow"
     char *engine;
     char *precision;
@@ -185,7 +186,7 @@ struct run {
     struct maybe_int threads;
     struct maybe_int seed;
     struct maybe_int batch;
-    char *net; // what was trained, in words
+    char *net; // identity of its layers and shapes
     char *recipe;
     struct maybe_int parameters;
     struct maybe_real step_flops;
@@ -231,9 +232,22 @@ struct run {
     LIST_OF(struct run_sample) samples;
 };
 
+struct run_group { // runs of one workload with one batch size
+    char *workload;
+    struct maybe_int batch;
+    struct maybe_int runs;
+    struct maybe_real step_ms;
+    struct maybe_real low_ms;
+    struct maybe_real high_ms;
+    struct maybe_real spread;
+    struct maybe_real samples_per_s;
+    struct maybe_bool saturated;
+};
+
 struct runs { // what `fare run` prints
     char *schema;
     LIST_OF(struct run) runs;
+    LIST_OF(struct run_group) groups; // with --repeat or several --batch
 };
 
 struct report { // what bare `fare` prints
@@ -249,6 +263,9 @@ int run_begin_record(struct run *run, int64_t date_s, struct err *err) MUST_USE;
 
 // The parts of a machine's record that a run keeps.
 int run_set_machine(struct run *run, const struct machine *machine, struct err *err) MUST_USE;
+
+// Fills what follows from other members: operations per second, joules per step.
+void run_derive(struct run *run);
 
 // Adds a taint once.
 int run_taint(struct run *run, const char *text, struct err *err) MUST_USE;

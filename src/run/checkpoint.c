@@ -86,6 +86,11 @@ static void hash_layer(struct sha256 *sha, const struct net_layer *layer)
     sha256_add(sha, &layer->rate, sizeof layer->rate);
     sha256_add(sha, &layer->decay, sizeof layer->decay);
     sha256_add(sha, &layer->epsilon, sizeof layer->epsilon);
+    // What came later counts where it is there, so that the other nets keep their sums.
+    if (layer->hard_gates)
+        hash_text(sha, "hard gates");
+    if (layer->op == NET_AUX)
+        sha256_add(sha, &layer->weight, sizeof layer->weight);
 }
 
 void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES])

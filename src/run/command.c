@@ -284,6 +284,7 @@ static void end_measuring(struct job *job, bool finished, struct err *err)
     job->measured = true;
     job->rc = follow_finish(job->follow, finished, job->says, err);
     int rc = sampler_finish(job->sampler, job->run, err);
+    run_derive(job->run);
     job->sampler = NULL;
     if (job->rc == 0)
         job->rc = rc;
@@ -420,7 +421,7 @@ int command_name(char *const *argv, char **name, struct err *err)
 
 static int describe(const struct command_options *o, struct run *run, struct err *err)
 {
-    int rc = run_begin_record(run, clock_date_s(), err);
+    int rc = run->id ? 0 : run_begin_record(run, clock_date_s(), err);
     if (rc == 0)
         rc = o->name ? text_set(&run->name, o->name, err) : command_name(o->argv, &run->name, err);
     if (rc == 0)

@@ -67,16 +67,22 @@ void meter_steps(struct meter *meter, int stage, int64_t steps);
 void meter_evaluated(struct meter *meter, int64_t samples);
 void meter_checkpointed(struct meter *meter);
 
-// True when the plan's `within` is reached or its time is over. Cheap: it thinks only now and then,
+int64_t meter_start_ns(const struct meter *meter);
+
+// Time spent in METER_TRAIN so far, up to the last step or change of phase.
+int64_t meter_train_ns(const struct meter *meter);
+
+// True when the plan's `within` is reached for the stage it is in, or that stage's
+// share of the time is over. Cheap: it thinks only now and then,
 // and keeps the projections of 10, 30, 60 s and a tenth of the run for meter_fill().
 bool meter_enough(struct meter *meter);
 
 // False without a total, or before there are enough steps.
 bool meter_project(struct meter *meter, struct run_projection *out);
 
-// Ends the last phase. Fills phases, steady, stages' times, projection, checks, drift,
-// step_plot_ms, steps, step_ms. `finished`: the whole training was made, and the checks can be
-// held against the truth; there is then no projection.
+// Ends the last phase. Fills phases, steady, stages (where there are several), projection, checks,
+// drift, step_plot_ms, steps, step_ms. `finished`: the whole training was made, and the checks can
+// be held against the truth; there is then no projection.
 int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *err) MUST_USE;
 
 #endif

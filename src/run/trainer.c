@@ -9,7 +9,18 @@
 #include "run/checkpoint.h"
 
 #define KEEP_CHECKPOINTS 2
-#define LOSS_WINDOWS     10 // first and last loss are means over a tenth of the steps
+#define LOSSES_MAX       1024 // kept; of long runs neighbours are merged
+#define LOSS_WINDOWS     10   // first and last loss are means over a tenth of the steps
+#define PROBE_STEPS      10   // then a few batches are evaluated, to know what that costs
+#define PROBE_BATCHES    8
+
+// The losses of the steps made here, for the first and last tenth, in bounded memory.
+struct losses {
+    double mean[LOSSES_MAX];
+    int count;
+    int64_t block, part_count;
+    double part_sum;
+};
 
 struct trainer {
     const struct workload *workload;
@@ -27,7 +38,11 @@ struct trainer {
     int64_t epochs;
     int64_t epoch_began_ns;
     int64_t epoch_began_step; // of this epoch, when its clock started
-    double *losses;           // of the steps made here, for the first and last tenth
+    struct losses losses;
+    int stage;   // of the recipe
+    bool jumps;  // a sample that spends some steps in each stage, whatever their length
+    bool enough; // a sample that is over
+    bool probed;
     struct trainer_result *result;
 };
 
@@ -48,7 +63,9 @@ static void tell(const struct trainer *t, bool evaluating)
         return;
     const struct engine_score *s = &t->place.score;
     double count = s->count > 0 ? (double)s->count : 1;
-    double seconds = (double)(clock_now_ns() - t->epoch_began_ns) / 1e9;
+    int64_t now_ns = clock_now_ns();
+    bool timed = t->o->sample && t->o->max_steps == 0;
+    double seconds = (double)(now_ns - t->epoch_began_ns) / 1e9;
     double here = (double)((t->place.step - t->epoch_began_step) * t->recipe.batch);
     const struct trainer_progress p = {
         .step = t->place.iteration,
@@ -59,20 +76,38 @@ static void tell(const struct trainer *t, bool evaluating)
         .accuracy = (double)s->correct / count,
         .samples_per_s = seconds > 0 ? here / seconds : 0,
         .evaluating = evaluating,
+        .elapsed_s = timed ? (double)(now_ns - meter_start_ns(t->o->meter)) / 1e9 : 0,
+        .max_s = timed ? t->o->max_s : 0,
     };
     t->o->progress(t->o->context, &p);
 }
 
-// Which phase of the recipe a step belongs to.
-static int phase_of(const struct recipe *recipe, int64_t iteration)
+static void add_loss(struct losses *l, double loss)
 {
-    int phase = 0;
-    while (phase + 1 < recipe->phase_count && recipe->phases[phase].steps > 0 &&
-           iteration >= recipe->phases[phase].steps) {
-        iteration -= recipe->phases[phase].steps;
-        phase++;
+    if (l->count == LOSSES_MAX && l->part_count == 0) {
+        for (int i = 0; i < LOSSES_MAX / 2; i++)
+            l->mean[i] = (l->mean[2 * i] + l->mean[2 * i + 1]) / 2;
+        l->count /= 2;
+        l->block *= 2;
     }
-    return phase;
+    l->part_sum += loss;
+    if (++l->part_count < l->block)
+        return;
+    l->mean[l->count++] = l->part_sum / (double)l->part_count;
+    l->part_sum = 0;
+    l->part_count = 0;
+}
+
+// Which stage of the recipe a step belongs to.
+static int stage_of(const struct recipe *recipe, int64_t iteration)
+{
+    int stage = 0;
+    while (stage + 1 < recipe->phase_count && recipe->phases[stage].steps > 0 &&
+           iteration >= recipe->phases[stage].steps) {
+        iteration -= recipe->phases[stage].steps;
+        stage++;
+    }
+    return stage;
 }
 
 static int64_t steps_of_phases(const struct recipe *recipe)
@@ -99,12 +134,42 @@ static int plan(struct trainer *t, struct err *err)
         t->epochs = (t->total_steps + t->steps_per_epoch - 1) / t->steps_per_epoch;
     }
     t->last_step = t->total_steps;
-    if (t->o->max_steps > 0 && t->o->max_steps < t->last_step)
+    if (t->o->sample && t->o->max_steps > 0 && t->o->max_steps < t->last_step)
         t->last_step = t->o->max_steps;
-    t->losses = calloc((size_t)t->last_step, sizeof *t->losses);
+    // A sample's checkpoint is the beginning of the training, so it cannot jump.
+    t->jumps = t->o->sample && t->recipe.phase_count > 1 && !t->o->dir;
     t->result->epochs = calloc((size_t)t->epochs + 1, sizeof *t->result->epochs);
     t->result->steps_per_epoch = t->steps_per_epoch;
-    return t->losses && t->result->epochs ? 0 : err_memory(err);
+    t->result->total_steps = t->total_steps;
+    t->result->total_epochs = t->epochs;
+    return t->result->epochs ? 0 : err_memory(err);
+}
+
+// What is left of the training, for the meter: from where a resumed run begins.
+static void plan_meter(struct trainer *t)
+{
+    const struct trainer_options *o = t->o;
+    struct meter_plan plan = {.stages = t->recipe.phase_count,
+                              .within = o->sample ? o->within : 0,
+                              .max_s = o->sample ? o->max_s : 0,
+                              .calibrate = true};
+    int64_t done = t->place.iteration, left = t->total_steps;
+    for (int i = 0; i < t->recipe.phase_count && i < METER_STAGES_MAX; i++) {
+        int64_t steps = t->recipe.phases[i].steps > 0 ? t->recipe.phases[i].steps : left;
+        steps = steps < left ? steps : left;
+        left -= steps;
+        int64_t before = done < steps ? done : steps;
+        done -= before;
+        plan.stage_steps[i] = steps - before;
+    }
+    int64_t epochs_left = t->epochs - t->place.epoch;
+    plan.evaluations = t->test ? epochs_left * o->data->test.count : 0;
+    if (o->dir) {
+        plan.checkpoints = epochs_left;
+        if (o->save_every > 0)
+            plan.checkpoints += (t->total_steps - t->place.iteration) / o->save_every;
+    }
+    meter_plan(o->meter, &plan);
 }
 
 static int resume(struct trainer *t, struct err *err)
@@ -142,12 +207,13 @@ static int refuse_used_folder(const struct trainer *t, struct err *err)
 static int prepare(struct trainer *t, struct err *err)
 {
     const struct trainer_options *o = t->o;
-    int rc = workload_net(t->workload, o->data, &t->net, err);
+    int rc = workload_net(t->workload, o->data, &o->workload_options, &t->net, err);
     if (rc != 0)
         return rc;
-    int64_t began_ns = clock_now_ns();
+    checkpoint_fingerprint(&t->net, t->result->net);
+    checkpoint_recipe_text(&t->recipe, &t->result->recipe);
+    net_cost(&t->net, t->recipe.batch, &t->result->cost);
     rc = t->engine->compile(&t->net, &t->recipe, &o->engine_options, &t->program, err);
-    t->result->compile_ns = clock_now_ns() - began_ns;
     if (rc != 0)
         return rc;
     t->subject = (struct checkpoint_subject){.workload = t->workload->name,
@@ -160,9 +226,11 @@ static int prepare(struct trainer *t, struct err *err)
     int threads = o->engine_options.threads;
     struct batcher_options batches =
         workload_batches(t->workload, o->engine_options.seed, true, threads);
+    batches.batch = t->recipe.batch;
     rc = batcher_new(&t->train, &o->data->train, &batches, err);
     if (rc == 0 && o->data->test.count > 0) {
         batches = workload_batches(t->workload, o->engine_options.seed, false, threads);
+        batches.batch = t->recipe.batch;
         rc = batcher_new(&t->test, &o->data->test, &batches, err);
     }
     if (rc == 0)
@@ -179,6 +247,10 @@ static int prepare(struct trainer *t, struct err *err)
         rc = o->resume ? resume(t, err) : refuse_used_folder(t, err);
     if (rc == 0)
         rc = batcher_seek(t->train, t->place.epoch, t->place.step, err);
+    if (rc == 0) {
+        t->stage = t->place.phase;
+        plan_meter(t);
+    }
     return rc;
 }
 
@@ -186,7 +258,7 @@ static int save(struct trainer *t, struct err *err)
 {
     if (!t->o->dir)
         return 0;
-    int64_t began_ns = clock_now_ns();
+    meter_phase(t->o->meter, METER_CHECKPOINT);
     struct buf path = {0};
     int rc = checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err);
     if (rc == 0)
@@ -195,8 +267,8 @@ static int save(struct trainer *t, struct err *err)
         rc = checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS, t->place.iteration,
                               err);
     buf_release(&path);
-    t->result->save_ns += clock_now_ns() - began_ns;
-    t->result->saves++;
+    meter_checkpointed(t->o->meter);
+    meter_phase(t->o->meter, METER_IDLE);
     return rc;
 }
 
@@ -206,15 +278,18 @@ static int step(struct trainer *t, struct err *err)
     struct batch batch;
     if (t->place.step >= t->steps_per_epoch)
         return 0;
+    int64_t asked_ns = clock_now_ns();
     int rc = batcher_next(t->train, &batch, err);
+    t->result->data_wait_ns += clock_now_ns() - asked_ns;
     if (rc <= 0)
         return rc;
-    int phase = phase_of(&t->recipe, t->place.iteration);
-    if (phase != t->place.phase) {
-        rc = t->engine->set_phase(t->program, phase, err);
+    if (!t->jumps)
+        t->stage = stage_of(&t->recipe, t->place.iteration);
+    if (t->stage != t->place.phase) {
+        rc = t->engine->set_phase(t->program, t->stage, err);
         if (rc != 0)
             return rc;
-        t->place.phase = phase;
+        t->place.phase = t->stage;
     }
     double before = t->place.score.loss;
     struct engine_batch in = for_engine(&batch);
@@ -222,10 +297,32 @@ static int step(struct trainer *t, struct err *err)
     rc = t->engine->step(t->program, &in, &t->place.score, err);
     if (rc != 0)
         return rc;
-    t->losses[t->result->steps++] = (t->place.score.loss - before) / (double)in.count;
+    meter_steps(t->o->meter, t->stage, 1);
+    add_loss(&t->losses, (t->place.score.loss - before) / (double)in.count);
+    t->result->steps++;
+    t->result->samples += in.count;
     t->place.step++;
     t->place.iteration++;
     return 1;
+}
+
+// Evaluates up to `most` samples of the held-out part, or all (0).
+static int score_test(struct trainer *t, int64_t most, struct engine_score *score, struct err *err)
+{
+    meter_phase(t->o->meter, METER_EVALUATE);
+    int rc = batcher_seek(t->test, 0, 0, err);
+    while (rc == 0 && !stopped(t) && (most == 0 || score->count < most)) {
+        struct batch batch;
+        rc = batcher_next(t->test, &batch, err);
+        if (rc <= 0)
+            break;
+        struct engine_batch in = for_engine(&batch);
+        rc = t->engine->evaluate(t->program, &in, score, err);
+        meter_evaluated(t->o->meter, in.count);
+        tell(t, true);
+    }
+    meter_phase(t->o->meter, METER_IDLE);
+    return rc < 0 ? rc : 0;
 }
 
 static int evaluate(struct trainer *t, struct trainer_epoch *epoch, struct err *err)
@@ -234,19 +331,9 @@ static int evaluate(struct trainer *t, struct trainer_epoch *epoch, struct err *
         return 0;
     int64_t began_ns = clock_now_ns();
     struct engine_score score = {0};
-    int rc = batcher_seek(t->test, 0, 0, err);
-    while (rc == 0 && !stopped(t) && (t->o->max_test == 0 || score.count < t->o->max_test)) {
-        struct batch batch;
-        rc = batcher_next(t->test, &batch, err);
-        if (rc <= 0)
-            break;
-        struct engine_batch in = for_engine(&batch);
-        rc = t->engine->evaluate(t->program, &in, &score, err);
-        tell(t, true);
-    }
+    int rc = score_test(t, t->o->max_test, &score, err);
     epoch->test_ns = clock_now_ns() - began_ns;
-    t->result->test_ns += epoch->test_ns;
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     if (score.count > 0 && !stopped(t)) {
         epoch->tested = true;
@@ -261,28 +348,73 @@ static bool save_is_due(const struct trainer *t)
     return t->o->save_every > 0 && t->place.iteration % t->o->save_every == 0;
 }
 
+// Once, early: a few batches of an evaluation, so that its cost is known. Changes nothing.
+static int probe(struct trainer *t, struct err *err)
+{
+    struct engine_score score = {0};
+    t->probed = true;
+    int rc = t->test ? score_test(t, PROBE_BATCHES * t->recipe.batch, &score, err) : 0;
+    meter_phase(t->o->meter, METER_TRAIN);
+    return rc;
+}
+
+// Whether the sample goes on: in the next stage, where there is one.
+static bool goes_on(struct trainer *t)
+{
+    int last = t->recipe.phase_count - 1;
+    int64_t share = t->last_step * (t->stage + 1) / t->recipe.phase_count;
+    bool enough = meter_enough(t->o->meter);
+    if (!t->o->sample)
+        return true;
+    if (t->o->max_steps > 0)
+        enough = t->jumps && t->stage < last && t->place.iteration >= share;
+    if (!enough)
+        return true;
+    if (t->jumps && t->stage < last) {
+        t->stage++;
+        return true;
+    }
+    t->enough = t->o->max_steps == 0;
+    return !t->enough;
+}
+
+// What comes between two steps.
+static int between(struct trainer *t, struct err *err)
+{
+    int rc = 0;
+    tell(t, false);
+    if (!t->probed && t->result->steps >= PROBE_STEPS)
+        rc = probe(t, err);
+    if (rc == 0 && save_is_due(t) && t->place.step < t->steps_per_epoch) {
+        rc = save(t, err);
+        meter_phase(t->o->meter, METER_TRAIN);
+    }
+    return rc;
+}
+
 // The steps of an epoch that are left, up to the end of the run or a signal.
 static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err *err)
 {
     t->epoch_began_ns = clock_now_ns();
     t->epoch_began_step = t->place.step;
-    int64_t saving_ns = t->result->save_ns;
+    meter_phase(t->o->meter, METER_TRAIN);
+    int64_t before_ns = meter_train_ns(t->o->meter);
     int rc = 1;
     while (rc > 0 && t->place.iteration < t->last_step && !stopped(t)) {
         rc = step(t, err);
-        if (rc > 0) {
-            tell(t, false);
-            if (save_is_due(t) && t->place.step < t->steps_per_epoch) {
-                int saved = save(t, err);
-                rc = saved != 0 ? saved : rc;
-            }
-        }
+        if (rc <= 0)
+            break;
+        int other = between(t, err);
+        if (other != 0)
+            rc = other;
+        else if (!goes_on(t))
+            break;
     }
-    epoch->train_ns = clock_now_ns() - t->epoch_began_ns - (t->result->save_ns - saving_ns);
+    meter_phase(t->o->meter, METER_IDLE);
+    epoch->train_ns = meter_train_ns(t->o->meter) - before_ns;
     epoch->steps_here = t->place.step - t->epoch_began_step;
     epoch->steps = t->place.step;
     epoch->whole = t->place.step >= t->steps_per_epoch;
-    t->result->train_ns += epoch->train_ns;
     const struct engine_score *s = &t->place.score;
     epoch->samples = s->count;
     if (s->count > 0) {
@@ -296,10 +428,10 @@ static int run_epochs(struct trainer *t, struct err *err)
 {
     int rc = 0;
     t->result->first_epoch = t->place.epoch;
-    while (rc == 0 && t->place.iteration < t->last_step && !stopped(t)) {
+    while (rc == 0 && t->place.iteration < t->last_step && !t->enough && !stopped(t)) {
         struct trainer_epoch *epoch = &t->result->epochs[t->result->epoch_count++];
         rc = run_steps(t, epoch, err);
-        bool ended = t->place.iteration >= t->last_step;
+        bool ended = t->enough || t->place.iteration >= t->last_step;
         if (rc == 0 && !stopped(t) && (epoch->whole || ended))
             rc = evaluate(t, epoch, err);
         if (rc == 0 && epoch->whole) {
@@ -313,15 +445,16 @@ static int run_epochs(struct trainer *t, struct err *err)
             rc = save(t, err);
     }
     t->result->stopped = stopped(t);
+    t->result->finished = t->place.iteration >= t->total_steps;
     return rc;
 }
 
-static double mean(const double *values, int64_t count)
+static double mean(const double *values, int count)
 {
     double sum = 0;
-    for (int64_t i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         sum += values[i];
-    return count > 0 ? sum / (double)count : 0;
+    return count > 0 ? sum / count : 0;
 }
 
 int trainer_run(const struct workload *workload, const struct trainer_options *options,
@@ -331,32 +464,37 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
                         .o = options,
                         .engine = options->engine,
                         .recipe = workload->recipe,
+                        .losses = {.block = 1},
                         .result = result};
     memset(result, 0, sizeof *result);
+    if (options->batch > 0)
+        t.recipe.batch = options->batch;
     int rc = prepare(&t, err);
     if (rc == 0)
         rc = run_epochs(&t, err);
     if (rc == 0) {
-        int64_t tenth = (result->steps + LOSS_WINDOWS - 1) / LOSS_WINDOWS;
-        result->first_loss = mean(t.losses, tenth);
-        result->last_loss = mean(t.losses + result->steps - tenth, tenth);
+        int tenth = (t.losses.count + LOSS_WINDOWS - 1) / LOSS_WINDOWS;
+        result->first_loss = mean(t.losses.mean, tenth);
+        result->last_loss = mean(t.losses.mean + t.losses.count - tenth, tenth);
         if (options->finished && !result->stopped)
             rc = options->finished(options->context, t.program, err);
     }
     if (rc == 0)
         rc = buf_check(&result->notes, err);
+    if (rc == 0)
+        rc = buf_check(&result->recipe, err);
     batcher_free(t.train);
     batcher_free(t.test);
     if (t.program)
         t.engine->release(t.program);
     net_release(&t.net);
-    free(t.losses);
     return rc;
 }
 
 void trainer_result_release(struct trainer_result *result)
 {
     free(result->epochs);
+    buf_release(&result->recipe);
     buf_release(&result->notes);
     memset(result, 0, sizeof *result);
 }

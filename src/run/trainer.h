@@ -3,8 +3,13 @@
 // went.
 //
 // Same seed, engine and threads: the same losses, to the bit, also when the run was cut and resumed
-// from a checkpoint. The clock of an epoch covers all of it: fetching batches, augmentation, steps
-// and deferred work. Nothing is allocated between the first and the last step.
+// from a checkpoint. Time goes to a meter (run/meter.h), phase by phase; that of the steps covers
+// fetching batches, augmentation and deferred work. Nothing is allocated between the first and the
+// last step, but for the meter's looks.
+//
+// A sample ends when the meter has enough, or after `max_steps`. It begins like the full training,
+// and where the recipe has several stages it spends some steps in each. Early on, a few batches are
+// evaluated: what an evaluation costs belongs to the projection.
 #ifndef FARE_RUN_TRAINER_H
 #define FARE_RUN_TRAINER_H
 
@@ -14,7 +19,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sha256.h"
 #include "engine/engine.h"
+#include "run/meter.h"
 #include "workload/workload.h"
 
 // How far it is, after each step.
@@ -25,14 +32,21 @@ struct trainer_progress {
     double accuracy;       // likewise; 0 to 1
     double samples_per_s;  // over the epoch so far
     bool evaluating;
+    double elapsed_s, max_s; // a sample: since the start, and when it ends at the latest; else 0
 };
 
 struct trainer_options {
     const struct engine *engine;
     struct engine_options engine_options;
     const struct data_pair *data;
+    struct workload_options workload_options;
+    struct meter *meter;
+    bool sample;        // end when enough is known
+    double within;      // sample: the projection's interval, as a share to each side
+    double max_s;       // sample: from the meter's start
     int64_t epochs;     // 0: the recipe's
-    int64_t max_steps;  // 0: all; else stop after so many: a sample
+    int64_t batch;      // 0: the recipe's
+    int64_t max_steps;  // sample: 0, or just so many
     int64_t max_test;   // 0: all; else evaluate on so many samples
     const char *dir;    // (optional) folder for checkpoints
     int64_t save_every; // steps between checkpoints; 0: at the end of each epoch
@@ -61,13 +75,20 @@ struct trainer_result {
     struct trainer_epoch *epochs;
     int64_t epoch_count;
     int64_t steps; // made here
+    int64_t samples;
+    int64_t data_wait_ns; // of the steps' time: waiting for batches
     int64_t steps_per_epoch;
-    int64_t first_epoch; // where a resumed run began
-    int64_t compile_ns, train_ns, test_ns, save_ns;
+    int64_t total_steps; // of the full training
+    int64_t total_epochs;
+    int64_t first_epoch;          // where a resumed run began
     double first_loss, last_loss; // means over the first and last tenth of the steps made here
-    int saves;
-    bool stopped;     // by the signal
-    struct buf notes; // a line each: what was resumed, what was not loaded
+    bool resumed;
+    bool stopped;               // by the signal
+    bool finished;              // the whole training was made, here or before
+    char net[SHA256_HEX_BYTES]; // identity of its layers and shapes
+    struct net_cost cost;       // of a step
+    struct buf recipe;          // in words
+    struct buf notes;           // a line each: what was resumed, what was not loaded
 };
 
 int trainer_run(const struct workload *workload, const struct trainer_options *options,

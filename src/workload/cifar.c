@@ -15,8 +15,10 @@ static int block(struct net *net, int x, int filters, const char *first, const c
     return net_dropout(net, x, 0.25F);
 }
 
-static void build(struct net *net, const struct data_pair *data)
+static void build(struct net *net, const struct data_pair *data,
+                  const struct workload_options *options)
 {
+    (void)options;
     const struct dataset *d = &data->train;
     int x = net_image(net, d->channels, d->height, d->width);
     x = block(net, x, 32, "n.0", "n.2");

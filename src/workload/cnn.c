@@ -2,8 +2,10 @@
 // cnn: handwritten digits with two convolutions (the mnist_cnn example of Keras).
 #include "workload/workload.h"
 
-static void build(struct net *net, const struct data_pair *data)
+static void build(struct net *net, const struct data_pair *data,
+                  const struct workload_options *options)
 {
+    (void)options;
     const struct dataset *d = &data->train;
     int x = net_image(net, d->channels, d->height, d->width);
     x = net_conv(net, x,

@@ -3,11 +3,14 @@
 // imdb_bidirectional_lstm example of Keras).
 #include "workload/workload.h"
 
-static void build(struct net *net, const struct data_pair *data)
+static void build(struct net *net, const struct data_pair *data,
+                  const struct workload_options *options)
 {
     int x = net_tokens(net, data->train.time, data->train.vocabulary);
     x = net_embedding(net, x, 128, "e");
     x = net_lstm(net, x, 64, true, "l");
+    if (options->hard_gates)
+        net_set_hard_gates(net, x);
     x = net_dropout(net, x, 0.5F);
     net_dense(net, x, 1, false, "d");
     net_set_loss(net, NET_SIGMOID);
@@ -30,6 +33,7 @@ const struct workload workload_imdb = {
     .sample_steps = 200,
     .made_train = 25000,
     .made_test = 25000,
+    .takes = {.hard_gates = true},
     .build = build,
 };
 
@@ -45,5 +49,6 @@ const struct workload workload_tweets = {
     .sample_steps = 200,
     .made_train = 100000,
     .made_test = 10000,
+    .takes = {.hard_gates = true},
     .build = build,
 };

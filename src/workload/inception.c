@@ -10,6 +10,8 @@
 #define DECAY   0.9997F
 #define EPSILON 0.001F
 
+#define AUXILIARY_WEIGHT 0.4F
+
 // Convolution, batch norm, relu: `path` is where it stands in the PyTorch version.
 static int conv(struct net *net, int x, int filters, int h, int w, int stride,
                 enum net_padding padding, const char *path)
@@ -150,7 +152,16 @@ static int block_c(struct net *net, int x, int n)
     return net_concat(net, b, 4);
 }
 
-void inception_build(struct net *net, int classes)
+// The second head, on the last block B; its dense layer is trained with the other head's.
+static int auxiliary_head(struct net *net, int x, int classes)
+{
+    x = net_average_pool(net, x, 5, 3, NET_VALID);
+    x = conv(net, x, 128, 1, 1, 1, NET_SAME, "aux.0");
+    x = conv(net, x, 768, 5, 5, 1, NET_VALID, "aux.1");
+    return net_dense(net, x, classes, false, "aux.d");
+}
+
+void inception_build(struct net *net, int classes, bool auxiliary)
 {
     int x = stem(net, net_image(net, 3, 299, 299));
     int n = 6;
@@ -159,18 +170,22 @@ void inception_build(struct net *net, int classes)
     x = reduction_a(net, x, n++);
     for (int i = 0; i < 7; i++)
         x = block_b(net, x, n++);
+    int head = auxiliary ? auxiliary_head(net, x, classes) : -1;
     x = reduction_b(net, x, n++);
     for (int i = 0; i < 3; i++)
         x = block_c(net, x, n++);
     x = net_global_average(net, x);
     x = net_dropout(net, x, 0.2F);
-    net_dense(net, x, classes, false, "d");
+    x = net_dense(net, x, classes, false, "d");
+    if (auxiliary)
+        net_aux(net, x, head, AUXILIARY_WEIGHT);
     net_set_loss(net, NET_SOFTMAX);
 }
 
-static void build(struct net *net, const struct data_pair *data)
+static void build(struct net *net, const struct data_pair *data,
+                  const struct workload_options *options)
 {
-    inception_build(net, data->train.classes);
+    inception_build(net, data->train.classes, options->auxiliary);
 }
 
 const struct workload workload_inception = {
@@ -194,5 +209,6 @@ const struct workload workload_inception = {
     .made_train = 320,
     .made_test = 64,
     .heavy = true,
+    .takes = {.auxiliary = true},
     .build = build,
 };

@@ -28,17 +28,33 @@ const struct workload *workload_find(const char *name, struct err *err)
     return NULL;
 }
 
-int workload_net(const struct workload *workload, const struct data_pair *data, struct net *net,
-                 struct err *err)
+int workload_check_options(const struct workload *workload, const struct workload_options *options,
+                           struct err *err)
 {
+    if (options && options->hard_gates && !workload->takes.hard_gates)
+        return err_set(err, ERR_USAGE, "'%s' has no LSTM whose gates could be hard",
+                       workload->name);
+    if (options && options->auxiliary && !workload->takes.auxiliary)
+        return err_set(err, ERR_USAGE, "'%s' has no auxiliary head", workload->name);
+    return 0;
+}
+
+int workload_net(const struct workload *workload, const struct data_pair *data,
+                 const struct workload_options *options, struct net *net, struct err *err)
+{
+    static const struct workload_options defaults;
     net_init(net, workload->name);
+    int rc = workload_check_options(workload, options, err);
+    if (rc != 0)
+        return rc;
     if (!workload->build)
         return err_set(err, ERR_USAGE, "'%s' has no net", workload->name);
-    workload->build(net, data);
+    workload->build(net, data, options ? options : &defaults);
     return net_check(net, err);
 }
 
-int workload_net_as_defined(const struct workload *workload, struct net *net, struct err *err)
+int workload_net_as_defined(const struct workload *workload, const struct workload_options *options,
+                            struct net *net, struct err *err)
 {
     // What the public sets have; nothing of them is needed but their shapes.
     static const struct data_pair defined[] = {
@@ -49,7 +65,7 @@ int workload_net_as_defined(const struct workload *workload, struct net *net, st
         [DATA_TEXT] = {.train = {.time = 40, .vocabulary = 57, .classes = 57}},
         [DATA_FLOWERS] = {.train = {.channels = 3, .height = 299, .width = 299, .classes = 5}},
     };
-    return workload_net(workload, &defined[workload->data], net, err);
+    return workload_net(workload, &defined[workload->data], options, net, err);
 }
 
 struct batcher_options workload_batches(const struct workload *workload, uint64_t seed,

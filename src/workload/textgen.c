@@ -9,11 +9,14 @@
 
 #include "base/rng.h"
 
-static void build(struct net *net, const struct data_pair *data)
+static void build(struct net *net, const struct data_pair *data,
+                  const struct workload_options *options)
 {
     int x = net_tokens(net, data->train.time, data->train.vocabulary);
     x = net_one_hot(net, x);
     x = net_lstm(net, x, 128, false, "l");
+    if (options->hard_gates)
+        net_set_hard_gates(net, x);
     net_dense(net, x, data->train.vocabulary, false, "d");
     net_set_loss(net, NET_SOFTMAX);
 }
@@ -35,6 +38,7 @@ const struct workload workload_textgen = {
     .sample_steps = 200,
     .made_train = 200285,
     .made_test = 0,
+    .takes = {.hard_gates = true},
     .build = build,
 };
 

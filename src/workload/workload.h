@@ -25,6 +25,12 @@ enum workload_metric {
     WORKLOAD_L1,       // no training: distances within 1e-5 of the reference
 };
 
+// Choices that a definition leaves open; zero is the default of each.
+struct workload_options {
+    bool hard_gates; // the gates of LSTMs are hard sigmoids, as in the plain LSTM of old Keras
+    bool auxiliary;  // Inception's second head, whose loss counts 0.4 while training
+};
+
 struct workload {
     const char *name;
     const char *summary; // what it trains, in a line
@@ -38,8 +44,10 @@ struct workload {
     int64_t made_train;   // samples made where there is no data
     int64_t made_test;
     bool heavy; // too much for a small machine: bare fare leaves it out, and says so
+    struct workload_options takes; // the options that mean something here
     // Null for l1. Adds the layers to an empty net; mistakes stick in it.
-    void (*build)(struct net *net, const struct data_pair *data);
+    void (*build)(struct net *net, const struct data_pair *data,
+                  const struct workload_options *options);
 };
 
 extern const struct workload *const workloads[]; // ends with null
@@ -47,19 +55,24 @@ extern const struct workload *const workloads[]; // ends with null
 // Null and ERR_USAGE, with "did you mean" where something is near.
 const struct workload *workload_find(const char *name, struct err *err);
 
-// The net for this data.
-int workload_net(const struct workload *workload, const struct data_pair *data, struct net *net,
-                 struct err *err) MUST_USE;
+// ERR_USAGE where an option is set that means nothing to this workload. Here and below null options
+// are the defaults.
+int workload_check_options(const struct workload *workload, const struct workload_options *options,
+                           struct err *err) MUST_USE;
+
+// The net for this data; checks the options.
+int workload_net(const struct workload *workload, const struct data_pair *data,
+                 const struct workload_options *options, struct net *net, struct err *err) MUST_USE;
 
 // What it would be on the real data, without loading any: shapes and counts of the definition.
-int workload_net_as_defined(const struct workload *workload, struct net *net,
-                            struct err *err) MUST_USE;
+int workload_net_as_defined(const struct workload *workload, const struct workload_options *options,
+                            struct net *net, struct err *err) MUST_USE;
 
 struct batcher_options workload_batches(const struct workload *workload, uint64_t seed,
                                         bool training, int threads);
 
 // Inception v4's layers, for `classes`; the others' nets are a few lines in their own files.
-void inception_build(struct net *net, int classes);
+void inception_build(struct net *net, int classes, bool auxiliary);
 
 // Text from a trained textgen net, appended to `out`: `count` characters after a start drawn from
 // the data. `temperature` flattens (over 1) or sharpens the odds.

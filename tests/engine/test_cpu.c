@@ -293,6 +293,22 @@ static void slices(struct net *net, const struct size *s)
     head(net, net_conv(net, y, conv, "last"));
 }
 
+// As in Inception: the other head branches off on the way, over a pool of 5 × 5.
+static void auxiliary(struct net *net, const struct size *s)
+{
+    int x = first(net, s, s->units, true);
+    int other = net_average_pool(net, x, 5, 3, NET_VALID);
+    other = net_dense(net, net_dense(net, other, 7, true, "aux.a"), 5, false, "aux.d");
+    net_aux(net, head(net, net_global_average(net, x)), other, 0.4f);
+}
+
+// The other head reads the net's own outputs, which so have two readers.
+static void auxiliary_shared(struct net *net, const struct size *s)
+{
+    int x = net_dense(net, net_dense(net, image(net, s), s->units, true, "dense"), 5, true, "own");
+    net_aux(net, x, net_dropout(net, net_dense(net, x, 5, true, "aux.d"), 0.25f), 2.5f);
+}
+
 static void sequence(struct net *net, const struct size *s, bool one_hot, bool both_ways)
 {
     int x = net_tokens(net, s->height, s->width);
@@ -314,6 +330,14 @@ static void lstm_embedding(struct net *net, const struct size *s)
 static void lstm_both_ways(struct net *net, const struct size *s)
 {
     sequence(net, s, false, true);
+}
+
+static void lstm_hard(struct net *net, const struct size *s)
+{
+    int x = net_embedding(net, net_tokens(net, s->height, s->width), s->units + 1, "embedding");
+    x = net_lstm(net, x, s->units, true, "lstm");
+    net_set_hard_gates(net, x);
+    head(net, x);
 }
 
 static void lstm_on_dropout(struct net *net, const struct size *s)
@@ -366,9 +390,12 @@ static const struct op_case op_cases[] = {
     {"concatenation", concat, 2e-5, image_sizes},
     {"concatenation of the same", concat_twice, 5e-6, image_sizes},
     {"concatenation of slices", slices, 2e-5, image_sizes},
+    {"auxiliary loss", auxiliary, 5e-6, window_sizes},
+    {"auxiliary loss, input shared", auxiliary_shared, 3e-6, vector_sizes},
     {"LSTM of one-hot vectors", lstm_one_hot, 4e-5, sequence_sizes},
     {"LSTM of an embedding", lstm_embedding, 4e-5, sequence_sizes},
     {"LSTM both ways", lstm_both_ways, 4e-5, sequence_sizes},
+    {"LSTM with hard gates", lstm_hard, 4e-5, sequence_sizes},
     {"LSTM of dropout", lstm_on_dropout, 4e-5, sequence_sizes},
     {"embedding", embedding_dense, 5e-6, sequence_sizes},
     {"one-hot", one_hot_dense, 5e-6, sequence_sizes},

@@ -22,7 +22,8 @@ static void image_net(struct net *net)
     int b = net_batch_norm(net, net_conv(net, x, conv, "b"), 0.9f, 0.001f, true, "n");
     int c = net_average_pool(net, net_conv(net, x, conv, "c"), 1, 1, NET_SAME);
     x = net_max_pool(net, net_concat(net, (int[2]){b, c}, 2), 2, 2, NET_VALID);
-    net_dense(net, net_dropout(net, x, 0.5f), 3, false, "d");
+    int head = net_dense(net, x, 3, false, "aux.d");
+    net_aux(net, net_dense(net, net_dropout(net, x, 0.5f), 3, false, "d"), head, 0.4f);
 }
 
 static void text_net(struct net *net)
@@ -30,6 +31,7 @@ static void text_net(struct net *net)
     net_init(net, "texts");
     int x = net_embedding(net, net_tokens(net, 5, 7), 3, "e");
     x = net_lstm(net, x, 4, true, "l");
+    net_set_hard_gates(net, x);
     net_dense(net, net_dropout(net, x, 0.5f), 3, false, "d");
 }
 

@@ -162,7 +162,7 @@ static void test_letters_like_pytorch(void **state)
     net_release(&net);
 }
 
-// ---- dropout and batch norm in a whole net, against differences ----
+// ---- whole nets against differences ----
 
 static double loss_at(struct engine_program *program, const struct engine_batch *batch)
 {
@@ -170,6 +170,47 @@ static double loss_at(struct engine_program *program, const struct engine_batch 
     engine_ref.set_iteration(program, 7); // the same masks every time
     step(program, batch, &score);
     return score.loss / (double)score.count;
+}
+
+// The gradients that programs[0] has are those of its loss and `weight` × that of programs[1],
+// another program with the same parameters (where there is one).
+static void assert_differences(struct engine_program *const programs[2], double weight,
+                               const struct net *net, const struct engine_batch *batch)
+{
+    int checked = 0;
+    for (int p = 0; p < net->param_count; p++) {
+        if (!net->params[p].trained)
+            continue;
+        char name[64];
+        int64_t count;
+        struct engine_tensor tensor;
+        float *w = values_of(programs[0], p, &count);
+        snprintf(name, sizeof name, "%s.state0", net->params[p].name);
+        loss_at(programs[0], batch);
+        float *g = values_of(programs[0], find(programs[0], name, &tensor), &count);
+        for (int64_t k = 0; k < count; k += 3) {
+            const float away = 0x1p-14f; // exact; so small that no relu turns within it
+            const float kept = w[k], at[3] = {kept + away, kept - away, kept};
+            double loss[3];
+            for (int i = 0; i < 3; i++) {
+                w[k] = at[i];
+                put(programs[0], p, w);
+                loss[i] = loss_at(programs[0], batch);
+                if (!programs[1])
+                    continue;
+                put(programs[1], p, w);
+                loss[i] += weight * loss_at(programs[1], batch);
+            }
+            double expected = (loss[0] - loss[1]) / (2 * (double)away);
+            if (fabs((double)g[k] - expected) > 1e-6 * (1 + fabs(expected)))
+                fail_msg("%s[%lld]: %g, by differences %g", name, (long long)k, (double)g[k],
+                         expected);
+            checked += g[k] != 0;
+        }
+        free(w);
+        free(g);
+    }
+    assert_true(checked > 50); // not all of it dead
 }
 
 static void test_dropped_against_differences(void **state)
@@ -186,41 +227,43 @@ static void test_dropped_against_differences(void **state)
     struct engine_score other = {0};
     step(program, &batch, &other);
     assert_true(other.loss != loss * 5); // another mask
-
-    int checked = 0;
-    for (int p = 0; p < net.param_count; p++) {
-        if (!net.params[p].trained)
-            continue;
-        char name[64];
-        int64_t count;
-        struct engine_tensor tensor;
-        float *w = values_of(program, p, &count);
-        snprintf(name, sizeof name, "%s.state0", net.params[p].name);
-        loss_at(program, &batch);
-        float *g = values_of(program, find(program, name, &tensor), &count);
-        for (int64_t k = 0; k < count; k += 3) {
-            const float away = 0x1p-14f; // exact; so small that no relu turns within it
-            float kept = w[k];
-            w[k] = kept + away;
-            put(program, p, w);
-            double above = loss_at(program, &batch);
-            w[k] = kept - away;
-            put(program, p, w);
-            double below = loss_at(program, &batch);
-            w[k] = kept;
-            put(program, p, w);
-            double expected = (above - below) / (2 * (double)away);
-            if (fabs((double)g[k] - expected) > 1e-6 * (1 + fabs(expected)))
-                fail_msg("%s[%lld]: %g, by differences %g", name, (long long)k, (double)g[k],
-                         expected);
-            checked += g[k] != 0;
-        }
-        free(w);
-        free(g);
-    }
-    assert_true(checked > 50); // not all of it dead
+    assert_differences((struct engine_program *[2]){program, NULL}, 0, &net, &batch);
     engine_ref.release(program);
     net_release(&net);
+}
+
+// A net with two heads; `swapped` tells the loss of the other one.
+static void build_two_heads(struct net *net, bool swapped)
+{
+    net_init(net, "heads");
+    struct net_conv conv = {7, 3, 3, 1, NET_SAME, false, true};
+    int at = net_conv(net, net_image(net, 2, 7, 6), conv, "conv");
+    int trunk = net_batch_norm(net, at, 0.9f, 0.01f, true, "bn");
+    at = net_dense(net, net_average_pool(net, trunk, 5, 3, NET_VALID), 11, true, "aux.fc");
+    int head = net_dense(net, at, 3, false, "aux.d");
+    int own = net_dense(net, net_dropout(net, net_global_average(net, trunk), 0.2f), 3, false, "d");
+    net_aux(net, swapped ? head : own, swapped ? own : head, 0.375f);
+}
+
+// What is told is the loss of the net's own head, as if there were no other; what is trained is
+// the sum.
+static void test_two_heads_against_differences(void **state)
+{
+    (void)state;
+    struct net nets[2];
+    struct engine_program *programs[2];
+    struct engine_batch batch = data(5, 3, 11);
+    for (int i = 0; i < 2; i++) {
+        build_two_heads(&nets[i], i == 1);
+        programs[i] = compile(&nets[i], &see_gradients, 5, 3);
+        set_params(programs[i], &nets[i]);
+    }
+    assert_true(loss_at(programs[0], &batch) != loss_at(programs[1], &batch));
+    assert_differences(programs, 0.375, &nets[0], &batch);
+    for (int i = 0; i < 2; i++) {
+        engine_ref.release(programs[i]);
+        net_release(&nets[i]);
+    }
 }
 
 int main(void)
@@ -230,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_words_like_pytorch),
         cmocka_unit_test(test_letters_like_pytorch),
         cmocka_unit_test(test_dropped_against_differences),
+        cmocka_unit_test(test_two_heads_against_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,8 @@ static void build_images(struct net *net)
     int at = net_conv(net, net_image(net, 1, 4, 4), conv, "conv");
     at = net_batch_norm(net, at, 0.9f, 0.01f, true, "bn");
     at = net_dropout(net, net_max_pool(net, at, 2, 2, NET_VALID), 0.5f);
-    net_dense(net, at, 2, false, "fc");
+    int head = net_dense(net, at, 2, false, "aux.fc");
+    net_aux(net, net_dense(net, at, 2, false, "fc"), head, 0.4f);
 }
 
 static void build_words(struct net *net)

@@ -75,6 +75,7 @@ static void bench_init(struct bench *b, int64_t n)
                                     .units = units,
                                     .row = units,
                                     .reverse = b->reverse,
+                                    .hard_gates = b->layer->hard_gates,
                                     .w_in = b->w[0],
                                     .w_state = b->w[1],
                                     .bias = b->w[2],
@@ -384,6 +385,72 @@ static void test_lstm(void **state)
     }
 }
 
+// Gates around 0 and ± 6, so that some are open, some closed and some between, and none is so near
+// a corner at ± 2.5 that a difference reaches over it.
+static void test_lstm_with_hard_gates(void **state)
+{
+    (void)state;
+    static const int rows[][4] = {{1, 1, 1, 1}, {2, 5, 3, 2}, {1, 7, 2, 3}, {3, 2, 1, 5}};
+    int between = 0, ends = 0;
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        const int *row = rows[i / 2];
+        struct bench b = {.reverse = i % 2};
+        net_init(&b.net, "lstm");
+        int words = net_one_hot(&b.net, net_tokens(&b.net, row[1], row[2]));
+        net_set_hard_gates(&b.net, net_lstm(&b.net, words, row[3], false, "lstm"));
+        bench_init(&b, row[0]);
+        for (int k = 0; k < 4 * row[3]; k++)
+            b.w[2][k] = b.w[2][k] / 2 + (float)((k + (int)i) % 3 - 1) * 6;
+        forward(&b);
+        for (int k = 0; k < row[0] * row[1] * 4 * row[3]; k++) {
+            double gate = b.lstm.gates[k];
+            if (k / row[3] % 4 == 2)
+                continue;
+            assert_true(gate == 0 || gate == 1 || (gate > 0.01 && gate < 0.99));
+            between += gate > 0 && gate < 1;
+            ends += gate == 0 || gate == 1;
+        }
+        check_gradients(&b, true);
+    }
+    assert_true(between > 50 && ends > 50);
+}
+
+// By hand: one unit, one step, with the input gate's sum in its bias. Of c = i tanh(g) and
+// h = o tanh(c), o = 0.5, the slope of i is 0.5 (1 - tanh²(c)) tanh(1) × 0.2 between the corners.
+static void test_corners_of_hard_gates(void **state)
+{
+    (void)state;
+    static const struct {
+        float z;
+        double gate, slope;
+    } rows[] = {{-3, 0, 0},         {-2.5f, 0, 0}, {-2.25f, 0.05, 0.2}, {0, 0.5, 0.2},
+                {2.25f, 0.95, 0.2}, {2.5f, 1, 0},  {40, 1, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const float w[4] = {0}, bias[4] = {rows[i].z, 0, 1, 0};
+        double gates[4], cell, state_now, scratch[REF_LSTM_SCRATCH], y;
+        struct ref_lstm lstm = {.time = 1,
+                                .in = 1,
+                                .units = 1,
+                                .row = 1,
+                                .hard_gates = true,
+                                .w_in = w,
+                                .w_state = w,
+                                .bias = bias,
+                                .gates = gates,
+                                .cell = &cell,
+                                .state = &state_now,
+                                .scratch = scratch};
+        const double x = 0, dy = 1;
+        double dw_in[4] = {0}, dw_state[4] = {0}, dbias[4] = {0};
+        ref_lstm(&lstm, 1, &x, &y);
+        ref_lstm_back(&lstm, 1, &x, &dy, NULL, dw_in, dw_state, dbias);
+        double c = rows[i].gate * tanh(1), t = tanh(c);
+        assert_true(fabs(gates[0] - rows[i].gate) < 1e-15 && fabs(y - 0.5 * t) < 1e-15);
+        assert_true(fabs(dbias[0] - 0.5 * (1 - t * t) * tanh(1) * rows[i].slope) < 1e-15);
+        assert_true(fabs(dbias[3] - t * 0.2) < 1e-15);
+    }
+}
+
 static void test_embedding(void **state)
 {
     (void)state;
@@ -487,6 +554,8 @@ int main(void)
         cmocka_unit_test(test_pools),
         cmocka_unit_test(test_pools_at_the_edge),
         cmocka_unit_test(test_lstm),
+        cmocka_unit_test(test_lstm_with_hard_gates),
+        cmocka_unit_test(test_corners_of_hard_gates),
         cmocka_unit_test(test_embedding),
         cmocka_unit_test(test_one_hot),
         cmocka_unit_test(test_concat),

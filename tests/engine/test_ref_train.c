@@ -41,6 +41,31 @@ static void test_loss_gradients(void **state)
     }
 }
 
+// Of 0.4 × the mean loss of three samples, added to what is there.
+static void test_aux_gradients(void **state)
+{
+    (void)state;
+    enum { N = 3, UNITS = 5 };
+    static const int32_t wanted[N] = {4, 0, 2};
+    double z[N * UNITS], dz[N * UNITS];
+    for (int k = 0; k < N * UNITS; k++) {
+        z[k] = sin(k + 1) * 3;
+        dz[k] = k;
+    }
+    ref_aux_back(0.4f, N, UNITS, z, wanted, dz);
+    for (int k = 0; k < N * UNITS; k++) {
+        double kept = z[k], mean[2];
+        for (int up = 0; up < 2; up++) {
+            struct engine_score score = {0};
+            z[k] = kept + (up ? 1e-5 : -1e-5);
+            ref_loss(NET_SOFTMAX, N, UNITS, z, wanted, NULL, &score);
+            mean[up] = score.loss / N;
+        }
+        z[k] = kept;
+        assert_true(fabs(dz[k] - k - (double)0.4f * (mean[1] - mean[0]) / 2e-5) < 1e-9);
+    }
+}
+
 static void test_loss_values(void **state)
 {
     (void)state;
@@ -164,9 +189,9 @@ static void test_optimizers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loss_gradients), cmocka_unit_test(test_loss_values),
-        cmocka_unit_test(test_loss_is_stable), cmocka_unit_test(test_score),
-        cmocka_unit_test(test_optimizers),
+        cmocka_unit_test(test_loss_gradients), cmocka_unit_test(test_aux_gradients),
+        cmocka_unit_test(test_loss_values),    cmocka_unit_test(test_loss_is_stable),
+        cmocka_unit_test(test_score),          cmocka_unit_test(test_optimizers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 //   gpuN.name, .uuid, .pci (domain:bus:device.function), .pci_id (0x233010de), .capability (9.0)
 //   gpuN.memory (total reserved free used), .link (now), .link_max, .width, .width_max, .sm,
 //   .sm_max, .mem, .mem_max, .power, .power_limit, .power_default, .temperature, .use, .pstate,
-//   .ecc, .mig, .persistence, .reasons
+//   .ecc, .mig, .persistence, .reasons, .energy (mJ), .sent, .received (KB/s over PCIe)
 //   gpuN.processM, gpuN.graphicsM       "pid bytes", M from 0; "-" for bytes is not available
 //   gpuN.migM.name, .uuid, .memory      M is the place; places may be empty
 //   gpuN.mig_places                     what nvmlDeviceGetMaxMigDeviceCount says
@@ -18,9 +18,12 @@
 //   clear = 1                           the process lists' whole room is cleared first
 //   overcount = N                       success, but N entries too many are counted
 //   endless = 1                         the room for processes is never enough
+//   hang.FUNCTION = MS                  the function takes that long, then answers
+// reload = 1: the file is read anew each time the first GPU is asked for its use.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SUCCESS = 0, INVALID = 2, UNSUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, MISMATCH = 25 };
 
@@ -107,6 +110,10 @@ static const char *get(device d, const char *key)
 static int failure(device d, const char *function)
 {
     char key[128];
+    snprintf(key, sizeof key, "hang.%s", function);
+    long hang_ms = number(key, 0);
+    if (hang_ms > 0)
+        nanosleep(&(struct timespec){hang_ms / 1000, hang_ms % 1000 * 1000000}, NULL);
     snprintf(key, sizeof key, "fail.%s", function);
     const char *value = d && d->mig < 0 ? get(d, key) : NULL;
     if (!value)
@@ -320,7 +327,26 @@ int nvmlDeviceGetTemperature(device d, unsigned int sensor, unsigned int *out)
 int nvmlDeviceGetUtilizationRates(device d, unsigned int out[2])
 {
     out[1] = 0;
+    if (d->gpu == 0 && d->mig < 0 && number("reload", 0))
+        load();
     return put_number(d, __func__, "use", &out[0]);
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(device d, unsigned long long *out)
+{
+    int code = failure(d, __func__);
+    const char *value = get(d, "energy");
+    if (code != 0 || !value)
+        return code != 0 ? code : UNSUPPORTED;
+    *out = strtoull(value, NULL, 0);
+    return SUCCESS;
+}
+
+int nvmlDeviceGetPcieThroughput(device d, unsigned int counter, unsigned int *out)
+{
+    if (counter > 1) // NVML_PCIE_UTIL_TX_BYTES, _RX_BYTES
+        return INVALID;
+    return put_number(d, __func__, counter == 0 ? "sent" : "received", out);
 }
 
 int nvmlDeviceGetEccMode(device d, unsigned int *now, unsigned int *pending)

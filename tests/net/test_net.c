@@ -483,6 +483,39 @@ static void wide_sigmoid(struct net *net)
     net_dense(net, net_image(net, 3, 8, 8), 2, false, "fc");
     net_set_loss(net, NET_SIGMOID);
 }
+static void aux_of_lengths(struct net *net)
+{
+    int image = net_image(net, 3, 8, 8), own = net_dense(net, image, 2, false, "fc");
+    net_aux(net, own, net_dense(net, image, 3, false, "aux.fc"), 0.4f);
+}
+static void aux_of_image(struct net *net)
+{
+    int image = net_image(net, 2, 1, 1);
+    net_aux(net, net_dense(net, image, 2, false, "fc"), image, 0.4f);
+}
+static void aux_of_the_same(struct net *net)
+{
+    int own = net_dense(net, net_image(net, 3, 8, 8), 2, false, "fc");
+    net_aux(net, own, own, 0.4f);
+}
+static int two_heads(struct net *net, float weight)
+{
+    int image = net_image(net, 3, 8, 8), own = net_dense(net, image, 1, false, "fc");
+    return net_aux(net, own, net_dense(net, image, 1, false, "aux.fc"), weight);
+}
+static void aux_without_weight(struct net *net)
+{
+    two_heads(net, 0);
+}
+static void aux_on_the_way(struct net *net)
+{
+    net_dense(net, two_heads(net, 0.4f), 2, false, "fc2");
+}
+static void aux_of_sigmoid(struct net *net)
+{
+    two_heads(net, 0.4f);
+    net_set_loss(net, NET_SIGMOID);
+}
 static void huge_image(struct net *net)
 {
     net_image(net, 65536, 65536, 65536);
@@ -533,6 +566,15 @@ static void test_mistakes(void **state)
         {image_at_the_end, "layer 'conv': the last layer must be a vector"},
         {nothing_to_learn, "layer 'global_average1': the last layer must be a vector that"},
         {wide_sigmoid, "layer 'fc': a sigmoid needs one unit, not 2"},
+        {aux_of_lengths,
+         "layer 'aux3': needs two vectors of one length, but 'fc' gives a vector of "
+         "2 and 'aux.fc' a vector of 3"},
+        {aux_of_image, "layer 'aux2': needs two vectors of one length, but 'fc' gives a vector of "
+                       "2 and 'image0' an image of 2 × 1 × 1"},
+        {aux_of_the_same, "layer 'aux2': needs two layers, but reads 'fc' twice"},
+        {aux_without_weight, "layer 'aux3': a weight of 0 makes no sense"},
+        {aux_on_the_way, "layer 'aux3': it must be the last layer"},
+        {aux_of_sigmoid, "layer 'aux3': it goes with a softmax alone"},
         {huge_image, "layer 'image0': its output is too large"},
         {huge_weight, "layer 'conv': its weight is too large"},
         {huge_lstm, "layer 'lstm': 1073741824 units are too many"},

@@ -363,6 +363,21 @@ static void fingerprints_tell_nets_apart(void **state)
     layers[2].inputs[0] = 0;
     checkpoint_fingerprint(&net, b);
     assert_string_not_equal(a, b);
+
+    // The options of the definitions.
+    layers[2] = toy_net.layers[2];
+    layers[1].hard_gates = true;
+    checkpoint_fingerprint(&net, b);
+    assert_string_not_equal(a, b);
+    layers[1].hard_gates = false;
+    checkpoint_fingerprint(&net, b);
+    assert_string_equal(a, b);
+    layers[2].op = NET_AUX;
+    layers[2].weight = 0.4F;
+    checkpoint_fingerprint(&net, a);
+    layers[2].weight = 0.3F;
+    checkpoint_fingerprint(&net, b);
+    assert_string_not_equal(a, b);
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -6,10 +6,12 @@
 // in the place of what is missing; only with a batch norm, whose averages would count them, it
 // needs a plan of its own, which is made when the first such batch comes.
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/cpu/dnnl.h"
+#include "engine/cpu/kernels.h"
 #include "engine/cpu/l1.h"
 #include "engine/cpu/loss.h"
 #include "engine/cpu/optimizer.h"
@@ -17,13 +19,13 @@
 #include "engine/cpu/plan.h"
 #include "engine/cpu/team.h"
 #include "engine/engine.h"
+#include "version.h"
 
 struct engine_program {
     struct net_layer *layers; // a copy, so that the caller's net may go
     int layer_count;
     enum net_loss loss;
     struct recipe recipe;
-    int only[RECIPE_PHASES_MAX]; // the phase's layer, -1: all
     struct engine_options options;
     int threads;
     bool has_norm;
@@ -42,26 +44,6 @@ static int cpu_available(const struct engine_options *options, struct err *err)
 {
     int rc = options->precision == ENGINE_BF16 ? dnn_try_bf16(err) : 0;
     return rc == 0 ? dnn_open(err) : rc;
-}
-
-static int check_recipe(const struct net *net, const struct recipe *recipe,
-                        int only[RECIPE_PHASES_MAX], struct err *err)
-{
-    if (recipe->batch < 1 || recipe->batch > INT32_MAX || recipe->phase_count < 1 ||
-        recipe->phase_count > RECIPE_PHASES_MAX)
-        return err_set(err, ERR_FAIL, "net '%s': a recipe with a batch of %lld and %d phases",
-                       net->name, (long long)recipe->batch, recipe->phase_count);
-    for (int phase = 0; phase < recipe->phase_count; phase++) {
-        const char *name = recipe->phases[phase].only;
-        only[phase] = -1;
-        for (int i = 0; name && i < net->layer_count; i++)
-            if (net->layers[i].param_count > 0 && strcmp(net->layers[i].name, name) == 0)
-                only[phase] = i;
-        if (name && only[phase] < 0)
-            return err_set(err, ERR_FAIL, "net '%s': there is no layer '%s' to train", net->name,
-                           name);
-    }
-    return 0;
 }
 
 static void cpu_release(struct engine_program *program)
@@ -111,23 +93,23 @@ static int cpu_set_phase(struct engine_program *program, int phase, struct err *
     if (phase < 0 || phase >= program->recipe.phase_count)
         return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
                        program->recipe.phase_count);
-    int only = program->only[phase];
+    const struct recipe_phase *now = &program->recipe.phases[phase];
     program->phase = phase;
     params_reset_states(&program->params);
-    optimizer_select(&program->optimizer, program->recipe.phases[phase].rate, only);
     for (int i = 0; i < program->layer_count; i++) {
         const struct net_layer *layer = &program->layers[i];
-        program->trains[i] = layer->param_count > 0 && (only < 0 || only == i);
+        program->trains[i] = recipe_trains(now, layer);
         program->reaches[i] = program->trains[i];
         for (int k = 0; k < layer->input_count; k++)
             program->reaches[i] |= program->reaches[layer->inputs[k]];
     }
+    optimizer_select(&program->optimizer, now->rate, program->trains);
     return 0;
 }
 
 static int build(struct engine_program *program, const struct net *net, struct err *err)
 {
-    int rc = check_recipe(net, &program->recipe, program->only, err);
+    int rc = recipe_check(&program->recipe, net, err);
     if (rc == 0)
         rc = copy_net(program, net, err);
     if (rc == 0) {
@@ -229,6 +211,7 @@ static struct loss loss_of(const struct engine_program *program, const struct pl
                          .z = last->out,
                          .z_bf16 = last->bf16,
                          .labels = batch->labels,
+                         .weight = 1,
                          .grad = training ? last->grad : NULL,
                          .grad_bf16 = last->grad_bf16,
                          .rows = program->rows};
@@ -350,6 +333,28 @@ static int cpu_l1(const struct engine_options *options, const float *a, const fl
     return l1_distances(a, b, n, m, dim, out, err);
 }
 
+static double cpu_l1_peak(const struct engine_options *options)
+{
+    team_set(options->threads);
+    return l1_peak(0.3);
+}
+
+static bool cpu_library(int index, struct engine_library *library)
+{
+    memset(library, 0, sizeof *library);
+    if (index == 0) {
+        snprintf(library->name, sizeof library->name, "oneDNN");
+        return dnn_describe(library->version, sizeof library->version, library->kernels,
+                            sizeof library->kernels);
+    }
+    if (index > 1)
+        return false;
+    snprintf(library->name, sizeof library->name, "own kernels");
+    snprintf(library->version, sizeof library->version, "%s", FARE_VERSION);
+    snprintf(library->kernels, sizeof library->kernels, "%s", kernels()->name);
+    return true;
+}
+
 const struct engine engine_cpu = {
     .name = "cpu",
     .about = "oneDNN and own kernels on all cores",
@@ -366,4 +371,6 @@ const struct engine engine_cpu = {
     .read = cpu_read,
     .write = cpu_write,
     .l1 = cpu_l1,
+    .l1_peak = cpu_l1_peak,
+    .library = cpu_library,
 };

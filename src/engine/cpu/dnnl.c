@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <cpuid.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef dnnl_status_t conv_init(dnnl_convolution_desc_t *, dnnl_alg_kind_t,
 struct dnn_api {
     dnnl_status_t (*set_isa)(dnnl_cpu_isa_t);
     dnnl_cpu_isa_t (*get_isa)(void);
+    const dnnl_version_t *(*version)(void);
     dnnl_status_t (*engine_create)(dnnl_engine_t *, dnnl_engine_kind_t, size_t);
     dnnl_status_t (*stream_create)(dnnl_stream_t *, dnnl_engine_t, unsigned);
     dnnl_status_t (*md_init)(dnnl_memory_desc_t *, int, const dnnl_dims_t, dnnl_data_type_t,
@@ -73,6 +75,7 @@ struct dnn_api {
 static const struct dl_symbol symbols[] = {
     SYMBOL("set_max_cpu_isa", set_isa),
     SYMBOL("get_effective_cpu_isa", get_isa),
+    SYMBOL("version", version),
     SYMBOL("engine_create", engine_create),
     SYMBOL("stream_create", stream_create),
     SYMBOL("memory_desc_init_by_tag", md_init),
@@ -239,6 +242,34 @@ int dnn_block(void)
     // Instruction sets are sums of bits; the newer ones hold those of AVX-512 (core).
     dnnl_cpu_isa_t isa = api.get_isa();
     return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 16 : 8;
+}
+
+bool dnn_describe(char *version, size_t version_size, char *kernels, size_t kernels_size)
+{
+    static const struct {
+        dnnl_cpu_isa_t isa;
+        const char *name;
+    } sets[] = {
+        {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx"},
+        {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
+        {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
+        {dnnl_cpu_isa_avx512_core, "avx512_core"},
+        {dnnl_cpu_isa_avx2, "avx2"},
+        {dnnl_cpu_isa_avx, "avx"},
+        {dnnl_cpu_isa_sse41, "sse41"},
+    };
+    if (!engine)
+        return false;
+    const dnnl_version_t *v = api.version();
+    snprintf(version, version_size, "%d.%d.%d", v->major, v->minor, v->patch);
+    snprintf(kernels, kernels_size, "unknown");
+    dnnl_cpu_isa_t isa = api.get_isa();
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if ((isa & sets[i].isa) == sets[i].isa) {
+            snprintf(kernels, kernels_size, "%s", sets[i].name);
+            break;
+        }
+    return true;
 }
 
 dnnl_format_tag_t dnn_image_tag(void)

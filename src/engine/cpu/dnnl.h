@@ -28,6 +28,10 @@ int dnn_try_bf16(struct err *err) MUST_USE;
 int dnn_block(void);
 dnnl_format_tag_t dnn_image_tag(void); // the layout of such images
 
+// Its version ("2.6.3") and the instruction set of its kernels ("avx512_core"); false before
+// dnn_open().
+bool dnn_describe(char *version, size_t version_size, char *kernels, size_t kernels_size);
+
 // Describes a tensor; the arguments are ours, so it cannot fail.
 dnnl_memory_desc_t dnn_tensor(int dims, const int64_t *dim, bool bf16, dnnl_format_tag_t tag);
 bool dnn_same(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b);

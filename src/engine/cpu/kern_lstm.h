@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an LSTM does between its matrix products, on vec.h's operations. Sigmoid and tanh come from
 // one exponential: with t = n ln 2 + r, e^t - 1 = 2^n (e^r - 1) + (2^n - 1), which keeps its
-// relative precision near 0, where tanh needs it. Both are within 4 units of the last place.
+// relative precision near 0, where tanh needs it. Both are within 4 units of the last place. Hard
+// gates have kernels of their own; what the two share says `hard`, a constant where it is used.
 #ifndef FARE_ENGINE_CPU_KERN_LSTM_H
 #define FARE_ENGINE_CPU_KERN_LSTM_H
+
+#include <stdbool.h>
 
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/vec.h"
@@ -107,6 +110,32 @@ KERNEL_INLINE struct four tanh_of(struct four z)
     return four_div(rest, four_add(rest, (struct four){two, two, two, two}));
 }
 
+// Four vectors of a row from number u on. Where the row ends, the first of them stands in for those
+// that are not there.
+struct four_places {
+    int64_t a, b, c, d;
+};
+
+KERNEL_INLINE struct four_places places_at(int64_t u, int64_t units)
+{
+    return (struct four_places){u, u + VL < units ? u + VL : u, u + 2 * VL < units ? u + 2 * VL : u,
+                                u + 3 * VL < units ? u + 3 * VL : u};
+}
+
+KERNEL_INLINE struct four load_four(const float *row, struct four_places at)
+{
+    return (struct four){v_load(row + at.a), v_load(row + at.b), v_load(row + at.c),
+                         v_load(row + at.d)};
+}
+
+KERNEL_INLINE void store_four(float *row, struct four_places at, struct four x)
+{
+    v_store(row + at.d, x.d);
+    v_store(row + at.c, x.c);
+    v_store(row + at.b, x.b);
+    v_store(row + at.a, x.a);
+}
+
 KERNEL void cell_gates(float *gates, const float *c_before, float *c, int64_t units)
 {
     for (int64_t u = 0; u < units; u += VL) {
@@ -123,35 +152,76 @@ KERNEL void cell_gates(float *gates, const float *c_before, float *c, int64_t un
     }
 }
 
-KERNEL void lstm_cell_forward(const struct lstm_cell *cell)
+// As in four_limit(), what is not a number stays so.
+KERNEL_INLINE vec hard_gate(vec z)
+{
+    vec y = v_fma(z, v_set(0.2F), v_set(0.5F));
+    return v_min(v_set(1.0F), v_max(v_zero(), y));
+}
+
+KERNEL void cell_hard_gates(float *gates, const float *c_before, float *c, int64_t units)
+{
+    float *candidate = gates + 2 * units;
+    for (int64_t u = 0; u < units; u += 4 * VL) {
+        const struct four_places at = places_at(u, units);
+        store_four(candidate, at, tanh_of(load_four(candidate, at)));
+    }
+    for (int64_t u = 0; u < units; u += VL) {
+        float *i = gates + u, *f = i + units, *g = f + units, *o = g + units;
+        vec opened = hard_gate(v_load(i)), kept = hard_gate(v_load(f));
+        v_store(i, opened);
+        v_store(f, kept);
+        v_store(o, hard_gate(v_load(o)));
+        vec now = v_mul(opened, v_load(g));
+        if (c_before)
+            now = v_fma(kept, v_load(c_before + u), now);
+        v_store(c + u, now);
+    }
+}
+
+KERNEL_INLINE void cell_forward(const struct lstm_cell *cell, bool hard)
 {
     const int64_t units = cell->units;
     for (int64_t row = 0; row < cell->rows; row++) {
         float *gates = cell->gates + row * 4 * units, *o = gates + 3 * units;
         float *c = cell->c + row * units, *tanh_c = cell->tanh_c + row * units;
         float *h = cell->h + row * units;
-        cell_gates(gates, cell->c_before ? cell->c_before + row * units : NULL, c, units);
+        const float *c_before = cell->c_before ? cell->c_before + row * units : NULL;
+        if (hard)
+            cell_hard_gates(gates, c_before, c, units);
+        else
+            cell_gates(gates, c_before, c, units);
         for (int64_t u = 0; u < units; u += 4 * VL) {
-            // Where the row ends, the last vector stands in for those that are not there.
-            const int64_t at[4] = {u, u + VL < units ? u + VL : u,
-                                   u + 2 * VL < units ? u + 2 * VL : u,
-                                   u + 3 * VL < units ? u + 3 * VL : u};
-            struct four t = tanh_of((struct four){v_load(c + at[0]), v_load(c + at[1]),
-                                                  v_load(c + at[2]), v_load(c + at[3])});
-            v_store(tanh_c + at[3], t.d);
-            v_store(tanh_c + at[2], t.c);
-            v_store(tanh_c + at[1], t.b);
-            v_store(tanh_c + at[0], t.a);
-            v_store(h + at[3], v_mul(t.d, v_load(o + at[3])));
-            v_store(h + at[2], v_mul(t.c, v_load(o + at[2])));
-            v_store(h + at[1], v_mul(t.b, v_load(o + at[1])));
-            v_store(h + at[0], v_mul(t.a, v_load(o + at[0])));
+            const struct four_places at = places_at(u, units);
+            struct four t = tanh_of(load_four(c, at));
+            store_four(tanh_c, at, t);
+            store_four(h, at, four_mul(t, load_four(o, at)));
         }
     }
 }
 
-// s' = s (1 - s), tanh' = 1 - tanh².
-KERNEL void lstm_cell_backward(const struct lstm_cell *cell)
+KERNEL void lstm_cell_forward(const struct lstm_cell *cell)
+{
+    cell_forward(cell, false);
+}
+
+KERNEL void lstm_hard_cell_forward(const struct lstm_cell *cell)
+{
+    cell_forward(cell, true);
+}
+
+// What comes out before a gate of value s, d × along being its gradient: that times the slope,
+// s (1 - s) or, between the ends of a hard gate, 0.2. `ds` is d s, which is needed elsewhere too.
+KERNEL_INLINE vec gate_back(vec d, vec ds, vec along, vec s, bool hard)
+{
+    const vec rest = v_sub(v_set(1.0F), s);
+    if (hard)
+        return v_mul(v_mul(d, along), v_where(v_mul(s, rest), v_set(0.2F)));
+    return v_mul(v_mul(ds, along), rest);
+}
+
+// tanh' = 1 - tanh².
+KERNEL_INLINE void cell_backward(const struct lstm_cell *cell, bool hard)
 {
     const int64_t units = cell->units;
     const vec one = v_set(1.0F);
@@ -166,14 +236,24 @@ KERNEL void lstm_cell_backward(const struct lstm_cell *cell)
             vec before = cell->c_before ? v_load(cell->c_before + at + u) : v_zero();
             vec dho = v_mul(dh, o);
             dc = v_fma(dho, v_fnma(tanh_c, tanh_c, one), dc);
-            v_store(gates + 3 * units + u, v_mul(v_mul(dho, tanh_c), v_sub(one, o)));
+            v_store(gates + 3 * units + u, gate_back(dh, dho, tanh_c, o, hard));
             vec dci = v_mul(dc, i), dcf = v_mul(dc, f);
-            v_store(gates + u, v_mul(v_mul(dci, g), v_sub(one, i)));
-            v_store(gates + units + u, v_mul(v_mul(dcf, before), v_sub(one, f)));
+            v_store(gates + u, gate_back(dc, dci, g, i, hard));
+            v_store(gates + units + u, gate_back(dc, dcf, before, f, hard));
             v_store(gates + 2 * units + u, v_mul(dci, v_fnma(g, g, one)));
             v_store(cell->dc + at + u, dcf);
         }
     }
+}
+
+KERNEL void lstm_cell_backward(const struct lstm_cell *cell)
+{
+    cell_backward(cell, false);
+}
+
+KERNEL void lstm_hard_cell_backward(const struct lstm_cell *cell)
+{
+    cell_backward(cell, true);
 }
 
 KERNEL void add_row(float *to, const float *from, int64_t count)

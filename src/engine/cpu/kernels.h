@@ -59,6 +59,8 @@ struct kernels {
     void (*gemm)(const struct gemm *gemm);
     void (*lstm_forward)(const struct lstm_cell *cell);
     void (*lstm_backward)(const struct lstm_cell *cell);
+    void (*lstm_hard_forward)(const struct lstm_cell *cell); // hard gates (net/net.h)
+    void (*lstm_hard_backward)(const struct lstm_cell *cell);
     void (*add)(float *to, const float *from, int64_t count); // to += from
 
     // One step of Adam with the rate k (net/recipe.h), `count` numbers, not padded; a null

@@ -15,7 +15,8 @@ struct loss {
     const void *z; // (batch, units): what comes before the softmax or sigmoid
     bool z_bf16;
     const int32_t *labels;
-    void *grad; // (batch, units) of the mean loss, or null; rows that do not count become zero
+    float weight; // of the gradient
+    void *grad;   // (batch, units) of the mean loss, or null; rows that do not count become zero
     bool grad_bf16;
     double *rows; // (batch) work space, so that the sum does not depend on the threads
 };

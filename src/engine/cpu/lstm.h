@@ -2,10 +2,10 @@
 // lstm: an LSTM layer, one or both ways, that hands on its last state.
 //
 // For each time step, from a state of zero: with z = W_ih x + W_hh h + b in four parts i f g o,
-// c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c). The backward direction reads the
-// sequence from its end, so that its last state is that at time 0. Weights and gradients have the
-// net's layout (net/net.h); the layer keeps copies in a layout of its own, which lstm_pack()
-// renews after every change of the weights.
+// c = gate(f) c + gate(i) tanh(g), h = gate(o) tanh(c), where a gate is a sigmoid or hard. The
+// backward direction reads the sequence from its end, so that its last state is that at time 0.
+// Weights and gradients have the net's layout (net/net.h); the layer keeps copies in a layout of
+// its own, which lstm_pack() renews after every change of the weights.
 //
 // What a step of time needs from its input depends on the token alone, so for tokens it is
 // computed once per different token of the batch (groups.h), and the gradients are summed per
@@ -33,7 +33,8 @@ struct lstm_spec {
     int64_t batch;
     int time, in, units;
     bool both_ways;
-    bool training; // keep what lstm_backward() needs
+    bool hard_gates; // net/net.h
+    bool training;   // keep what lstm_backward() needs
     enum lstm_input input;
     struct embedding *embedding; // LSTM_EMBEDDING: must outlive the layer
 };

@@ -95,6 +95,8 @@ static void recur(void *pass, int thread, int threads)
 {
     const struct pass *p = pass;
     struct lstm *l = p->l;
+    void (*const cell_forward)(const struct lstm_cell *) =
+        l->spec.hard_gates ? p->k->lstm_hard_forward : p->k->lstm_forward;
     for (int w = 0; w < l->ways; w++) {
         struct lstm_way *way = &l->way[w];
         int64_t from, to;
@@ -116,7 +118,7 @@ static void recur(void *pass, int thread, int threads)
                                       .index_row = l->spec.time,
                                       .c = cell.gates,
                                       .c_row = 4 * l->h});
-            p->k->lstm_forward(&cell);
+            cell_forward(&cell);
         }
         const float *h = way->h + (l->spec.time - 1) * l->step * l->count * l->h;
         for (int64_t row = from; row < to; row++)
@@ -159,6 +161,8 @@ static void recur_back(void *pass, int thread, int threads)
 {
     const struct pass *p = pass;
     struct lstm *l = p->l;
+    void (*const cell_backward)(const struct lstm_cell *) =
+        l->spec.hard_gates ? p->k->lstm_hard_backward : p->k->lstm_backward;
     unsigned int before = kernels_flush_begin();
     for (int w = 0; w < l->ways; w++) {
         struct lstm_way *way = &l->way[w];
@@ -170,7 +174,7 @@ static void recur_back(void *pass, int thread, int threads)
         memset(way->dc + from * l->h, 0, (size_t)((to - from) * l->h) * sizeof *way->dc);
         for (int64_t step = l->spec.time - 1; from < to && step >= 0; step--) {
             struct lstm_cell cell = cell_at(l, way, step, from, to - from);
-            p->k->lstm_backward(&cell);
+            cell_backward(&cell);
             if (step == 0)
                 break;
             p->k->gemm(&(struct gemm){.rows = to - from,

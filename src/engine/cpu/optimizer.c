@@ -21,7 +21,7 @@ void optimizer_release(struct optimizer_walk *walk)
     memset(walk, 0, sizeof *walk);
 }
 
-void optimizer_select(struct optimizer_walk *walk, float rate, int only)
+void optimizer_select(struct optimizer_walk *walk, float rate, const bool *trains)
 {
     const struct params *params = walk->params;
     walk->rate = rate;
@@ -29,7 +29,7 @@ void optimizer_select(struct optimizer_walk *walk, float rate, int only)
     walk->numbers = 0;
     for (int i = 0; i < params->count; i++) {
         const struct slot *slot = &params->slots[i];
-        if (!slot->param.trained || (only >= 0 && slot->param.layer != only))
+        if (!slot->param.trained || !trains[slot->param.layer])
             continue;
         if (slot->embedding) {
             embedding_set_rate(slot->embedding, rate);

@@ -7,6 +7,7 @@
 #ifndef FARE_ENGINE_CPU_OPTIMIZER_H
 #define FARE_ENGINE_CPU_OPTIMIZER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/cpu/params.h"
@@ -30,8 +31,8 @@ int optimizer_init(struct optimizer_walk *walk, struct params *params, const str
                    struct err *err) MUST_USE;
 void optimizer_release(struct optimizer_walk *walk);
 
-// From now on at this rate; `only` is the one layer that is trained, or -1: all.
-void optimizer_select(struct optimizer_walk *walk, float rate, int only);
+// From now on at this rate, and only the layers that `trains` (by number) says.
+void optimizer_select(struct optimizer_walk *walk, float rate, const bool *trains);
 
 void optimizer_step(struct optimizer_walk *walk, int64_t iteration);
 

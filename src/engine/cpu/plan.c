@@ -59,12 +59,19 @@ static void make_rows(struct plan *plan, int number, bool bf16)
     value->bf16 = value->grad_bf16 = bf16;
 }
 
+// A loss is computed from it, and wants floats.
+static bool has_loss(const struct plan *plan, int number)
+{
+    int last = plan->layer_count - 1;
+    return number == last ||
+           (plan->layers[last].op == NET_AUX && reads(&plan->layers[last], number));
+}
+
 static void describe(struct plan *plan, int number)
 {
     const struct net_layer *layer = &plan->layers[number];
     struct value *value = &plan->values[number];
     const struct value *input = layer->input_count ? &plan->values[layer->inputs[0]] : NULL;
-    bool last = number == plan->layer_count - 1;
     switch (layer->op) {
     case NET_IMAGE:
         if (read_only_by(plan, number, NET_DENSE, NET_CONV)) {
@@ -87,7 +94,7 @@ static void describe(struct plan *plan, int number)
         make_rows(plan, number, false);
         break;
     case NET_DENSE:
-        make_rows(plan, number, input->bf16 && (!last || layer->relu)); // the loss wants floats
+        make_rows(plan, number, input->bf16 && (!has_loss(plan, number) || layer->relu));
         value->grad_bf16 = input->bf16;
         break;
     case NET_GLOBAL_AVERAGE:
@@ -108,6 +115,10 @@ static void describe(struct plan *plan, int number)
     case NET_AVERAGE_POOL:
     case NET_CONCAT:
         make_image(plan, number, input->bf16);
+        break;
+    case NET_AUX:
+        make_rows(plan, number, input->bf16);
+        value->grad_bf16 = input->grad_bf16;
         break;
     }
 }
@@ -152,7 +163,8 @@ static void share_in_place(struct plan *plan)
         struct value *value = &plan->values[i], *input = &plan->values[layer->inputs[0]];
         const struct net_layer *before = &plan->layers[layer->inputs[0]];
         bool alone = input->readers == 1 && !input->given;
-        if (layer->op == NET_DROPOUT && alone) {
+        // As the last layer an auxiliary loss is the first to send a gradient to its input.
+        if ((layer->op == NET_DROPOUT && alone) || layer->op == NET_AUX) {
             value->home = input->home;
             value->offset = input->offset;
         }
@@ -283,6 +295,8 @@ static op_new *maker(enum net_op op)
         return drop_new;
     case NET_CONCAT:
         return concat_new;
+    case NET_AUX:
+        return aux_new;
     }
     return NULL;
 }

@@ -4,10 +4,10 @@
 // Every layer has a value (its output and, while training, its gradient) and an op that computes
 // it. Images lie in the engine's blocked layout (image.h), everything else as rows, one per sample.
 // Several values may share memory: a concatenation's inputs are slices of it where their layers
-// can write such, dropout works in place, and a convolution's gradient takes the place of its
-// output where a batch norm is the only reader. Everything else is placed in one arena by the
-// span of a step in which it is needed: layer l runs forward at time l and back at time 2 L - l,
-// the loss between them at time L.
+// can write such, dropout and an auxiliary loss work in place, and a convolution's gradient takes
+// the place of its output where a batch norm is the only reader. Everything else is placed in one
+// arena by the span of a step in which it is needed: layer l runs forward at time l and back at
+// time 2 L - l, the loss between them at time L.
 //
 // An op is made in two goes: its x_new() chooses primitives and says what memory it needs and
 // when, its bind() gets the memory. A parameter's layout is chosen by the first plan; later plans
@@ -152,7 +152,8 @@ void plan_add(const struct plan *plan, void *to, const void *from, int64_t count
 // ---- the ops: one function per kind of layer, in the file of its name ----
 
 typedef int op_new(struct plan *plan, int number, struct op **op, struct err *err);
-op_new input_new, sequence_new, dense_new, conv_new, norm_new, pool_new, drop_new, concat_new;
+op_new input_new, sequence_new, dense_new, conv_new, norm_new, pool_new, drop_new, concat_new,
+    aux_new;
 
 // Sets up the common part; null and `err` without memory.
 void *op_allocate(size_t size, const struct op_class *class, struct plan *plan, int number,

@@ -156,6 +156,7 @@ static int make_lstm(struct lstm_op *op, struct err *err)
                              .in = input->out.dim[1],
                              .units = op->op.layer->units,
                              .both_ways = op->op.layer->both_ways,
+                             .hard_gates = op->op.layer->hard_gates,
                              .training = true,
                              .input = LSTM_FEATURES};
     if (value->absent)

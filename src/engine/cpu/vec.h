@@ -35,8 +35,10 @@ typedef __m512 vec;
 #define v_fma(a, b, c)  _mm512_fmadd_ps(a, b, c)  // a b + c
 #define v_fnma(a, b, c) _mm512_fnmadd_ps(a, b, c) // c - a b
 #define v_abs(a)        _mm512_abs_ps(a)
-#define v_differ(a, b)  ((int)_mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ)) // a bit per lane
-#define v_sum(a)        _mm512_reduce_add_ps(a)
+// b where a is over 0, else 0
+#define v_where(a, b)  _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, v_zero(), _CMP_GT_OQ), b)
+#define v_differ(a, b) ((int)_mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ)) // a bit per lane
+#define v_sum(a)       _mm512_reduce_add_ps(a)
 typedef __m512i veci;
 #define v_round(a) _mm512_cvtps_epi32(a) // to the nearest whole number
 #define v_float(i) _mm512_cvtepi32_ps(i)
@@ -62,6 +64,7 @@ typedef __m256 vec;
 #define v_fma(a, b, c)  _mm256_fmadd_ps(a, b, c)
 #define v_fnma(a, b, c) _mm256_fnmadd_ps(a, b, c)
 #define v_abs(a)        _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)))
+#define v_where(a, b)   _mm256_and_ps(_mm256_cmp_ps(a, v_zero(), _CMP_GT_OQ), b)
 #define v_differ(a, b)  _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NEQ_UQ))
 KERNEL_INLINE float v_sum(vec a)
 {
@@ -94,6 +97,7 @@ typedef __m128 vec;
 #define v_fma(a, b, c)  _mm_add_ps(_mm_mul_ps(a, b), c)
 #define v_fnma(a, b, c) _mm_sub_ps(c, _mm_mul_ps(a, b))
 #define v_abs(a)        _mm_and_ps(a, _mm_castsi128_ps(_mm_set1_epi32(0x7fffffff)))
+#define v_where(a, b)   _mm_and_ps(_mm_cmpgt_ps(a, v_zero()), b)
 #define v_differ(a, b)  _mm_movemask_ps(_mm_cmpneq_ps(a, b))
 KERNEL_INLINE float v_sum(vec a)
 {

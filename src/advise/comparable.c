@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/comparable.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+struct maker {
+    const struct run *a, *b;
+    struct comparison *out;
+    struct comparison notes;
+    int rc;
+    struct err *err;
+};
+
+static void say(struct maker *m, enum comparable verdict, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+static void say(struct maker *m, enum comparable verdict, const char *format, ...)
+{
+    if (m->rc != 0)
+        return;
+    if (verdict > m->out->verdict)
+        m->out->verdict = verdict;
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct comparison *to = verdict == COMPARABLE_NOT ? m->out : &m->notes;
+    m->rc = texts_add(&to->reasons, text, m->err);
+}
+
+static bool same(const char *a, const char *b)
+{
+    return (!a && !b) || (a && b && strcmp(a, b) == 0);
+}
+
+static const char *or_unknown(const char *text)
+{
+    return text ? text : "unknown";
+}
+
+static void compare_command(struct maker *m)
+{
+    const struct run *a = m->a, *b = m->b;
+    bool equal = a->command.count == b->command.count;
+    for (size_t i = 0; equal && i < a->command.count; i++)
+        equal = strcmp(a->command.items[i], b->command.items[i]) == 0;
+    if (!equal)
+        say(m, COMPARABLE_NOT, "the commands differ");
+    else if (a->command.count == 0)
+        say(m, COMPARABLE_NOT, "neither says what was trained");
+}
+
+static void compare_definition(struct maker *m)
+{
+    const struct run *a = m->a, *b = m->b;
+    if (!a->workload && !b->workload) {
+        compare_command(m);
+        return;
+    }
+    if (!same(a->workload, b->workload)) {
+        say(m, COMPARABLE_NOT, "different trainings: %s and %s", or_unknown(a->workload),
+            or_unknown(b->workload));
+        return;
+    }
+    if (a->net && b->net && strcmp(a->net, b->net) != 0)
+        say(m, COMPARABLE_NOT, "the nets differ: %s and %s", a->net, b->net);
+    else if (a->parameters.known && b->parameters.known && a->parameters.v != b->parameters.v)
+        say(m, COMPARABLE_NOT, "the nets differ: %lld and %lld parameters",
+            (long long)a->parameters.v, (long long)b->parameters.v);
+    if (a->recipe && b->recipe && strcmp(a->recipe, b->recipe) != 0)
+        say(m, COMPARABLE_NOT, "the recipes differ: %s and %s", a->recipe, b->recipe);
+    if (a->epochs.known && b->epochs.known && a->epochs.v != b->epochs.v)
+        say(m, COMPARABLE_NOTED, "%lld epochs and %lld: compare steps, not whole runs",
+            (long long)a->epochs.v, (long long)b->epochs.v);
+    else if (a->total_steps.known && b->total_steps.known && a->total_steps.v != b->total_steps.v)
+        say(m, COMPARABLE_NOTED, "%lld steps and %lld: compare steps, not whole runs",
+            (long long)a->total_steps.v, (long long)b->total_steps.v);
+}
+
+static void compare_data(struct maker *m)
+{
+    const struct run_data *a = &m->a->data, *b = &m->b->data;
+    bool made_a = a->made.known && a->made.v, made_b = b->made.known && b->made.v;
+    if (made_a != made_b)
+        say(m, COMPARABLE_NOT, "one trained on made data, the other on a real set");
+    else if (a->name && b->name && strcmp(a->name, b->name) != 0)
+        say(m, COMPARABLE_NOT, "different data: %s and %s", a->name, b->name);
+    else if (a->identity && b->identity && strcmp(a->identity, b->identity) != 0)
+        say(m, COMPARABLE_NOT, "the data are not the same, though both are called %s",
+            or_unknown(a->name));
+    else if (!a->identity != !b->identity)
+        say(m, COMPARABLE_NOTED, "whether the data are the same is not known");
+}
+
+// What an LSTM's gates compute: as a label says, or the net's words. Null: not known.
+static const char *gates(const struct run *run)
+{
+    for (size_t i = 0; i < run->labels.count; i++)
+        if (run->labels.items[i].key && strcmp(run->labels.items[i].key, "gates") == 0)
+            return run->labels.items[i].value;
+    if (run->net && strstr(run->net, "hard sigmoid"))
+        return "hard sigmoid";
+    if (run->net && strstr(run->net, "LSTM") && strstr(run->net, "sigmoid"))
+        return "sigmoid";
+    return NULL;
+}
+
+static void compare_computation(struct maker *m)
+{
+    const struct run *a = m->a, *b = m->b;
+    if (a->precision && b->precision && strcmp(a->precision, b->precision) != 0)
+        say(m, COMPARABLE_NOTED, "precision %s and %s", a->precision, b->precision);
+    else if (!a->precision != !b->precision)
+        say(m, COMPARABLE_NOTED, "one is in %s, the other does not say",
+            a->precision ? a->precision : b->precision);
+    if (a->batch.known && b->batch.known && a->batch.v != b->batch.v)
+        say(m, COMPARABLE_NOTED, "batches of %lld and %lld: compare samples per second, not steps",
+            (long long)a->batch.v, (long long)b->batch.v);
+    const char *gates_a = gates(a), *gates_b = gates(b);
+    if (gates_a && gates_b && strcmp(gates_a, gates_b) != 0)
+        say(m, COMPARABLE_NOTED, "not the same computation: gates are %s and %s", gates_a, gates_b);
+}
+
+static bool is_full(const struct run *run)
+{
+    return run->full.known && run->full.v;
+}
+
+static void compare_extent(struct maker *m)
+{
+    const struct run *a = m->a, *b = m->b;
+    if (a->full.known && b->full.known && a->full.v != b->full.v)
+        say(m, COMPARABLE_NOTED, "one was sampled and projected, the other trained to the end");
+    else if (is_full(a) && is_full(b) && a->reached.known && b->reached.known &&
+             a->reached.v != b->reached.v)
+        say(m, COMPARABLE_NOTED, "only one reached what a correct training does");
+}
+
+static void judge_one(struct maker *m, const struct run *run, const char *which)
+{
+    if (run->ended && strcmp(run->ended, "failed") == 0)
+        say(m, COMPARABLE_NOT, "the %s failed%s%s", which, run->problem ? ": " : "",
+            run->problem ? run->problem : "");
+    for (size_t i = 0; i < run->taints.count; i++)
+        say(m, COMPARABLE_NOTED, "the %s is tainted: %s", which, run->taints.items[i]);
+    const struct run_use *use = &run->use;
+    // Less than a hundredth of the time does not show in the figures.
+    if (use->throttled_ns.known && run->phases.wall_ns.known &&
+        use->throttled_ns.v > run->phases.wall_ns.v / 100)
+        say(m, COMPARABLE_NOTED, "the %s was held back by its CPU quota", which);
+    for (size_t i = 0; i < use->gpu_list.count; i++) {
+        const struct run_gpu *gpu = &use->gpu_list.items[i];
+        if (gpu->throttling.count > 0) {
+            say(m, COMPARABLE_NOTED, "a GPU of the %s was throttled: %s", which,
+                gpu->throttling.items[0]);
+            break;
+        }
+    }
+}
+
+int comparison_make(const struct run *a, const struct run *b, struct comparison *out,
+                    struct err *err)
+{
+    memset(out, 0, sizeof *out);
+    out->reasons.known = true;
+    struct maker m = {.a = a, .b = b, .out = out, .err = err};
+    compare_definition(&m);
+    compare_data(&m);
+    compare_computation(&m);
+    compare_extent(&m);
+    judge_one(&m, a, "first");
+    judge_one(&m, b, "second");
+    for (size_t i = 0; i < m.notes.reasons.count && m.rc == 0; i++)
+        m.rc = texts_add(&out->reasons, m.notes.reasons.items[i], err);
+    comparison_release(&m.notes);
+    const struct {
+        char **to;
+        const char *from;
+    } texts[] = {{&out->schema, COMPARISON_SCHEMA},
+                 {&out->first, a->id},
+                 {&out->second, b->id},
+                 {&out->words, comparable_words(out->verdict)}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && m.rc == 0; i++)
+        if (texts[i].from)
+            m.rc = text_set(texts[i].to, texts[i].from, err);
+    return m.rc;
+}
+
+#define T struct comparison
+const struct field comparison_fields[] = {
+    FIELD(FIELD_TEXT, T, schema, "`" COMPARISON_SCHEMA "`"),
+    FIELD(FIELD_TEXT, T, first, "id of a run"),
+    FIELD(FIELD_TEXT, T, second, "id of the run it is held against"),
+    FIELD(FIELD_TEXT, T, words, "same, comparable with a note, not comparable"),
+    FIELD(FIELD_TEXTS, T, reasons, "why, those against first"),
+    FIELD_END,
+};
+#undef T
+
+void comparison_release(struct comparison *comparison)
+{
+    record_release(comparison_fields, comparison);
+}
+
+const char *comparable_words(enum comparable verdict)
+{
+    static const char *const words[] = {[COMPARABLE_SAME] = "same",
+                                        [COMPARABLE_NOTED] = "comparable with a note",
+                                        [COMPARABLE_NOT] = "not comparable"};
+    return words[verdict];
+}

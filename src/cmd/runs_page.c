@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// runs RUN: one run on a page for people.
+#include "cmd/runs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+
+enum { PLOT_COLUMNS = 60, BAR_COLUMNS = 30 };
+
+// "a, b and c", as facts come.
+struct facts {
+    struct buf text;
+};
+
+static void fact(struct facts *facts, const char *format, ...) PRINTF_LIKE(2, 3);
+static void fact(struct facts *facts, const char *format, ...)
+{
+    char one[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(one, sizeof one, format, args);
+    va_end(args);
+    buf_printf(&facts->text, "%s%s", facts->text.len ? ", " : "", one);
+}
+
+static void print_facts(struct out *out, const char *label, struct facts *facts)
+{
+    if (facts->text.len > 0)
+        out_row(out, label, "%s", buf_str(&facts->text));
+    out->text.failed |= facts->text.failed;
+    buf_release(&facts->text);
+}
+
+static struct units_text seconds(double s)
+{
+    struct units_text out;
+    clock_words(s >= 0 && s < 8e9 ? (int64_t)llround(s * 1e9) : INT64_MAX, out.s, sizeof out.s);
+    return out;
+}
+
+static struct units_text duration(int64_t ns)
+{
+    struct units_text out;
+    clock_words(ns, out.s, sizeof out.s);
+    return out;
+}
+
+// ---- plots
+
+// Values as a line of blocks, from the least to the largest; where there are more than fit, means.
+static void plot(struct out *out, const char *label, const double *values, size_t count,
+                 const char *unit)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    double bins[PLOT_COLUMNS], low = HUGE_VAL, high = -HUGE_VAL;
+    size_t columns = count < PLOT_COLUMNS ? count : PLOT_COLUMNS;
+    if (count < 2)
+        return;
+    for (size_t c = 0; c < columns; c++) {
+        size_t from = c * count / columns, to = (c + 1) * count / columns;
+        bins[c] = 0;
+        for (size_t i = from; i < to; i++)
+            bins[c] += values[i] / (double)(to - from);
+        low = fmin(low, bins[c]);
+        high = fmax(high, bins[c]);
+    }
+    struct buf line = {0};
+    for (size_t c = 0; c < columns; c++)
+        buf_adds(&line, blocks[high > low ? (size_t)((bins[c] - low) / (high - low) * 7.999) : 0]);
+    out_row(out, label, "%s\n%.4g to %.4g %s", buf_str(&line), low, high, unit);
+    out->text.failed |= line.failed;
+    buf_release(&line);
+}
+
+static void plot_samples(struct out *out, const struct run *run)
+{
+    enum { CPU, GPU, MEMORY, POWER, PLOTS };
+    static const char *const names[PLOTS] = {"CPU", "GPU", "Memory", "Power"};
+    static const char *const units[PLOTS] = {"% of one CPU", "% of the GPUs", "GiB", "W"};
+    double values[200];
+    for (int kind = 0; kind < PLOTS; kind++) {
+        size_t count = 0;
+        for (size_t i = 0; i < run->samples.count && count < 200; i++) {
+            const struct run_sample *s = &run->samples.items[i];
+            const struct maybe_real each[PLOTS] = {
+                s->cpu_percent,
+                s->gpu_percent,
+                {(double)s->memory_bytes.v / (1 << 30), s->memory_bytes.known},
+                s->power_w};
+            if (each[kind].known)
+                values[count++] = each[kind].v;
+        }
+        plot(out, names[kind], values, count, units[kind]);
+    }
+}
+
+static void print_phases(struct out *out, const struct run *run)
+{
+    const struct run_phases *p = &run->phases;
+    const struct {
+        const char *name;
+        struct maybe_int ns;
+    } rows[] = {
+        {"boot", p->boot_ns},         {"set-up", p->setup_ns},          {"load data", p->load_ns},
+        {"to device", p->device_ns},  {"warm-up", p->warmup_ns},        {"train", p->train_ns},
+        {"evaluate", p->evaluate_ns}, {"checkpoint", p->checkpoint_ns}, {"idle", p->idle_ns}};
+    int64_t total = p->wall_ns.known ? p->wall_ns.v : 0, longest = 1;
+    size_t known = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].ns.known) {
+            longest = rows[i].ns.v > longest ? rows[i].ns.v : longest;
+            known++;
+        }
+    if (known == 0)
+        return;
+    out_printf(out, "\n");
+    out_styled(out, OUT_BOLD, "Where the time went");
+    out_printf(out, "%s%s\n", total ? ": " : "", total ? duration(total).s : "");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!rows[i].ns.known || rows[i].ns.v < 0)
+            continue;
+        // Halves of a column, so that small phases still show.
+        int halves = (int)((double)rows[i].ns.v / (double)longest * BAR_COLUMNS * 2 + 0.5);
+        out_printf(out, "  %-11s", rows[i].name);
+        for (int b = 0; b < halves / 2; b++)
+            out_styled(out, OUT_GREEN, "█");
+        if (halves % 2)
+            out_styled(out, OUT_GREEN, "▌");
+        out_printf(out, "%*s %s", BAR_COLUMNS - (halves + 1) / 2, "", duration(rows[i].ns.v).s);
+        if (total > 0 && i > 0) // boot is before our start
+            out_printf(out, " (%.1f %%)", (double)rows[i].ns.v / (double)total * 100);
+        out_printf(out, "\n");
+    }
+}
+
+// ---- facts
+
+static void print_what(struct out *out, const struct run *run)
+{
+    struct facts facts = {0};
+    if (run->net)
+        fact(&facts, "%s", run->net);
+    if (run->parameters.known)
+        fact(&facts, "%lld parameters", (long long)run->parameters.v);
+    if (run->recipe)
+        fact(&facts, "%s", run->recipe);
+    if (run->batch.known)
+        fact(&facts, "batch %lld", (long long)run->batch.v);
+    if (run->epochs.known)
+        fact(&facts, "%lld epoch%s", (long long)run->epochs.v, run->epochs.v == 1 ? "" : "s");
+    print_facts(out, "Trained", &facts);
+    for (size_t i = 0; i < run->command.count; i++)
+        buf_printf(&facts.text, "%s%s", i ? " " : "", run->command.items[i]);
+    print_facts(out, "Command", &facts);
+
+    if (run->framework)
+        fact(&facts, "%s", run->framework);
+    if (run->engine)
+        fact(&facts, "engine %s", run->engine);
+    if (run->precision)
+        fact(&facts, "%s", run->precision);
+    if (run->threads.known)
+        fact(&facts, "%lld threads", (long long)run->threads.v);
+    if (run->seed.known)
+        fact(&facts, "seed %lld", (long long)run->seed.v);
+    print_facts(out, "With", &facts);
+
+    const struct run_data *d = &run->data;
+    if (d->name)
+        fact(&facts, "%s%s", d->name, d->made.known && d->made.v ? " (made)" : "");
+    if (d->train_samples.known)
+        fact(&facts, "%lld samples", (long long)d->train_samples.v);
+    if (d->test_samples.known)
+        fact(&facts, "%lld held out", (long long)d->test_samples.v);
+    print_facts(out, "Data", &facts);
+}
+
+static void print_machine(struct out *out, const struct run *run)
+{
+    const struct run_machine *m = &run->machine;
+    struct facts facts = {0};
+    if (m->name)
+        fact(&facts, "%s", m->name);
+    if (m->provider || m->instance_type)
+        fact(&facts, "%s%s%s%s%s", m->provider ? m->provider : "",
+             m->provider && m->instance_type ? " " : "", m->instance_type ? m->instance_type : "",
+             m->region ? " in " : "", m->region ? m->region : "");
+    if (m->gpu && m->gpus.known && m->gpus.v > 1)
+        fact(&facts, "%lld × %s", (long long)m->gpus.v, m->gpu);
+    else if (m->gpu)
+        fact(&facts, "%s", m->gpu);
+    if (m->cpu)
+        fact(&facts, "%s", m->cpu);
+    if (m->usable_cpus.known)
+        fact(&facts, "%.3g CPUs", m->usable_cpus.v);
+    if (m->memory_bytes.known)
+        fact(&facts, "%s", units_bytes(m->memory_bytes.v).s);
+    print_facts(out, "Machine", &facts);
+}
+
+static void print_steps(struct out *out, const struct run *run)
+{
+    const struct run_steady *s = &run->steady;
+    struct facts facts = {0};
+    if (s->step_ms.known && s->low_ms.known && s->high_ms.known)
+        fact(&facts, "%.4g ms (95 %%: %.4g to %.4g)", s->step_ms.v, s->low_ms.v, s->high_ms.v);
+    else if (run->step_ms.known)
+        fact(&facts, "%.4g ms", run->step_ms.v);
+    if (s->kind)
+        fact(&facts, "%s", s->kind);
+    if (run->samples_per_s.known)
+        fact(&facts, "%.4g samples/s", run->samples_per_s.v);
+    if (run->steps.known && run->total_steps.known)
+        fact(&facts, "%lld of %lld made", (long long)run->steps.v, (long long)run->total_steps.v);
+    else if (run->steps.known)
+        fact(&facts, "%lld made", (long long)run->steps.v);
+    if (s->outliers.known && s->outliers.v > 0)
+        fact(&facts, "%lld outlier%s", (long long)s->outliers.v, s->outliers.v == 1 ? "" : "s");
+    print_facts(out, "Step", &facts);
+    if (run->step_plot_ms.count > 1)
+        plot(out, NULL, run->step_plot_ms.items, run->step_plot_ms.count, "ms, from left to right");
+}
+
+static void print_whole(struct out *out, const struct run *run)
+{
+    const struct run_projection *p = &run->projection;
+    if (run->full.known && run->full.v && run->phases.wall_ns.known)
+        out_row(out, "Whole run", "%s, measured", duration(run->phases.wall_ns.v).s);
+    else if (p->wall_s.known && p->low_s.known && p->high_s.known)
+        out_row(out, "Whole run", "%s (95 %%: %s to %s), projected%s%s%s", seconds(p->wall_s.v).s,
+                seconds(p->low_s.v).s, seconds(p->high_s.v).s, p->after_s.known ? " after " : "",
+                p->after_s.known ? seconds(p->after_s.v).s : "",
+                p->assumption.known && p->assumption.v ? "; a part was not seen and is assumed"
+                                                       : "");
+    else if (p->wall_s.known)
+        out_row(out, "Whole run", "%s, projected", seconds(p->wall_s.v).s);
+    struct facts facts = {0};
+    if (run->test_accuracy.known)
+        fact(&facts, "%.2f %% right on what was held out", run->test_accuracy.v * 100);
+    if (run->first_loss.known && run->last_loss.known)
+        fact(&facts, "loss %.4g to %.4g", run->first_loss.v, run->last_loss.v);
+    if (run->reached.known)
+        fact(&facts, "%s what a correct training reaches",
+             run->reached.v ? "reached" : "did not reach");
+    if (run->l1_pairs_per_s.known)
+        fact(&facts, "%.4g differences/s", run->l1_pairs_per_s.v);
+    print_facts(out, "Result", &facts);
+}
+
+static void print_use(struct out *out, const struct run *run)
+{
+    const struct run_use *u = &run->use;
+    struct facts facts = {0};
+    if (u->cpu_percent.known)
+        fact(&facts, "CPU %.0f %%", u->cpu_percent.v);
+    if (u->other_cpu_percent.known)
+        fact(&facts, "others %.0f %%", u->other_cpu_percent.v);
+    if (u->steal_percent.known)
+        fact(&facts, "stolen %.1f %%", u->steal_percent.v);
+    if (u->memory_peak_bytes.known)
+        fact(&facts, "memory %s", units_bytes(u->memory_peak_bytes.v).s);
+    if (u->gpus.known && u->gpu_percent.known)
+        fact(&facts, "%lld GPU%s at %.0f %%", (long long)u->gpus.v, u->gpus.v == 1 ? "" : "s",
+             u->gpu_percent.v);
+    else if (u->gpu_percent.known)
+        fact(&facts, "GPU %.0f %%", u->gpu_percent.v);
+    if (u->gpu_memory_peak_bytes.known)
+        fact(&facts, "GPU memory %s", units_bytes(u->gpu_memory_peak_bytes.v).s);
+    if (u->data_wait_ns.known)
+        fact(&facts, "waited %s for data", duration(u->data_wait_ns.v).s);
+    if (u->throttled_ns.known && u->throttled_ns.v > 0)
+        fact(&facts, "held back %s by the CPU quota", duration(u->throttled_ns.v).s);
+    if (u->gpu_energy_j.known)
+        fact(&facts, "GPUs %.4g J", u->gpu_energy_j.v);
+    if (u->cpu_energy_j.known)
+        fact(&facts, "CPUs %.4g J", u->cpu_energy_j.v);
+    if (u->share_of_peak.known)
+        fact(&facts, "%.1f %% of the device's peak", u->share_of_peak.v * 100);
+    print_facts(out, "Used", &facts);
+}
+
+static void print_epochs(struct out *out, const struct run *run)
+{
+    if (run->epoch_list.count == 0)
+        return;
+    out_printf(out, "\n");
+    out_styled(out, OUT_BOLD, "%-6s %12s %10s %10s %10s %10s", "epoch", "time", "loss", "right",
+               "held out", "right");
+    out_printf(out, "\n");
+    for (size_t i = 0; i < run->epoch_list.count; i++) {
+        const struct run_epoch *e = &run->epoch_list.items[i];
+        char cells[5][24];
+        snprintf(cells[0], 24, "%s", e->train_ns.known ? duration(e->train_ns.v).s : "-");
+        const struct {
+            struct maybe_real value;
+            bool percent;
+        } reals[] = {{e->train_loss, false},
+                     {e->train_accuracy, true},
+                     {e->test_loss, false},
+                     {e->test_accuracy, true}};
+        for (int c = 0; c < 4; c++) {
+            if (!reals[c].value.known)
+                snprintf(cells[c + 1], 24, "-");
+            else if (reals[c].percent)
+                snprintf(cells[c + 1], 24, "%.2f %%", reals[c].value.v * 100);
+            else
+                snprintf(cells[c + 1], 24, "%.4f", reals[c].value.v);
+        }
+        out_printf(out, "%-6lld %12s %10s %10s %10s %10s\n", (long long)e->epoch.v, cells[0],
+                   cells[1], cells[2], cells[3], cells[4]);
+    }
+}
+
+static void print_provenance(struct out *out, const struct run *run)
+{
+    struct facts facts = {0};
+    for (size_t i = 0; i < run->labels.count; i++)
+        fact(&facts, "%s=%s", run->labels.items[i].key ? run->labels.items[i].key : "",
+             run->labels.items[i].value ? run->labels.items[i].value : "");
+    print_facts(out, "Labels", &facts);
+    if (run->source)
+        out_row(out, "Source", "%s", run->source);
+    if (run->program.version)
+        fact(&facts, "fare %s", run->program.version);
+    if (run->program.build)
+        fact(&facts, "build %s", run->program.build);
+    for (size_t i = 0; i < run->libraries.count; i++) {
+        const struct run_library *l = &run->libraries.items[i];
+        fact(&facts, "%s%s%s%s%s%s", l->name ? l->name : "", l->version ? " " : "",
+             l->version ? l->version : "", l->kernels ? " (" : "", l->kernels ? l->kernels : "",
+             l->kernels ? ")" : "");
+    }
+    if (run->machine.driver)
+        fact(&facts, "driver %s", run->machine.driver);
+    print_facts(out, "Made by", &facts);
+    if (run->program.command_line)
+        out_row(out, NULL, "%s", run->program.command_line);
+    if (run->machine.fingerprint)
+        out_row(out, NULL, "machine %.16s", run->machine.fingerprint);
+}
+
+void runs_page(struct out *out, const struct run *run)
+{
+    const char *name = run->name ? run->name : run->workload ? run->workload : "run";
+    out_styled(out, OUT_BOLD, "%s", name);
+    out_printf(out, "  %s\n", run->id ? run->id : "");
+    struct facts facts = {0};
+    if (run->started)
+        fact(&facts, "started %s", run->started);
+    if (run->ended)
+        fact(&facts, "%s", run->ended);
+    if (run->exit_code.known)
+        fact(&facts, "exit code %lld", (long long)run->exit_code.v);
+    if (run->signal.known)
+        fact(&facts, "signal %lld", (long long)run->signal.v);
+    print_facts(out, "Run", &facts);
+    if (run->problem)
+        out_row(out, "Problem", "%s", run->problem);
+    for (size_t i = 0; i < run->taints.count; i++)
+        out_row(out, i == 0 ? "Careful" : NULL, "%s", run->taints.items[i]);
+    print_what(out, run);
+    print_machine(out, run);
+    print_whole(out, run);
+    print_steps(out, run);
+    print_use(out, run);
+    plot_samples(out, run);
+    print_phases(out, run);
+    print_epochs(out, run);
+    if (run->epoch_list.count > 0 || run->phases.wall_ns.known)
+        out_printf(out, "\n");
+    print_provenance(out, run);
+}

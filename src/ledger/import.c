@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/import.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/sha256.h"
+
+const struct importer *const importers[] = {
+    &importer_keras, &importer_dawnbench, &importer_mllog, &importer_hyperfine, NULL,
+};
+
+const struct importer *importer_find(const char *name)
+{
+    for (size_t i = 0; importers[i]; i++)
+        if (strcmp(importers[i]->name, name) == 0)
+            return importers[i];
+    return NULL;
+}
+
+const struct importer *importer_guess(const char *text, size_t len)
+{
+    for (size_t i = 0; importers[i]; i++)
+        if (importers[i]->knows(text, len))
+            return importers[i];
+    return NULL;
+}
+
+int import_label(struct run *run, const char *key, const char *value, struct err *err)
+{
+    struct run_label *label = NULL;
+    for (size_t i = 0; i < run->labels.count && !label; i++)
+        if (run->labels.items[i].key && strcmp(run->labels.items[i].key, key) == 0)
+            label = &run->labels.items[i];
+    if (!label) {
+        label = LIST_ADD(&run->labels, err);
+        if (!label)
+            return ERR_MEMORY;
+    }
+    int rc = text_set(&label->key, key, err);
+    return rc == 0 ? text_set(&label->value, value, err) : rc;
+}
+
+bool import_number(const char *text, struct maybe_real *out)
+{
+    *out = (struct maybe_real){0};
+    if (*text == '\0')
+        return true;
+    char *end;
+    double value = strtod(text, &end);
+    if (*end != '\0' || end == text)
+        return false;
+    if (isfinite(value))
+        *out = some_real(value);
+    return true;
+}
+
+struct maybe_int import_ns(double value, double unit_s)
+{
+    double seconds = value * unit_s;
+    if (!(seconds >= 0 && seconds <= 100 * 366 * 86400.0))
+        return (struct maybe_int){0};
+    return some_int(llround(seconds * 1e9));
+}
+
+void import_stem(const char *file, char *out, size_t size)
+{
+    const char *slash = strrchr(file, '/');
+    const char *base = slash ? slash + 1 : file;
+    snprintf(out, size, "%.*s", (int)strcspn(base, "."), base);
+}
+
+ptrdiff_t import_source_read(void *arg, void *into, size_t room, struct err *err)
+{
+    (void)err;
+    struct import_source *s = arg;
+    size_t n = s->len - s->at < room ? s->len - s->at : room;
+    if (n > 0)
+        memcpy(into, s->text + s->at, n);
+    s->at += n;
+    return (ptrdiff_t)n;
+}
+
+json_t *import_json(const char *text, size_t len, struct err *err)
+{
+    json_error_t why = {0};
+    json_t *json = json_loadb(text, len, 0, &why);
+    // jansson leaves the text empty where it ran out of memory outside its parser proper.
+    if (!json && (why.text[0] == '\0' || json_error_code(&why) == json_error_out_of_memory))
+        err_memory(err);
+    else if (!json)
+        err_set(err, ERR_FORMAT, "line %d: %s", why.line, why.text);
+    return json;
+}
+
+static int add_labels(struct run *run, const struct import_options *o, struct err *err)
+{
+    int rc = 0;
+    if (o->price_per_hour) {
+        int64_t nano;
+        rc = money_parse(o->price_per_hour, &nano, err);
+        if (rc != 0)
+            return err_context(err, "--price-per-hour");
+        rc = import_label(run, "price_per_hour_usd", o->price_per_hour, err);
+    }
+    for (size_t i = 0; i < o->label_count && rc == 0; i++) {
+        const char *equals = strchr(o->labels[i], '=');
+        if (!equals || equals == o->labels[i])
+            return err_set(err, ERR_USAGE, "'--label' takes key=value, not '%s'", o->labels[i]);
+        char *key = strndup(o->labels[i], (size_t)(equals - o->labels[i]));
+        rc = key ? import_label(run, key, equals + 1, err) : err_memory(err);
+        free(key);
+    }
+    return rc;
+}
+
+static int add_started(struct run *run, const char *text, struct err *err)
+{
+    int64_t date;
+    char iso[CLOCK_ISO_BYTES];
+    if (!clock_parse(text, &date)) {
+        err_set(err, ERR_USAGE, "--started: '%s' is not a date", text);
+        return err_hint(err, "a date looks like 2017-11-14 or 2017-11-14T08:00:00Z");
+    }
+    clock_iso(date, iso);
+    return text_set(&run->started, iso, err);
+}
+
+static int set_id(struct run *run, struct err *err)
+{
+    struct buf line = {0};
+    char sum[SHA256_HEX_BYTES], id[48];
+    int rc = record_to_line(run_fields, run, &line, err);
+    sha256_hex_of(buf_str(&line), line.len, sum);
+    snprintf(id, sizeof id, "import-%.16s", sum);
+    buf_release(&line);
+    return rc == 0 ? text_set(&run->id, id, err) : rc;
+}
+
+static int finish(struct run *run, const struct importer *importer, const char *file,
+                  const struct import_options *o, struct err *err)
+{
+    const struct {
+        char **to;
+        const char *from;
+    } texts[] = {
+        {&run->workload, o->workload},
+        {&run->framework, o->framework},
+        {&run->machine.name, o->machine},
+        {&run->machine.gpu, o->gpu},
+    };
+    int rc = text_set(&run->schema, RUN_SCHEMA, err);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
+        if (texts[i].from)
+            rc = text_set(texts[i].to, texts[i].from, err);
+    if (o->gpus > 0)
+        run->machine.gpus = some_int(o->gpus);
+    if (rc == 0 && o->started)
+        rc = add_started(run, o->started, err);
+    if (rc == 0 && (!run->name || o->workload) && run->workload)
+        rc = text_set(&run->name, run->workload, err);
+    if (rc == 0)
+        rc = add_labels(run, o, err);
+    if (rc == 0)
+        rc = set_id(run, err);
+    // Behind the id: the same log under another name is the same run.
+    const char *slash = strrchr(file, '/');
+    struct buf source = {0};
+    buf_printf(&source, "imported from %s (%s)", slash ? slash + 1 : file, importer->name);
+    if (rc == 0)
+        rc = buf_check(&source, err);
+    if (rc == 0)
+        rc = text_set(&run->source, buf_str(&source), err);
+    buf_release(&source);
+    return rc;
+}
+
+int import_log(const struct importer *importer, const char *file, const char *text, size_t len,
+               const struct import_options *options, struct runs *out, struct err *err)
+{
+    size_t first = out->runs.count;
+    int rc = importer->read(file, text, len, out, err);
+    for (size_t i = first; i < out->runs.count && rc == 0; i++)
+        rc = finish(&out->runs.items[i], importer, file, options, err);
+    return rc;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// hyperfine --export-json: one run per command, whose time is the mean of its executions. Their
+// spread goes into labels; the executions themselves are the plot.
+#include "ledger/import.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Its only key is "results".
+static bool knows(const char *text, size_t len)
+{
+    static const char key[] = "\"results\"";
+    size_t at = 0;
+    while (at < len && strchr(" \t\r\n{", text[at]) && text[at])
+        at++;
+    return at > 0 && len - at > sizeof key && memcmp(text + at, key, sizeof key - 1) == 0;
+}
+
+static int label_number(struct run *run, const json_t *result, const char *key, const char *label,
+                        struct err *err)
+{
+    const json_t *value = json_object_get(result, key);
+    char text[32];
+    if (!json_is_number(value))
+        return 0;
+    snprintf(text, sizeof text, "%.9g", json_number_value(value));
+    return import_label(run, label, text, err);
+}
+
+static int read_times(struct run *run, const json_t *result, struct err *err)
+{
+    const json_t *times = json_object_get(result, "times");
+    size_t count = json_array_size(times);
+    if (count == 0)
+        return 0;
+    // The plot holds 200 points at most: every n-th one.
+    size_t every = (count + 199) / 200, kept = 0;
+    double *ms = malloc((count / every + 1) * sizeof *ms);
+    if (!ms)
+        return err_memory(err);
+    for (size_t i = 0; i < count; i += every)
+        ms[kept++] = json_number_value(json_array_get(times, i)) * 1000;
+    int rc = reals_set(&run->step_plot_ms, ms, kept, err);
+    free(ms);
+    char text[24];
+    snprintf(text, sizeof text, "%zu", count);
+    return rc == 0 ? import_label(run, "executions", text, err) : rc;
+}
+
+static int read_result(const json_t *result, struct run *run, struct err *err)
+{
+    const char *command = json_string_value(json_object_get(result, "command"));
+    const json_t *mean = json_object_get(result, "mean");
+    struct maybe_int wall = {0};
+    if (json_is_number(mean))
+        wall = import_ns(json_number_value(mean), 1);
+    if (!command || !wall.known)
+        return err_set(err, ERR_FORMAT, "a result needs 'command' and 'mean'");
+    run->phases.wall_ns = wall;
+    run->full = some_bool(true);
+    run->exit_code = some_int(0);
+    size_t index;
+    json_t *code;
+    json_array_foreach(json_object_get(result, "exit_codes"), index, code)
+    {
+        if (json_is_integer(code) && json_integer_value(code) != 0)
+            run->exit_code = some_int(json_integer_value(code));
+    }
+    bool failed = run->exit_code.v != 0;
+    if (!json_is_array(json_object_get(result, "exit_codes")))
+        run->exit_code.known = false;
+    int rc = text_set(&run->ended, failed ? "failed" : "finished", err);
+    if (rc == 0)
+        rc = text_set(&run->framework, "command", err);
+    if (rc == 0)
+        rc = text_set(&run->name, command, err);
+    if (rc == 0)
+        rc = texts_add(&run->command, command, err);
+    static const char *const labels[][2] = {{"stddev", "stddev_s"}, {"median", "median_s"},
+                                            {"min", "min_s"},       {"max", "max_s"},
+                                            {"user", "user_s"},     {"system", "system_s"}};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels && rc == 0; i++)
+        rc = label_number(run, result, labels[i][0], labels[i][1], err);
+    return rc == 0 ? read_times(run, result, err) : rc;
+}
+
+static int read_log(const char *file, const char *text, size_t len, struct runs *out,
+                    struct err *err)
+{
+    json_t *json = import_json(text, len, err);
+    if (!json)
+        return err_context(err, "%s", file);
+    json_t *results = json_object_get(json, "results"), *result;
+    size_t index;
+    int rc =
+        json_array_size(results) > 0 ? 0 : err_set(err, ERR_FORMAT, "%s: no results in it", file);
+    json_array_foreach(results, index, result)
+    {
+        struct run *run = LIST_ADD(&out->runs, err);
+        rc = run ? read_result(result, run, err) : ERR_MEMORY;
+        if (rc == ERR_FORMAT)
+            err_context(err, "%s, result %zu", file, index + 1);
+        if (rc != 0)
+            break;
+    }
+    json_decref(json);
+    return rc;
+}
+
+const struct importer importer_hyperfine = {
+    .name = "hyperfine",
+    .about = "hyperfine --export-json",
+    .knows = knows,
+    .read = read_log,
+};

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keras's CSVLogger, and logs like it: epoch, loss, acc, val_loss, val_acc, and often the epoch's
+// seconds as `elapsed`. Those seconds hold the validation too where there was one; they are kept as
+// the epoch's training time, and a label says so.
+#include "ledger/import.h"
+
+#include <string.h>
+
+#include "base/csv.h"
+
+static bool knows(const char *text, size_t len)
+{
+    const char *end = memchr(text, '\n', len);
+    size_t line = end ? (size_t)(end - text) : len;
+    return line >= 10 && text[0] != '{' && memmem(text, line, "epoch", 5) &&
+           memchr(text, ',', line) &&
+           (memmem(text, line, "loss", 4) || memmem(text, line, "acc", 3));
+}
+
+enum { EPOCH, ELAPSED, LOSS, ACC, VAL_LOSS, VAL_ACC, COLUMNS };
+
+static void find_columns(const struct csv *csv, int at[COLUMNS])
+{
+    static const char *const names[COLUMNS][2] = {
+        [EPOCH] = {"epoch", "epoch"},
+        [ELAPSED] = {"elapsed", "epoch_time"},
+        [LOSS] = {"loss", "loss"},
+        [ACC] = {"acc", "accuracy"},
+        [VAL_LOSS] = {"val_loss", "val_loss"},
+        [VAL_ACC] = {"val_acc", "val_accuracy"},
+    };
+    for (int c = 0; c < COLUMNS; c++) {
+        at[c] = csv_column(csv, names[c][0]);
+        if (at[c] < 0)
+            at[c] = csv_column(csv, names[c][1]);
+    }
+}
+
+static int read_row(const struct csv *csv, const int at[COLUMNS], struct run *run, bool *from_zero,
+                    struct err *err)
+{
+    struct maybe_real values[COLUMNS] = {0};
+    for (int c = 0; c < COLUMNS; c++) {
+        const char *text = csv_text(csv, at[c]);
+        if (text && !import_number(text, &values[c])) {
+            err_set(err, ERR_FORMAT, "bad number '%s'", text);
+            return csv_context(csv, at[c], err);
+        }
+    }
+    if (!values[EPOCH].known || values[EPOCH].v < 0 || values[EPOCH].v > 1e9) {
+        err_set(err, ERR_FORMAT, "no epoch");
+        return csv_context(csv, at[EPOCH], err);
+    }
+    struct maybe_int ns = {0};
+    if (values[ELAPSED].known) {
+        ns = import_ns(values[ELAPSED].v, 1);
+        if (!ns.known) {
+            err_set(err, ERR_FORMAT, "bad time '%s'", csv_text(csv, at[ELAPSED]));
+            return csv_context(csv, at[ELAPSED], err);
+        }
+    }
+    if (run->epoch_list.count == 0)
+        *from_zero = values[EPOCH].v < 1;
+    struct run_epoch *epoch = LIST_ADD(&run->epoch_list, err);
+    if (!epoch)
+        return ERR_MEMORY;
+    epoch->epoch = some_int((int64_t)values[EPOCH].v + *from_zero);
+    epoch->train_ns = ns;
+    epoch->train_loss = values[LOSS];
+    epoch->train_accuracy = values[ACC];
+    epoch->test_loss = values[VAL_LOSS];
+    epoch->test_accuracy = values[VAL_ACC];
+    return 0;
+}
+
+// What the epochs say of the whole.
+static int sum_up(struct run *run, struct err *err)
+{
+    size_t count = run->epoch_list.count;
+    const struct run_epoch *last = &run->epoch_list.items[count - 1];
+    int64_t wall = 0;
+    bool timed = true, tested = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct run_epoch *e = &run->epoch_list.items[i];
+        timed &= e->train_ns.known && !__builtin_add_overflow(wall, e->train_ns.v, &wall);
+        tested |= e->test_loss.known || e->test_accuracy.known;
+    }
+    if (timed)
+        run->phases.wall_ns = some_int(wall);
+    run->epochs = some_int((int64_t)count);
+    run->full = some_bool(true);
+    run->first_loss = run->epoch_list.items[0].train_loss;
+    run->last_loss = last->train_loss;
+    run->test_accuracy = last->test_accuracy;
+    int rc = text_set(&run->ended, "finished", err);
+    if (rc == 0 && timed && tested)
+        rc = import_label(run, "epoch_time", "includes validation", err);
+    return rc;
+}
+
+// "mnist_mlp_tensorflow.csv" tells both.
+static int names_from_file(const char *file, struct run *run, struct err *err)
+{
+    static const char *const frameworks[] = {"tensorflow", "cntk", "theano", "pytorch",
+                                             "mxnet",      "jax",  NULL};
+    char stem[128];
+    import_stem(file, stem, sizeof stem);
+    char *bar = strrchr(stem, '_');
+    int rc = 0;
+    for (size_t i = 0; bar && frameworks[i]; i++)
+        if (strcmp(bar + 1, frameworks[i]) == 0) {
+            rc = text_set(&run->framework, frameworks[i], err);
+            *bar = '\0';
+            break;
+        }
+    return rc == 0 ? text_set(&run->name, stem, err) : rc;
+}
+
+static int read_log(const char *file, const char *text, size_t len, struct runs *out,
+                    struct err *err)
+{
+    struct import_source source = {text, len, 0};
+    struct csv csv;
+    int at[COLUMNS], rc = csv_init(&csv, file, import_source_read, &source, NULL, err);
+    if (rc != 0)
+        return rc;
+    struct run *run = LIST_ADD(&out->runs, err);
+    if (!run)
+        rc = ERR_MEMORY;
+    int epoch;
+    if (rc == 0)
+        rc = csv_need(&csv, "epoch", &epoch, err);
+    find_columns(&csv, at);
+    bool from_zero = false;
+    while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
+        rc = read_row(&csv, at, run, &from_zero, err);
+    if (rc == 0 && run->epoch_list.count == 0)
+        rc = err_set(err, ERR_FORMAT, "%s: no epochs in it", file);
+    if (rc == 0)
+        rc = sum_up(run, err);
+    if (rc == 0)
+        rc = names_from_file(file, run, err);
+    csv_release(&csv);
+    return rc;
+}
+
+const struct importer importer_keras = {
+    .name = "keras-csv",
+    .about = "epoch by epoch, as Keras's CSVLogger writes it",
+    .knows = knows,
+    .read = read_log,
+};

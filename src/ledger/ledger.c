@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/ledger.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "ledger/place.h"
+#include "ledger/row.h"
+#include "ledger/schema.h"
+#include "ledger/spool.h"
+#include "record/read.h"
+
+enum { RECORD_MAX = 64 << 20, VALUES_MAX = 32 };
+
+struct ledger {
+    struct place place;
+    void *db; // null: not connected
+};
+
+int ledger_new(struct ledger **out, const char *where, struct err *err)
+{
+    *out = NULL;
+    struct ledger *ledger = calloc(1, sizeof *ledger);
+    if (!ledger)
+        return err_memory(err);
+    int rc = place_find(&ledger->place, where, err);
+    if (rc != 0) {
+        free(ledger);
+        return rc;
+    }
+    *out = ledger;
+    return 0;
+}
+
+static void disconnect(struct ledger *ledger)
+{
+    if (ledger->db)
+        ledger->place.backend->close(ledger->db);
+    ledger->db = NULL;
+}
+
+void ledger_free(struct ledger *ledger)
+{
+    if (!ledger)
+        return;
+    disconnect(ledger);
+    place_release(&ledger->place);
+    free(ledger);
+}
+
+const char *ledger_name(const struct ledger *ledger)
+{
+    return ledger->place.name;
+}
+
+size_t ledger_spooled(const struct ledger *ledger, const char **dir)
+{
+    struct spool_list list;
+    struct err ignored = {0};
+    size_t count = 0;
+    if (dir)
+        *dir = ledger->place.spools[0];
+    if (spool_list(&ledger->place, &list, &ignored) == 0)
+        count = list.count;
+    spool_list_release(&list);
+    return count;
+}
+
+static int sql(struct ledger *ledger, const char *text, struct err *err)
+{
+    return ledger->place.backend->run(ledger->db, text, NULL, 0, NULL, NULL, NULL, err);
+}
+
+static int begin(struct ledger *ledger, struct err *err)
+{
+    return sql(ledger, ledger->place.backend->begin, err);
+}
+
+static void roll_back(struct ledger *ledger)
+{
+    struct err ignored = {0};
+    if (ledger->db && sql(ledger, "ROLLBACK", &ignored) != 0)
+        return; // the connection is gone, and its transaction with it
+}
+
+// ---- writing
+
+int ledger_line(const struct run *run, struct buf *out, struct err *err)
+{
+    return record_to_line(run_fields, run, out, err);
+}
+
+static void number(char out[32], bool known, double value, const char **text)
+{
+    *text = known ? out : NULL;
+    if (known)
+        snprintf(out, 32, "%.12g", value);
+}
+
+// The date as every date in the ledger is written, so that texts sort by time; "" where there is
+// none.
+static void normal_date(const char *text, char out[CLOCK_ISO_BYTES])
+{
+    int64_t date;
+    out[0] = '\0';
+    if (text && clock_parse(text, &date))
+        clock_iso(date, out);
+}
+
+static int insert_labels(struct ledger *ledger, const struct row *row, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < row->labels.count && rc == 0; i++) {
+        const struct run_label *label = &row->labels.items[i];
+        const char *values[] = {label->key, label->value ? label->value : "", row->id};
+        if (label->key)
+            rc = ledger->place.backend->run(
+                ledger->db,
+                "INSERT INTO fare_label (name, value, run) VALUES ($1, $2, $3) "
+                "ON CONFLICT DO NOTHING",
+                values, 3, NULL, NULL, NULL, err);
+    }
+    return rc;
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+// In the transaction that is open. `text` ends in a NUL.
+static int insert(struct ledger *ledger, const struct row *row, const char *text, bool *added,
+                  struct err *err)
+{
+    char started[CLOCK_ISO_BYTES], step[32], wall[32];
+    double wall_s = 0;
+    bool has_wall = row_wall_s(row, &wall_s);
+    bool has_steady = row->steady.step_ms.known;
+    normal_date(row->started, started);
+    struct buf machine = {0};
+    buf_printf(&machine, "%s %s %s %s", or_empty(row->machine.name),
+               or_empty(row->machine.instance_type), or_empty(row->machine.cpu),
+               or_empty(row->machine.fingerprint));
+    int rc = buf_check(&machine, err);
+    const char *values[] = {row->id,
+                            started,
+                            or_empty(row->name ? row->name : row->workload),
+                            or_empty(row->workload),
+                            or_empty(row->framework),
+                            or_empty(row->ended),
+                            buf_str(&machine),
+                            or_empty(row->machine.gpu),
+                            NULL,
+                            NULL,
+                            text};
+    number(step, has_steady || row->step_ms.known,
+           has_steady ? row->steady.step_ms.v : row->step_ms.v, &values[8]);
+    number(wall, has_wall, wall_s, &values[9]);
+    int64_t changed = 0;
+    if (rc == 0)
+        rc = ledger->place.backend->run(
+            ledger->db,
+            "INSERT INTO fare_run (id, started, name, workload, framework, ended, machine, gpu, "
+            "step_ms, wall_s, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
+            "ON CONFLICT DO NOTHING",
+            values, sizeof values / sizeof *values, NULL, NULL, &changed, err);
+    *added = changed > 0;
+    if (rc == 0 && *added)
+        rc = insert_labels(ledger, row, err);
+    buf_release(&machine);
+    return rc;
+}
+
+static int insert_one(struct ledger *ledger, const struct row *row, const char *text,
+                      struct err *err)
+{
+    bool added;
+    int rc = begin(ledger, err);
+    if (rc != 0)
+        return rc;
+    rc = insert(ledger, row, text, &added, err);
+    if (rc == 0)
+        rc = sql(ledger, "COMMIT", err);
+    if (rc != 0)
+        roll_back(ledger);
+    return rc;
+}
+
+// One file of the spool. `*bad` tells a file that is at fault from a database that is.
+static int deliver_file(struct ledger *ledger, const char *path, bool *bad, struct err *err)
+{
+    struct buf text = {0};
+    struct row row = {0};
+    *bad = true;
+    struct err reading = {0};
+    int rc = fs_read(path, RECORD_MAX, &text, &reading);
+    if (rc == ERR_MISSING) { // another process delivered it meanwhile
+        buf_release(&text);
+        return 0;
+    }
+    if (rc != 0)
+        err_set(err, rc, "%s", reading.text);
+    buf_trim(&text);
+    if (rc == 0)
+        rc = row_read(buf_str(&text), text.len, &row, err);
+    if (rc == 0) {
+        *bad = false;
+        rc = insert_one(ledger, &row, buf_str(&text), err);
+    }
+    if (rc == 0)
+        unlink(path);
+    row_release(&row);
+    buf_release(&text);
+    return rc;
+}
+
+// Delivers what waits. What cannot be delivered stays, and `says` tells why.
+static void deliver(struct ledger *ledger, struct buf *says)
+{
+    struct spool_list list;
+    struct err err = {0};
+    if (spool_list(&ledger->place, &list, &err) != 0) {
+        if (says)
+            buf_printf(says, "cannot look into the spool: %s\n", err.text);
+        return;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        struct err why = {0};
+        bool bad;
+        if (deliver_file(ledger, list.paths[i], &bad, &why) == 0)
+            continue;
+        if (says)
+            buf_printf(says, "%zu run%s wait%s in '%s': %s\n", bad ? 1 : list.count - i,
+                       bad || list.count - i == 1 ? "" : "s", bad || list.count - i == 1 ? "s" : "",
+                       list.paths[i], why.text);
+        if (!bad)
+            break; // the database's fault: the others would meet it too
+    }
+    spool_list_release(&list);
+}
+
+static int open_database(struct ledger *ledger, struct err *err)
+{
+    const struct place *place = &ledger->place;
+    if (place->backend == &backend_sqlite) {
+        struct buf folder = {0};
+        const char *slash = strrchr(place->where, '/');
+        buf_add(&folder, place->where, (size_t)(slash - place->where));
+        int rc = buf_check(&folder, err);
+        if (rc == 0 && folder.len > 0)
+            rc = fs_mkdirs(buf_str(&folder), err);
+        buf_release(&folder);
+        if (rc != 0)
+            return rc;
+    }
+    int rc = place->backend->open(place->where, place->name, &ledger->db, err);
+    if (rc != 0)
+        return rc;
+    rc = schema_migrate(place->backend, ledger->db, place->name, err);
+    if (rc != 0)
+        disconnect(ledger);
+    return rc;
+}
+
+int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
+{
+    if (ledger->db)
+        return 0;
+    int rc = open_database(ledger, err);
+    if (rc == 0)
+        deliver(ledger, says);
+    return rc;
+}
+
+// Where the spool took nothing: straight into the database.
+static int record_directly(struct ledger *ledger, const char *text, size_t len,
+                           const struct err *spool, struct err *err)
+{
+    struct row row = {0};
+    struct err why = {0};
+    int rc = ledger_connect(ledger, NULL, &why);
+    if (rc == 0)
+        rc = row_read(text, len, &row, &why);
+    if (rc == 0)
+        rc = insert_one(ledger, &row, text, &why);
+    row_release(&row);
+    if (rc == 0)
+        return 0;
+    err_set(err, rc, "the run is not recorded: %s; and %s", why.text, spool->text);
+    return err_hint(err, "free some disk space, or name another place with --ledger");
+}
+
+int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says, struct err *err)
+{
+    struct buf text = {0};
+    struct err spool = {0};
+    struct row row = {0};
+    char *path = NULL;
+    int rc = ledger_line(run, &text, err);
+    if (rc == 0) // before it lands in a file's name
+        rc = row_read(buf_str(&text), text.len, &row, err);
+    if (rc != 0)
+        goto out;
+    if (spool_put(&ledger->place, row.id, buf_str(&text), text.len, &path, &spool) != 0) {
+        rc = record_directly(ledger, buf_str(&text), text.len, &spool, err);
+        goto out;
+    }
+    if (ledger->db) {
+        deliver(ledger, says);
+    } else {
+        struct err why = {0};
+        if (ledger_connect(ledger, says, &why) != 0 && says)
+            buf_printf(says,
+                       "the run waits in '%s' and is delivered when the ledger can be "
+                       "reached: %s\n",
+                       path, why.text);
+    }
+out:
+    row_release(&row);
+    free(path);
+    buf_release(&text);
+    return rc;
+}
+
+int ledger_import_begin(struct ledger *ledger, struct err *err)
+{
+    int rc = ledger_connect(ledger, NULL, err);
+    return rc == 0 ? begin(ledger, err) : rc;
+}
+
+int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
+                      struct err *err)
+{
+    struct row row;
+    *added = false;
+    int rc = row_read(text, len, &row, err);
+    if (rc != 0)
+        return rc;
+    rc = insert(ledger, &row, text, added, err);
+    row_release(&row);
+    return rc;
+}
+
+int ledger_import_end(struct ledger *ledger, struct err *err)
+{
+    int rc = sql(ledger, "COMMIT", err);
+    if (rc != 0)
+        roll_back(ledger);
+    return rc;
+}
+
+void ledger_import_abandon(struct ledger *ledger)
+{
+    roll_back(ledger);
+}
+
+// ---- reading
+
+// A WHERE clause as it grows, with its values.
+struct query {
+    struct buf sql;
+    const char *values[VALUES_MAX];
+    size_t count;
+    struct buf patterns[2]; // what LIKE compares with
+    struct buf keys[VALUES_MAX / 2];
+    size_t key_count;
+};
+
+static void query_release(struct query *q)
+{
+    buf_release(&q->sql);
+    for (size_t i = 0; i < 2; i++)
+        buf_release(&q->patterns[i]);
+    for (size_t i = 0; i < q->key_count; i++)
+        buf_release(&q->keys[i]);
+}
+
+static void also(struct query *q, const char *before, const char *value, const char *after)
+{
+    q->values[q->count++] = value;
+    buf_printf(&q->sql, "%s%s$%zu%s", q->count == 1 ? " WHERE " : " AND ", before, q->count, after);
+}
+
+static void also_within(struct query *q, struct buf *pattern, const char *column, const char *text)
+{
+    buf_addc(pattern, '%');
+    for (; *text; text++) {
+        if (strchr("%_!", *text))
+            buf_addc(pattern, '!');
+        buf_addc(pattern, (char)tolower((unsigned char)*text));
+    }
+    buf_addc(pattern, '%');
+    buf_printf(&q->sql, "%slower(%s) LIKE $%zu ESCAPE '!'", q->count == 0 ? " WHERE " : " AND ",
+               column, q->count + 1);
+    q->values[q->count++] = buf_str(pattern);
+}
+
+static int also_label(struct query *q, const char *label, struct err *err)
+{
+    const char *equals = strchr(label, '=');
+    if (!equals || equals == label)
+        return err_set(err, ERR_USAGE, "'--label' takes key=value, not '%s'", label);
+    if (q->count + 2 > VALUES_MAX)
+        return err_set(err, ERR_USAGE, "that is too many labels");
+    struct buf *key = &q->keys[q->key_count++];
+    buf_add(key, label, (size_t)(equals - label));
+    const char *word = q->count == 0 ? " WHERE " : " AND ";
+    q->values[q->count++] = buf_str(key);
+    q->values[q->count++] = equals + 1;
+    buf_printf(&q->sql, "%sid IN (SELECT run FROM fare_label WHERE name = $%zu AND value = $%zu)",
+               word, q->count - 1, q->count);
+    return buf_check(key, err);
+}
+
+static int add_filter(struct query *q, const struct ledger_filter *f, char since[CLOCK_ISO_BYTES],
+                      struct err *err)
+{
+    const struct {
+        const char *before, *value;
+    } equal[] = {{"name = ", f->name},
+                 {"workload = ", f->workload},
+                 {"framework = ", f->framework},
+                 {"ended = ", f->ended}};
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++)
+        if (equal[i].value)
+            also(q, equal[i].before, equal[i].value, "");
+    if (f->gpu)
+        also_within(q, &q->patterns[0], "gpu", f->gpu);
+    if (f->machine)
+        also_within(q, &q->patterns[1], "machine", f->machine);
+    if (f->since) {
+        normal_date(f->since, since);
+        if (!since[0]) {
+            err_set(err, ERR_USAGE, "'%s' is not a date", f->since);
+            return err_hint(err, "a date looks like 2026-11-01 or 2026-11-01T08:00:00Z");
+        }
+        also(q, "started >= ", since, "");
+    }
+    int rc = 0;
+    for (size_t i = 0; i < f->label_count && rc == 0; i++)
+        rc = also_label(q, f->labels[i], err);
+    return rc;
+}
+
+struct visit {
+    ledger_visit_fn *visit;
+    void *arg;
+};
+
+static int visit_row(void *arg, const char *const *values, struct err *err)
+{
+    const struct visit *v = arg;
+    return v->visit(v->arg, values[0], values[1], err);
+}
+
+int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledger_visit_fn *visit,
+                void *arg, struct err *err)
+{
+    static const char *const orders[] = {
+        [LEDGER_STARTED] = NULL,
+        [LEDGER_STEP] = "step_ms IS NULL, step_ms, started DESC, id DESC",
+        [LEDGER_WALL] = "wall_s IS NULL, wall_s, started DESC, id DESC",
+        [LEDGER_NAME] = "name, started DESC, id DESC",
+    };
+    struct query q = {0};
+    char since[CLOCK_ISO_BYTES];
+    int rc = ledger_connect(ledger, NULL, err);
+    const char *order = orders[filter->sort];
+    // The newest of those asked for come first; these are then put in order.
+    buf_adds(&q.sql, order ? "SELECT id, record FROM (SELECT * FROM fare_run"
+                           : "SELECT id, record FROM fare_run");
+    if (rc == 0)
+        rc = add_filter(&q, filter, since, err);
+    buf_adds(&q.sql, " ORDER BY started DESC, id DESC");
+    if (filter->limit > 0)
+        buf_printf(&q.sql, " LIMIT %lld", (long long)filter->limit);
+    if (order)
+        buf_printf(&q.sql, ") AS newest ORDER BY %s", order);
+    for (size_t i = 0; i < 2 && rc == 0; i++)
+        rc = buf_check(&q.patterns[i], err);
+    if (rc == 0)
+        rc = buf_check(&q.sql, err);
+    struct visit v = {visit, arg};
+    if (rc == 0)
+        rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count, visit_row,
+                                        &v, NULL, err);
+    query_release(&q);
+    return rc;
+}
+
+static int add_run(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct runs *runs = arg;
+    struct run *run = LIST_ADD(&runs->runs, err);
+    if (!run)
+        return ERR_MEMORY;
+    int rc = record_from_text(run_fields, text, strlen(text), run, err);
+    if (rc != 0)
+        err_context(err, "run %s", id);
+    return rc;
+}
+
+int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struct runs *runs,
+                struct err *err)
+{
+    runs->runs.known = true;
+    int rc = text_set(&runs->schema, RUNS_SCHEMA, err);
+    return rc == 0 ? ledger_each(ledger, filter, add_run, runs, err) : rc;
+}
+
+static int take_count(void *arg, const char *const *values, struct err *err)
+{
+    (void)err;
+    *(int64_t *)arg = strtoll(values[0], NULL, 10);
+    return 0;
+}
+
+int ledger_count(struct ledger *ledger, int64_t *count, struct err *err)
+{
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = ledger->place.backend->run(ledger->db, "SELECT count(*) FROM fare_run", NULL, 0,
+                                        take_count, count, NULL, err);
+    return rc;
+}
+
+// ---- one run
+
+struct found {
+    size_t count;
+    struct buf id, text, second; // the first, and the id of the next
+};
+
+static int take_found(void *arg, const char *const *values, struct err *err)
+{
+    struct found *found = arg;
+    if (found->count++ == 0) {
+        buf_adds(&found->id, values[0]);
+        buf_adds(&found->text, values[1]);
+        int rc = buf_check(&found->id, err);
+        return rc == 0 ? buf_check(&found->text, err) : rc;
+    }
+    buf_adds(&found->second, values[0]);
+    return buf_check(&found->second, err);
+}
+
+static int look(struct ledger *ledger, const char *statement, const char *const *values,
+                size_t count, struct found *found, struct err *err)
+{
+    return ledger->place.backend->run(ledger->db, statement, values, count, take_found, found, NULL,
+                                      err);
+}
+
+// By the id, its beginning, or the beginning of what follows its date. Two at most are looked at.
+static int look_by_id(struct ledger *ledger, const char *word, struct found *found, struct err *err)
+{
+    struct buf end = {0}, within = {0};
+    buf_printf(&end, "%s~", word); // behind every character that an id may have
+    buf_adds(&within, "%Z-");
+    for (const char *p = word; *p; p++)
+        buf_printf(&within, "%s%c", strchr("%_!", *p) ? "!" : "", *p);
+    buf_addc(&within, '%');
+    int rc = buf_check(&end, err);
+    if (rc == 0)
+        rc = buf_check(&within, err);
+    if (rc == 0)
+        rc = look(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err);
+    const char *range[] = {word, buf_str(&end)};
+    if (rc == 0 && found->count == 0)
+        rc = look(ledger,
+                  "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
+                  range, 2, found, err);
+    const char *pattern = buf_str(&within);
+    if (rc == 0 && found->count == 0 && strlen(word) >= 4)
+        rc = look(ledger,
+                  "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' ORDER BY id LIMIT 2",
+                  &pattern, 1, found, err);
+    if (rc == 0 && found->count > 1) {
+        err_set(err, ERR_USAGE, "several runs begin with '%s': %s, %s, ...", word,
+                buf_str(&found->id), buf_str(&found->second));
+        rc = err_hint(err, "give more of the id");
+    }
+    buf_release(&end);
+    buf_release(&within);
+    return rc;
+}
+
+static int missing(const char *word, struct err *err)
+{
+    err_set(err, ERR_MISSING, "no run is called '%s'", word);
+    return err_hint(err, "'fare runs' lists them; the beginning of an id is enough");
+}
+
+static void found_release(struct found *found)
+{
+    buf_release(&found->id);
+    buf_release(&found->text);
+    buf_release(&found->second);
+}
+
+int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
+{
+    struct found found = {0};
+    int rc = ledger_connect(ledger, NULL, err);
+    bool last = strcmp(word, "last") == 0;
+    if (rc == 0 && last)
+        rc = look(ledger, "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
+                  NULL, 0, &found, err);
+    else if (rc == 0)
+        rc = look_by_id(ledger, word, &found, err);
+    if (rc == 0 && found.count == 0 && !last)
+        rc = look(ledger,
+                  "SELECT id, record FROM fare_run WHERE name = $1 "
+                  "ORDER BY started DESC, id DESC LIMIT 1",
+                  &word, 1, &found, err);
+    if (rc == 0 && found.count == 0 && last) {
+        err_set(err, ERR_MISSING, "the ledger holds no run yet");
+        rc = err_hint(err, "'fare run mlp' makes one");
+    } else if (rc == 0 && found.count == 0) {
+        rc = missing(word, err);
+    }
+    if (rc == 0) {
+        buf_add(text, buf_str(&found.text), found.text.len);
+        rc = buf_check(text, err);
+    }
+    found_release(&found);
+    return rc;
+}
+
+int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struct err *err)
+{
+    struct found found = {0};
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = look_by_id(ledger, word, &found, err);
+    if (rc == 0 && found.count == 0)
+        rc = missing(word, err);
+    const char *value = buf_str(&found.id);
+    if (rc == 0)
+        rc = begin(ledger, err);
+    if (rc == 0) {
+        const struct backend *backend = ledger->place.backend;
+        rc = backend->run(ledger->db, "DELETE FROM fare_run WHERE id = $1", &value, 1, NULL, NULL,
+                          NULL, err);
+        if (rc == 0)
+            rc = backend->run(ledger->db, "DELETE FROM fare_label WHERE run = $1", &value, 1, NULL,
+                              NULL, NULL, err);
+        if (rc == 0)
+            rc = sql(ledger, "COMMIT", err);
+        if (rc != 0)
+            roll_back(ledger);
+    }
+    if (rc == 0 && id) {
+        buf_adds(id, value);
+        rc = buf_check(id, err);
+    }
+    found_release(&found);
+    return rc;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// PostgreSQL as the ledger: a team's, by URL. libpq is opened at run time.
+//
+// Its messages may quote the address: the password is taken out before anyone sees them.
+#include "ledger/backend.h"
+
+#include <postgresql/libpq-fe.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/dl.h"
+
+enum { KEPT = 8 };
+
+struct pq_api {
+    PQconninfoOption *(*conninfoParse)(const char *text, char **message);
+    void (*conninfoFree)(PQconninfoOption *options);
+    void (*freemem)(void *memory);
+    PGconn *(*connectdbParams)(const char *const *keys, const char *const *values, int expand);
+    ConnStatusType (*status)(const PGconn *conn);
+    char *(*errorMessage)(const PGconn *conn);
+    void (*finish)(PGconn *conn);
+    void *(*setNoticeProcessor)(PGconn *conn, void (*call)(void *, const char *), void *arg);
+    PGresult *(*prepare)(PGconn *conn, const char *name, const char *sql, int count,
+                         const Oid *types);
+    int (*sendQueryPrepared)(PGconn *conn, const char *name, int count, const char *const *values,
+                             const int *lengths, const int *formats, int result_format);
+    int (*setSingleRowMode)(PGconn *conn);
+    PGresult *(*getResult)(PGconn *conn);
+    ExecStatusType (*resultStatus)(const PGresult *result);
+    char *(*resultErrorMessage)(const PGresult *result);
+    int (*ntuples)(const PGresult *result);
+    int (*nfields)(const PGresult *result);
+    char *(*getvalue)(const PGresult *result, int row, int column);
+    int (*getisnull)(const PGresult *result, int row, int column);
+    char *(*cmdTuples)(PGresult *result);
+    void (*clear)(PGresult *result);
+};
+static struct pq_api pq;
+
+#define SYMBOL(name)                                                                               \
+    {                                                                                              \
+        "PQ" #name, offsetof(struct pq_api, name), DL_REQUIRED                                     \
+    }
+static const struct dl_symbol symbols[] = {
+    SYMBOL(conninfoParse),    SYMBOL(conninfoFree),
+    SYMBOL(freemem),          SYMBOL(connectdbParams),
+    SYMBOL(status),           SYMBOL(errorMessage),
+    SYMBOL(finish),           SYMBOL(setNoticeProcessor),
+    SYMBOL(prepare),          SYMBOL(sendQueryPrepared),
+    SYMBOL(setSingleRowMode), SYMBOL(getResult),
+    SYMBOL(resultStatus),     SYMBOL(resultErrorMessage),
+    SYMBOL(ntuples),          SYMBOL(nfields),
+    SYMBOL(getvalue),         SYMBOL(getisnull),
+    SYMBOL(cmdTuples),        SYMBOL(clear),
+};
+static const char *const names[] = {"libpq.so.5", NULL};
+static const struct dl_spec spec = {
+    .what = "libpq, PostgreSQL's client library",
+    .names = names,
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof *symbols,
+    .hint = "install the package libpq5, or use the bundle, which carries it",
+};
+
+static int load(struct err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool loaded;
+    static struct dl library;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (!loaded)
+        rc = dl_open(&library, &spec, &pq, err);
+    loaded = rc == 0;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+struct db {
+    PGconn *conn;
+    char *name;
+    char *password;   // what must not be shown; null where there is none
+    char *kept[KEPT]; // the SQL of the statements that the server knows as s0, s1, ...
+    size_t oldest;
+};
+
+// The server's words on one line, without the password.
+static int complain(struct db *db, const char *message, struct err *err)
+{
+    struct buf clean = {0};
+    size_t secret = db->password ? strlen(db->password) : 0;
+    for (const char *p = message; *p;) {
+        if (secret > 0 && strncmp(p, db->password, secret) == 0) {
+            buf_adds(&clean, "***");
+            p += secret;
+        } else {
+            buf_addc(&clean, *p == '\n' ? ' ' : *p);
+            p++;
+        }
+    }
+    buf_trim(&clean);
+    int rc = err_set(err, ERR_IO, "the ledger %s: %s", db->name,
+                     clean.len ? buf_str(&clean) : "the connection is gone");
+    buf_release(&clean);
+    return rc;
+}
+
+static void close_db(void *db_)
+{
+    struct db *db = db_;
+    if (!db)
+        return;
+    if (db->conn)
+        pq.finish(db->conn);
+    for (size_t i = 0; i < KEPT; i++)
+        free(db->kept[i]);
+    free(db->password);
+    free(db->name);
+    free(db);
+}
+
+static void ignore_notice(void *arg, const char *text)
+{
+    (void)arg;
+    (void)text;
+}
+
+// The password as libpq reads it from the URL, escapes undone.
+static int find_password(struct db *db, const char *where, struct err *err)
+{
+    char *message = NULL;
+    PQconninfoOption *options = pq.conninfoParse(where, &message);
+    if (!options) {
+        if (message)
+            pq.freemem(message);
+        // Its words quote the URL, password and all: they are not shown.
+        err_set(err, ERR_USAGE, "the ledger's URL is not one that PostgreSQL's library reads");
+        return err_hint(err, "it looks like postgresql://USER@HOST:PORT/DATABASE");
+    }
+    int rc = 0;
+    for (PQconninfoOption *o = options; o->keyword && rc == 0; o++)
+        if (strcmp(o->keyword, "password") == 0 && o->val && *o->val) {
+            db->password = text_copy(o->val, err);
+            rc = db->password ? 0 : ERR_MEMORY;
+        }
+    pq.conninfoFree(options);
+    return rc;
+}
+
+static int connect_db(struct db *db, const char *where, struct err *err)
+{
+    // Those before dbname can be set otherwise in the URL. A server that goes silent is given up
+    // after half a minute.
+    static const char *const keys[] = {"connect_timeout",     "tcp_user_timeout", "keepalives_idle",
+                                       "keepalives_interval", "keepalives_count", "dbname",
+                                       "application_name",    "client_encoding",  NULL};
+    const char *const values[] = {"10", "30000", "10", "5", "3", where, "fare", "UTF8", NULL};
+    db->conn = pq.connectdbParams(keys, values, 1);
+    if (!db->conn)
+        return err_memory(err);
+    if (pq.status(db->conn) != CONNECTION_OK)
+        return complain(db, pq.errorMessage(db->conn), err);
+    pq.setNoticeProcessor(db->conn, ignore_notice, NULL);
+    return 0;
+}
+
+static int open_db(const char *where, const char *public_name, void **out, struct err *err)
+{
+    int rc = load(err);
+    if (rc != 0)
+        return rc;
+    struct db *db = calloc(1, sizeof *db);
+    if (!db)
+        return err_memory(err);
+    db->name = text_copy(public_name, err);
+    rc = db->name ? find_password(db, where, err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = connect_db(db, where, err);
+    if (rc != 0) {
+        close_db(db);
+        return rc;
+    }
+    *out = db;
+    return 0;
+}
+
+static int prepare(struct db *db, const char *sql, char name[16], struct err *err)
+{
+    for (size_t i = 0; i < KEPT; i++)
+        if (db->kept[i] && strcmp(db->kept[i], sql) == 0) {
+            snprintf(name, 16, "s%zu", i);
+            return 0;
+        }
+    size_t slot = db->oldest++ % KEPT;
+    char *copy = text_copy(sql, err);
+    if (!copy)
+        return ERR_MEMORY;
+    snprintf(name, 16, "s%zu", slot);
+    if (db->kept[slot]) {
+        char drop[32];
+        snprintf(drop, sizeof drop, "DEALLOCATE s%zu", slot);
+        free(db->kept[slot]);
+        db->kept[slot] = NULL;
+        PGresult *gone = pq.prepare(db->conn, "", drop, 0, NULL);
+        pq.clear(gone);
+        if (pq.sendQueryPrepared(db->conn, "", 0, NULL, NULL, NULL, 0))
+            while ((gone = pq.getResult(db->conn)))
+                pq.clear(gone);
+    }
+    PGresult *result = pq.prepare(db->conn, name, sql, 0, NULL);
+    int rc = 0;
+    if (!result || pq.resultStatus(result) != PGRES_COMMAND_OK)
+        rc = complain(db, result ? pq.resultErrorMessage(result) : pq.errorMessage(db->conn), err);
+    pq.clear(result);
+    if (rc == 0)
+        db->kept[slot] = copy;
+    else
+        free(copy);
+    return rc;
+}
+
+static int give_rows(const PGresult *result, backend_row_fn *row, void *arg, struct err *err)
+{
+    const char *values[16];
+    int rc = 0, columns = pq.nfields(result);
+    for (int r = 0; r < pq.ntuples(result) && rc == 0; r++) {
+        for (int c = 0; c < columns && c < 16; c++)
+            values[c] = pq.getisnull(result, r, c) ? NULL : pq.getvalue(result, r, c);
+        rc = row(arg, values, err);
+    }
+    return rc;
+}
+
+static int run(void *db_, const char *sql, const char *const *values, size_t count,
+               backend_row_fn *row, void *arg, int64_t *changed, struct err *err)
+{
+    struct db *db = db_;
+    char name[16];
+    int rc = prepare(db, sql, name, err);
+    if (rc != 0)
+        return rc;
+    if (!pq.sendQueryPrepared(db->conn, name, (int)count, values, NULL, NULL, 0))
+        return complain(db, pq.errorMessage(db->conn), err);
+    if (row)
+        pq.setSingleRowMode(db->conn); // long lists come row by row, not into memory
+    bool any = false;
+    for (PGresult *result; (result = pq.getResult(db->conn)); pq.clear(result)) {
+        any = true;
+        ExecStatusType status = pq.resultStatus(result);
+        if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK &&
+            status != PGRES_SINGLE_TUPLE) {
+            if (rc == 0)
+                rc = complain(db, pq.resultErrorMessage(result), err);
+            continue;
+        }
+        if (changed)
+            *changed = strtoll(pq.cmdTuples(result), NULL, 10);
+        if (row && rc == 0)
+            rc = give_rows(result, row, arg, err);
+    }
+    if (rc == 0 && !any)
+        rc = complain(db, pq.errorMessage(db->conn), err);
+    return rc;
+}
+
+const struct backend backend_postgres = {
+    .name = "postgresql",
+    .text_type = "TEXT COLLATE \"C\"",
+    .keyed = "",
+    .begin = "BEGIN",
+    .lock = "SELECT pg_advisory_xact_lock(4051970)", // any number that others do not use
+    .has_schema = "SELECT 1 FROM pg_tables WHERE tablename = 'fare_schema' "
+                  "AND schemaname = ANY (current_schemas(false))",
+    .open = open_db,
+    .close = close_db,
+    .run = run,
+};

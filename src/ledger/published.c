@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/published.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/tree.h"
+#include "ledger/row.h"
+
+static int is_lines(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && len > 6 && strcmp(entry->d_name + len - 6, ".jsonl") == 0;
+}
+
+static int each_line(const char *path, char *text, ledger_visit_fn *visit, void *arg,
+                     struct err *err)
+{
+    int rc = 0;
+    for (char *line; rc == 0 && (line = text_line(&text));) {
+        struct row row = {0};
+        if (*line == '\0')
+            continue;
+        rc = row_read(line, strlen(line), &row, err);
+        if (rc != 0)
+            err_context(err, "'%s'", path);
+        else
+            rc = visit(arg, row.id, line, err);
+        row_release(&row);
+    }
+    return rc;
+}
+
+static int each_in(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err)
+{
+    struct dirent **names;
+    int count = scandir(dir, &names, is_lines, alphasort);
+    if (count < 0)
+        return err_errno(err, errno, "cannot open the published results in '%s'", dir);
+    int rc = 0;
+    for (int i = 0; i < count; i++) {
+        struct buf path = {0}, text = {0};
+        buf_printf(&path, "%s/%s", dir, names[i]->d_name);
+        if (rc == 0)
+            rc = buf_check(&path, err);
+        if (rc == 0)
+            rc = fs_read(buf_str(&path), BUF_DEFAULT_MAX, &text, err);
+        if (rc == 0 && text.len > 0)
+            rc = each_line(buf_str(&path), text.data, visit, arg, err);
+        buf_release(&path);
+        buf_release(&text);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err)
+{
+    if (dir)
+        return each_in(dir, visit, arg, err);
+    struct buf beside = {0};
+    int rc = fs_program_dir(&beside, err);
+    buf_adds(&beside, "/../share/published");
+    if (rc == 0)
+        rc = buf_check(&beside, err);
+    if (rc == 0)
+        rc = each_in(buf_str(&beside), visit, arg, err);
+    buf_release(&beside);
+    return rc;
+}
+
+struct search {
+    const char *word;
+    struct buf *text;
+    size_t begin_so;
+};
+
+static int compare(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct search *search = arg;
+    size_t len = strlen(search->word);
+    if (strncmp(id, search->word, len) != 0)
+        return 0;
+    search->begin_so++;
+    buf_reset(search->text);
+    buf_adds(search->text, text);
+    int rc = buf_check(search->text, err);
+    if (rc == 0 && id[len] == '\0') {
+        search->begin_so = 1;
+        return 1; // this one: look no further
+    }
+    return rc;
+}
+
+int published_find(const char *dir, const char *word, struct buf *text, struct err *err)
+{
+    struct search search = {word, text, 0};
+    int rc = published_each(dir, compare, &search, err);
+    if (rc < 0)
+        return rc;
+    if (search.begin_so == 1)
+        return 0;
+    buf_reset(text);
+    if (search.begin_so > 1)
+        err_set(err, ERR_USAGE, "%zu published results begin with '%s'", search.begin_so, word);
+    else
+        err_set(err, ERR_MISSING, "no published result is called '%s'", word);
+    return err_hint(err, "'fare runs --published' lists them");
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/row.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "record/read.h"
+
+#define TEXT(member) FIELD(FIELD_TEXT, T, member, "")
+#define REAL(member) FIELD(FIELD_REAL, T, member, "")
+
+#define T struct run_label
+static const struct field label_fields[] = {TEXT(key), TEXT(value), FIELD_END};
+#undef T
+#define T struct row_machine
+static const struct field machine_head_fields[] = {
+    TEXT(fingerprint), TEXT(name), TEXT(cpu), TEXT(gpu), TEXT(instance_type), FIELD_END,
+};
+#undef T
+#define T struct row_wall
+static const struct field wall_fields[] = {FIELD(FIELD_INT, T, wall_ns, ""), FIELD_END};
+#undef T
+#define T struct row_steady
+static const struct field steady_fields[] = {REAL(step_ms), FIELD_END};
+#undef T
+#define T struct row_projection
+static const struct field projection_fields[] = {REAL(wall_s), FIELD_END};
+#undef T
+#define T struct row
+static const struct field row_fields[] = {
+    TEXT(schema),
+    TEXT(id),
+    TEXT(started),
+    TEXT(name),
+    TEXT(workload),
+    TEXT(framework),
+    FIELD_IN(T, machine, machine_head_fields, ""),
+    FIELD_SUB(FIELD_LIST, T, labels, label_fields, ""),
+    TEXT(ended),
+    FIELD(FIELD_BOOL, T, full, ""),
+    REAL(step_ms),
+    FIELD_IN(T, phases, wall_fields, ""),
+    FIELD_IN(T, steady, steady_fields, ""),
+    FIELD_IN(T, projection, projection_fields, ""),
+    FIELD_END,
+};
+#undef T
+
+static bool is_id(const char *id)
+{
+    size_t len = strlen(id);
+    if (len == 0 || len > 120 || id[0] == '.')
+        return false;
+    for (; *id; id++)
+        if (!isalnum((unsigned char)*id) && !strchr("._:-", *id))
+            return false;
+    return true;
+}
+
+int row_read(const char *text, size_t len, struct row *row, struct err *err)
+{
+    memset(row, 0, sizeof *row);
+    int rc = record_from_text(run_fields, text, len, NULL, err);
+    if (rc == 0)
+        rc = record_from_text(row_fields, text, len, row, err);
+    if (rc == 0 && row->schema && strcmp(row->schema, RUN_SCHEMA) != 0)
+        rc = err_set(err, ERR_FORMAT, "schema: '%s' is not %s", row->schema, RUN_SCHEMA);
+    if (rc == 0 && !row->id)
+        rc = err_set(err, ERR_FORMAT, "id: a run needs one");
+    if (rc == 0 && !is_id(row->id))
+        rc = err_set(err, ERR_FORMAT, "id: '%s' is not one", row->id);
+    if (rc != 0)
+        row_release(row);
+    return rc;
+}
+
+void row_release(struct row *row)
+{
+    record_release(row_fields, row);
+}
+
+bool row_wall_s(const struct row *row, double *seconds)
+{
+    if (row->full.known && row->full.v && row->phases.wall_ns.known)
+        *seconds = (double)row->phases.wall_ns.v / 1e9;
+    else if (row->projection.wall_s.known)
+        *seconds = row->projection.wall_s.v;
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// row: what the ledger's columns hold of a record; for ledger.c, not for others.
+#ifndef FARE_LEDGER_ROW_H
+#define FARE_LEDGER_ROW_H
+
+#include "base/err.h"
+#include "record/run.h"
+
+// The head of a record: a few members of struct run, read without the rest.
+struct row_machine {
+    char *fingerprint;
+    char *name;
+    char *cpu;
+    char *gpu;
+    char *instance_type;
+};
+struct row_wall {
+    struct maybe_int wall_ns;
+};
+struct row_steady {
+    struct maybe_real step_ms;
+};
+struct row_projection {
+    struct maybe_real wall_s;
+};
+struct row {
+    char *schema;
+    char *id;
+    char *started;
+    char *name;
+    char *workload;
+    char *framework;
+    struct row_machine machine;
+    LIST_OF(struct run_label) labels;
+    char *ended;
+    struct maybe_bool full;
+    struct maybe_real step_ms;
+    struct row_wall phases;
+    struct row_steady steady;
+    struct row_projection projection;
+};
+
+// Checks the whole record and reads its head. ERR_FORMAT where it is no run, or its id could not
+// be one: 1 to 120 letters, digits and . _ : - with no dot in front.
+int row_read(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
+void row_release(struct row *row);
+
+// The time of the whole training in seconds: measured where it was trained to the end, otherwise
+// projected. False where neither is known.
+bool row_wall_s(const struct row *row, double *seconds);
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// schema: the tables of the ledger and their versions; for ledger.c, not for others.
+#ifndef FARE_LEDGER_SCHEMA_H
+#define FARE_LEDGER_SCHEMA_H
+
+#include "base/err.h"
+#include "ledger/backend.h"
+
+#define SCHEMA_VERSION 2
+
+// Brings the database to our version in one transaction; a newer one is ERR_FORMAT and untouched.
+int schema_migrate(const struct backend *backend, void *db, const char *name,
+                   struct err *err) MUST_USE;
+
+#endif

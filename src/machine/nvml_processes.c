@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/nvml_processes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESSES_MAX 65536
+
+typedef enum nvml_return (*process_call)(struct nvml_device *, unsigned int *, void *);
+
+// An entry starts with the pid (4 bytes, padded to 8) and the memory (8 bytes). The first version
+// ends there, the second has two instance ids of 4 bytes more. The third is like the second,
+// except in some drivers of the series 530 and 535, which put 8 bytes more behind under the same
+// name; so its size is read off the bytes that the driver wrote.
+enum { ENTRY_V1 = 16, ENTRY_V2 = 24, ENTRY_MAX = NVML_PROCESS_BYTES, UNTOUCHED = 0xA5 };
+
+static size_t entry_size(const unsigned char *bytes, unsigned int room, unsigned int count)
+{
+    size_t written = (size_t)room * ENTRY_MAX;
+    while (written > 0 && bytes[written - 1] == UNTOUCHED)
+        written--;
+    // A driver may clear all the room it was given. The room is odd, which keeps 24 bytes times
+    // the room and 32 times the count apart.
+    bool longer = written == (size_t)count * ENTRY_MAX || written == (size_t)room * ENTRY_MAX;
+    return longer && count > 0 ? ENTRY_MAX : ENTRY_V2;
+}
+
+static bool make_room(struct nvml_processes *out, unsigned int room)
+{
+    unsigned char *larger = realloc(out->bytes, (size_t)room * ENTRY_MAX);
+    if (!larger)
+        return false;
+    out->bytes = larger;
+    out->room = room;
+    return true;
+}
+
+static int ask(struct nvml_device *device, process_call call, struct nvml_processes *out,
+               enum nvml_return *code, struct err *err)
+{
+    unsigned int count;
+    for (;;) {
+        if (out->room == 0 && !make_room(out, 33))
+            return err_memory(err);
+        memset(out->bytes, UNTOUCHED, (size_t)out->room * ENTRY_MAX);
+        count = out->room;
+        *code = call(device, &count, out->bytes);
+        if (*code != NVML_INSUFFICIENT_SIZE || out->fixed || out->room >= PROCESSES_MAX)
+            break;
+        // New ones may start in between: always more room than it says.
+        unsigned int base = count > out->room && count < PROCESSES_MAX ? count : out->room;
+        if (!make_room(out, (base * 2) | 1))
+            return err_memory(err);
+    }
+    if (*code == NVML_SUCCESS && count > out->room)
+        *code = NVML_UNKNOWN; // it wrote more than there was room for, or counts wrongly
+    out->count = *code == NVML_SUCCESS ? count : 0;
+    return 0;
+}
+
+// Newest name first; the next one only where the library does not have the function.
+int nvml_processes_ask(const struct nvml_api *api, struct nvml_device *device, enum nvml_list list,
+                       struct nvml_processes *out, enum nvml_return *code, struct err *err)
+{
+    const process_call compute[] = {api->nvmlDeviceGetComputeRunningProcesses_v3,
+                                    api->nvmlDeviceGetComputeRunningProcesses_v2,
+                                    api->nvmlDeviceGetComputeRunningProcesses};
+    const process_call graphics[] = {api->nvmlDeviceGetGraphicsRunningProcesses_v3,
+                                     api->nvmlDeviceGetGraphicsRunningProcesses_v2,
+                                     api->nvmlDeviceGetGraphicsRunningProcesses};
+    const process_call *calls = list == NVML_COMPUTE ? compute : graphics;
+    static const size_t sizes[] = {0, ENTRY_V2, ENTRY_V1}; // 0: to be found out
+    *code = NVML_FUNCTION_NOT_FOUND;
+    out->count = 0;
+    for (size_t i = 0; i < 3 && *code == NVML_FUNCTION_NOT_FOUND; i++) {
+        if (!calls[i])
+            continue;
+        int rc = ask(device, calls[i], out, code, err);
+        if (rc != 0)
+            return rc;
+        out->entry = sizes[i];
+    }
+    if (*code == NVML_SUCCESS && out->entry == 0)
+        out->entry = entry_size(out->bytes, out->room, out->count);
+    return 0;
+}
+
+void nvml_processes_release(struct nvml_processes *processes)
+{
+    free(processes->bytes);
+    memset(processes, 0, sizeof *processes);
+}
+
+uint32_t nvml_process(const struct nvml_processes *processes, unsigned int i, uint64_t *memory)
+{
+    const unsigned char *at = processes->bytes + i * processes->entry;
+    uint32_t pid;
+    memcpy(&pid, at, sizeof pid);
+    memcpy(memory, at + 8, sizeof *memory);
+    return pid;
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/read.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 2048, FIELDS_MAX = 192 }; // the depth is the JSON library's
+
+struct reader {
+    const char *begin, *at, *end;
+    int depth;
+    struct buf text; // the last string, without its escapes
+    struct err *err;
+};
+
+struct number {
+    bool whole;
+    int64_t integer; // where whole
+    double real;
+};
+
+static int read_object(struct reader *r, const struct field *fields, void *record);
+static int skip_value(struct reader *r);
+
+static int complain(struct reader *r, const char *expected)
+{
+    return err_set(r->err, ERR_FORMAT, "byte %zu: expected %s", (size_t)(r->at - r->begin) + 1,
+                   expected);
+}
+
+static int wrong_type(struct reader *r, const struct field *field, const char *expected)
+{
+    return err_set(r->err, ERR_FORMAT, "%s: expected %s", field->name, expected);
+}
+
+static char peek(struct reader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
+        r->at++;
+    return r->at < r->end ? *r->at : '\0';
+}
+
+static bool take(struct reader *r, char c)
+{
+    if (peek(r) != c || r->at == r->end)
+        return false;
+    r->at++;
+    return true;
+}
+
+// ---- strings
+
+// Length of the UTF-8 sequence at `p`, or 0 (Unicode 15, table 3-7).
+static size_t sequence(const unsigned char *p, size_t left)
+{
+    size_t len = p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : p[0] < 0xF5 ? 4 : 0;
+    if (len == 0 || len > left)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+    bool bad = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
+               (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F);
+    return bad ? 0 : len;
+}
+
+// Four hexadecimal digits; -1 for anything else.
+static long hex4(const struct reader *r, const char *p)
+{
+    long value = 0;
+    if (r->end - p < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        char c = p[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0)
+            return -1;
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+static void add_utf8(struct buf *out, long c)
+{
+    if (c < 0x80) {
+        buf_addc(out, (char)c);
+    } else if (c < 0x800) {
+        buf_addc(out, (char)(0xC0 | c >> 6));
+        buf_addc(out, (char)(0x80 | (c & 0x3F)));
+    } else if (c < 0x10000) {
+        buf_addc(out, (char)(0xE0 | c >> 12));
+        buf_addc(out, (char)(0x80 | (c >> 6 & 0x3F)));
+        buf_addc(out, (char)(0x80 | (c & 0x3F)));
+    } else {
+        buf_addc(out, (char)(0xF0 | c >> 18));
+        buf_addc(out, (char)(0x80 | (c >> 12 & 0x3F)));
+        buf_addc(out, (char)(0x80 | (c >> 6 & 0x3F)));
+        buf_addc(out, (char)(0x80 | (c & 0x3F)));
+    }
+}
+
+// Behind a backslash. A NUL is refused, as are halves of surrogate pairs.
+static int read_escape(struct reader *r)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    char c = r->at < r->end ? *r->at : '\0';
+    const char *which = c ? strchr(from, c) : NULL;
+    if (which) {
+        buf_addc(&r->text, to[which - from]);
+        r->at++;
+        return 0;
+    }
+    long code = c == 'u' ? hex4(r, r->at + 1) : -1;
+    size_t used = 5;
+    if (code >= 0xD800 && code < 0xDC00) {
+        const char *low = r->at + 5;
+        long second = r->end - low >= 6 && low[0] == '\\' && low[1] == 'u' ? hex4(r, low + 2) : -1;
+        code = second >= 0xDC00 && second < 0xE000
+                   ? 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00)
+                   : -1;
+        used = 11;
+    }
+    if (code <= 0 || (code >= 0xD800 && code < 0xE000))
+        return complain(r, "an escape that JSON has, for a character that is one");
+    add_utf8(&r->text, code);
+    r->at += used;
+    return 0;
+}
+
+// Over bytes that stand for themselves: ASCII without quotes, backslashes and controls. Eight at a
+// time: in each expression the top bit of a byte is set where that byte is (or may be) the one
+// looked for; what it cannot tell, the loop below does.
+static void skip_plain(struct reader *r)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    const char *p = r->at;
+    for (uint64_t x; r->end - p >= 8; p += 8) {
+        memcpy(&x, p, 8);
+        uint64_t quote = x ^ ones * '"', backslash = x ^ ones * '\\';
+        if ((x | (x - ones * ' ') | (quote - ones) | (backslash - ones)) & tops)
+            break;
+    }
+    while (p < r->end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&
+           (unsigned char)*p < 0x80)
+        p++;
+    r->at = p;
+}
+
+// A string, into r->text; `plain` and `plain_len` are then the bytes, which lie in the input where
+// it has no escapes.
+static int read_string(struct reader *r, const char **plain, size_t *plain_len)
+{
+    if (!take(r, '"'))
+        return complain(r, "a text in quotes");
+    const char *from = r->at;
+    bool escaped = false;
+    for (;;) {
+        skip_plain(r);
+        if (r->at == r->end || (unsigned char)*r->at < ' ')
+            return complain(r, "a quote at the end of the text");
+        if (*r->at == '"')
+            break;
+        if (*r->at != '\\') {
+            size_t len = sequence((const unsigned char *)r->at, (size_t)(r->end - r->at));
+            if (len == 0)
+                return complain(r, "UTF-8");
+            r->at += len;
+            continue;
+        }
+        if (!escaped)
+            buf_reset(&r->text);
+        escaped = true;
+        buf_add(&r->text, from, (size_t)(r->at - from));
+        r->at++;
+        int rc = read_escape(r);
+        if (rc != 0)
+            return rc;
+        from = r->at;
+    }
+    *plain = from;
+    *plain_len = (size_t)(r->at - from);
+    if (escaped) {
+        buf_add(&r->text, from, *plain_len);
+        *plain = buf_str(&r->text);
+        *plain_len = r->text.len;
+        if (buf_check(&r->text, r->err) != 0)
+            return ERR_MEMORY;
+    }
+    r->at++;
+    return 0;
+}
+
+// ---- numbers
+
+static const char *digits(const char *p, const char *end)
+{
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    return p;
+}
+
+static int slow_real(struct reader *r, const char *from, size_t len, double *out)
+{
+    char small[64], *copy = small;
+    if (len >= sizeof small && !(copy = malloc(len + 1)))
+        return err_memory(r->err);
+    memcpy(copy, from, len);
+    copy[len] = '\0';
+    *out = strtod(copy, NULL);
+    if (copy != small)
+        free(copy);
+    return isfinite(*out) ? 0 : complain(r, "a number that a double can hold");
+}
+
+// With a null `out` only checks, which needs the value only where it might not fit.
+static int read_number(struct reader *r, struct number *out)
+{
+    // Exact in a double, as are mantissas below 2^53: their quotient is then rounded once.
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    peek(r);
+    const char *from = r->at, *p = from;
+    bool minus = p < r->end && *p == '-';
+    p += minus;
+    const char *first = p;
+    p = digits(p, r->end);
+    if (p == first || (*first == '0' && p > first + 1))
+        return complain(r, "a number");
+    const char *point = p, *last = p;
+    bool whole = true, plain = true;
+    if (p < r->end && *p == '.') {
+        whole = false;
+        last = digits(p + 1, r->end);
+        if (last == p + 1)
+            return complain(r, "digits behind the point");
+        p = last;
+    }
+    if (p < r->end && (*p == 'e' || *p == 'E')) {
+        whole = plain = false;
+        p++;
+        if (p < r->end && (*p == '+' || *p == '-'))
+            p++;
+        const char *exponent = p;
+        p = digits(p, r->end);
+        if (p == exponent)
+            return complain(r, "digits in the exponent");
+    }
+    bool short_ = whole ? p - first <= 18 : plain && p - first < 300;
+    if (!out && short_) {
+        r->at = p;
+        return 0;
+    }
+    struct number unused;
+    out = out ? out : &unused;
+    size_t decimals = whole ? 0 : (size_t)(last - point) - (last > point);
+    int64_t mantissa = 0;
+    bool fits = true;
+    for (const char *d = first; d < last; d++)
+        if (*d != '.')
+            fits &= !__builtin_mul_overflow(mantissa, 10, &mantissa) &&
+                    !__builtin_add_overflow(mantissa, *d - '0', &mantissa);
+    out->whole = whole;
+    if (whole) {
+        // The least integer is one further from zero than the largest.
+        bool least =
+            minus && !fits && p - first == 19 && memcmp(first, "9223372036854775808", 19) == 0;
+        if (!fits && !least)
+            return complain(r, "an integer of at most 64 bits");
+        out->integer = least ? INT64_MIN : minus ? -mantissa : mantissa;
+        out->real = (double)out->integer;
+    } else if (plain && fits && mantissa < (INT64_C(1) << 53) && decimals <= 22) {
+        out->real = (double)mantissa / tens[decimals];
+        out->real = minus ? -out->real : out->real;
+    } else {
+        int rc = slow_real(r, from, (size_t)(p - from), &out->real);
+        if (rc != 0)
+            return rc;
+    }
+    r->at = p;
+    return 0;
+}
+
+// ---- values
+
+static bool take_word(struct reader *r, const char *word)
+{
+    size_t len = strlen(word);
+    if ((size_t)(r->end - r->at) < len || memcmp(r->at, word, len) != 0)
+        return false;
+    r->at += len;
+    return true;
+}
+
+static int skip_word(struct reader *r)
+{
+    if (take_word(r, "true") || take_word(r, "false") || take_word(r, "null"))
+        return 0;
+    return complain(r, "a value");
+}
+
+// The next item of a list or object that began with `*count` 0: 1, or 0 behind its end.
+static int next_item(struct reader *r, char end, size_t *count)
+{
+    if ((*count)++ == 0)
+        return take(r, end) ? 0 : 1;
+    if (take(r, ','))
+        return 1;
+    return take(r, end) ? 0 : complain(r, end == ']' ? "',' or ']'" : "',' or '}'");
+}
+
+static int enter(struct reader *r)
+{
+    if (++r->depth > DEPTH_MAX)
+        return complain(r, "less depth");
+    r->at++;
+    return 0;
+}
+
+static int skip_list(struct reader *r)
+{
+    size_t count = 0;
+    int rc = enter(r);
+    while (rc == 0 && (rc = next_item(r, ']', &count)) > 0)
+        rc = skip_value(r);
+    r->depth--;
+    return rc;
+}
+
+static int skip_value(struct reader *r)
+{
+    const char *text;
+    size_t len;
+    static const struct field none[] = {FIELD_END};
+    switch (peek(r)) {
+    case '"':
+        return read_string(r, &text, &len);
+    case '{':
+        return read_object(r, none, NULL);
+    case '[':
+        return skip_list(r);
+    case '-':
+    case '0' ... '9':
+        return read_number(r, NULL);
+    default:
+        return skip_word(r);
+    }
+}
+
+static int read_text(struct reader *r, char **member)
+{
+    const char *text;
+    size_t len;
+    int rc = read_string(r, &text, &len);
+    if (rc != 0 || !member)
+        return rc;
+    if (text != r->text.data) {
+        buf_reset(&r->text);
+        buf_add(&r->text, text, len);
+        rc = buf_check(&r->text, r->err);
+    }
+    return rc == 0 ? text_set(member, buf_str(&r->text), r->err) : rc;
+}
+
+static int add_real(struct reader *r, struct list *list, size_t *room, double value)
+{
+    if (list->count == *room) {
+        *room = *room ? *room * 2 : 16;
+        double *items = realloc(list->items, *room * sizeof *items);
+        if (!items)
+            return err_memory(r->err);
+        list->items = items;
+    }
+    ((double *)list->items)[list->count++] = value;
+    return 0;
+}
+
+static int read_item(struct reader *r, const struct field *field, struct list *list, size_t index,
+                     size_t *room)
+{
+    int rc;
+    if (field->kind == FIELD_REALS) {
+        struct number number;
+        char c = peek(r);
+        if (c != '-' && !(c >= '0' && c <= '9'))
+            return wrong_type(r, field, "a list of numbers");
+        rc = read_number(r, list ? &number : NULL);
+        return rc == 0 && list ? add_real(r, list, room, number.real) : rc;
+    }
+    if (field->kind == FIELD_TEXTS) {
+        if (peek(r) != '"')
+            return wrong_type(r, field, "a list of texts");
+        char *text = NULL;
+        rc = read_text(r, list ? &text : NULL);
+        if (rc == 0 && text)
+            rc = texts_add(list, text, r->err);
+        free(text);
+        return rc;
+    }
+    void *item = list ? list_add(list, field->sub_size, r->err) : NULL;
+    if (list && !item)
+        return ERR_MEMORY;
+    rc = read_object(r, field->sub, item);
+    if (rc != 0)
+        err_context(r->err, "%s[%zu]", field->name, index);
+    return rc;
+}
+
+static int read_list(struct reader *r, const struct field *field, struct list *list)
+{
+    if (peek(r) != '[')
+        return wrong_type(r, field, "a list");
+    size_t count = 0, room = 0;
+    int rc = enter(r);
+    if (list)
+        list->known = true;
+    while (rc == 0 && (rc = next_item(r, ']', &count)) > 0)
+        rc = read_item(r, field, list, count - 1, &room);
+    r->depth--;
+    return rc;
+}
+
+static int read_numeric(struct reader *r, const struct field *field, void *at)
+{
+    struct number number;
+    char c = peek(r);
+    const char *expected = field->kind == FIELD_INT ? "an integer" : "a number";
+    if (c != '-' && !(c >= '0' && c <= '9'))
+        return wrong_type(r, field, expected);
+    bool needed = at || field->kind == FIELD_INT;
+    int rc = read_number(r, needed ? &number : NULL);
+    if (rc == 0 && field->kind == FIELD_INT && !number.whole)
+        rc = wrong_type(r, field, expected);
+    if (rc == 0 && at && field->kind == FIELD_INT)
+        *(struct maybe_int *)at = some_int(number.integer);
+    else if (rc == 0 && at)
+        *(struct maybe_real *)at = some_real(number.real);
+    return rc;
+}
+
+static int read_field(struct reader *r, const struct field *field, void *at)
+{
+    int rc;
+    switch (field->kind) {
+    case FIELD_TEXT:
+        return peek(r) == '"' ? read_text(r, at) : wrong_type(r, field, "a text");
+    case FIELD_INT:
+    case FIELD_REAL:
+        return read_numeric(r, field, at);
+    case FIELD_BOOL: {
+        peek(r);
+        bool yes = take_word(r, "true");
+        if (!yes && !take_word(r, "false"))
+            return wrong_type(r, field, "true or false");
+        if (at)
+            *(struct maybe_bool *)at = some_bool(yes);
+        return 0;
+    }
+    case FIELD_OBJECT:
+        rc = read_object(r, field->sub, at);
+        if (rc != 0)
+            err_context(r->err, "%s", field->name);
+        return rc;
+    case FIELD_LIST:
+    case FIELD_TEXTS:
+    case FIELD_REALS:
+        return read_list(r, field, at);
+    }
+    return ERR_FAIL;
+}
+
+// The row of the table with this name. Records are written in the table's order: the rows behind
+// the last one found are tried first.
+static const struct field *find(const struct field *fields, size_t *next, const char *key,
+                                size_t len)
+{
+    for (int from_start = 0; from_start < 2 && len > 0; from_start++) {
+        const struct field *end = from_start ? &fields[*next] : NULL;
+        for (const struct field *f = from_start ? fields : &fields[*next]; f != end && f->name; f++)
+            if (f->name[0] == key[0] && strncmp(f->name, key, len) == 0 && f->name[len] == '\0') {
+                *next = (size_t)(f - fields) + 1;
+                return f;
+            }
+    }
+    return NULL;
+}
+
+static int read_object(struct reader *r, const struct field *fields, void *record)
+{
+    if (peek(r) != '{')
+        return err_set(r->err, ERR_FORMAT, "expected an object");
+    uint64_t seen[FIELDS_MAX / 64] = {0};
+    size_t count = 0, next = 0;
+    int rc = enter(r);
+    while (rc == 0 && (rc = next_item(r, '}', &count)) > 0) {
+        const char *key;
+        size_t len;
+        rc = read_string(r, &key, &len);
+        if (rc != 0)
+            break;
+        const struct field *field = find(fields, &next, key, len);
+        size_t index = field ? (size_t)(field - fields) : 0;
+        if (!take(r, ':')) {
+            rc = complain(r, "':'");
+        } else if (!field) {
+            rc = skip_value(r);
+        } else if (index < FIELDS_MAX && seen[index / 64] >> index % 64 & 1) {
+            rc = err_set(r->err, ERR_FORMAT, "%s: given twice", field->name);
+        } else {
+            if (index < FIELDS_MAX)
+                seen[index / 64] |= UINT64_C(1) << index % 64;
+            rc = read_field(r, field, record ? (char *)record + field->at : NULL);
+        }
+    }
+    r->depth--;
+    return rc;
+}
+
+int record_from_text(const struct field *fields, const char *text, size_t len, void *record,
+                     struct err *err)
+{
+    struct reader r = {.begin = text, .at = text, .end = text + len, .err = err};
+    int rc = read_object(&r, fields, record);
+    if (rc == 0) {
+        peek(&r);
+        if (r.at != r.end)
+            rc = complain(&r, "nothing behind the object");
+    }
+    buf_release(&r.text);
+    return rc;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// read: a record from JSON text, in one pass and without a tree in between.
+//
+// For whoever reads records by the hundred thousand: about ten times as fast as a JSON library and
+// record_from_json(), which give the same record from the same text (a fuzz target compares them).
+// Stricter in one thing: a key of the table that is given twice is an error.
+#ifndef FARE_RECORD_READ_H
+#define FARE_RECORD_READ_H
+
+#include "record/field.h"
+
+// `text` is one JSON object and nothing else but white space; `len` bytes, no NUL needed. Fills a
+// zeroed record, or, with a null `record`, only checks. Keys that the table does not know are
+// checked for being JSON and passed over. ERR_FORMAT says where or in which member: "byte 17:
+// expected
+// ':'", "cpu.sockets: expected an integer". On failure the record can still be released.
+int record_from_text(const struct field *fields, const char *text, size_t len, void *record,
+                     struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/meter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "run/calibrate.h"
+#include "run/series.h"
+#include "run/steady.h"
+
+// The interval never gets narrower than this share of the time that is left, to each side: machines
+// differ from themselves an hour later by things that no sample of seconds can show (what the
+// neighbours do, heat, the host's housekeeping). An assumption, not a measurement.
+#define METER_DRIFT_FLOOR 0.01
+
+#define STEPS_MIN    5   // before there is a projection
+#define FIRST_LOOK_S 1.0 // after the first step
+#define LOOK_FACTOR  1.2 // the next look comes when the steps' time has grown by so much
+#define LOOK_MAX_S   5.0
+#define CHECKS       4
+
+struct meter {
+    int64_t start_ns, first_step_ns, mark_ns;
+    enum meter_phase phase;
+    int64_t phase_ns[METER_PHASES];
+    int64_t before_ns; // everything before the first step
+    struct meter_plan plan;
+    struct series stages[METER_STAGES_MAX];
+    int stage;
+    int64_t evaluated, checkpointed;
+    struct calibrate calibrate;
+    int64_t next_look_ns;
+    struct run_projection checks[CHECKS]; // after 10, 30, 60 s, and after a tenth of the run
+};
+
+static const double check_s[CHECKS] = {10, 30, 60, 0};
+
+int meter_new(struct meter **meter, int64_t start_ns, struct err *err)
+{
+    *meter = calloc(1, sizeof **meter);
+    if (!*meter)
+        return err_memory(err);
+    (*meter)->start_ns = (*meter)->mark_ns = start_ns;
+    (*meter)->plan.stages = 1;
+    int rc = calibrate_init(&(*meter)->calibrate, err);
+    for (int i = 0; i < METER_STAGES_MAX && rc == 0; i++)
+        rc = series_init(&(*meter)->stages[i], err);
+    if (rc != 0) {
+        meter_free(*meter);
+        *meter = NULL;
+    }
+    return rc;
+}
+
+void meter_free(struct meter *meter)
+{
+    if (!meter)
+        return;
+    for (int i = 0; i < METER_STAGES_MAX; i++)
+        series_release(&meter->stages[i]);
+    calibrate_release(&meter->calibrate);
+    free(meter);
+}
+
+void meter_plan(struct meter *meter, const struct meter_plan *plan)
+{
+    meter->plan = *plan;
+    if (meter->plan.stages <= 0)
+        meter->plan.stages = 1;
+    if (meter->plan.stages > METER_STAGES_MAX)
+        meter->plan.stages = METER_STAGES_MAX;
+}
+
+// Gives the time since the last mark to the phase that is ending.
+static int64_t close_phase(struct meter *meter)
+{
+    int64_t now_ns = clock_now_ns();
+    meter->phase_ns[meter->phase] += now_ns - meter->mark_ns;
+    meter->mark_ns = now_ns;
+    return now_ns;
+}
+
+void meter_phase(struct meter *meter, enum meter_phase phase)
+{
+    int64_t now_ns = close_phase(meter);
+    if (phase == METER_TRAIN && meter->first_step_ns == 0) {
+        meter->first_step_ns = now_ns;
+        meter->before_ns = now_ns - meter->start_ns;
+        meter->next_look_ns = now_ns + (int64_t)(FIRST_LOOK_S * 1e9);
+    }
+    meter->phase = phase;
+}
+
+void meter_steps(struct meter *meter, int stage, int64_t steps)
+{
+    if (steps <= 0 || stage < 0 || stage >= METER_STAGES_MAX)
+        return;
+    if (meter->first_step_ns == 0 || meter->phase != METER_TRAIN)
+        meter_phase(meter, METER_TRAIN);
+    int64_t began_ns = meter->mark_ns;
+    int64_t now_ns = close_phase(meter);
+    meter->stage = stage;
+    series_add(&meter->stages[stage], now_ns - meter->start_ns, now_ns - began_ns, steps);
+    if (meter->plan.calibrate && calibrate_due(&meter->calibrate, now_ns)) {
+        calibrate_run(&meter->calibrate, now_ns - meter->start_ns);
+        meter->phase = METER_IDLE;
+        close_phase(meter);
+        meter->phase = METER_TRAIN;
+    }
+}
+
+int64_t meter_start_ns(const struct meter *meter)
+{
+    return meter->start_ns;
+}
+
+int64_t meter_train_ns(const struct meter *meter)
+{
+    return meter->phase_ns[METER_TRAIN];
+}
+
+void meter_evaluated(struct meter *meter, int64_t samples)
+{
+    meter->evaluated += samples;
+}
+
+void meter_checkpointed(struct meter *meter)
+{
+    meter->checkpointed++;
+}
+
+// ---- projection
+
+struct part { // seconds, and the variance of what is not known yet
+    double s, variance;
+};
+
+// What the steps of a stage will have taken at the end. Below: mean and scatter of the steady part.
+static bool project_stage(const struct meter *meter, int stage, struct part *out)
+{
+    const struct series *series = &meter->stages[stage];
+    int64_t total = meter->plan.stage_steps[stage];
+    if (total <= 0 || series->steps < STEPS_MIN)
+        return false;
+    struct steady steady;
+    steady_judge(series, &meter->calibrate, &steady);
+    double left_s = (double)(total - series->steps) * steady.mean_ns / 1e9;
+    if (left_s < 0)
+        left_s = 0;
+    double share = hypot(steady.relative_error, METER_DRIFT_FLOOR);
+    out->s = (double)series->total_ns / 1e9 + left_s;
+    out->variance = pow(left_s * share, 2);
+    return true;
+}
+
+// `done` of `total` took `ns`: what all will take.
+static double scale(int64_t ns, int64_t done, int64_t total)
+{
+    if (done <= 0 || done > total)
+        return (double)ns / 1e9;
+    return (double)ns / 1e9 * (double)total / (double)done;
+}
+
+static int64_t phase_so_far(const struct meter *meter, enum meter_phase phase, int64_t now_ns)
+{
+    return meter->phase_ns[phase] + (meter->phase == phase ? now_ns - meter->mark_ns : 0);
+}
+
+static bool project(const struct meter *meter, int64_t now_ns, struct run_projection *out)
+{
+    memset(out, 0, sizeof *out);
+    double train_s = 0, deviation_s = 0;
+    int64_t steps = 0, total = 0;
+    bool assumption = false;
+    for (int i = 0; i < meter->plan.stages; i++) {
+        struct part part;
+        if (!project_stage(meter, i, &part))
+            return false;
+        train_s += part.s;
+        deviation_s += sqrt(part.variance); // drift hits all stages alike: no independence
+        steps += meter->stages[i].steps;
+        total += meter->plan.stage_steps[i];
+    }
+    const struct meter_plan *plan = &meter->plan;
+    int64_t evaluate_ns = phase_so_far(meter, METER_EVALUATE, now_ns);
+    double evaluate_s = scale(evaluate_ns, meter->evaluated, plan->evaluations);
+    double checkpoint_s = scale(phase_so_far(meter, METER_CHECKPOINT, now_ns), meter->checkpointed,
+                                plan->checkpoints);
+    if ((plan->evaluations > 0 && meter->evaluated == 0) ||
+        (plan->checkpoints > 0 && meter->checkpointed == 0))
+        assumption = true; // that what was never seen takes no time
+    // The share of drift holds for evaluations too.
+    double trained_left_s = train_s - (double)(phase_so_far(meter, METER_TRAIN, now_ns)) / 1e9;
+    double evaluate_left_s = evaluate_s - (double)evaluate_ns / 1e9;
+    if (trained_left_s > 0)
+        deviation_s *= 1 + fmax(evaluate_left_s, 0) / trained_left_s;
+    double before_s = (double)meter->before_ns / 1e9;
+    double other_s = 0; // between the steps: calibration, looks like this one, the progress line
+    int64_t idle_ns = phase_so_far(meter, METER_IDLE, now_ns);
+    if (steps > 0)
+        other_s = (double)idle_ns / 1e9 * (double)total / (double)steps;
+    double wall_s = before_s + train_s + evaluate_s + checkpoint_s + other_s;
+    double half_s = 1.96 * deviation_s;
+    out->after_s = some_real((double)(now_ns - meter->start_ns) / 1e9);
+    out->wall_s = some_real(wall_s);
+    out->low_s = some_real(fmax(wall_s - half_s, out->after_s.v));
+    out->high_s = some_real(wall_s + half_s);
+    out->train_s = some_real(train_s);
+    out->evaluate_s = some_real(evaluate_s);
+    if (plan->checkpoints > 0)
+        out->checkpoint_s = some_real(checkpoint_s);
+    out->load_s = some_real(before_s);
+    if (assumption)
+        out->assumption = some_bool(true);
+    return true;
+}
+
+bool meter_project(struct meter *meter, struct run_projection *out)
+{
+    return project(meter, clock_now_ns(), out);
+}
+
+static void keep_checks(struct meter *meter, const struct run_projection *now)
+{
+    for (int i = 0; i < CHECKS; i++) {
+        double at_s = check_s[i] > 0 ? check_s[i] : now->wall_s.v / 10;
+        if (!meter->checks[i].wall_s.known && now->after_s.v >= at_s)
+            meter->checks[i] = *now;
+    }
+}
+
+// When a look is due: earlier than otherwise where a check's moment comes.
+static void next_look(struct meter *meter, int64_t now_ns)
+{
+    double since_s = (double)(now_ns - meter->first_step_ns) / 1e9;
+    double wait_s = fmin(fmax(since_s * (LOOK_FACTOR - 1), 0.2), LOOK_MAX_S);
+    meter->next_look_ns = now_ns + (int64_t)(wait_s * 1e9);
+    for (int i = 0; i < CHECKS; i++) {
+        int64_t at_ns = meter->start_ns + (int64_t)(check_s[i] * 1e9);
+        if (at_ns > now_ns && at_ns < meter->next_look_ns)
+            meter->next_look_ns = at_ns;
+    }
+}
+
+// A stage has its share of the time.
+static bool time_is_over(const struct meter *meter, int64_t now_ns)
+{
+    double share = (double)(meter->stage + 1) / (double)meter->plan.stages;
+    return meter->plan.max_s > 0 &&
+           (double)(now_ns - meter->start_ns) / 1e9 >= meter->plan.max_s * share &&
+           meter->stages[meter->stage].steps >= STEPS_MIN;
+}
+
+bool meter_enough(struct meter *meter)
+{
+    int64_t now_ns = meter->mark_ns;
+    if (meter->first_step_ns == 0)
+        return false;
+    bool over = time_is_over(meter, now_ns);
+    if (now_ns < meter->next_look_ns && !over)
+        return false;
+    enum meter_phase was = meter->phase;
+    meter_phase(meter, METER_IDLE);
+    struct run_projection now;
+    bool enough = over;
+    struct part part;
+    if (project(meter, now_ns, &now))
+        keep_checks(meter, &now);
+    if (meter->plan.within > 0 && project_stage(meter, meter->stage, &part))
+        enough |= 1.96 * sqrt(part.variance) <= meter->plan.within * part.s;
+    meter_phase(meter, was);
+    next_look(meter, meter->mark_ns);
+    return enough;
+}
+
+// ---- the record
+
+static void fill_phases(const struct meter *meter, const struct steady *steady,
+                        struct run_phases *phases)
+{
+    const int64_t *ns = meter->phase_ns;
+    int64_t wall_ns = 0;
+    for (int i = 0; i < METER_PHASES; i++)
+        wall_ns += ns[i];
+    int64_t warmup_ns = steady ? (int64_t)steady->before_ns : 0;
+    phases->setup_ns = some_int(ns[METER_SETUP]);
+    phases->load_ns = some_int(ns[METER_LOAD]);
+    if (ns[METER_DEVICE] > 0)
+        phases->device_ns = some_int(ns[METER_DEVICE]);
+    phases->warmup_ns = some_int(warmup_ns);
+    phases->train_ns = some_int(ns[METER_TRAIN] - warmup_ns);
+    phases->evaluate_ns = some_int(ns[METER_EVALUATE]);
+    phases->checkpoint_ns = some_int(ns[METER_CHECKPOINT]);
+    phases->idle_ns = some_int(ns[METER_IDLE]);
+    phases->wall_ns = some_int(wall_ns);
+}
+
+static int fill_checks(const struct meter *meter, double wall_s, struct run *run, struct err *err)
+{
+    run->checks.known = true;
+    for (int i = 0; i < CHECKS; i++) {
+        if (!meter->checks[i].wall_s.known)
+            continue;
+        struct run_projection *check = LIST_ADD(&run->checks, err);
+        if (!check)
+            return ERR_MEMORY;
+        *check = meter->checks[i];
+        check->error = some_real(check->wall_s.v / wall_s - 1);
+        check->covered = some_bool(check->low_s.v <= wall_s && wall_s <= check->high_s.v);
+    }
+    return 0;
+}
+
+static int fill_stages(const struct meter *meter, struct run *run, struct err *err)
+{
+    for (int i = 0; i < meter->plan.stages && meter->plan.stages > 1; i++) {
+        struct run_stage *stage = LIST_ADD(&run->stages, err);
+        if (!stage)
+            return ERR_MEMORY;
+        const struct series *series = &meter->stages[i];
+        stage->steps = some_int(series->steps);
+        stage->total_steps = some_int(meter->plan.stage_steps[i]);
+        if (series->steps > 0)
+            stage->step_ms = some_real((double)series->total_ns / (double)series->steps / 1e6);
+    }
+    return 0;
+}
+
+// The stage whose steps are most of the training.
+static int main_stage(const struct meter *meter)
+{
+    int best = 0;
+    double most = -1;
+    for (int i = 0; i < METER_STAGES_MAX; i++) {
+        const struct series *s = &meter->stages[i];
+        if (s->steps == 0)
+            continue;
+        double weight =
+            (double)s->total_ns / (double)s->steps *
+            (double)(meter->plan.stage_steps[i] > 0 ? meter->plan.stage_steps[i] : s->steps);
+        if (weight > most) {
+            most = weight;
+            best = i;
+        }
+    }
+    return best;
+}
+
+int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *err)
+{
+    int64_t now_ns = close_phase(meter);
+    const struct series *series = &meter->stages[main_stage(meter)];
+    struct steady steady = {0};
+    int rc = 0;
+    int64_t steps = 0, total_ns = 0;
+    for (int i = 0; i < METER_STAGES_MAX; i++) {
+        steps += meter->stages[i].steps;
+        total_ns += meter->stages[i].total_ns;
+    }
+    if (steps > 0) {
+        steady_judge(series, &meter->calibrate, &steady);
+        rc = steady_fill(&steady, series, &run->steady, err);
+        if (rc == 0)
+            rc = series_plot(series, &run->step_plot_ms, err);
+        run->steps = some_int(steps);
+        run->step_ms = some_real((double)total_ns / (double)steps / 1e6);
+    }
+    if (rc == 0)
+        rc = fill_stages(meter, run, err);
+    fill_phases(meter, steps > 0 ? &steady : NULL, &run->phases);
+    calibrate_fill(&meter->calibrate, (double)run->phases.wall_ns.v / 1e9, &run->drift);
+    if (rc == 0 && finished)
+        rc = fill_checks(meter, (double)run->phases.wall_ns.v / 1e9, run, err);
+    else if (rc == 0)
+        project(meter, now_ns, &run->projection);
+    return rc;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// native: measures a workload that fare trains itself, from the data to the record.
+#ifndef FARE_RUN_NATIVE_H
+#define FARE_RUN_NATIVE_H
+
+#include <signal.h>
+
+#include "base/buf.h"
+#include "record/run.h"
+#include "run/trainer.h"
+#include "workload/workload.h"
+
+struct native_options {
+    bool full;             // to the end; else a sample
+    const char *data;      // a folder, or null: what was fetched, or a set that is made
+    const char *engine;    // null: cpu
+    const char *precision; // null: f32
+    struct workload_options variant;
+    const char *checkpoint;
+    const char *from;
+    bool resume;
+    int64_t seed;
+    int64_t threads; // 0: all
+    int64_t epochs;  // 0: the definition's
+    int64_t batch;   // 0: the definition's
+    int64_t steps;   // sample: 0, or just so many
+    double within;   // sample: see run/meter.h
+    double max_s;
+    int64_t checkpoint_every;
+    int64_t generate;  // textgen: characters to print at the end
+    int64_t n, m, dim; // l1
+    int64_t start_ns;  // the run's start, by clock_now_ns(); 0: now
+    const volatile sig_atomic_t *stop;
+    void (*progress)(void *context, const struct trainer_progress *progress);
+    void *context;
+};
+
+// Trains and fills the record, whose id and machine are the caller's to set. What the training
+// wants to say to a person (what was resumed, generated text) is appended to `says`. After a
+// failure the record holds what was known until then, with `ended` and `problem` set.
+int native_run(const struct workload *workload, const struct native_options *options,
+               struct run *run, struct buf *says, struct err *err) MUST_USE;
+
+// The folder with a workload's data: 1 and `dir`, 0 where there is none, or an error. `data` is the
+// user's --data, or null.
+int native_data_dir(const struct workload *workload, const char *data, struct buf *dir,
+                    struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/steady.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/changes.h"
+#include "base/stats.h"
+
+#define STRETCHES  400  // the series is looked at in at most so many
+#define SHORT      10   // fewer entries than this say nothing about steadiness
+#define LAST_SHARE 0.25 // the level at the end must have held for so much of the time
+#define OFF_SHARE  0.2  // disturbances in the middle may take so much of a flat series
+#define BATCHES    64
+// Drift over times longer than those seen is larger than what was seen. With this factor the
+// interval holds 95 % of what follows also where the machine wanders with a memory of a third of
+// the sample (tests/run/test_steady.c).
+#define DRIFT_FACTOR 3
+#define UNKNOWN      0.3 // relative error where there is nothing to judge it by
+#define RESAMPLES    1000
+#define ENTRIES_FEW  3
+
+// A part of the series at one level.
+struct level {
+    int64_t from, to; // stretches
+    double height;    // median
+    double ns;        // time spent in it
+};
+
+struct view { // the series in stretches
+    int64_t count;
+    double value[STRETCHES]; // median step time, the machine's drift divided out
+    double ns[STRETCHES];    // time spent
+};
+
+static int64_t entry_of(const struct series *series, const struct view *view, int64_t stretch)
+{
+    return stretch * series->count / view->count;
+}
+
+static void look(const struct series *series, const struct calibrate *calibrate, struct view *view)
+{
+    double values[SERIES_MAX / STRETCHES + 2];
+    view->count = series->count < STRETCHES ? series->count : STRETCHES;
+    for (int64_t i = 0; i < view->count; i++) {
+        int64_t from = entry_of(series, view, i), to = entry_of(series, view, i + 1);
+        view->ns[i] = 0;
+        for (int64_t k = from; k < to; k++) {
+            values[k - from] = series->step_ns[k];
+            view->ns[i] += series->step_ns[k] * (double)series->block;
+        }
+        view->value[i] = stats_median_of(values, (size_t)(to - from)) /
+                         calibrate_at(calibrate, series->at_s[(from + to) / 2]);
+    }
+}
+
+static struct level level_of(const struct view *view, int64_t from, int64_t to)
+{
+    struct level level = {.from = from, .to = to};
+    double values[STRETCHES];
+    memcpy(values, view->value + from, (size_t)(to - from) * sizeof *values);
+    level.height = stats_median_of(values, (size_t)(to - from));
+    for (int64_t i = from; i < to; i++)
+        level.ns += view->ns[i];
+    return level;
+}
+
+static bool alike(double a, double b)
+{
+    return fabs(a - b) <= STEADY_TOLERANCE * fmin(a, b);
+}
+
+// The levels of the series, neighbours that are alike joined. Without memory there is one.
+static int find_levels(const struct view *view, struct level *levels)
+{
+    struct changes changes;
+    struct err err = {0};
+    size_t *at = NULL, count = 0;
+    bool found = changes_find(view->value, (size_t)view->count, NULL, &changes, &err) == 0;
+    if (found) {
+        at = changes.at;
+        count = changes.count;
+    }
+    int n = 0;
+    int64_t from = 0;
+    for (size_t i = 0; i <= count; i++) {
+        int64_t to = i < count ? (int64_t)at[i] : view->count;
+        struct level next = level_of(view, from, to);
+        if (n > 0 && alike(levels[n - 1].height, next.height))
+            levels[n - 1] = level_of(view, levels[n - 1].from, to);
+        else
+            levels[n++] = next;
+        from = to;
+    }
+    if (found)
+        changes_release(&changes);
+    return n;
+}
+
+// Where the steady part begins (a stretch), and what kind of series that makes.
+static int64_t classify(const struct level *levels, int n, double total_ns, enum steady_kind *kind)
+{
+    const struct level *last = &levels[n - 1];
+    double like_ns = 0, tail_ns = 0, before_ns = 0, before_sum = 0;
+    int first = n - 1;
+    for (int i = 0; i < n; i++)
+        if (alike(levels[i].height, last->height)) {
+            like_ns += levels[i].ns;
+            first = i < first ? i : first;
+        }
+    for (int i = first; i < n; i++)
+        tail_ns += levels[i].ns;
+    for (int i = 0; i < first; i++) {
+        before_ns += levels[i].ns;
+        before_sum += levels[i].ns * levels[i].height;
+    }
+    if (like_ns < LAST_SHARE * total_ns || tail_ns - like_ns > OFF_SHARE * tail_ns) {
+        *kind = STEADY_UNSTEADY;
+        return 0;
+    }
+    if (first == 0)
+        *kind = STEADY_FLAT;
+    else
+        *kind = before_sum / before_ns > last->height ? STEADY_WARM_UP : STEADY_SLOW_DOWN;
+    return levels[first].from;
+}
+
+// ---- how far the mean may be off, as a forecast
+
+// Means of `batches` equal parts of the entries from `first` on.
+static void batch_means(const struct series *series, int64_t first, int batches, double *out)
+{
+    int64_t n = series->count - first;
+    for (int b = 0; b < batches; b++) {
+        int64_t from = first + b * n / batches, to = first + (b + 1) * n / batches;
+        out[b] = stats_mean(series->step_ns + from, (size_t)(to - from));
+    }
+}
+
+// Half the mean squared difference of neighbours, each a mean of `width` batches (Allan 1966).
+static double allan_variance(const double *means, int count, int width)
+{
+    double sum = 0;
+    int pairs = 0;
+    for (int i = 0; i + 2 * width <= count; i++, pairs++) {
+        double a = stats_mean(means + i, (size_t)width);
+        double b = stats_mean(means + i + width, (size_t)width);
+        sum += (b - a) * (b - a) / 2;
+    }
+    return pairs > 0 ? sum / pairs : 0;
+}
+
+// White noise averages out, and is what neighbouring batches show. What longer stretches show
+// beyond that does not average out: it is drift, and the future drifts as the past did.
+static double forecast_error(const struct series *series, int64_t first, double mean)
+{
+    int64_t n = series->count - first;
+    double means[BATCHES];
+    if (n < ENTRIES_FEW)
+        return UNKNOWN;
+    int batches = n < BATCHES ? (int)n : BATCHES;
+    batch_means(series, first, batches, means);
+    // Few batches know their own scatter badly: near Student's t against the normal quantile.
+    double few = 1 + 1.7 / (batches - 1);
+    if (batches < BATCHES)
+        return few * stats_stddev(means, (size_t)batches) / sqrt(batches) / mean;
+    double white = allan_variance(means, batches, 1);
+    double drift = fmax(0, allan_variance(means, batches, 8) - white / 8) +
+                   fmax(0, allan_variance(means, batches, 16) - white / 16);
+    drift *= DRIFT_FACTOR;
+    return few * sqrt(white / batches + drift) / mean;
+}
+
+void steady_judge(const struct series *series, const struct calibrate *calibrate,
+                  struct steady *out)
+{
+    *out = (struct steady){.kind = STEADY_SHORT,
+                           .mean_ns = (double)series->total_ns / (double)series->steps};
+    if (series->count < ENTRIES_FEW) {
+        out->relative_error = UNKNOWN;
+        return;
+    }
+    struct view view;
+    look(series, calibrate, &view);
+    if (series->count >= SHORT) {
+        struct level levels[STRETCHES];
+        int n = find_levels(&view, levels);
+        out->first =
+            entry_of(series, &view, classify(levels, n, (double)series->total_ns, &out->kind));
+    } else {
+        out->first = 1; // the first step of a program is never like the others
+    }
+    for (int64_t i = 0; i < out->first; i++)
+        out->before_ns += series->step_ns[i] * (double)series->block;
+    out->mean_ns = stats_mean(series->step_ns + out->first, (size_t)(series->count - out->first));
+    out->relative_error = forecast_error(series, out->first, out->mean_ns);
+}
+
+int steady_fill(const struct steady *steady, const struct series *series, struct run_steady *out,
+                struct err *err)
+{
+    static const char *const kinds[] = {"short", "flat", "warm-up", "slow-down", "unsteady"};
+    int rc = text_set(&out->kind, kinds[steady->kind], err);
+    int64_t n = series->count - steady->first;
+    const double *x = series->step_ns + steady->first;
+    out->first_step = some_int(steady->first * series->block);
+    out->steps = some_int(n * series->block);
+    if (rc != 0 || n <= 0 || steady->kind == STEADY_UNSTEADY)
+        return rc;
+    size_t outliers = 0;
+    double median;
+    rc = stats_median(x, (size_t)n, &median, err);
+    if (rc == 0)
+        rc = stats_outliers(x, (size_t)n, &outliers, err);
+    if (rc != 0)
+        return rc;
+    out->step_ms = some_real(median / 1e6);
+    out->outliers = some_int((int64_t)outliers);
+    if (n < SHORT)
+        return 0;
+    // Neighbours resemble each other: what is drawn are stretches, not steps.
+    double medians[BATCHES], values[SERIES_MAX / BATCHES + 2];
+    int batches = n < BATCHES ? (int)n : BATCHES;
+    for (int b = 0; b < batches; b++) {
+        int64_t from = b * n / batches, to = (b + 1) * n / batches;
+        memcpy(values, x + from, (size_t)(to - from) * sizeof *values);
+        medians[b] = stats_median_of(values, (size_t)(to - from));
+    }
+    struct rng rng;
+    rng_init(&rng, 1);
+    struct stats_interval interval;
+    rc = stats_bootstrap_median(medians, (size_t)batches, RESAMPLES, 0.95, &rng, &interval, err);
+    if (rc == 0) {
+        out->low_ms = some_real(fmin(interval.low, median) / 1e6);
+        out->high_ms = some_real(fmax(interval.high, median) / 1e6);
+    }
+    return rc;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// steady: whether a series of step times has settled, from where on, and what a step takes then.
+//
+// Levels come from base/changes, over medians of stretches with the machine's own drift divided
+// out. Two levels within STEADY_TOLERANCE of each other are one. After Barrett et al. (OOPSLA
+// 2017): flat, warm-up (settled at a faster level), slow-down (at a slower one), unsteady (no level
+// holds for the last quarter, or it comes and goes): then there is no single figure. A disturbance
+// in the middle that passes is part of a flat series, and of its mean.
+#ifndef FARE_RUN_STEADY_H
+#define FARE_RUN_STEADY_H
+
+#include "record/run.h"
+#include "run/calibrate.h"
+#include "run/series.h"
+
+#define STEADY_TOLERANCE 0.05
+
+enum steady_kind { STEADY_SHORT, STEADY_FLAT, STEADY_WARM_UP, STEADY_SLOW_DOWN, STEADY_UNSTEADY };
+
+struct steady {
+    enum steady_kind kind;
+    int64_t first;         // entry of the series
+    double before_ns;      // time of the steps before it
+    double mean_ns;        // of a step from there on, whatever disturbed it
+    double relative_error; // of that mean as a forecast: one standard deviation
+};
+
+// At least one entry. Takes about a millisecond.
+void steady_judge(const struct series *series, const struct calibrate *calibrate,
+                  struct steady *out);
+
+int steady_fill(const struct steady *steady, const struct series *series, struct run_steady *out,
+                struct err *err) MUST_USE;
+
+#endif

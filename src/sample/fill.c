@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// From totals to the record: figures, the samples for plots, and the taints as sentences.
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/nvml_ask.h"
+#include "sample/totals.h"
+
+#define SAMPLES_MAX 200 // of a record
+
+// From here on a figure may be off by a per cent or more, which is what a comparison of two
+// machines asks for.
+//
+// Daemons of an idle machine take some hundredths of a CPU; they grow with the machine.
+#define OTHER_CPUS_MIN  0.1
+#define OTHER_SHARE_MIN 0.02 // of the machine's CPUs
+// Of all CPU time; below, it is the hypervisor's own housekeeping.
+#define STEAL_SHARE_MIN 0.01
+// Of the run's wall time.
+#define QUOTA_SHARE_MIN 0.01
+// Of the looks. Clocks that are held down are lower by a tenth or two: a per cent in the mean needs
+// a twentieth of the time.
+#define THROTTLE_SHARE_MIN 0.05
+
+struct filler {
+    const struct totals *host, *gpu;
+    const struct totals_context *context;
+    struct run *run;
+    bool used[GPUS_MAX];
+    int used_count;
+};
+
+bool visible_names(const char *list, const struct gpu *gpu)
+{
+    if (!list)
+        return true;
+    for (const char *at = list;;) {
+        while (*at == ' ')
+            at++;
+        size_t len = strcspn(at, ", ");
+        if (len == 0)
+            return false;
+        if (strspn(at, "0123456789") == len && len < 6) {
+            if (strtol(at, NULL, 10) == gpu->index)
+                return true;
+        } else if (len > 4 && strncmp(at, "GPU-", 4) == 0) {
+            if (strncmp(at, gpu->uuid, len) == 0)
+                return true;
+        } else {
+            return false; // -1, NoDevFiles, MIG-...
+        }
+        at += len + strspn(at + len, " ");
+        if (*at != ',')
+            return false;
+        at++;
+    }
+}
+
+static void choose_used(struct filler *f)
+{
+    const struct totals *t = f->gpu;
+    bool seen = false;
+    for (int i = 0; t && i < t->gpu_count; i++)
+        seen |= t->gpus[i].ours;
+    for (int i = 0; t && i < t->gpu_count; i++) {
+        const struct gpu *gpu = &t->gpus[i];
+        const char *list =
+            gpu->vendor == GPU_AMD ? f->context->amd_visible : f->context->cuda_visible;
+        f->used[i] =
+            seen ? gpu->ours : t->cards[i].busy && !gpu->others && visible_names(list, gpu);
+        f->used_count += f->used[i];
+    }
+}
+
+static struct maybe_int grown(struct maybe_int then, struct maybe_int now)
+{
+    if (!then.known || !now.known)
+        return (struct maybe_int){0};
+    return some_int(now.v > then.v ? now.v - then.v : 0);
+}
+
+static struct maybe_real grown_real(struct maybe_real then, struct maybe_real now)
+{
+    if (!then.known || !now.known)
+        return (struct maybe_real){0};
+    return some_real(now.v > then.v ? now.v - then.v : 0);
+}
+
+static int fill_host(struct filler *f, struct err *err)
+{
+    const struct totals *t = f->host;
+    struct run_use *use = &f->run->use;
+    const struct look *first = &t->first, *last = &t->last;
+    double seconds = (double)(last->at_ns - first->at_ns) * 1e-9;
+    char words[160];
+    int rc = 0;
+    use->samples = some_int(t->looks);
+    if (t->looks < 2)
+        return 0;
+    use->interval_s = some_real(seconds / (double)(t->looks - 1));
+    struct maybe_real cpu = grown_real(first->run_cpu_s, last->run_cpu_s);
+    struct maybe_real busy = grown_real(first->busy_cpu_s, last->busy_cpu_s);
+    struct maybe_real steal = grown_real(first->steal_cpu_s, last->steal_cpu_s);
+    struct maybe_real all = grown_real(first->all_cpu_s, last->all_cpu_s);
+    double others = cpu.known && busy.known && busy.v > cpu.v ? (busy.v - cpu.v) / seconds : 0;
+    if (cpu.known)
+        use->cpu_percent = some_real(100 * cpu.v / seconds);
+    if (cpu.known && busy.known)
+        use->other_cpu_percent = some_real(100 * others);
+    if (steal.known && all.known && all.v > 0)
+        use->steal_percent = some_real(100 * steal.v / all.v);
+    use->memory_peak_bytes = last->memory_peak_bytes;
+    use->disk_read_bytes = grown(first->disk_read_bytes, last->disk_read_bytes);
+    use->disk_write_bytes = grown(first->disk_write_bytes, last->disk_write_bytes);
+    use->network_in_bytes = grown(first->network_in_bytes, last->network_in_bytes);
+    use->network_out_bytes = grown(first->network_out_bytes, last->network_out_bytes);
+    use->throttled_ns = grown(first->throttled_ns, last->throttled_ns);
+    use->cpu_energy_j = grown_real(first->cpu_energy_j, last->cpu_energy_j);
+
+    double cpus = last->cpus.known ? (double)last->cpus.v : 1;
+    if (others >= OTHER_CPUS_MIN && others >= OTHER_SHARE_MIN * cpus) {
+        snprintf(words, sizeof words, "other processes used %.1f CPUs on average", others);
+        rc = run_taint(f->run, words, err);
+    }
+    if (rc == 0 && use->steal_percent.known && use->steal_percent.v >= 100 * STEAL_SHARE_MIN) {
+        snprintf(words, sizeof words, "the hypervisor took %.0f %% of the CPU time",
+                 use->steal_percent.v);
+        rc = run_taint(f->run, words, err);
+    }
+    double held_s = use->throttled_ns.known ? (double)use->throttled_ns.v * 1e-9 : 0;
+    if (rc == 0 && held_s >= QUOTA_SHARE_MIN * seconds && held_s > 0) {
+        snprintf(words, sizeof words, "the cgroup's quota held the run back for %.1f s", held_s);
+        rc = run_taint(f->run, words, err);
+    }
+    return rc;
+}
+
+static struct maybe_real card_mean(const struct totals *t, int gpu, int figure)
+{
+    return history_mean(&t->history, gpu * CARD_FIGURES + figure);
+}
+
+static struct maybe_real card_energy(const struct totals *t, int gpu)
+{
+    const struct card_totals *card = &t->cards[gpu];
+    if (t->first.gpus[gpu].energy_mj.known && !card->energy_broken && t->looks > 1)
+        return some_real(card->energy_j);
+    struct maybe_real power = card_mean(t, gpu, CARD_POWER);
+    return power.known ? some_real(history_sum(&t->history, gpu * CARD_FIGURES + CARD_POWER))
+                       : power;
+}
+
+static int held_down(struct filler *f, const struct gpu *gpu, int64_t looks, int64_t of,
+                     const char *by, struct err *err)
+{
+    char words[160];
+    double share = of > 0 ? (double)looks / (double)of : 0;
+    if (share < THROTTLE_SHARE_MIN)
+        return 0;
+    snprintf(words, sizeof words,
+             "the clocks of GPU %d were held down by %s in %.0f %% of the samples", gpu->index, by,
+             100 * share);
+    return run_taint(f->run, words, err);
+}
+
+static int taint_card(struct filler *f, int i, struct err *err)
+{
+    const struct gpu *gpu = &f->gpu->gpus[i];
+    const struct card_totals *card = &f->gpu->cards[i];
+    char words[160];
+    int rc = held_down(f, gpu, card->heat_looks, card->reasons_looks, "heat", err);
+    if (rc == 0)
+        rc = held_down(f, gpu, card->limit_looks, card->reasons_looks, "its power limit", err);
+    if (rc == 0)
+        rc = held_down(f, gpu, card->slow_looks, card->reasons_looks, "its hardware", err);
+    if (rc == 0 && gpu->others) {
+        snprintf(words, sizeof words, "another process used GPU %d", gpu->index);
+        rc = run_taint(f->run, words, err);
+    }
+    if (rc == 0 && gpu->lost) {
+        snprintf(words, sizeof words, "GPU %d was lost while it ran", gpu->index);
+        rc = run_taint(f->run, words, err);
+    }
+    return rc;
+}
+
+static int fill_card(struct filler *f, int i, struct err *err)
+{
+    const struct totals *t = f->gpu;
+    const struct card_totals *card = &t->cards[i];
+    struct run_gpu *out = LIST_ADD(&f->run->use.gpu_list, err);
+    if (!out)
+        return ERR_MEMORY;
+    out->index = some_int(t->gpus[i].index);
+    out->use_percent = card_mean(t, i, CARD_USE);
+    out->memory_peak_bytes = card->memory_peak_bytes;
+    out->power_w = card_mean(t, i, CARD_POWER);
+    out->energy_j = card_energy(t, i);
+    out->clock_mhz = card_mean(t, i, CARD_CLOCK);
+    out->temperature_max_c = card->temperature_max_c;
+    struct maybe_real pcie = card_mean(t, i, CARD_PCIE);
+    if (pcie.known)
+        out->pcie_bytes =
+            some_int((int64_t)(pcie.v * 1e-9 * (double)(t->last.at_ns - t->first.at_ns)));
+    int rc = text_set(&out->name, t->gpus[i].name, err);
+    if (rc == 0)
+        rc = text_set(&out->uuid, t->gpus[i].uuid, err);
+    out->throttling.known = card->reasons_looks > 0;
+    for (int r = 0; rc == 0 && r < NVML_REASONS; r++)
+        for (int b = 0; rc == 0 && b < THROTTLE_BITS; b++)
+            if (nvml_reasons[r].bit == 1ULL << b && card->throttle_looks[b] > 0)
+                rc = texts_add(&out->throttling, nvml_reasons[r].words, err);
+    return rc != 0 ? rc : taint_card(f, i, err);
+}
+
+static int fill_cards(struct filler *f, struct err *err)
+{
+    struct run_use *use = &f->run->use;
+    if (!f->gpu || !f->gpu->gpus_known)
+        return 0;
+    use->gpus = some_int(f->used_count);
+    use->gpu_list.known = true;
+    double percent = 0, energy_j = 0;
+    bool percent_known = f->used_count > 0, energy_known = f->used_count > 0;
+    for (int i = 0; i < f->gpu->gpu_count; i++) {
+        if (!f->used[i])
+            continue;
+        int rc = fill_card(f, i, err);
+        if (rc != 0)
+            return rc;
+        const struct run_gpu *gpu = &use->gpu_list.items[use->gpu_list.count - 1];
+        percent += gpu->use_percent.v;
+        percent_known &= gpu->use_percent.known;
+        energy_j += gpu->energy_j.v;
+        energy_known &= gpu->energy_j.known; // a part of it would mislead
+        if (gpu->memory_peak_bytes.known &&
+            (!use->gpu_memory_peak_bytes.known ||
+             gpu->memory_peak_bytes.v > use->gpu_memory_peak_bytes.v))
+            use->gpu_memory_peak_bytes = gpu->memory_peak_bytes;
+    }
+    if (percent_known)
+        use->gpu_percent = some_real(percent / f->used_count);
+    if (energy_known)
+        use->gpu_energy_j = some_real(energy_j);
+    return 0;
+}
+
+// Over the GPUs used: their sum or mean, or the largest, of what is known.
+struct over {
+    double sum, most;
+    int count;
+};
+
+static struct over over_used(const struct filler *f, int figure, const struct stretch *when)
+{
+    struct over over = {0};
+    for (int i = 0; f->gpu && i < f->gpu->gpu_count; i++) {
+        struct maybe_real v = {0};
+        if (f->used[i])
+            v = history_between(&f->gpu->history, i * CARD_FIGURES + figure, when->from_ns,
+                                when->to_ns);
+        if (!v.known)
+            continue;
+        over.sum += v.v;
+        over.most = over.count == 0 || v.v > over.most ? v.v : over.most;
+        over.count++;
+    }
+    return over;
+}
+
+static void fill_sample(const struct filler *f, int point, struct run_sample *out)
+{
+    const struct history *h = &f->host->history;
+    const struct stretch *when = &h->when[point];
+    int64_t middle = when->from_ns + (when->to_ns - when->from_ns) / 2;
+    out->at_s = some_real((double)(middle - f->context->start_ns) * 1e-9);
+    out->cpu_percent = history_at(h, point, HOST_CPU);
+    out->other_cpu_percent = history_at(h, point, HOST_OTHER);
+    struct maybe_real memory = history_at(h, point, HOST_MEMORY);
+    if (memory.known)
+        out->memory_bytes = some_int((int64_t)memory.v);
+    struct over use = over_used(f, CARD_USE, when), held = over_used(f, CARD_MEMORY, when),
+                power = over_used(f, CARD_POWER, when), clock = over_used(f, CARD_CLOCK, when),
+                heat = over_used(f, CARD_HEAT, when);
+    struct maybe_real package = history_at(h, point, HOST_POWER);
+    if (use.count > 0)
+        out->gpu_percent = some_real(use.sum / use.count);
+    if (held.count > 0)
+        out->gpu_memory_bytes = some_int((int64_t)held.sum);
+    if (power.count > 0 || package.known)
+        out->power_w = some_real(power.sum + package.v);
+    if (clock.count > 0)
+        out->clock_mhz = some_real(clock.sum / clock.count);
+    if (heat.count > 0)
+        out->temperature_c = some_real(heat.most);
+}
+
+static int fill_samples(struct filler *f, struct err *err)
+{
+    const struct history *h = &f->host->history;
+    f->run->samples.known = true;
+    for (int p = 0; p < h->count && p < SAMPLES_MAX; p++) {
+        struct run_sample *sample = LIST_ADD(&f->run->samples, err);
+        if (!sample)
+            return ERR_MEMORY;
+        fill_sample(f, p, sample);
+    }
+    return 0;
+}
+
+int totals_fill(struct totals *host, const struct totals *gpu, const struct totals_context *context,
+                struct run *run, struct err *err)
+{
+    struct filler f = {
+        .host = host, .gpu = context->gpu_silent ? NULL : gpu, .context = context, .run = run};
+    int rc = 0;
+    choose_used(&f);
+    while (host && host->history.count > SAMPLES_MAX)
+        history_halve(&host->history);
+    if (host)
+        rc = fill_host(&f, err);
+    if (rc == 0)
+        rc = fill_cards(&f, err);
+    if (rc == 0 && host)
+        rc = fill_samples(&f, err);
+    if (rc == 0 && context->gpu_silent)
+        rc = run_taint(run, "the GPUs' driver stopped answering: nothing is known of their use",
+                       err);
+    return rc;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's GPUs, by their management library. It may take seconds to start where the driver is not
+// kept loaded, and a call may never return when a GPU has fallen off the bus: so it is opened,
+// asked and closed in the GPU lane's thread only. A GPU cut into MIG instances shows no rates, and
+// its power and memory are those of all instances together: all of it is left absent.
+#include "machine/nvml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "machine/nvml_ask.h"
+#include "machine/nvml_processes.h"
+#include "sample/source.h"
+#include "sample/tasks.h"
+
+// PCIe rates cost 40 ms of waiting per GPU, and processes come and go slowly.
+#define PCIE_EVERY      10
+#define PROCESSES_EVERY 4
+#define ROOM            129 // processes on one GPU, odd; a fuller list is passed over
+#define PIDS_MAX        256
+
+struct card {
+    struct nvml_device *device;
+    bool mig;
+};
+
+struct known_pid { // so that a process's ancestors are asked for once, not at every look
+    pid_t pid;
+    bool ours, visible;
+    int64_t seen; // number of the look
+};
+
+struct nvidia {
+    struct nvml nvml;
+    bool open;
+    int first; // of ours in the lane's list
+    int count;
+    bool any_ours; // NVML counts processes as we do: one of the run's was seen
+    struct card cards[GPUS_MAX];
+    int pid_count;
+    struct known_pid pids[PIDS_MAX];
+    struct nvml_processes processes;
+    unsigned char room[ROOM * NVML_PROCESS_BYTES];
+};
+
+static int nvidia_open(void *state, struct place *place, struct err *err)
+{
+    (void)state, (void)place, (void)err;
+    return 0;
+}
+
+static void name_card(const struct nvml_api *api, struct nvml_device *device, struct gpu *gpu)
+{
+    // The buffers are one larger than the library is told: its texts may lack the NUL.
+    if (!api->nvmlDeviceGetName ||
+        api->nvmlDeviceGetName(device, gpu->name, sizeof gpu->name - 1) != NVML_SUCCESS)
+        gpu->name[0] = '\0';
+    if (!api->nvmlDeviceGetUUID ||
+        api->nvmlDeviceGetUUID(device, gpu->uuid, sizeof gpu->uuid - 1) != NVML_SUCCESS)
+        gpu->uuid[0] = '\0';
+    gpu->name[sizeof gpu->name - 1] = gpu->uuid[sizeof gpu->uuid - 1] = '\0';
+}
+
+static bool nvidia_begin(void *state, struct place *place)
+{
+    struct nvidia *n = state;
+    struct err none = {0};
+    if (nvml_open(&n->nvml, &place->tree, &none) != 0)
+        return false;
+    const struct nvml_api *api = &n->nvml.api;
+    n->open = true;
+    n->first = place->gpu_count;
+    n->processes =
+        (struct nvml_processes){.bytes = n->room, .room = ROOM, .fixed = true, .count = 0};
+    unsigned int count = nvml_gpu_count(api);
+    for (unsigned int i = 0; i < count && place->gpu_count < GPUS_MAX; i++) {
+        struct card *card = &n->cards[n->count++];
+        struct gpu *gpu = &place->gpus[place->gpu_count++];
+        unsigned int mig = 0, pending = 0;
+        *gpu = (struct gpu){.vendor = GPU_NVIDIA, .index = (int)i};
+        if (nvml_gpu_handle(api, i, &card->device) != NVML_SUCCESS) {
+            card->device = NULL; // lost before we came: not this run's GPU
+            continue;
+        }
+        name_card(api, card->device, gpu);
+        card->mig = api->nvmlDeviceGetMigMode &&
+                    api->nvmlDeviceGetMigMode(card->device, &mig, &pending) == NVML_SUCCESS &&
+                    mig != 0;
+    }
+    place->gpus_known = true;
+    return true;
+}
+
+static const struct known_pid *look_up(struct nvidia *n, const struct place *place, pid_t pid,
+                                       int64_t number)
+{
+    struct known_pid *slot = NULL;
+    for (int i = 0; i < n->pid_count; i++) {
+        if (n->pids[i].pid == pid) {
+            slot = &n->pids[i];
+            break;
+        }
+        // The number of one that left may be somebody else's by now.
+        if (n->pids[i].seen + PROCESSES_EVERY < number)
+            slot = &n->pids[i];
+    }
+    if (!slot && n->pid_count < PIDS_MAX)
+        slot = &n->pids[n->pid_count++];
+    if (!slot)
+        slot = &n->pids[0];
+    if (slot->pid != pid || slot->seen + PROCESSES_EVERY < number) {
+        slot->pid = pid;
+        slot->ours = task_is_below(&place->tree, pid, place->pid, &slot->visible);
+    }
+    slot->seen = number;
+    return slot;
+}
+
+// Somebody else's process counts where numbers are known to mean the same here and there: the
+// run's own was seen, or this one is in our /proc. In a container the library may show none, or
+// those of the host, which say nothing here.
+static void read_processes(struct nvidia *n, const struct place *place, struct nvml_device *device,
+                           struct gpu *gpu, int64_t number)
+{
+    enum nvml_return code;
+    struct err none = {0};
+    if (nvml_processes_ask(&n->nvml.api, device, NVML_COMPUTE, &n->processes, &code, &none) != 0 ||
+        code != NVML_SUCCESS)
+        return;
+    for (unsigned int i = 0; i < n->processes.count; i++) {
+        uint64_t memory;
+        uint32_t pid = nvml_process(&n->processes, i, &memory);
+        if (pid == 0 || pid > INT32_MAX)
+            continue; // hidden
+        const struct known_pid *known = look_up(n, place, (pid_t)pid, number);
+        n->any_ours |= known->ours;
+        gpu->ours |= known->ours;
+        gpu->others |= !known->ours && (n->any_ours || known->visible);
+    }
+}
+
+static struct maybe_real scaled(struct maybe_int v, double by)
+{
+    return v.known ? some_real((double)v.v * by) : (struct maybe_real){0};
+}
+
+static void read_card(const struct nvml_api *api, const struct card *card, bool pcie,
+                      struct gpu *gpu, struct gpu_look *out)
+{
+    struct nvml_reader r = {.api = api, .device = card->device};
+    struct nvml_now now;
+    nvml_ask_now(&r, &now);
+    out->use_percent = scaled(now.use_percent, 1);
+    out->memory_bytes = now.memory_used_bytes;
+    out->power_w = scaled(now.power_mw, 1e-3);
+    out->energy_mj = now.energy_mj;
+    out->clock_mhz = scaled(now.clock_sm_mhz, 1);
+    out->temperature_c = now.temperature_c;
+    out->throttle_bits = now.reasons;
+    struct maybe_int rate = {0};
+    if (pcie && !r.lost_call)
+        nvml_ask_pcie(&r, &rate);
+    out->pcie_bytes_per_s = scaled(rate, 1);
+    gpu->lost = r.lost_call != NULL;
+}
+
+static void nvidia_read(void *state, struct place *place, struct look *look)
+{
+    struct nvidia *n = state;
+    for (int i = 0; i < n->count; i++) {
+        struct gpu *gpu = &place->gpus[n->first + i];
+        const struct card *card = &n->cards[i];
+        if (!card->device || gpu->lost)
+            continue;
+        if (look->number < PROCESSES_EVERY || look->number % PROCESSES_EVERY == 0 || look->last)
+            read_processes(n, place, card->device, gpu, look->number);
+        if (card->mig)
+            continue;
+        // One GPU after the other, so that no look waits for all.
+        bool pcie = !look->last && (look->number + PCIE_EVERY - i % PCIE_EVERY) % PCIE_EVERY == 1;
+        read_card(&n->nvml.api, card, pcie, gpu, &look->gpus[n->first + i]);
+    }
+}
+
+static void nvidia_close(void *state)
+{
+    struct nvidia *n = state;
+    if (n->open)
+        nvml_close(&n->nvml);
+}
+
+const struct source source_nvml = {
+    .name = "nvml",
+    .lane = LANE_GPU,
+    .size = sizeof(struct nvidia),
+    .open = nvidia_open,
+    .read = nvidia_read,
+    .close = nvidia_close,
+    .begin = nvidia_begin,
+};

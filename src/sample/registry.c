@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stddef.h>
+
+#include "sample/source.h"
+
+const struct source *const sources[] = {
+    &source_cpu,    &source_memory, &source_io,     &source_net, &source_rapl,
+    &source_cgroup, &source_nvml,   &source_amdgpu, NULL,
+};

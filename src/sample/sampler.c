@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sample/sampler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sample/source.h"
+#include "sample/tasks.h"
+#include "sample/totals.h"
+
+#define INTERVAL_S     0.5
+#define END_LIMIT_NS   (2 * NS_PER_S)      // for both threads together
+#define STACK_BYTES    ((size_t)512 << 10) // the drivers' libraries need most of it
+#define LANE_SOURCES   8
+#define COST_SMOOTHING 8 // looks over which the cost is averaged
+
+// A thread and all it touches, so that it can be left behind. What stands below the mutex is
+// shared; the rest is the thread's own from its start to its end.
+struct lane {
+    enum lane_kind kind;
+    struct place place;
+    int64_t interval_ns;
+    const struct source *sources[LANE_SOURCES];
+    void *states[LANE_SOURCES];
+    int source_count;
+    struct look look;
+    int64_t looks;
+    struct gpu gpus[GPUS_MAX];
+    char *root;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t wake; // of the thread: the end is wanted; of the caller: it has ended
+    bool end;            // wanted
+    bool begun;          // its sources have answered before
+    bool done;           // the thread touches the lane no more
+    bool left_behind;    // nobody waits: the thread frees the lane
+    struct totals totals;
+};
+
+struct sampler {
+    struct lane *lanes[LANES];
+    pthread_t threads[LANES];
+    bool running[LANES];
+    int64_t start_ns;
+    char *cuda_visible, *amd_visible;
+};
+
+static void lane_free(struct lane *lane)
+{
+    if (!lane)
+        return;
+    for (int i = 0; i < lane->source_count; i++) {
+        lane->sources[i]->close(lane->states[i]);
+        free(lane->states[i]);
+    }
+    tasks_free(lane->place.tasks);
+    pthread_cond_destroy(&lane->wake);
+    pthread_mutex_destroy(&lane->mutex);
+    free(lane->totals.history.figures);
+    free(lane->root);
+    free(lane);
+}
+
+// Asks without the lock, since an answer may never come; adds up with it.
+static void lane_look(struct lane *lane, bool last)
+{
+    memset(&lane->look, 0, sizeof lane->look);
+    lane->look.at_ns = clock_now_ns();
+    lane->look.number = lane->looks++;
+    lane->look.last = last;
+    if (lane->place.tasks)
+        tasks_read(lane->place.tasks);
+    for (int i = 0; i < lane->source_count; i++)
+        lane->sources[i]->read(lane->states[i], &lane->place, &lane->look);
+    pthread_mutex_lock(&lane->mutex);
+    lane->begun = true;
+    lane->totals.gpu_count = lane->place.gpu_count;
+    lane->totals.gpus_known = lane->place.gpus_known;
+    memcpy(lane->totals.gpus, lane->gpus, sizeof lane->gpus);
+    totals_add(&lane->totals, &lane->look);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+static int64_t thread_cpu_ns(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? t.tv_sec * NS_PER_S + t.tv_nsec : 0;
+}
+
+// True when the end is wanted.
+static bool lane_sleep(struct lane *lane, int64_t until_ns)
+{
+    struct timespec t = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    pthread_mutex_lock(&lane->mutex);
+    while (!lane->end && pthread_cond_timedwait(&lane->wake, &lane->mutex, &t) != ETIMEDOUT)
+        ;
+    bool end = lane->end;
+    pthread_mutex_unlock(&lane->mutex);
+    return end;
+}
+
+static void drop_source(struct lane *lane, int at)
+{
+    lane->sources[at]->close(lane->states[at]);
+    free(lane->states[at]);
+    lane->source_count--;
+    for (int i = at; i < lane->source_count; i++) {
+        lane->sources[i] = lane->sources[i + 1];
+        lane->states[i] = lane->states[i + 1];
+    }
+}
+
+static void lane_begin(struct lane *lane)
+{
+    for (int i = 0; i < lane->source_count;) {
+        const struct source *source = lane->sources[i];
+        if (source->begin && !source->begin(lane->states[i], &lane->place))
+            drop_source(lane, i);
+        else
+            i++;
+    }
+    if (lane->looks == 0 && lane->source_count > 0)
+        lane_look(lane, false);
+}
+
+static void *lane_main(void *arg)
+{
+    struct lane *lane = arg;
+    lane_begin(lane);
+    int64_t due_ns = clock_now_ns(), cost_ns = 0;
+    while (lane->source_count > 0) {
+        // By an absolute time, so that looks do not drift; those that came too late are left out.
+        int64_t now = clock_now_ns(), least = (int64_t)((double)cost_ns / SAMPLER_SHARE);
+        int64_t step = least > lane->interval_ns ? least : lane->interval_ns;
+        due_ns = due_ns + step > now ? due_ns + step : now + step;
+        bool end = lane_sleep(lane, due_ns);
+        int64_t before_ns = thread_cpu_ns();
+        lane_look(lane, end);
+        int64_t took_ns = thread_cpu_ns() - before_ns;
+        cost_ns += (took_ns - cost_ns) / COST_SMOOTHING;
+        if (end)
+            break;
+    }
+    // The library is closed here too: that may hang like any other call.
+    for (int i = 0; i < lane->source_count; i++) {
+        lane->sources[i]->close(lane->states[i]);
+        free(lane->states[i]);
+    }
+    lane->source_count = 0;
+    pthread_mutex_lock(&lane->mutex);
+    lane->done = true;
+    bool left_behind = lane->left_behind;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->mutex);
+    if (left_behind)
+        lane_free(lane);
+    return NULL;
+}
+
+static int add_source(struct lane *lane, const struct source *source, struct err *err)
+{
+    void *state = calloc(1, source->size);
+    if (!state)
+        return err_memory(err);
+    struct err why = {0};
+    int rc = source->open(state, &lane->place, &why);
+    if (rc != 0) {
+        source->close(state);
+        free(state);
+        return rc == ERR_MEMORY ? err_memory(err) : 0;
+    }
+    lane->sources[lane->source_count] = source;
+    lane->states[lane->source_count++] = state;
+    return 0;
+}
+
+static int lane_new(struct lane **out, enum lane_kind kind, const struct sampler_options *options,
+                    struct err *err)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    *out = NULL;
+    if (!lane)
+        return err_memory(err);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&lane->mutex, NULL);
+    pthread_cond_init(&lane->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    *out = lane;
+    lane->kind = kind;
+    double interval_s = options->interval_s > 0 ? options->interval_s : INTERVAL_S;
+    lane->interval_ns = (int64_t)(interval_s * (double)NS_PER_S);
+    lane->place.pid = options->pid != 0 ? options->pid : getpid();
+    lane->place.gpus = lane->gpus;
+    struct history *history = &lane->totals.history;
+    history->width = kind == LANE_HOST ? HOST_FIGURES : GPUS_MAX * CARD_FIGURES;
+    history->figures =
+        calloc((size_t)HISTORY_POINTS * (size_t)history->width, sizeof *history->figures);
+    lane->root = text_copy(options->root, err);
+    if (!history->figures || !lane->root)
+        return err_memory(err);
+    lane->place.tree.root = lane->root;
+    int rc = kind == LANE_HOST
+                 ? tasks_new(&lane->place.tasks, &lane->place.tree, lane->place.pid, err)
+                 : 0;
+    rc = rc == ERR_MISSING ? 0 : rc;
+    for (int i = 0; rc == 0 && sources[i]; i++)
+        if (sources[i]->lane == kind)
+            rc = add_source(lane, sources[i], err);
+    if (rc == 0 && kind == LANE_HOST)
+        lane_look(lane, false);
+    return rc;
+}
+
+static int lane_start(struct lane *lane, pthread_t *thread, struct err *err)
+{
+    pthread_attr_t attr;
+    sigset_t all, before;
+    sigfillset(&all); // signals are for the run
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(thread, &attr, lane_main, lane);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return rc == 0 ? 0 : err_errno(err, rc, "cannot start the sampler's thread");
+}
+
+static int copy_variable(char **out, char *const *env, const char *name, struct err *err)
+{
+    size_t len = strlen(name);
+    for (; env && *env && !*out; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=') {
+            *out = text_copy(*env + len + 1, err);
+            if (!*out)
+                return ERR_MEMORY;
+        }
+    return 0;
+}
+
+int sampler_start(struct sampler **out, const struct sampler_options *options, struct err *err)
+{
+    *out = NULL;
+    struct sampler *s = calloc(1, sizeof *s);
+    if (!s)
+        return err_memory(err);
+    s->start_ns = options->start_ns;
+    int rc = copy_variable(&s->cuda_visible, options->env, "CUDA_VISIBLE_DEVICES", err);
+    if (rc == 0)
+        rc = copy_variable(&s->amd_visible, options->env, "HIP_VISIBLE_DEVICES", err);
+    if (rc == 0)
+        rc = copy_variable(&s->amd_visible, options->env, "ROCR_VISIBLE_DEVICES", err);
+    for (int i = 0; rc == 0 && i < LANES; i++) {
+        if (i == LANE_GPU && options->no_gpus)
+            continue;
+        rc = lane_new(&s->lanes[i], (enum lane_kind)i, options, err);
+    }
+    for (int i = 0; rc == 0 && i < LANES; i++) {
+        if (!s->lanes[i])
+            continue;
+        rc = lane_start(s->lanes[i], &s->threads[i], err);
+        s->running[i] = rc == 0;
+    }
+    if (rc != 0)
+        sampler_abandon(s);
+    else
+        *out = s;
+    return rc;
+}
+
+static void lane_end(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    lane->end = true;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
+// False: it did not end in time, and the lane is the thread's from now on. `silent`: though it had
+// answered before; otherwise its driver is slow to start, and the run was short.
+static bool lane_wait(struct lane *lane, pthread_t thread, int64_t until_ns, bool *silent)
+{
+    struct timespec t = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    pthread_mutex_lock(&lane->mutex);
+    while (!lane->done && pthread_cond_timedwait(&lane->wake, &lane->mutex, &t) != ETIMEDOUT)
+        ;
+    bool done = lane->done;
+    lane->left_behind = !done;
+    *silent = !done && lane->begun;
+    pthread_mutex_unlock(&lane->mutex);
+    if (done)
+        pthread_join(thread, NULL);
+    else
+        pthread_detach(thread);
+    return done;
+}
+
+// Ends the threads; one that does not is taken out. True: the GPUs' driver stopped answering (the
+// GPU lane comes last, and the kernel's own files answer).
+static bool end_all(struct sampler *s)
+{
+    int64_t until_ns = clock_now_ns() + END_LIMIT_NS;
+    bool silent = false;
+    for (int i = 0; i < LANES; i++)
+        if (s->running[i])
+            lane_end(s->lanes[i]);
+    for (int i = 0; i < LANES; i++)
+        if (s->running[i] && !lane_wait(s->lanes[i], s->threads[i], until_ns, &silent))
+            s->lanes[i] = NULL;
+    return silent;
+}
+
+static void sampler_free(struct sampler *s)
+{
+    for (int i = 0; i < LANES; i++)
+        lane_free(s->lanes[i]);
+    free(s->cuda_visible);
+    free(s->amd_visible);
+    free(s);
+}
+
+int sampler_finish(struct sampler *s, struct run *run, struct err *err)
+{
+    struct totals_context context = {.start_ns = s->start_ns,
+                                     .cuda_visible = s->cuda_visible,
+                                     .amd_visible = s->amd_visible,
+                                     .gpu_silent = end_all(s)};
+    struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
+    int rc =
+        totals_fill(host ? &host->totals : NULL, gpu ? &gpu->totals : NULL, &context, run, err);
+    sampler_free(s);
+    return rc;
+}
+
+void sampler_abandon(struct sampler *s)
+{
+    if (!s)
+        return;
+    end_all(s);
+    sampler_free(s);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which runs may stand side by side: one difference at a time, against a run like any other.
+#include "test.h"
+
+#include <string.h>
+
+#include "advise/comparable.h"
+#include "record/read.h"
+
+#define BASE                                                                                       \
+    "\"workload\":\"mlp\",\"net\":\"n\",\"recipe\":\"r\",\"parameters\":10,\"precision\":\"f32\"," \
+    "\"batch\":128,\"epochs\":20,\"full\":true,\"ended\":\"finished\","                            \
+    "\"data\":{\"name\":\"mnist\",\"identity\":\"abc\",\"made\":false}"
+
+static void read_run(const char *members, struct run *run)
+{
+    struct buf text = {0};
+    struct err err = {0};
+    buf_printf(&text, "{%s}", members);
+    assert_ok(record_from_text(run_fields, buf_str(&text), text.len, run, &err), &err);
+    buf_release(&text);
+}
+
+static void check(const char *first, const char *second, enum comparable verdict, const char *says)
+{
+    struct run a = {0}, b = {0};
+    struct comparison c;
+    struct err err = {0};
+    read_run(first, &a);
+    read_run(second, &b);
+    // Which is named first does not matter to the verdict.
+    for (int turn = 0; turn < 2; turn++) {
+        assert_ok(comparison_make(turn ? &b : &a, turn ? &a : &b, &c, &err), &err);
+        if (c.verdict != verdict)
+            fail_msg("%s: %s", second, c.words);
+        if (verdict == COMPARABLE_SAME)
+            assert_int_equal(c.reasons.count, 0);
+        else if (!strstr(c.reasons.items[0], says))
+            fail_msg("%s: '%s' does not say '%s'", second, c.reasons.items[0], says);
+        comparison_release(&c);
+    }
+    record_release(run_fields, &a);
+    record_release(run_fields, &b);
+}
+
+static void one_difference(void **state)
+{
+    (void)state;
+    check(BASE, BASE, COMPARABLE_SAME, "");
+    check(BASE, BASE ",\"machine\":{\"gpu\":\"other\"},\"framework\":\"pytorch\",\"seed\":2",
+          COMPARABLE_SAME, "");
+    check(BASE, "\"workload\":\"cnn\"", COMPARABLE_NOT, "different trainings");
+    check(BASE, "\"name\":\"x\"", COMPARABLE_NOT, "different trainings");
+    const struct {
+        const char *from, *to;
+        enum comparable verdict;
+        const char *says;
+    } cases[] = {
+        {"\"net\":\"n\"", "\"net\":\"m\"", COMPARABLE_NOT, "nets differ"},
+        {"\"parameters\":10", "\"parameters\":11", COMPARABLE_NOT, "nets differ"},
+        {"\"recipe\":\"r\"", "\"recipe\":\"s\"", COMPARABLE_NOT, "recipes differ"},
+        {"\"epochs\":20", "\"epochs\":2", COMPARABLE_NOTED, "compare steps"},
+        {"\"precision\":\"f32\"", "\"precision\":\"bf16\"", COMPARABLE_NOTED, "precision"},
+        {"\"precision\":\"f32\"", "\"threads\":1", COMPARABLE_NOTED, "does not say"},
+        {"\"batch\":128", "\"batch\":64", COMPARABLE_NOTED, "samples per second"},
+        {"\"full\":true", "\"full\":false", COMPARABLE_NOTED, "sampled"},
+        {"\"finished\"", "\"failed\",\"problem\":\"no memory\"", COMPARABLE_NOT, "no memory"},
+        {"\"mnist\"", "\"cifar10\"", COMPARABLE_NOT, "different data"},
+        {"\"abc\"", "\"abd\"", COMPARABLE_NOT, "not the same"},
+        {"\"identity\":\"abc\",", "", COMPARABLE_NOTED, "not known"},
+        {"\"made\":false", "\"made\":true", COMPARABLE_NOT, "made data"},
+        {"\"full\":true", "\"full\":true,\"taints\":[\"others used the CPU\"]", COMPARABLE_NOTED,
+         "others used the CPU"},
+        {"\"full\":true",
+         "\"full\":true,\"phases\":{\"wall_ns\":100000},\"use\":{\"throttled_ns\":1001}",
+         COMPARABLE_NOTED, "quota"},
+        {"\"full\":true",
+         "\"full\":true,\"phases\":{\"wall_ns\":100000},\"use\":{\"throttled_ns\":1000}",
+         COMPARABLE_SAME, ""},
+        {"\"full\":true", "\"full\":true,\"use\":{\"gpu_list\":[{\"throttling\":[\"heat\"]}]}",
+         COMPARABLE_NOTED, "heat"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *at = strstr(BASE, cases[i].from);
+        struct buf other = {0};
+        assert_non_null(at);
+        buf_add(&other, BASE, (size_t)(at - BASE));
+        buf_adds(&other, cases[i].to);
+        buf_adds(&other, at + strlen(cases[i].from));
+        check(BASE, buf_str(&other), cases[i].verdict, cases[i].says);
+        buf_release(&other);
+    }
+}
+
+// The published comparison of 2017: CuDNNLSTM against plain LSTMs with hard-sigmoid gates is not
+// the same computation, "and a comparison has to say so".
+static void gates(void **state)
+{
+    (void)state;
+    const char *cudnn = BASE ",\"labels\":[{\"key\":\"gates\",\"value\":\"sigmoid\"}]";
+    const char *plain = BASE ",\"labels\":[{\"key\":\"gates\",\"value\":\"hard sigmoid\"}]";
+    check(cudnn, plain, COMPARABLE_NOTED, "not the same computation");
+    check(cudnn, cudnn, COMPARABLE_SAME, "");
+    check(BASE, plain, COMPARABLE_SAME, ""); // a net without gates, or one that does not say
+}
+
+static void commands(void **state)
+{
+    (void)state;
+    check("\"command\":[\"a\",\"b\"]", "\"command\":[\"a\",\"b\"]", COMPARABLE_SAME, "");
+    check("\"command\":[\"a\",\"b\"]", "\"command\":[\"a\"]", COMPARABLE_NOT, "commands differ");
+    check("\"seed\":1", "\"seed\":1", COMPARABLE_NOT, "neither says");
+}
+
+// What speaks against it comes before the notes, however they were found.
+static void order(void **state)
+{
+    (void)state;
+    check(BASE, "\"workload\":\"mlp\",\"batch\":3,\"data\":{\"made\":true}", COMPARABLE_NOT,
+          "made data");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_difference),
+        cmocka_unit_test(gates),
+        cmocka_unit_test(commands),
+        cmocka_unit_test(order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger on SQLite. What the two databases have in common is in test_postgres.py, what survives
+// in test_faults.py.
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "ledger/ledger.h"
+#include "ledger/place.h"
+#include "ledger/published.h"
+#include "ledger/row.h"
+
+static char home[256];
+
+static int set_up(void **state)
+{
+    (void)state;
+    const char *scratch = getenv("TMPDIR");
+    snprintf(home, sizeof home, "%s/ledger-XXXXXX", scratch ? scratch : "/tmp");
+    assert_non_null(mkdtemp(home));
+    setenv("XDG_DATA_HOME", home, 1);
+    unsetenv("FARE_LEDGER");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", home);
+    return system(command);
+}
+
+static struct ledger *opened(void)
+{
+    struct ledger *ledger = NULL;
+    struct err err = {0};
+    assert_ok(ledger_new(&ledger, NULL, &err), &err);
+    return ledger;
+}
+
+static void add(struct ledger *ledger, const char *text)
+{
+    struct err err = {0};
+    bool added;
+    assert_ok(ledger_import_begin(ledger, &err), &err);
+    assert_ok(ledger_import_add(ledger, text, strlen(text), &added, &err), &err);
+    assert_true(added);
+    assert_ok(ledger_import_end(ledger, &err), &err);
+}
+
+// Three runs; the ids' dates are also their `started`.
+static void add_three(struct ledger *ledger)
+{
+    add(ledger,
+        "{\"id\":\"20260101T000000Z-aaaaaaaaaaaa\",\"started\":\"2026-01-01T00:00:00Z\","
+        "\"name\":\"first\",\"workload\":\"mlp\",\"framework\":\"fare\",\"ended\":\"sampled\","
+        "\"step_ms\":3,\"machine\":{\"gpu\":\"NVIDIA H100\"},"
+        "\"labels\":[{\"key\":\"team\",\"value\":\"a\"}]}");
+    add(ledger,
+        "{\"id\":\"20260102T000000Z-abbbbbbbbbbb\",\"started\":\"2026-01-02T00:00:00+01:00\","
+        "\"name\":\"second\",\"workload\":\"cnn\",\"ended\":\"finished\",\"full\":true,"
+        "\"steady\":{\"step_ms\":1},\"phases\":{\"wall_ns\":5000000000},"
+        "\"machine\":{\"cpu\":\"AMD EPYC 9654\"},\"labels\":[{\"key\":\"team\",\"value\":\"b\"},"
+        "{\"key\":\"team\",\"value\":\"b\"}]}");
+    add(ledger, "{\"id\":\"20260103T000000Z-cccccccccccc\",\"started\":\"2026-01-03\","
+                "\"workload\":\"mlp\",\"step_ms\":2,\"projection\":{\"wall_s\":7.5},"
+                "\"newer\":{\"key\":[1]}}");
+}
+
+static void expect(struct ledger *ledger, const struct ledger_filter *filter, const char *names)
+{
+    struct runs runs = {0};
+    struct err err = {0};
+    struct buf got = {0};
+    assert_ok(ledger_list(ledger, filter, &runs, &err), &err);
+    for (size_t i = 0; i < runs.runs.count; i++)
+        buf_addc(&got, runs.runs.items[i].id[7]); // the day
+    assert_string_equal(buf_str(&got), names);
+    buf_release(&got);
+    record_release(runs_fields, &runs);
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    struct ledger *ledger = opened();
+    add_three(ledger);
+    static const char *label[] = {"team=b"}, *both[] = {"team=a", "team=b"};
+    const struct {
+        struct ledger_filter filter;
+        const char *days;
+    } cases[] = {
+        {{0}, "321"},
+        {{.limit = 2}, "32"},
+        {{.workload = "mlp"}, "31"},
+        {{.workload = "ml"}, ""},
+        {{.framework = "fare"}, "1"},
+        {{.name = "mlp"}, "3"}, // what has no name is called by its workload
+        {{.name = "first"}, "1"},
+        {{.ended = "finished"}, "2"},
+        {{.gpu = "h100"}, "1"},
+        {{.gpu = "%"}, ""},
+        {{.machine = "epyc"}, "2"},
+        {{.since = "2026-01-02"}, "3"}, // the second started an hour before that, in UTC
+        {{.since = "2026-01-01T23:00:00Z"}, "32"},
+        {{.labels = label, .label_count = 1}, "2"},
+        {{.labels = both, .label_count = 2}, ""},
+        {{.sort = LEDGER_STEP}, "231"},
+        {{.sort = LEDGER_STEP, .limit = 2}, "23"}, // of the newest two
+        {{.sort = LEDGER_WALL}, "231"},
+        {{.sort = LEDGER_NAME}, "132"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect(ledger, &cases[i].filter, cases[i].days);
+    struct err err = {0};
+    struct runs runs = {0};
+    assert_int_equal(ledger_list(ledger, &(struct ledger_filter){.since = "x"}, &runs, &err),
+                     ERR_USAGE);
+    static const char *bad[] = {"team"};
+    err = (struct err){0};
+    assert_int_equal(
+        ledger_list(ledger, &(struct ledger_filter){.labels = bad, .label_count = 1}, &runs, &err),
+        ERR_USAGE);
+    record_release(runs_fields, &runs);
+    ledger_free(ledger);
+}
+
+static void finds(void **state)
+{
+    (void)state;
+    struct ledger *ledger = opened();
+    struct buf text = {0};
+    struct err err = {0};
+    assert_int_equal(ledger_find(ledger, "last", &text, &err), ERR_MISSING);
+    add_three(ledger);
+    static const struct {
+        const char *word, *day; // null: not found; "": several
+    } cases[] = {
+        {"20260102T000000Z-abbbbbbbbbbb", "02"},
+        {"20260103", "03"},
+        {"2026", ""},
+        {"last", "03"},
+        {"first", "01"},
+        {"mlp", "03"},
+        {"aaaa", "01"},
+        {"abbbbb", "02"},
+        {"aaa", NULL},
+        {"bbbb", NULL},
+        {"%", NULL},
+        {"", ""},
+        {"202601__", NULL},
+        {"zzzz", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char expected[32];
+        err = (struct err){0};
+        buf_reset(&text);
+        int rc = ledger_find(ledger, cases[i].word, &text, &err);
+        int wanted = !cases[i].day ? ERR_MISSING : !*cases[i].day ? ERR_USAGE : 0;
+        if (rc != wanted)
+            fail_msg("'%s': %d, not %d: %s", cases[i].word, rc, wanted, err.text);
+        snprintf(expected, sizeof expected, "{\"id\":\"202601%s", cases[i].day ? cases[i].day : "");
+        if (rc == 0)
+            assert_non_null(strstr(buf_str(&text), expected));
+    }
+    // The text is what came in, to the byte.
+    buf_reset(&text);
+    assert_ok(ledger_find(ledger, "last", &text, &err), &err);
+    assert_non_null(strstr(buf_str(&text), "\"newer\":{\"key\":[1]}}"));
+
+    buf_reset(&text);
+    assert_int_equal(ledger_delete(ledger, "first", &text, &err), ERR_MISSING); // ids only
+    err = (struct err){0};
+    assert_ok(ledger_delete(ledger, "aaaa", &text, &err), &err);
+    assert_string_equal(buf_str(&text), "20260101T000000Z-aaaaaaaaaaaa");
+    static const char *label[] = {"team=a"};
+    expect(ledger, &(struct ledger_filter){.labels = label, .label_count = 1}, "");
+    expect(ledger, &(struct ledger_filter){0}, "32");
+    buf_release(&text);
+    ledger_free(ledger);
+}
+
+static void imports(void **state)
+{
+    (void)state;
+    struct ledger *ledger = opened();
+    struct err err = {0};
+    bool added;
+    static const char good[] = "{\"id\":\"a\"}";
+    static const char *const bad[] = {"{}",
+                                      "{\"id\":\"\"}",
+                                      "{\"id\":\"a/b\"}",
+                                      "{\"id\":\".a\"}",
+                                      "{\"id\":\"a b\"}",
+                                      "x",
+                                      "{\"id\":\"a\",\"seed\":\"x\"}",
+                                      "{\"id\":\"a\",\"schema\":\"fare.machine/1\"}"};
+    add_three(ledger);
+    assert_ok(ledger_import_begin(ledger, &err), &err);
+    assert_ok(ledger_import_add(ledger, good, strlen(good), &added, &err), &err);
+    assert_true(added);
+    assert_ok(ledger_import_add(ledger, good, strlen(good), &added, &err), &err);
+    assert_false(added);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        err = (struct err){0};
+        assert_int_equal(ledger_import_add(ledger, bad[i], strlen(bad[i]), &added, &err),
+                         ERR_FORMAT);
+    }
+    ledger_import_abandon(ledger);
+    int64_t count;
+    assert_ok(ledger_count(ledger, &count, &err), &err);
+    assert_int_equal(count, 3);
+    ledger_free(ledger);
+}
+
+static void records_a_run(void **state)
+{
+    (void)state;
+    struct ledger *ledger = opened();
+    struct err err = {0};
+    struct run run = {0};
+    struct buf says = {0}, text = {0};
+    assert_ok(run_begin_record(&run, 1234567890, &err), &err);
+    assert_ok(ledger_record(ledger, &run, &says, &err), &err);
+    assert_string_equal(buf_str(&says), "");
+    assert_ok(ledger_record(ledger, &run, &says, &err), &err); // the same again adds nothing
+    int64_t count;
+    assert_ok(ledger_count(ledger, &count, &err), &err);
+    assert_int_equal(count, 1);
+    assert_ok(ledger_find(ledger, "20090213T233130Z", &text, &err), &err);
+    const char *dir;
+    assert_int_equal(ledger_spooled(ledger, &dir), 0);
+    free(run.id);
+    run.id = NULL; // a run without an id cannot be kept, and lands in no file
+    assert_int_equal(ledger_record(ledger, &run, &says, &err), ERR_FORMAT);
+    record_release(run_fields, &run);
+    buf_release(&says);
+    buf_release(&text);
+    ledger_free(ledger);
+}
+
+static void not_a_ledger(void **state)
+{
+    (void)state;
+    char path[300];
+    struct ledger *ledger = NULL;
+    struct err err = {0};
+    snprintf(path, sizeof path, "%s/notes.txt", home);
+    assert_ok(fs_write(path, "these are not pages of a database, but notes\n", 45, &err), &err);
+    assert_ok(ledger_new(&ledger, path, &err), &err);
+    assert_int_equal(ledger_connect(ledger, NULL, &err), ERR_FORMAT);
+    assert_non_null(strstr(err.text, "notes.txt"));
+    struct buf text = {0};
+    assert_ok(fs_read(path, 100, &text, &err), &err);
+    assert_int_equal(text.len, 45); // untouched
+    buf_release(&text);
+    ledger_free(ledger);
+
+    err = (struct err){0};
+    assert_ok(ledger_new(&ledger, home, &err), &err); // a folder
+    assert_true(ledger_connect(ledger, NULL, &err) < 0);
+    ledger_free(ledger);
+}
+
+static void names_no_password(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"postgresql://u:secret@host:5432/db", "postgresql://u@host:5432/db"},
+        {"postgres://u@host/db", "postgres://u@host/db"},
+        {"postgresql://host/db?sslmode=require", "postgresql://host/db?sslmode=require"},
+        {"postgresql://u@host/db?password=secret", "postgresql://u@host/db"},
+        {"postgresql://u:se@cret@host/db", "postgresql://u@host/db"},
+        {"postgresql://u:sec/ret@host/db", "postgresql://..."},
+        {"postgresql://:secret@/db", "postgresql://@/db"},
+        {"postgresql://u:sec?ret@host/db", "postgresql://..."},
+        {"postgresql:///db?host=/tmp&passfile=x", "postgresql:///db"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf name = {0};
+        place_public(cases[i][0], &name);
+        assert_string_equal(buf_str(&name), cases[i][1]);
+        buf_release(&name);
+    }
+}
+
+static void places(void **state)
+{
+    (void)state;
+    struct place a, b;
+    struct err err = {0};
+    char expected[300];
+    assert_ok(place_find(&a, NULL, &err), &err);
+    snprintf(expected, sizeof expected, "%s/fare/ledger.db", home);
+    assert_string_equal(a.where, expected);
+    setenv("FARE_LEDGER", "postgresql://u:p@h/d", 1);
+    assert_ok(place_find(&b, NULL, &err), &err);
+    assert_ptr_equal(b.backend, &backend_postgres);
+    assert_string_equal(b.name, "postgresql://u@h/d");
+    assert_string_not_equal(a.spools[0], b.spools[0]);
+    place_release(&b);
+    assert_ok(place_find(&b, a.where, &err), &err); // an option wins over the variable
+    assert_string_equal(a.spools[0], b.spools[0]);
+    place_release(&a);
+    place_release(&b);
+    unsetenv("FARE_LEDGER");
+    assert_int_equal(place_find(&a, "mysql://h/d", &err), ERR_USAGE);
+    err = (struct err){0};
+    char old_home[256];
+    snprintf(old_home, sizeof old_home, "%s", getenv("HOME") ? getenv("HOME") : "/");
+    unsetenv("XDG_DATA_HOME");
+    unsetenv("HOME");
+    assert_int_equal(place_find(&a, NULL, &err), ERR_MISSING);
+    setenv("HOME", old_home, 1);
+}
+
+static int count_one(void *arg, const char *id, const char *text, struct err *err)
+{
+    (void)err;
+    assert_true(strncmp(id, "published-", 10) == 0);
+    assert_non_null(strstr(text, "\"source\":"));
+    ++*(int *)arg;
+    return 0;
+}
+
+static void published(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct buf text = {0};
+    int count = 0;
+    assert_ok(published_each(TESTS_DIR "/../share/published", count_one, &count, &err), &err);
+    // Five workloads on six configurations (2017), thirteen rows (2018), five and three machines.
+    assert_int_equal(count, 30 + 13 + 5 + 3);
+    const char *dir = TESTS_DIR "/../share/published";
+    assert_ok(published_find(dir, "published-2018-tweets-aws-p3", &text, &err), &err);
+    assert_non_null(strstr(buf_str(&text), "\"wall_ns\":3816000000000")); // 1.06 h
+    assert_int_equal(published_find(dir, "published-2018-tweets-aws", &text, &err), ERR_USAGE);
+    err = (struct err){0};
+    assert_int_equal(published_find(dir, "published-2019", &text, &err), ERR_MISSING);
+    err = (struct err){0};
+    assert_int_equal(published_each("/nonexistent", count_one, &count, &err), ERR_MISSING);
+    buf_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lists, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(finds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(imports, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(records_a_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(not_a_ledger, set_up, tear_down),
+        cmocka_unit_test(names_no_password),
+        cmocka_unit_test_setup_teardown(places, set_up, tear_down),
+        cmocka_unit_test(published),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger on a real PostgreSQL, started here: the same lists as on SQLite, 32 writers at once, a server
+that is stopped in mid-run, and a password that is never shown."""
+import glob
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+FARE, BUILD = os.environ["FARE"], Path(os.environ["BUILD"])
+ROOT = Path(os.environ["ROOT"])
+RECORD = str(BUILD / "tests/ledger/record_run")
+BIN = (sorted(glob.glob("/usr/lib/postgresql/*/bin")) or [""])[-1]
+count = failures = 0
+
+
+def report(name, good, text=""):
+    global count, failures
+    count += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
+    if not good:
+        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
+
+
+if not BIN:
+    print("ok 1 - PostgreSQL # SKIP no server is installed\n1..1")
+    sys.exit(0)
+
+# The server refuses to be root: it runs as whoever we are, or as one of the usual nobodies.
+user = []
+owner = os.geteuid()
+if owner == 0:
+    name = next(n for n in ("postgres", "nobody") if n in {p.pw_name for p in pwd.getpwall()})
+    owner = pwd.getpwnam(name).pw_uid
+    user = ["runuser", "-u", name, "--"]
+FOLDER = Path(tempfile.mkdtemp(prefix="fare-pg-", dir="/tmp"))
+os.chown(FOLDER, owner, -1)
+os.chmod(FOLDER, 0o755)
+PASSWORD = "geheim@7:wort"
+URL_PASSWORD = "geheim%407%3Awort"
+with socket.socket() as s:
+    s.bind(("127.0.0.1", 0))
+    PORT = s.getsockname()[1]
+URL = f"postgresql://fare:{URL_PASSWORD}@127.0.0.1:{PORT}/postgres"
+SCRATCH = Path(os.environ.get("TMPDIR", "/tmp"))
+
+
+def as_owner(*command, **more):
+    return subprocess.run([*user, *map(str, command)], cwd=FOLDER, capture_output=True, text=True,
+                          timeout=120, **more)
+
+
+def server(verb, *more):
+    return as_owner(f"{BIN}/pg_ctl", "-D", FOLDER / "db", "-l", FOLDER / "log", "-w", verb, *more)
+
+
+def start():
+    return server("start", "-o", f"-c listen_addresses=127.0.0.1 -c port={PORT} -c max_connections=64 "
+                  f"-c unix_socket_directories={FOLDER} -c autovacuum=off")
+
+
+def home():
+    return Path(tempfile.mkdtemp(dir=SCRATCH))
+
+
+def env_of(where, **more):
+    return {**os.environ, "XDG_DATA_HOME": str(where), "TMPDIR": str(where), "FARE_METADATA": "off", **more}
+
+
+def fare(where, *args, url=URL, **more):
+    return subprocess.run([FARE, "runs", *map(str, args), "--ledger", url], env=env_of(where, **more),
+                          capture_output=True, text=True, timeout=300)
+
+
+def safe(text):
+    return [line.split()[1] for line in text.splitlines() if line.startswith("safe ")]
+
+
+def there(where, url=URL):
+    p = fare(where, "export", url=url)
+    return {json.loads(line)["id"] for line in p.stdout.splitlines()} if p.returncode == 0 else None
+
+
+def tests():
+    where = home()
+    p = fare(where)
+    report("an empty ledger, named without its password", p.returncode == 0 and "No runs" in p.stdout
+           and f"postgresql://fare@127.0.0.1:{PORT}/postgres" in p.stdout, p.stdout + p.stderr)
+
+    # The same records in both databases give the same lists, whatever the filter and order.
+    files = sorted(map(str, (ROOT / "share/published").glob("*.jsonl")))
+    many = where / "many.jsonl"
+    many.write_text("".join(json.dumps({
+        "id": f"r{i:04}", "started": f"2026-01-{i % 28 + 1:02}T00:00:00Z", "name": ["b", "B", "a_c", "ä"][i % 4],
+        "workload": ["mlp", "cnn"][i % 2], "step_ms": (i * 37 % 100) / 8, "ended": "sampled",
+        "machine": {"gpu": ["NVIDIA H100", "50%_off!"][i % 2]}, "future": {"x": [1, None]},
+        "labels": [{"key": "n", "value": str(i % 3)}]}) + "\n" for i in range(200)))
+    lite = str(where / "lite.db")
+    for url in (URL, lite):
+        p = fare(where, "import", *files, many, url=url)
+        again = fare(where, "import", *files, many, url=url)
+        report(f"an import of published and made records into {url.split(':')[0][-10:]}, twice",
+               p.returncode == 0 and "added 251 runs" in p.stdout and "added 0 runs; 251" in again.stdout,
+               p.stdout + p.stderr + again.stderr)
+    queries = [[], ["--all"], ["--workload", "cnn", "--all"], ["--gpu", "h100", "-n", "7"],
+               ["--gpu", "50%_OFF!", "--all"], ["--label", "n=2", "--sort", "step", "--all"],
+               ["--sort", "name", "--all"], ["--sort", "wall", "--all"], ["--since", "2026-01-20", "--all"],
+               ["--name", "ä", "--all"], ["--machine", "n1-highcpu", "--all"], ["--ended", "failed"],
+               ["--label", "n=1", "--label", "n=2"], ["--framework", "cntk", "--sort", "wall"]]
+    for query in queries:
+        a, b = fare(where, *query, "--json"), fare(where, *query, "--json", url=lite)
+        report(f"the same on both: {' '.join(query)}", a.returncode == 0 and a.stdout == b.stdout,
+               a.stderr + b.stderr)
+    for word in ("r0007", "r000", "last", "B", "published-2015-l1-k"):
+        a, b = fare(where, word, "--json"), fare(where, word, "--json", url=lite)
+        report(f"the same run on both: {word}", (a.returncode, a.stdout) == (b.returncode, b.stdout)
+               and (word == "r000") == (a.returncode == 2), a.stderr + b.stderr)
+    report("a key of a newer fare is kept", '"future"' in fare(where, "r0007", "--json").stdout)
+    p = fare(where, "delete", "r0007")
+    report("a run is deleted", p.returncode == 0 and fare(where, "r0007").returncode == 1, p.stderr)
+
+    # ---- many at once
+    where = home()
+    ps = [subprocess.Popen([RECORD, "10", f"p{i}", URL], env=env_of(where), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True) for i in range(32)]
+    outs = [p.communicate(timeout=300) for p in ps]
+    promised = {i for out, _ in outs for i in safe(out)}
+    report("32 processes record 320 runs at once, none lost", len(promised) == 320 and promised <= there(where),
+           "\n".join(e for _, e in outs)[-600:])
+
+    # ---- into a database where nobody has made the tables yet
+    as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", "postgres", "-c", "CREATE DATABASE second",
+             env={**os.environ, "PGPASSWORD": PASSWORD})
+    second = URL.replace("/postgres", "/second")
+    ps = [subprocess.Popen([RECORD, "1", f"p{i}", second], env=env_of(where), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True) for i in range(32)]
+    outs = [p.communicate(timeout=300) for p in ps]
+    promised = {i for out, _ in outs for i in safe(out)}
+    report("and at once into one without tables", len(promised) == 32 and promised == there(where, second)
+           and not any(e for _, e in outs), "\n".join(e for _, e in outs)[-600:])
+
+    # ---- stopped in mid-run
+    where = home()
+    p = subprocess.Popen([RECORD, "3", "stop", URL], env=env_of(where, RECORD_RUN_WAIT="1"),
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    p.stdin.write("\n")
+    p.stdin.flush()
+    first = p.stdout.readline()
+    server("stop", "-m", "immediate")
+    rest, said = p.communicate("\n\n", timeout=120)
+    promised = safe(first + rest)
+    waiting = list(where.glob("fare/spool/**/*.json"))
+    report("stopped in mid-run: the runs wait on local disk, and that is said", len(promised) == 3
+           and len(waiting) == 2 and "wait" in said, f"{first} {rest} {said} {waiting}")
+    p = fare(where)
+    report("a list while it is down says what waits", p.returncode == 1 and "2 runs" in p.stderr
+           and "wait" in p.stderr and PASSWORD not in p.stderr and URL_PASSWORD not in p.stderr, p.stderr)
+    p = subprocess.run([RECORD, "1", "down", URL], env=env_of(where), capture_output=True, text=True)
+    promised += safe(p.stdout)
+    report("a run while it is down is safe too", len(promised) == 4, p.stdout + p.stderr)
+    # Another ledger's start must not take what was meant for this one.
+    mine = there(where, str(where / "own.db"))
+    report("what waits for one ledger does not go to another", mine == set(), mine)
+    start()
+    got = there(where)
+    report("started again: all are delivered", set(promised) <= (got or set())
+           and not list(where.glob("fare/spool/**/*.json")), got)
+
+    # ---- SIGKILL at random moments
+    where, promised = home(), []
+    for i in range(15):
+        p = subprocess.Popen([RECORD, "1000000", "kill", URL], env=env_of(where), stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+        time.sleep(0.03 + 0.017 * i)
+        p.send_signal(signal.SIGKILL)
+        promised += safe(p.communicate()[0])
+    got = there(where)
+    report("killed 15 times, nothing that was safe is lost", len(promised) > 15 and set(promised) <= (got or set()),
+           f"{len(promised)} promised")
+
+    # ---- what is never shown
+    wrong = URL.replace(URL_PASSWORD, "falsch%407wort")
+    texts = [fare(where, url=wrong), fare(where, url=URL.replace("/postgres", "/no_such_database")),
+             fare(where, url=URL + "?nonsense=1"), fare(where, url=URL.replace(f":{PORT}", ":x")),
+             fare(where, url=f"postgresql://fare@127.0.0.1:{PORT}/postgres?password={URL_PASSWORD}x"),
+             fare(where, url=f"postgresql://fare:{PASSWORD}@127.0.0.1:1/postgres"),
+             fare(where, url=URL.replace(str(PORT), "1")), fare(where, url="mysql://u:" + PASSWORD + "@h/d")]
+    for p in texts:
+        report("fails, and no password is shown: " + p.stderr.split("\n")[0][:60].replace(FARE, ""),
+               p.returncode in (1, 2) and p.stderr and not any(
+                   word in p.stdout + p.stderr for word in (PASSWORD, URL_PASSWORD, "geheim", "falsch", "7:wort",
+                                                            "7wort")), p.stderr)
+    db = as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", "postgres", "-c",
+                  "UPDATE fare_schema SET version = 99", env={**os.environ, "PGPASSWORD": PASSWORD})
+    p = fare(where)
+    report("a newer schema is refused", p.returncode == 1 and "schema 99" in p.stderr, db.stderr + p.stderr)
+
+
+try:
+    (FOLDER / "pw").write_text(PASSWORD)
+    os.chown(FOLDER / "pw", owner, -1)
+    made = as_owner(f"{BIN}/initdb", "-D", FOLDER / "db", "-U", "fare", "--auth=scram-sha-256",
+                    f"--pwfile={FOLDER / 'pw'}", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+    up = start()
+    report("a server is made and started", made.returncode == 0 and up.returncode == 0, made.stderr + up.stdout)
+    if up.returncode == 0:
+        tests()
+finally:
+    server("stop", "-m", "immediate")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+print(f"1..{count}")
+sys.exit(failures != 0)

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading records in one pass: the same as jansson and record_from_json(), which are older.
+#include "test.h"
+
+#include <float.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/read.h"
+#include "record/run.h"
+
+static int read_text(const char *text, struct run *run, struct err *err)
+{
+    // An exact copy, so that a sanitizer sees a read past the end.
+    size_t len = strlen(text);
+    char *exact = malloc(len ? len : 1);
+    memcpy(exact, text, len);
+    int rc = record_from_text(run_fields, exact, len, run, err);
+    struct err again = {0};
+    assert_int_equal(record_from_text(run_fields, exact, len, NULL, &again), rc);
+    assert_string_equal(again.text, err->text);
+    free(exact);
+    return rc;
+}
+
+static void check_same(const char *text)
+{
+    struct run ours = {0}, theirs = {0};
+    struct err err = {0};
+    struct buf a = {0}, b = {0};
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    assert_ok(record_from_json(run_fields, json, &theirs, &err), &err);
+    assert_ok(read_text(text, &ours, &err), &err);
+    assert_ok(record_to_text(run_fields, &ours, &a, &err), &err);
+    assert_ok(record_to_text(run_fields, &theirs, &b, &err), &err);
+    assert_string_equal(buf_str(&a), buf_str(&b));
+    json_decref(json);
+    buf_release(&a);
+    buf_release(&b);
+    record_release(run_fields, &ours);
+    record_release(run_fields, &theirs);
+}
+
+static void same_as_the_library(void **state)
+{
+    (void)state;
+    check_same("{}");
+    check_same(" \t\r\n{ } \n");
+    check_same("{\"id\":\"a\",\"seed\":-3,\"step_ms\":1e-3,\"full\":true,\"reached\":false}");
+    check_same("{\"full\":true,\"id\":\"behind\"}");
+    check_same("{\"name\":\"q\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\ud83d\\ude00 ä😀\"}");
+    check_same("{\"n\\u0061me\":\"an escaped key\"}");
+    check_same("{\"seed\":9223372036854775807,\"batch\":-9223372036854775808,\"steps\":-0}");
+    check_same("{\"unknown\":{\"a\":[1,2.5e10,null,true,false,\"x\",{\"b\":[]}]},\"name\":\"n\"}");
+    check_same("{\"labels\":[],\"command\":[\"a\",\"\",\"b\"],\"step_plot_ms\":[1,2.5,-3e2]}");
+    check_same("{\"labels\":[{\"key\":\"k\",\"value\":\"v\"},{},{\"key\":\"z\"}]}");
+    check_same("{\"machine\":{\"gpu\":\"X\",\"new\":1},\"data\":{}}");
+    check_same("{\"use\":{\"gpu_list\":[{\"index\":0,\"throttling\":[\"heat\"]}]}}");
+    check_same("{\"name\":\"\"}");
+    check_same("{\"name\":\"01234567890123456789\\n\"}");
+}
+
+// Doubles are those of strtod(), to the last bit.
+static void numbers_are_exact(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"0.1",
+                                        "3.141592653589793",
+                                        "9007199254740991.5",
+                                        "9007199254740993.0",
+                                        "1e22",
+                                        "5e-324",
+                                        "1.7976931348623157e308",
+                                        "0.30000000000000004",
+                                        "123456789012345678.5",
+                                        "-0.0",
+                                        "1e-400",
+                                        "2.2250738585072011e-308",
+                                        "0.000000000000000000000001",
+                                        "179769313486231570000000000000000000000000.25"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char text[128];
+        struct run run = {0};
+        struct err err = {0};
+        snprintf(text, sizeof text, "{\"step_ms\":%s}", texts[i]);
+        assert_ok(read_text(text, &run, &err), &err);
+        double expected = strtod(texts[i], NULL);
+        assert_memory_equal(&run.step_ms.v, &expected, sizeof expected);
+    }
+}
+
+static void faults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "expected an object"},
+        {"[]", "expected an object"},
+        {"{\"id\":\"x\"", "byte 10: expected ',' or '}'"},
+        {"{\"id\":\"x\"} x", "nothing behind"},
+        {"{\"id\" \"x\"}", "expected ':'"},
+        {"{\"id\":\"x\",}", "a text in quotes"},
+        {"{\"id\":3}", "id: expected a text"},
+        {"{\"id\":null}", "id: expected a text"},
+        {"{\"id\":\"x\",\"id\":\"y\"}", "id: given twice"},
+        {"{\"seed\":1.0}", "seed: expected an integer"},
+        {"{\"seed\":9223372036854775808}", "64 bits"},
+        {"{\"step_ms\":1e400}", "a double can hold"},
+        {"{\"unknown\":1e400}", "a double can hold"},
+        {"{\"unknown\":123456789012345678901}", "64 bits"},
+        {"{\"step_ms\":01}", "a number"},
+        {"{\"step_ms\":1.}", "digits"},
+        {"{\"step_ms\":+1}", "step_ms: expected a number"},
+        {"{\"step_ms\":1e}", "digits"},
+        {"{\"full\":yes}", "full: expected true or false"},
+        {"{\"machine\":{\"gpus\":\"x\"}}", "machine: gpus: expected an integer"},
+        {"{\"labels\":[{},{\"key\":1}]}", "labels[1]: key: expected a text"},
+        {"{\"labels\":{}}", "labels: expected a list"},
+        {"{\"step_plot_ms\":[1,\"x\"]}", "step_plot_ms: expected a list of numbers"},
+        {"{\"command\":[1]}", "command: expected a list of texts"},
+        {"{\"name\":\"\\ud800\"}", "an escape"},
+        {"{\"name\":\"\\ud800\\u0041\"}", "an escape"},
+        {"{\"name\":\"\\u0000\"}", "an escape"},
+        {"{\"name\":\"\\u12g4\"}", "an escape"},
+        {"{\"name\":\"\\x\"}", "an escape"},
+        {"{\"name\":\"a\nb\"}", "a quote at the end"},
+        {"{\"name\":\"\xff\"}", "UTF-8"},
+        {"{\"name\":\"\xed\xa0\x80\"}", "UTF-8"},
+        {"{\"name\":\"\xc0\x80\"}", "UTF-8"},
+        {"{\"unknown\":tru}", "a value"},
+        {"{\"name\":\"open", "a quote at the end"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run run = {0};
+        struct err err = {0};
+        assert_int_equal(read_text(cases[i].text, &run, &err), ERR_FORMAT);
+        if (!strstr(err.text, cases[i].says))
+            fail_msg("%s: '%s' does not say '%s'", cases[i].text, err.text, cases[i].says);
+        record_release(run_fields, &run);
+    }
+}
+
+static void depth_is_limited(void **state)
+{
+    (void)state;
+    for (size_t depth = 1000; depth <= 100000; depth *= 100) {
+        struct buf text = {0};
+        struct err err = {0};
+        buf_adds(&text, "{\"u\":");
+        buf_fill(&text, '[', depth);
+        buf_fill(&text, ']', depth);
+        buf_adds(&text, "}");
+        assert_int_equal(record_from_text(run_fields, buf_str(&text), text.len, NULL, &err),
+                         depth < 2048 ? 0 : ERR_FORMAT);
+        buf_release(&text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_as_the_library),
+        cmocka_unit_test(numbers_are_exact),
+        cmocka_unit_test(faults),
+        cmocka_unit_test(depth_is_limited),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

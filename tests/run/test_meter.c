@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainings of sleeps, whose whole is known.
+#include "test.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "run/meter.h"
+
+#define MS 1000000
+
+static struct meter *begin(const struct meter_plan *plan)
+{
+    struct err err = {0};
+    struct meter *meter;
+    assert_ok(meter_new(&meter, clock_now_ns(), &err), &err);
+    meter_plan(meter, plan);
+    return meter;
+}
+
+static void steps(struct meter *meter, int stage, int count, int64_t ns)
+{
+    meter_phase(meter, METER_TRAIN);
+    for (int i = 0; i < count; i++) {
+        clock_sleep_ns(ns);
+        meter_steps(meter, stage, 1);
+    }
+}
+
+static int64_t sum(const struct run_phases *p)
+{
+    return p->setup_ns.v + p->load_ns.v + p->device_ns.v + p->warmup_ns.v + p->train_ns.v +
+           p->evaluate_ns.v + p->checkpoint_ns.v + p->idle_ns.v;
+}
+
+// From the start on the phases are exclusive and their sum is the wall time, to the nanosecond.
+static void phases_add_up(void **state)
+{
+    (void)state;
+    int64_t start_ns = clock_now_ns();
+    struct err err = {0};
+    struct meter *meter;
+    struct run run = {0};
+    assert_ok(meter_new(&meter, start_ns, &err), &err);
+    meter_plan(meter, &(struct meter_plan){.calibrate = true});
+    clock_sleep_ns(5 * MS);
+    meter_phase(meter, METER_LOAD);
+    clock_sleep_ns(10 * MS);
+    meter_phase(meter, METER_DEVICE);
+    clock_sleep_ns(2 * MS);
+    steps(meter, 0, 50, MS);
+    meter_phase(meter, METER_EVALUATE);
+    clock_sleep_ns(20 * MS);
+    meter_evaluated(meter, 100);
+    meter_phase(meter, METER_CHECKPOINT);
+    clock_sleep_ns(3 * MS);
+    meter_checkpointed(meter);
+    meter_phase(meter, METER_IDLE);
+    clock_sleep_ns(4 * MS);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    int64_t wall_ns = clock_now_ns() - start_ns;
+    assert_int_equal(sum(&run.phases), run.phases.wall_ns.v);
+    assert_true(wall_ns - run.phases.wall_ns.v < 50 * MS);
+    assert_true(run.phases.load_ns.v >= 10 * MS);
+    assert_true(run.phases.device_ns.v >= 2 * MS);
+    assert_true(run.phases.evaluate_ns.v >= 20 * MS);
+    assert_true(run.phases.checkpoint_ns.v >= 3 * MS);
+    assert_true(run.phases.train_ns.v + run.phases.warmup_ns.v >= 50 * MS);
+    assert_int_equal(run.steps.v, 50);
+    assert_false(run.projection.wall_s.known); // the total is not known
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
+// 2,000 steps of a millisecond, 10 evaluations of 20 ms, seen for a twentieth.
+static void the_whole_is_projected(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter =
+        begin(&(struct meter_plan){.stage_steps = {2000}, .stages = 1, .evaluations = 1000});
+    steps(meter, 0, 100, MS);
+    meter_phase(meter, METER_EVALUATE);
+    clock_sleep_ns(10 * MS);
+    meter_evaluated(meter, 50); // half of one
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    const struct run_projection *p = &run.projection;
+    double step_s = (double)(run.phases.train_ns.v + run.phases.warmup_ns.v) / 1e9 / 100;
+    assert_true(fabs(p->train_s.v / (2000 * step_s) - 1) < 0.2);
+    assert_true(fabs(p->evaluate_s.v / ((double)run.phases.evaluate_ns.v / 1e9 * 20) - 1) < 1e-6);
+    assert_true(fabs(p->wall_s.v - p->load_s.v - p->train_s.v - p->evaluate_s.v) <
+                0.05 * p->wall_s.v);
+    assert_true(p->low_s.v < p->wall_s.v && p->wall_s.v < p->high_s.v);
+    assert_false(p->assumption.known);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
+// Each stage has its own time of a step, and both belong to the whole.
+static void stages_are_told_apart(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter = begin(&(struct meter_plan){.stage_steps = {1000, 500}, .stages = 2});
+    steps(meter, 0, 20, MS);
+    struct run_projection none;
+    assert_false(meter_project(meter, &none)); // the second was not seen
+    steps(meter, 1, 20, 4 * MS);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    assert_int_equal(run.stages.count, 2);
+    assert_true(run.stages.items[1].step_ms.v > 2 * run.stages.items[0].step_ms.v);
+    double expected =
+        (1000 * run.stages.items[0].step_ms.v + 500 * run.stages.items[1].step_ms.v) / 1e3;
+    assert_true(fabs(run.projection.train_s.v / expected - 1) < 0.3);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
+// A sample ends when it is known well enough, or at its time.
+static void it_stops(void **state)
+{
+    (void)state;
+    struct meter *meter = begin(
+        &(struct meter_plan){.stage_steps = {100000}, .stages = 1, .within = 0.5, .max_s = 20});
+    int64_t start_ns = clock_now_ns();
+    meter_phase(meter, METER_TRAIN);
+    while (!meter_enough(meter)) {
+        clock_sleep_ns(MS);
+        meter_steps(meter, 0, 1);
+    }
+    assert_true(clock_now_ns() - start_ns < INT64_C(10000) * MS); // 50 % is soon known
+    meter_free(meter);
+    meter = begin(
+        &(struct meter_plan){.stage_steps = {100000}, .stages = 1, .within = 0.001, .max_s = 0.5});
+    start_ns = clock_now_ns();
+    meter_phase(meter, METER_TRAIN);
+    while (!meter_enough(meter)) {
+        clock_sleep_ns(MS);
+        meter_steps(meter, 0, 1);
+    }
+    int64_t took_ns = clock_now_ns() - start_ns;
+    assert_true(took_ns >= 499 * MS && took_ns < 3000 * INT64_C(1) * MS);
+    meter_free(meter);
+}
+
+// What was projected on the way is held against what it took.
+static void a_finished_run_judges_its_projections(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter = begin(&(struct meter_plan){.stage_steps = {3000}, .stages = 1});
+    meter_phase(meter, METER_TRAIN);
+    for (int i = 0; i < 3000; i++) {
+        clock_sleep_ns(MS);
+        meter_steps(meter, 0, 1);
+        assert_false(meter_enough(meter));
+    }
+    assert_ok(meter_fill(meter, true, &run, &err), &err);
+    assert_false(run.projection.wall_s.known);
+    assert_int_equal(run.checks.count, 1); // a tenth of the run; 10 s were not reached
+    const struct run_projection *check = &run.checks.items[0];
+    double wall_s = (double)run.phases.wall_ns.v / 1e9;
+    assert_true(check->after_s.v >= wall_s / 12);
+    assert_true(fabs(check->error.v - (check->wall_s.v / wall_s - 1)) < 1e-9);
+    assert_true(fabs(check->error.v) < 0.5);
+    assert_int_equal(check->covered.v, check->low_s.v <= wall_s && wall_s <= check->high_s.v);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
+// The loop takes less than 0.2 % of the time, and its windows tell a machine's speed.
+static void calibration_is_cheap(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter = begin(&(struct meter_plan){.calibrate = true});
+    steps(meter, 0, 2000, MS);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    assert_true(run.drift.loops.v > 20);
+    assert_true(run.drift.share.v < 0.002);
+    assert_true(run.drift.loop_us.v > 0.1 && run.drift.loop_us.v < 10000);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(phases_add_up),
+        cmocka_unit_test(the_whole_is_projected),
+        cmocka_unit_test(stages_are_told_apart),
+        cmocka_unit_test(it_stops),
+        cmocka_unit_test(a_finished_run_judges_its_projections),
+        cmocka_unit_test(calibration_is_cheap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
