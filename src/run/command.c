@@ -39,6 +39,8 @@ struct job {
     int64_t started_ns;
 
     bool failed;      // out of memory
+    bool measured;    // the measurement is over, whatever goes on
+    int rc;           // of its end
     bool interrupted; // the user ended it
     bool enough;      // we did
     bool waited_out;  // nobody reads our output any more, or the user does not want to wait
@@ -52,13 +54,16 @@ struct job {
 
 static void output_line(void *context, char *line, size_t len, bool ended)
 {
-    follow_output(((struct job *)context)->follow, line, len, ended);
+    struct job *job = context;
+    if (!job->measured)
+        follow_output(job->follow, line, len, ended);
 }
 
 static void event_line(void *context, char *line, size_t len, bool ended)
 {
-    if (ended)
-        follow_event(((struct job *)context)->follow, line, len);
+    struct job *job = context;
+    if (ended && !job->measured)
+        follow_event(job->follow, line, len);
 }
 
 static void from_out(void *context, const char *bytes, size_t len)
@@ -272,6 +277,19 @@ static void wait_for_something(struct job *job)
     work(job, fds[3].revents != 0, fds[5].revents != 0);
 }
 
+static void end_measuring(struct job *job, bool finished, struct err *err)
+{
+    if (job->measured)
+        return;
+    job->measured = true;
+    job->rc = follow_finish(job->follow, finished, job->says, err);
+    int rc = sampler_finish(job->sampler, job->run, err);
+    run_derive(job->run);
+    job->sampler = NULL;
+    if (job->rc == 0)
+        job->rc = rc;
+}
+
 // SIGTERM, then SIGKILL again and again until nothing is left.
 static void end_tree(struct job *job)
 {
@@ -292,23 +310,12 @@ static void end_tree(struct job *job)
     job->next_signal = SIGKILL;
 }
 
-static void run_to_its_end(struct job *job)
+// What the command wrote last is still on its way: all that is there, unless our reader holds it
+// up. Not for long: processes it left behind may write on.
+static void read_the_rest(struct job *job)
 {
-    while (!job->child.ended && job->child.status >= 0) {
-        wait_for_something(job);
-        if (job->enough) {
-            end_tree(job);
-        } else if (follow_enough(job->follow) && !job->child.ended) {
-            job->enough = true;
-            child_signal(&job->child, SIGTERM);
-            job->next_signal = SIGKILL;
-            job->next_ns = clock_now_ns() + job->options->grace_ns;
-        }
-    }
-    // What it wrote last is still on its way: all that is there, unless our reader holds it up.
-    for (int i = 0; i < 4096; i++) {
+    for (int64_t until_ns = clock_now_ns() + 2 * NS_PER_S; clock_now_ns() < until_ns;) {
         int64_t at = job->tail.at;
-        bool more = job->out.from >= 0 || (job->err.room && job->err.from >= 0);
         struct pollfd fds[] = {
             {job->out.from, POLLIN, 0},
             {job->err.room ? job->err.from : -1, POLLIN, 0},
@@ -316,12 +323,29 @@ static void run_to_its_end(struct job *job)
             {job->err.room && relay_pending(&job->err) ? job->err.to : -1, POLLOUT, 0}};
         int ready = poll(fds, 4, 0);
         work(job, fds[2].revents != 0, fds[3].revents != 0);
-        if (job->tail.at == at && (!more || ready <= 0))
+        if (job->tail.at == at && ready <= 0)
             break;
     }
     event_lines_end(&job->out_lines, output_line, job);
     event_lines_end(&job->err_lines, output_line, job);
     event_lines_end(&job->event_lines, event_line, job);
+}
+
+static void run_to_its_end(struct job *job, struct err *err)
+{
+    while (!job->child.ended && job->child.status >= 0) {
+        wait_for_something(job);
+        if (job->enough) {
+            end_tree(job);
+        } else if (follow_enough(job->follow) && !job->child.ended) {
+            job->enough = true;
+            end_measuring(job, false, err); // how it takes its end is not training
+            child_signal(&job->child, SIGTERM);
+            job->next_signal = SIGKILL;
+            job->next_ns = clock_now_ns() + job->options->grace_ns;
+        }
+    }
+    read_the_rest(job);
 }
 
 static void read_no_more(void *context, const char *bytes, size_t len)
@@ -482,15 +506,11 @@ int command_exit_code(const struct run *run)
 static int measure(struct job *job, struct err *err)
 {
     bool finished = false;
-    run_to_its_end(job);
+    run_to_its_end(job, err);
     int rc = note_end(job, &finished, err);
+    end_measuring(job, finished, err);
     if (rc == 0)
-        rc = follow_finish(job->follow, finished, job->says, err);
-    int sampled = sampler_finish(job->sampler, job->run, err);
-    run_derive(job->run);
-    job->sampler = NULL;
-    if (rc == 0)
-        rc = sampled;
+        rc = job->rc;
     wait_for_the_rest(job);
     relay_end_line(&job->out);
     relay_end_line(&job->err);

@@ -200,9 +200,11 @@ def early_ends(scratch):
            and run["total_steps"] == 100000 and run["steps"] > 10 and time.monotonic() - began < 100, (got, run, err))
     report("and the rest is projected", run["projection"]["wall_s"] > 900, run.get("projection"))
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + steps
-    got, run, err = record(stubborn, "--total-steps", "100000", "--grace", "500ms")
+    got, run, err = record(stubborn, "--total-steps", "100000", "--grace", "3s")
     report("one that ignores SIGTERM is killed", got == 0 and run["ended"] == "sampled" and run["signal"] == 9,
            (got, run, err))
+    report("the time it took to die is not its training's", run["phases"]["wall_ns"] / 1e9 < run["steps"] * 0.05 + 1,
+           (run["phases"], run["steps"]))
     got, run, err = record(TELL + "for i in range(1, 60):\n    tell(step=i)\n    time.sleep(0.01)\n")
     report("without a total nothing is ended early", got == 0 and run["ended"] == "finished" and run["steps"] == 59, run)
     got, run, err = record(TELL + "for i in range(1, 301):\n    tell(step=i)\n    time.sleep(0.01)\n",
