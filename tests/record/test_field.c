@@ -138,8 +138,8 @@ static void numbers_that_are_not_finite_are_absent(void **state)
 {
     (void)state;
     struct err err = {0};
-    struct thing thing = {.share = some_real(NAN)};
-    const double times[] = {1.5, INFINITY, 2.5};
+    struct thing thing = {.share = some_real((double)NAN)};
+    const double times[] = {1.5, (double)INFINITY, 2.5};
     assert_ok(reals_set(&thing.times, times, 3, &err), &err);
     char *text = compact(&thing);
     assert_string_equal(text, "{\"times\":[1.5,2.5]}");
