@@ -191,21 +191,22 @@ static int list(const struct cmd_call *call, struct ledger *ledger, struct err *
         filter.limit = LAST;
     if (o->common.json)
         return json_list(call->out, ledger, &filter, err);
+    // One more than is shown tells whether there are more.
+    size_t shown =
+        filter.sort == LEDGER_STARTED && filter.limit > 0 ? (size_t)filter.limit : SIZE_MAX;
+    if (shown != SIZE_MAX)
+        filter.limit++;
     struct runs runs = {0};
-    int64_t total = 0;
     int rc = ledger_list(ledger, &filter, &runs, err);
+    bool more = runs.runs.count > shown;
     bool filtered = filter.name || filter.workload || filter.framework || filter.ended ||
                     filter.gpu || filter.machine || filter.since || filter.label_count > 0;
     if (rc == 0 && runs.runs.count == 0)
         say_empty(call->out, ledger, filtered);
     else if (rc == 0)
-        runs_table(call->out, runs.runs.items, runs.runs.count);
-    if (rc == 0 && !filtered && (int64_t)runs.runs.count == filter.limit) {
-        rc = ledger_count(ledger, &total, err);
-        if (rc == 0 && total > filter.limit)
-            out_printf(call->out, "The newest %lld of %lld; --all lists them all.\n",
-                       (long long)filter.limit, (long long)total);
-    }
+        runs_table(call->out, runs.runs.items, more ? shown : runs.runs.count);
+    if (rc == 0 && more)
+        out_printf(call->out, "The newest %zu; --all lists them all.\n", shown);
     record_release(runs_fields, &runs);
     return rc;
 }

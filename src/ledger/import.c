@@ -85,7 +85,7 @@ ptrdiff_t import_source_read(void *arg, void *into, size_t room, struct err *err
     return (ptrdiff_t)n;
 }
 
-json_t *import_json(const char *text, size_t len, struct err *err)
+json_t *import_json(const char *text, size_t len, int *line, struct err *err)
 {
     json_error_t why = {0};
     json_t *json = json_loadb(text, len, 0, &why);
@@ -93,7 +93,8 @@ json_t *import_json(const char *text, size_t len, struct err *err)
     if (!json && (why.text[0] == '\0' || json_error_code(&why) == json_error_out_of_memory))
         err_memory(err);
     else if (!json)
-        err_set(err, ERR_FORMAT, "line %d: %s", why.line, why.text);
+        err_set(err, ERR_FORMAT, "%s", why.text);
+    *line = why.line;
     return json;
 }
 

@@ -57,8 +57,8 @@ struct maybe_int import_ns(double value, double unit_s);
 // The file's name without folders and ending, up to `size` bytes.
 void import_stem(const char *file, char *out, size_t size);
 
-// JSON, to be released; null with "line 3: what is wrong" or "out of memory" in `err`.
-json_t *import_json(const char *text, size_t len, struct err *err) MUST_USE;
+// JSON, to be released; null with what is wrong, or "out of memory", in `err`, and where in `line`.
+json_t *import_json(const char *text, size_t len, int *line, struct err *err) MUST_USE;
 
 // A text that csv_init() reads.
 struct import_source {

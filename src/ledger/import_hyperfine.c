@@ -88,9 +88,10 @@ static int read_result(const json_t *result, struct run *run, struct err *err)
 static int read_log(const char *file, const char *text, size_t len, struct runs *out,
                     struct err *err)
 {
-    json_t *json = import_json(text, len, err);
+    int line;
+    json_t *json = import_json(text, len, &line, err);
     if (!json)
-        return err_context(err, "%s", file);
+        return err_context(err, "%s, line %d", file, line);
     json_t *results = json_object_get(json, "results"), *result;
     size_t index;
     int rc =

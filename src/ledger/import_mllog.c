@@ -122,9 +122,10 @@ static int on_value(struct state *s, const char *key, const json_t *event, struc
 
 static int read_event(struct state *s, const char *text, size_t len, struct err *err)
 {
-    json_t *event = import_json(text, len, err);
+    int line; // always the first: an event is one line
+    json_t *event = import_json(text, len, &line, err);
     if (!event)
-        return err->code;
+        return err ? err->code : ERR_FORMAT;
     const char *key = json_string_value(json_object_get(event, "key"));
     int rc = 0;
     if (!key)

@@ -513,22 +513,6 @@ int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struc
     return rc == 0 ? ledger_each(ledger, filter, add_run, runs, err) : rc;
 }
 
-static int take_count(void *arg, const char *const *values, struct err *err)
-{
-    (void)err;
-    *(int64_t *)arg = strtoll(values[0], NULL, 10);
-    return 0;
-}
-
-int ledger_count(struct ledger *ledger, int64_t *count, struct err *err)
-{
-    int rc = ledger_connect(ledger, NULL, err);
-    if (rc == 0)
-        rc = ledger->place.backend->run(ledger->db, "SELECT count(*) FROM fare_run", NULL, 0,
-                                        take_count, count, NULL, err);
-    return rc;
-}
-
 // ---- one run
 
 struct found {

@@ -80,8 +80,6 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
 int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struct runs *runs,
                 struct err *err) MUST_USE;
 
-int ledger_count(struct ledger *ledger, int64_t *count, struct err *err) MUST_USE;
-
 // The text of one run: by id, by the beginning of an id that only one has, "last", or a name
 // (the newest of that name). ERR_MISSING where there is none, ERR_USAGE where several begin so.
 int ledger_find(struct ledger *ledger, const char *word, struct buf *text,

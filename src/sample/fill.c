@@ -14,6 +14,7 @@
 // machines asks for.
 //
 // Daemons of an idle machine take some hundredths of a CPU; they grow with the machine.
+#define JUDGED_S        1.0 // the kernel counts CPU time in ticks of 10 ms: shorter runs say nothing
 #define OTHER_CPUS_MIN  0.1
 #define OTHER_SHARE_MIN 0.02 // of the machine's CPUs
 // Of all CPU time; below, it is the hypervisor's own housekeeping.
@@ -120,11 +121,12 @@ static int fill_host(struct filler *f, struct err *err)
     use->cpu_energy_j = grown_real(first->cpu_energy_j, last->cpu_energy_j);
 
     double cpus = last->cpus.known ? (double)last->cpus.v : 1;
-    if (others >= OTHER_CPUS_MIN && others >= OTHER_SHARE_MIN * cpus) {
+    if (seconds >= JUDGED_S && others >= OTHER_CPUS_MIN && others >= OTHER_SHARE_MIN * cpus) {
         snprintf(words, sizeof words, "other processes used %.1f CPUs on average", others);
         rc = run_taint(f->run, words, err);
     }
-    if (rc == 0 && use->steal_percent.known && use->steal_percent.v >= 100 * STEAL_SHARE_MIN) {
+    if (rc == 0 && seconds >= JUDGED_S && use->steal_percent.known &&
+        use->steal_percent.v >= 100 * STEAL_SHARE_MIN) {
         snprintf(words, sizeof words, "the hypervisor took %.0f %% of the CPU time",
                  use->steal_percent.v);
         rc = run_taint(f->run, words, err);

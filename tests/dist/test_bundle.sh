@@ -136,10 +136,14 @@ check "empty root: check --json" facts /fare/fare
 check "empty root: check for people" \
     like '^CPU .*' in_root "$root" FARE_METADATA=off /fare/fare check --no-cloud
 
-# All that is loaded, by the loader's own account; the address leads nowhere, but loads libcurl.
+# All that is loaded, by the loader's own account; the addresses lead nowhere, but load libcurl and libpq.
 loaded() {
     in_root "$root" LD_DEBUG=libs LD_DEBUG_OUTPUT=/loaded FARE_METADATA=http://127.0.0.1:1 \
         /fare/fare check --json >"$work/facts.json" || return 1
+    in_root "$root" LD_DEBUG=libs LD_DEBUG_OUTPUT=/loaded XDG_DATA_HOME=/data \
+        /fare/fare runs >/dev/null || return 1
+    in_root "$root" LD_DEBUG=libs LD_DEBUG_OUTPUT=/loaded XDG_DATA_HOME=/data \
+        /fare/fare runs --ledger postgresql://127.0.0.1:1/none 2>/dev/null && return 1 # nobody there
     sed -n 's/.*calling init: //p' "$root"/loaded.* | sort -u >"$work/loaded"
     cat "$work/loaded"
     ! grep -v '^/fare/' "$work/loaded" || return 1

@@ -213,9 +213,7 @@ static void imports(void **state)
                          ERR_FORMAT);
     }
     ledger_import_abandon(ledger);
-    int64_t count;
-    assert_ok(ledger_count(ledger, &count, &err), &err);
-    assert_int_equal(count, 3);
+    expect(ledger, &(struct ledger_filter){0}, "321");
     ledger_free(ledger);
 }
 
@@ -230,9 +228,7 @@ static void records_a_run(void **state)
     assert_ok(ledger_record(ledger, &run, &says, &err), &err);
     assert_string_equal(buf_str(&says), "");
     assert_ok(ledger_record(ledger, &run, &says, &err), &err); // the same again adds nothing
-    int64_t count;
-    assert_ok(ledger_count(ledger, &count, &err), &err);
-    assert_int_equal(count, 1);
+    expect(ledger, &(struct ledger_filter){0}, "3");           // of 13 February
     assert_ok(ledger_find(ledger, "20090213T233130Z", &text, &err), &err);
     const char *dir;
     assert_int_equal(ledger_spooled(ledger, &dir), 0);
