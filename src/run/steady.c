@@ -172,6 +172,17 @@ static double forecast_error(const struct series *series, int64_t first, double 
     return few * sqrt(white / batches + drift) / mean;
 }
 
+// Whether the level it settled at will last is as doubtful as the other one was long: a training
+// that was fast for a thousand steps and slow for the last fifteen may well be fast again.
+static double relapse(const struct steady *steady, const struct series *series)
+{
+    if (steady->first == 0)
+        return 0;
+    double before_ns = steady->before_ns / (double)(steady->first * series->block);
+    double apart = fabs(before_ns - steady->mean_ns) / steady->mean_ns;
+    return fmin(apart, 1) * (double)steady->first / (double)series->count;
+}
+
 void steady_judge(const struct series *series, const struct calibrate *calibrate,
                   struct steady *out)
 {
@@ -194,7 +205,8 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
     for (int64_t i = 0; i < out->first; i++)
         out->before_ns += series->step_ns[i] * (double)series->block;
     out->mean_ns = stats_mean(series->step_ns + out->first, (size_t)(series->count - out->first));
-    out->relative_error = forecast_error(series, out->first, out->mean_ns);
+    out->relative_error =
+        hypot(forecast_error(series, out->first, out->mean_ns), relapse(out, series));
 }
 
 int steady_fill(const struct steady *steady, const struct series *series, struct run_steady *out,

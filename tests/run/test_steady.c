@@ -88,6 +88,28 @@ static void a_slow_down(void **state)
     end();
 }
 
+// Fifteen slow steps at the end of a thousand take half of the time, and prove little; five hundred
+// prove more, and a slow beginning is soon forgotten.
+static void a_new_level_is_not_trusted_at_once(void **state)
+{
+    (void)state;
+    begin(10);
+    add(1000, 5, 0.02);
+    add(15, 352, 0.02);
+    assert_true(judge().relative_error > 0.5);
+    end();
+    begin(11);
+    add(100, 5, 0.02);
+    add(3000, 10, 0.02);
+    assert_true(judge().relative_error < 0.03);
+    end();
+    begin(12);
+    add(3, 2000, 0.1);
+    add(1000, 10, 0.02);
+    assert_true(judge().relative_error < 0.01);
+    end();
+}
+
 // It goes up and down for long stretches: whatever is said about the next one is a guess.
 static void one_that_never_settles(void **state)
 {
@@ -234,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_flat_one),
         cmocka_unit_test(a_warm_up),
         cmocka_unit_test(a_slow_down),
+        cmocka_unit_test(a_new_level_is_not_trusted_at_once),
         cmocka_unit_test(one_that_never_settles),
         cmocka_unit_test(a_disturbance_that_passes),
         cmocka_unit_test(single_slow_steps_are_outliers),
