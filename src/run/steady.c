@@ -19,6 +19,8 @@
 #define DRIFT_FACTOR 3
 #define UNKNOWN      0.3 // relative error where there is nothing to judge it by
 #define RESAMPLES    1000
+#define START_SLOWER 0.2 // first steps that take so much longer than most are warm-up
+#define START_SHARE  10  // up to a tenth of all
 #define ENTRIES_FEW  3
 
 // A part of the series at one level.
@@ -172,6 +174,22 @@ static double forecast_error(const struct series *series, int64_t first, double 
     return few * sqrt(white / batches + drift) / mean;
 }
 
+// A few slow steps at the very beginning (kernels that are compiled or tried, caches that fill) are
+// too few to be a level, but they will not come again: they are warm-up.
+static void skip_start(const struct series *series, struct steady *steady)
+{
+    double median, mad;
+    struct err err = {0};
+    const double *x = series->step_ns;
+    if (steady->first > 0 || stats_mad(x, (size_t)series->count, &median, &mad, &err) != 0)
+        return;
+    double most = median + fmax(STATS_OUTLIER_MADS * mad, START_SLOWER * median);
+    while (steady->first < series->count / START_SHARE && x[steady->first] > most)
+        steady->first++;
+    if (steady->first > 0 && steady->kind == STEADY_FLAT)
+        steady->kind = STEADY_WARM_UP;
+}
+
 // Whether the level it settled at will last is as doubtful as the other one was long: a training
 // that was fast for a thousand steps and slow for the last fifteen may well be fast again.
 static double relapse(const struct steady *steady, const struct series *series)
@@ -199,6 +217,7 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
         int n = find_levels(&view, levels);
         out->first =
             entry_of(series, &view, classify(levels, n, (double)series->total_ns, &out->kind));
+        skip_start(series, out);
     } else {
         out->first = 1; // the first step of a program is never like the others
     }
