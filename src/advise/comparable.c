@@ -102,6 +102,8 @@ static const char *gates(const struct run *run)
     for (size_t i = 0; i < run->labels.count; i++)
         if (run->labels.items[i].key && strcmp(run->labels.items[i].key, "gates") == 0)
             return run->labels.items[i].value;
+    if (run->variant && strcmp(run->variant, "hard gates") == 0)
+        return "hard sigmoid";
     if (run->net && strstr(run->net, "hard sigmoid"))
         return "hard sigmoid";
     if (run->net && strstr(run->net, "LSTM") && strstr(run->net, "sigmoid"))

@@ -41,13 +41,12 @@ static int note_command_line(struct run_program *program, struct err *err)
         return ERR_MEMORY;
     for (const char *arg = text; arg < text + len; arg += strlen(arg) + 1) {
         const char *scheme = strstr(arg, "://");
-        const char *at = scheme ? strchr(scheme, '@') : NULL;
-        const char *colon = scheme ? strchr(scheme + 3, ':') : NULL;
+        const char *equals = scheme ? strchr(arg, '=') : NULL;
+        const char *url = equals && equals < scheme ? equals + 1 : arg; // --ledger=URL
         buf_adds(&shown, shown.len > 0 ? " " : "");
-        if (at && colon && colon < at)
-            buf_printf(&shown, "%.*s:***%s", (int)(colon - arg), arg, at);
-        else
-            buf_adds(&shown, arg);
+        buf_add(&shown, arg, scheme ? (size_t)(url - arg) : strlen(arg));
+        if (scheme)
+            ledger_public(url, &shown);
     }
     int rc = buf_check(&shown, err);
     if (rc == 0)

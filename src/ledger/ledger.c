@@ -53,6 +53,11 @@ void ledger_free(struct ledger *ledger)
     free(ledger);
 }
 
+void ledger_public(const char *url, struct buf *out)
+{
+    place_public(url, out);
+}
+
 const char *ledger_name(const struct ledger *ledger)
 {
     return ledger->place.name;

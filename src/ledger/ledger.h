@@ -40,6 +40,9 @@ void ledger_free(struct ledger *ledger); // null is fine
 // What to call it before people: the file, or the URL without its password.
 const char *ledger_name(const struct ledger *ledger);
 
+// Appends a URL without its password, for whoever shows or keeps one.
+void ledger_public(const char *url, struct buf *out);
+
 // Connects, brings the schema up to date and delivers what is spooled; the functions below do it
 // by themselves. `says` (optional) gets a sentence for each spooled file that could not be taken.
 // A ledger of a newer schema is ERR_FORMAT and is left as it is.
