@@ -175,7 +175,7 @@ static const struct field use_fields[] = {
     INT(gpus, "GPUs used"),
     INT(gpu_memory_peak_bytes, "measured: most memory in use on one GPU"),
     REAL(gpu_energy_j, "measured: energy of the GPUs used"),
-    REAL(joules_per_step, "derived: energy measured ÷ steps"),
+    REAL(joules_per_step, "derived: mean power while the steps were made × time of a step"),
     REAL(flops_per_s, "derived: the net's operations per step ÷ time of a step"),
     REAL(share_of_peak, "derived: that ÷ the device's specification; absent where unknown"),
     FIELD_SUB(FIELD_LIST, T, gpu_list, gpu_fields, "GPU by GPU"),
@@ -388,13 +388,22 @@ void run_derive(struct run *run)
     double ms = run->steady.step_ms.known ? run->steady.step_ms.v : run->step_ms.v;
     if (run->step_flops.known && ms > 0)
         run->use.flops_per_s = some_real(run->step_flops.v / (ms / 1e3));
-    double joules = 0;
-    if (run->use.cpu_energy_j.known)
-        joules += run->use.cpu_energy_j.v;
-    if (run->use.gpu_energy_j.known)
-        joules += run->use.gpu_energy_j.v;
-    if (joules > 0 && run->steps.known && run->steps.v > 0)
-        run->use.joules_per_step = some_real(joules / (double)run->steps.v);
+    // What the steps themselves draw: the power while they were made, not that of the set-up.
+    double before_s = 0, watts = 0;
+    int64_t looks = 0;
+    const struct maybe_int before[] = {run->phases.setup_ns, run->phases.load_ns,
+                                       run->phases.device_ns};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        before_s += before[i].known ? (double)before[i].v / 1e9 : 0;
+    for (size_t i = 0; i < run->samples.count; i++) {
+        const struct run_sample *sample = &run->samples.items[i];
+        if (sample->power_w.known && sample->at_s.known && sample->at_s.v >= before_s) {
+            watts += sample->power_w.v;
+            looks++;
+        }
+    }
+    if (looks > 0 && ms > 0)
+        run->use.joules_per_step = some_real(watts / (double)looks * ms / 1e3);
 }
 
 int run_taint(struct run *run, const char *text, struct err *err)

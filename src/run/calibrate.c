@@ -8,12 +8,13 @@
 #include "base/clock.h"
 #include "base/stats.h"
 
-#define SHARE      0.0015 // of the time, at most
-#define ROUNDS     4000
-#define CHAINS     16
-#define LOOPS_FEW  3 // a window with fewer says nothing
-#define FIRST_S    1.0
-#define UNKNOWN_NS 50000 // what the loop takes, before the first one ran
+#define SHARE       0.0015 // of the time, at most
+#define ROUNDS      4000
+#define CHAINS      16
+#define LOOPS_FEW   3 // a window with fewer says nothing
+#define WINDOWS_FEW 3 // fewer windows have no spread
+#define FIRST_S     1.0
+#define UNKNOWN_NS  50000 // what the loop takes, before the first one ran
 
 int calibrate_init(struct calibrate *calibrate, struct err *err)
 {
@@ -119,20 +120,33 @@ double calibrate_at(const struct calibrate *c, double at_s)
     return c->sum_ns[window] / (double)c->count[window] / mean;
 }
 
-void calibrate_fill(const struct calibrate *c, double wall_s, struct run_drift *out)
+static size_t window_means(const struct calibrate *c, double *means)
 {
-    double means[CALIBRATE_WINDOWS];
     size_t n = 0;
     for (int i = 0; i < c->windows; i++)
         if (c->count[i] >= LOOPS_FEW)
             means[n++] = c->sum_ns[i] / (double)c->count[i];
+    return n;
+}
+
+double calibrate_spread(const struct calibrate *c)
+{
+    double means[CALIBRATE_WINDOWS];
+    size_t n = window_means(c, means);
+    return n >= WINDOWS_FEW ? stats_stddev(means, n) / stats_mean(means, n) : 0;
+}
+
+void calibrate_fill(const struct calibrate *c, double wall_s, struct run_drift *out)
+{
+    double means[CALIBRATE_WINDOWS];
+    size_t n = window_means(c, means);
     if (c->loops == 0)
         return;
     out->loops = some_int(c->loops);
     if (wall_s > 0)
         out->share = some_real(c->total_ns / 1e9 / wall_s);
-    if (n >= 2)
-        out->spread = some_real(stats_stddev(means, n) / stats_mean(means, n));
+    if (n >= WINDOWS_FEW)
+        out->spread = some_real(calibrate_spread(c));
     if (n >= 1)
         out->loop_us = some_real(stats_median_of(means, n) / 1e3);
 }

@@ -36,6 +36,10 @@ void calibrate_run(struct calibrate *calibrate, int64_t at_ns);
 // is known.
 double calibrate_at(const struct calibrate *calibrate, double at_s);
 
+// Standard deviation of the loop's time over its mean, window by window; 0 where too little is
+// known.
+double calibrate_spread(const struct calibrate *calibrate);
+
 void calibrate_fill(const struct calibrate *calibrate, double wall_s, struct run_drift *out);
 
 #endif

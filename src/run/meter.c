@@ -10,9 +10,10 @@
 #include "run/series.h"
 #include "run/steady.h"
 
-// The interval never gets narrower than this share of the time that is left, to each side: machines
-// differ from themselves an hour later by things that no sample of seconds can show (what the
-// neighbours do, heat, the host's housekeeping). An assumption, not a measurement.
+// One standard deviation of what a machine may still do in the time that was not seen, as a share
+// of it: what the neighbours do, heat, the host's housekeeping. At least this, which is an
+// assumption; where the calibration loop shows that the machine's speed moves by more, that is
+// taken.
 #define METER_DRIFT_FLOOR 0.01
 
 #define STEPS_MIN    5   // before there is a projection
@@ -149,7 +150,8 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     double left_s = (double)(total - series->steps) * steady.mean_ns / 1e9;
     if (left_s < 0)
         left_s = 0;
-    double share = hypot(steady.relative_error, METER_DRIFT_FLOOR);
+    double floor = fmax(METER_DRIFT_FLOOR, calibrate_spread(&meter->calibrate));
+    double share = hypot(steady.relative_error, floor);
     out->s = (double)series->total_ns / 1e9 + left_s;
     out->variance = pow(left_s * share, 2);
     return true;

@@ -9,9 +9,9 @@
 //
 // The interval has three parts: the steps' own scatter (means of batches of neighbours, since
 // neighbours resemble each other), the machine's drift over the times seen (Allan deviation), and
-// what a machine of this kind may still do in the time not seen, which is an assumption and stated
-// in METER_DRIFT_FLOOR's comment. Nothing is allocated by meter_phase() and meter_steps(); of long
-// runs neighbouring steps are merged, so that memory stays bounded.
+// what the machine may still do in the time not seen: as much as the calibration loop's time moved,
+// and at least what METER_DRIFT_FLOOR assumes. Nothing is allocated by meter_phase() and
+// meter_steps(); of long runs neighbouring steps are merged, so that memory stays bounded.
 #ifndef FARE_RUN_METER_H
 #define FARE_RUN_METER_H
 
