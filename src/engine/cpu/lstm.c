@@ -57,8 +57,9 @@ static void carve_all(struct carver *carver, struct lstm *l)
     }
     if (l->spec.training) {
         l->sums = l->product; // nobody needs the product any more then
-        if (one_hot)          // but here, and the batch's tokens are at most so many
-            l->sums = carve(carver, (positions < l->rows ? positions : l->rows) * l->z);
+        l->sum_rows = positions < l->rows ? positions : l->rows;
+        if (one_hot) // but here, and the batch's tokens are at most so many
+            l->sums = carve(carver, l->sum_rows * l->z);
         else
             l->w_input = carve(carver, panels(l->e) * KERNELS_PANEL * l->z);
         if (!one_hot && l->e != l->spec.in)
@@ -67,6 +68,10 @@ static void carve_all(struct carver *carver, struct lstm *l)
             l->dw_ih = carve(carver, l->z * l->e);
         l->dw_hh = carve(carver, l->z * l->h);
         l->dbias = carve(carver, l->z);
+        if (l->parts > 0)
+            l->dw_parts = carve(carver, l->parts * l->z * l->h);
+        if (l->parts > 0 && one_hot)
+            l->sum_parts = carve(carver, l->parts * l->sum_rows * l->z);
     }
     for (int w = 0; w < l->ways; w++)
         carve_way(carver, l, &l->way[w]);
@@ -88,6 +93,7 @@ int lstm_new(const struct lstm_spec *spec, struct lstm **out, struct err *err)
     l->z = l->ways * 4 * l->h;
     l->rows = spec->input == LSTM_ONE_HOT ? spec->in : positions;
     l->step = spec->training;
+    l->parts = team_size() > l->ways ? team_size() : 0;
     int rc = 0;
     struct carver carver = {0};
     carve_all(&carver, l);

@@ -11,7 +11,7 @@
 // computed once per different token of the batch (groups.h), and the gradients are summed per
 // token before they are multiplied. The two directions, or parts of the batch, run on the
 // threads without waiting for each other inside a sequence. All memory is allocated by
-// lstm_new(); the results do not depend on the number of threads.
+// lstm_new(), for the team's size then; the same number of threads gives the same bits.
 #ifndef FARE_ENGINE_CPU_LSTM_H
 #define FARE_ENGINE_CPU_LSTM_H
 

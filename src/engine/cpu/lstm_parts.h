@@ -29,17 +29,21 @@ struct lstm {
     int64_t step;    // 1 where all steps are kept, 0 where each overwrites the one before
     int64_t count;   // samples of the last forward pass
 
-    float *w_ih;    // (Z / 64, E, 64) panels of W_ih transposed: input → gates
-    float *w_input; // (E / 64, Z, 64) panels of W_ih: gradient of the gates → that of the input
-    float *bias;    // (Z)
-    float *input;   // (rows, E) the different inputs of the batch
-    float *product; // (rows, Z) W_ih x + b of each. One-hot: of each token, kept by lstm_pack()
-    float *sums;    // (rows, Z) gradients of the gates, summed per input; may be `product`
-    float *dinput;  // (rows, E) only where E is not `in`
-    float *dw_ih;   // (Z, E)
-    float *dw_hh;   // (Z, H)
-    float *dbias;   // (Z)
-    int32_t *self;  // (positions) features: each position is an input of its own
+    float *w_ih;      // (Z / 64, E, 64) panels of W_ih transposed: input → gates
+    float *w_input;   // (E / 64, Z, 64) panels of W_ih: gradient of the gates → that of the input
+    float *bias;      // (Z)
+    float *input;     // (rows, E) the different inputs of the batch
+    float *product;   // (rows, Z) W_ih x + b of each. One-hot: of each token, kept by lstm_pack()
+    float *sums;      // (rows, Z) gradients of the gates, summed per input; may be `product`
+    float *dinput;    // (rows, E) only where E is not `in`
+    float *dw_ih;     // (Z, E)
+    float *dw_hh;     // (Z, H)
+    float *dbias;     // (Z)
+    int parts;        // threads that share a direction, each with a part of the gradients; or 0
+    float *dw_parts;  // (parts, Z, H)
+    float *sum_parts; // (parts, sum_rows, Z) one-hot only
+    int64_t sum_rows;
+    int32_t *self;        // (positions) features: each position is an input of its own
     struct groups groups; // one-hot: the batch's tokens
     struct lstm_way way[2];
     void *memory; // holds all the floats

@@ -2,8 +2,12 @@
 // The LSTM's forward and backward pass. Forward: (1) what each different input gives the gates, one
 // large product; (2) through time. Backward: (1) back through time, which leaves the gradients of
 // all gates; (2) their sums per input, and from them the gradient of the input; (3) those of the
-// weights, products over all steps. Every number is computed by one thread, in an order that does
-// not depend on how many there are.
+// weights, products over all steps.
+//
+// What a thread wrote it reads again, as far as that goes: threads may run on cores with different
+// third caches, where each line that another has written costs a tenth of a microsecond, twice. So
+// inputs are divided by direction first, and where several threads share a direction each computes
+// its own rows' part of the weights' gradients, and the parts are added up.
 #include "engine/cpu/lstm.h"
 
 #include <assert.h>
@@ -25,6 +29,7 @@ struct pass {
     const float *dout;
     const struct lstm_grads *grads;
     float *dinput; // (inputs, in), or null
+    bool split;    // gradients of the weights come in parts, one per thread
 };
 
 // Parts of the batch, in both directions: rows [*from, *to) of direction `way` are this thread's.
@@ -39,15 +44,26 @@ static void rows_of(const struct lstm *l, int way, int thread, int threads, int6
     *to = last < 0 ? 0 : last < l->count ? last : l->count;
 }
 
+// The part of direction `way` that is this thread's, in `threads`ths of it: [*begin, *end).
+static void share_of(const struct lstm *l, int way, int thread, int threads, int *begin, int *end)
+{
+    int first = l->ways * thread - way * threads, last = first + l->ways;
+    *begin = first < 0 ? 0 : first < threads ? first : threads;
+    *end = last < 0 ? 0 : last < threads ? last : threads;
+}
+
 static int time_of(const struct lstm *l, int way, int64_t step)
 {
     return (int)(way ? l->spec.time - 1 - step : step);
 }
 
-static void load_inputs(const struct pass *p, int64_t from, int64_t to)
+static void load_inputs(void *pass, int thread, int threads)
 {
+    const struct pass *p = pass;
     struct lstm *l = p->l;
     const int64_t in = l->spec.in;
+    int64_t from, to;
+    team_part(p->inputs, 1, thread, threads, &from, &to);
     for (int64_t i = from; i < to; i++) {
         const float *row = p->features ? p->features + i * in : p->table + p->groups->token[i] * in;
         memcpy(l->input + i * l->e, row, (size_t)in * sizeof *row);
@@ -58,21 +74,24 @@ static void project(void *pass, int thread, int threads)
 {
     const struct pass *p = pass;
     struct lstm *l = p->l;
-    int64_t from, to;
-    team_part(p->inputs, 6, thread, threads, &from, &to);
-    load_inputs(p, from, to);
-    p->k->gemm(&(struct gemm){.rows = to - from,
-                              .cols = l->z,
-                              .k = l->e,
-                              .a = l->input + from * l->e,
-                              .a_row = l->e,
-                              .a_k = 1,
-                              .b = l->w_ih,
-                              .b_k = KERNELS_PANEL,
-                              .b_panel = l->e * KERNELS_PANEL,
-                              .start = l->bias,
-                              .c = l->product + from * l->z,
-                              .c_row = l->z});
+    for (int w = 0; w < l->ways; w++) {
+        int begin, end;
+        share_of(l, w, thread, threads, &begin, &end);
+        int64_t from = p->inputs * begin / threads, to = p->inputs * end / threads;
+        if (from < to)
+            p->k->gemm(&(struct gemm){.rows = to - from,
+                                      .cols = 4 * l->h,
+                                      .k = l->e,
+                                      .a = l->input + from * l->e,
+                                      .a_row = l->e,
+                                      .a_k = 1,
+                                      .b = l->w_ih + w * 4 * l->h * l->e,
+                                      .b_k = KERNELS_PANEL,
+                                      .b_panel = l->e * KERNELS_PANEL,
+                                      .start = l->bias + w * 4 * l->h,
+                                      .c = l->product + from * l->z + w * 4 * l->h,
+                                      .c_row = l->z});
+    }
 }
 
 // The cell of some rows at a step; what a step before has left is null at the first.
@@ -152,9 +171,50 @@ void lstm_forward(struct lstm *l, const float *features, const int32_t *tokens, 
         p.inputs = p.groups->distinct;
         break;
     }
-    if (p.inputs > 0)
+    if (p.inputs > 0) {
+        team_run(load_inputs, &p);
         team_run(project, &p);
+    }
     team_run(recur, &p);
+}
+
+// What the rows [from, to) of a direction give the gradient of W_hh: all steps but the first, each
+// with the state of the step before.
+static void part_hh(const struct pass *p, int w, int thread, int64_t from, int64_t to)
+{
+    struct lstm *l = p->l;
+    const struct lstm_way *way = &l->way[w];
+    float *c = l->dw_parts + (thread * l->z + w * 4 * l->h) * l->h;
+    if (from == to || l->spec.time == 1)
+        memset(c, 0, (size_t)(4 * l->h * l->h) * sizeof *c);
+    for (int64_t step = 1; from < to && step < l->spec.time; step++)
+        p->k->gemm(&(struct gemm){.rows = 4 * l->h,
+                                  .cols = l->h,
+                                  .k = to - from,
+                                  .a = way->gates + (step * l->count + from) * 4 * l->h,
+                                  .a_row = 1,
+                                  .a_k = 4 * l->h,
+                                  .b = way->h + ((step - 1) * l->count + from) * l->h,
+                                  .b_k = l->h,
+                                  .b_panel = KERNELS_PANEL,
+                                  .start = step > 1 ? c : NULL,
+                                  .start_row = l->h,
+                                  .c = c,
+                                  .c_row = l->h});
+}
+
+// What they give the sums per token.
+static void part_sums(const struct pass *p, int w, int thread, int64_t from, int64_t to)
+{
+    struct lstm *l = p->l;
+    const int64_t width = 4 * l->h;
+    float *sums = l->sum_parts + thread * l->sum_rows * l->z + w * width;
+    for (int64_t i = 0; i < p->inputs; i++)
+        memset(sums + i * l->z, 0, (size_t)width * sizeof *sums);
+    for (int64_t step = 0; step < l->spec.time; step++)
+        for (int64_t row = from; row < to; row++)
+            p->k->add(sums + p->groups->of[row * l->spec.time + time_of(l, w, step)] * l->z,
+                      l->way[w].gates + (step * l->count + row) * width, width);
 }
 
 static void recur_back(void *pass, int thread, int threads)
@@ -189,28 +249,30 @@ static void recur_back(void *pass, int thread, int threads)
                                       .c = way->dh + from * l->h,
                                       .c_row = l->h});
         }
+        if (p->split)
+            part_hh(p, w, thread, from, to);
+        if (p->split && l->sum_parts)
+            part_sums(p, w, thread, from, to);
     }
     kernels_flush_end(before);
 }
 
-// Sums the gates' gradients over the positions of an input.
-static void sum_input(const struct pass *p, int64_t input)
+// Sums the gates' gradients of a direction over the positions of an input.
+static void sum_input(const struct pass *p, int w, int64_t input)
 {
     const struct lstm *l = p->l;
     const struct groups *g = p->groups;
     const int64_t width = 4 * l->h, time = l->spec.time;
     const int64_t first = g ? g->first[input] : input, last = g ? g->first[input + 1] : input + 1;
-    for (int w = 0; w < l->ways; w++) {
-        float *to = l->sums + input * l->z + w * width;
-        for (int64_t i = first; i < last; i++) {
-            int64_t position = g ? g->where[i] : i;
-            int64_t row = time_of(l, w, position % time) * l->count + position / time;
-            const float *from = l->way[w].gates + row * width;
-            if (i == first)
-                memcpy(to, from, (size_t)width * sizeof *to);
-            else
-                p->k->add(to, from, width);
-        }
+    float *to = l->sums + input * l->z + w * width;
+    for (int64_t i = first; i < last; i++) {
+        int64_t position = g ? g->where[i] : i;
+        int64_t row = time_of(l, w, position % time) * l->count + position / time;
+        const float *from = l->way[w].gates + row * width;
+        if (i == first)
+            memcpy(to, from, (size_t)width * sizeof *to);
+        else
+            p->k->add(to, from, width);
     }
 }
 
@@ -232,30 +294,41 @@ static int64_t input_at(const struct pass *p, int thread, int threads)
     return low;
 }
 
-static void sum_and_input(void *pass, int thread, int threads)
+static void sum(void *pass, int thread, int threads)
+{
+    const struct pass *p = pass;
+    unsigned int before = kernels_flush_begin();
+    for (int w = 0; w < p->l->ways; w++) {
+        int begin, end;
+        share_of(p->l, w, thread, threads, &begin, &end);
+        int64_t to = input_at(p, end, threads);
+        for (int64_t i = input_at(p, begin, threads); i < to; i++)
+            sum_input(p, w, i);
+    }
+    kernels_flush_end(before);
+}
+
+static void input_back(void *pass, int thread, int threads)
 {
     const struct pass *p = pass;
     struct lstm *l = p->l;
-    const int64_t from = input_at(p, thread, threads), to = input_at(p, thread + 1, threads);
+    int64_t from, to;
+    team_part(p->inputs, 1, thread, threads, &from, &to);
     unsigned int before = kernels_flush_begin();
-    for (int64_t i = from; i < to; i++)
-        sum_input(p, i);
-    if (p->dinput) {
-        float *c = l->dinput ? l->dinput : p->dinput; // padded, or straight to its place
-        p->k->gemm(&(struct gemm){.rows = to - from,
-                                  .cols = l->e,
-                                  .k = l->z,
-                                  .a = l->sums + from * l->z,
-                                  .a_row = l->z,
-                                  .a_k = 1,
-                                  .b = l->w_input,
-                                  .b_k = KERNELS_PANEL,
-                                  .b_panel = l->z * KERNELS_PANEL,
-                                  .c = c + from * l->e,
-                                  .c_row = l->e});
-        for (int64_t i = from; l->dinput && i < to; i++)
-            memcpy(p->dinput + i * l->spec.in, c + i * l->e, (size_t)l->spec.in * sizeof *c);
-    }
+    float *c = l->dinput ? l->dinput : p->dinput; // padded, or straight to its place
+    p->k->gemm(&(struct gemm){.rows = to - from,
+                              .cols = l->e,
+                              .k = l->z,
+                              .a = l->sums + from * l->z,
+                              .a_row = l->z,
+                              .a_k = 1,
+                              .b = l->w_input,
+                              .b_k = KERNELS_PANEL,
+                              .b_panel = l->z * KERNELS_PANEL,
+                              .c = c + from * l->e,
+                              .c_row = l->e});
+    for (int64_t i = from; l->dinput && i < to; i++)
+        memcpy(p->dinput + i * l->spec.in, c + i * l->e, (size_t)l->spec.in * sizeof *c);
     kernels_flush_end(before);
 }
 
@@ -315,6 +388,26 @@ static void hand_out(const struct pass *p, int64_t z)
     }
 }
 
+// Columns [from, to) of all gates: the threads' parts, added up.
+static void add_parts(const struct pass *p, int64_t from, int64_t to, int threads)
+{
+    struct lstm *l = p->l;
+    for (int t = 0; t < threads; t++) {
+        const float *part = l->dw_parts + (t * l->z + from) * l->h;
+        if (t == 0)
+            memcpy(l->dw_hh + from * l->h, part, (size_t)((to - from) * l->h) * sizeof *part);
+        else
+            p->k->add(l->dw_hh + from * l->h, part, (to - from) * l->h);
+        for (int64_t i = 0; l->sum_parts && i < p->inputs; i++) {
+            const float *sums = l->sum_parts + (t * l->sum_rows + i) * l->z + from;
+            if (t == 0)
+                memcpy(l->sums + i * l->z + from, sums, (size_t)(to - from) * sizeof *sums);
+            else
+                p->k->add(l->sums + i * l->z + from, sums, to - from);
+        }
+    }
+}
+
 static void weights(void *pass, int thread, int threads)
 {
     const struct pass *p = pass;
@@ -324,12 +417,14 @@ static void weights(void *pass, int thread, int threads)
     if (from == to)
         return;
     unsigned int before = kernels_flush_begin();
+    if (p->split)
+        add_parts(p, from, to, threads);
     memset(l->dbias + from, 0, (size_t)(to - from) * sizeof *l->dbias);
     for (int64_t i = 0; i < p->inputs; i++)
         p->k->add(l->dbias + from, l->sums + i * l->z + from, to - from);
     if (l->spec.input != LSTM_ONE_HOT)
         weights_ih(p, from, to);
-    for (int w = 0; w < l->ways; w++) {
+    for (int w = 0; !p->split && w < l->ways; w++) {
         int64_t first = w * 4 * l->h, last = first + 4 * l->h;
         first = from > first ? from : first;
         last = to < last ? to : last;
@@ -361,7 +456,11 @@ void lstm_backward(struct lstm *l, const float *dout, const struct lstm_grads gr
         p.dinput = embedding_grad(l->spec.embedding);
         break;
     }
+    p.split = l->parts > 0 && l->parts == team_size();
     team_run(recur_back, &p);
-    team_run(sum_and_input, &p);
+    if (!p.split || !l->sum_parts)
+        team_run(sum, &p);
+    if (p.dinput)
+        team_run(input_back, &p);
     team_run(weights, &p);
 }
