@@ -16,12 +16,13 @@
 // Drift over times longer than those seen is larger than what was seen. With this factor the
 // interval holds 95 % of what follows also where the machine wanders with a memory of a third of
 // the sample (tests/run/test_steady.c).
-#define DRIFT_FACTOR 3
-#define UNKNOWN      0.3 // relative error where there is nothing to judge it by
-#define RESAMPLES    1000
-#define START_SLOWER 0.2 // first steps that take so much longer than most are warm-up
-#define START_SHARE  10  // up to a tenth of all
-#define ENTRIES_FEW  3
+#define DRIFT_FACTOR  3
+#define UNKNOWN       0.3 // relative error where there is nothing to judge it by
+#define RESAMPLES     1000
+#define START_SLOWER  0.2 // first steps that take so much longer than most are warm-up
+#define START_SHARE   10  // up to a tenth of all
+#define WARM_UP_SHARE 5   // a warm-up is over within a fifth of the steps
+#define ENTRIES_FEW   3
 
 // A part of the series at one level.
 struct level {
@@ -176,29 +177,41 @@ static double forecast_error(const struct series *series, int64_t first, double 
 
 // A few slow steps at the very beginning (kernels that are compiled or tried, caches that fill) are
 // too few to be a level, but they will not come again: they are warm-up.
-static void skip_start(const struct series *series, struct steady *steady)
+static int64_t slow_start(const struct series *series)
 {
     double median, mad;
     struct err err = {0};
     const double *x = series->step_ns;
-    if (steady->first > 0 || stats_mad(x, (size_t)series->count, &median, &mad, &err) != 0)
-        return;
+    int64_t n = 0;
+    if (stats_mad(x, (size_t)series->count, &median, &mad, &err) != 0)
+        return 0;
     double most = median + fmax(STATS_OUTLIER_MADS * mad, START_SLOWER * median);
-    while (steady->first < series->count / START_SHARE && x[steady->first] > most)
-        steady->first++;
-    if (steady->first > 0 && steady->kind == STEADY_FLAT)
-        steady->kind = STEADY_WARM_UP;
+    while (n < series->count / START_SHARE && x[n] > most)
+        n++;
+    return n;
 }
 
-// Whether the level it settled at will last is as doubtful as the other one was long: a training
-// that was fast for a thousand steps and slow for the last fifteen may well be fast again.
-static double relapse(const struct steady *steady, const struct series *series)
+static double mean_of(const struct series *series, int64_t from, int64_t to)
 {
-    if (steady->first == 0)
-        return 0;
-    double before_ns = steady->before_ns / (double)(steady->first * series->block);
-    double apart = fabs(before_ns - steady->mean_ns) / steady->mean_ns;
-    return fmin(apart, 1) * (double)steady->first / (double)series->count;
+    return stats_mean(series->step_ns + from, (size_t)(to - from));
+}
+
+// The mean step from here on, and how far it may be off.
+static void forecast(const struct series *series, int64_t start, struct steady *out)
+{
+    int64_t n = series->count, first = out->first;
+    bool early = first <= start || (out->kind == STEADY_WARM_UP && first <= n / WARM_UP_SHARE) ||
+                 out->kind == STEADY_SHORT;
+    int64_t from = early ? first : start;
+    double doubt = 0;
+    out->mean_ns = mean_of(series, from, n);
+    if (early && first > 0) // it may come again, with little weight
+        doubt =
+            fmin(fabs(mean_of(series, 0, first) / out->mean_ns - 1), 1) * (double)first / (double)n;
+    else if (!early) // any mixture of the two levels is as likely as another
+        doubt = fabs(mean_of(series, start, first) - mean_of(series, first, n)) / out->mean_ns /
+                sqrt(12);
+    out->relative_error = hypot(forecast_error(series, from, out->mean_ns), doubt);
 }
 
 void steady_judge(const struct series *series, const struct calibrate *calibrate,
@@ -211,21 +224,24 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
         return;
     }
     struct view view;
+    int64_t start = 0;
     look(series, calibrate, &view);
     if (series->count >= SHORT) {
         struct level levels[STRETCHES];
         int n = find_levels(&view, levels);
         out->first =
             entry_of(series, &view, classify(levels, n, (double)series->total_ns, &out->kind));
-        skip_start(series, out);
+        start = slow_start(series);
+        if (out->first < start)
+            out->first = start;
+        if (out->kind == STEADY_FLAT && start > 0)
+            out->kind = STEADY_WARM_UP;
     } else {
         out->first = 1; // the first step of a program is never like the others
     }
     for (int64_t i = 0; i < out->first; i++)
         out->before_ns += series->step_ns[i] * (double)series->block;
-    out->mean_ns = stats_mean(series->step_ns + out->first, (size_t)(series->count - out->first));
-    out->relative_error =
-        hypot(forecast_error(series, out->first, out->mean_ns), relapse(out, series));
+    forecast(series, start, out);
 }
 
 int steady_fill(const struct steady *steady, const struct series *series, struct run_steady *out,

@@ -6,6 +6,11 @@
 // 2017): flat, warm-up (settled at a faster level), slow-down (at a slower one), unsteady (no level
 // holds for the last quarter, or it comes and goes): then there is no single figure. A disturbance
 // in the middle that passes is part of a flat series, and of its mean.
+//
+// The forecast is the mean from the steady part on where that follows a short warm-up. A level that
+// came later may go again (on rented machines the host moves virtual CPUs about, and a step takes
+// one time or another for seconds on end), so there all steps but the first ones count, and the
+// difference between the levels is doubt.
 #ifndef FARE_RUN_STEADY_H
 #define FARE_RUN_STEADY_H
 
@@ -21,8 +26,8 @@ struct steady {
     enum steady_kind kind;
     int64_t first;         // entry of the series
     double before_ns;      // time of the steps before it
-    double mean_ns;        // of a step from there on, whatever disturbed it
-    double relative_error; // of that mean as a forecast: one standard deviation
+    double mean_ns;        // of a step, as a forecast
+    double relative_error; // of that forecast: one standard deviation
 };
 
 // At least one entry. Takes about a millisecond.

@@ -84,7 +84,11 @@ static void a_slow_down(void **state)
     add(600, 13, 0.02);
     struct steady s = judge();
     assert_int_equal(s.kind, STEADY_SLOW_DOWN);
-    assert_true(fabs(s.mean_ns / 13e6 - 1) < 0.02);
+    assert_in_range(s.first, 980, 1020);
+    // It may be fast again: the forecast is in between, and wide enough for both.
+    double between = (1000 * 10e6 + 600 * 13e6) / 1600;
+    assert_true(fabs(s.mean_ns / between - 1) < 0.02);
+    assert_true(1.96 * s.relative_error > 13e6 / between - 1 - 0.02);
     end();
 }
 
@@ -101,7 +105,7 @@ static void a_new_level_is_not_trusted_at_once(void **state)
     begin(11);
     add(100, 5, 0.02);
     add(3000, 10, 0.02);
-    assert_true(judge().relative_error < 0.03);
+    assert_true(judge().relative_error < 0.2);
     end();
     begin(12);
     add(3, 2000, 0.1);
