@@ -12,6 +12,7 @@ from pathlib import Path
 
 TOOL = Path(os.environ["BUILD"]) / "tests/run/test_safetensors"
 CORPUS = Path(os.environ["ROOT"]) / "tests/fuzz/corpus/safetensors"
+sys.path.append(str(Path(os.environ["ROOT"]) / "build" / "python"))  # scripts/setup puts it there
 try:
     import safetensors
 except ImportError:
