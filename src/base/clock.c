@@ -94,6 +94,19 @@ static void date_of_day(int days, int *year, int *month, int *day)
     *day = days + 1;
 }
 
+bool clock_month(int64_t date_s, int months, int64_t *first_s)
+{
+    if (date_s < FIRST_S || date_s > LAST_S || months < -120000 || months > 120000)
+        return false;
+    int year, month, day;
+    date_of_day((int)((date_s - FIRST_S) / DAY_S), &year, &month, &day);
+    int count = year * 12 + month - 1 + months; // since the year 0
+    if (count < 12 || count >= 10000 * 12)
+        return false;
+    *first_s = FIRST_S + (int64_t)day_of_date(count / 12, count % 12 + 1, 1) * DAY_S;
+    return true;
+}
+
 void clock_iso(int64_t date_s, char out[CLOCK_ISO_BYTES])
 {
     out[0] = '\0';

@@ -25,6 +25,10 @@ void clock_iso(int64_t date_s, char out[CLOCK_ISO_BYTES]);
 // dropped) and "2017-09-18T08:22:00+02:00". False for anything else, impossible dates included.
 bool clock_parse(const char *text, int64_t *date_s);
 
+// The first second of the calendar month (UTC) in which a date lies, `months` months further on;
+// false where that leaves the years 1 to 9999.
+bool clock_month(int64_t date_s, int months, int64_t *first_s);
+
 // "850 ms", "12.3 s", "4 min 05 s", "3 h 07 min", "2 d 04 h": short, for people.
 void clock_words(int64_t ns, char *out, size_t size);
 

@@ -345,9 +345,43 @@ static void test_sleep_past_interruptions(void **state)
     clock_sleep_ns(INT64_MIN);
 }
 
+// Against dates that a calendar shows.
+static void months(void **state)
+{
+    (void)state;
+    const struct {
+        const char *date;
+        int months;
+        const char *first;
+    } cases[] = {
+        {"2018-03-05T12:34:56Z", 0, "2018-03-01T00:00:00Z"},
+        {"2018-03-01T00:00:00Z", 0, "2018-03-01T00:00:00Z"},
+        {"2018-02-28T23:59:59Z", 1, "2018-03-01T00:00:00Z"},
+        {"2020-02-29T23:59:59Z", 0, "2020-02-01T00:00:00Z"},
+        {"2018-12-31T23:59:59Z", 1, "2019-01-01T00:00:00Z"},
+        {"2018-01-15T00:00:00Z", -1, "2017-12-01T00:00:00Z"},
+        {"2018-01-15T00:00:00Z", 25, "2020-02-01T00:00:00Z"},
+        {"0001-01-02T00:00:00Z", 0, "0001-01-01T00:00:00Z"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t date_s, expected_s, first_s;
+        assert_true(clock_parse(cases[i].date, &date_s));
+        assert_true(clock_parse(cases[i].first, &expected_s));
+        assert_true(clock_month(date_s, cases[i].months, &first_s));
+        assert_int_equal(first_s, expected_s);
+    }
+    int64_t s;
+    assert_false(clock_month(INT64_MAX, 0, &s));
+    assert_true(clock_parse("9999-12-31", &s));
+    assert_false(clock_month(s, 1, &s));
+    assert_true(clock_parse("0001-01-31", &s));
+    assert_false(clock_month(s, -1, &s));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(months),
         cmocka_unit_test(test_dates_of_coreutils),
         cmocka_unit_test(test_dates_of_the_c_library),
         cmocka_unit_test(test_years_that_cannot_be_written),

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bill/charge.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+#define NS_PER_S   INT64_C(1000000000)
+#define HOUR_NS    (3600 * NS_PER_S)
+#define LONGEST_NS (NS_PER_S * 100 * 365 * 86400)
+
+// To whole units; 0 leaves it as it is.
+static int64_t to_units(int64_t ns, int64_t unit_ns, enum rule_rounding rounding)
+{
+    if (unit_ns == 0)
+        return ns;
+    int64_t whole = ns / unit_ns, rest = ns % unit_ns;
+    if (rounding == RULE_UP)
+        whole += rest > 0;
+    else if (rounding == RULE_NEAREST)
+        whole += rest >= unit_ns - rest;
+    return whole * unit_ns;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t charged_length(const struct rule *rule, const struct charge_use *use)
+{
+    if (use->prorated)
+        return use->length_ns;
+    if (use->interrupted && rule->spot_first_hour_free && use->length_ns < HOUR_NS)
+        return 0;
+    if (use->interrupted && rule->spot_partial_free)
+        return to_units(use->length_ns, rule->unit_ns, RULE_DOWN);
+    return to_units(larger(use->length_ns, rule->minimum_ns), rule->unit_ns, rule->rounding);
+}
+
+// ---- the time's price, month by month
+
+// Hundredths of the rate: the sum over the tiers of nanoseconds × per cent, for the time from
+// `from_ns` to `to_ns` of a month's use.
+static int64_t tiered(const struct rule *rule, int64_t month_ns, int64_t from_ns, int64_t to_ns)
+{
+    int64_t sum = 0, begin_ns = 0;
+    for (int i = 0; i < rule->tier_count; i++) {
+        const struct rule_tier *tier = &rule->tiers[i];
+        bool last = i == rule->tier_count - 1;
+        int64_t end_ns = last ? INT64_MAX : month_ns / 1000 * tier->upto_permille;
+        int64_t portion = smaller(to_ns, end_ns) - larger(from_ns, begin_ns);
+        if (portion > 0)
+            sum += portion * tier->percent;
+        begin_ns = end_ns;
+    }
+    return rule->tier_count > 0 ? sum : (to_ns - from_ns) * 100;
+}
+
+// Of one month: from `used_ns` on, for `part_ns`. A cap is for the whole month, what was used
+// before included.
+static int month_price(const struct rule *rule, int64_t month_ns, int64_t used_ns, int64_t part_ns,
+                       int64_t *price, struct err *err)
+{
+    int64_t from_ns = rule->monthly_cap >= 0 ? 0 : used_ns, before = 0;
+    int64_t upto = tiered(rule, month_ns, from_ns, used_ns + part_ns);
+    int rc = money_scale(rule->rate, upto, rule->per_ns * 100, MONEY_HALF_EVEN, price, err);
+    if (rc != 0 || rule->monthly_cap < 0)
+        return rc;
+    rc = money_scale(rule->rate, tiered(rule, month_ns, 0, used_ns), rule->per_ns * 100,
+                     MONEY_HALF_EVEN, &before, err);
+    *price = smaller(*price, rule->monthly_cap) - smaller(before, rule->monthly_cap);
+    return rc;
+}
+
+static int time_price(const struct rule *rule, const struct charge_use *use, int64_t charged_ns,
+                      int64_t *price, struct err *err)
+{
+    int64_t at_s = use->start_s, used_ns = use->used_ns, left_ns = charged_ns;
+    *price = 0;
+    if (use->prorated)
+        return money_scale(rule->rate, charged_ns, rule->per_ns, MONEY_HALF_EVEN, price, err);
+    while (left_ns > 0) {
+        int64_t first_s, next_s, one;
+        if (!clock_month(at_s, 0, &first_s) || !clock_month(at_s, 1, &next_s))
+            return err_set(err, ERR_FORMAT, "the use ends after the year 9999");
+        int64_t part_ns = smaller(left_ns, (next_s - at_s) * NS_PER_S);
+        int rc = month_price(rule, (next_s - first_s) * NS_PER_S, used_ns, part_ns, &one, err);
+        if (rc == 0)
+            rc = money_add(*price, one, price, err);
+        if (rc != 0)
+            return rc;
+        left_ns -= part_ns;
+        at_s = next_s;
+        used_ns = 0;
+    }
+    return 0;
+}
+
+// Calendar months that it touches; the end itself belongs to the next, so it does not count.
+static int months_touched(const struct charge_use *use, int64_t *months, struct err *err)
+{
+    int64_t at_s, whole_s = use->length_ns / NS_PER_S;
+    bool more = use->length_ns % NS_PER_S > 0;
+    int64_t end_s = use->start_s + whole_s + more; // rounded up: later than or at the end
+    *months = 0;
+    for (int i = 0;; i++) {
+        if (!clock_month(use->start_s, i, &at_s))
+            return err_set(err, ERR_FORMAT, "the use ends after the year 9999");
+        if (i > 0 && at_s >= end_s)
+            return 0;
+        (*months)++;
+    }
+}
+
+static int fees(const struct rule *rule, const struct charge_use *use, struct charge *charge,
+                struct err *err)
+{
+    int64_t months;
+    if (use->prorated)
+        return 0;
+    int rc = months_touched(use, &months, err);
+    if (rc == 0)
+        rc = money_scale(rule->monthly_fee, months, 1, MONEY_DOWN, &charge->monthly_fee, err);
+    charge->setup_fee = rule->setup_fee;
+    return rc;
+}
+
+// ---- storage and traffic
+
+static int64_t charged_size(const struct rule *rule, int64_t gb)
+{
+    for (int i = 0; gb > 0 && i < rule->step_count; i++)
+        if (gb <= rule->storage_steps[i]) {
+            gb = rule->storage_steps[i];
+            break;
+        }
+    return larger(gb - rule->storage_free_gb, 0);
+}
+
+static int storage(const struct rule *rule, const struct charge_use *use, struct charge *charge,
+                   struct err *err)
+{
+    int64_t gb = charged_size(rule, use->storage_gb), ns = use->storage_ns, per_month;
+    if (use->storage_gb == 0)
+        return 0;
+    if (!use->prorated)
+        ns = to_units(larger(ns, rule->storage_minimum_ns), rule->storage_unit_ns, RULE_UP);
+    int rc = money_scale(rule->storage_rate, gb, 1, MONEY_DOWN, &per_month, err); // exact
+    if (rc == 0)
+        rc = money_scale(per_month, ns, rule->storage_month_ns, MONEY_HALF_EVEN, &charge->storage,
+                         err);
+    return rc;
+}
+
+static int traffic(const struct rule *rule, const struct charge_use *use, struct charge *charge,
+                   struct err *err)
+{
+    int64_t out = larger(use->egress_bytes - rule->egress_free_gb * rule->gb_bytes, 0);
+    int rc =
+        money_scale(rule->egress_rate, out, rule->gb_bytes, MONEY_HALF_EVEN, &charge->egress, err);
+    if (rc == 0)
+        rc = money_scale(rule->ingress_rate, use->ingress_bytes, rule->gb_bytes, MONEY_HALF_EVEN,
+                         &charge->ingress, err);
+    return rc;
+}
+
+// ---- together
+
+static int check(const struct charge_use *use, struct err *err)
+{
+    int64_t first_s;
+    const int64_t amounts[] = {use->length_ns,        use->used_ns,      use->storage_gb,
+                               use->storage_ns,       use->egress_bytes, use->ingress_bytes,
+                               use->discount_permille};
+    // Earlier starts may have been rounded up, so it may be more than the month has, but not much.
+    if (use->used_ns > 62 * 86400 * NS_PER_S)
+        return err_set(err, ERR_FORMAT, "more was used in the month than it has time");
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        if (amounts[i] < 0)
+            return err_set(err, ERR_FORMAT, "a use has no times, sizes or discounts below zero");
+    if (use->length_ns > LONGEST_NS || use->used_ns > LONGEST_NS || use->storage_ns > LONGEST_NS)
+        return err_set(err, ERR_OVERFLOW, "a use of over 100 years");
+    if (use->discount_permille > 1000)
+        return err_set(err, ERR_FORMAT, "a discount of over 100 %%");
+    if (!clock_month(use->start_s, 0, &first_s))
+        return err_set(err, ERR_FORMAT, "a use starts between the years 1 and 9999");
+    return 0;
+}
+
+static int add_up(const struct rule *rule, const struct charge_use *use, struct charge *c,
+                  struct err *err)
+{
+    const int64_t lines[] = {c->time,    c->monthly_fee, c->setup_fee,
+                             c->storage, c->egress,      c->ingress};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines && rc == 0; i++)
+        rc = money_add(c->subtotal, lines[i], &c->subtotal, err);
+    if (rc == 0)
+        rc = money_scale(c->subtotal, use->discount_permille, 1000, MONEY_HALF_EVEN, &c->discount,
+                         err);
+    int64_t step = 1, steps, net = c->subtotal - c->discount;
+    for (int i = rule->decimals; i < 9; i++)
+        step *= 10;
+    if (rc == 0)
+        rc = money_scale(net, 1, step, MONEY_HALF_UP, &steps, err);
+    if (rc == 0)
+        rc = money_scale(steps, step, 1, MONEY_DOWN, &c->total, err);
+    c->rounding = rc == 0 ? c->total - net : 0;
+    return rc;
+}
+
+int charge_use(const struct rule *rule, const struct charge_use *use, struct charge *charge,
+               struct err *err)
+{
+    memset(charge, 0, sizeof *charge);
+    int rc = check(use, err);
+    if (rc != 0)
+        return rc;
+    charge->charged_ns = charged_length(rule, use);
+    rc = time_price(rule, use, charge->charged_ns, &charge->time, err);
+    if (rc == 0)
+        rc = fees(rule, use, charge, err);
+    if (rc == 0)
+        rc = storage(rule, use, charge, err);
+    if (rc == 0)
+        rc = traffic(rule, use, charge, err);
+    return rc == 0 ? add_up(rule, use, charge, err) : rc;
+}
+
+int charge_parts(const struct charge *charge, int64_t gpus, int64_t gpus_used,
+                 const int64_t *length_ns, size_t count, int64_t *out, int64_t *unused,
+                 struct err *err)
+{
+    int64_t length = 0, at = 0, before = 0;
+    for (size_t i = 0; i < count; i++)
+        length += length_ns[i];
+    int64_t whole = larger(length, charge->charged_ns);
+    int rc = 0;
+    *unused = 0;
+    if (gpus > 0 && gpus_used < gpus)
+        rc = money_scale(charge->time, gpus - gpus_used, gpus, MONEY_HALF_EVEN, unused, err);
+    int64_t rest = charge->time - *unused;
+    for (size_t i = 0; i <= count && rc == 0; i++) {
+        int64_t upto = rest;
+        at = i < count ? at + length_ns[i] : whole;
+        if (whole > 0)
+            rc = money_scale(rest, at, whole, MONEY_HALF_EVEN, &upto, err);
+        out[i] = upto - before;
+        before = upto;
+    }
+    return rc;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of a tariff: how a provider charges. docs/billing.md says what each member means;
+// amounts are texts, so that they stay as they were published. Plain data, read from share/ and
+// from files of the user's.
+#ifndef FARE_RECORD_TARIFF_H
+#define FARE_RECORD_TARIFF_H
+
+#include "record/field.h"
+
+#define TARIFF_SCHEMA "fare.tariffs/1"
+
+struct tariff_tier { // sustained use
+    struct maybe_int upto_permille;
+    struct maybe_int percent;
+};
+
+struct tariff_step {
+    struct maybe_int gb;
+};
+
+struct tariff {
+    char *id; // "aws-on-demand"
+    char *provider;
+    char *kind;       // "on-demand", "spot", "monthly"
+    char *words;      // the rule, for people, beyond what follows from the numbers
+    char *valid_from; // a date; absent: always
+    char *valid_to;   // the first date on which it does not hold any more; absent: still does
+    char *currency;
+    char *rate; // absent where each offer has its own
+    struct maybe_int per_s;
+    struct maybe_int unit_ms;
+    struct maybe_int minimum_s;
+    char *rounding;
+    char *monthly_cap;
+    char *monthly_fee;
+    char *setup_fee;
+    char *storage_rate;
+    struct maybe_int storage_month_s;
+    struct maybe_int storage_unit_ms;
+    struct maybe_int storage_minimum_s;
+    struct maybe_int storage_free_gb;
+    LIST_OF(struct tariff_step) storage_steps;
+    char *egress_rate;
+    struct maybe_int egress_free_gb;
+    char *ingress_rate;
+    struct maybe_int gb_bytes;
+    LIST_OF(struct tariff_tier) tiers;
+    struct maybe_bool spot_first_hour_free;
+    struct maybe_bool spot_partial_free;
+    struct maybe_int decimals;
+    char *source;
+    char *date; // when that was read there
+};
+
+struct tariffs { // a file of them
+    char *schema;
+    LIST_OF(struct tariff) tariffs;
+};
+
+extern const struct field tariff_fields[], tariffs_fields[];
+
+#endif

@@ -1,0 +1,309 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The second implementation of docs/billing.md, in rational arithmetic, written from that page alone."""
+
+import calendar
+from datetime import datetime, timedelta, timezone
+from fractions import Fraction
+
+S = 10**9  # nanoseconds in a second, and nano-units in a unit
+MS = 10**6
+DAY = 86400 * S
+
+
+def nano(tariff: dict, key: str) -> Fraction:
+    """An amount of the tariff in nano-units; 0 where it is absent."""
+    return Fraction(tariff.get(key, "0")) * S
+
+
+def to_units(length: int, unit: int, rounding: str) -> int:
+    """A length brought to whole units; a unit of 0 leaves it as it is."""
+    if unit == 0:
+        return length
+    units = Fraction(length, unit)
+    if rounding == "up":
+        return -(-units // 1) * unit
+    if rounding == "down":
+        return units // 1 * unit
+    if rounding == "nearest":
+        return (units + Fraction(1, 2)) // 1 * unit
+    raise ValueError(f"rounding: {rounding}")
+
+
+def month_index(at: int) -> int:
+    """The calendar month (UTC) of a time in ns, as 12 * year + month - 1."""
+    day = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=at // S)
+    return 12 * day.year + day.month - 1
+
+
+def month_begin(index: int) -> int:
+    """Where a calendar month begins, in ns."""
+    return calendar.timegm((index // 12, index % 12 + 1, 1, 0, 0, 0)) * S
+
+
+def charged_length(tariff: dict, use: dict) -> int:
+    """Steps 1 and 2 of the page's "Time"."""
+    length = use.get("length_ns", 0)
+    if use.get("prorated", False):
+        return length
+    unit = tariff.get("unit_ms", 1000) * MS
+    if use.get("interrupted", False):
+        if tariff.get("spot_first_hour_free", False) and length < 3600 * S:
+            return 0
+        if tariff.get("spot_partial_free", False):
+            return to_units(length, unit, "down")
+    return to_units(max(length, tariff.get("minimum_s", 0) * S), unit, tariff.get("rounding", "up"))
+
+
+def exact_price(tariff: dict, month: int, time: int) -> Fraction:
+    """The price of the first `time` ns of a month of `month` ns, not rounded and without the cap."""
+    price_of_ns = nano(tariff, "rate") / (tariff.get("per_s", 3600) * S)
+    tiers = tariff.get("tiers")
+    if not tiers:
+        return price_of_ns * time
+    price = begin = Fraction(0)
+    for tier in tiers:
+        end = Fraction(tier["upto_permille"] * month, 1000)
+        portion = max(0, min(time, end) - begin)
+        price += price_of_ns * portion * tier["percent"] / 100
+        begin = end
+    return price + price_of_ns * max(0, time - begin) * tiers[-1]["percent"] / 100
+
+
+def time_price(tariff: dict, use: dict, charged: int) -> int:
+    """Step 3: the charged length laid on the calendar."""
+    if use.get("prorated", False):
+        return round(nano(tariff, "rate") * charged / (tariff.get("per_s", 3600) * S))
+    at = use.get("start_s", 0) * S
+    end = at + charged
+    used = use.get("used_ns", 0)
+    price = 0
+    while at < end:
+        index = month_index(at)
+        month_end = month_begin(index + 1)
+        month = month_end - month_begin(index)
+        part = min(end, month_end) - at
+        before = exact_price(tariff, month, used)
+        after = exact_price(tariff, month, used + part)
+        if "monthly_cap" in tariff:
+            cap = int(nano(tariff, "monthly_cap"))
+            price += min(cap, round(after)) - min(cap, round(before))
+        else:
+            price += round(after - before)
+        at += part
+        used = 0
+    return price
+
+
+def months_touched(use: dict) -> int:
+    """Step 4: the calendar months from start to start + length, at least one."""
+    start = use.get("start_s", 0) * S
+    last = start + max(use.get("length_ns", 0) - 1, 0)
+    return month_index(last) - month_index(start) + 1
+
+
+def storage_price(tariff: dict, use: dict) -> int:
+    size = use.get("storage_gb", 0)
+    if size > 0:  # without a disk there is no step to take
+        steps = [step["gb"] for step in tariff.get("storage_steps", [])]
+        size = min((gb for gb in steps if gb >= size), default=size)
+    size = max(0, size - tariff.get("storage_free_gb", 0))
+    time = use.get("storage_ns", 0)
+    if not use.get("prorated", False):
+        time = max(time, tariff.get("storage_minimum_s", 0) * S)
+        time = to_units(time, tariff.get("storage_unit_ms", 1000) * MS, "up")
+    return round(nano(tariff, "storage_rate") * size * time / (tariff.get("storage_month_s", 2592000) * S))
+
+
+def to_decimals(amount: int, decimals: int) -> int:
+    """Nano-units rounded to so many decimals, a half away from zero."""
+    step = 10 ** (9 - decimals)
+    size = (Fraction(abs(amount), step) + Fraction(1, 2)) // 1 * step
+    return size if amount >= 0 else -size
+
+
+def charge(tariff: dict, use: dict) -> dict:
+    """What a use costs under a tariff, line by line, in nano-units."""
+    prorated = use.get("prorated", False)
+    gb = tariff.get("gb_bytes", 10**9)
+    charged = charged_length(tariff, use)
+    paid_egress = max(0, use.get("egress_bytes", 0) - tariff.get("egress_free_gb", 0) * gb)
+    lines = {
+        "time": time_price(tariff, use, charged),
+        "monthly_fee": 0 if prorated else int(nano(tariff, "monthly_fee")) * months_touched(use),
+        "setup_fee": 0 if prorated else int(nano(tariff, "setup_fee")),
+        "storage": storage_price(tariff, use),
+        "egress": round(nano(tariff, "egress_rate") * paid_egress / gb),
+        "ingress": round(nano(tariff, "ingress_rate") * use.get("ingress_bytes", 0) / gb),
+    }
+    subtotal = sum(lines.values())
+    discount = round(Fraction(subtotal * use.get("discount_permille", 0), 1000))
+    total = to_decimals(subtotal - discount, tariff.get("decimals", 9))
+    return {"charged_ns": charged, **lines, "subtotal": subtotal, "discount": discount,
+            "rounding": total - (subtotal - discount), "total": total}
+
+
+def parts(charge: dict, gpus: int, used: int, lengths: list[int]) -> tuple[list[int], int]:
+    """The price of the time over parts of these lengths, in order and idle last, and of the unused GPUs."""
+    price = charge["time"]
+    unused = round(Fraction(price * (gpus - used), gpus))
+    rest = price - unused
+    length = sum(lengths)
+    whole = max(length, charge["charged_ns"])
+    if whole == 0:
+        return [0] * (len(lengths) + 1), unused
+    prices = []
+    begin = 0
+    for part in [*lengths, whole - length]:
+        end = begin + part
+        prices.append(round(Fraction(rest * end, whole)) - round(Fraction(rest * begin, whole)))
+        begin = end
+    return prices, unused
+
+
+# Random cases.
+
+LONGEST = 100 * DAY
+
+
+def decimal_text(nanos: int, decimals: int) -> str:
+    """Nano-units as a text with so many decimals; the digits after them are dropped."""
+    text = f"{nanos // S}.{nanos % S:09}"
+    return text[:-9 + decimals] if 0 < decimals < 9 else text if decimals else text[:-10]
+
+
+def random_amount(random, most: int) -> str:
+    """An amount up to `most` units with 0 to 9 decimals; seldom 0."""
+    decimals = random.randint(0, 9)
+    step = 10 ** (9 - decimals)
+    limit = random.choice([most * S, S, S // 100])
+    nanos = step * random.randint(1, max(1, limit // step))
+    return decimal_text(nanos if random.random() < 0.95 else 0, decimals)
+
+
+def random_tariff(random) -> dict:
+    units = [0, 1, 100, 1000, 1000, 60000, 60000, 900000, 3600000, 3600000]
+    minimums = [0, 1, 30, 60, 90, 600, 3600, 5400, 86400]
+    months = [2592000, 2628000, 3600]
+    tiers = sorted(random.sample(range(1, 1000), random.randint(0, 3)))
+    tiers += [1000] if not tiers or random.random() < 0.8 else []
+    steps = sorted(random.sample(range(1, 3000), random.randint(1, 5)))
+    rate = random_amount(random, 100)
+    per = random.choice([1, 60, 3600, 3600, 3600, 86400, 2592000, 2628000])
+    cap_ns = random.randrange(random.choice([3600 * S, DAY, 20 * DAY, 60 * DAY]))
+    cap = round(Fraction(rate) * cap_ns / per)
+    # key: (how often it is there, its value)
+    members = {
+        "per_s": (1, per) if per != 3600 else (0.5, per),
+        "unit_ms": (0.8, random.choice(units)),
+        "minimum_s": (0.5, random.choice(minimums)),
+        "rounding": (0.7, random.choice(["up", "nearest", "down"])),
+        "monthly_cap": (0.4, decimal_text(cap, random.randint(0, 9))),
+        "monthly_fee": (0.4, random_amount(random, 1000)),
+        "setup_fee": (0.4, random_amount(random, 1000)),
+        "storage_rate": (0.7, random_amount(random, 2)),
+        "storage_month_s": (0.5, random.choice(months)),
+        "storage_unit_ms": (0.5, random.choice(units)),
+        "storage_minimum_s": (0.4, random.choice(minimums)),
+        "storage_free_gb": (0.4, random.choice([0, 1, 5, 30, 100, 1000])),
+        "storage_steps": (0.4, [{"gb": gb} for gb in steps]),
+        "egress_rate": (0.7, random_amount(random, 2)),
+        "egress_free_gb": (0.5, random.choice([0, 1, 100, 1024])),
+        "ingress_rate": (0.5, random_amount(random, 2)),
+        "gb_bytes": (0.5, random.choice([10**9, 2**30])),
+        "tiers": (0.4, [{"upto_permille": upto, "percent": random.randint(0, 120)} for upto in tiers]),
+        "spot_first_hour_free": (0.5, random.random() < 0.6),
+        "spot_partial_free": (0.5, random.random() < 0.6),
+        "decimals": (0.6, random.randint(0, 9)),
+    }
+    tariff = {"rate": rate, "currency": "USD"}
+    for key, (often, value) in members.items():
+        if random.random() < often:
+            tariff[key] = value
+    return tariff
+
+
+def near(random, value) -> int:
+    """A whole number at or beside a value, at least 0."""
+    return max(0, int(value) + random.choice([-1, 0, 0, 1]))
+
+
+def turning_point(random, tariff: dict, start: int, used: int) -> int:
+    """A length at which some rule of the tariff turns."""
+    unit = tariff.get("unit_ms", 1000) * MS or S
+    first = month_index(start * S)
+    index = first + random.randrange(4)
+    begin = month_begin(index)
+    month = month_begin(index + 1) - begin
+    offset = begin - start * S if index > first else -used  # the length at which the month's count is 0
+    multiple = random.choice([random.randrange(5), random.randrange(LONGEST // unit)])
+    kinds = [
+        lambda: multiple * unit,
+        lambda: multiple * unit + unit // 2,
+        lambda: tariff.get("minimum_s", 0) * S,
+        lambda: 3600 * S * random.choice([1, 1, random.randrange(2400)]),
+        lambda: month_begin(index + 1) - start * S,
+    ]
+    if "tiers" in tariff:
+        upto = random.choice(tariff["tiers"])["upto_permille"]
+        kinds += 2 * [lambda: offset + upto * month // 1000]
+    rate = nano(tariff, "rate")
+    if "monthly_cap" in tariff and rate:
+        cap_ns = nano(tariff, "monthly_cap") / rate * tariff.get("per_s", 3600) * S
+        kinds += 2 * [lambda: offset + cap_ns]
+    value = random.choice(kinds)()
+    return int(min(max(value, 0), LONGEST - 1))
+
+
+def random_use(random, tariff: dict) -> dict:
+    def time_of(year: int) -> int:
+        return calendar.timegm((year, 1, 1, 0, 0, 0))
+
+    start = random.randrange(time_of(2006), time_of(2031))
+    begin = month_begin(month_index(start * S))
+    month = month_begin(month_index(start * S) + 1) - begin
+    if random.random() < 0.3:  # close to a month's end or begin
+        start = (begin + month) // S - random.choice([0, 1, 2, 60, 3600, 7200, random.randrange(86400)])
+        start = min(start, time_of(2031) - 1)
+        begin = month_begin(month_index(start * S))
+        month = month_begin(month_index(start * S) + 1) - begin
+    used = random.choice([0, random.randrange(start * S - begin + 1), random.randrange(month), 3600 * S])
+    if "tiers" in tariff and random.random() < 0.3:
+        used = near(random, random.choice(tariff["tiers"])["upto_permille"] * month // 1000)
+
+    def length() -> int:
+        if random.random() < 0.6:
+            return near(random, turning_point(random, tariff, start, used))
+        return random.randrange(random.choice([2, S, 3600 * S, DAY, LONGEST + 1, LONGEST + 1]))
+
+    length_ns = length()
+    unit = tariff.get("storage_unit_ms", 1000) * MS or S
+    gb = tariff.get("gb_bytes", 10**9)
+    sizes = [step["gb"] for step in tariff.get("storage_steps", [])] + [tariff.get("storage_free_gb", 0)]
+    use = {
+        "start_s": start,
+        "length_ns": length_ns,
+        "used_ns": used,
+        "storage_gb": random.choice([0, random.randrange(100), random.randrange(5000),
+                                     near(random, random.choice(sizes))]),
+        "storage_ns": random.choice([length_ns, length_ns, length(), 0,
+                                     near(random, tariff.get("storage_minimum_s", 0) * S),
+                                     near(random, unit * random.randrange(LONGEST // unit))]),
+        "egress_bytes": random.choice([0, random.randrange(10**6), random.randrange(10**14),
+                                       near(random, tariff.get("egress_free_gb", 0) * gb)]),
+        "ingress_bytes": random.choice([0, random.randrange(10**6), random.randrange(10**14)]),
+        "discount_permille": random.choice([0, 0, 1, 50, 333, 500, 1000, random.randrange(1001)]),
+        "interrupted": random.random() < 0.4,
+        "prorated": random.random() < 0.15,
+    }
+    if random.random() < 0.2:  # absent members
+        for key in random.sample(sorted(use), 3):
+            if key not in ("start_s", "length_ns"):
+                del use[key]
+    return use
+
+
+def random_case(random) -> tuple[dict, dict]:
+    """A random tariff and a use that is likely to lie where its rules turn."""
+    tariff = random_tariff(random)
+    return tariff, random_use(random, tariff)
