@@ -43,7 +43,8 @@ failed = False
 for name in args.names or ["mlp", "cnn", "imdb", "textgen", "cifar", "tweets"]:
     ours, theirs = [], []
     for seed in args.seeds.split(","):
-        run = call([FARE, "run", name, "--full", "--data", DATA, "--seed", seed, "--json"])["runs"][0]
+        run = call([FARE, "run", name, "--full", "--data", DATA, "--seed", seed, "--json",
+                    "--no-ledger", "--no-cloud"])["runs"][0]
         last = run["epoch_list"][-1]
         ours.append(last["train_loss"] if name == "textgen" else last["test_accuracy"])
         if name in FOLDER:

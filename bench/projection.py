@@ -34,7 +34,7 @@ names = args.names or ["cnn", "imdb", "textgen", "mlp"]
 
 
 def train(name, seed):
-    command = [FARE, "run", name, "--full", "--no-cloud", "--json", "--seed", seed, "--threads", str(args.threads),
+    command = [FARE, "run", name, "--full", "--no-cloud", "--no-ledger", "--json", "--seed", seed, "--threads", str(args.threads),
                *EXTRA.get(name, [])]
     if DATA.is_dir():
         command += ["--data", str(DATA)]

@@ -40,7 +40,7 @@ if probe.returncode:
 
 
 def fare(name):
-    command = [FARE, "run", name, "--threads", str(args.threads), "--json", "--no-cloud"]
+    command = [FARE, "run", name, "--threads", str(args.threads), "--json", "--no-cloud", "--no-ledger"]
     p = subprocess.run(command + (["--steps", str(STEPS[name])] if name in STEPS else []), capture_output=True,
                        text=True)
     if p.returncode:

@@ -96,6 +96,11 @@ extern const struct engine engine_ref, engine_cpu;
 // "ref", "cpu"; null and ERR_USAGE with the list for anything else.
 const struct engine *engine_find(const char *name, struct err *err);
 
+// For engines: whether every label and token of a batch is one that the net knows; ERR_FORMAT names
+// the first that is not. Data may come from anywhere, and a wrong one would be read past the end.
+int engine_check_batch(const struct net_layer *layers, int layer_count, enum net_loss loss,
+                       const struct engine_batch *batch, bool labelled, struct err *err) MUST_USE;
+
 // Dropout: element `index` of layer `layer` at iteration `iteration` is kept where the uniform
 // number of the stream (seed, layer, iteration) at `index` is at least the rate. Every engine
 // draws the same mask; see engine/dropout.h.

@@ -412,7 +412,6 @@ static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err 
     }
     meter_phase(t->o->meter, METER_IDLE);
     epoch->train_ns = meter_train_ns(t->o->meter) - before_ns;
-    epoch->steps_here = t->place.step - t->epoch_began_step;
     epoch->steps = t->place.step;
     epoch->whole = t->place.step >= t->steps_per_epoch;
     const struct engine_score *s = &t->place.score;

@@ -67,7 +67,6 @@ struct trainer_epoch {
     bool tested;
     bool whole;       // every step of it was made, here or before a resume
     int64_t train_ns; // of the steps made here
-    int64_t steps_here;
     int64_t test_ns;
 };
 

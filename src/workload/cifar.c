@@ -45,7 +45,6 @@ const struct workload workload_cifar = {
     .shift_flip = true,
     .metric = WORKLOAD_ACCURACY,
     .reach = 0.73,
-    .sample_steps = 150,
     .made_train = 50000,
     .made_test = 10000,
     .build = build,

@@ -36,7 +36,6 @@ const struct workload workload_cnn = {
                .phase_count = 1},
     .metric = WORKLOAD_ACCURACY,
     .reach = 0.989,
-    .sample_steps = 60,
     .made_train = 60000,
     .made_test = 10000,
     .build = build,

@@ -205,7 +205,6 @@ const struct workload workload_inception = {
     .flip = true,
     .centre_unit = true,
     .metric = WORKLOAD_FALLS,
-    .sample_steps = 3,
     .made_train = 320,
     .made_test = 64,
     .heavy = true,

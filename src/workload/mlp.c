@@ -30,7 +30,6 @@ const struct workload workload_mlp = {
                .phase_count = 1},
     .metric = WORKLOAD_ACCURACY,
     .reach = 0.980,
-    .sample_steps = 469,
     .made_train = 60000,
     .made_test = 10000,
     .build = build,

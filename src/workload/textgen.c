@@ -35,7 +35,6 @@ const struct workload workload_textgen = {
                .phase_count = 1},
     .metric = WORKLOAD_LOSS,
     .reach = 1.44,
-    .sample_steps = 200,
     .made_train = 200285,
     .made_test = 0,
     .takes = {.hard_gates = true},

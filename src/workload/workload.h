@@ -39,9 +39,8 @@ struct workload {
     struct recipe recipe;
     bool shift_flip, flip, centre_unit; // see data/batcher.h
     enum workload_metric metric;
-    double reach;         // on the real data, full epochs, mean of three seeds
-    int64_t sample_steps; // what `fare run NAME` trains
-    int64_t made_train;   // samples made where there is no data
+    double reach;       // on the real data, full epochs, mean of three seeds
+    int64_t made_train; // samples made where there is no data
     int64_t made_test;
     bool heavy; // too much for a small machine: bare fare leaves it out, and says so
     struct workload_options takes; // the options that mean something here

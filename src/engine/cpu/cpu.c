@@ -159,25 +159,8 @@ static int check_batch(const struct engine_program *program, const struct engine
                        bool labelled, struct err *err)
 {
     assert(batch->count >= 1 && batch->count <= program->recipe.batch);
-    const struct net_layer *last = &program->layers[program->layer_count - 1];
-    int classes = program->loss == NET_SIGMOID ? 2 : last->out.dim[0];
-    for (int64_t i = 0; labelled && i < batch->count; i++)
-        if (batch->labels[i] < 0 || batch->labels[i] >= classes)
-            return err_set(err, ERR_FORMAT, "label %d of sample %lld is not one of %d classes",
-                           batch->labels[i], (long long)i, classes);
-    for (int l = 0; l < program->layer_count; l++) {
-        const struct net_layer *layer = &program->layers[l];
-        assert(layer->op != NET_IMAGE || batch->image);
-        if (layer->op != NET_TOKENS)
-            continue;
-        assert(batch->tokens);
-        for (int64_t i = 0; i < batch->count * layer->out.dim[0]; i++)
-            if (batch->tokens[i] < 0 || batch->tokens[i] >= layer->vocabulary)
-                return err_set(
-                    err, ERR_FORMAT, "token %d of sample %lld is not in the vocabulary of %d",
-                    batch->tokens[i], (long long)(i / layer->out.dim[0]), layer->vocabulary);
-    }
-    return 0;
+    return engine_check_batch(program->layers, program->layer_count, program->loss, batch, labelled,
+                              err);
 }
 
 // The plan for a training step on `count` samples.
