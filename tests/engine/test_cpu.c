@@ -89,6 +89,16 @@ static void dense_relu(struct net *net, const struct size *s)
     head(net, net_dense(net, x, s->units + 1, true, "second"));
 }
 
+// Layers of whole panels: 64 units and more, 32, 16, behind any number of inputs.
+static void dense_owned(struct net *net, const struct size *s)
+{
+    int x = net_dense(net, image(net, s), 192, true, "wide");
+    x = net_dense(net, net_dense(net, x, s->units, true, "odd"), 96, false, "plain");
+    x = net_dense(net, net_dropout(net, net_dense(net, x, 48, true, "small"), 0.25f), 64, true,
+                  "last");
+    head(net, x);
+}
+
 static void dense_relu_last(struct net *net, const struct size *s)
 {
     net_dense(net, image(net, s), s->units + 1, true, "dense");
@@ -361,6 +371,7 @@ static void one_hot_dense(struct net *net, const struct size *s)
 static const struct op_case op_cases[] = {
     {"dense", dense, 3e-6, vector_sizes},
     {"dense with relu", dense_relu, 3e-6, vector_sizes},
+    {"dense, units of one's own", dense_owned, 1e-5, vector_sizes},
     {"dense with relu, last", dense_relu_last, 3e-6, vector_sizes},
     {"dense on an image", dense_on_image, 3e-6, image_sizes},
     {"sigmoid", sigmoid, 1e-5, vector_sizes},

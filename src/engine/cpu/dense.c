@@ -2,6 +2,7 @@
 // Dense layers. An image is read as it lies, block by block: the columns of the weights are in that
 // order (params.h), so that nothing has to be flattened.
 #include "engine/cpu/linear.h"
+#include "engine/cpu/owned.h"
 
 static dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, bool bf16, dnnl_format_tag_t tag)
 {
@@ -36,6 +37,8 @@ static int make_primitives(struct linear *dense, struct err *err)
 
 int dense_new(struct plan *plan, int number, struct op **op, struct err *err)
 {
+    if (owned_suits(plan, number))
+        return owned_new(plan, number, op, err);
     struct linear *dense = op_allocate(sizeof *dense, &linear_class, plan, number, err);
     *op = dense ? &dense->op : NULL;
     if (!dense)

@@ -26,7 +26,6 @@ void optimizer_select(struct optimizer_walk *walk, float rate, const bool *train
     const struct params *params = walk->params;
     walk->rate = rate;
     walk->count = 0;
-    walk->numbers = 0;
     for (int i = 0; i < params->count; i++) {
         const struct slot *slot = &params->slots[i];
         if (!slot->param.trained || !trains[slot->param.layer])
@@ -37,8 +36,8 @@ void optimizer_select(struct optimizer_walk *walk, float rate, const bool *train
         }
         int64_t numbers = (slot->numbers + PASSES_PAD - 1) / PASSES_PAD * PASSES_PAD;
         walk->pieces[walk->count++] = (struct optimizer_piece){
-            slot->at, slot->at + numbers, slot->param.decayed ? params->recipe.weight_decay : 0};
-        walk->numbers += numbers;
+            slot->at, slot->at + numbers, slot->grain ? slot->grain : PASSES_PAD,
+            slot->param.decayed ? params->recipe.weight_decay : 0};
     }
 }
 
@@ -83,14 +82,10 @@ static void work(void *job_, int thread, int threads)
 {
     const struct job *job = job_;
     const struct params *params = job->walk->params;
-    int64_t from, to, before = 0; // numbers in the pieces before this one
-    team_part(job->walk->numbers, PASSES_PAD, thread, threads, &from, &to);
-    for (int i = 0; i < job->walk->count && before < to; i++) {
+    for (int i = 0; i < job->walk->count; i++) {
         const struct optimizer_piece *piece = &job->walk->pieces[i];
-        int64_t size = piece->to - piece->from;
-        int64_t first = from > before ? from - before : 0;
-        int64_t last = to - before < size ? to - before : size;
-        before += size;
+        int64_t first, last;
+        team_part(piece->to - piece->from, piece->grain, thread, threads, &first, &last);
         if (first >= last)
             continue;
         int64_t at = piece->from + first;
@@ -107,6 +102,6 @@ void optimizer_step(struct optimizer_walk *walk, int64_t iteration)
                       .rule = rule_at(recipe, walk->rate, iteration),
                       .pass = pass_of(walk->passes, recipe->optimizer)};
     walk->params->version++;
-    if (walk->numbers > 0)
+    if (walk->count > 0)
         team_run(work, &job);
 }

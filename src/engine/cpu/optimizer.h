@@ -2,7 +2,8 @@
 // optimizer: one step over all parameters, in one go and on all threads.
 //
 // Value, gradient and states of all parameters lie in common arrays (params.h), so a step is a
-// walk through them in pieces of whole cache lines, whatever the layers are. Embeddings have an
+// walk through them in pieces of whole cache lines, whatever the layers are. Each parameter is
+// split among the threads, where its layer does so the same way as there. Embeddings have an
 // optimizer of their own.
 #ifndef FARE_ENGINE_CPU_OPTIMIZER_H
 #define FARE_ENGINE_CPU_OPTIMIZER_H
@@ -15,6 +16,7 @@
 
 struct optimizer_piece { // numbers [from, to) of the common arrays, treated alike
     int64_t from, to;
+    int64_t grain; // split at multiples of this
     float weight_decay;
 };
 
@@ -24,7 +26,6 @@ struct optimizer_walk {
     float rate;
     struct optimizer_piece *pieces;
     int count;
-    int64_t numbers; // in all pieces
 };
 
 int optimizer_init(struct optimizer_walk *walk, struct params *params, const struct passes *passes,

@@ -28,6 +28,7 @@ struct slot {
     dnnl_memory_desc_t md; // where chosen
     int64_t *places;       // where chosen: what each index of each dimension adds to the place
     int64_t at;            // in the common arrays
+    int64_t grain; // numbers that one thread keeps together (owned.c); 0: it does not matter
     float *value, *grad, *state[2]; // grad and states are null where it is not trained
     struct embedding *embedding;    // in place of all this; owned
 };
