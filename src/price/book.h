@@ -51,7 +51,7 @@ typedef int book_visit_fn(void *arg, const struct offer *offer, struct err *err)
 int book_each(const struct book *book, const struct book_filter *filter, book_visit_fn *visit,
               void *arg, struct err *err) MUST_USE;
 
-// The offer of that name ("aws/p3.2xlarge:spot") on that day (0: the newest). ERR_NOT_FOUND with
+// The offer of that name ("aws/p3.2xlarge:spot") on that day (0: the newest). ERR_MISSING with
 // names that are alike, where there are some.
 int book_find(const struct book *book, const char *name, int day, struct offer *out,
               struct err *err) MUST_USE;
