@@ -3,10 +3,10 @@
 // rates.csv in the configuration folder, with the columns provider, offer, discount_percent,
 // credit, rate, currency, from, to; a field may be empty.
 //
-// `offer` is the provider's name for it, with ":spot" behind for spot ("p4d.24xlarge:spot"); "p4d.*"
-// is all that begin so, spot too; empty is all of the provider's. `rate` is for an hour of the whole
-// machine, `currency` that of `rate` and `credit` (empty: USD), `from` the first date on which it
-// holds, `to` the first on which it does not any more.
+// `offer` is the provider's name for it, with ":spot" behind for spot ("p4d.24xlarge:spot");
+// "p4d.*" is all that begin so, spot too; empty is all of the provider's. `rate` is for an hour of
+// the whole machine, `currency` that of `rate` and `credit` (empty: USD), `from` the first date on
+// which it holds, `to` the first on which it does not any more.
 #ifndef FARE_PRICE_RATES_H
 #define FARE_PRICE_RATES_H
 
