@@ -187,18 +187,20 @@ static int add_up(int64_t discount_permille, struct schedule_line *const *lines,
     return rc == 0 ? add_line(total, discount, err) : rc;
 }
 
-int schedule_bill(const struct schedule *s, int64_t tasks, struct schedule_bill *bill,
-                  struct err *err)
+// The parts that do not depend on how many tasks there are: starts, and one machine's price.
+static int first_part(const struct schedule *s, struct schedule_bill *bill, int64_t *one,
+                      struct err *err)
 {
-    int64_t one = 0;
     memset(bill, 0, sizeof *bill);
-    if (tasks < 1 || tasks > MOST_TASKS)
-        return err_set(err, ERR_USAGE, "there are 1 to a million tasks");
+    *one = 0;
     int rc = count_starts(s, bill, err);
-    if (rc == 0)
-        rc = machine_price(s, bill, &one, err);
-    if (rc == 0)
-        rc = money_scale(one, tasks, 1, MONEY_DOWN, &bill->machine.price, err);
+    return rc == 0 ? machine_price(s, bill, one, err) : rc;
+}
+
+static int second_part(const struct schedule *s, int64_t tasks, int64_t one,
+                       struct schedule_bill *bill, struct err *err)
+{
+    int rc = money_scale(one, tasks, 1, MONEY_DOWN, &bill->machine.price, err);
     bill->machine.known = true;
     bill->machine.free_price = bill->machine.price;
     if (rc == 0)
@@ -215,6 +217,16 @@ int schedule_bill(const struct schedule *s, int64_t tasks, struct schedule_bill 
                                            &bill->functions};
     return rc == 0 ? add_up(s->discount_permille, lines, 5, &bill->discount, &bill->total, err)
                    : rc;
+}
+
+int schedule_bill(const struct schedule *s, int64_t tasks, struct schedule_bill *bill,
+                  struct err *err)
+{
+    int64_t one;
+    int rc = first_part(s, bill, &one, err);
+    if (rc == 0 && (tasks < 1 || tasks > MOST_TASKS))
+        rc = err_set(err, ERR_USAGE, "there are 1 to a million tasks");
+    return rc == 0 ? second_part(s, tasks, one, bill, err) : rc;
 }
 
 int schedule_always(const struct schedule *s, struct schedule_line *line, struct err *err)
@@ -244,20 +256,18 @@ int schedule_always(const struct schedule *s, struct schedule_line *line, struct
 int schedule_break_even(const struct schedule *s, int64_t price, bool with_free, int64_t *tasks,
                         struct err *err)
 {
-    int64_t low = 1, high = MOST_TASKS; // the answer is from low to high, or there is none
+    struct schedule_bill bill;
+    int64_t low = 1, high = MOST_TASKS, one; // the answer is from low to high, or there is none
+    int rc = first_part(s, &bill, &one, err);
     *tasks = -1;
-    while (low <= high) {
-        struct schedule_bill bill;
+    while (rc == 0 && low <= high) {
         int64_t middle = low + (high - low) / 2;
-        int rc = schedule_bill(s, middle, &bill, err);
-        if (rc != 0)
-            return rc;
-        if ((with_free ? bill.total.free_price : bill.total.price) > price) {
-            *tasks = middle;
-            high = middle - 1;
-        } else {
-            low = middle + 1;
-        }
+        // Too much to be added up is more than any price.
+        bool more = second_part(s, middle, one, &bill, NULL) != 0 ||
+                    (with_free ? bill.total.free_price : bill.total.price) > price;
+        *tasks = more ? middle : *tasks;
+        high = more ? middle - 1 : high;
+        low = more ? low : middle + 1;
     }
-    return 0;
+    return rc;
 }
