@@ -31,7 +31,8 @@ int folder_config(struct buf *out, struct err *err)
 
 int folder_share(struct buf *out, struct err *err)
 {
-    int rc = fs_program_dir(out, err);
-    buf_adds(out, "/../share");
+    const char *given = getenv("FARE_SHARE");
+    int rc = given && *given ? 0 : fs_program_dir(out, err);
+    buf_adds(out, given && *given ? given : "/../share");
     return rc == 0 ? buf_check(out, err) : rc;
 }

@@ -11,7 +11,7 @@
 int folder_data(struct buf *out, struct err *err) MUST_USE;
 int folder_config(struct buf *out, struct err *err) MUST_USE;
 
-// Appends share/ of the running program.
+// Appends the folder of the data that comes with the program: FARE_SHARE, or share/ beside it.
 int folder_share(struct buf *out, struct err *err) MUST_USE;
 
 #endif
