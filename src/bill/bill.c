@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "bill/charge.h"
+#include "price/book.h"
 
 #define DAY_S INT64_C(86400)
 
@@ -244,7 +245,7 @@ static int describe(struct making *m, const char *name, const struct tariff *tar
         {&b->provider, o->provider},
         {&b->name, o->name},
         {&b->region, o->zone[0] ? o->zone : o->region},
-        {&b->kind, offer_kind_name(o->kind)},
+        {&b->kind, offer_kind_word(o->kind)},
         {&b->gpu, o->gpu},
         {&b->rate, rate},
         {&b->currency, o->currency},

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// quote: what a training costs, on everything it was measured on.
+#include "cmd/quote.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/comparable.h"
+#include "base/clock.h"
+#include "cmd/runs.h"
+#include "ledger/published.h"
+#include "record/read.h"
+#include "workload/workload.h"
+
+#define DAY_S    INT64_C(86400)
+#define GB       INT64_C(1000000000)
+#define EVIDENCE 400 // of the newest runs of a workload
+
+static const char *const rules[] = {"paid", "prorated", NULL};
+static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
+static const char *const formats[] = {"table", "json", "focus", NULL};
+
+#define AT(member) offsetof(struct quote_options, member)
+static const struct opt options[] = {
+    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
+     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
+     "own"},
+    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+    {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), NULL,
+     "table, json, or focus: rows of a FOCUS cost export (CSV)"},
+    {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
+     "this offer, which the machine measured is declared to be; the bill line by line"},
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
+    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
+    {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
+    {"kind", 0, OPT_CHOICE, "KIND", kinds, AT(kind), "Where", "only on-demand, spot or monthly"},
+    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
+     "every region and every offer, not only the cheapest of each"},
+    {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Price",
+     "prices and rules of this date instead of the newest"},
+    {"rule", 0, OPT_CHOICE, "RULE", rules, AT(rule), "Price",
+     "paid: as the provider charges (default); prorated: rate × exact time, without units, "
+     "minimums and fees"},
+    {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Price",
+     "from the order of the machine until the training starts, where the run does not know"},
+    {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(storage), "Price", "a disk beside the machine"},
+    {"keep", 0, OPT_DURATION, "TIME", NULL, AT(keep_ns), "Price",
+     "how long the disk is kept (default: as long as the machine runs)"},
+    {"egress", 0, OPT_BYTES, "SIZE", NULL, AT(egress), "Price", "data that leaves the provider"},
+    {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that comes in"},
+    {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
+     "what an hour of your waiting is worth; shown beside the total"},
+    {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
+     "the cheapest that is done within this time"},
+    {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice", "the fastest for this money"},
+    {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(hours_per_month), "Advice",
+     "the best for occasional, steady (so many hours) and heavy use"},
+    {"runs", 0, OPT_COUNT, "N", NULL, AT(runs), "Advice",
+     "so many trainings: one strong machine, or several cheap ones in parallel"},
+    {"buy", 0, OPT_TEXT, "USD", NULL, AT(buy), "Advice",
+     "rent, or buy a machine like the one measured for this much: after how long it has paid for "
+     "itself"},
+    {"resale", 0, OPT_TEXT, "USD", NULL, AT(resale), "Advice", "what it still brings at its end"},
+    {"watts", 0, OPT_COUNT, "W", NULL, AT(watts), "Advice",
+     "its power at work (default: what the run measured, where it did)"},
+    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Advice", "the price of a kilowatt-hour"},
+    {NULL},
+};
+#undef AT
+
+static const struct cmd_example examples[] = {
+    {"fare quote", "the last run, on every offer that fits it"},
+    {"fare quote tweets", "what others measured of that workload, at today's prices"},
+    {"fare quote --offer aws/p3.2xlarge --storage 100GB --egress 5GB", "one bill, line by line"},
+    {"fare quote cnn --deadline 1h --kind spot", "the cheapest spot machine that is done in time"},
+    {"fare quote --buy 2500 --watts 400 --kwh 0.30", "rent or buy"},
+    {"fare quote published-2018-tweets-aws-p3-2xlarge --date 2018-02-01 --rule prorated",
+     "at the prices of another day"},
+    {NULL, NULL},
+};
+
+// ---- options
+
+static int bad(const char *option, const char *text, const char *expected, struct err *err)
+{
+    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
+}
+
+static int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
+{
+    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
+        return bad(option, text, "an amount such as 2.50", err);
+    return 0;
+}
+
+static int take_day(const char *text, int *day, struct err *err)
+{
+    int64_t date_s = 0;
+    if (!text)
+        return 0;
+    if (!clock_parse(text, &date_s) || date_s < DAY_S)
+        return bad("date", text, "a date such as 2026-11-01", err);
+    *day = (int)(date_s / DAY_S);
+    return 0;
+}
+
+static int64_t whole_gb(int64_t bytes)
+{
+    return bytes / GB + (bytes % GB > 0);
+}
+
+static int take_options(struct quote_job *job, const struct quote_options *o, struct err *err)
+{
+    static const enum offer_kind kind_values[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
+    struct bill_context *c = &job->ask.context;
+    struct advice_wishes *w = &job->wishes;
+    job->ask.boot_ns = o->boot_ns > 0 ? o->boot_ns : -1;
+    job->ask.offer = o->offer;
+    job->ask.gpu = o->gpu;
+    job->ask.provider = o->provider;
+    job->ask.region = o->region;
+    job->ask.every_region = o->all;
+    for (size_t i = 0; o->kind && kinds[i]; i++)
+        if (strcmp(o->kind, kinds[i]) == 0)
+            job->ask.kind = &kind_values[i];
+    c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
+    c->storage_gb = whole_gb(o->storage);
+    c->storage_ns = o->keep_ns;
+    c->egress_bytes = o->egress;
+    c->ingress_bytes = o->ingress;
+    w->deadline_ns = o->deadline_ns;
+    w->runs = o->runs;
+    w->use_ns_a_month = o->hours_per_month * 3600 * NS_PER_S;
+    w->own = (struct own_machine){.life_months = 36, .busy_mw = -1, .idle_mw = -1, .kwh = -1};
+    w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
+    if (o->hours_per_month > 720)
+        return err_set(err, ERR_USAGE, "a month of 30 days has 720 hours");
+    if (o->watts > 0 && o->watts < 1000000)
+        w->own.busy_mw = o->watts * 1000;
+    int rc = take_day(o->date, &c->day, err);
+    if (rc == 0)
+        rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine, err);
+    if (rc == 0)
+        rc = take_amount("budget", o->budget, &w->budget, err);
+    if (rc == 0)
+        rc = take_amount("buy", o->buy, &w->own.purchase, err);
+    if (rc == 0)
+        rc = take_amount("resale", o->resale, &w->own.resale, err);
+    if (rc == 0)
+        rc = take_amount("kwh", o->kwh, &w->own.kwh, err);
+    return rc;
+}
+
+// ---- the runs
+
+static int add_run(void *job_, const char *id, const char *text, struct err *err)
+{
+    (void)id;
+    struct quote_job *job = job_;
+    struct run run = {0};
+    int rc = record_from_text(run_fields, text, strlen(text), &run, err);
+    bool wanted = rc == 0 && run.workload && strcmp(run.workload, job->workload) == 0;
+    for (size_t i = 0; wanted && i < job->runs.count; i++)
+        wanted = strcmp(job->runs.items[i].id, run.id) != 0;
+    struct run *kept = wanted ? LIST_ADD(&job->runs, err) : NULL;
+    if (kept) {
+        *kept = run;
+        return 0;
+    }
+    record_release(run_fields, &run);
+    return wanted ? ERR_MEMORY : rc;
+}
+
+// The run that was named: the first of the evidence.
+static int add_asked(struct quote_job *job, struct ledger *ledger, const char *word,
+                     struct err *err)
+{
+    struct buf text = {0};
+    struct run *run = LIST_ADD(&job->runs, err);
+    int rc = run ? runs_find(ledger, word, &text, err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = record_from_text(run_fields, buf_str(&text), text.len, run, err);
+    buf_release(&text);
+    if (rc == 0)
+        rc = text_set(&job->workload, run->workload ? run->workload : run->name, err);
+    return rc;
+}
+
+static bool is_workload(const char *word)
+{
+    for (size_t i = 0; word && workloads[i]; i++)
+        if (strcmp(workloads[i]->name, word) == 0)
+            return true;
+    return false;
+}
+
+static int load_runs(struct quote_job *job, const char *word, const char *where, struct err *err)
+{
+    struct ledger *ledger = NULL;
+    int rc = ledger_new(&ledger, where, err);
+    if (rc == 0 && is_workload(word))
+        rc = text_set(&job->workload, word, err);
+    else if (rc == 0)
+        rc = add_asked(job, ledger, word ? word : "last", err);
+    if (rc == 0 && !job->workload)
+        rc = text_set(&job->workload, "command", err);
+    struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
+    if (rc == 0)
+        rc = ledger_each(ledger, &filter, add_run, job, err);
+    if (rc == 0)
+        rc = published_each(NULL, add_run, job, err);
+    ledger_free(ledger);
+    return rc;
+}
+
+// Of the others only what can be compared with the one asked for.
+static int choose_evidence(struct quote_job *job, struct err *err)
+{
+    job->evidence = calloc(job->runs.count + 1, sizeof *job->evidence);
+    if (!job->evidence)
+        return err_memory(err);
+    for (size_t i = 0; i < job->runs.count; i++) {
+        const struct run *run = &job->runs.items[i];
+        struct comparison c = {0};
+        if (i > 0 && job->asked) {
+            int rc = comparison_make(&job->runs.items[0], run, &c, err);
+            if (rc != 0)
+                return rc;
+        }
+        if (c.verdict != COMPARABLE_NOT)
+            job->evidence[job->evidence_count++] = run;
+        else
+            job->left_out++;
+        comparison_release(&c);
+    }
+    job->ask.runs = job->evidence;
+    job->ask.run_count = job->evidence_count;
+    return 0;
+}
+
+// The power that was measured, where the user says none.
+static void take_watts(struct quote_job *job)
+{
+    if (job->wishes.own.busy_mw >= 0 || job->runs.count == 0)
+        return;
+    double watts = 0;
+    const struct run_use *use = &job->runs.items[0].use;
+    for (size_t i = 0; i < use->gpu_list.count; i++)
+        watts += use->gpu_list.items[i].power_w.known ? use->gpu_list.items[i].power_w.v : 0;
+    if (watts > 0 && watts < 1e6)
+        job->wishes.own.busy_mw = (int64_t)(watts * 1000);
+}
+
+// ---- together
+
+static int open_all(struct quote_job *job, const struct quote_options *o, struct err *err)
+{
+    int rc = book_open(&job->book, o->book, err);
+    if (rc == 0)
+        rc = devices_open(&job->devices, err);
+    if (rc == 0)
+        rc = tariff_book_open(&job->tariffs, err);
+    if (rc == 0)
+        rc = currencies_open(&job->currencies, err);
+    if (rc == 0)
+        rc = rates_open(&job->rates, NULL, err);
+    job->ask.book = job->book;
+    job->ask.devices = job->devices;
+    job->ask.context.tariffs = job->tariffs;
+    job->ask.context.currencies = job->currencies;
+    job->ask.context.rates = job->rates;
+    return rc;
+}
+
+static int describe(struct quote_job *job, const struct quote_options *o, struct err *err)
+{
+    struct quote *q = &job->quote;
+    int rc = text_set(&q->schema, QUOTE_SCHEMA, err);
+    if (rc == 0)
+        rc = text_set(&q->workload, job->workload, err);
+    if (rc == 0 && job->asked)
+        rc = text_set(&q->run, job->runs.items[0].id, err);
+    if (rc == 0)
+        rc = text_set(&q->date, o->date, err);
+    if (rc == 0)
+        rc = text_set(&q->rule, job->ask.context.prorated ? "prorated" : "paid", err);
+    return rc;
+}
+
+static void release(struct quote_job *job)
+{
+    for (size_t i = 0; i < job->runs.count; i++)
+        record_release(run_fields, &job->runs.items[i]);
+    free(job->runs.items);
+    free(job->evidence);
+    free(job->workload);
+    record_release(quote_fields, &job->quote);
+    book_close(job->book);
+    devices_close(job->devices);
+    tariff_book_close(job->tariffs);
+    currencies_close(job->currencies);
+    rates_close(job->rates);
+}
+
+static int run(const struct cmd_call *call, struct err *err)
+{
+    const struct quote_options *o = call->options;
+    const char *word = call->rest->count > 0 ? call->rest->args[0] : NULL;
+    struct quote_job job = {.asked = !is_workload(word)};
+    if (call->rest->count > 1) {
+        err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
+        return err_hint(err, "'fare compare' holds several against each other");
+    }
+    int rc = take_options(&job, o, err);
+    if (rc == 0)
+        rc = load_runs(&job, word, o->ledger, err);
+    if (rc == 0)
+        rc = choose_evidence(&job, err);
+    if (rc == 0)
+        rc = open_all(&job, o, err);
+    if (rc == 0)
+        rc = describe(&job, o, err);
+    take_watts(&job);
+    if (rc == 0)
+        rc = quote_make(&job.ask, &job.quote, err);
+    if (rc == 0)
+        rc = advice_make(&job.ask, &job.wishes, &job.quote, err);
+    bool json = o->common.json || (o->format && strcmp(o->format, "json") == 0);
+    if (rc == 0 && json)
+        rc = out_record(call->out, quote_fields, &job.quote, err);
+    else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0)
+        rc = quote_focus(call->out, &job, err);
+    else if (rc == 0)
+        quote_show(call->out, &job, o);
+    release(&job);
+    return rc;
+}
+
+const struct command cmd_quote = {
+    .name = "quote",
+    .group = "Price",
+    .summary = "what it costs, where: bills, deadline, budget, rent or buy",
+    .arguments = "[RUN | WORKLOAD]",
+    .about =
+        "Prices a training on everything on which it was measured: the run named (default: the "
+        "last one), and other runs of the same training on other machines, imported and published "
+        "ones too. An offer fits where it has the same GPU, as many of them and enough memory; a "
+        "run on CPUs fits its own instance type, or the same processor with as many virtual CPUs. "
+        "Anything else is not measured, and not guessed. Each provider's own rules are applied: "
+        "units, minimums, fees, caps; tax is left out. Prices come from the book ('fare prices').",
+    .options = options,
+    .options_size = sizeof(struct quote_options),
+    .max_args = 4096,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// quote: what the files of `fare quote` share; not for others.
+#ifndef FARE_CMD_QUOTE_H
+#define FARE_CMD_QUOTE_H
+
+#include "advise/advice.h"
+#include "cmd/cmd.h"
+
+struct quote_options {
+    struct cmd_common common;
+    const char *ledger, *book, *format;
+    const char *offer, *gpu, *provider, *region, *kind;
+    bool all;
+    const char *date, *rule, *hour_of_mine;
+    int64_t boot_ns, storage, keep_ns, egress, ingress;
+    int64_t deadline_ns, hours_per_month, runs, watts;
+    const char *budget, *buy, *resale, *kwh;
+};
+
+struct quote_job { // what is gathered before anything is computed, and the result
+    bool asked;    // for one run, the first; else for a workload
+    char *workload;
+    LIST_OF(struct run) runs;
+    const struct run **evidence;
+    size_t evidence_count, left_out;
+    struct book *book;
+    struct devices *devices;
+    struct tariff_book *tariffs;
+    struct currencies *currencies;
+    struct rates *rates;
+    struct quote_ask ask;
+    struct advice_wishes wishes;
+    struct quote quote;
+};
+
+void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options);
+
+// Rows with the columns of FOCUS, the open specification of cost data.
+int quote_focus(struct out *out, const struct quote_job *job, struct err *err) MUST_USE;
+
+#endif
