@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/money.h"
 
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
 #define FRONTIER 5 // so many are named

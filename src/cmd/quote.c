@@ -8,6 +8,7 @@
 
 #include "advise/comparable.h"
 #include "base/clock.h"
+#include "base/money.h"
 #include "cmd/runs.h"
 #include "ledger/published.h"
 #include "record/read.h"
