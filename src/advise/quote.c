@@ -52,11 +52,15 @@ static bool take_evidence(const struct quote_ask *ask, const struct run *run, st
     *e = (struct evidence){.run = run};
     if (!bill_time_of(run, ask->boot_ns, &e->time))
         return false;
-    e->on_gpu = run->use.gpus.known && run->use.gpus.v > 0;
-    if (e->on_gpu) {
-        e->gpus = run->use.gpus.v;
+    // Published ones do not say how many of its GPUs a machine used: all of them.
+    bool said = run->use.gpus.known;
+    e->gpus = said                                ? run->use.gpus.v
+              : !run->source || !run->machine.gpu ? 0
+              : run->machine.gpus.known           ? run->machine.gpus.v
+                                                  : 1;
+    e->on_gpu = e->gpus > 0;
+    if (e->on_gpu)
         e->device = device_find(ask->devices, gpu_name(run));
-    }
     for (size_t i = 0; i < run->use.gpu_list.count; i++) {
         struct maybe_int peak = run->use.gpu_list.items[i].memory_peak_bytes;
         if (peak.known && peak.v > e->gpu_memory_bytes)
@@ -141,13 +145,23 @@ static int consider_cpu(void *search, const struct offer *offer, struct err *err
     return consider(search, offer, err);
 }
 
-static int place(struct search *s, const struct evidence *e, struct err *err)
+// `itself`: only offers of the very instance type.
+static int place(struct search *s, const struct evidence *e, bool itself, struct err *err)
 {
+    const struct run_machine *m = &e->run->machine;
     struct book_filter filter = {.provider = s->ask->provider,
                                  .region = s->ask->region,
                                  .kind = s->ask->kind,
-                                 .day = s->ask->context.day};
+                                 .day = s->ask->context.day,
+                                 .max_age = s->ask->max_age};
     s->evidence = e;
+    if (itself) {
+        if (!m->provider || !m->instance_type ||
+            (filter.provider && !same(filter.provider, m->provider)))
+            return 0;
+        filter.provider = m->provider;
+        filter.name = m->instance_type;
+    }
     if (!e->on_gpu) {
         if (s->ask->gpu)
             return 0;
@@ -254,11 +268,12 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     if (rc == 0 && ask->offer && count > 0) {
         rc = add_declared(ask, &evidence[0], quote, err);
     } else if (rc == 0) {
-        for (size_t i = 0; rc == 0 && i < count; i++)
-            rc = place(&s, &evidence[i], err);
+        // What was measured on the thing itself goes before what was on the same GPU.
+        for (size_t i = 0; rc == 0 && i < 2 * count; i++)
+            rc = place(&s, &evidence[i % count], i < count, err);
         for (size_t i = 0; rc == 0 && i < s.found.count; i++)
             rc = add_bill(ask, &s.found.items[i], NULL, quote, err);
-        const struct book_filter all = {.day = ask->context.day};
+        const struct book_filter all = {.day = ask->context.day, .max_age = ask->max_age};
         if (rc == 0)
             rc = book_each(ask->book, &all, count_all, &s, err);
         quote->not_measured = some_int(s.offers - (int64_t)s.found.count);

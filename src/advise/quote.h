@@ -25,6 +25,7 @@ struct quote_ask {
     const char *gpu, *provider, *region;
     const enum offer_kind *kind; // null: any
     bool every_region;           // not only the cheapest of each offer
+    int max_age;                 // days; prices that were not seen since are history, not offers
 };
 
 // Fills the bills, cheapest first, misfits and the count of what is not measured. ERR_MISSING where

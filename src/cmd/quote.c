@@ -16,6 +16,7 @@
 
 #define DAY_S    INT64_C(86400)
 #define GB       INT64_C(1000000000)
+#define MAX_AGE  730 // days
 #define EVIDENCE 400 // of the newest runs of a workload
 
 static const char *const rules[] = {"paid", "prorated", NULL};
@@ -40,6 +41,8 @@ static const struct opt options[] = {
      "every region and every offer, not only the cheapest of each"},
     {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Price",
      "prices and rules of this date instead of the newest"},
+    {"max-age", 0, OPT_COUNT, "DAYS", NULL, AT(max_age), "Price",
+     "leave out prices that were not seen for so long (default 730)"},
     {"rule", 0, OPT_CHOICE, "RULE", rules, AT(rule), "Price",
      "paid: as the provider charges (default); prorated: rate × exact time, without units, "
      "minimums and fees"},
@@ -122,6 +125,7 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     job->ask.provider = o->provider;
     job->ask.region = o->region;
     job->ask.every_region = o->all;
+    job->ask.max_age = o->max_age > 0 && o->max_age < 100000 ? (int)o->max_age : MAX_AGE;
     for (size_t i = 0; o->kind && kinds[i]; i++)
         if (strcmp(o->kind, kinds[i]) == 0)
             job->ask.kind = &kind_values[i];

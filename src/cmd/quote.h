@@ -12,7 +12,7 @@ struct quote_options {
     const char *offer, *gpu, *provider, *region, *kind;
     bool all;
     const char *date, *rule, *hour_of_mine;
-    int64_t boot_ns, storage, keep_ns, egress, ingress;
+    int64_t max_age, boot_ns, storage, keep_ns, egress, ingress;
     int64_t deadline_ns, hours_per_month, runs, watts;
     const char *budget, *buy, *resale, *kwh;
 };

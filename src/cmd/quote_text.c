@@ -41,43 +41,61 @@ static void time_words(const struct bill *b, char *out, size_t size)
 static void age_words(const struct bill *b, char *out, size_t size)
 {
     if (b->price_old.known && b->price_old.v)
-        snprintf(out, size, "OLD %lldd", (long long)b->price_age_days.v);
+        snprintf(out, size, "OLD: %lld days", (long long)b->price_age_days.v);
     else
-        snprintf(out, size, "%lldd", (long long)b->price_age_days.v);
+        snprintf(out, size, "%lld days", (long long)b->price_age_days.v);
 }
 
-static void show_row(struct out *out, const struct bill *b, int name_width)
+enum { GPUS, TIME, COST, AGE, COLUMNS };
+
+static void fill_cells(const struct bill *b, char cells[COLUMNS][64])
 {
-    char cost[64], time[48], age[24], gpus[48] = "";
-    cost_words(b, cost, sizeof cost);
-    time_words(b, time, sizeof time);
-    age_words(b, age, sizeof age);
+    cells[GPUS][0] = '\0';
     if (b->gpu && b->gpus.known)
-        snprintf(gpus, sizeof gpus, "%g×%s", b->gpus.v, b->gpu);
+        snprintf(cells[GPUS], sizeof cells[GPUS], "%g×%s", b->gpus.v, b->gpu);
+    time_words(b, cells[TIME], sizeof cells[TIME]);
+    cost_words(b, cells[COST], sizeof cells[COST]);
+    age_words(b, cells[AGE], sizeof cells[AGE]);
+}
+
+static void show_row(struct out *out, const struct bill *b, const int *widths, int name_width)
+{
+    char cells[COLUMNS][64];
+    fill_cells(b, cells);
     out_cell(out, name_width, b->offer);
-    out_cell(out, 13, gpus);
-    out_cell_right(out, 9, time);
+    out_cell(out, widths[GPUS], cells[GPUS]);
+    out_cell_right(out, widths[TIME], cells[TIME]);
     out_printf(out, "  ");
-    out_cell(out, 20, cost);
-    if (b->price_old.known && b->price_old.v)
-        out_styled(out, OUT_YELLOW, "%s", age);
-    else
-        out_styled(out, OUT_DIM, "%s", age);
+    out_cell(out, widths[COST], cells[COST]);
+    out_styled(out, b->price_old.known && b->price_old.v ? OUT_YELLOW : OUT_DIM, "%s", cells[AGE]);
     out_printf(out, "\n");
 }
 
 static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
-    int name_width = out->width - 13 - 9 - 20 - 8 - 5;
-    char head[3][24] = {"time", "USD", "price"};
+    static const char *const heads[COLUMNS] = {"GPUs", "time", "USD", "seen"};
+    int widths[COLUMNS], sum = 0;
+    rows = rows < q->bills.count ? rows : q->bills.count;
+    for (int c = 0; c < COLUMNS; c++)
+        widths[c] = (int)strlen(heads[c]);
+    for (size_t i = 0; i < rows; i++) {
+        char cells[COLUMNS][64];
+        fill_cells(&q->bills.items[i], cells);
+        for (int c = 0; c < COLUMNS; c++)
+            widths[c] = out_columns(cells[c]) > widths[c] ? out_columns(cells[c]) : widths[c];
+    }
+    for (int c = 0; c < COLUMNS; c++)
+        sum += widths[c];
+    int name_width = out->width - sum - 5; // a space after each, two before the cost
+    name_width = name_width < 16 ? 16 : name_width;
     out_cell(out, name_width, "offer");
-    out_cell(out, 13, "GPUs");
-    out_cell_right(out, 9, head[0]);
+    out_cell(out, widths[GPUS], heads[GPUS]);
+    out_cell_right(out, widths[TIME], heads[TIME]);
     out_printf(out, "  ");
-    out_cell(out, 20, head[1]);
-    out_printf(out, "%s\n", head[2]);
-    for (size_t i = 0; i < q->bills.count && i < rows; i++)
-        show_row(out, &q->bills.items[i], name_width);
+    out_cell(out, widths[COST], heads[COST]);
+    out_printf(out, "%s\n", heads[AGE]);
+    for (size_t i = 0; i < rows; i++)
+        show_row(out, &q->bills.items[i], widths, name_width);
     if (q->bills.count > rows)
         out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);
 }
