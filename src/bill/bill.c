@@ -298,6 +298,26 @@ static int read_rule(struct making *m, const struct tariff *tariff, struct err *
     return rule_read(&m->rule, &priced, rate, err);
 }
 
+// What the user asked for and the tariff has no price for is not free: it is unknown.
+static int note_unpriced(struct making *m, const struct tariff *tariff, struct err *err)
+{
+    const struct {
+        bool asked;
+        const char *rate, *what;
+    } parts[] = {{m->use.storage_gb > 0, tariff->storage_rate, "storage"},
+                 {m->use.egress_bytes > 0, tariff->egress_rate, "traffic out"},
+                 {m->use.ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof parts / sizeof *parts; i++) {
+        char text[120];
+        snprintf(text, sizeof text, "%s: the tariff has no price for it; it is not in the total",
+                 parts[i].what);
+        if (parts[i].asked && !parts[i].rate)
+            rc = texts_add(&m->bill->notes, text, err);
+    }
+    return rc;
+}
+
 static int take_credit(struct making *m, struct err *err)
 {
     int64_t credit = 0, total = bill_total(m->bill);
@@ -362,6 +382,8 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
         rc = add_total(&m, err);
     if (rc == 0)
         rc = add_interval(&m, time, err);
+    if (rc == 0)
+        rc = note_unpriced(&m, tariff, err);
     if (rc == 0)
         rc = take_credit(&m, err);
     if (rc == 0)

@@ -113,8 +113,10 @@ static void show_bill(struct out *out, const struct bill *b)
                b->price_date, b->price_old.known && b->price_old.v ? " (OLD)" : "");
     out_wrap(out, 2, b->words ? b->words : "");
     if (b->exchange) {
-        snprintf(line, sizeof line, "1 %s = %s", b->currency, b->exchange);
-        out_wrap(out, 2, line);
+        struct buf exchange = {0};
+        buf_printf(&exchange, "1 %s = %s", b->currency, b->exchange);
+        out_wrap(out, 2, buf_str(&exchange));
+        buf_release(&exchange);
     }
     out_printf(out, "\n");
     for (size_t i = 0; i < b->items.count; i++) {
