@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/folders.h"
 #include "base/fs.h"
 #include "base/tree.h"
 #include "ledger/row.h"
@@ -63,8 +64,8 @@ int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct er
     if (dir)
         return each_in(dir, visit, arg, err);
     struct buf beside = {0};
-    int rc = fs_program_dir(&beside, err);
-    buf_adds(&beside, "/../share/published");
+    int rc = folder_share(&beside, err);
+    buf_adds(&beside, "/published");
     if (rc == 0)
         rc = buf_check(&beside, err);
     if (rc == 0)
