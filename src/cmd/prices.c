@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
-#include "price/import.h"
+#include "machine/device.h"
 
 enum { LAST = 20, STALE_DAYS = 730 };
 
@@ -250,9 +250,15 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
     struct book_filter filter;
     enum offer_kind kind;
     struct listing list = {.all = o->all};
+    struct devices *devices = NULL;
     int rc = make_filter(o, text, &filter, &kind, err);
+    if (rc == 0 && o->gpu)
+        rc = devices_open(&devices, err);
     if (rc != 0)
         return rc;
+    const struct device *device = o->gpu ? device_find(devices, o->gpu) : NULL;
+    if (device) // else its name stays as it is: catalogues know more of them
+        filter.gpu = device->name;
     int today = filter.day ? filter.day : book_today();
     if (o->max_age > 0)
         filter.max_age = to_int(o->max_age / INT64_C(86400000000000));
@@ -272,6 +278,7 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
         say_rest(call->out, &list, shown);
     }
     free(list.items);
+    devices_close(devices);
     return rc;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // import: SkyPilot's catalogues (vms.csv), one file per cloud, columns in any order. What is odd in
 // the real ones is handled here and counted; tests/price/test_skypilot.c has an example of each.
+#include <stdio.h>
 #include <string.h>
 
 #include "price/skypilot.h"
@@ -103,6 +104,31 @@ static int64_t ratio(int64_t a, int64_t b) // in per cent, at least 100
     return a > b ? a * 100 / (b > 0 ? b : 1) : b * 100 / (a > 0 ? a : 1);
 }
 
+// The text after the first 'Name':, copied; "" where there is none.
+static void literal_name(const char *info, char out[64])
+{
+    static const char key[] = "'Name': '";
+    const char *p = strstr(info, key);
+    size_t len = p ? strcspn(p + sizeof key - 1, "'") : 0;
+    snprintf(out, 64, "%.*s", len < 64 ? (int)len : 0, p ? p + sizeof key - 1 : "");
+}
+
+// "H100" in one column may be "H100 PCIe" in the other, which is another GPU. The one that is said
+// in more words holds, where its memory is right ("A100" of 80 GB is said in fewer).
+static void take_name(struct import *im, struct sky_row *row, const char *info, char name[64])
+{
+    literal_name(info, name);
+    const struct device *device = strlen(name) > strlen(row->gpu) ? format_device(im, name) : NULL;
+    if (!device)
+        return;
+    int64_t own = device->memory_mib;
+    const struct device *plain = format_device(im, row->gpu);
+    if (plain != device && (row->gpu_memory_mib == 0 || ratio(row->gpu_memory_mib, own) < 125)) {
+        row->gpu = name;
+        format_noted(im, row->line, "a GPU that GpuInfo names more exactly", name);
+    }
+}
+
 // Memory of one GPU in MiB; 0: unknown. Some catalogues write GB where it says MiB, some the memory
 // of all GPUs where it says one's.
 static int memory_of(struct import *im, const struct sky_row *row, const char *info)
@@ -199,7 +225,11 @@ static int take(struct import *im, struct table *t, bool google, struct err *err
     if (*row.gpu == '\0')
         row.gpus_milli = 0;
     correct(im, &row);
-    row.gpu_memory_mib = info && *info == '{' ? memory_of(im, &row, info) : 0;
+    char name[64];
+    if (info && *info == '{') {
+        row.gpu_memory_mib = memory_of(im, &row, info);
+        take_name(im, &row, info, name);
+    }
     bool kept = false;
     if (google)
         rc = gcp_take(&t->gcp, &row, &kept, err);
