@@ -231,7 +231,7 @@ static void say_rest(struct out *out, const struct listing *list, size_t shown)
     if (list->stale > 0)
         buf_printf(
             &says,
-            "%zu offer%s not listed, with prices over two years old: --max-age 99y or --date "
+            "%zu offer%s not listed, with prices over two years old: --max-age 9999d or --date "
             "shows them. ",
             list->stale, list->stale == 1 ? " is" : "s are");
     if (list->count == 0 && list->stale == 0)

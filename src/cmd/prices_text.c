@@ -73,7 +73,7 @@ static void add_name(const struct offer *o, bool everywhere, struct buf *out)
 void prices_table(struct out *out, const struct offer *offers, size_t count, int day,
                   bool everywhere)
 {
-    enum { GPU = 13, VCPUS = 4, MEMORY = 5, PRICE = 7, UNIT = 7, AGE = 8 };
+    enum { GPU = 13, VCPUS = 4, MEMORY = 5, PRICE = 7, UNIT = 7, AGE = 9 };
     bool gpus = count > 0 && offers[0].gpus_milli > 0, old = false, foreign = false;
     // Regions take the room of sizes, which the page of an offer tells.
     int sizes = everywhere ? 0 : VCPUS + MEMORY + 2;

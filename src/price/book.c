@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/money.h"
+#include "machine/device.h"
 #include "price/import.h"
 #include "price/layers.h"
 #include "price/prices.h"
@@ -40,37 +41,40 @@ static int is_table(const struct dirent *entry)
     return entry->d_name[0] != '.' && len > 4 && strcmp(entry->d_name + len - 4, ".csv") == 0;
 }
 
-static int read_tables(const char *dir, struct stock *stock, struct err *err)
+// What comes with fare has the GPUs' right names; what users write is looked up.
+static int read_tables(const char *dir, bool own, struct stock *stock, struct err *err)
 {
+    struct devices *devices = NULL;
     struct dirent **names;
     int count = scandir(dir, &names, is_table, alphasort);
     if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (count < 0)
         return err_errno(err, errno, "cannot open the folder '%s'", dir);
-    int rc = 0;
+    int rc = own && count > 0 ? devices_open(&devices, err) : 0;
     for (int i = 0; i < count; i++) {
         struct buf path = {0};
         buf_printf(&path, "%s/%s", dir, names[i]->d_name);
         if (rc == 0)
             rc = buf_check(&path, err);
         if (rc == 0)
-            rc = import_table(stock, buf_str(&path), err);
+            rc = import_table(stock, buf_str(&path), devices, err);
         buf_release(&path);
         free(names[i]);
     }
     free(names);
+    devices_close(devices);
     return rc;
 }
 
 // The native tables of a folder as a layer. A folder that is not there is an empty one.
-static int open_tables(struct image *image, const char *dir, struct err *err)
+static int open_tables(struct image *image, const char *dir, bool own, struct err *err)
 {
     const struct image nothing = {0};
     struct stock stock = {0};
     struct stock_counts counts;
     struct buf bytes = {0};
-    int rc = read_tables(dir, &stock, err);
+    int rc = read_tables(dir, own, &stock, err);
     if (rc == 0)
         rc = stock_build(&stock, &nothing, &bytes, &counts, err);
     if (rc == 0)
@@ -96,7 +100,7 @@ static int open_folder(struct image *image, folder_fn *folder, struct err *err)
     else
         err_set(err, rc, "%s", why.text);
     if (rc == 0 && why.code == 0)
-        rc = open_tables(image, buf_str(&dir), err);
+        rc = open_tables(image, buf_str(&dir), folder == folder_config, err);
     buf_release(&dir);
     return rc;
 }

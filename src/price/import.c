@@ -160,13 +160,18 @@ static int unpack(const char *path, struct buf *out, struct err *err)
     return rc;
 }
 
-int import_table(struct stock *stock, const char *path, struct err *err)
+int import_table(struct stock *stock, const char *path, const struct devices *devices,
+                 struct err *err)
 {
     struct buf text = {0};
     struct import_report report = {0};
     int rc = unpack(path, &text, err);
-    struct import im = {
-        .name = path, .text = buf_str(&text), .len = text.len, .stock = stock, .report = &report};
+    struct import im = {.name = path,
+                        .text = buf_str(&text),
+                        .len = text.len,
+                        .stock = stock,
+                        .devices = devices,
+                        .report = &report};
     if (rc == 0)
         rc = read_one(&im, &format_fare, path, err);
     buf_release(&text);

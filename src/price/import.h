@@ -59,8 +59,11 @@ void importing_free(struct importing *importing); // null is fine
 
 const char *const *import_formats(void); // their names, null-terminated
 
-// A table of the native format straight into a stock: the layers that are no image.
-int import_table(struct stock *stock, const char *path, struct err *err) MUST_USE;
+// A table of the native format straight into a stock: the layers that are no image. `devices` tell
+// the GPUs' names; null: they stay as they are.
+struct devices;
+int import_table(struct stock *stock, const char *path, const struct devices *devices,
+                 struct err *err) MUST_USE;
 
 // Text in memory, for tests: `name` stands for the path.
 int import_text(struct stock *stock, const char *format, const char *name, const char *text,
