@@ -56,7 +56,7 @@ static int read_file(void *arg, const char *path, struct err *err)
         book->files = files;
     int rc = file && files ? fs_read(path, FILE_MAX, &text, err) : err_memory(err);
     if (rc == 0) {
-        rc = record_from_text(tariffs_fields, buf_str(&text), text.len, file, err);
+        rc = record_from_text_strict(tariffs_fields, buf_str(&text), text.len, file, err);
         if (rc == 0)
             rc = check_file(file, err);
         if (rc == ERR_FORMAT)
