@@ -11,6 +11,7 @@
 #include "base/tree.h"
 #include "base/units.h"
 #include "bill/schedule.h"
+#include "price/book.h"
 #include "price/currency.h"
 #include "price/rates.h"
 #include "price/tariffs.h"
@@ -74,6 +75,7 @@ struct job {
     char *provider, *name;
     enum offer_kind kind;
     int day;
+    struct book *book;
     struct tariff_book *tariffs;
     struct currencies *currencies;
     struct rates *rates;
@@ -110,28 +112,20 @@ static int take_disk(const char *text, int64_t *gb, struct err *err)
     return 0;
 }
 
-// "gcp/n1-standard-1:spot" into its parts.
+// "gcp/n1-standard-1@us-east1:spot" into its parts.
 static int take_offer(struct job *job, const char *text, struct err *err)
 {
-    static const enum offer_kind kinds[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
     const char *slash = text ? strchr(text, '/') : NULL, *colon = text ? strrchr(text, ':') : NULL;
-    if (!text || !slash || slash == text || slash[1] == '\0') {
-        err_set(err, ERR_USAGE,
-                text ? "'%s' is not an offer" : "which machine? there is no --offer",
-                text ? text : "");
+    if (!text)
+        err_set(err, ERR_USAGE, "which machine? there is no --offer");
+    else if (!slash || slash == text || slash[1] == '\0')
+        err_set(err, ERR_USAGE, "'%s' is not an offer", text);
+    if (!text || !slash || slash == text || slash[1] == '\0')
         return err_hint(err, "name it as PROVIDER/NAME, such as gcp/n1-standard-1:spot");
-    }
-    bool found = !colon;
-    for (size_t i = 0; colon && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(colon + 1, offer_kind_name(kinds[i])) == 0) {
-            job->kind = kinds[i];
-            found = true;
-        }
-    if (!found)
-        return err_set(err, ERR_USAGE, "'%s': a kind of offer is spot or monthly", text);
-    size_t len = colon ? (size_t)(colon - slash - 1) : strlen(slash + 1);
+    if (colon && !offer_kind_parse(colon + 1, &job->kind))
+        return err_set(err, ERR_USAGE, "'%s': a kind of offer is on-demand, spot or monthly", text);
     job->provider = strndup(text, (size_t)(slash - text));
-    job->name = strndup(slash + 1, len);
+    job->name = strndup(slash + 1, strcspn(slash + 1, "@:"));
     return job->provider && job->name ? 0 : err_memory(err);
 }
 
@@ -205,8 +199,15 @@ static int find_rate(struct job *job, const struct rates_row *own, struct offer 
         offer->source = "from your rates.csv";
         return 0;
     }
-    err_set(err, ERR_USAGE, "the price of '%s' is not known", o->offer);
-    return err_hint(err, "say what an hour costs: --rate 0.01");
+    int rc = book_open(&job->book, NULL, err);
+    if (rc == 0)
+        rc = book_find(job->book, o->offer, job->day, offer, err);
+    if (rc == ERR_MISSING)
+        err_hint(err, "say what an hour costs: --rate 0.01");
+    if (rc == 0 && offer_old(offer, job->day))
+        rc = note(job, err, "OLD: the price was last seen %d days before.",
+                  offer_age(offer, job->day));
+    return rc;
 }
 
 // Every amount of the rule in USD.
@@ -463,6 +464,7 @@ static void release(struct job *job)
 {
     free(job->provider);
     free(job->name);
+    book_close(job->book);
     tariff_book_close(job->tariffs);
     currencies_close(job->currencies);
     rates_close(job->rates);
@@ -506,7 +508,7 @@ static int run(const struct cmd_call *call, struct err *err)
 
 const struct command cmd_cron = {
     .name = "cron",
-    .group = "Price",
+    .group = "Money",
     .summary = "what a task on a schedule costs a month",
     .arguments = "SCHEDULE --up TIME --offer OFFER",
     .about =
