@@ -8,6 +8,7 @@
 #include "cmd/check.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
+#include "record/compare.h"
 #include "record/workload.h"
 #include "version.h"
 
@@ -146,6 +147,7 @@ static void document_keys(struct out *out)
         {"fare check --json", MACHINE_SCHEMA, machine_fields},
         {"fare run --json", RUNS_SCHEMA, runs_fields},
         {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
+        {"fare compare --json", COMPARE_SCHEMA, compare_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
     };
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
