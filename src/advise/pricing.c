@@ -9,6 +9,10 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "bill/charge.h"
+#include "price/currency.h"
+#include "price/tariffs.h"
+
+#define DAY_S INT64_C(86400)
 
 struct said {                 // by the user: SELECTOR=VALUE
     struct selector selector; // without text: for all
@@ -21,6 +25,8 @@ struct pricing {
     int64_t date_s;
     struct said *prices;
     size_t price_count;
+    struct tariff_book *tariffs;
+    struct currencies *currencies;
 };
 
 static int read_price(struct said *said, const char *text, struct err *err)
@@ -65,6 +71,10 @@ int pricing_new(struct pricing **out, const struct pricing_options *o, struct er
     }
     for (size_t i = 0; i < o->price_count && rc == 0; i++)
         rc = read_price(&p->prices[p->price_count++], o->prices[i], err);
+    if (rc == 0 && !p->prorated)
+        rc = tariff_book_open(&p->tariffs, err);
+    if (rc == 0)
+        rc = currencies_open(&p->currencies, err);
     if (rc == 0)
         *out = p;
     else
@@ -79,6 +89,8 @@ void pricing_free(struct pricing *p)
     for (size_t i = 0; i < p->price_count; i++)
         selector_release(&p->prices[i].selector);
     free(p->prices);
+    tariff_book_close(p->tariffs);
+    currencies_close(p->currencies);
     free(p);
 }
 
@@ -117,22 +129,53 @@ static int64_t date_of(const struct pricing *p, const struct run *run)
     return clock_date_s();
 }
 
+static int day_of(int64_t date_s)
+{
+    return (int)(date_s >= 0 ? date_s / DAY_S : -((DAY_S - 1 - date_s) / DAY_S));
+}
+
+// Caps and fees of a tariff in another currency than the price's, which is USD.
+static int fees_in_usd(const struct pricing *p, const struct tariff *tariff, int day,
+                       struct rule *rule, struct err *err)
+{
+    int64_t *const amounts[] = {&rule->monthly_cap, &rule->monthly_fee, &rule->setup_fee};
+    if (!tariff->currency || strcmp(tariff->currency, "USD") == 0)
+        return 0;
+    int rc = 0;
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts && rc == 0; i++)
+        if (*amounts[i] > 0)
+            rc = currency_to_usd(p->currencies, tariff->currency, day, *amounts[i], amounts[i],
+                                 NULL, NULL, err);
+    return rc;
+}
+
+// How the run's provider charges, at the price an hour that is known.
 static int read_rule(struct pricing *p, const struct run *run, struct price *out, struct err *err)
 {
-    const char *provider = run->machine.provider;
-    bool known = provider && (strcmp(provider, "gcp") == 0 || strcmp(provider, "aws") == 0);
-    struct tariff tariff = {.unit_ms = some_int(1000)};
-    if (known)
-        tariff.minimum_s = some_int(60);
+    static const struct tariff exactly = {.unit_ms = {0, true}};
+    const struct tariff *tariff = &exactly;
+    int day = day_of(out->start_s);
+    const char *kind = run_label(run, "price_kind");
+    bool spot = kind && (strcmp(kind, "preemptible") == 0 || strcmp(kind, "spot") == 0);
+    struct offer offer = {.provider = run->machine.provider ? run->machine.provider : "",
+                          .name = run->machine.instance_type ? run->machine.instance_type : "",
+                          .kind = spot ? OFFER_SPOT : OFFER_ON_DEMAND};
+    out->prorated = p->prorated;
+    if (p->prorated)
+        snprintf(out->words, sizeof out->words, "rate × time");
+    else
+        tariff = tariff_for(p->tariffs, &offer, day, &out->assumed);
+    if (!p->prorated) {
+        struct buf words = {0};
+        tariff_words(tariff, &words);
+        snprintf(out->words, sizeof out->words, "%s", buf_str(&words));
+        buf_release(&words);
+    }
     char rate[MONEY_BYTES];
     money_text(out->nano, rate);
-    out->prorated = p->prorated;
-    out->assumed = !known && !p->prorated;
-    snprintf(out->words, sizeof out->words, "%s",
-             p->prorated ? "rate × time"
-             : known     ? "whole seconds, at least 60 s"
-                         : "whole seconds");
-    return rule_read(&out->rule, &tariff, rate, err);
+    int rc = rule_read(&out->rule, tariff, rate, err);
+    out->rule.per_ns = 3600 * NS_PER_S; // the price is for an hour, whatever the tariff's own is
+    return rc == 0 ? fees_in_usd(p, tariff, day, &out->rule, err) : rc;
 }
 
 int pricing_of(struct pricing *p, const struct run *run, struct price *out, struct err *err)

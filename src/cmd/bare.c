@@ -9,6 +9,7 @@
 #include "cmd/run_command.h"
 #include "cmd/training.h"
 #include "record/compare.h"
+#include "record/schedule.h"
 #include "record/workload.h"
 #include "version.h"
 
@@ -148,6 +149,7 @@ static void document_keys(struct out *out)
         {"fare run --json", RUNS_SCHEMA, runs_fields},
         {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
         {"fare compare --json", COMPARE_SCHEMA, compare_fields},
+        {"fare cron --json", SCHEDULE_SCHEMA, schedule_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
     };
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {

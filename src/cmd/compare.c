@@ -230,7 +230,7 @@ static int run(const struct cmd_call *call, struct err *err)
 
 const struct command cmd_compare = {
     .name = "compare",
-    .group = "Decide",
+    .group = "Price",
     .summary = "runs side by side, in time and money, relative to a base",
     .arguments = "[RUN...]",
     .about =

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 enum column { NAME, TIME, TIME_RATIO, COST, COST_RATIO, WORK, RIGHT, USE, SPEC, NOTES, COLUMNS };
-enum { NAME_MIN = 14, NAME_MAX = 34 };
+enum { NAME_MIN = 8, NAME_MAX = 34 };
 
 static const char *const heads[COLUMNS] = {
     [NAME] = "on + with",    [TIME] = "time",   [TIME_RATIO] = "÷ base", [COST] = "cost $",
@@ -120,7 +120,7 @@ static void measure_columns(struct table *t)
     static const enum column go_first[] = {SPEC, USE, RIGHT, WORK};
     for (size_t i = 0; i < sizeof go_first / sizeof *go_first; i++) {
         int over = total_width(t) - t->out->width;
-        if (over <= 0 || t->widths[NAME] - over >= NAME_MIN)
+        if (over <= 0)
             break;
         if (t->widths[go_first[i]] > 0) {
             t->widths[go_first[i]] = 0;
@@ -129,7 +129,8 @@ static void measure_columns(struct table *t)
     }
     int over = total_width(t) - t->out->width;
     if (over > 0)
-        t->widths[NAME] = t->widths[NAME] - over > 8 ? t->widths[NAME] - over : 8;
+        t->widths[NAME] =
+            t->widths[NAME] - over > NAME_MIN ? t->widths[NAME] - over : NAME_MIN;
 }
 
 static void put_name(struct table *t, const char *text)
@@ -183,6 +184,8 @@ static void put_below(struct table *t, const struct compare_row *row)
 {
     struct buf line = {0};
     char text[COMPARE_CELL];
+    if (name_columns(row) > t->widths[NAME]) // cut above
+        row_name(row, &line);
     if (row->detail)
         add_part(&line, row->detail);
     if (row->runs.v > 1)
