@@ -41,6 +41,13 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     if (rc == 0)
         rc = text_set(&to->rule, price->words, err);
     to->assumed = some_bool(price->assumed);
+    if (rc == 0 && price->fees > 0) {
+        char fees[MONEY_BYTES], note[120];
+        money_short(price->fees, fees);
+        snprintf(note, sizeof note,
+                 "fees of $%s a month or for setting up come on top and are not counted", fees);
+        rc = texts_add(&row->notes, note, err);
+    }
     if (rc == 0 && price->assumed) {
         char note[160];
         const char *provider = g->run.machine.provider;

@@ -76,11 +76,11 @@ void difference_of(const struct estimate *a, const struct estimate *b, struct di
     double error = hypot(a->error, b->error), off = fabs(log(out->ratio));
     if (error > 0) {
         double df = joint_df(a, b), width = exp(stats_t_quantile(two_sided, df) * error);
-        out->confidence = stats_t_cdf(off / error, df);
+        out->confidence = 1 - 2 * stats_t_cdf(-off / error, df);
         out->low = out->ratio / width;
         out->high = out->ratio * width;
     } else { // every run the same, to the last digit
-        out->confidence = off > 0 ? 1 : 0.5;
+        out->confidence = off > 0 ? 1 : 0;
         out->low = out->high = out->ratio;
     }
 }

@@ -29,7 +29,7 @@ struct estimate {
 struct difference { // a divided by b
     double ratio;
     double low, high;  // 95 %, where judged
-    double confidence; // 0.5 to 1, that the smaller is smaller, where judged
+    double confidence; // 0 to 1, that they differ (1 - the two-sided p), where judged
     bool known, judged;
 };
 
@@ -37,7 +37,7 @@ void estimate_of(const struct measured *runs, size_t n, struct estimate *out); /
 struct stats_interval estimate_interval(const struct estimate *estimate);      // where judged
 void difference_of(const struct estimate *a, const struct estimate *b, struct difference *out);
 
-// Below this confidence no difference is shown.
+// Below this confidence no difference is shown: the interval of the ratio holds 1.
 #define DIFFERENCE_SHOWN 0.95
 
 #endif

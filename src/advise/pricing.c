@@ -58,6 +58,29 @@ static int read_date(struct pricing *p, const char *text, struct err *err)
     return err_hint(err, "a date looks like 2017-11-14");
 }
 
+static int open_tables(struct pricing *p, const char *share, struct err *err)
+{
+    if (p->prorated)
+        return 0;
+    if (!share) {
+        int rc = tariff_book_open(&p->tariffs, err);
+        return rc == 0 ? currencies_open(&p->currencies, err) : rc;
+    }
+    struct buf providers = {0}, currencies = {0};
+    buf_printf(&providers, "%s/providers", share);
+    buf_printf(&currencies, "%s/currencies.csv", share);
+    int rc = buf_check(&providers, err);
+    if (rc == 0)
+        rc = buf_check(&currencies, err);
+    if (rc == 0)
+        rc = tariff_book_read(&p->tariffs, buf_str(&providers), NULL, err);
+    if (rc == 0)
+        rc = currencies_read(&p->currencies, buf_str(&currencies), NULL, err);
+    buf_release(&providers);
+    buf_release(&currencies);
+    return rc;
+}
+
 int pricing_new(struct pricing **out, const struct pricing_options *o, struct err *err)
 {
     struct pricing *p = calloc(1, sizeof *p);
@@ -71,10 +94,8 @@ int pricing_new(struct pricing **out, const struct pricing_options *o, struct er
     }
     for (size_t i = 0; i < o->price_count && rc == 0; i++)
         rc = read_price(&p->prices[p->price_count++], o->prices[i], err);
-    if (rc == 0 && !p->prorated)
-        rc = tariff_book_open(&p->tariffs, err);
     if (rc == 0)
-        rc = currencies_open(&p->currencies, err);
+        rc = open_tables(p, o->share, err);
     if (rc == 0)
         *out = p;
     else
@@ -175,7 +196,12 @@ static int read_rule(struct pricing *p, const struct run *run, struct price *out
     money_text(out->nano, rate);
     int rc = rule_read(&out->rule, tariff, rate, err);
     out->rule.per_ns = 3600 * NS_PER_S; // the price is for an hour, whatever the tariff's own is
-    return rc == 0 ? fees_in_usd(p, tariff, day, &out->rule, err) : rc;
+    if (rc == 0)
+        rc = fees_in_usd(p, tariff, day, &out->rule, err);
+    if (rc == 0 && !p->prorated)
+        rc = money_add(out->rule.monthly_fee, out->rule.setup_fee, &out->fees, err);
+    out->rule.monthly_fee = out->rule.setup_fee = 0;
+    return rc;
 }
 
 int pricing_of(struct pricing *p, const struct run *run, struct price *out, struct err *err)

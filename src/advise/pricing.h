@@ -15,8 +15,9 @@ struct pricing_options {
     size_t price_count;
     const char **offers; // "SELECTOR=OFFER", or the offer alone for all
     size_t offer_count;
-    const char *date; // of prices and rules, instead of the run's own; null: the run's
-    bool prorated;    // rate × time, whatever the provider's rule
+    const char *share; // where the shipped tables lie; null: the program's own, and the user's
+    const char *date;  // of prices and rules, instead of the run's own; null: the run's
+    bool prorated;     // rate × time, whatever the provider's rule
 };
 
 struct price {
@@ -28,6 +29,7 @@ struct price {
     struct rule rule;
     char from[160];  // "--price k80", "label of the run"; where it is not known: why
     char words[160]; // the rule
+    int64_t fees;    // USD: monthly and for setting up, which a run does not cause: not in its cost
 };
 
 struct pricing;

@@ -56,7 +56,10 @@ static bool joins(char a, char b)
 
 static enum selector_fit fits_name(const char *word, const char *name)
 {
-    if (!name || !*word)
+    bool letters = false; // signs alone name nothing
+    for (const char *p = word; *p; p++)
+        letters |= (*p & 0x80) != 0 || isalnum((unsigned char)*p);
+    if (!name || !letters)
         return SELECTOR_NOT;
     if (strcasecmp(word, name) == 0)
         return SELECTOR_NAME;

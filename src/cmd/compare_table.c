@@ -15,10 +15,16 @@ enum column { NAME, TIME, TIME_RATIO, COST, COST_RATIO, WORK, RIGHT, USE, SPEC, 
 enum { NAME_MIN = 8, NAME_MAX = 34 };
 
 static const char *const heads[COLUMNS] = {
-    [NAME] = "on + with",    [TIME] = "time",   [TIME_RATIO] = "÷ base", [COST] = "cost $",
-    [COST_RATIO] = "÷ base", [WORK] = "per $",  [RIGHT] = "right",       [USE] = "GPU use",
-    [SPEC] = "of spec.",     [NOTES] = "notes",
+    [NAME] = "on + with",    [TIME] = "time",  [TIME_RATIO] = "÷ base", [COST] = "cost $",
+    [COST_RATIO] = "÷ base", [WORK] = "per $", [RIGHT] = "right",       [USE] = "GPU",
+    [SPEC] = "spec",         [NOTES] = "",
 };
+
+// Where there is no column for it.
+static const char *const below[COLUMNS] = {[WORK] = "trainings for a dollar",
+                                           [RIGHT] = "right",
+                                           [USE] = "use of the GPUs",
+                                           [SPEC] = "of the specification"};
 
 struct table {
     struct out *out;
@@ -115,6 +121,7 @@ static void measure_columns(struct table *t)
     for (enum column c = 0; c < COLUMNS; c++)
         if (t->widths[c] > 0 && t->widths[c] < columns_of(heads[c]))
             t->widths[c] = columns_of(heads[c]);
+    t->widths[NOTES] += t->widths[NOTES] > 0 ? 2 : 0; // brackets
     if (t->widths[NAME] > NAME_MAX)
         t->widths[NAME] = NAME_MAX;
     static const enum column go_first[] = {SPEC, USE, RIGHT, WORK};
@@ -129,8 +136,7 @@ static void measure_columns(struct table *t)
     }
     int over = total_width(t) - t->out->width;
     if (over > 0)
-        t->widths[NAME] =
-            t->widths[NAME] - over > NAME_MIN ? t->widths[NAME] - over : NAME_MIN;
+        t->widths[NAME] = t->widths[NAME] - over > NAME_MIN ? t->widths[NAME] - over : NAME_MIN;
 }
 
 static void put_name(struct table *t, const char *text)
@@ -198,7 +204,7 @@ static void put_below(struct table *t, const struct compare_row *row)
             continue;
         cell_text(t, row, c, text);
         if (strcmp(text, "-") != 0)
-            buf_printf(&line, "%s%s %s", line.len > 0 ? "; " : "", text, heads[c]);
+            buf_printf(&line, "%s%s %s", line.len > 0 ? "; " : "", text, below[c]);
     }
     if (line.len > 0)
         out_wrap(t->out, 2, buf_str(&line));

@@ -44,16 +44,19 @@ void compare_ratio_words(const struct compare_against *against, char out[COMPARE
 
 void compare_work_words(const struct compare_row *row, char out[COMPARE_CELL])
 {
-    if (row->trainings_per_usd.value.known)
-        snprintf(out, COMPARE_CELL, "%.3g", row->trainings_per_usd.value.v);
-    else
+    double work = row->trainings_per_usd.value.v;
+    if (!row->trainings_per_usd.value.known)
         snprintf(out, COMPARE_CELL, "-");
+    else if (work >= 99.95 && work < 1e6)
+        snprintf(out, COMPARE_CELL, "%.0f", work);
+    else
+        snprintf(out, COMPARE_CELL, work < 99.95 ? "%#.3g" : "%.3g", work);
 }
 
 void compare_percent_words(struct maybe_real share, double scale, char out[COMPARE_CELL])
 {
     if (share.known)
-        snprintf(out, COMPARE_CELL, "%.*f %%", scale > 1 ? 2 : 0, share.v * scale);
+        snprintf(out, COMPARE_CELL, "%.*f%%", scale > 1 ? 2 : 0, share.v * scale);
     else
         snprintf(out, COMPARE_CELL, "-");
 }

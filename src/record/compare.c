@@ -21,7 +21,7 @@ static const struct field against_fields[] = {
     REAL(ratio, "divided by the base's"),
     REAL(low, "where the 95 % interval of the ratio begins"),
     REAL(high, "where it ends"),
-    REAL(confidence, "that the one that looks better is better, 0.5 to 1"),
+    REAL(confidence, "that the two differ at all, 0 to 1"),
     TEXT(verdict, "that in words; no difference is shown below 95 %"),
     FIELD_END,
 };

@@ -14,7 +14,7 @@ struct compare_figure { // a mean, and its 95 % interval where there is somethin
 
 struct compare_against { // the base
     struct maybe_real ratio, low, high;
-    struct maybe_real confidence; // that the one that looks better is better: 0.5 to 1
+    struct maybe_real confidence; // that they differ: 0 to 1
     char *verdict;                // "cheaper with 97 % confidence", "no difference shown", ...
 };
 
