@@ -80,7 +80,8 @@ def execute(command, build, cwd=None, extra=None):
     with tempfile.TemporaryDirectory(prefix="fare-test-") as scratch:
         env = environment(build)
         env["TMPDIR"] = scratch
-        env["XDG_DATA_HOME"] = f"{scratch}/data"  # no test touches the user's own ledger
+        env["XDG_DATA_HOME"] = f"{scratch}/data"  # no test touches the user's own files
+        env["XDG_CONFIG_HOME"] = f"{scratch}/config"
         env.update(extra or {})
         with open(Path(scratch) / ".out", "w+b") as out:
             p = subprocess.Popen(command, cwd=cwd or scratch, env=env, stdin=subprocess.DEVNULL,
@@ -98,7 +99,8 @@ def execute(command, build, cwd=None, extra=None):
 
 def run_program(path, build):
     outcome = Outcome(f"{path.relative_to(build)} [{build.name}]")
-    code, text = execute([str(path)], build)
+    # These lie elsewhere than fare, from where share/ is found.
+    code, text = execute([str(path)], build, extra={"FARE_SHARE": str(ROOT / "share")})
     parse_tap(outcome, text, code)
     return outcome
 
@@ -173,6 +175,7 @@ def run_cli(path, build):
         env = environment(build)
         env["PATH"] = f"{build}:{env['PATH']}"
         env["XDG_DATA_HOME"] = f"{scratch}/data"
+        env["XDG_CONFIG_HOME"] = f"{scratch}/config"
         for word in shlex.split(test.get("env", "")):
             key, _, value = word.partition("=")
             env[key] = re.sub(r"\$(\w+)", lambda m: env.get(m.group(1), ""), value)

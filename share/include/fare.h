@@ -26,7 +26,7 @@
 struct fare_events {
     int fd; // 0: not looked for yet; -1: none
     long long step, samples;
-    double loss, sent_s;
+    double loss, sent_s, ended_s;
     int pending;
 };
 
@@ -57,17 +57,25 @@ static inline void fare_write(const char *line, int len)
         e->fd = -1;
 }
 
+static inline double fare_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 // Writes what was added up; fare_phase() and the end of the training call for it.
 static inline void fare_flush(void)
 {
     struct fare_events *e = fare_events_get();
-    char line[192], loss[48] = "";
+    char line[224], loss[48] = "";
     if (!e->pending)
         return;
     if (e->loss - e->loss == 0)
         snprintf(loss, sizeof loss, ",\"loss\":%.9g", e->loss);
-    int len = snprintf(line, sizeof line, "{\"step\":%lld,\"samples\":%lld%s,\"pid\":%d}\n",
-                       e->step, e->samples, loss, (int)getpid());
+    int len =
+        snprintf(line, sizeof line, "{\"step\":%lld,\"samples\":%lld%s,\"at\":%.6f,\"pid\":%d}\n",
+                 e->step, e->samples, loss, e->ended_s, (int)getpid());
     fare_write(line, len);
     e->pending = 0;
     e->samples = 0;
@@ -77,18 +85,16 @@ static inline void fare_flush(void)
 static inline void fare_step(long long steps, long long samples, double loss)
 {
     struct fare_events *e = fare_events_get();
-    struct timespec now;
     if (e->fd < 0)
         return;
     e->step += steps;
     e->samples += samples;
     e->loss = loss;
     e->pending = 1;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double now_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-    if (now_s - e->sent_s < 0.05)
+    e->ended_s = fare_now_s();
+    if (e->ended_s - e->sent_s < 0.05)
         return;
-    e->sent_s = now_s;
+    e->sent_s = e->ended_s;
     fare_flush();
 }
 
@@ -97,8 +103,8 @@ static inline void fare_phase(const char *name)
 {
     char line[96];
     fare_flush();
-    int len =
-        snprintf(line, sizeof line, "{\"phase\":\"%.20s\",\"pid\":%d}\n", name, (int)getpid());
+    int len = snprintf(line, sizeof line, "{\"phase\":\"%.20s\",\"at\":%.6f,\"pid\":%d}\n", name,
+                       fare_now_s(), (int)getpid());
     fare_write(line, len);
 }
 

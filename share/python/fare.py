@@ -41,7 +41,7 @@ class _Events:
     def __init__(self):
         self.fd, self.step, self.total = -1, 0, None
         self.pending, self.sent_at, self.epoch, self.stage = {}, 0.0, None, None
-        self.pid = os.getpid()
+        self.pid, self.ended = os.getpid(), 0.0
         self.world = _number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS") or 1
         place = os.environ.get("FARE_EVENTS", "")
         first = _number("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "RANK") == 0
@@ -66,6 +66,7 @@ class _Events:
         if self.pending:
             event, self.pending = self.pending, {}
             event["pid"] = self.pid
+            event["at"] = round(self.ended, 6)
             if "samples" in event and self.world > 1:
                 event["world"] = self.world
             self.sent_at = time.monotonic()
@@ -81,6 +82,7 @@ class _Events:
             self.flush()
             self.stage = stage
         self.step += n
+        self.ended = time.monotonic()
         p = self.pending
         p["step"] = self.step
         if samples is not None:
@@ -90,7 +92,7 @@ class _Events:
         if self.stage is not None:
             p["stage"] = self.stage
         p.update(figures)
-        if time.monotonic() - self.sent_at >= _INTERVAL_S:
+        if self.ended - self.sent_at >= _INTERVAL_S:
             self.flush()
 
 
@@ -148,7 +150,7 @@ class phase:
         try:
             events = _get()
             events.flush()
-            events.write({"phase": name, "pid": events.pid})
+            events.write({"phase": name, "pid": events.pid, "at": round(time.monotonic(), 6)})
         except Exception:
             pass
 

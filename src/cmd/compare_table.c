@@ -34,14 +34,6 @@ struct table {
     bool below[COLUMNS]; // shown below the row
 };
 
-static int columns_of(const char *text)
-{
-    int count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    return count;
-}
-
 static void ratio_text(const struct compare_row *row, const struct compare_against *against,
                        char out[COMPARE_CELL])
 {
@@ -91,7 +83,7 @@ static int name_columns(const struct compare_row *row)
 {
     struct buf name = {0};
     row_name(row, &name);
-    int count = columns_of(buf_str(&name));
+    int count = out_columns(buf_str(&name));
     buf_release(&name);
     return count;
 }
@@ -114,13 +106,13 @@ static void measure_columns(struct table *t)
         t->widths[NAME] = name > t->widths[NAME] ? name : t->widths[NAME];
         for (enum column c = TIME; c < COLUMNS; c++) {
             cell_text(t, row, c, text);
-            if (strcmp(text, "-") != 0 && columns_of(text) > t->widths[c])
-                t->widths[c] = columns_of(text);
+            if (strcmp(text, "-") != 0 && out_columns(text) > t->widths[c])
+                t->widths[c] = out_columns(text);
         }
     }
     for (enum column c = 0; c < COLUMNS; c++)
-        if (t->widths[c] > 0 && t->widths[c] < columns_of(heads[c]))
-            t->widths[c] = columns_of(heads[c]);
+        if (t->widths[c] > 0 && t->widths[c] < out_columns(heads[c]))
+            t->widths[c] = out_columns(heads[c]);
     t->widths[NOTES] += t->widths[NOTES] > 0 ? 2 : 0; // brackets
     if (t->widths[NAME] > NAME_MAX)
         t->widths[NAME] = NAME_MAX;
@@ -139,26 +131,14 @@ static void measure_columns(struct table *t)
         t->widths[NAME] = t->widths[NAME] - over > NAME_MIN ? t->widths[NAME] - over : NAME_MIN;
 }
 
-static void put_name(struct table *t, const char *text)
+static void put_cell(struct table *t, enum column column, const char *text)
 {
-    int width = t->widths[NAME], columns = columns_of(text), seen = 0;
-    const char *cut = text;
-    for (const char *p = text; *p; p++)
-        if (((unsigned char)*p & 0xC0) != 0x80 && ++seen == width)
-            cut = p;
-    if (columns > width)
-        out_printf(t->out, "%.*s…", (int)(cut - text), text);
-    else
-        out_printf(t->out, "%s%*s", text, width - columns, "");
-}
-
-static void put_right(struct table *t, enum column column, const char *text)
-{
-    int columns = columns_of(text), width = t->widths[column];
-    if (column == NOTES) // the last, and often empty
+    if (column == NOTES) { // the last, and often empty
         out_printf(t->out, *text ? " [%s]" : "", text);
-    else
-        out_printf(t->out, " %*s%s", columns < width ? width - columns : 0, "", text);
+        return;
+    }
+    out_printf(t->out, column == TIME ? "" : " ");
+    out_cell_right(t->out, t->widths[column], text);
 }
 
 static void add_part(struct buf *line, const char *text)
@@ -217,14 +197,14 @@ static void put_row(struct table *t, const struct compare_row *row)
     struct buf name = {0};
     char text[COMPARE_CELL];
     row_name(row, &name);
-    put_name(t, buf_str(&name));
+    out_cell(t->out, t->widths[NAME], buf_str(&name));
     t->out->text.failed |= name.failed;
     buf_release(&name);
     for (enum column c = TIME; c < COLUMNS; c++) {
         if (t->widths[c] == 0)
             continue;
         cell_text(t, row, c, text);
-        put_right(t, c, text);
+        put_cell(t, c, text);
     }
     out_printf(t->out, "\n");
     put_below(t, row);
@@ -233,10 +213,10 @@ static void put_row(struct table *t, const struct compare_row *row)
 static void put_head(struct table *t)
 {
     struct buf line = {0};
-    buf_printf(&line, "%s%*s", heads[NAME], t->widths[NAME] - columns_of(heads[NAME]), "");
+    buf_printf(&line, "%s%*s", heads[NAME], t->widths[NAME] - out_columns(heads[NAME]), "");
     for (enum column c = TIME; c < NOTES; c++)
         if (t->widths[c] > 0)
-            buf_printf(&line, " %*s%s", t->widths[c] - columns_of(heads[c]), "", heads[c]);
+            buf_printf(&line, " %*s%s", t->widths[c] - out_columns(heads[c]), "", heads[c]);
     out_styled(t->out, OUT_BOLD, "%s", buf_str(&line));
     out_printf(t->out, "\n");
     t->out->text.failed |= line.failed;

@@ -150,6 +150,36 @@ void out_row(struct out *out, const char *label, const char *format, ...)
     out_release(&text);
 }
 
+int out_columns(const char *text)
+{
+    return columns(text, strlen(text));
+}
+
+static void add_cell(struct out *out, int width, const char *text, bool right)
+{
+    int count = 0;
+    const char *cut = text; // behind the last character that leaves room for the ellipsis
+    for (const char *p = text; *p; p++)
+        if (((unsigned char)*p & 0xC0) != 0x80 && ++count == width)
+            cut = p;
+    if (count > width)
+        out_printf(out, "%.*s…", (int)(cut - text), text);
+    else
+        out_printf(out, "%*s%s%*s", right ? width - count : 0, "", text, right ? 0 : width - count,
+                   "");
+}
+
+void out_cell(struct out *out, int width, const char *text)
+{
+    add_cell(out, width, text, false);
+    buf_addc(&out->text, ' ');
+}
+
+void out_cell_right(struct out *out, int width, const char *text)
+{
+    add_cell(out, width, text, true);
+}
+
 int out_record(struct out *out, const struct field *fields, const void *record, struct err *err)
 {
     int rc = record_to_text(fields, record, &out->text, err);

@@ -36,6 +36,12 @@ void out_row(struct out *out, const char *label, const char *format, ...) PRINTF
 void out_wrap(struct out *out, int indent, const char *text);
 void out_wrap_here(struct out *out, int indent, const char *text);
 
+// A table's cell: `text` in exactly `width` columns, cut with an ellipsis where it is longer. The
+// first is followed by a space, the second, which aligns to the right, is not.
+void out_cell(struct out *out, int width, const char *text);
+void out_cell_right(struct out *out, int width, const char *text);
+int out_columns(const char *text); // that it takes on a terminal
+
 // A record as JSON, indented, with a newline at the end.
 int out_record(struct out *out, const struct field *fields, const void *record,
                struct err *err) MUST_USE;

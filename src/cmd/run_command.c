@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/folders.h"
 #include "cmd/check.h"
 #include "run/command.h"
 
@@ -162,8 +162,8 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
 
 static int framework_dir(const char *with, struct buf *dir, struct err *err)
 {
-    int rc = fs_program_dir(dir, err);
-    buf_printf(dir, "/../share/frameworks/%s", with);
+    int rc = folder_share(dir, err);
+    buf_printf(dir, "/frameworks/%s", with);
     return rc == 0 ? buf_check(dir, err) : rc;
 }
 
@@ -231,6 +231,19 @@ static void add_number(struct arguments *a, const char *name, int64_t value)
     add(a, name, text);
 }
 
+// Operations of a step, from the definition: the same for whoever trains it.
+static void note_flops(const struct workload *workload, const struct native_options *t,
+                       struct run *run)
+{
+    struct net net;
+    struct net_cost cost;
+    if (!workload->build || workload_net_as_defined(workload, &t->variant, &net, NULL) != 0)
+        return;
+    net_cost(&net, t->batch > 0 ? t->batch : workload->recipe.batch, &cost);
+    run->step_flops = some_real(cost.forward_flops + cost.backward_flops);
+    net_release(&net);
+}
+
 int run_framework(const struct workload *workload, const struct run_command_options *o,
                   const struct native_options *t, bool json, struct run *run, struct buf *says,
                   struct err *err)
@@ -273,6 +286,7 @@ int run_framework(const struct workload *workload, const struct run_command_opti
             .name = run->name ? run->name : workload->name,
         };
         c.framework = o->with;
+        note_flops(workload, t, run);
         c.output_to_stderr = json;
         c.set = no_bytecode;
         c.sample = !t->full && t->steps > 0;

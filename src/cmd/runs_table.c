@@ -9,34 +9,6 @@
 
 #include "base/clock.h"
 
-// Prints `text` in exactly `width` columns, cut with an ellipsis where it is longer.
-static void cell(struct out *out, int width, const char *text)
-{
-    int columns = 0;
-    const char *cut = text; // behind the last character that leaves room for the ellipsis
-    for (const char *p = text; *p; p++)
-        if (((unsigned char)*p & 0xC0) != 0x80 && ++columns == width)
-            cut = p;
-    if (columns > width)
-        out_printf(out, "%.*s… ", (int)(cut - text), text);
-    else
-        out_printf(out, "%s%*s ", text, width - columns, "");
-}
-
-static int columns_of(const char *text)
-{
-    int count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    return count;
-}
-
-static void right_cell(struct out *out, int width, const char *text)
-{
-    int columns = columns_of(text);
-    out_printf(out, "%*s%s", columns < width ? width - columns : 0, "", text);
-}
-
 // What to type for a run: of "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the first of
 // the random part, otherwise the whole.
 static void short_id(const char *id, char out[32])
@@ -114,7 +86,7 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
     for (size_t i = 0; i < count; i++) {
         char id[32];
         short_id(runs[i].id ? runs[i].id : "-", id);
-        int len = columns_of(id);
+        int len = out_columns(id);
         id_width = len > id_width ? len > 14 ? 14 : len : id_width;
     }
     int machine = 13 + wide - (id_width - 6);
@@ -131,14 +103,14 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
         bool bad = run->ended && strcmp(run->ended, "failed") == 0, spoilt = run->taints.count > 0;
         failed |= bad;
         tainted |= spoilt;
-        cell(out, id_width, id);
-        cell(out, 10, age);
-        cell(out, 10, run->name ? run->name : run->workload ? run->workload : "-");
-        cell(out, machine, place(run));
-        cell(out, 10, run->framework ? run->framework : "-");
-        right_cell(out, 12, ms);
+        out_cell(out, id_width, id);
+        out_cell(out, 10, age);
+        out_cell(out, 10, run->name ? run->name : run->workload ? run->workload : "-");
+        out_cell(out, machine, place(run));
+        out_cell(out, 10, run->framework ? run->framework : "-");
+        out_cell_right(out, 12, ms);
         out_printf(out, " ");
-        right_cell(out, 11, time);
+        out_cell_right(out, 11, time);
         out_printf(out, "%s%s\n", bad ? "x" : "", spoilt ? "!" : "");
     }
     if (projected || tainted || failed)
@@ -160,9 +132,9 @@ void runs_published_table(struct out *out, const struct run *runs, size_t count)
         whole(run, time);
         if (run->test_accuracy.known)
             snprintf(right, sizeof right, "%.2f %%", run->test_accuracy.v * 100);
-        cell(out, 46, strncmp(id, "published-", 10) == 0 ? id + 10 : id);
-        cell(out, 13, run_gpu_name(run) ? run_gpu_name(run) : place(run));
-        right_cell(out, 10, time);
+        out_cell(out, 46, strncmp(id, "published-", 10) == 0 ? id + 10 : id);
+        out_cell(out, 13, run_gpu_name(run) ? run_gpu_name(run) : place(run));
+        out_cell_right(out, 10, time);
         out_printf(out, " %8s\n", right);
     }
 }

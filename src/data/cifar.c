@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/gzip.h"
 #include "data/folder.h"
-#include "data/gzip.h"
 #include "data/identity.h"
 
 enum { SIDE = 32, PIXELS = 3 * SIDE * SIDE, RECORD = 1 + PIXELS, CLASSES = 10, BATCHES = 5 };

@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
+#include "base/gzip.h"
 #include "base/http.h"
 #include "data/folder.h"
-#include "data/gzip.h"
 #include "data/tar.h"
 #include "data/zip.h"
 

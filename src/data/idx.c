@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/gzip.h"
 #include "data/folder.h"
-#include "data/gzip.h"
 #include "data/identity.h"
 
 #define MAX_BYTES (INT64_C(8) << 30) // ten million images

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "data/gzip.h"
+#include "base/gzip.h"
 
 struct lines {
     char *text; // the line, without its end (LF or CR LF), followed by a NUL; NULs in it are data

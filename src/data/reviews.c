@@ -9,11 +9,11 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/utf8.h"
 #include "data/corpus.h"
 #include "data/folder.h"
 #include "data/identity.h"
 #include "data/lines.h"
-#include "data/utf8.h"
 #include "data/vocabulary.h"
 
 #define MAX_BYTES  (INT64_C(4) << 30) // the set has 65 MB

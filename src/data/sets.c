@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/csv.h"
-#include "base/fs.h"
+#include "base/folders.h"
 
 enum { NAME, FILE_, URL, FROM, SHA256, BYTES, SOURCE, DATE, COLUMNS };
 static const char *const columns[COLUMNS] = {"name",   "file",  "url",    "from",
@@ -109,8 +109,8 @@ int data_sets_read(struct data_sets *sets, const char *path, struct err *err)
     int rc = 0;
     memset(sets, 0, sizeof *sets);
     if (!path) {
-        rc = fs_program_dir(&beside, err);
-        buf_adds(&beside, "/../share/data/sets.csv");
+        rc = folder_share(&beside, err);
+        buf_adds(&beside, "/data/sets.csv");
         if (rc == 0)
             rc = buf_check(&beside, err);
         path = buf_str(&beside);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "data/synth.h"
-#include "data/utf8.h"
 
 const uint32_t synth_alphabet[SYNTH_ALPHABET] = {
     '\n', ' ', '!', '"', '\'', '(', ')', ',', '-',  '.',  '0',  '1',  '2', '3', '4',

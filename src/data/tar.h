@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "data/gzip.h"
+#include "base/gzip.h"
 
 struct tar {
     struct buf name; // of the member, as the archive has it

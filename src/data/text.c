@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/gzip.h"
+#include "base/utf8.h"
 #include "data/folder.h"
-#include "data/gzip.h"
 #include "data/identity.h"
-#include "data/utf8.h"
 
 #define MAX_BYTES (INT64_C(1) << 30)
 

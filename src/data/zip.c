@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/deflate.h"
+#include "base/deflate.h"
 
 // The archive is mapped: what matters stands at its end, and little of it is read.
 struct zip {

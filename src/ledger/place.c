@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "base/sha256.h"
 
 static bool is_url(const char *where)
@@ -35,20 +36,14 @@ void place_public(const char *url, struct buf *out)
     buf_add(out, rest, secret ? (size_t)(query - rest) : strlen(rest));
 }
 
-// $XDG_DATA_HOME/fare, or ~/.local/share/fare. The standard says that a relative one is ignored.
 static int data_folder(struct buf *out, struct err *err)
 {
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (data && data[0] == '/') {
-        buf_printf(out, "%s/fare", data);
-    } else if (home && home[0] == '/') {
-        buf_printf(out, "%s/.local/share/fare", home);
-    } else {
-        err_set(err, ERR_MISSING,
-                "no place for the ledger: neither XDG_DATA_HOME nor HOME is set to a folder");
+    int rc = folder_data(out, err);
+    if (rc == ERR_MISSING) {
+        err_context(err, "no place for the ledger");
         return err_hint(err, "set one of them, or name a file with --ledger");
     }
-    return buf_check(out, err);
+    return rc;
 }
 
 // A file's name from the root down, so that it is one ledger from wherever it is named.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/folders.h"
 #include "base/fs.h"
 #include "base/tree.h"
 #include "ledger/row.h"
@@ -94,8 +95,8 @@ int published_set(const char *dir, const char *set, ledger_visit_fn *visit, void
     if (dir)
         return each_in(dir, set, visit, arg, err);
     struct buf beside = {0};
-    int rc = fs_program_dir(&beside, err);
-    buf_adds(&beside, "/../share/published");
+    int rc = folder_share(&beside, err);
+    buf_adds(&beside, "/published");
     if (rc == 0)
         rc = buf_check(&beside, err);
     if (rc == 0)

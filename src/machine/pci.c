@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/csv.h"
-#include "base/fs.h"
+#include "base/folders.h"
 
 #define DEVICES         "/sys/bus/pci/devices"
 #define CHAIN_MAX       16 // bridges between a processor and a device: six is already a lot
@@ -72,8 +72,8 @@ int pci_names_read(struct pci_names *names, const char *path, struct err *err)
     struct csv csv;
     int rc = 0;
     if (!path) {
-        rc = fs_program_dir(&beside, &why);
-        buf_adds(&beside, "/../share/devices/pci-gpus.csv");
+        rc = folder_share(&beside, &why);
+        buf_adds(&beside, "/devices/pci-gpus.csv");
         if (rc == 0)
             rc = buf_check(&beside, &why);
         path = buf_str(&beside);

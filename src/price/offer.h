@@ -26,7 +26,8 @@ struct offer {
     int gpu_memory_mib; // of each; 0: unknown
     int vcpus_milli;    // 0: unknown
     int memory_mib;     // 0: unknown
-    int day;            // from this date on, in days since 1970-01-01
+    int since;          // from this date on, in days since 1970-01-01
+    int day;            // last seen at this price: what its age is counted from
 };
 
 #endif

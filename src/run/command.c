@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "run/child.h"
+#include "run/peak.h"
 #include "run/relay.h"
 #include "run/signals.h"
 #include "run/tail.h"
@@ -285,6 +286,7 @@ static void end_measuring(struct job *job, bool finished, struct err *err)
     job->rc = follow_finish(job->follow, finished, job->says, err);
     int rc = sampler_finish(job->sampler, job->run, err);
     run_derive(job->run);
+    peak_derive(job->run);
     job->sampler = NULL;
     if (job->rc == 0)
         job->rc = rc;

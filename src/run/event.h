@@ -33,6 +33,7 @@ struct event {
     struct maybe_int epochs;      // of the whole training
     struct maybe_int phase;       // an enum meter_phase
     struct maybe_int stage;       // from 1: which part of the recipe the steps are of
+    struct maybe_real at;         // when, in seconds of CLOCK_MONOTONIC; absent: just now
     struct maybe_real loss;
     struct maybe_real accuracy; // 0 to 1
     struct maybe_real test_loss;

@@ -99,7 +99,7 @@ static bool fill(const json_t *json, struct event *event)
                 get_count(json, "samples", &event->samples) && get_epoch(json, &event->epoch) &&
                 get_count(json, "epochs", &event->epochs) &&
                 get_count(json, "stage", &event->stage) && get_phase(json, &event->phase) &&
-                get_real(json, "loss", &event->loss) &&
+                get_real(json, "at", &event->at) && get_real(json, "loss", &event->loss) &&
                 get_real(json, "accuracy", &event->accuracy) &&
                 get_real(json, "test_loss", &event->test_loss) &&
                 get_real(json, "test_accuracy", &event->test_accuracy) && get_worker(json, event);

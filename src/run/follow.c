@@ -515,6 +515,13 @@ static void take(struct follow *f, enum level level, struct event *e)
     take_figures(f, e);
 }
 
+// The meter's time for what the event tells: its own, where it says one.
+static void at_its_time(struct follow *f, const struct event *e)
+{
+    bool sane = e->at.known && e->at.v > 0 && e->at.v < 1e9;
+    meter_at(f->meter, sane ? (int64_t)(e->at.v * 1e9) : 0);
+}
+
 static void handle(struct follow *f, enum level level, enum event_result result, const char *line,
                    size_t len, struct event *e)
 {
@@ -523,7 +530,11 @@ static void handle(struct follow *f, enum level level, enum event_result result,
     if (result == EVENT_READ) {
         if (e->about && !take_about(f, e->about))
             note_strange(f, line, len);
+        at_its_time(f, e);
         take(f, level, e);
+        if (e->at.known)
+            flush(f); // while its time is known
+        meter_at(f->meter, 0);
     }
     event_release(e);
 }

@@ -14,6 +14,7 @@
 // of it: what the neighbours do, heat, the host's housekeeping. At least this, which is an
 // assumption; where the calibration loop shows that the machine's speed moves by more, that is
 // taken.
+#define TOLD_LATE_NS      (INT64_C(10) * NS_PER_S)
 #define METER_DRIFT_FLOOR 0.01
 
 #define STEPS_MIN    5   // before there is a projection
@@ -24,6 +25,7 @@
 
 struct meter {
     int64_t start_ns, first_step_ns, mark_ns;
+    int64_t at_ns; // when what is being told happened; 0: now
     enum meter_phase phase;
     int64_t phase_ns[METER_PHASES];
     int64_t before_ns; // everything before the first step
@@ -74,10 +76,25 @@ void meter_plan(struct meter *meter, const struct meter_plan *plan)
         meter->plan.stages = METER_STAGES_MAX;
 }
 
+void meter_at(struct meter *meter, int64_t at_ns)
+{
+    meter->at_ns = at_ns;
+}
+
+// Now, or when what is told happened: not before what was told last, and not in the future. What is
+// far in the past was said by another clock.
+static int64_t moment(const struct meter *meter)
+{
+    int64_t now_ns = clock_now_ns();
+    if (meter->at_ns <= now_ns - TOLD_LATE_NS || meter->at_ns > now_ns)
+        return now_ns;
+    return meter->at_ns > meter->mark_ns ? meter->at_ns : meter->mark_ns;
+}
+
 // Gives the time since the last mark to the phase that is ending.
 static int64_t close_phase(struct meter *meter)
 {
-    int64_t now_ns = clock_now_ns();
+    int64_t now_ns = moment(meter);
     meter->phase_ns[meter->phase] += now_ns - meter->mark_ns;
     meter->mark_ns = now_ns;
     return now_ns;

@@ -63,6 +63,9 @@ void meter_phase(struct meter *meter, enum meter_phase phase);
 // that change on.
 void meter_steps(struct meter *meter, int stage, int64_t steps);
 
+// What follows is told late: it happened at that time (clock_now_ns); 0: now again.
+void meter_at(struct meter *meter, int64_t at_ns);
+
 // Counted while in these phases, to know what is left of them.
 void meter_evaluated(struct meter *meter, int64_t samples);
 void meter_checkpointed(struct meter *meter);

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "data/fetch.h"
 #include "engine/cpu/team.h"
+#include "run/peak.h"
 #include "sample/sampler.h"
 
 #define SAMPLE_TEST 1000 // samples that are evaluated at the end of a sample
@@ -454,6 +455,7 @@ int native_run(const struct workload *workload, const struct native_options *opt
         rc = err_set(err, late.code, "%s", late.text);
     run->peak_memory_bytes = some_int(peak_memory());
     run_derive(run);
+    peak_derive(run);
     if (rc != 0) { // what is known is kept, and that it failed
         struct err other = {0};
         if (text_set(&run->ended, "failed", &other) != 0 ||

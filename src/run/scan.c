@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/utf8.h"
+#include "base/utf8.h"
 
 static int fault(const struct scan *scan, const char *what, struct err *err)
 {

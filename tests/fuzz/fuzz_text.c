@@ -2,7 +2,7 @@
 // Texts of any bytes: those that are UTF-8 become windows, the rest an error.
 #include "data/text.h"
 
-#include "data/utf8.h"
+#include "base/utf8.h"
 #include "data_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -97,6 +97,33 @@ static void events_count(void **state)
     end(&x);
 }
 
+// Lines that are read together, each with its own time: ten steps a millisecond apart, told in one
+// go; then one from a clock that is not ours, and one from the future.
+static void events_have_their_own_time(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    event(&x, "{\"phase\":\"train\"}");
+    clock_sleep_ns(15 * 1000000);
+    double first_s = (double)clock_now_ns() / 1e9 - 0.011;
+    char line[128];
+    for (int i = 0; i <= 10; i++) {
+        int len =
+            snprintf(line, sizeof line, "{\"step\":%d,\"at\":%.6f}", i + 1, first_s + i * 0.001);
+        follow_event(x.follow, line, (size_t)len);
+    }
+    event(&x, "{\"step\":12,\"at\":1e-3}");
+    event(&x, "{\"step\":13,\"at\":9e8}");
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 13);
+    assert_true(x.run.step_plot_ms.count >= 12);
+    for (size_t i = 1; i <= 10; i++)
+        assert_in_range((uint64_t)(x.run.step_plot_ms.items[i] * 1000 + 0.5), 995, 1005);
+    assert_true(x.run.phases.wall_ns.v >= 15 * 1000000);
+    end(&x);
+}
+
 static void first_reports(void **state)
 {
     (void)state;
@@ -324,19 +351,13 @@ static void long_runs_stay_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_count),
-        cmocka_unit_test(first_reports),
-        cmocka_unit_test(workers),
-        cmocka_unit_test(better_sources_win),
-        cmocka_unit_test(epochs_of_bars),
-        cmocka_unit_test(bars_that_are_wiped),
-        cmocka_unit_test(bars_in_bars),
-        cmocka_unit_test(keras_says_all),
-        cmocka_unit_test(trainer_bar_is_whole),
-        cmocka_unit_test(mlperf_epochs),
-        cmocka_unit_test(own_pattern),
-        cmocka_unit_test(nonsense_is_counted),
-        cmocka_unit_test(long_runs_stay_small),
+        cmocka_unit_test(events_count),        cmocka_unit_test(events_have_their_own_time),
+        cmocka_unit_test(first_reports),       cmocka_unit_test(workers),
+        cmocka_unit_test(better_sources_win),  cmocka_unit_test(epochs_of_bars),
+        cmocka_unit_test(bars_that_are_wiped), cmocka_unit_test(bars_in_bars),
+        cmocka_unit_test(keras_says_all),      cmocka_unit_test(trainer_bar_is_whole),
+        cmocka_unit_test(mlperf_epochs),       cmocka_unit_test(own_pattern),
+        cmocka_unit_test(nonsense_is_counted), cmocka_unit_test(long_runs_stay_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // UTF-8 against the Unicode Standard's table 3-7, lower case and white space against Python 3.11
 // (Unicode 14): the sums are of what it prints.
-#include "data/utf8.h"
+#include "base/utf8.h"
 
 #include "data/files.h"
 

@@ -2,8 +2,8 @@
 // device: specifications of GPUs, and their names: NVML, the catalogues and people call the same
 // one "NVIDIA A100-SXM4-80GB", "A100-80GB" and "a100 80g". share/devices/gpus.csv, and the user's
 // own file of that name in front of it.
-#ifndef FARE_PRICE_DEVICE_H
-#define FARE_PRICE_DEVICE_H
+#ifndef FARE_MACHINE_DEVICE_H
+#define FARE_MACHINE_DEVICE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,13 +11,13 @@
 #include "base/err.h"
 
 struct device {
-    const char *name; // "A100-80GB"
+    char *name;     // "A100-80GB"
     int memory_mib;   // 0: several sizes
     // Dense peaks in GFLOP/s, 0: unknown or none. tf32 and bf16 are matrix units'.
     int fp32_gflops, tf32_gflops, bf16_gflops;
     int watts; // board power; 0: unknown
     int year;
-    const char *source;
+    char *source;
 };
 
 struct devices;

@@ -5,16 +5,16 @@
 // unpacks to much cannot do harm: there is a cap, and memory grows only as bytes really come. The
 // SHA-256 of the unpacked bytes is found on the way; it is what a data set is known by.
 // Errors name the file; offsets in them are of the unpacked bytes unless they say otherwise.
-#ifndef FARE_DATA_GZIP_H
-#define FARE_DATA_GZIP_H
+#ifndef FARE_BASE_GZIP_H
+#define FARE_BASE_GZIP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/deflate.h"
 #include "base/err.h"
 #include "base/sha256.h"
-#include "data/deflate.h"
 
 struct gzip {
     char *path;

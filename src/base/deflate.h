@@ -2,8 +2,8 @@
 // deflate: unpacking of compressed bytes (RFC 1951), in pieces. zlib is opened on first use.
 //
 // For gzip files and members of zip archives; nothing here knows of files.
-#ifndef FARE_DATA_DEFLATE_H
-#define FARE_DATA_DEFLATE_H
+#ifndef FARE_BASE_DEFLATE_H
+#define FARE_BASE_DEFLATE_H
 
 #include <stddef.h>
 #include <stdint.h>

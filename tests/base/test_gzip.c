@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/gzip.h"
+#include "base/gzip.h"
 
 #include "data/files.h"
 

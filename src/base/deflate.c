@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/deflate.h"
+#include "base/deflate.h"
 
 #include <limits.h>
 #include <pthread.h>

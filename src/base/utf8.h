@@ -5,8 +5,8 @@
 // Unicode's simple mapping of one character at a time, in the blocks that hold nearly all letters
 // with case: Latin up to Extended-A and Extended Additional, Greek, Cyrillic, Armenian. Others
 // stay as they are.
-#ifndef FARE_DATA_UTF8_H
-#define FARE_DATA_UTF8_H
+#ifndef FARE_BASE_UTF8_H
+#define FARE_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/folders.h"
+
+#include <stdlib.h>
+
+#include "base/fs.h"
+
+static int folder(const char *variable, const char *below_home, struct buf *out, struct err *err)
+{
+    const char *given = getenv(variable), *home = getenv("HOME");
+    if (given && given[0] == '/') {
+        buf_printf(out, "%s/fare", given);
+    } else if (home && home[0] == '/') {
+        buf_printf(out, "%s/%s/fare", home, below_home);
+    } else {
+        err_set(err, ERR_MISSING, "neither %s nor HOME is set to a folder", variable);
+        return ERR_MISSING;
+    }
+    return buf_check(out, err);
+}
+
+int folder_data(struct buf *out, struct err *err)
+{
+    return folder("XDG_DATA_HOME", ".local/share", out, err);
+}
+
+int folder_config(struct buf *out, struct err *err)
+{
+    return folder("XDG_CONFIG_HOME", ".config", out, err);
+}
+
+int folder_share(struct buf *out, struct err *err)
+{
+    const char *given = getenv("FARE_SHARE");
+    int rc = given && *given ? 0 : fs_program_dir(out, err);
+    buf_adds(out, given && *given ? given : "/../share");
+    return rc == 0 ? buf_check(out, err) : rc;
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// prices: the book: lists, one offer, import and update.
+#include "cmd/prices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "machine/device.h"
+
+enum { LAST = 20, STALE_DAYS = 730 };
+
+static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
+static const char *const formats[] = {"skypilot",         "gpuhunt", "aws-spot",
+                                      "aws-spot-advisor", "fare",    NULL};
+
+#define AT(member) offsetof(struct prices_options, member)
+static const struct opt options[] = {
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which",
+     "those with this GPU, by any of its names: h100, 'NVIDIA A100-SXM4-80GB'"},
+    {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Which",
+     "those with at least so many GPUs; 0: machines without"},
+    {"gpu-memory", 0, OPT_BYTES, "SIZE", NULL, AT(gpu_memory), "Which",
+     "those whose GPUs have at least so much memory each: 40G"},
+    {"vcpus", 0, OPT_COUNT, "N", NULL, AT(vcpus), "Which", "those with at least so many vCPUs"},
+    {"memory", 0, OPT_BYTES, "SIZE", NULL, AT(memory), "Which",
+     "those with at least so much memory"},
+    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Which", "those of this provider"},
+    {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Which", "those in this region"},
+    {"kind", 0, OPT_CHOICE, "KIND", kinds, AT(kind), "Which", "on-demand, spot or monthly"},
+    {"spot", 0, OPT_FLAG, NULL, NULL, AT(spot), "Which", "the same as --kind spot"},
+    {"bare-metal", 0, OPT_FLAG, NULL, NULL, AT(bare_metal), "Which", "whole machines only"},
+    {"max-price", 0, OPT_TEXT, "USD", NULL, AT(max_price), "Which", "at most so much an hour"},
+    {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Which",
+     "prices seen no longer ago than this: 30d (default two years)"},
+    {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Which",
+     "prices as they were on this date; import: the date of the file's prices"},
+    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which", "the first N of them (default 20)"},
+    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which",
+     "all of them, in every region, instead of the cheapest of each"},
+    {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), "Import",
+     "skypilot, gpuhunt, aws-spot, aws-spot-advisor or fare, instead of what the file looks like"},
+    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), "Import",
+     "what was imported, instead of FARE_BOOK or the user's own; - for none"},
+    {NULL},
+};
+#undef AT
+
+static const struct cmd_example examples[] = {
+    {"fare prices h100", "who has it, cheapest per GPU-hour first"},
+    {"fare prices --gpu a100-80gb --gpus 8 --spot --max-price 15", "eight of them for less"},
+    {"fare prices --gpus 0 --vcpus 32 --region us-east-1", "machines without GPUs"},
+    {"fare prices aws/p5.48xlarge", "one offer: what it is, how it is charged, its history"},
+    {"fare prices k80 --date 2017-11-14", "prices as they were"},
+    {"fare prices update", "fetch the public catalogue"},
+    {"fare prices import aws.csv.gz --date 2026-08-22", "a file of prices"},
+    {NULL, NULL},
+};
+
+static const struct cmd_variable variables[] = {
+    {"FARE_BOOK", "The file with imported prices. Without it, book in XDG_DATA_HOME/fare or "
+                  "~/.local/share/fare"},
+    {NULL, NULL},
+};
+
+// ---- from options to a filter ----
+
+int prices_day(const struct prices_options *o, int *day, struct err *err)
+{
+    int64_t s;
+    *day = 0;
+    if (!o->date)
+        return 0;
+    if (!clock_parse(o->date, &s) || s < 86400) {
+        err_set(err, ERR_USAGE, "'%s' is not a date", o->date);
+        return err_hint(err, "a date looks like 2026-08-22");
+    }
+    *day = (int)(s / 86400);
+    return 0;
+}
+
+static int positive(const char *text, const char *option, int64_t *nano, struct err *err)
+{
+    struct err ignored = {0};
+    if (money_parse(text, nano, &ignored) == 0 && *nano >= 0)
+        return 0;
+    return err_set(err, ERR_USAGE, "--%s: '%s' is not a number of 0 or more", option, text);
+}
+
+static int to_int(int64_t value)
+{
+    return value > INT32_MAX ? INT32_MAX : (int)value;
+}
+
+static int make_filter(const struct prices_options *o, const char *text, struct book_filter *f,
+                       enum offer_kind *kind, struct err *err)
+{
+    int64_t gpus = 0;
+    *f = (struct book_filter){
+        .text = text,
+        .provider = o->provider,
+        .region = o->region,
+        .gpu = o->gpu,
+        .bare_metal = o->bare_metal,
+        .vcpus_milli = to_int(o->vcpus > INT32_MAX ? INT32_MAX : o->vcpus * 1000),
+        .memory_mib = to_int(o->memory >> 20),
+        .gpu_memory_mib = to_int(o->gpu_memory >> 20),
+    };
+    int rc = prices_day(o, &f->day, err);
+    if (rc == 0 && o->gpus)
+        rc = positive(o->gpus, "gpus", &gpus, err);
+    if (rc == 0 && o->max_price)
+        rc = positive(o->max_price, "max-price", &f->max_rate, err);
+    if (rc != 0)
+        return rc;
+    f->without_gpu = o->gpus && gpus == 0;
+    f->gpus_milli = to_int(gpus / (MONEY_UNIT / 1000));
+    const char *word = o->spot ? "spot" : o->kind;
+    if (o->spot && o->kind && strcmp(o->kind, "spot") != 0)
+        return err_set(err, ERR_USAGE, "--spot and --kind %s exclude each other", o->kind);
+    if (word && offer_kind_parse(word, kind))
+        f->kind = kind;
+    return 0;
+}
+
+// ---- collecting and sorting ----
+
+struct listing {
+    struct offer *items;
+    size_t count, room;
+    size_t group; // where the offers of the current name begin
+    bool all;     // not the cheapest of each name and kind alone
+    size_t seen, stale;
+    int oldest;
+};
+
+// Cheaper per GPU, or per vCPU, an hour. GPUs come first; other currencies than the dollar last.
+static int by_price(const void *left, const void *right)
+{
+    const struct offer *a = left, *b = right;
+    bool gpu_a = a->gpus_milli > 0, gpu_b = b->gpus_milli > 0;
+    if (gpu_a != gpu_b)
+        return gpu_a ? -1 : 1;
+    bool usd_a = strcmp(a->currency, "USD") == 0, usd_b = strcmp(b->currency, "USD") == 0;
+    if (usd_a != usd_b)
+        return usd_a ? -1 : 1;
+    int units_a = gpu_a ? a->gpus_milli : a->vcpus_milli;
+    int units_b = gpu_b ? b->gpus_milli : b->vcpus_milli;
+    if (units_a == 0 || units_b == 0) // of an unknown size: behind those that are known
+        return (units_a == 0) - (units_b == 0);
+    __int128 x = (__int128)offer_per_hour(a) * units_b, y = (__int128)offer_per_hour(b) * units_a;
+    if (x != y)
+        return x < y ? -1 : 1;
+    int order = strcmp(a->provider, b->provider);
+    if (order == 0)
+        order = strcmp(a->name, b->name);
+    if (order == 0)
+        order = strcmp(a->region, b->region);
+    if (order == 0)
+        order = strcmp(a->zone, b->zone);
+    return order != 0 ? order : (int)a->kind - (int)b->kind;
+}
+
+static bool same_name(const struct offer *a, const struct offer *b)
+{
+    return (a->name == b->name || strcmp(a->name, b->name) == 0) &&
+           (a->provider == b->provider || strcmp(a->provider, b->provider) == 0);
+}
+
+static int collect(void *arg, const struct offer *offer, struct err *err)
+{
+    struct listing *list = arg;
+    if (offer->day < list->oldest) {
+        list->stale++;
+        return 0;
+    }
+    list->seen++;
+    if (!list->all && list->group < list->count && !same_name(&list->items[list->group], offer))
+        list->group = list->count;
+    for (size_t i = list->group; i < list->count && !list->all; i++) {
+        struct offer *other = &list->items[i];
+        if (other->kind != offer->kind)
+            continue;
+        if (by_price(offer, other) < 0)
+            *other = *offer;
+        return 0;
+    }
+    if (list->count == list->room) {
+        size_t room = list->room ? list->room * 2 : 256;
+        struct offer *items = realloc(list->items, room * sizeof *items);
+        if (!items)
+            return err_memory(err);
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count++] = *offer;
+    return 0;
+}
+
+// ---- printing ----
+
+static int print_json(struct out *out, const struct listing *list, size_t shown, int day,
+                      struct err *err)
+{
+    struct offers all = {0};
+    all.offers.known = true;
+    int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
+    for (size_t i = 0; i < shown && rc == 0; i++) {
+        struct offer_record *record = LIST_ADD(&all.offers, err);
+        rc = record ? prices_record(&list->items[i], day, record, err) : ERR_MEMORY;
+    }
+    if (list->stale > 0)
+        all.left_out = some_int((int64_t)list->stale);
+    if (rc == 0)
+        rc = out_record(out, offers_fields, &all, err);
+    record_release(offers_fields, &all);
+    return rc;
+}
+
+static void say_rest(struct out *out, const struct listing *list, size_t shown)
+{
+    struct buf says = {0};
+    if (list->count == 0)
+        buf_printf(&says, "No offer like that in the book. ");
+    else if (shown < list->count)
+        buf_printf(&says, "The first %zu of %zu; -n N shows more. ", shown, list->count);
+    if (!list->all && list->seen > list->count)
+        buf_printf(&says, "The cheapest place of each machine; --all lists all %zu offers. ",
+                   list->seen);
+    if (list->stale > 0)
+        buf_printf(
+            &says,
+            "%zu offer%s not listed, with prices over two years old: --max-age 99y or --date "
+            "shows them. ",
+            list->stale, list->stale == 1 ? " is" : "s are");
+    if (list->count == 0 && list->stale == 0)
+        buf_adds(&says, "'fare prices update' fetches the public catalogue. ");
+    buf_trim(&says);
+    if (says.len > 0)
+        out_wrap(out, 0, buf_str(&says));
+    out->text.failed |= says.failed;
+    buf_release(&says);
+}
+
+static int list_offers(const struct cmd_call *call, const struct book *book, const char *text,
+                       struct err *err)
+{
+    const struct prices_options *o = call->options;
+    struct book_filter filter;
+    enum offer_kind kind;
+    struct listing list = {.all = o->all};
+    struct devices *devices = NULL;
+    int rc = make_filter(o, text, &filter, &kind, err);
+    if (rc == 0 && o->gpu)
+        rc = devices_open(&devices, err);
+    if (rc != 0)
+        return rc;
+    const struct device *device = o->gpu ? device_find(devices, o->gpu) : NULL;
+    if (device) // else its name stays as it is: catalogues know more of them
+        filter.gpu = device->name;
+    int today = filter.day ? filter.day : book_today();
+    if (o->max_age > 0)
+        filter.max_age = to_int(o->max_age / INT64_C(86400000000000));
+    else
+        list.oldest = today - STALE_DAYS;
+    rc = book_each(book, &filter, collect, &list, err);
+    size_t shown = o->last > 0 ? (size_t)o->last : o->all ? SIZE_MAX : LAST;
+    if (shown > list.count)
+        shown = list.count;
+    if (rc == 0 && list.count > 0)
+        qsort(list.items, list.count, sizeof *list.items, by_price);
+    if (rc == 0 && o->common.json) {
+        rc = print_json(call->out, &list, shown, filter.day, err);
+    } else if (rc == 0) {
+        if (shown > 0)
+            prices_table(call->out, list.items, shown, filter.day, o->all || o->region);
+        say_rest(call->out, &list, shown);
+    }
+    free(list.items);
+    devices_close(devices);
+    return rc;
+}
+
+// ---- dispatch ----
+
+static int show_or_list(const struct cmd_call *call, const struct book *book, const char *text,
+                        struct err *err)
+{
+    const struct prices_options *o = call->options;
+    if (!text || !strchr(text, '/'))
+        return list_offers(call, book, text, err);
+    int day;
+    struct offer offer;
+    struct err why = {0};
+    int rc = prices_day(o, &day, err);
+    if (rc != 0)
+        return rc;
+    rc = book_find(book, text, day, &offer, &why);
+    if (rc == 0)
+        return prices_page(call, book, &offer, day, err);
+    struct book_filter part = {.text = text, .day = day};
+    struct listing some = {.oldest = 0};
+    int found = rc == ERR_MISSING ? book_each(book, &part, collect, &some, err) : rc;
+    bool any = some.count > 0;
+    free(some.items);
+    if (found == 0 && any)
+        return list_offers(call, book, text, err);
+    *err = why;
+    return rc;
+}
+
+static int run(const struct cmd_call *call, struct err *err)
+{
+    const struct prices_options *o = call->options;
+    const struct opt_rest *rest = call->rest;
+    const char *first = rest->count > 0 ? rest->args[0] : NULL;
+    if (first && strcmp(first, "import") == 0)
+        return prices_import(call, err);
+    if (first && strcmp(first, "update") == 0)
+        return prices_update(call, err);
+    if (rest->count > 1) {
+        err_set(err, ERR_USAGE, "'fare prices' looks for one text at a time");
+        return err_hint(err, "options narrow it down: 'fare prices --help' lists them");
+    }
+    struct book *book = NULL;
+    int rc = book_open(&book, o->book, err);
+    if (rc == 0)
+        rc = show_or_list(call, book, first, err);
+    book_close(book);
+    return rc;
+}
+
+const struct command cmd_prices = {
+    .name = "prices",
+    .group = "Money",
+    .summary = "the book of prices: list, show, import, update",
+    .arguments = "[TEXT | OFFER] | import FILE... | update [URL...]",
+    .about =
+        "Lists what can be rented, cheapest per GPU-hour first (machines without GPUs per "
+        "vCPU-hour), from what comes with fare, what was imported, and the user's own tables. TEXT "
+        "is looked for in the names of GPUs, offers and providers. An OFFER, PROVIDER/NAME with "
+        "@REGION and :spot where that matters, is shown with its history. 'import' reads "
+        "catalogues of SkyPilot and gpuhunt, AWS's spot price history and spot advisor, and "
+        "fare's own tables, and says what it left out; a changed price adds a dated row. "
+        "'update' fetches them. Prices not seen for 30 days (spot: 7) are marked OLD.",
+    .options = options,
+    .options_size = sizeof(struct prices_options),
+    .max_args = 4096,
+    .examples = examples,
+    .variables = variables,
+    .run = run,
+};

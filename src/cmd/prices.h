@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// prices: what the files of `fare prices` share; not for others.
+#ifndef FARE_CMD_PRICES_H
+#define FARE_CMD_PRICES_H
+
+#include "cmd/cmd.h"
+#include "price/book.h"
+#include "record/offer.h"
+
+struct prices_options {
+    struct cmd_common common;
+    const char *book;
+    // which
+    const char *gpu, *gpus, *provider, *region, *kind, *max_price, *date;
+    int64_t vcpus, memory, gpu_memory; // bytes
+    int64_t max_age;                   // ns
+    bool spot, bare_metal, all;
+    int64_t last;
+    // import
+    const char *format;
+};
+
+// --date in days since 1970; 0 where it is not given.
+int prices_day(const struct prices_options *options, int *day, struct err *err) MUST_USE;
+
+// An offer as a record, all but tariff, interruptions and history.
+int prices_record(const struct offer *offer, int day, struct offer_record *out,
+                  struct err *err) MUST_USE;
+
+void prices_date(int day, char out[12]); // "2026-08-22"
+
+// The lists. `everywhere`: offers are shown with their region, for there are several of each.
+void prices_table(struct out *out, const struct offer *offers, size_t count, int day,
+                  bool everywhere);
+int prices_page(const struct cmd_call *call, const struct book *book, const struct offer *offer,
+                int day, struct err *err) MUST_USE;
+
+int prices_import(const struct cmd_call *call, struct err *err) MUST_USE;
+int prices_update(const struct cmd_call *call, struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// prices import and update: files and addresses into the book, with what was left out and why.
+#include "cmd/prices.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/folders.h"
+#include "base/fs.h"
+#include "base/http.h"
+#include "base/progress.h"
+#include "base/tree.h"
+#include "price/import.h"
+#include "record/price_import.h"
+
+#define CATALOGUE "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/"
+
+// Fetched where the user lists nothing else in price-sources.
+static const char *const default_sources[] = {
+    CATALOGUE "v7/aws/vms.csv",    CATALOGUE "v8/azure/vms.csv",      CATALOGUE "v8/gcp/vms.csv",
+    CATALOGUE "v8/lambda/vms.csv", CATALOGUE "v8/paperspace/vms.csv", CATALOGUE "v8/runpod/vms.csv",
+    CATALOGUE "v8/vast/vms.csv",
+};
+
+enum { FETCH_MAX = 256 << 20, FETCH_MS = 300000, FETCH_STALL_MS = 20000, SOURCES_MAX = 1 << 20 };
+
+// ---- what is said ----
+
+static int add_notes(const struct import_report *report, struct price_file *file, struct err *err)
+{
+    int rc = 0;
+    file->notes.known = true;
+    for (size_t i = 0; i < report->note_count && rc == 0; i++) {
+        const struct import_note *note = &report->notes[i];
+        struct price_note *to = LIST_ADD(&file->notes, err);
+        if (!to)
+            return ERR_MEMORY;
+        to->left_out = some_bool(note->left_out);
+        to->rows = some_int((int64_t)note->count);
+        if (note->line > 0)
+            to->line = some_int((int64_t)note->line);
+        rc = text_set(&to->why, note->why, err);
+        if (rc == 0)
+            rc = text_set(&to->example, note->example, err);
+    }
+    return rc;
+}
+
+static int add_file(struct price_import *import, const char *name,
+                    const struct import_report *report, const char *error, struct err *err)
+{
+    struct price_file *file = LIST_ADD(&import->files, err);
+    int rc = file ? text_set(&file->file, name, err) : ERR_MEMORY;
+    if (rc == 0 && error)
+        return text_set(&file->error, error, err);
+    char date[12];
+    prices_date(report->day, date);
+    if (rc == 0)
+        rc = text_set(&file->format, report->format, err);
+    if (rc == 0)
+        rc = text_set(&file->date, date, err);
+    if (rc != 0)
+        return rc;
+    file->rows = some_int((int64_t)report->rows);
+    file->offers = some_int((int64_t)report->offers);
+    return add_notes(report, file, err);
+}
+
+static void print_file(struct out *out, const struct price_file *file)
+{
+    if (file->error) {
+        out_styled(out, OUT_RED, "%s: nothing taken", file->file);
+        out_printf(out, "\n  ");
+        out_wrap_here(out, 2, file->error);
+        return;
+    }
+    out_printf(out, "%s: %lld rows, %lld prices of %s (%s)\n", file->file, (long long)file->rows.v,
+               (long long)file->offers.v, file->date, file->format);
+    for (int kept = 0; kept < 2; kept++) {
+        for (size_t i = 0; i < file->notes.count; i++) {
+            const struct price_note *note = &file->notes.items[i];
+            if (note->left_out.v == kept)
+                continue;
+            char where[32] = "";
+            if (note->line.known)
+                snprintf(where, sizeof where, "line %lld: ", (long long)note->line.v);
+            out_printf(out, "  %-8s %7lld  ", kept ? "noted" : "left out", (long long)note->rows.v);
+            char text[512];
+            snprintf(text, sizeof text, "%s (%s%s)", note->why, where,
+                     note->example ? note->example : "-");
+            out_wrap_here(out, 20, text);
+        }
+    }
+}
+
+static int print_all(const struct cmd_call *call, struct price_import *import,
+                     const struct stock_counts *counts, struct err *err)
+{
+    const struct prices_options *o = call->options;
+    import->new_offers = some_int((int64_t)counts->offers);
+    import->changed_prices = some_int((int64_t)counts->prices);
+    import->seen_again = some_int((int64_t)counts->seen);
+    import->doubles = some_int((int64_t)counts->doubles);
+    if (o->common.json)
+        return out_record(call->out, price_import_fields, import, err);
+    for (size_t i = 0; i < import->files.count; i++)
+        print_file(call->out, &import->files.items[i]);
+    out_printf(call->out, "The book has %zu new offer%s, %zu changed price%s, %zu seen again",
+               counts->offers, counts->offers == 1 ? "" : "s", counts->prices,
+               counts->prices == 1 ? "" : "s", counts->seen);
+    if (counts->doubles > 0)
+        out_printf(call->out, "; %zu had a lower one of the same date", counts->doubles);
+    out_printf(call->out, ".\n");
+    return 0;
+}
+
+// ---- import ----
+
+static int begin(const struct cmd_call *call, struct importing **importing,
+                 struct price_import *import, struct err *err)
+{
+    const struct prices_options *o = call->options;
+    struct import_options options = {.book = o->book, .format = o->format};
+    import->files.known = true;
+    int rc = prices_day(o, &options.day, err);
+    if (rc == 0 && o->book && strcmp(o->book, "-") == 0)
+        rc = err_set(err, ERR_USAGE, "--book - is no book to write into");
+    if (rc == 0)
+        rc = text_set(&import->schema, PRICE_IMPORT_SCHEMA, err);
+    return rc == 0 ? importing_begin(importing, &options, err) : rc;
+}
+
+int prices_import(const struct cmd_call *call, struct err *err)
+{
+    const struct opt_rest *rest = call->rest;
+    if (rest->count < 2) {
+        err_set(err, ERR_USAGE, "'fare prices import' needs a file");
+        return err_hint(err, "a catalogue of SkyPilot or gpuhunt, AWS's spot prices, or a table");
+    }
+    struct importing *importing = NULL;
+    struct price_import import = {0};
+    struct stock_counts counts;
+    int rc = begin(call, &importing, &import, err);
+    for (size_t i = 1; i < rest->count && rc == 0; i++) {
+        struct import_report report;
+        rc = importing_file(importing, rest->args[i], NULL, &report, err);
+        if (rc == 0)
+            rc = add_file(&import, rest->args[i], &report, NULL, err);
+    }
+    if (rc == 0)
+        rc = importing_commit(importing, &counts, err);
+    if (rc == 0)
+        rc = print_all(call, &import, &counts, err);
+    else
+        err_hint(err, "nothing was imported");
+    importing_free(importing);
+    record_release(price_import_fields, &import);
+    return rc;
+}
+
+// ---- update ----
+
+static bool show_progress(void *context, int64_t done, int64_t total)
+{
+    progress_update(context, done, total);
+    return true;
+}
+
+static int fetch(const char *url, const char *path, struct err *err)
+{
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(url, shown);
+    struct progress progress = {0};
+    progress_begin(&progress, STDERR_FILENO, shown, PROGRESS_BYTES, 0);
+    const struct http_download download = {
+        .url = url,
+        .path = path,
+        .max_bytes = FETCH_MAX,
+        .timeout_ms = FETCH_MS,
+        .stall_ms = FETCH_STALL_MS,
+        .allow_file = true,
+        .progress = show_progress,
+        .context = &progress,
+    };
+    int rc = http_download(&download, err);
+    progress_end(&progress);
+    return rc;
+}
+
+// One source, into the stock. What is wrong with it is told in the list of files; the code is for
+// what concerns all of them.
+static int take_source(struct importing *importing, const char *url, const char *dir,
+                       struct price_import *import, bool *failed, struct err *err)
+{
+    struct buf path = {0};
+    struct import_report report;
+    struct err why = {0};
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(url, shown);
+    buf_printf(&path, "%s/fetched", dir);
+    int rc = buf_check(&path, err);
+    if (rc == 0) {
+        int got = fetch(url, buf_str(&path), &why);
+        if (got == 0)
+            got = importing_file(importing, buf_str(&path), shown, &report, &why);
+        unlink(buf_str(&path));
+        *failed |= got != 0;
+        if (got == ERR_MEMORY)
+            rc = err_memory(err);
+        else
+            rc = add_file(import, shown, &report, got != 0 ? why.text : NULL, err);
+    }
+    buf_release(&path);
+    return rc;
+}
+
+typedef int source_fn(void *arg, const char *url, struct err *err);
+
+// The addresses: those on the command line, those in the user's file, or the usual ones.
+static int each_source(const struct opt_rest *rest, source_fn *visit, void *arg, struct err *err)
+{
+    int rc = 0;
+    if (rest->count > 1) {
+        for (size_t i = 1; i < rest->count && rc == 0; i++)
+            rc = visit(arg, rest->args[i], err);
+        return rc;
+    }
+    struct buf path = {0}, text = {0};
+    bool listed = false;
+    if (folder_config(&path, NULL) == 0) {
+        buf_adds(&path, "/price-sources");
+        rc = buf_check(&path, err);
+        if (rc == 0 && access(buf_str(&path), F_OK) == 0) {
+            rc = fs_read(buf_str(&path), SOURCES_MAX, &text, err);
+            listed = true;
+        }
+    }
+    char *cursor = text.data;
+    for (char *line; rc == 0 && cursor && (line = text_line(&cursor));) {
+        line += strspn(line, " \t");
+        line[strcspn(line, " \t\r#")] = '\0';
+        if (*line)
+            rc = visit(arg, line, err);
+    }
+    for (size_t i = 0; i < sizeof default_sources / sizeof *default_sources && rc == 0 && !listed;
+         i++)
+        rc = visit(arg, default_sources[i], err);
+    buf_release(&path);
+    buf_release(&text);
+    return rc;
+}
+
+struct update {
+    struct importing *importing;
+    struct price_import *import;
+    const char *dir;
+    size_t count, failed;
+};
+
+static int update_one(void *arg, const char *url, struct err *err)
+{
+    struct update *u = arg;
+    bool failed = false;
+    int rc = take_source(u->importing, url, u->dir, u->import, &failed, err);
+    u->count++;
+    u->failed += failed;
+    return rc;
+}
+
+int prices_update(const struct cmd_call *call, struct err *err)
+{
+    const char *temporary = getenv("TMPDIR");
+    struct buf dir = {0};
+    struct price_import import = {0};
+    struct update u = {.import = &import};
+    struct stock_counts counts = {0};
+    buf_printf(&dir, "%s/fare-prices-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    int rc = buf_check(&dir, err);
+    if (rc == 0 && !mkdtemp(dir.data))
+        rc = err_errno(err, errno, "cannot create a folder for what is fetched");
+    u.dir = rc == 0 ? dir.data : NULL;
+    if (rc == 0)
+        rc = begin(call, &u.importing, &import, err);
+    if (rc == 0)
+        rc = each_source(call->rest, update_one, &u, err);
+    if (rc == 0 && u.count > u.failed)
+        rc = importing_commit(u.importing, &counts, err);
+    if (rc == 0)
+        rc = print_all(call, &import, &counts, err);
+    if (rc == 0 && u.failed > 0)
+        rc = err_set(err, ERR_FAIL, "%zu of %zu source%s gave nothing", u.failed, u.count,
+                     u.count == 1 ? "" : "s");
+    importing_free(u.importing);
+    if (u.dir)
+        rmdir(u.dir);
+    record_release(price_import_fields, &import);
+    buf_release(&dir);
+    return rc;
+}

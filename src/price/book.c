@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// book: opening, and walking with a filter. book_find.c looks single offers up.
+#include "price/book.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/folders.h"
+#include "base/money.h"
+#include "price/import.h"
+#include "price/layers.h"
+#include "price/prices.h"
+#include "price/stock.h"
+
+// ---- opening ----
+
+int book_path(const char *path, struct buf *out, struct err *err)
+{
+    if (!path || !*path)
+        path = getenv("FARE_BOOK");
+    if (path && *path) {
+        buf_adds(out, path);
+        return buf_check(out, err);
+    }
+    int rc = folder_data(out, err);
+    if (rc == ERR_MISSING) {
+        err_context(err, "no place for the book of prices");
+        err_hint(err, "set one of them, or name a file with --book");
+    }
+    buf_adds(out, "/book");
+    return rc == 0 ? buf_check(out, err) : rc;
+}
+
+static int is_table(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && len > 4 && strcmp(entry->d_name + len - 4, ".csv") == 0;
+}
+
+static int read_tables(const char *dir, struct stock *stock, struct err *err)
+{
+    struct dirent **names;
+    int count = scandir(dir, &names, is_table, alphasort);
+    if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (count < 0)
+        return err_errno(err, errno, "cannot open the folder '%s'", dir);
+    int rc = 0;
+    for (int i = 0; i < count; i++) {
+        struct buf path = {0};
+        buf_printf(&path, "%s/%s", dir, names[i]->d_name);
+        if (rc == 0)
+            rc = buf_check(&path, err);
+        if (rc == 0)
+            rc = import_table(stock, buf_str(&path), err);
+        buf_release(&path);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+// The native tables of a folder as a layer. A folder that is not there is an empty one.
+static int open_tables(struct image *image, const char *dir, struct err *err)
+{
+    const struct image nothing = {0};
+    struct stock stock = {0};
+    struct stock_counts counts;
+    struct buf bytes = {0};
+    int rc = read_tables(dir, &stock, err);
+    if (rc == 0)
+        rc = stock_build(&stock, &nothing, &bytes, &counts, err);
+    if (rc == 0)
+        rc = image_of(image, bytes.data, bytes.len, bytes.data, err);
+    else
+        buf_release(&bytes);
+    stock_release(&stock);
+    return rc;
+}
+
+typedef int folder_fn(struct buf *out, struct err *err);
+
+static int open_folder(struct image *image, folder_fn *folder, struct err *err)
+{
+    struct buf dir = {0};
+    struct err why = {0};
+    int rc = folder(&dir, &why);
+    buf_adds(&dir, "/offers");
+    if (rc == 0)
+        rc = buf_check(&dir, err);
+    else if (rc == ERR_MISSING)
+        rc = 0; // nobody's home: nothing of theirs
+    else
+        err_set(err, rc, "%s", why.text);
+    if (rc == 0 && why.code == 0)
+        rc = open_tables(image, buf_str(&dir), err);
+    buf_release(&dir);
+    return rc;
+}
+
+int book_open(struct book **out, const char *path, struct err *err)
+{
+    struct book *book = calloc(1, sizeof *book);
+    struct buf imported = {0};
+    *out = NULL;
+    if (!book)
+        return err_memory(err);
+    int rc = open_folder(&book->layers[LAYER_SHIPPED], folder_share, err);
+    bool none = path && strcmp(path, "-") == 0;
+    if (rc == 0 && !none) {
+        struct err why = {0};
+        rc = book_path(path, &imported, &why);
+        if (rc == 0)
+            rc = image_open(&book->layers[LAYER_IMPORTED], buf_str(&imported), err);
+        else if (rc == ERR_MISSING)
+            rc = 0; // there is no home: nothing was ever imported
+        else
+            err_set(err, rc, "%s", why.text);
+    }
+    if (rc == 0)
+        rc = open_folder(&book->layers[LAYER_OWN], folder_config, err);
+    if (rc == 0)
+        rc = layers_lay(book, err);
+    buf_release(&imported);
+    if (rc == 0)
+        *out = book;
+    else
+        book_close(book);
+    return rc;
+}
+
+void book_close(struct book *book)
+{
+    if (!book)
+        return;
+    for (int i = 0; i < LAYERS; i++)
+        image_release(&book->layers[i]);
+    free(book->extras);
+    free(book);
+}
+
+// ---- the filter ----
+
+enum { WANT_PROVIDER, WANT_NAME, WANT_REGION, WANT_ZONE, WANT_GPU, WANT_TEXT, WANT_IN, WANTS };
+
+// Texts are compared once per word of a layer, not once per offer. 0: not yet, 1: no, 2: yes.
+struct sieve {
+    const struct book_filter *filter;
+    int oldest; // day; 0: any age
+    const char *wants[WANTS];
+    char *provider_part; // of a `text` with a slash
+    uint8_t *memory[LAYERS][WANTS];
+};
+
+static void sieve_release(struct sieve *sieve)
+{
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < WANTS; k++)
+            free(sieve->memory[i][k]);
+    free(sieve->provider_part);
+}
+
+static int sieve_init(struct sieve *sieve, const struct book *book, const struct book_filter *f,
+                      struct err *err)
+{
+    *sieve = (struct sieve){.filter = f};
+    sieve->wants[WANT_PROVIDER] = f->provider;
+    sieve->wants[WANT_NAME] = f->name;
+    sieve->wants[WANT_REGION] = f->region;
+    sieve->wants[WANT_ZONE] = f->zone;
+    sieve->wants[WANT_GPU] = f->gpu;
+    sieve->wants[WANT_TEXT] = f->text && *f->text ? f->text : NULL;
+    const char *slash = f->text ? strchr(f->text, '/') : NULL;
+    if (slash) {
+        sieve->provider_part = strndup(f->text, (size_t)(slash - f->text));
+        if (!sieve->provider_part)
+            return err_memory(err);
+        sieve->wants[WANT_TEXT] = sieve->provider_part;
+        sieve->wants[WANT_IN] = slash + 1;
+    }
+    if (f->max_age > 0)
+        sieve->oldest = (f->day ? f->day : book_today()) - f->max_age;
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < WANTS; k++)
+            if (sieve->wants[k]) {
+                sieve->memory[i][k] = calloc(book->layers[i].word_count + 1, 1);
+                if (!sieve->memory[i][k])
+                    return err_memory(err);
+            }
+    return 0;
+}
+
+static bool wanted(const struct sieve *sieve, const struct book *book, int layer, int want,
+                   uint32_t word)
+{
+    if (!sieve->wants[want])
+        return true;
+    uint8_t *known = &sieve->memory[layer][want][word];
+    if (*known == 0) {
+        const char *text = image_word(&book->layers[layer], word);
+        bool part = (want == WANT_TEXT && !sieve->wants[WANT_IN]) || want == WANT_IN;
+        bool yes = part ? strcasestr(text, sieve->wants[want]) != NULL
+                        : strcasecmp(text, sieve->wants[want]) == 0;
+        *known = yes ? 2 : 1;
+    }
+    return *known == 2;
+}
+
+// What can be told without the price. Specifications may come from any layer: any that fits does.
+static bool passes(const struct sieve *sieve, const struct book *book, int layer,
+                   const struct image_offer *o)
+{
+    const struct book_filter *f = sieve->filter;
+    if (f->kind && *f->kind != (enum offer_kind)o->kind)
+        return false;
+    if (sieve->wants[WANT_IN]) {
+        if (!wanted(sieve, book, layer, WANT_TEXT, o->provider) ||
+            !wanted(sieve, book, layer, WANT_IN, o->name))
+            return false;
+    } else if (sieve->wants[WANT_TEXT] && !wanted(sieve, book, layer, WANT_TEXT, o->gpu) &&
+               !wanted(sieve, book, layer, WANT_TEXT, o->name) &&
+               !wanted(sieve, book, layer, WANT_TEXT, o->provider)) {
+        return false;
+    }
+    return wanted(sieve, book, layer, WANT_PROVIDER, o->provider) &&
+           wanted(sieve, book, layer, WANT_NAME, o->name) &&
+           wanted(sieve, book, layer, WANT_REGION, o->region) &&
+           wanted(sieve, book, layer, WANT_ZONE, o->zone) &&
+           wanted(sieve, book, layer, WANT_GPU, o->gpu);
+}
+
+static bool fits(const struct sieve *sieve, const struct offer *o)
+{
+    const struct book_filter *f = sieve->filter;
+    if ((f->bare_metal && !o->bare_metal) || (f->with_gpu && o->gpus_milli == 0) ||
+        (f->without_gpu && o->gpus_milli > 0) || o->gpus_milli < f->gpus_milli ||
+        o->vcpus_milli < f->vcpus_milli || o->memory_mib < f->memory_mib ||
+        o->gpu_memory_mib < f->gpu_memory_mib || o->day < sieve->oldest)
+        return false;
+    return f->max_rate == 0 || strcmp(o->currency, "USD") != 0 || offer_per_hour(o) <= f->max_rate;
+}
+
+// ---- the walk ----
+
+static int visit_spot(const struct book *book, const struct sieve *sieve, const struct spot *spot,
+                      book_visit_fn *visit, void *arg, struct err *err)
+{
+    bool may = false;
+    for (int i = 0; i < LAYERS && !may; i++)
+        may = spot->in[i] && passes(sieve, book, i, spot->in[i]);
+    struct offer offer;
+    if (!may || !layers_offer(book, spot, sieve->filter->day, &offer) || !fits(sieve, &offer))
+        return 0;
+    return visit(arg, &offer, err);
+}
+
+// An offer of the imported layer alone: nearly all of them.
+static int visit_imported(const struct book *book, const struct sieve *sieve,
+                          const struct image_offer *o, book_visit_fn *visit, void *arg,
+                          struct err *err)
+{
+    const struct image *image = &book->layers[LAYER_IMPORTED];
+    if (!passes(sieve, book, LAYER_IMPORTED, o))
+        return 0;
+    const struct image_price *price =
+        prices_on(image->prices + o->first_price, o->price_count, sieve->filter->day);
+    if (!price)
+        return 0;
+    struct offer offer;
+    layers_fill(image, o, price, &offer);
+    return fits(sieve, &offer) ? visit(arg, &offer, err) : 0;
+}
+
+int book_each(const struct book *book, const struct book_filter *filter, book_visit_fn *visit,
+              void *arg, struct err *err)
+{
+    static const struct book_filter everything;
+    struct sieve sieve;
+    int rc = sieve_init(&sieve, book, filter ? filter : &everything, err);
+    const struct image *imported = &book->layers[LAYER_IMPORTED];
+    const struct extra *extra = book->extras, *end = extra + book->extra_count;
+    for (size_t i = 0; rc == 0 && i <= imported->offer_count; i++) {
+        for (; rc == 0 && extra < end && extra->at == i && !extra->there; extra++)
+            rc = visit_spot(book, &sieve, &extra->spot, visit, arg, err);
+        if (rc != 0 || i == imported->offer_count)
+            continue;
+        if (extra < end && extra->at == i)
+            rc = visit_spot(book, &sieve, &extra++->spot, visit, arg, err);
+        else
+            rc = visit_imported(book, &sieve, &imported->offers[i], visit, arg, err);
+    }
+    sieve_release(&sieve);
+    return rc;
+}
+
+// ---- an offer ----
+
+int book_today(void)
+{
+    return (int)(clock_date_s() / 86400);
+}
+
+int offer_age(const struct offer *offer, int day)
+{
+    int age = (day ? day : book_today()) - offer->day;
+    return age > 0 ? age : 0;
+}
+
+bool offer_old(const struct offer *offer, int day)
+{
+    return offer_age(offer, day) > (offer->kind == OFFER_SPOT ? 7 : 30);
+}
+
+static const char *const kind_words[] = {"on-demand", "spot", "monthly"};
+
+const char *offer_kind_word(enum offer_kind kind)
+{
+    return kind_words[kind];
+}
+
+bool offer_kind_parse(const char *word, enum offer_kind *kind)
+{
+    for (size_t i = 0; i < sizeof kind_words / sizeof *kind_words; i++) {
+        if (strcmp(word, kind_words[i]) == 0) {
+            *kind = (enum offer_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t offer_per_hour(const struct offer *offer)
+{
+    if (offer->per_s == 3600)
+        return offer->rate;
+    int64_t hour = 0;
+    return money_scale(offer->rate, 3600, offer->per_s, MONEY_HALF_EVEN, &hour, NULL) == 0 ? hour
+                                                                                           : 0;
+}
+
+void book_name(const struct offer *offer, struct buf *out)
+{
+    buf_printf(out, "%s/%s", offer->provider, offer->name);
+    const char *where = *offer->zone ? offer->zone : offer->region;
+    if (*where)
+        buf_printf(out, "@%s", where);
+    if (offer->kind != OFFER_ON_DEMAND)
+        buf_printf(out, ":%s", offer_kind_word(offer->kind));
+}

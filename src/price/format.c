@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "price/format.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/money.h"
+#include "base/utf8.h"
+
+enum { WORD_MAX_BYTES = 200, MIB_MAX = INT32_MAX / 4 };
+
+bool format_has_columns(const char *head, const char *const *names)
+{
+    size_t line = strcspn(head, "\r\n");
+    if (strncmp(head, "\xEF\xBB\xBF", 3) == 0) {
+        head += 3;
+        line -= 3;
+    }
+    for (; *names; names++) {
+        size_t len = strlen(*names);
+        bool found = false;
+        for (size_t at = 0; at < line && !found;) {
+            size_t end = at;
+            while (end < line && head[end] != ',')
+                end++;
+            size_t from = at + (head[at] == '"'), to = end;
+            if (to > from && head[to - 1] == '"')
+                to--;
+            found = to - from == len && memcmp(head + from, *names, len) == 0;
+            at = end + 1;
+        }
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static ptrdiff_t read_text(void *arg, void *into, size_t room, struct err *err)
+{
+    (void)err;
+    struct import *im = arg;
+    size_t left = im->len - im->at, take = left < room ? left : room;
+    memcpy(into, im->text + im->at, take);
+    im->at += take;
+    return (ptrdiff_t)take;
+}
+
+int format_csv(struct import *im, struct csv *csv, struct err *err)
+{
+    im->at = 0;
+    return csv_init(csv, im->name, read_text, im, NULL, err);
+}
+
+// ---- notes ----
+
+static void note(struct import *im, size_t line, bool left_out, const char *why,
+                 const char *example)
+{
+    struct import_report *r = im->report;
+    size_t i = 0;
+    while (i < r->note_count && strcmp(r->notes[i].why, why) != 0)
+        i++;
+    if (i == IMPORT_NOTES)
+        return;
+    struct import_note *n = &r->notes[i];
+    if (i == r->note_count) {
+        r->note_count++;
+        *n = (struct import_note){.why = why, .left_out = left_out, .line = line};
+        snprintf(n->example, sizeof n->example, "%.*s", IMPORT_EXAMPLE - 1, example);
+    }
+    n->count++;
+}
+
+void format_left_out(struct import *im, size_t line, const char *why, const char *example)
+{
+    note(im, line, true, why, example);
+}
+
+void format_noted(struct import *im, size_t line, const char *why, const char *example)
+{
+    note(im, line, false, why, example);
+}
+
+// ---- fields ----
+
+int format_word(const struct csv *csv, int column, const char **out, struct err *err)
+{
+    const char *text = csv_text(csv, column);
+    *out = text ? text : "";
+    if (!text)
+        return 0;
+    size_t len = strlen(text);
+    const char *fault = NULL;
+    if (len > WORD_MAX_BYTES)
+        fault = "a text that is too long";
+    else if (utf8_bad(text, len) != len)
+        fault = "text that is not UTF-8";
+    for (size_t i = 0; i < len && !fault; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            fault = "a control character";
+    if (!fault)
+        return 0;
+    err_set(err, ERR_FORMAT, "%s", fault);
+    csv_context(csv, column, err);
+    return ERR_FORMAT;
+}
+
+int format_decimal(const char *text, int64_t *nano, struct err *err)
+{
+    char shorter[64];
+    const char *point = strchr(text, '.');
+    size_t whole = point ? (size_t)(point - text) + 10 : 0;
+    bool long_one = point && strlen(point + 1) > 9 && whole < sizeof shorter;
+    if (!long_one || strspn(point + 1, "0123456789") != strlen(point + 1)) {
+        int rc = money_parse(text, nano, err);
+        if (rc == 0 && *nano < 0)
+            rc = err_set(err, ERR_FORMAT, "'%.40s' is below zero", text);
+        return rc;
+    }
+    memcpy(shorter, text, whole);
+    shorter[whole] = '\0';
+    int rc = format_decimal(shorter, nano, err);
+    const char *rest = point + 10;
+    bool more = strspn(rest + 1, "0") != strlen(rest + 1);
+    bool up = *rest > '5' || (*rest == '5' && (more || *nano % 2 != 0));
+    return rc == 0 && up ? money_add(*nano, 1, nano, err) : rc;
+}
+
+int format_price(const struct csv *csv, int column, int64_t *nano, bool *given, struct err *err)
+{
+    const char *text = csv_text(csv, column);
+    *nano = 0;
+    *given = text && *text;
+    int rc = *given ? format_decimal(text, nano, err) : 0;
+    if (rc != 0)
+        csv_context(csv, column, err);
+    return rc;
+}
+
+// A number times `scale`, rounded half to even.
+static int scaled(const struct csv *csv, int column, int64_t scale, int *out, struct err *err)
+{
+    int64_t nano, value = 0;
+    bool given;
+    int rc = format_price(csv, column, &nano, &given, err);
+    *out = 0;
+    if (rc != 0 || !given)
+        return rc;
+    rc = money_scale(nano, scale, MONEY_UNIT, MONEY_HALF_EVEN, &value, err);
+    if (rc == 0 && value > MIB_MAX)
+        rc = err_set(err, ERR_FORMAT, "'%.40s' is too large", csv_text(csv, column));
+    if (rc != 0)
+        csv_context(csv, column, err);
+    *out = rc == 0 ? (int)value : 0;
+    return rc;
+}
+
+int format_milli(const struct csv *csv, int column, int *out, struct err *err)
+{
+    return scaled(csv, column, 1000, out, err);
+}
+
+int format_gib(const struct csv *csv, int column, int *mib, struct err *err)
+{
+    return scaled(csv, column, 1024, mib, err);
+}
+
+// ---- GPUs ----
+
+const struct device *format_device(struct import *im, const char *text)
+{
+    if (!im->devices || !*text)
+        return NULL;
+    // Rows of one machine follow each other: most lookups are the last one again.
+    if (strcmp(text, im->gpu_text) != 0 || strlen(text) >= sizeof im->gpu_text) {
+        im->gpu = device_find(im->devices, text);
+        snprintf(im->gpu_text, sizeof im->gpu_text, "%s", text);
+    }
+    return im->gpu;
+}
+
+static bool near(int64_t a, int64_t b)
+{
+    int64_t apart = a > b ? a - b : b - a;
+    return apart * 5 <= b; // 24 GB are 22888 MiB to some
+}
+
+const char *format_gpu(struct import *im, const char *text, int *memory_mib)
+{
+    const struct device *device = format_device(im, text);
+    if (!device)
+        return text;
+    if (*memory_mib == 0)
+        *memory_mib = device->memory_mib;
+    else if (device->memory_mib > 0 && !near(*memory_mib, device->memory_mib)) {
+        // "A100" with 80 GB is another model; the table says whether there is one.
+        char longer[96];
+        snprintf(longer, sizeof longer, "%s-%dGB", device->name, (*memory_mib + 512) / 1024);
+        const struct device *sized = device_find(im->devices, longer);
+        if (sized)
+            return sized->name;
+    }
+    return device->name;
+}
+
+// ---- offers ----
+
+bool format_is_bare_metal(const char *name)
+{
+    const char *metal = strstr(name, "metal");
+    return metal && metal > name && (metal[-1] == '.' || metal[-1] == '-');
+}
+
+struct offer format_offer(const struct import *im)
+{
+    return (struct offer){
+        .provider = im->provider,
+        .name = "",
+        .region = "",
+        .zone = "",
+        .gpu = "",
+        .cpu = "",
+        .currency = "USD",
+        .source = im->source,
+        .per_s = 3600,
+        .since = im->day,
+        .day = im->day,
+    };
+}
+
+int format_add(struct import *im, const struct offer *offer, struct err *err)
+{
+    int rc = stock_add(im->stock, offer, err);
+    im->report->offers += rc == 0;
+    return rc;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// import: AWS's spot prices as they changed: what `aws ec2 describe-spot-price-history` prints (one
+// object, or an object per line), or a table. A file tells of changes, so a price holds until the
+// next one, or the end of the file. The book's rows are days: of several changes on one day the
+// last one counts.
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "price/format.h"
+#include "price/words.h"
+
+enum { JSON_MAX = 256 << 20 };
+
+struct change {
+    uint32_t type, zone;
+    int64_t at_s;
+    int64_t rate;
+};
+
+struct changes {
+    struct words words;
+    struct change *items;
+    size_t count, room;
+};
+
+static const char *const table_columns[] = {"timestamp", "availability_zone", "instance_type",
+                                            "spot_price", NULL};
+
+static bool knows(const char *head, size_t len)
+{
+    size_t start = strspn(head, " \t\r\n");
+    return format_has_columns(head, table_columns) ||
+           (start < len && head[start] == '{' && strstr(head, "\"SpotPrice"));
+}
+
+// ---- collecting ----
+
+// `rc` 0 and `*why` null: taken.
+static int add_change(struct changes *c, const char *when, const char *zone, const char *type,
+                      const char *price, struct err *err)
+{
+    struct change change;
+    if (!clock_parse(when, &change.at_s) || change.at_s < 0)
+        return err_set(err, ERR_FORMAT, "'%.40s' is not a time", when);
+    if (*zone == '\0' || *type == '\0' || strlen(zone) > 64 || strlen(type) > 64)
+        return err_set(err, ERR_FORMAT, "a price of no machine, or in no zone");
+    int rc = format_decimal(price, &change.rate, err);
+    if (rc == 0)
+        rc = words_add(&c->words, type, &change.type, err);
+    if (rc == 0)
+        rc = words_add(&c->words, zone, &change.zone, err);
+    if (rc == 0 && c->count == c->room) {
+        size_t room = c->room ? c->room * 2 : 1024;
+        struct change *items = realloc(c->items, room * sizeof *items);
+        if (!items)
+            return err_memory(err);
+        c->items = items;
+        c->room = room;
+    }
+    if (rc == 0)
+        c->items[c->count++] = change;
+    return rc;
+}
+
+static int read_csv(struct import *im, struct changes *c, struct err *err)
+{
+    struct csv csv;
+    int at[4];
+    int rc = format_csv(im, &csv, err);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; i < 4 && rc == 0; i++)
+        rc = csv_need(&csv, table_columns[i], &at[i], err);
+    while (rc == 0 && (rc = csv_next(&csv, err)) > 0) {
+        const char *text[4];
+        rc = 0;
+        for (int i = 0; i < 4 && rc == 0; i++)
+            rc = format_word(&csv, at[i], &text[i], err);
+        im->report->rows++;
+        if (rc == 0 && *text[3] == '\0') {
+            format_left_out(im, csv_line(&csv), "no price", text[2]);
+        } else if (rc == 0) {
+            rc = add_change(c, text[0], text[1], text[2], text[3], err);
+            if (rc != 0)
+                csv_context(&csv, -1, err);
+        }
+    }
+    csv_release(&csv);
+    return rc;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static bool clean(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            return false;
+    return true;
+}
+
+static int take_object(struct import *im, struct changes *c, const json_t *object, size_t line,
+                       struct err *err)
+{
+    const char *type = text_of(object, "InstanceType"), *zone = text_of(object, "AvailabilityZone");
+    const char *system = text_of(object, "ProductDescription");
+    im->report->rows++;
+    if (!json_is_object(object) || !clean(type) || !clean(zone))
+        return err_set(err, ERR_FORMAT, "not a spot price");
+    if (*system && strncmp(system, "Linux/UNIX", 10) != 0) {
+        format_left_out(im, line, "another system than Linux", type);
+        return 0;
+    }
+    return add_change(c, text_of(object, "Timestamp"), zone, type, text_of(object, "SpotPrice"),
+                      err);
+}
+
+static int take_value(struct import *im, struct changes *c, const json_t *value, size_t line,
+                      struct err *err)
+{
+    const json_t *list = json_object_get(value, "SpotPriceHistory");
+    if (!list)
+        return take_object(im, c, value, line, err);
+    int rc = json_is_array(list) ? 0 : err_set(err, ERR_FORMAT, "SpotPriceHistory is no list");
+    for (size_t i = 0; i < json_array_size(list) && rc == 0; i++) {
+        rc = take_object(im, c, json_array_get(list, i), line, err);
+        if (rc == ERR_FORMAT)
+            err_context(err, "SpotPriceHistory[%zu]", i);
+    }
+    return rc;
+}
+
+// One JSON value after the other, with or without ends of lines between them.
+static int read_json(struct import *im, struct changes *c, struct err *err)
+{
+    if (im->len > JSON_MAX)
+        return err_set(err, ERR_FORMAT, "%.200s is larger than %d MiB", im->name, JSON_MAX >> 20);
+    const char *p = im->text, *end = im->text + im->len;
+    size_t line = 1;
+    int rc = 0;
+    while (rc == 0) {
+        for (; p < end && strchr(" \t\r\n", *p) && *p; p++)
+            line += *p == '\n';
+        if (p == end)
+            break;
+        json_error_t why;
+        json_t *value = json_loadb(p, (size_t)(end - p), JSON_DISABLE_EOF_CHECK, &why);
+        if (value) {
+            rc = take_value(im, c, value, line, err);
+        } else {
+            line += why.line > 0 ? (size_t)why.line - 1 : 0;
+            rc = json_error_code(&why) == json_error_out_of_memory
+                     ? err_memory(err)
+                     : err_set(err, ERR_FORMAT, "%s", why.text);
+        }
+        json_decref(value);
+        if (rc == ERR_FORMAT || rc == ERR_OVERFLOW)
+            err_context(err, "%.200s, line %zu", im->name, line);
+        for (int left = rc == 0 ? why.position : 0; left > 0 && p < end; left--)
+            line += *p++ == '\n';
+    }
+    return rc;
+}
+
+// ---- days ----
+
+static int by_thing(const void *left, const void *right)
+{
+    const struct change *a = left, *b = right;
+    if (a->type != b->type)
+        return a->type < b->type ? -1 : 1;
+    if (a->zone != b->zone)
+        return a->zone < b->zone ? -1 : 1;
+    if (a->at_s != b->at_s)
+        return a->at_s < b->at_s ? -1 : 1;
+    return a->rate < b->rate ? -1 : a->rate > b->rate;
+}
+
+static int day_of(const struct change *c)
+{
+    return (int)(c->at_s / 86400);
+}
+
+// "us-east-1" of "us-east-1a".
+static void region_of(const char *zone, char out[72])
+{
+    size_t len = strlen(zone);
+    while (len > 1 && zone[len - 1] >= 'a' && zone[len - 1] <= 'z')
+        len--;
+    if (len == 1 || zone[len - 1] < '0' || zone[len - 1] > '9')
+        len = strlen(zone);
+    memcpy(out, zone, len);
+    out[len] = '\0';
+}
+
+// The changes of one machine in one zone.
+static int add_days(struct import *im, const struct changes *c, size_t from, size_t to, int last,
+                    struct err *err)
+{
+    char region[72];
+    struct offer offer = format_offer(im);
+    offer.provider = "aws";
+    offer.name = words_text(&c->words, c->items[from].type);
+    offer.zone = words_text(&c->words, c->items[from].zone);
+    region_of(offer.zone, region);
+    offer.region = region;
+    offer.kind = OFFER_SPOT;
+    offer.bare_metal = format_is_bare_metal(offer.name);
+    int rc = 0;
+    for (size_t i = from; i < to && rc == 0; i++) {
+        bool same_day = i + 1 < to && day_of(&c->items[i]) == day_of(&c->items[i + 1]);
+        if (same_day) {
+            format_noted(im, 0, "a change that another followed on the same day: the last counts",
+                         offer.name);
+            continue;
+        }
+        if (c->items[i].rate == 0) {
+            format_left_out(im, 0, "a price of 0", offer.name);
+            continue;
+        }
+        offer.rate = c->items[i].rate;
+        offer.since = day_of(&c->items[i]);
+        offer.day = i + 1 < to ? day_of(&c->items[i + 1]) - 1 : last;
+        rc = format_add(im, &offer, err);
+    }
+    return rc;
+}
+
+static int read_history(struct import *im, struct err *err)
+{
+    struct changes c = {0};
+    bool table = format_has_columns(im->text, table_columns);
+    int rc = table ? read_csv(im, &c, err) : read_json(im, &c, err);
+    int last = 0;
+    for (size_t i = 0; i < c.count; i++)
+        last = day_of(&c.items[i]) > last ? day_of(&c.items[i]) : last;
+    if (c.count > 0)
+        qsort(c.items, c.count, sizeof *c.items, by_thing);
+    for (size_t i = 0, end; i < c.count && rc == 0; i = end) {
+        end = i;
+        while (end < c.count && c.items[end].type == c.items[i].type &&
+               c.items[end].zone == c.items[i].zone)
+            end++;
+        rc = add_days(im, &c, i, end, last, err);
+    }
+    im->report->day = last > 0 ? last : im->day;
+    words_release(&c.words);
+    free(c.items);
+    return rc;
+}
+
+const struct price_format format_aws_spot = {
+    .name = "aws-spot",
+    .knows = knows,
+    .read = read_history,
+};

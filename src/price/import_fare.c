@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// import: fare's own tables, as share/offers/ has them and users write them
+// (docs/adding-a-provider.md).
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/tree.h"
+#include "price/book.h"
+#include "price/format.h"
+#include "price/image.h"
+
+enum {
+    PROVIDER,
+    NAME,
+    REGION,
+    ZONE,
+    KIND,
+    GPU,
+    GPUS,
+    GPU_MEMORY,
+    VCPUS,
+    MEMORY,
+    CPU,
+    BARE_METAL,
+    PRICE,
+    CURRENCY,
+    PER,
+    DATE,
+    SOURCE,
+    COLUMNS
+};
+static const char *const columns[] = {
+    [PROVIDER] = "provider", [NAME] = "name",
+    [REGION] = "region",     [ZONE] = "zone",
+    [KIND] = "kind",         [GPU] = "gpu",
+    [GPUS] = "gpus",         [GPU_MEMORY] = "gpu_memory_gib",
+    [VCPUS] = "vcpus",       [MEMORY] = "memory_gib",
+    [CPU] = "cpu",           [BARE_METAL] = "bare_metal",
+    [PRICE] = "price",       [CURRENCY] = "currency",
+    [PER] = "per",           [DATE] = "date",
+    [SOURCE] = "source",
+};
+static const int needed[] = {PROVIDER, NAME, PRICE, DATE, SOURCE};
+
+static bool knows(const char *head, size_t len)
+{
+    (void)len;
+    static const char *const names[] = {"provider", "name", "price", "date", NULL};
+    return format_has_columns(head, names);
+}
+
+struct table {
+    struct csv csv;
+    int at[COLUMNS];
+};
+
+PRINTF_LIKE(4, 5)
+static int fault(const struct table *t, int column, struct err *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    err_setv(err, ERR_FORMAT, format, args);
+    va_end(args);
+    csv_context(&t->csv, t->at[column], err);
+    return ERR_FORMAT;
+}
+
+static int words(const struct table *t, struct offer *o, struct err *err)
+{
+    const struct {
+        int column;
+        const char **to;
+    } texts[] = {{PROVIDER, &o->provider}, {NAME, &o->name},    {REGION, &o->region},
+                 {ZONE, &o->zone},         {GPU, &o->gpu},      {CPU, &o->cpu},
+                 {CURRENCY, &o->currency}, {SOURCE, &o->source}};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
+        rc = format_word(&t->csv, t->at[texts[i].column], texts[i].to, err);
+    if (rc != 0)
+        return rc;
+    if (*o->provider == '\0' || strchr(o->provider, '/'))
+        return fault(t, PROVIDER, err, "a provider is a word without a slash");
+    if (*o->name == '\0')
+        return fault(t, NAME, err, "an offer has a name");
+    if (*o->source == '\0')
+        return fault(t, SOURCE, err, "where the price was read is missing");
+    if (*o->currency == '\0')
+        o->currency = "USD";
+    if (strlen(o->currency) != 3 || strspn(o->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
+        return fault(t, CURRENCY, err, "'%.20s' is not a currency: USD, EUR, ...", o->currency);
+    return 0;
+}
+
+static int numbers(const struct table *t, struct offer *o, struct err *err)
+{
+    int rc = format_milli(&t->csv, t->at[GPUS], &o->gpus_milli, err);
+    if (rc == 0)
+        rc = format_gib(&t->csv, t->at[GPU_MEMORY], &o->gpu_memory_mib, err);
+    if (rc == 0)
+        rc = format_milli(&t->csv, t->at[VCPUS], &o->vcpus_milli, err);
+    if (rc == 0)
+        rc = format_gib(&t->csv, t->at[MEMORY], &o->memory_mib, err);
+    bool given = false;
+    if (rc == 0)
+        rc = format_price(&t->csv, t->at[PRICE], &o->rate, &given, err);
+    if (rc == 0 && !given)
+        rc = fault(t, PRICE, err, "no price");
+    if (rc == 0 && *o->gpu != '\0' && o->gpus_milli == 0)
+        o->gpus_milli = 1000;
+    if (rc == 0 && *o->gpu == '\0' && o->gpus_milli > 0)
+        rc = fault(t, GPU, err, "GPUs without a name");
+    return rc;
+}
+
+static int choices(const struct table *t, struct offer *o, struct err *err)
+{
+    const char *kind, *metal, *per, *date;
+    int rc = format_word(&t->csv, t->at[KIND], &kind, err);
+    if (rc == 0)
+        rc = format_word(&t->csv, t->at[BARE_METAL], &metal, err);
+    if (rc == 0)
+        rc = format_word(&t->csv, t->at[PER], &per, err);
+    if (rc == 0)
+        rc = format_word(&t->csv, t->at[DATE], &date, err);
+    if (rc != 0)
+        return rc;
+    if (*kind && !offer_kind_parse(kind, &o->kind))
+        return fault(t, KIND, err, "'%.40s' is not on-demand, spot or monthly", kind);
+    o->bare_metal = strcmp(metal, "yes") == 0;
+    if (*metal && !o->bare_metal && strcmp(metal, "no") != 0)
+        return fault(t, BARE_METAL, err, "'%.40s' is not yes or no", metal);
+    static const struct {
+        const char *word;
+        int64_t seconds;
+    } units[] = {{"second", 1},  {"minute", 60},     {"hour", 3600},
+                 {"day", 86400}, {"month", 2592000}, {"730 hours", 2628000}};
+    o->per_s = *per ? 0 : o->kind == OFFER_MONTHLY ? 2592000 : 3600;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(per, units[i].word) == 0)
+            o->per_s = units[i].seconds;
+    if (o->per_s == 0)
+        return fault(t, PER, err, "'%.40s' is not second, minute, hour, day, month or 730 hours",
+                     per);
+    int64_t s;
+    if (!clock_parse(date, &s) || s < 0)
+        return fault(t, DATE, err, "'%.40s' is not a date: 2026-08-22", date);
+    o->since = o->day = (int)(s / 86400);
+    return 0;
+}
+
+static int take(struct import *im, const struct table *t, struct err *err)
+{
+    struct offer offer = format_offer(im);
+    im->report->rows++;
+    int rc = words(t, &offer, err);
+    if (rc == 0)
+        rc = numbers(t, &offer, err);
+    if (rc == 0)
+        rc = choices(t, &offer, err);
+    if (rc != 0)
+        return rc;
+    offer.gpu = format_gpu(im, offer.gpu, &offer.gpu_memory_mib);
+    return format_add(im, &offer, err);
+}
+
+static int read_table(struct import *im, struct err *err)
+{
+    struct table t;
+    int rc = format_csv(im, &t.csv, err);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; i < COLUMNS; i++)
+        t.at[i] = csv_column(&t.csv, columns[i]);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
+        rc = csv_need(&t.csv, columns[needed[i]], &t.at[needed[i]], err);
+    // A misspelt column would be a price without its currency.
+    for (size_t i = 0; i < csv_columns(&t.csv) && rc == 0; i++) {
+        int k = 0;
+        while (k < COLUMNS && strcmp(columns[k], csv_name(&t.csv, i)) != 0)
+            k++;
+        if (k == COLUMNS)
+            rc = err_set(err, ERR_FORMAT, "%.200s has an unknown column '%.40s'", im->name,
+                         csv_name(&t.csv, i));
+    }
+    while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
+        rc = take(im, &t, err);
+    csv_release(&t.csv);
+    return rc;
+}
+
+const struct price_format format_fare = {
+    .name = "fare",
+    .knows = knows,
+    .read = read_table,
+};

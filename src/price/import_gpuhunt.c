@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// import: the catalogues that gpuhunt writes, one CSV file per provider. Sizes are in GB there,
+// which is what providers call GiB.
+#include <string.h>
+
+#include "price/format.h"
+
+enum { NAME, LOCATION, PRICE, CPU, MEMORY, GPUS, GPU, GPU_MEMORY, SPOT, VENDOR, COLUMNS };
+static const char *const columns[] = {
+    [NAME] = "instance_name", [LOCATION] = "location",
+    [PRICE] = "price",        [CPU] = "cpu",
+    [MEMORY] = "memory",      [GPUS] = "gpu_count",
+    [GPU] = "gpu_name",       [GPU_MEMORY] = "gpu_memory",
+    [SPOT] = "spot",          [VENDOR] = "gpu_vendor",
+};
+
+static bool knows(const char *head, size_t len)
+{
+    (void)len;
+    static const char *const names[] = {"instance_name", "location", "price",
+                                        "gpu_name",      "spot",     NULL};
+    return format_has_columns(head, names);
+}
+
+static int is_spot(const struct csv *csv, int column, bool *spot, struct err *err)
+{
+    const char *text;
+    int rc = format_word(csv, column, &text, err);
+    if (rc != 0)
+        return rc;
+    *spot = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    if (*spot || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
+        return 0;
+    err_set(err, ERR_FORMAT, "'%.40s' is neither True nor False", text);
+    csv_context(csv, column, err);
+    return ERR_FORMAT;
+}
+
+static int read_row(const struct csv *csv, const int *at, struct offer *o, bool *priced,
+                    const char **vendor, struct err *err)
+{
+    bool spot = false;
+    int rc = format_word(csv, at[NAME], &o->name, err);
+    if (rc == 0)
+        rc = format_word(csv, at[LOCATION], &o->region, err);
+    if (rc == 0)
+        rc = format_word(csv, at[GPU], &o->gpu, err);
+    if (rc == 0)
+        rc = format_word(csv, at[VENDOR], vendor, err);
+    if (rc == 0)
+        rc = format_price(csv, at[PRICE], &o->rate, priced, err);
+    if (rc == 0)
+        rc = format_milli(csv, at[CPU], &o->vcpus_milli, err);
+    if (rc == 0)
+        rc = format_gib(csv, at[MEMORY], &o->memory_mib, err);
+    if (rc == 0)
+        rc = format_milli(csv, at[GPUS], &o->gpus_milli, err);
+    if (rc == 0)
+        rc = format_gib(csv, at[GPU_MEMORY], &o->gpu_memory_mib, err);
+    if (rc == 0)
+        rc = is_spot(csv, at[SPOT], &spot, err);
+    o->kind = spot ? OFFER_SPOT : OFFER_ON_DEMAND;
+    return rc;
+}
+
+static int take(struct import *im, const struct csv *csv, const int *at, struct err *err)
+{
+    struct offer o = format_offer(im);
+    bool priced = false;
+    const char *vendor = "", *why = NULL;
+    int rc = read_row(csv, at, &o, &priced, &vendor, err);
+    if (rc != 0)
+        return rc;
+    im->report->rows++;
+    if (*o.name == '\0')
+        why = "no name";
+    else if (!priced)
+        why = "no price";
+    else if (o.rate == 0)
+        why = "a price of 0";
+    else if (strcasecmp(vendor, "google") == 0 || strncmp(o.gpu, "tpu", 3) == 0)
+        why = "an accelerator that is no GPU";
+    else if (o.gpus_milli > 0 && *o.gpu == '\0')
+        why = "GPUs without a name";
+    if (why) {
+        format_left_out(im, csv_line(csv), why, o.name);
+        return 0;
+    }
+    if (o.gpus_milli == 0)
+        o.gpu = "";
+    o.gpu = format_gpu(im, o.gpu, &o.gpu_memory_mib);
+    o.bare_metal = format_is_bare_metal(o.name);
+    return format_add(im, &o, err);
+}
+
+static int read_catalogue(struct import *im, struct err *err)
+{
+    struct csv csv;
+    int at[COLUMNS];
+    int rc = format_csv(im, &csv, err);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; i < COLUMNS; i++)
+        at[i] = csv_column(&csv, columns[i]);
+    static const int needed[] = {NAME, LOCATION, PRICE, GPUS, GPU, SPOT};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
+        rc = csv_need(&csv, columns[needed[i]], &at[needed[i]], err);
+    while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
+        rc = take(im, &csv, at, err);
+    csv_release(&csv);
+    return rc;
+}
+
+const struct price_format format_gpuhunt = {
+    .name = "gpuhunt",
+    .knows = knows,
+    .read = read_catalogue,
+};

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// import: SkyPilot's catalogues (vms.csv), one file per cloud, columns in any order. What is odd in
+// the real ones is handled here and counted; tests/price/test_skypilot.c has an example of each.
+#include <stdio.h>
+#include <string.h>
+
+#include "price/skypilot.h"
+
+enum { TYPE, GPU, GPUS, VCPUS, MEMORY, INFO, PRICE, SPOT, REGION, ZONE, COLUMNS };
+static const char *const columns[] = {
+    [TYPE] = "InstanceType",     [GPU] = "AcceleratorName", [GPUS] = "AcceleratorCount",
+    [VCPUS] = "vCPUs",           [MEMORY] = "MemoryGiB",    [INFO] = "GpuInfo",
+    [PRICE] = "Price",           [SPOT] = "SpotPrice",      [REGION] = "Region",
+    [ZONE] = "AvailabilityZone",
+};
+
+static bool knows(const char *head, size_t len)
+{
+    (void)len;
+    static const char *const names[] = {"InstanceType", "AcceleratorName", "Price", "Region", NULL};
+    return format_has_columns(head, names);
+}
+
+// ---- one offer ----
+
+static int add_kind(struct import *im, const struct sky_row *row, enum offer_kind kind,
+                    int64_t rate, struct err *err)
+{
+    struct offer offer = format_offer(im);
+    offer.name = row->type;
+    offer.region = row->region;
+    offer.zone = row->zone;
+    offer.kind = kind;
+    offer.rate = rate;
+    offer.gpus_milli = row->gpus_milli;
+    offer.gpu_memory_mib = row->gpu_memory_mib;
+    offer.gpu = format_gpu(im, row->gpu, &offer.gpu_memory_mib);
+    offer.vcpus_milli = row->vcpus_milli;
+    offer.memory_mib = row->memory_mib;
+    offer.bare_metal = format_is_bare_metal(row->type);
+    if (*row->gpu && im->devices && !format_device(im, row->gpu))
+        format_noted(im, row->line, "a GPU that share/devices does not know: its name stays",
+                     row->gpu);
+    return format_add(im, &offer, err);
+}
+
+int sky_add(struct import *im, const struct sky_row *given, struct err *err)
+{
+    struct sky_row row = *given;
+    if (row.has_price && row.price == 0) {
+        format_left_out(im, row.line, "a price of 0", row.type);
+        row.has_price = false;
+    }
+    if (row.has_spot && row.spot == 0) {
+        format_noted(im, row.line, "a spot price of 0: there is no spot", row.type);
+        row.has_spot = false;
+    }
+    if (row.has_spot && row.has_price && row.spot == row.price &&
+        strcmp(im->provider, "runpod") == 0) {
+        format_noted(im, row.line, "a spot price that is the one on demand: there is no spot",
+                     row.type);
+        row.has_spot = false;
+    }
+    if (row.has_spot && row.has_price && row.spot > row.price)
+        format_noted(im, row.line, "a spot price above the one on demand: kept", row.type);
+    if (row.has_spot && !row.has_price && !given->has_price)
+        format_noted(im, row.line, "a spot price alone", row.type);
+    int rc = 0;
+    if (row.has_price)
+        rc = add_kind(im, &row, OFFER_ON_DEMAND, row.price, err);
+    if (rc == 0 && row.has_spot)
+        rc = add_kind(im, &row, OFFER_SPOT, row.spot, err);
+    if (!row.has_price && !row.has_spot && !given->has_price)
+        format_left_out(im, row.line, "no price", row.type);
+    return rc;
+}
+
+// ---- what a row says about its GPUs ----
+
+// The number after 'key': in a Python literal; -1 where there is none.
+static int64_t literal_number(const char *info, const char *key)
+{
+    const char *p = info;
+    size_t len = strlen(key);
+    while ((p = strstr(p, key))) {
+        const char *q = p + len;
+        if (p > info && (p[-1] == '\'' || p[-1] == '"') && q[0] == p[-1] &&
+            strspn(q + 1, " ") + 1 == strcspn(q, ":")) {
+            q = strchr(q, ':') + 1;
+            q += strspn(q, " ");
+            int64_t value = 0;
+            size_t digits = strspn(q, "0123456789");
+            for (size_t i = 0; i < digits && i < 10; i++)
+                value = value * 10 + (q[i] - '0');
+            return digits > 0 && digits <= 10 ? value : -1;
+        }
+        p += len;
+    }
+    return -1;
+}
+
+static int64_t ratio(int64_t a, int64_t b) // in per cent, at least 100
+{
+    return a > b ? a * 100 / (b > 0 ? b : 1) : b * 100 / (a > 0 ? a : 1);
+}
+
+// The text after the first 'Name':, copied; "" where there is none.
+static void literal_name(const char *info, char out[64])
+{
+    static const char key[] = "'Name': '";
+    const char *p = strstr(info, key);
+    size_t len = p ? strcspn(p + sizeof key - 1, "'") : 0;
+    snprintf(out, 64, "%.*s", len < 64 ? (int)len : 0, p ? p + sizeof key - 1 : "");
+}
+
+// "H100" in one column may be "H100 PCIe" in the other, which is another GPU. The one that is said
+// in more words holds, where its memory is right ("A100" of 80 GB is said in fewer).
+static void take_name(struct import *im, struct sky_row *row, const char *info, char name[64])
+{
+    literal_name(info, name);
+    const struct device *device = strlen(name) > strlen(row->gpu) ? format_device(im, name) : NULL;
+    if (!device)
+        return;
+    int64_t own = device->memory_mib;
+    const struct device *plain = format_device(im, row->gpu);
+    if (plain != device && (row->gpu_memory_mib == 0 || ratio(row->gpu_memory_mib, own) < 125)) {
+        row->gpu = name;
+        format_noted(im, row->line, "a GPU that GpuInfo names more exactly", name);
+    }
+}
+
+// Memory of one GPU in MiB; 0: unknown. Some catalogues write GB where it says MiB, some the memory
+// of all GPUs where it says one's.
+static int memory_of(struct import *im, const struct sky_row *row, const char *info)
+{
+    int64_t size = literal_number(info, "SizeInMiB"), gpus = row->gpus_milli / 1000;
+    if (size <= 0 || size > 1 << 26)
+        return 0;
+    if (size < 1024) {
+        format_noted(im, row->line, "a memory in MiB that is in GB", row->type);
+        size *= 1024;
+    }
+    const struct device *device = format_device(im, row->gpu);
+    if (gpus > 1 && literal_number(info, "TotalGpuMemoryInMiB") == size) {
+        int64_t own = device ? device->memory_mib : 0;
+        if (own == 0)
+            return 0; // of one or of all: nobody can tell
+        if (ratio(size / gpus, own) < ratio(size, own)) {
+            format_noted(im, row->line, "the memory of all GPUs given as one's", row->type);
+            size /= gpus;
+        }
+    }
+    return (int)size;
+}
+
+// Things that are not GPUs, and on which nothing that fare measures can run.
+static bool is_other(const char *accelerator)
+{
+    static const char *const others[] = {"tpu",      "Inferentia", "Trainium", "Virtex",
+                                         "Qualcomm", "Gaudi",      "Habana"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(accelerator, others[i], strlen(others[i])) == 0)
+            return true;
+    return false;
+}
+
+static void correct(struct import *im, struct sky_row *row)
+{
+    if (strcmp(row->type, "Standard_ND96isr_H100_v5") == 0 && row->gpus_milli == 12000) {
+        format_noted(im, row->line, "12 GPUs where there are 8: corrected", row->type);
+        row->gpus_milli = 8000;
+    }
+}
+
+// ---- the file ----
+
+struct table {
+    struct csv csv;
+    int at[COLUMNS];
+    struct gcp gcp;
+};
+
+static int read_row(struct table *t, struct sky_row *row, struct err *err)
+{
+    const struct csv *csv = &t->csv;
+    *row = (struct sky_row){.line = csv_line(csv)};
+    const struct {
+        int column;
+        const char **to;
+    } texts[] = {{TYPE, &row->type}, {GPU, &row->gpu}, {REGION, &row->region}, {ZONE, &row->zone}};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
+        rc = format_word(csv, t->at[texts[i].column], texts[i].to, err);
+    if (rc == 0)
+        rc = format_milli(csv, t->at[GPUS], &row->gpus_milli, err);
+    if (rc == 0)
+        rc = format_milli(csv, t->at[VCPUS], &row->vcpus_milli, err);
+    if (rc == 0)
+        rc = format_gib(csv, t->at[MEMORY], &row->memory_mib, err);
+    if (rc == 0)
+        rc = format_price(csv, t->at[PRICE], &row->price, &row->has_price, err);
+    if (rc == 0)
+        rc = format_price(csv, t->at[SPOT], &row->spot, &row->has_spot, err);
+    return rc;
+}
+
+static int take(struct import *im, struct table *t, bool google, struct err *err)
+{
+    struct sky_row row;
+    int rc = read_row(t, &row, err);
+    if (rc != 0)
+        return rc;
+    im->report->rows++;
+    const char *info = csv_text(&t->csv, t->at[INFO]);
+    if (*row.gpu && is_other(row.gpu)) {
+        format_left_out(im, row.line, "an accelerator that is no GPU", row.gpu);
+        return 0;
+    }
+    if (*row.type == '\0' && *row.gpu == '\0') {
+        format_left_out(im, row.line, "neither a machine nor a GPU", row.region);
+        return 0;
+    }
+    if (*row.gpu && row.gpus_milli == 0)
+        row.gpus_milli = 1000;
+    if (*row.gpu == '\0')
+        row.gpus_milli = 0;
+    correct(im, &row);
+    char name[64];
+    if (info && *info == '{') {
+        row.gpu_memory_mib = memory_of(im, &row, info);
+        take_name(im, &row, info, name);
+    }
+    bool kept = false;
+    if (google)
+        rc = gcp_take(&t->gcp, &row, &kept, err);
+    else if (*row.type == '\0') {
+        format_left_out(im, row.line, "a GPU without a machine", row.gpu);
+        kept = true;
+    }
+    return rc == 0 && !kept ? sky_add(im, &row, err) : rc;
+}
+
+static int read_catalogue(struct import *im, struct err *err)
+{
+    struct table t = {0};
+    int rc = format_csv(im, &t.csv, err);
+    if (rc != 0)
+        return rc;
+    size_t first = im->stock->count;
+    bool google = strcmp(im->provider, "gcp") == 0;
+    for (int i = 0; i < COLUMNS; i++)
+        t.at[i] = csv_column(&t.csv, columns[i]);
+    static const int needed[] = {TYPE, GPU, GPUS, PRICE, REGION};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
+        rc = csv_need(&t.csv, columns[needed[i]], &t.at[needed[i]], err);
+    while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
+        rc = take(im, &t, google, err);
+    if (rc == 0 && google)
+        rc = gcp_finish(&t.gcp, im, err);
+    // Of the clouds in these catalogues AWS alone has a spot price in each zone.
+    if (rc == 0)
+        rc = stock_join_zones(im->stock, first, "aws", err);
+    im->report->offers = im->stock->count - first;
+    gcp_release(&t.gcp);
+    csv_release(&t.csv);
+    return rc;
+}
+
+const struct price_format format_skypilot = {
+    .name = "skypilot",
+    .knows = knows,
+    .read = read_catalogue,
+};

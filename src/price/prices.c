@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "price/prices.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void prices_release(struct prices *prices)
+{
+    free(prices->items);
+    *prices = (struct prices){0};
+}
+
+static int insert(struct prices *prices, size_t at, const struct image_price *price,
+                  struct err *err)
+{
+    if (prices->count == UINT16_MAX)
+        return err_set(err, ERR_OVERFLOW, "an offer has more than %d prices", UINT16_MAX);
+    if (prices->count == prices->room) {
+        size_t room = prices->room ? prices->room * 2 : 8;
+        struct image_price *items = realloc(prices->items, room * sizeof *items);
+        if (!items)
+            return err_memory(err);
+        prices->items = items;
+        prices->room = room;
+    }
+    struct image_price *place = prices->items + at;
+    memmove(place + 1, place, (prices->count - at) * sizeof *place);
+    *place = *price;
+    prices->count++;
+    return 0;
+}
+
+int prices_append(struct prices *prices, const struct image_price *price, struct err *err)
+{
+    return insert(prices, prices->count, price, err);
+}
+
+bool price_same(const struct image_price *a, const struct image_price *b)
+{
+    return a->rate == b->rate && a->per_s == b->per_s && a->currency == b->currency;
+}
+
+// No row reaches into the next one's time.
+static void cut(struct prices *prices, size_t i)
+{
+    struct image_price *p = &prices->items[i];
+    if (i + 1 < prices->count && p->seen >= p[1].since)
+        p->seen = p[1].since > p->since ? p[1].since - 1 : p->since;
+}
+
+static void extend(struct prices *prices, size_t i, const struct image_price *seen)
+{
+    struct image_price *p = &prices->items[i];
+    if (seen->since < p->since)
+        p->since = seen->since;
+    if (seen->seen >= p->seen) {
+        p->seen = seen->seen;
+        p->source = seen->source;
+    }
+    cut(prices, i);
+    if (i > 0)
+        cut(prices, i - 1);
+}
+
+// Index of the last row that begins on that day or before, plus one.
+static size_t begun(const struct image_price *items, size_t count, int day)
+{
+    while (count > 0 && items[count - 1].since > day)
+        count--;
+    return count;
+}
+
+int prices_observe(struct prices *prices, const struct image_price *seen, bool *changed,
+                   struct err *err)
+{
+    size_t k = begun(prices->items, prices->count, seen->since); // where it would go
+    struct image_price *items = prices->items;
+    *changed = false;
+    if (k > 0 && price_same(&items[k - 1], seen)) {
+        extend(prices, k - 1, seen);
+        return 0;
+    }
+    for (size_t j = k; j > 0 && items[j - 1].since == seen->since; j--)
+        if (price_same(&items[j - 1], seen))
+            return 0; // known, and something else came after it
+    if (k < prices->count && price_same(&items[k], seen)) {
+        extend(prices, k, seen); // it held earlier than was known
+        return 0;
+    }
+    *changed = true;
+    int rc = 0;
+    if (k > 0 && items[k - 1].seen > seen->since) {
+        // In the middle of a time of which only both ends were seen.
+        struct image_price later = items[k - 1];
+        later.since = later.seen;
+        items[k - 1].seen = items[k - 1].since;
+        rc = insert(prices, k, &later, err);
+    }
+    if (rc == 0)
+        rc = insert(prices, k, seen, err);
+    if (rc == 0)
+        cut(prices, k);
+    return rc;
+}
+
+const struct image_price *prices_on(const struct image_price *items, size_t count, int day)
+{
+    size_t k = day == 0 ? count : begun(items, count, day);
+    return k > 0 ? &items[k - 1] : NULL;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "price/stock.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "price/book.h"
+#include "price/prices.h"
+
+enum { ROWS_MAX = 1 << 28 };
+
+void stock_release(struct stock *stock)
+{
+    words_release(&stock->words);
+    free(stock->rows);
+    free(stock->risks);
+    *stock = (struct stock){0};
+}
+
+// Room for one more of `size` bytes.
+static int grow(void *array, size_t count, size_t *room, size_t size, struct err *err)
+{
+    void **items = array;
+    if (count < *room)
+        return 0;
+    if (count >= ROWS_MAX)
+        return err_set(err, ERR_FORMAT, "more than %d offers", ROWS_MAX);
+    size_t more = *room ? *room * 2 : 256;
+    void *bigger = realloc(*items, more * size);
+    if (!bigger)
+        return err_memory(err);
+    *items = bigger;
+    *room = more;
+    return 0;
+}
+
+static int add_words(struct words *words, const char *const *texts, uint32_t *const *numbers,
+                     size_t count, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = words_add(words, texts[i], numbers[i], err);
+    return rc;
+}
+
+int stock_add(struct stock *stock, const struct offer *o, struct err *err)
+{
+    struct stock_row row = {
+        .gpus_milli = o->gpus_milli,
+        .gpu_memory_mib = o->gpu_memory_mib,
+        .vcpus_milli = o->vcpus_milli,
+        .memory_mib = o->memory_mib,
+        .kind = (uint8_t)o->kind,
+        .bare_metal = o->bare_metal,
+        .price = {.rate = o->rate,
+                  .per_s = (uint32_t)o->per_s,
+                  .since = o->since,
+                  .seen = o->day < o->since ? o->since : o->day},
+    };
+    const char *const texts[] = {o->provider, o->name, o->region,   o->zone,
+                                 o->gpu,      o->cpu,  o->currency, o->source};
+    uint32_t *const numbers[] = {&row.provider, &row.name, &row.region,         &row.zone,
+                                 &row.gpu,      &row.cpu,  &row.price.currency, &row.price.source};
+    int rc = add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err);
+    if (rc == 0)
+        rc = grow(&stock->rows, stock->count, &stock->room, sizeof row, err);
+    if (rc == 0)
+        stock->rows[stock->count++] = row;
+    return rc;
+}
+
+int stock_add_risk(struct stock *stock, const char *provider, const char *name, const char *region,
+                   const struct offer_risk *risk, struct err *err)
+{
+    struct image_risk row = {
+        .low_percent = (int16_t)risk->low_percent,
+        .high_percent = (int16_t)risk->high_percent,
+        .saving_percent = (int16_t)risk->saving_percent,
+        .day = risk->day,
+    };
+    const char *const texts[] = {provider, name, region, risk->source};
+    uint32_t *const numbers[] = {&row.provider, &row.name, &row.region, &row.source};
+    int rc = add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err);
+    if (rc == 0)
+        rc = grow(&stock->risks, stock->risk_count, &stock->risk_room, sizeof row, err);
+    if (rc == 0)
+        stock->risks[stock->risk_count++] = row;
+    return rc;
+}
+
+// ---- zones ----
+
+#define BY(member)                                                                                 \
+    if (a->member != b->member)                                                                    \
+    return a->member < b->member ? -1 : 1
+
+static int by_region(const void *left, const void *right)
+{
+    const struct stock_row *a = left, *b = right;
+    BY(provider);
+    BY(name);
+    BY(region);
+    BY(kind);
+    BY(price.since);
+    BY(zone);
+    BY(price.rate);
+    return 0;
+}
+
+static bool same_region(const struct stock_row *a, const struct stock_row *b)
+{
+    return a->provider == b->provider && a->name == b->name && a->region == b->region &&
+           a->kind == b->kind && a->price.since == b->price.since;
+}
+
+static bool same_thing(const struct stock_row *a, const struct stock_row *b)
+{
+    return price_same(&a->price, &b->price) && a->gpu == b->gpu && a->gpus_milli == b->gpus_milli &&
+           a->gpu_memory_mib == b->gpu_memory_mib && a->vcpus_milli == b->vcpus_milli &&
+           a->memory_mib == b->memory_mib && a->bare_metal == b->bare_metal;
+}
+
+int stock_join_zones(struct stock *stock, size_t first, const char *zonal, struct err *err)
+{
+    uint32_t none, provider = UINT32_MAX;
+    int rc = words_add(&stock->words, "", &none, err);
+    if (rc == 0 && zonal)
+        rc = words_add(&stock->words, zonal, &provider, err);
+    if (rc != 0 || first == stock->count)
+        return rc;
+    struct stock_row *rows = stock->rows, *end = rows + stock->count, *out = rows + first;
+    qsort(out, stock->count - first, sizeof *out, by_region);
+    for (struct stock_row *row = out, *next; row < end; row = next) {
+        bool same = !(row->kind == OFFER_SPOT && row->provider == provider);
+        for (next = row + 1; next < end && same_region(row, next); next++)
+            same &= same_thing(row, next);
+        if (same) {
+            *out = *row;
+            out++->zone = none;
+        } else {
+            size_t count = (size_t)(next - row);
+            memmove(out, row, count * sizeof *row);
+            out += count;
+        }
+    }
+    stock->count = (size_t)(out - rows);
+    return 0;
+}

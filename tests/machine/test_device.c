@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and peaks of GPUs. The names are those that NVML and the catalogues really use; the peaks
+// those of the data sheets.
+#include "machine/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "run/peak.h"
+#include "test.h"
+
+static struct devices *shipped(void)
+{
+    struct err err = {0};
+    struct devices *devices = NULL;
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    assert_ok(devices_open(&devices, &err), &err);
+    return devices;
+}
+
+static void one_device_has_many_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *name;
+    } names[] = {
+        {"NVIDIA H100 80GB HBM3", "H100"},
+        {"NVIDIA H200", "H200"},
+        {"NVIDIA A100-SXM4-80GB", "A100-80GB"},
+        {"A100-80GB", "A100-80GB"},
+        {"NVIDIA A100 80GB PCIe", "A100-80GB"},
+        {"a100 80g", "A100-80GB"},
+        {"NVIDIA A100-SXM4-40GB", "A100"},
+        {"Tesla V100-SXM2-16GB", "V100"},
+        {"Tesla V100-SXM2-32GB", "V100-32GB"},
+        {"Tesla P100-PCIE-16GB", "P100"},
+        {"NVIDIA Tesla K80", "K80"},
+        {"Tesla K80", "K80"},
+        {"Tesla T4", "T4"},
+        {"NVIDIA GeForce GTX 1080 Ti", "GTX1080Ti"},
+        {"GTX1080", "GTX1080"},
+        {"NVIDIA GeForce RTX 4090", "RTX4090"},
+        {"NVIDIA RTX A6000", "RTXA6000"},
+        {"A6000", "RTXA6000"},
+        {"Quadro RTX 6000", "RTX6000"},
+        {"NVIDIA RTX 6000 Ada Generation", "RTX6000-Ada"},
+        {"RTX6000-Ada", "RTX6000-Ada"},
+        {"NVIDIA L40S", "L40S"},
+        {"AMD Instinct MI300X", "MI300X"},
+        {"NVIDIA GRID K520", "K520"},
+    };
+    static const char *const unknown[] = {"",   " ",      "NVIDIA",   "A10000",
+                                          "V1", "Radeon", "\xff\xfe", "H100; rm -rf"};
+    struct devices *devices = shipped();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct device *device = device_find(devices, names[i].text);
+        if (!device)
+            fail_msg("'%s' is not known", names[i].text);
+        assert_string_equal(device->name, names[i].name);
+    }
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        assert_null(device_find(devices, unknown[i]));
+    assert_null(device_find(devices, NULL));
+    char longest[400];
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_null(device_find(devices, longest));
+    devices_close(devices);
+}
+
+static void peaks_are_the_data_sheets(void **state)
+{
+    (void)state;
+    struct devices *devices = shipped();
+    const struct device *h200 = device_find(devices, "NVIDIA H200");
+    assert_int_equal(peak_gflops(h200, "f32"), 67000);
+    assert_int_equal(peak_gflops(h200, "tf32"), 495000);
+    assert_int_equal(peak_gflops(h200, "bf16"), 989000);
+    assert_int_equal(peak_gflops(h200, "fp4"), 0);
+    assert_int_equal(peak_gflops(h200, NULL), 0);
+    const struct device *p100 = device_find(devices, "P100");
+    assert_int_equal(peak_gflops(p100, "tf32"), 9300); // it computes in fp32 all the same
+    assert_int_equal(peak_gflops(p100, "bf16"), 0);
+    assert_int_equal(p100->memory_mib, 16384);
+    devices_close(devices);
+}
+
+static void add_gpu(struct run *run, const char *name)
+{
+    struct run_gpu *gpu = LIST_ADD(&run->use.gpu_list, NULL);
+    assert_non_null(gpu);
+    assert_int_equal(text_set(&gpu->name, name, NULL), 0);
+}
+
+static void a_run_reaches_a_share(void **state)
+{
+    (void)state;
+    struct run run = {0};
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    peak_derive(&run);
+    assert_false(run.use.share_of_peak.known);
+    assert_int_equal(text_set(&run.precision, "bf16", NULL), 0);
+    run.use.flops_per_s = some_real(989e12 / 4);
+    add_gpu(&run, "NVIDIA H200");
+    peak_derive(&run); // no GPU was used
+    assert_false(run.use.share_of_peak.known);
+    run.use.gpus = some_int(1);
+    peak_derive(&run);
+    assert_true(run.use.share_of_peak.known);
+    assert_true(run.use.share_of_peak.v > 0.2499 && run.use.share_of_peak.v < 0.2501);
+    add_gpu(&run, "NVIDIA H200");
+    run.use.gpus = some_int(2);
+    peak_derive(&run);
+    assert_true(run.use.share_of_peak.v > 0.1249 && run.use.share_of_peak.v < 0.1251);
+    run.use.share_of_peak.known = false;
+    add_gpu(&run, "NVIDIA L4"); // of two kinds: which of them was how busy is not known
+    run.use.gpus = some_int(3);
+    peak_derive(&run);
+    assert_false(run.use.share_of_peak.known);
+    record_release(run_fields, &run);
+}
+
+static void write_own(const char *text)
+{
+    static char dir[128];
+    char path[160];
+    snprintf(dir, sizeof dir, "%s/config", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    mkdir(dir, 0700);
+    setenv("XDG_CONFIG_HOME", dir, 1);
+    snprintf(path, sizeof path, "%s/fare", dir);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/fare/gpus.csv", dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void the_users_table_wins(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct devices *devices = NULL;
+    write_own("name,aliases,fp32_tflops\nH100,my own;NVIDIA H100 80GB HBM3,60.5\n");
+    assert_ok(devices_open(&devices, &err), &err);
+    assert_int_equal(device_find(devices, "h100")->fp32_gflops, 60500);
+    assert_int_equal(device_find(devices, "NVIDIA H100 80GB HBM3")->fp32_gflops, 60500);
+    assert_string_equal(device_find(devices, "My-Own")->name, "H100");
+    assert_int_equal(device_find(devices, "T4")->fp32_gflops, 8100);
+    devices_close(devices);
+
+    static const struct {
+        const char *table, *error;
+    } bad[] = {
+        {"aliases\nx\n", "name"},
+        {"name,fp32_tflops\nX,-1\n", "line 2"},
+        {"name,fp32_tflops\nX,1e400\n", "line 2"},
+        {"name,fp32_tflops\nX,nan\n", "line 2"},
+        {"name,fp32_tflops\nX,99999999\n", "out of range"},
+        {"name,aliases\nX,!!\n", "is no name"},
+        {"name,aliases\nX\n", "line 2"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct err why = {0};
+        write_own(bad[i].table);
+        assert_int_not_equal(devices_open(&devices, &why), 0);
+        assert_null(devices);
+        if (!strstr(why.text, bad[i].error))
+            fail_msg("'%s' has no '%s'", why.text, bad[i].error);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_device_has_many_names),
+        cmocka_unit_test(peaks_are_the_data_sheets),
+        cmocka_unit_test(a_run_reaches_a_share),
+        cmocka_unit_test(the_users_table_wins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
