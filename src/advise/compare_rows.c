@@ -41,6 +41,8 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     if (rc == 0)
         rc = text_set(&to->rule, price->words, err);
     to->assumed = some_bool(price->assumed);
+    if (rc == 0 && price->note[0])
+        rc = texts_add(&row->notes, price->note, err);
     if (rc == 0 && price->fees > 0) {
         char fees[MONEY_BYTES], note[120];
         money_short(price->fees, fees);

@@ -15,6 +15,7 @@ struct pricing_options {
     size_t price_count;
     const char **offers; // "SELECTOR=OFFER", or the offer alone for all
     size_t offer_count;
+    const char *book;  // the book's imported layer, as book_open() takes it
     const char *share; // where the shipped tables lie; null: the program's own, and the user's
     const char *date;  // of prices and rules, instead of the run's own; null: the run's
     bool prorated;     // rate × time, whatever the provider's rule
@@ -27,9 +28,12 @@ struct price {
     int64_t nano; // USD an hour
     int64_t start_s;
     struct rule rule;
-    char from[160];  // "--price k80", "label of the run"; where it is not known: why
-    char words[160]; // the rule
+    int64_t discount_permille; // the user's own
+    int64_t unit_nano_usd;     // what one unit of the rule's currency is worth
     int64_t fees;    // USD: monthly and for setting up, which a run does not cause: not in its cost
+    char from[160];  // "--price k80", "label of the run"; where it is not known: why, or empty
+    char words[160]; // the rule
+    char note[160];  // what has to be said: an old price; mostly empty
 };
 
 struct pricing;
