@@ -351,7 +351,7 @@ static int by_book(struct pricing *p, const char *name, struct price *out, struc
     if (rc != 0)
         return rc;
     if (!found->known) {
-        snprintf(out->from, sizeof out->from, "the book has no price of %.80s on %.10s", name,
+        snprintf(out->from, sizeof out->from, "the book has no price of %.80s on %.10s (--date)", name,
                  date);
         return 0;
     }
