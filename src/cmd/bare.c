@@ -8,6 +8,8 @@
 #include "cmd/check.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
+#include "record/bill.h"
+#include "record/compare.h"
 #include "record/offer.h"
 #include "record/price_import.h"
 #include "record/schedule.h"
@@ -149,8 +151,10 @@ static void document_keys(struct out *out)
         {"fare check --json", MACHINE_SCHEMA, machine_fields},
         {"fare run --json", RUNS_SCHEMA, runs_fields},
         {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
+        {"fare quote --json", QUOTE_SCHEMA, quote_fields},
         {"fare prices --json", OFFERS_SCHEMA, offers_fields},
         {"fare prices import --json", PRICE_IMPORT_SCHEMA, price_import_fields},
+        {"fare compare --json", COMPARE_SCHEMA, compare_fields},
         {"fare cron --json", SCHEDULE_SCHEMA, schedule_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
     };
