@@ -508,7 +508,7 @@ static int run(const struct cmd_call *call, struct err *err)
 
 const struct command cmd_cron = {
     .name = "cron",
-    .group = "Money",
+    .group = "Price",
     .summary = "what a task on a schedule costs a month",
     .arguments = "SCHEDULE --up TIME --offer OFFER",
     .about =

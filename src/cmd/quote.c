@@ -2,22 +2,13 @@
 // quote: what a training costs, on everything it was measured on.
 #include "cmd/quote.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "advise/comparable.h"
 #include "base/clock.h"
 #include "base/money.h"
-#include "cmd/runs.h"
-#include "ledger/published.h"
-#include "record/read.h"
-#include "workload/workload.h"
 
-#define DAY_S    INT64_C(86400)
-#define GB       INT64_C(1000000000)
-#define MAX_AGE  730 // days
-#define EVIDENCE 400 // of the newest runs of a workload
+#define DAY_S INT64_C(86400)
+#define GB    INT64_C(1000000000)
 
 static const char *const rules[] = {"paid", "prorated", NULL};
 static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
@@ -125,7 +116,7 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     job->ask.provider = o->provider;
     job->ask.region = o->region;
     job->ask.every_region = o->all;
-    job->ask.max_age = o->max_age > 0 && o->max_age < 100000 ? (int)o->max_age : MAX_AGE;
+    job->ask.max_age = o->max_age > 0 && o->max_age < 100000 ? (int)o->max_age : QUOTE_MAX_AGE;
     for (size_t i = 0; o->kind && kinds[i]; i++)
         if (strcmp(o->kind, kinds[i]) == 0)
             job->ask.kind = &kind_values[i];
@@ -157,93 +148,6 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     return rc;
 }
 
-// ---- the runs
-
-static int add_run(void *job_, const char *id, const char *text, struct err *err)
-{
-    (void)id;
-    struct quote_job *job = job_;
-    struct run run = {0};
-    int rc = record_from_text(run_fields, text, strlen(text), &run, err);
-    bool wanted = rc == 0 && run.workload && strcmp(run.workload, job->workload) == 0;
-    for (size_t i = 0; wanted && i < job->runs.count; i++)
-        wanted = strcmp(job->runs.items[i].id, run.id) != 0;
-    struct run *kept = wanted ? LIST_ADD(&job->runs, err) : NULL;
-    if (kept) {
-        *kept = run;
-        return 0;
-    }
-    record_release(run_fields, &run);
-    return wanted ? ERR_MEMORY : rc;
-}
-
-// The run that was named: the first of the evidence.
-static int add_asked(struct quote_job *job, struct ledger *ledger, const char *word,
-                     struct err *err)
-{
-    struct buf text = {0};
-    struct run *run = LIST_ADD(&job->runs, err);
-    int rc = run ? runs_find(ledger, word, &text, err) : ERR_MEMORY;
-    if (rc == 0)
-        rc = record_from_text(run_fields, buf_str(&text), text.len, run, err);
-    buf_release(&text);
-    if (rc == 0)
-        rc = text_set(&job->workload, run->workload ? run->workload : run->name, err);
-    return rc;
-}
-
-static bool is_workload(const char *word)
-{
-    for (size_t i = 0; word && workloads[i]; i++)
-        if (strcmp(workloads[i]->name, word) == 0)
-            return true;
-    return false;
-}
-
-static int load_runs(struct quote_job *job, const char *word, const char *where, struct err *err)
-{
-    struct ledger *ledger = NULL;
-    int rc = ledger_new(&ledger, where, err);
-    if (rc == 0 && is_workload(word))
-        rc = text_set(&job->workload, word, err);
-    else if (rc == 0)
-        rc = add_asked(job, ledger, word ? word : "last", err);
-    if (rc == 0 && !job->workload)
-        rc = text_set(&job->workload, "command", err);
-    struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
-    if (rc == 0)
-        rc = ledger_each(ledger, &filter, add_run, job, err);
-    if (rc == 0)
-        rc = published_each(NULL, add_run, job, err);
-    ledger_free(ledger);
-    return rc;
-}
-
-// Of the others only what can be compared with the one asked for.
-static int choose_evidence(struct quote_job *job, struct err *err)
-{
-    job->evidence = calloc(job->runs.count + 1, sizeof *job->evidence);
-    if (!job->evidence)
-        return err_memory(err);
-    for (size_t i = 0; i < job->runs.count; i++) {
-        const struct run *run = &job->runs.items[i];
-        struct comparison c = {0};
-        if (i > 0 && job->asked) {
-            int rc = comparison_make(&job->runs.items[0], run, &c, err);
-            if (rc != 0)
-                return rc;
-        }
-        if (c.verdict != COMPARABLE_NOT)
-            job->evidence[job->evidence_count++] = run;
-        else
-            job->left_out++;
-        comparison_release(&c);
-    }
-    job->ask.runs = job->evidence;
-    job->ask.run_count = job->evidence_count;
-    return 0;
-}
-
 // The power that was measured, where the user says none.
 static void take_watts(struct quote_job *job)
 {
@@ -258,25 +162,6 @@ static void take_watts(struct quote_job *job)
 }
 
 // ---- together
-
-static int open_all(struct quote_job *job, const struct quote_options *o, struct err *err)
-{
-    int rc = book_open(&job->book, o->book, err);
-    if (rc == 0)
-        rc = devices_open(&job->devices, err);
-    if (rc == 0)
-        rc = tariff_book_open(&job->tariffs, err);
-    if (rc == 0)
-        rc = currencies_open(&job->currencies, err);
-    if (rc == 0)
-        rc = rates_open(&job->rates, NULL, err);
-    job->ask.book = job->book;
-    job->ask.devices = job->devices;
-    job->ask.context.tariffs = job->tariffs;
-    job->ask.context.currencies = job->currencies;
-    job->ask.context.rates = job->rates;
-    return rc;
-}
 
 static int describe(struct quote_job *job, const struct quote_options *o, struct err *err)
 {
@@ -293,37 +178,20 @@ static int describe(struct quote_job *job, const struct quote_options *o, struct
     return rc;
 }
 
-static void release(struct quote_job *job)
-{
-    for (size_t i = 0; i < job->runs.count; i++)
-        record_release(run_fields, &job->runs.items[i]);
-    free(job->runs.items);
-    free(job->evidence);
-    free(job->workload);
-    record_release(quote_fields, &job->quote);
-    book_close(job->book);
-    devices_close(job->devices);
-    tariff_book_close(job->tariffs);
-    currencies_close(job->currencies);
-    rates_close(job->rates);
-}
-
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
     const char *word = call->rest->count > 0 ? call->rest->args[0] : NULL;
-    struct quote_job job = {.asked = !is_workload(word)};
+    struct quote_job job = {.asked = !quote_is_workload(word)};
     if (call->rest->count > 1) {
         err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
         return err_hint(err, "'fare compare' holds several against each other");
     }
     int rc = take_options(&job, o, err);
     if (rc == 0)
-        rc = load_runs(&job, word, o->ledger, err);
+        rc = quote_load(&job, word, o->ledger, err);
     if (rc == 0)
-        rc = choose_evidence(&job, err);
-    if (rc == 0)
-        rc = open_all(&job, o, err);
+        rc = quote_open(&job, o->book, err);
     if (rc == 0)
         rc = describe(&job, o, err);
     take_watts(&job);
@@ -338,7 +206,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = quote_focus(call->out, &job, err);
     else if (rc == 0)
         quote_show(call->out, &job, o);
-    release(&job);
+    quote_release(&job);
     return rc;
 }
 

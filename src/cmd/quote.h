@@ -33,6 +33,19 @@ struct quote_job { // what is gathered before anything is computed, and the resu
     struct quote quote;
 };
 
+#define QUOTE_MAX_AGE 730 // days: prices that were not seen since are history
+
+bool quote_is_workload(const char *word);
+
+// `word`: a run, a workload, or null: the last run. Fills runs and evidence; `asked` must be set.
+// `ledger` as in ledger.h; "": none, for workloads.
+int quote_load(struct quote_job *job, const char *word, const char *ledger,
+               struct err *err) MUST_USE;
+
+// The book and the rules. `book`: see book_open().
+int quote_open(struct quote_job *job, const char *book, struct err *err) MUST_USE;
+void quote_release(struct quote_job *job);
+
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options);
 
 // Rows with the columns of FOCUS, the open specification of cost data.
