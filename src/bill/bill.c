@@ -391,6 +391,38 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
     return rc == 0 ? 0 : err_context(err, "%s", name);
 }
 
+static int total_of(const struct bill_context *context, const struct offer *offer, int64_t ns,
+                    int64_t *total, struct err *err)
+{
+    struct bill bill = {0};
+    struct bill_time time = {.count = 1, .total_ns = ns, .low_ns = -1, .high_ns = -1};
+    time.parts[0] = (struct bill_part){"run", ns};
+    int rc = bill_make(context, offer, offer->name, &time, 0, &bill, err);
+    *total = rc == 0 ? bill_total(&bill) : 0;
+    record_release(bill_fields, &bill);
+    return rc;
+}
+
+int bill_longest(const struct bill_context *context, const struct offer *offer, int64_t budget,
+                 int64_t most_ns, int64_t *longest_ns, struct err *err)
+{
+    int64_t low = 0, high = most_ns, total = 0; // low is affordable, or nothing is
+    *longest_ns = 0;
+    int rc = total_of(context, offer, 1, &total, err);
+    if (rc != 0 || total > budget)
+        return rc;
+    while (rc == 0 && low < high) { // bills do not fall with time
+        int64_t middle = low + (high - low + 1) / 2;
+        rc = total_of(context, offer, middle, &total, err);
+        if (total <= budget)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    *longest_ns = low;
+    return rc;
+}
+
 int64_t bill_total(const struct bill *bill)
 {
     int64_t nano = 0;

@@ -48,6 +48,11 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
               const struct bill_time *time, int64_t gpus_used, struct bill *bill,
               struct err *err) MUST_USE;
 
+// The longest use of the offer, up to `most_ns`, whose bill is no higher than `budget` (nano-USD);
+// 0 where already its start costs more.
+int bill_longest(const struct bill_context *context, const struct offer *offer, int64_t budget,
+                 int64_t most_ns, int64_t *longest_ns, struct err *err) MUST_USE;
+
 // The total as a number again, for sorting and sums: nano-USD.
 int64_t bill_total(const struct bill *bill);
 

@@ -89,8 +89,9 @@ static int sample_one(const struct workload *workload, const struct native_optio
 static int sample(const struct measure_options *o, struct report *report, struct err *err)
 {
     struct native_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
-    how.max_s = o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : SAMPLE_S;
-    int rc = measure_within(o, &how.within, err);
+    int rc = measure_max_time(o, SAMPLE_S, &how.max_s, err);
+    if (rc == 0)
+        rc = measure_within(o, &how.within, err);
     training_catch();
     report->runs.known = true;
     for (size_t i = 0; rc == 0 && workloads[i] && !training_stop; i++) {

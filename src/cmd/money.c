@@ -142,7 +142,7 @@ static void show_row(struct out *out, const struct report *report, const struct 
     out_printf(out, "  ");
     out_cell(out, 10, power);
     if (q->bills.count == 0) {
-        out_printf(out, "nobody measured it, with this data, on a machine to rent\n");
+        out_printf(out, "not measured elsewhere with this data\n");
         return;
     }
     const struct bill *b = &q->bills.items[0];
