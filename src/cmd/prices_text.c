@@ -62,6 +62,15 @@ static void age_words(const struct offer *o, int day, char out[24])
         snprintf(out, 24, "%s%d d", old, age);
 }
 
+// As money_short(), within the seven columns of a cell: fractions of a cent are cut at five
+// decimals.
+static void cell_price(int64_t nano, char out[MONEY_BYTES])
+{
+    money_short(nano, out);
+    if (strlen(out) > 7)
+        money_rounded(nano, nano < MONEY_UNIT ? 5 : 0, MONEY_HALF_UP, out);
+}
+
 static void add_name(const struct offer *o, bool everywhere, struct buf *out)
 {
     struct offer named = *o;
@@ -100,9 +109,9 @@ void prices_table(struct out *out, const struct offer *offers, size_t count, int
         if (o->memory_mib > 0)
             snprintf(memory, sizeof memory, "%.*f", o->memory_mib < 10240 ? 1 : 0,
                      (double)o->memory_mib / 1024);
-        money_short(offer_per_hour(o), price);
+        cell_price(offer_per_hour(o), price);
         if (unit_price(o) >= 0)
-            money_short(unit_price(o), unit);
+            cell_price(unit_price(o), unit);
         age_words(o, day, age);
         old |= offer_old(o, day);
         out_cell(out, name, buf_str(&text));
