@@ -180,6 +180,9 @@ static int note(struct job *job, struct err *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    for (size_t i = 0; i < job->record.notes.count; i++)
+        if (strcmp(job->record.notes.items[i], text) == 0)
+            return 0; // once is enough
     return texts_add(&job->record.notes, text, err);
 }
 
@@ -210,38 +213,65 @@ static int find_rate(struct job *job, const struct rates_row *own, struct offer 
     return rc;
 }
 
-// Every amount of the rule in USD.
-static int to_usd(struct job *job, const char *currency, struct err *err)
+// Amounts in USD. Those of the tariff may be in another currency than the offer's price.
+static int to_usd(struct job *job, const char *currency, int64_t *const *amounts, size_t count,
+                  struct err *err)
 {
-    struct rule *rule = &job->schedule.rule;
-    int64_t *const amounts[] = {&rule->rate, &rule->monthly_cap, &rule->monthly_fee,
-                                &rule->setup_fee, &rule->storage_rate};
     const char *source = "";
     int rc = 0;
-    for (size_t i = 0; i < sizeof amounts / sizeof *amounts && rc == 0; i++)
+    for (size_t i = 0; i < count && rc == 0; i++)
         if (*amounts[i] > 0)
             rc = currency_to_usd(job->currencies, currency, job->day, *amounts[i], amounts[i], NULL,
                                  &source, err);
     if (rc == 0 && *source)
-        rc = note(job, err, "%s to USD: %s.", currency, source);
+        rc = note(job, err, "%s: %s.", currency, source);
     return rc;
+}
+
+// The cap that is the offer's own price by the month, where the book has one.
+static int find_cap(struct job *job, const struct tariff *tariff, struct err *err)
+{
+    struct rule *rule = &job->schedule.rule;
+    struct offer monthly;
+    struct buf name = {0};
+    if (!tariff->capped_by_month.known || !tariff->capped_by_month.v)
+        return 0;
+    buf_printf(&name, "%s/%s:monthly", job->provider, job->name);
+    int rc = buf_check(&name, err);
+    if (rc == 0 && !job->book)
+        rc = book_open(&job->book, NULL, err);
+    int found = rc == 0 ? book_find(job->book, buf_str(&name), job->day, &monthly, NULL) : rc;
+    buf_release(&name);
+    if (rc != 0)
+        return rc;
+    if (found == ERR_MISSING)
+        return note(job, err, "Its price by the month, the most that a month costs, is not known.");
+    if (found != 0)
+        return err_set(err, found, "cannot look up its price by the month");
+    rule->monthly_cap = monthly.rate;
+    return to_usd(job, monthly.currency, (int64_t *const[]){&rule->monthly_cap}, 1, err);
 }
 
 static int make_rule(struct job *job, const struct tariff *tariff, const struct offer *offer,
                      struct err *err)
 {
     struct rule *rule = &job->schedule.rule;
+    int64_t *const theirs[] = {&rule->monthly_cap, &rule->monthly_fee, &rule->setup_fee,
+                               &rule->storage_rate};
     char rate[MONEY_BYTES];
     money_text(offer->rate, rate);
     int rc = rule_read(rule, tariff, rate, err);
-    rule->per_ns = offer->per_s * NS_PER_S;
-    if (rc == 0)
-        rc = to_usd(job, offer->currency, err);
-    if (rc == 0 && job->schedule.beside.disk_rate < 0 && tariff->storage_rate)
-        job->schedule.beside.disk_rate = rule->storage_rate;
     if (rc == 0)
         rc = money_scale(rule->rate, 3600, offer->per_s, MONEY_HALF_EVEN, &rule->rate, err);
     rule->per_ns = 3600 * NS_PER_S;
+    if (rc == 0)
+        rc = to_usd(job, offer->currency, (int64_t *const[]){&rule->rate}, 1, err);
+    if (rc == 0)
+        rc = to_usd(job, tariff->currency ? tariff->currency : "USD", theirs, 4, err);
+    if (rc == 0)
+        rc = find_cap(job, tariff, err);
+    if (rc == 0 && job->schedule.beside.disk_rate < 0 && tariff->storage_rate)
+        job->schedule.beside.disk_rate = rule->storage_rate;
     money_text(rule->rate, rate);
     if (rc == 0)
         rc = text_set(&job->record.rate_per_hour, rate, err);

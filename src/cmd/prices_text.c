@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "price/tariffs.h"
 
 void prices_date(int day, char out[12])
 {
@@ -62,6 +63,15 @@ static void age_words(const struct offer *o, int day, char out[24])
         snprintf(out, 24, "%s%d d", old, age);
 }
 
+// As money_short(), within the seven columns of a cell: fractions of a cent are cut at five
+// decimals.
+static void cell_price(int64_t nano, char out[MONEY_BYTES])
+{
+    money_short(nano, out);
+    if (strlen(out) > 7)
+        money_rounded(nano, nano < MONEY_UNIT ? 5 : 0, MONEY_HALF_UP, out);
+}
+
 static void add_name(const struct offer *o, bool everywhere, struct buf *out)
 {
     struct offer named = *o;
@@ -100,9 +110,9 @@ void prices_table(struct out *out, const struct offer *offers, size_t count, int
         if (o->memory_mib > 0)
             snprintf(memory, sizeof memory, "%.*f", o->memory_mib < 10240 ? 1 : 0,
                      (double)o->memory_mib / 1024);
-        money_short(offer_per_hour(o), price);
+        cell_price(offer_per_hour(o), price);
         if (unit_price(o) >= 0)
-            money_short(unit_price(o), unit);
+            cell_price(unit_price(o), unit);
         age_words(o, day, age);
         old |= offer_old(o, day);
         out_cell(out, name, buf_str(&text));
@@ -242,14 +252,25 @@ static int look_around(void *arg, const struct offer *o, struct err *err)
     return 0;
 }
 
-// How the provider charges, in words: the one place where tariffs are asked for.
+// How the provider charges, in words.
 static int add_tariff(const struct offer *offer, int day, struct offer_record *r, struct err *err)
 {
-    (void)offer;
-    (void)day;
-    (void)r;
-    (void)err;
-    return 0;
+    struct tariff_book *book = NULL;
+    struct buf words = {0};
+    bool assumed;
+    int rc = tariff_book_open(&book, err);
+    if (rc == 0) {
+        const struct tariff *tariff = tariff_for(book, offer, day, &assumed);
+        if (assumed)
+            buf_adds(&words, "ASSUMED: ");
+        tariff_words(tariff, &words);
+        rc = buf_check(&words, err);
+    }
+    if (rc == 0)
+        rc = text_set(&r->tariff, buf_str(&words), err);
+    tariff_book_close(book);
+    buf_release(&words);
+    return rc;
 }
 
 static int add_risk(const struct book *book, const struct offer *o, int day, struct offer_record *r,

@@ -101,6 +101,8 @@ int prices_observe(struct prices *prices, const struct image_price *seen, bool *
         rc = insert(prices, k, seen, err);
     if (rc == 0)
         cut(prices, k);
+    if (rc == 0 && k > 0)
+        cut(prices, k - 1);
     return rc;
 }
 
