@@ -135,10 +135,12 @@ static void measure_columns(struct table *t)
 static void put_cell(struct table *t, enum column column, const char *text)
 {
     if (column == NOTES) { // the last, and often empty
-        out_printf(t->out, *text ? " [%s]" : "", text);
+        if (*text)
+            out_printf(t->out, " [%s]", text);
         return;
     }
-    out_printf(t->out, column == TIME ? "" : " ");
+    if (column != TIME)
+        out_printf(t->out, " ");
     out_cell_right(t->out, t->widths[column], text);
 }
 
