@@ -165,6 +165,8 @@ static int place(struct search *s, const struct evidence *e, bool itself, struct
     if (!e->on_gpu) {
         if (s->ask->gpu)
             return 0;
+        if (itself)
+            return book_each(s->ask->book, &filter, consider, s, err);
         filter.without_gpu = true;
         return book_each(s->ask->book, &filter, consider_cpu, s, err);
     }

@@ -36,22 +36,33 @@ static int grow(struct index *index, struct err *err)
     return 0;
 }
 
-int index_number(struct index *index, const char *key, size_t len, size_t *number, struct err *err)
+// The slot that has the key, or the free one where it would be; there is one.
+static struct index_slot *slot_of(const struct index *index, uint64_t hash, const char *key,
+                                  size_t len)
 {
-    if (index->count * 2 >= index->room) {
-        int rc = grow(index, err);
-        if (rc != 0)
-            return rc;
-    }
-    uint64_t hash = hash_of(key, len);
     size_t at = hash & (index->room - 1);
     for (; index->slots[at].number != 0; at = (at + 1) & (index->room - 1)) {
         const struct index_slot *slot = &index->slots[at];
         if (slot->hash == hash && slot->len == len &&
-            (len == 0 || memcmp(index->keys.data + slot->at, key, len) == 0)) {
-            *number = slot->number - 1;
-            return 0;
-        }
+            (len == 0 || memcmp(index->keys.data + slot->at, key, len) == 0))
+            break;
+    }
+    return &index->slots[at];
+}
+
+int index_number(struct index *index, const char *key, size_t len, size_t *number, struct err *err)
+{
+    uint64_t hash = hash_of(key, len);
+    struct index_slot *slot = index->room > 0 ? slot_of(index, hash, key, len) : NULL;
+    if (slot && slot->number != 0) {
+        *number = slot->number - 1;
+        return 0;
+    }
+    if (index->count * 2 >= index->room) {
+        int rc = grow(index, err);
+        if (rc != 0)
+            return rc;
+        slot = slot_of(index, hash, key, len);
     }
     size_t start = index->keys.len;
     index->keys.max = KEYS_MAX;
@@ -59,7 +70,7 @@ int index_number(struct index *index, const char *key, size_t len, size_t *numbe
     int rc = buf_check(&index->keys, err);
     if (rc != 0)
         return rc;
-    index->slots[at] = (struct index_slot){hash, start, len, index->count + 1};
+    *slot = (struct index_slot){hash, start, len, index->count + 1};
     *number = index->count++;
     return 0;
 }

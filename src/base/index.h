@@ -25,7 +25,8 @@ struct index {
     struct buf keys;
 };
 
-// The text's number. A new one gets `count` as it was before, and counts from then on.
+// The text's number. A new one gets `count` as it was before, and counts from then on; asking for
+// one that is there cannot fail.
 int index_number(struct index *index, const char *key, size_t len, size_t *number,
                  struct err *err) MUST_USE;
 void index_release(struct index *index);

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 
 enum { TERMS_MAX = 20000 };
 #define NORMAL_FROM 1e7 // degrees of freedom from which t is the normal distribution to 7 digits
@@ -63,26 +64,25 @@ double stats_t_cdf(double t, double df)
 double stats_t_quantile(double p, double df)
 {
     assert(p > 0 && p < 1 && df > 0);
-    if (df > NORMAL_FROM)
-        return rng_normal_quantile(p);
+    double z = rng_normal_quantile(p);
+    if (df > NORMAL_FROM || z == 0)
+        return z;
     if (p < 0.5)
         return -stats_t_quantile(1 - p, df);
-    // Between bounds, by Newton's step where it stays within them.
-    double low = 0, high = 1;
-    while (stats_t_cdf(high, df) < p && high < 1e300)
-        low = high, high *= 2;
+    // Two terms of Cornish and Fisher's expansion, then Newton's steps: the curve is concave here, so
+    // they come from below after the first, and none passes the mark.
+    double z3 = z * z * z, z5 = z3 * z * z;
+    double t = z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df);
     double scale = exp(lgamma((df + 1) / 2) - lgamma(df / 2)) / sqrt(df * M_PI);
-    double t = (low + high) / 2;
-    for (int i = 0; i < 200 && high - low > 1e-14 * high; i++) {
-        double off = stats_t_cdf(t, df) - p;
-        *(off > 0 ? &high : &low) = t;
-        double density = scale * pow(1 + t * t / df, -(df + 1) / 2);
-        double next = t - off / density;
-        if (!(next > low && next < high))
-            next = (low + high) / 2;
-        else if (fabs(next - t) <= 1e-15 * t)
-            return next;
+    for (int i = 0; i < 1000; i++) {
+        double density = scale * exp(-(df + 1) / 2 * log1p(t * t / df));
+        double next = t - (stats_t_cdf(t, df) - p) / density;
+        if (!(next > 0)) // from far out on a flat tail
+            next = t / 2;
+        bool there = fabs(next - t) <= 1e-13 * t;
         t = next;
+        if (there)
+            break;
     }
     return t;
 }

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "bill/charge.h"
-#include "price/book.h"
 
 #define DAY_S INT64_C(86400)
 
@@ -281,6 +280,25 @@ static int note_exchange(struct making *m, struct err *err)
     return rc == 0 ? text_set(&m->bill->exchange, source, err) : rc;
 }
 
+// An hourly price that the same machine's price by the month caps.
+static int cap_by_month(struct making *m, const struct tariff *tariff, struct err *err)
+{
+    if (!tariff->capped_by_month.known || !tariff->capped_by_month.v || !m->context->book ||
+        m->offer->kind != OFFER_ON_DEMAND)
+        return 0;
+    struct offer month, wanted = *m->offer;
+    struct buf name = {0};
+    wanted.kind = OFFER_MONTHLY;
+    book_name(&wanted, &name);
+    int rc = buf_check(&name, err);
+    if (rc == 0 &&
+        book_find(m->context->book, buf_str(&name), m->context->day, &month, NULL) == 0 &&
+        strcmp(month.currency, m->offer->currency) == 0)
+        m->rule.monthly_cap = month.rate;
+    buf_release(&name);
+    return rc;
+}
+
 // The rule of the offer's tariff at the offer's rate, or at what the user pays instead.
 static int read_rule(struct making *m, const struct tariff *tariff, struct err *err)
 {
@@ -295,7 +313,8 @@ static int read_rule(struct making *m, const struct tariff *tariff, struct err *
         m->currency = m->own->currency;
     }
     money_text(nano, rate);
-    return rule_read(&m->rule, &priced, rate, err);
+    int rc = rule_read(&m->rule, &priced, rate, err);
+    return rc == 0 ? cap_by_month(m, tariff, err) : rc;
 }
 
 // What the user asked for and the tariff has no price for is not free: it is unknown.

@@ -3,6 +3,7 @@
 #ifndef FARE_BILL_BILL_H
 #define FARE_BILL_BILL_H
 
+#include "price/book.h"
 #include "price/currency.h"
 #include "price/offer.h"
 #include "price/rates.h"
@@ -33,6 +34,7 @@ struct bill_context { // what all bills of a quote share
     const struct tariff_book *tariffs;
     const struct currencies *currencies;
     const struct rates *rates; // (optional)
+    const struct book *book;   // (optional) for hourly prices that a month's price caps
     int day;                   // of the prices and rules; 0: today
     bool prorated;
     bool interrupted;   // by the provider, at the end of the time

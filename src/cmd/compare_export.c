@@ -11,6 +11,7 @@
 
 // ---- Markdown
 
+// What has a meaning within a line; where lines begin we write ourselves.
 static void add_escaped(struct buf *out, const char *text)
 {
     for (; *text; text++) {
@@ -20,28 +21,9 @@ static void add_escaped(struct buf *out, const char *text)
             buf_adds(out, "&gt;");
         else if (*text == '&')
             buf_adds(out, "&amp;");
-        else if (*text == '\n' || *text == '\r')
-            buf_addc(out, ' ');
         else
-            buf_printf(out, "%s%c", strchr("\\`*_{}[]()#+-.!|~", *text) ? "\\" : "", *text);
+            buf_printf(out, "%s%c", strchr("\\`*_[]()!|~$", *text) ? "\\" : "", *text);
     }
-}
-
-// In a table's cell, where less has a meaning; "k80 + tensorflow" stays readable.
-static void add_cell(struct buf *out, const char *text)
-{
-    buf_adds(out, " ");
-    for (; *text; text++) {
-        if (*text == '<')
-            buf_adds(out, "&lt;");
-        else if (*text == '>')
-            buf_adds(out, "&gt;");
-        else if (*text == '&')
-            buf_adds(out, "&amp;");
-        else
-            buf_printf(out, "%s%c", strchr("\\`*_[]()!|~", *text) ? "\\" : "", *text);
-    }
-    buf_adds(out, " |");
 }
 
 static void add_figure(struct buf *out, const char *text, const struct maybe_real *low,
@@ -62,7 +44,9 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
     if (row->base.known)
         buf_adds(&name, ", the base");
     buf_addc(out, '|');
-    add_cell(out, buf_str(&name));
+    buf_addc(out, ' ');
+    add_escaped(out, buf_str(&name));
+    buf_adds(out, " |");
     out->failed |= name.failed;
     buf_release(&name);
     buf_printf(out, " %lld |", (long long)row->runs.v);

@@ -79,11 +79,12 @@ static void row_name(const struct compare_row *row, struct buf *out)
     compare_label(&bare, out);
 }
 
-static int name_columns(const struct compare_row *row)
+static int name_columns(struct table *t, const struct compare_row *row)
 {
     struct buf name = {0};
     row_name(row, &name);
     int count = out_columns(buf_str(&name));
+    t->out->text.failed |= name.failed;
     buf_release(&name);
     return count;
 }
@@ -102,7 +103,7 @@ static void measure_columns(struct table *t)
     char text[COMPARE_CELL];
     for (size_t i = 0; i < t->workload->rows.count; i++) {
         const struct compare_row *row = &t->workload->rows.items[i];
-        int name = name_columns(row);
+        int name = name_columns(t, row);
         t->widths[NAME] = name > t->widths[NAME] ? name : t->widths[NAME];
         for (enum column c = TIME; c < COLUMNS; c++) {
             cell_text(t, row, c, text);
@@ -134,10 +135,12 @@ static void measure_columns(struct table *t)
 static void put_cell(struct table *t, enum column column, const char *text)
 {
     if (column == NOTES) { // the last, and often empty
-        out_printf(t->out, *text ? " [%s]" : "", text);
+        if (*text)
+            out_printf(t->out, " [%s]", text);
         return;
     }
-    out_printf(t->out, column == TIME ? "" : " ");
+    if (column != TIME)
+        out_printf(t->out, " ");
     out_cell_right(t->out, t->widths[column], text);
 }
 
@@ -170,7 +173,7 @@ static void put_below(struct table *t, const struct compare_row *row)
 {
     struct buf line = {0};
     char text[COMPARE_CELL];
-    if (name_columns(row) > t->widths[NAME]) // cut above
+    if (name_columns(t, row) > t->widths[NAME]) // cut above
         row_name(row, &line);
     if (row->detail)
         add_part(&line, row->detail);

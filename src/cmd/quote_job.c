@@ -116,6 +116,7 @@ int quote_open(struct quote_job *job, const char *book, struct err *err)
     job->ask.context.tariffs = job->tariffs;
     job->ask.context.currencies = job->currencies;
     job->ask.context.rates = job->rates;
+    job->ask.context.book = job->book;
     return rc;
 }
 
