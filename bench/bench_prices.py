@@ -53,10 +53,10 @@ def made(path, offers, date, changed):
                         f"{gpu},{i // 40 % 8 + 1 if gpu else ''},{8 << i // 40 % 5},64,{price},{date},made\n")
 
 
-def lists(book):
+def lists(book, offer):
     for name, args in (("prices (all of them, cheapest first)", []), ("prices h100", ["h100"]),
                        ("prices --gpu h100 --gpus 8 --spot", ["--gpu", "h100", "--gpus", "8", "--spot"]),
-                       ("prices nosuch", ["nosuch"]), ("prices p1/type-1", ["p1/type-1"])):
+                       ("prices nosuch", ["nosuch"]), ("prices OFFER", [offer])):
         middle, mad, memory = median(*args, "--book", book)
         print(f"  {name:42}{middle:8.1f} ms ± {mad:.1f}   {memory:.0f} MB")
 
@@ -77,7 +77,7 @@ try:
         print(f"  import of {len(files)} files{wall:30.3f} s   {memory:.0f} MB   asked 2 s, 200 MB")
         wall, memory = once("import", *files, "--date", "2026-09-22", "--book", book)
         print(f"  import again, a month later{wall:23.3f} s   {memory:.0f} MB")
-        lists(book)
+        lists(book, "aws/p5.48xlarge")
     for size in SIZES:
         book = folder / "made"
         book.unlink(missing_ok=True)
@@ -88,6 +88,6 @@ try:
         print(f"{size:,} offers, {book.stat().st_size / 1e6:.0f} MB book")
         print(f"  import{wall:44.2f} s   {memory:.0f} MB")
         print(f"  import of a tenth that changed{more[0]:20.2f} s   {more[1]:.0f} MB")
-        lists(book)
+        lists(book, "p1/type-1")
 finally:
     shutil.rmtree(folder)
