@@ -118,14 +118,13 @@ static int read_one(struct import *im, const struct price_format *format, const 
     return format->read(im, err);
 }
 
-int import_text(struct stock *stock, const char *format, const char *name, const char *text,
-                size_t len, int day, struct import_report *report, struct err *err)
+int import_text(struct stock *stock, const struct devices *devices, const char *format,
+                const char *name, const char *text, size_t len, int day,
+                struct import_report *report, struct err *err)
 {
-    struct devices *devices = NULL;
     const struct price_format *chosen = choose(format, text, len, name, err);
     if (!chosen)
-        return ERR_FORMAT;
-    int rc = devices_open(&devices, err);
+        return err->code;
     struct import im = {.name = name,
                         .text = text,
                         .len = len,
@@ -133,10 +132,7 @@ int import_text(struct stock *stock, const char *format, const char *name, const
                         .stock = stock,
                         .devices = devices,
                         .report = report};
-    if (rc == 0)
-        rc = read_one(&im, chosen, name, err);
-    devices_close(devices);
-    return rc;
+    return read_one(&im, chosen, name, err);
 }
 
 static int unpack(const char *path, struct buf *out, struct err *err)
@@ -254,7 +250,7 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
     const struct price_format *format = NULL;
     if (rc == 0) {
         format = choose(m->options.format, buf_str(&text), text.len, path, err);
-        rc = format ? 0 : ERR_FORMAT;
+        rc = format ? 0 : err->code;
     }
     if (rc == 0) {
         const char *name = known_as ? known_as : path;

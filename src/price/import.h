@@ -65,8 +65,9 @@ struct devices;
 int import_table(struct stock *stock, const char *path, const struct devices *devices,
                  struct err *err) MUST_USE;
 
-// Text in memory, for tests: `name` stands for the path.
-int import_text(struct stock *stock, const char *format, const char *name, const char *text,
-                size_t len, int day, struct import_report *report, struct err *err) MUST_USE;
+// Text in memory, with a NUL behind it; `name` stands for the path. For tests.
+int import_text(struct stock *stock, const struct devices *devices, const char *format,
+                const char *name, const char *text, size_t len, int day,
+                struct import_report *report, struct err *err) MUST_USE;
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "machine/device.h"
 #include "price/book.h"
 #include "price/image.h"
 #include "price/import.h"
@@ -39,7 +40,10 @@ static inline struct read read_text(const char *format, const char *name, const 
     struct stock stock = {0};
     struct buf bytes = {0};
     const struct image nothing = {0};
-    r.rc = import_text(&stock, format, name, text, strlen(text), DAY, &r.report, &r.err);
+    struct devices *devices = NULL;
+    r.rc = devices_open(&devices, &r.err);
+    assert_int_equal(r.rc, 0);
+    r.rc = import_text(&stock, devices, format, name, text, strlen(text), DAY, &r.report, &r.err);
     if (r.rc == 0)
         r.rc = stock_build(&stock, &nothing, &bytes, &r.counts, &r.err);
     if (r.rc == 0)
@@ -47,6 +51,7 @@ static inline struct read read_text(const char *format, const char *name, const 
     else
         buf_release(&bytes);
     stock_release(&stock);
+    devices_close(devices);
     return r;
 }
 

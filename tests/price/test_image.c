@@ -16,7 +16,7 @@ static void make(struct buf *bytes)
     struct stock_counts counts;
     const struct image nothing = {0};
     struct err err = {0};
-    assert_ok(import_text(&stock, "fare", "x", ROWS, strlen(ROWS), DAY, &report, &err), &err);
+    assert_ok(import_text(&stock, NULL, "fare", "x", ROWS, strlen(ROWS), DAY, &report, &err), &err);
     const struct offer_risk risk = {5, 10, 70, DAY, "advisor"};
     assert_ok(stock_add_risk(&stock, "aws", "p3.2xlarge", "us-east-1", &risk, &err), &err);
     assert_ok(stock_build(&stock, &nothing, bytes, &counts, &err), &err);
