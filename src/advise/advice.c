@@ -107,8 +107,9 @@ static int say_frontier(struct quote *quote, struct err *err)
     buf_adds(&text, ".");
     if (count > 1)
         return say(quote, &text, err);
+    int rc = buf_check(&text, err);
     buf_release(&text);
-    return 0;
+    return rc;
 }
 
 static int say_deadline(const struct advice_wishes *w, struct quote *quote, struct err *err)

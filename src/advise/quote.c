@@ -30,6 +30,7 @@ struct search {
     const struct evidence *evidence; // the one that is being placed
     LIST_OF(struct candidate) found;
     struct quote *quote;
+    size_t before;  // found before this evidence was placed
     int64_t offers; // looked at
 };
 
@@ -91,7 +92,8 @@ static int misfit(struct search *s, const struct offer *offer, const char *why, 
 // The same thing elsewhere, or measured already: the cheaper one, and the earlier evidence, stay.
 static struct candidate *twin(struct search *s, const struct offer *o)
 {
-    for (size_t i = s->found.count; i-- > 0;) { // the book is sorted by name: it is near the end
+    // The book has each once, and is sorted by name: a twin in another region is near the end.
+    for (size_t i = s->ask->every_region ? s->before : s->found.count; i-- > 0;) {
         struct candidate *c = &s->found.items[i];
         if (c->offer.kind == o->kind && strcmp(c->offer.name, o->name) == 0 &&
             strcmp(c->offer.provider, o->provider) == 0 &&
@@ -155,6 +157,7 @@ static int place(struct search *s, const struct evidence *e, bool itself, struct
                                  .day = s->ask->context.day,
                                  .max_age = s->ask->max_age};
     s->evidence = e;
+    s->before = s->found.count;
     if (itself) {
         if (!m->provider || !m->instance_type ||
             (filter.provider && !same(filter.provider, m->provider)))

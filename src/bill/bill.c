@@ -251,9 +251,9 @@ static int describe(struct making *m, const char *name, const struct tariff *tar
         {&b->price_source, o->source},
         {&b->rule, m->use.prorated ? "prorated" : "paid"},
         {&b->tariff, tariff->id},
-        {&b->words, buf_check(&words, NULL) == 0 ? buf_str(&words) : NULL},
+        {&b->words, buf_str(&words)},
     };
-    int rc = 0;
+    int rc = buf_check(&words, err);
     for (size_t i = 0; rc == 0 && i < sizeof texts / sizeof *texts; i++)
         rc = text_set(texts[i].to, texts[i].from, err);
     buf_release(&words);
