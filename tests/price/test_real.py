@@ -194,7 +194,7 @@ def history():
             if value != last:
                 changes.append((day, value))
             last = value
-        got = [(r["since"], Decimal(r["price"])) for r in rows if "spot price history" not in r["source"]]
+        got = [(r["since"], Decimal(r["price"])) for r in rows]  # one of them shipped too
         if got != changes:
             wrong.append((name, zone, got[:3], changes[:3]))
     report(f"{len(days)} histories are the last price of each day", not wrong, wrong[:3])
