@@ -113,15 +113,14 @@ int book_open(struct book **out, const char *path, struct err *err)
     if (!book)
         return err_memory(err);
     int rc = open_folder(&book->layers[LAYER_SHIPPED], folder_share, err);
-    bool none = path && strcmp(path, "-") == 0;
-    if (rc == 0 && !none) {
+    if (rc == 0) {
         struct err why = {0};
         rc = book_path(path, &imported, &why);
-        if (rc == 0)
+        if (rc == 0 && strcmp(buf_str(&imported), "-") != 0)
             rc = image_open(&book->layers[LAYER_IMPORTED], buf_str(&imported), err);
         else if (rc == ERR_MISSING)
             rc = 0; // there is no home: nothing was ever imported
-        else
+        else if (rc != 0)
             err_set(err, rc, "%s", why.text);
     }
     if (rc == 0)
@@ -249,14 +248,14 @@ static bool fits(const struct sieve *sieve, const struct offer *o)
 
 // ---- the walk ----
 
-static int visit_spot(const struct book *book, const struct sieve *sieve, const struct spot *spot,
-                      book_visit_fn *visit, void *arg, struct err *err)
+static int visit_stack(const struct book *book, const struct sieve *sieve,
+                       const struct stack *stack, book_visit_fn *visit, void *arg, struct err *err)
 {
     bool may = false;
     for (int i = 0; i < LAYERS && !may; i++)
-        may = spot->in[i] && passes(sieve, book, i, spot->in[i]);
+        may = stack->in[i] && passes(sieve, book, i, stack->in[i]);
     struct offer offer;
-    if (!may || !layers_offer(book, spot, sieve->filter->day, &offer) || !fits(sieve, &offer))
+    if (!may || !layers_offer(book, stack, sieve->filter->day, &offer) || !fits(sieve, &offer))
         return 0;
     return visit(arg, &offer, err);
 }
@@ -288,11 +287,11 @@ int book_each(const struct book *book, const struct book_filter *filter, book_vi
     const struct extra *extra = book->extras, *end = extra + book->extra_count;
     for (size_t i = 0; rc == 0 && i <= imported->offer_count; i++) {
         for (; rc == 0 && extra < end && extra->at == i && !extra->there; extra++)
-            rc = visit_spot(book, &sieve, &extra->spot, visit, arg, err);
+            rc = visit_stack(book, &sieve, &extra->stack, visit, arg, err);
         if (rc != 0 || i == imported->offer_count)
             continue;
         if (extra < end && extra->at == i)
-            rc = visit_spot(book, &sieve, &extra++->spot, visit, arg, err);
+            rc = visit_stack(book, &sieve, &extra++->stack, visit, arg, err);
         else
             rc = visit_imported(book, &sieve, &imported->offers[i], visit, arg, err);
     }

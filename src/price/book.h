@@ -25,7 +25,7 @@
 struct book;
 
 // `path`: the imported layer, instead of FARE_BOOK or book in the user's data folder ("-": none).
-// A file that is not there is an empty layer.
+// A file that is not there is an empty layer; FARE_BOOK may be "-" too.
 int book_open(struct book **out, const char *path, struct err *err) MUST_USE;
 void book_close(struct book *book); // null is fine
 

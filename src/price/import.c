@@ -254,7 +254,7 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
     }
     if (rc == 0) {
         const char *name = known_as ? known_as : path;
-        struct import im = {.name = path,
+        struct import im = {.name = name,
                             .text = buf_str(&text),
                             .len = text.len,
                             .day = m->options.day,

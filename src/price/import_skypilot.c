@@ -174,11 +174,30 @@ static bool is_other(const char *accelerator)
     return false;
 }
 
+// What the catalogue is known to have wrong. Source: Azure's pages on the sizes of ND-H100-v5 (8
+// GPUs) and NVv4 (from an eighth of a GPU to a whole one).
+static const struct {
+    const char *type;
+    int listed_milli, gpus_milli;
+} corrections[] = {
+    {"Standard_ND96isr_H100_v5", 12000, 8000},
+    {"Standard_NV4as_v4", 1000, 125},
+    {"Standard_NV8as_v4", 1000, 250},
+    {"Standard_NV16as_v4", 1000, 500},
+};
+
 static void correct(struct import *im, struct sky_row *row)
 {
-    if (strcmp(row->type, "Standard_ND96isr_H100_v5") == 0 && row->gpus_milli == 12000) {
-        format_noted(im, row->line, "12 GPUs where there are 8: corrected", row->type);
-        row->gpus_milli = 8000;
+    for (size_t i = 0; i < sizeof corrections / sizeof *corrections; i++) {
+        if (strcmp(row->type, corrections[i].type) != 0 ||
+            row->gpus_milli != corrections[i].listed_milli)
+            continue;
+        format_noted(im, row->line,
+                     corrections[i].gpus_milli < 1000 ? "a whole GPU where there is a part of one: "
+                                                        "corrected"
+                                                      : "12 GPUs where there are 8: corrected",
+                     row->type);
+        row->gpus_milli = corrections[i].gpus_milli;
     }
 }
 

@@ -146,11 +146,13 @@ static void azure_has_eight(void **state)
         "skypilot", "azure.csv",
         "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,"
         "Region,Generation\n"
-        "Standard_ND96isr_H100_v5,H100,12,96.0,1900.0,H100,98.32,26.55,eastus,V2\n");
+        "Standard_ND96isr_H100_v5,H100,12,96.0,1900.0,H100,98.32,26.55,eastus,V2\n"
+        "Standard_NV4as_v4,Radeon MI25,1,4.0,14.0,Radeon MI25,0.233,,eastus,V2\n");
     assert_ok(r.rc, &r.err);
     assert_int_equal(r.image.offers[0].gpus_milli, 8000);
     assert_int_equal(r.image.offers[0].gpu_memory_mib, 81920); // from the device
     assert_int_equal(noted(&r, "12 GPUs"), 1);
+    assert_int_equal(the(&r, "Standard_NV4as_v4", "eastus", OFFER_ON_DEMAND)->gpus_milli, 125);
     image_release(&r.image);
 }
 
