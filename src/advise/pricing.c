@@ -351,8 +351,8 @@ static int by_book(struct pricing *p, const char *name, struct price *out, struc
     if (rc != 0)
         return rc;
     if (!found->known) {
-        snprintf(out->from, sizeof out->from, "the book has no price of %.80s on %.10s (--date)", name,
-                 date);
+        snprintf(out->from, sizeof out->from, "the book has no price of %.80s on %.10s (--date)",
+                 name, date);
         return 0;
     }
     struct offer offer = found->offer;

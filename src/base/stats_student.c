@@ -69,8 +69,8 @@ double stats_t_quantile(double p, double df)
         return z;
     if (p < 0.5)
         return -stats_t_quantile(1 - p, df);
-    // Two terms of Cornish and Fisher's expansion, then Newton's steps: the curve is concave here, so
-    // they come from below after the first, and none passes the mark.
+    // Two terms of Cornish and Fisher's expansion, then Newton's steps: the curve is concave here,
+    // so they come from below after the first, and none passes the mark.
     double z3 = z * z * z, z5 = z3 * z * z;
     double t = z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df);
     double scale = exp(lgamma((df + 1) / 2) - lgamma(df / 2)) / sqrt(df * M_PI);
