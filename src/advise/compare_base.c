@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SAID_MAX = 1000 }; // names that a hint looks back at
+
 static bool can_be_base(const struct group *group)
 {
     return group->timed && !group->failed;
@@ -71,7 +73,7 @@ static int fits_nothing(const struct comparing *c, struct err *err)
     err_set(err, ERR_USAGE, "no run that can be compared fits --base '%s'", c->base.text);
     for (size_t i = 0; i < c->group_count && names.len < 120; i++) {
         bool said = !can_be_base(&c->groups[i]);
-        for (size_t j = 0; j < i && !said && i < 64; j++)
+        for (size_t j = 0; j < i && !said && j < SAID_MAX; j++)
             said = compare_by_name(&c->groups[i], &c->groups[j]) == 0;
         if (!said)
             add_name(&c->groups[i], &names);
@@ -98,7 +100,7 @@ static int by_selector(struct comparing *c, struct err *err)
 
 struct candidate { // a machine and framework
     size_t group;  // the oldest of them
-    size_t sections, last_section;
+    size_t sections;
 };
 
 // Records without a date are taken as older than none, in the order in which they came.
@@ -107,30 +109,46 @@ static bool is_older(const struct group *a, const struct group *b)
     return a->run.started && (!b->run.started || strcmp(a->run.started, b->run.started) < 0);
 }
 
+// A number for the group's machine and framework, and whether this section had not yet been seen
+// with them.
+static int number_name(struct comparing *c, const struct group *group, struct index *names,
+                       struct index *pairs, size_t *number, bool *is_new, struct err *err)
+{
+    size_t before = pairs->count, pair;
+    buf_reset(&c->key);
+    buf_printf(&c->key, "%s\x1f%s", group->machine, group_framework(group));
+    int rc = buf_check(&c->key, err);
+    if (rc == 0)
+        rc = index_number(names, buf_str(&c->key), c->key.len, number, err);
+    buf_printf(&c->key, "\x1f%zu", group->section);
+    if (rc == 0)
+        rc = buf_check(&c->key, err);
+    if (rc == 0)
+        rc = index_number(pairs, buf_str(&c->key), c->key.len, &pair, err);
+    *is_new = rc == 0 && pair == before;
+    return rc;
+}
+
 static int count_candidates(struct comparing *c, struct candidate *candidates, struct index *names,
                             struct err *err)
 {
+    struct index pairs = {0};
     int rc = 0;
     for (size_t i = 0; i < c->group_count && rc == 0; i++) {
         const struct group *group = &c->groups[i];
         size_t number;
+        bool is_new;
         if (!can_be_base(group))
             continue;
-        buf_reset(&c->key);
-        buf_printf(&c->key, "%s\x1f%s", group->machine, group_framework(group));
-        rc = buf_check(&c->key, err);
-        if (rc == 0)
-            rc = index_number(names, buf_str(&c->key), c->key.len, &number, err);
+        rc = number_name(c, group, names, &pairs, &number, &is_new, err);
         if (rc != 0)
             break;
         struct candidate *candidate = &candidates[number];
         if (candidate->sections == 0 || is_older(group, &c->groups[candidate->group]))
             candidate->group = i;
-        // Groups of a section need not come one after the other; a second time counts little.
-        if (candidate->sections == 0 || candidate->last_section != group->section)
-            candidate->sections++;
-        candidate->last_section = group->section;
+        candidate->sections += is_new;
     }
+    index_release(&pairs);
     return rc;
 }
 

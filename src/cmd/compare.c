@@ -34,8 +34,8 @@ static const struct opt options[] = {
      "own"},
     {"workload", 'w', OPT_TEXT, "NAME", NULL, AT(workload), "Which", "runs of this workload"},
     {"published", 0, OPT_TEXT, "SET", NULL, AT(published), "Which",
-     "published results that come with fare, instead of the ledger: 2017-keras-backends, "
-     "2018-tweets, ..."},
+     "published results that come with fare, instead of the ledger: 2017-keras-backends "
+     "or 2018-tweets, say"},
     {"price", 'p', OPT_TEXTS, "SELECTOR=USD_PER_HOUR", NULL, AT(price), "Cost",
      "what those machines cost an hour, whatever else is known; may be given several times"},
     {"offer", 'o', OPT_TEXTS, "SELECTOR=OFFER", NULL, AT(offer), "Cost",

@@ -12,9 +12,12 @@ void compare_markdown(struct out *out, const struct compare *compare);
 void compare_csv(struct out *out, const struct compare *compare);
 
 // "$0.526", "12.3 s": the figures of a row for people; "-" where they are not known.
-#define COMPARE_CELL 40
+#define COMPARE_CELL 64
 void compare_time_words(const struct compare_row *row, char out[COMPARE_CELL]);
 void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL]);
+// "$0.0097 to $0.0105", with these words before and between; false where there is none.
+bool compare_cost_interval(const struct compare_row *row, const char *before, const char *between,
+                           char out[COMPARE_CELL]);
 void compare_ratio_words(const struct compare_against *against, char out[COMPARE_CELL]);
 void compare_work_words(const struct compare_row *row, char out[COMPARE_CELL]);
 void compare_percent_words(struct maybe_real share, double scale, char out[COMPARE_CELL]);

@@ -58,7 +58,10 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
     compare_ratio_words(&row->time, text);
     add_figure(out, text, &row->time.low, &row->time.high);
     compare_cost_words(row, text);
-    buf_printf(out, " %s |", text);
+    buf_printf(out, " %s", text);
+    if (compare_cost_interval(row, "", "–", text))
+        buf_printf(out, " (%s)", text);
+    buf_adds(out, " |");
     compare_ratio_words(&row->money, text);
     add_figure(out, text, &row->money.low, &row->money.high);
     compare_work_words(row, text);

@@ -158,6 +158,13 @@ static void add_against(struct buf *line, const char *what, const struct compare
                shown ? "" : ": ", against->verdict, against->low.v, against->high.v);
 }
 
+static void add_share_interval(struct buf *line, const struct compare_figure *share)
+{
+    if (share->low.known && share->high.known && share->low.v < share->high.v)
+        buf_printf(line, "%s%.2f to %.2f%% right", line->len > 0 ? "; " : "", share->low.v * 100,
+                   share->high.v * 100);
+}
+
 static void add_interval(struct buf *line, const struct compare_figure *time)
 {
     if (!time->low.known || !time->high.known)
@@ -180,6 +187,9 @@ static void put_below(struct table *t, const struct compare_row *row)
     if (row->runs.v > 1)
         buf_printf(&line, "%s%lld runs", line.len > 0 ? "; " : "", (long long)row->runs.v);
     add_interval(&line, &row->time_s);
+    if (compare_cost_interval(row, "$", " to ", text))
+        add_part(&line, text);
+    add_share_interval(&line, &row->accuracy);
     add_against(&line, "time", &row->time);
     add_against(&line, "cost", &row->money);
     for (enum column c = 0; c < COLUMNS; c++) {

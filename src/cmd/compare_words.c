@@ -30,6 +30,21 @@ void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL])
     snprintf(out, COMPARE_CELL, "%s", text);
 }
 
+bool compare_cost_interval(const struct compare_row *row, const char *before, const char *between,
+                           char out[COMPARE_CELL])
+{
+    int64_t low, high;
+    char from[MONEY_BYTES], to[MONEY_BYTES];
+    if (!row->cost.low_usd || !row->cost.high_usd ||
+        money_parse(row->cost.low_usd, &low, NULL) != 0 ||
+        money_parse(row->cost.high_usd, &high, NULL) != 0)
+        return false;
+    money_short(low, from);
+    money_short(high, to);
+    snprintf(out, COMPARE_CELL, "%s%s%s%s%s", before, from, between, before, to);
+    return strcmp(from, to) != 0;
+}
+
 // Four decimals, and fewer where a ratio is large.
 void compare_ratio_words(const struct compare_against *against, char out[COMPARE_CELL])
 {

@@ -70,7 +70,7 @@ static void not_judged(void **state)
     struct estimate one, other;
     struct difference d;
     const struct measured single[] = {{5}}, zero[] = {{0}}, zeros[] = {{0}, {0}},
-                          odd[] = {{5, -1, 7}}, huge[] = {{5, 1, INFINITY}};
+                          odd[] = {{5, -1, 7}}, huge[] = {{5, 1, (double)INFINITY}};
     estimate_of(RUNS(single), &one);
     estimate_of(RUNS(A), &other);
     difference_of(&one, &other, &d);

@@ -315,9 +315,9 @@ static void student(void **state)
                   {1.5, 40, 0.929266611560426},
                   {0.3, 0.8, 0.588272828023487},
                   {0, 7, 0.5},
-                  {INFINITY, 3, 1},
-                  {-INFINITY, 3, 0},
-                  {1.959963984540054, INFINITY, 0.975}};
+                  {(double)INFINITY, 3, 1},
+                  {-(double)INFINITY, 3, 0},
+                  {1.959963984540054, (double)INFINITY, 0.975}};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
         assert_true(fabs(stats_t_cdf(shares[i].t, shares[i].df) - shares[i].share) < 1e-12);
     const struct {
@@ -331,7 +331,7 @@ static void student(void **state)
                      {0.999, 6, 5.20762623872536},
                      {0.025, 2, -4.30265272974946},
                      {0.5, 3, 0},
-                     {0.975, INFINITY, 1.959963984540054}};
+                     {0.975, (double)INFINITY, 1.959963984540054}};
     for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
         double t = stats_t_quantile(quantiles[i].p, quantiles[i].df);
         assert_true(fabs(t - quantiles[i].t) <= 1e-11 * (1 + fabs(t)));
