@@ -90,7 +90,7 @@ static int say_cheapest(struct quote *quote, struct err *err)
 static int say_frontier(struct quote *quote, struct err *err)
 {
     struct buf text = {0};
-    double best = INFINITY;
+    double best = HUGE_VAL;
     size_t count = 0;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
