@@ -99,9 +99,9 @@ static void compare_data(struct maker *m)
 // What an LSTM's gates compute: as a label says, or the net's words. Null: not known.
 static const char *gates(const struct run *run)
 {
-    for (size_t i = 0; i < run->labels.count; i++)
-        if (run->labels.items[i].key && strcmp(run->labels.items[i].key, "gates") == 0)
-            return run->labels.items[i].value;
+    const char *label = run_label(run, "gates");
+    if (label)
+        return label;
     if (run->variant && strcmp(run->variant, "hard gates") == 0)
         return "hard sigmoid";
     if (run->net && strstr(run->net, "hard sigmoid"))

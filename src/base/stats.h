@@ -52,4 +52,10 @@ int stats_bootstrap(const double *x, size_t n, stats_fn *figure, void *arg, size
 int stats_bootstrap_median(const double *x, size_t n, size_t resamples, double level,
                            struct rng *rng, struct stats_interval *out, struct err *err) MUST_USE;
 
+// Student's t with `df` > 0 degrees of freedom; an infinite `df` is the normal distribution. The
+// probability of a value up to t, and the value below which lies the share p, 0 < p < 1. Good to
+// about 12 digits.
+double stats_t_cdf(double t, double df);
+double stats_t_quantile(double p, double df);
+
 #endif

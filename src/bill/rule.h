@@ -12,9 +12,6 @@
 #include "base/money.h"
 #include "record/tariff.h"
 
-#define RULE_TIERS_MAX 8
-#define RULE_STEPS_MAX 32
-
 enum rule_rounding { RULE_UP, RULE_NEAREST, RULE_DOWN };
 
 struct rule_tier {
@@ -30,10 +27,10 @@ struct rule { // a member that is absent in the tariff is -1 where its absence m
     int64_t monthly_cap; // -1: none
     int64_t monthly_fee, setup_fee;
     int64_t storage_rate, storage_month_ns, storage_unit_ns, storage_minimum_ns, storage_free_gb;
-    int64_t storage_steps[RULE_STEPS_MAX];
+    int64_t storage_steps[TARIFF_STEPS_MAX];
     int step_count;
     int64_t egress_rate, egress_free_gb, ingress_rate, gb_bytes;
-    struct rule_tier tiers[RULE_TIERS_MAX];
+    struct rule_tier tiers[TARIFF_TIERS_MAX];
     int tier_count;
     bool spot_first_hour_free, spot_partial_free;
     int decimals;

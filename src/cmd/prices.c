@@ -333,7 +333,7 @@ static int run(const struct cmd_call *call, struct err *err)
 
 const struct command cmd_prices = {
     .name = "prices",
-    .group = "Money",
+    .group = "Price",
     .summary = "the book of prices: list, show, import, update",
     .arguments = "[TEXT | OFFER] | import FILE... | update [URL...]",
     .about =

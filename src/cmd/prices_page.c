@@ -6,6 +6,7 @@
 
 #include "base/money.h"
 #include "base/units.h"
+#include "price/tariffs.h"
 
 struct page {
     const struct offer *offer;
@@ -54,11 +55,22 @@ static int look_around(void *arg, const struct offer *o, struct err *err)
 // How the provider charges, in words: the one place where tariffs are asked for.
 static int add_tariff(const struct offer *offer, int day, struct offer_record *r, struct err *err)
 {
-    (void)offer;
-    (void)day;
-    (void)r;
-    (void)err;
-    return 0;
+    struct tariff_book *book = NULL;
+    struct buf words = {0};
+    bool assumed;
+    int rc = tariff_book_open(&book, err);
+    if (rc == 0) {
+        const struct tariff *tariff = tariff_for(book, offer, day, &assumed);
+        if (assumed)
+            buf_adds(&words, "ASSUMED: ");
+        tariff_words(tariff, &words);
+        rc = buf_check(&words, err);
+    }
+    if (rc == 0)
+        rc = text_set(&r->tariff, buf_str(&words), err);
+    tariff_book_close(book);
+    buf_release(&words);
+    return rc;
 }
 
 static int add_risk(const struct book *book, const struct offer *o, int day, struct offer_record *r,

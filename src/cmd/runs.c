@@ -49,6 +49,8 @@ static const struct opt options[] = {
     {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), "Export and import",
      "import: fare, keras-csv, dawnbench, mllog or hyperfine, instead of what the file looks like"},
     {"gpus", 0, OPT_COUNT, "N", NULL, AT(gpus), "Export and import", "import: how many GPUs"},
+    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Export and import",
+     "import: who rented the machine out, aws or gcp, say"},
     {"price-per-hour", 0, OPT_TEXT, "USD", NULL, AT(price_per_hour), "Export and import",
      "import: what the machine cost, kept as a label"},
     {"started", 0, OPT_TEXT, "DATE", NULL, AT(started), "Export and import",

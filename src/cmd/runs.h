@@ -17,7 +17,7 @@ struct runs_options {
     bool published;
     const char *against;
     // import and export
-    const char *output, *format, *started, *price_per_hour;
+    const char *output, *format, *started, *provider, *price_per_hour;
     int64_t gpus;
 };
 

@@ -129,6 +129,7 @@ static int import_other(struct importing *m, const struct importer *importer, co
         .machine = o->machine,
         .gpu = o->gpu,
         .gpus = o->gpus,
+        .provider = o->provider,
         .price_per_hour = o->price_per_hour,
         .started = o->started,
         .labels = o->label.items,

@@ -40,26 +40,10 @@ static void when(const char *started, char out[24])
         snprintf(out, 24, "%lld d ago", (long long)(age / 86400));
 }
 
-// Without the words that all of them have.
-static const char *gpu_name(const struct run *run)
-{
-    static const char *const common[] = {"NVIDIA ", "GeForce ", "Tesla ", "Quadro "};
-    const char *gpu = run->machine.gpu;
-    for (size_t i = 0; gpu && i < sizeof common / sizeof *common; i++)
-        if (strncmp(gpu, common[i], strlen(common[i])) == 0)
-            gpu += strlen(common[i]);
-    return gpu;
-}
-
 static const char *place(const struct run *run)
 {
-    const struct run_machine *m = &run->machine;
-    const char *gpu = gpu_name(run);
-    return m->name            ? m->name
-           : gpu              ? gpu
-           : m->instance_type ? m->instance_type
-           : m->cpu           ? m->cpu
-                              : "-";
+    const char *name = run_place(run);
+    return name ? name : "-";
 }
 
 // "0.812 ±1 %": half the interval's width.
@@ -149,7 +133,7 @@ void runs_published_table(struct out *out, const struct run *runs, size_t count)
         if (run->test_accuracy.known)
             snprintf(right, sizeof right, "%.2f %%", run->test_accuracy.v * 100);
         out_cell(out, 46, strncmp(id, "published-", 10) == 0 ? id + 10 : id);
-        out_cell(out, 13, gpu_name(run) ? gpu_name(run) : place(run));
+        out_cell(out, 13, run_gpu_name(run) ? run_gpu_name(run) : place(run));
         out_cell_right(out, 10, time);
         out_printf(out, " %8s\n", right);
     }

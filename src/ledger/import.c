@@ -149,10 +149,9 @@ static int finish(struct run *run, const struct importer *importer, const char *
         char **to;
         const char *from;
     } texts[] = {
-        {&run->workload, o->workload},
-        {&run->framework, o->framework},
-        {&run->machine.name, o->machine},
-        {&run->machine.gpu, o->gpu},
+        {&run->workload, o->workload},         {&run->framework, o->framework},
+        {&run->machine.name, o->machine},      {&run->machine.gpu, o->gpu},
+        {&run->machine.provider, o->provider},
     };
     int rc = text_set(&run->schema, RUN_SCHEMA, err);
     for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)

@@ -23,6 +23,7 @@ struct import_options { // all may be null or 0
     const char *machine;
     const char *gpu;
     int64_t gpus;
+    const char *provider;
     const char *price_per_hour; // USD; kept as the label price_per_hour_usd
     const char *started;
     const char **labels; // key=value

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,14 +36,43 @@ static int each_line(const char *path, char *text, ledger_visit_fn *visit, void 
     return rc;
 }
 
-static int each_in(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err)
+static bool is_set(const char *file, const char *set)
+{
+    size_t len = strlen(set);
+    return strncmp(file, set, len) == 0 && strcmp(file + len, ".jsonl") == 0;
+}
+
+static int no_set(struct dirent *const *names, int count, const char *set, struct err *err)
+{
+    struct buf there = {0};
+    for (int i = 0; i < count; i++)
+        buf_printf(&there, "%s%.*s", i > 0 ? ", " : "", (int)strlen(names[i]->d_name) - 6,
+                   names[i]->d_name);
+    err_set(err, ERR_USAGE, "no set of published results is called '%s'", set);
+    err_hint(err, "there are %s", buf_str(&there));
+    buf_release(&there);
+    return ERR_USAGE;
+}
+
+// `set` null: all of them.
+static int each_in(const char *dir, const char *set, ledger_visit_fn *visit, void *arg,
+                   struct err *err)
 {
     struct dirent **names;
     int count = scandir(dir, &names, is_lines, alphasort);
     if (count < 0)
         return err_errno(err, errno, "cannot open the published results in '%s'", dir);
     int rc = 0;
-    for (int i = 0; i < count; i++) {
+    bool found = !set;
+    for (int i = 0; i < count; i++)
+        found |= set && is_set(names[i]->d_name, set);
+    if (!found)
+        rc = no_set(names, count, set, err);
+    for (int i = 0; i < count; i++) { // each name is freed here
+        if (set && !is_set(names[i]->d_name, set)) {
+            free(names[i]);
+            continue;
+        }
         struct buf path = {0}, text = {0};
         buf_printf(&path, "%s/%s", dir, names[i]->d_name);
         if (rc == 0)
@@ -59,19 +89,25 @@ static int each_in(const char *dir, ledger_visit_fn *visit, void *arg, struct er
     return rc;
 }
 
-int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err)
+int published_set(const char *dir, const char *set, ledger_visit_fn *visit, void *arg,
+                  struct err *err)
 {
     if (dir)
-        return each_in(dir, visit, arg, err);
+        return each_in(dir, set, visit, arg, err);
     struct buf beside = {0};
     int rc = folder_share(&beside, err);
     buf_adds(&beside, "/published");
     if (rc == 0)
         rc = buf_check(&beside, err);
     if (rc == 0)
-        rc = each_in(buf_str(&beside), visit, arg, err);
+        rc = each_in(buf_str(&beside), set, visit, arg, err);
     buf_release(&beside);
     return rc;
+}
+
+int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err)
+{
+    return published_set(dir, NULL, visit, arg, err);
 }
 
 struct search {

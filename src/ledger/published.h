@@ -12,6 +12,10 @@
 // Every record, file by file in the order of their names. `dir` null: the program's own.
 int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err) MUST_USE;
 
+// Those of one set, named like its file: "2017-keras-backends". ERR_USAGE, and which there are.
+int published_set(const char *dir, const char *set, ledger_visit_fn *visit, void *arg,
+                  struct err *err) MUST_USE;
+
 // The text of the one with this id, or the only one whose id begins so; ERR_MISSING otherwise.
 int published_find(const char *dir, const char *word, struct buf *text, struct err *err) MUST_USE;
 

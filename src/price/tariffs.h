@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // tariffs: how each provider charges, by date: share/providers/*.json (record/tariff.h), and in
 // front of them the user's own in providers/ of the configuration folder.
+//
+// Of several that hold on a day the user's own wins, then one that names the offer, then the one
+// that began last, then the later one in its file.
 #ifndef FARE_PRICE_TARIFFS_H
 #define FARE_PRICE_TARIFFS_H
+
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "price/offer.h"
@@ -10,16 +15,30 @@
 
 struct tariff_book;
 
+// ERR_FORMAT names the file, the tariff and the member that is wrong.
 int tariff_book_open(struct tariff_book **out, struct err *err) MUST_USE;
 void tariff_book_close(struct tariff_book *book); // null is fine
 
-// The tariff of that provider and kind on that day (days since 1970); where there is none,
-// "default": per second, no minimum, and `*assumed` is set, which whoever prints says.
+// The same from these folders; null or "": none.
+int tariff_book_read(struct tariff_book **out, const char *shipped, const char *own,
+                     struct err *err) MUST_USE;
+
+// The tariff of that provider and kind on that day (days since 1970; 0: today); where there is
+// none, "default": per second, no minimum, and `*assumed` (optional) is set, which whoever prints
+// says. Tariffs for some of a provider's offers only (GCE's sustained use) do not count here.
 const struct tariff *tariff_find(const struct tariff_book *book, const char *provider,
                                  enum offer_kind kind, int day, bool *assumed);
+
+// The same for one offer, which is what a bill wants: its provider, kind and name.
+const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
+                                bool *assumed);
+
 const struct tariff *tariff_by_id(const struct tariff_book *book, const char *id);
 
-// The rule in a sentence: "per second, at least 60 s; 100 GB at 0.08 USD a month".
+// All of them, the user's own first, until a null.
+const struct tariff *tariff_at(const struct tariff_book *book, size_t index);
+
+// The rule in a sentence: "per second, at least 60 s a start; storage 0.08 USD for a GB and month".
 struct buf;
 void tariff_words(const struct tariff *tariff, struct buf *out);
 

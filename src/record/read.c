@@ -11,6 +11,7 @@ enum { DEPTH_MAX = 2048, FIELDS_MAX = 192 }; // the depth is the JSON library's
 struct reader {
     const char *begin, *at, *end;
     int depth;
+    bool strict;     // an unknown key is an error
     struct buf text; // the last string, without its escapes
     struct err *err;
 };
@@ -507,6 +508,8 @@ static int read_object(struct reader *r, const struct field *fields, void *recor
         size_t index = field ? (size_t)(field - fields) : 0;
         if (!take(r, ':')) {
             rc = complain(r, "':'");
+        } else if (!field && r->strict) {
+            rc = err_set(r->err, ERR_FORMAT, "'%.*s' is not known", len < 40 ? (int)len : 40, key);
         } else if (!field) {
             rc = skip_value(r);
         } else if (index < FIELDS_MAX && seen[index / 64] >> index % 64 & 1) {
@@ -521,16 +524,28 @@ static int read_object(struct reader *r, const struct field *fields, void *recor
     return rc;
 }
 
+static int read_whole(struct reader *r, const struct field *fields, void *record)
+{
+    int rc = read_object(r, fields, record);
+    if (rc == 0) {
+        peek(r);
+        if (r->at != r->end)
+            rc = complain(r, "nothing behind the object");
+    }
+    buf_release(&r->text);
+    return rc;
+}
+
 int record_from_text(const struct field *fields, const char *text, size_t len, void *record,
                      struct err *err)
 {
     struct reader r = {.begin = text, .at = text, .end = text + len, .err = err};
-    int rc = read_object(&r, fields, record);
-    if (rc == 0) {
-        peek(&r);
-        if (r.at != r.end)
-            rc = complain(&r, "nothing behind the object");
-    }
-    buf_release(&r.text);
-    return rc;
+    return read_whole(&r, fields, record);
+}
+
+int record_from_text_strict(const struct field *fields, const char *text, size_t len, void *record,
+                            struct err *err)
+{
+    struct reader r = {.begin = text, .at = text, .end = text + len, .strict = true, .err = err};
+    return read_whole(&r, fields, record);
 }

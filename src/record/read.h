@@ -17,4 +17,9 @@
 int record_from_text(const struct field *fields, const char *text, size_t len, void *record,
                      struct err *err) MUST_USE;
 
+// The same for files that people write: a key that the table does not know is an error, since a
+// misspelt one would silently count for nothing: "tariffs[0]: 'minimum' is not known".
+int record_from_text_strict(const struct field *fields, const char *text, size_t len, void *record,
+                            struct err *err) MUST_USE;
+
 #endif

@@ -302,6 +302,8 @@ const struct field report_fields[] = {
     TEXT(schema, "`" REPORT_SCHEMA "`"),
     FIELD_IN(T, machine, machine_fields, "as `fare check --json` prints it"),
     FIELD_SUB(FIELD_LIST, T, runs, run_fields, "as `fare run --json` prints them"),
+    FIELD_SUB(FIELD_LIST, T, quotes, quote_fields,
+              "the cheapest machines to rent, as `fare quote --json` prints them"),
     FIELD_END,
 };
 #undef T
@@ -381,6 +383,34 @@ int run_set_machine(struct run *run, const struct machine *machine, struct err *
             return rc;
     }
     return set_gpus(to, machine, err);
+}
+
+const char *run_label(const struct run *run, const char *key)
+{
+    for (size_t i = 0; i < run->labels.count; i++)
+        if (run->labels.items[i].key && strcmp(run->labels.items[i].key, key) == 0)
+            return run->labels.items[i].value;
+    return NULL;
+}
+
+const char *run_gpu_name(const struct run *run)
+{
+    static const char *const common[] = {"NVIDIA ", "GeForce ", "Tesla ", "Quadro "};
+    const char *gpu = run->machine.gpu;
+    for (size_t i = 0; gpu && i < sizeof common / sizeof *common; i++)
+        if (strncmp(gpu, common[i], strlen(common[i])) == 0)
+            gpu += strlen(common[i]);
+    return gpu;
+}
+
+const char *run_place(const struct run *run)
+{
+    const struct run_machine *m = &run->machine;
+    bool on_cpu =
+        (run->use.gpus.known && run->use.gpus.v == 0) ||
+        (run->engine && (strcmp(run->engine, "cpu") == 0 || strcmp(run->engine, "ref") == 0));
+    const char *gpu = on_cpu ? NULL : run_gpu_name(run);
+    return m->name ? m->name : gpu ? gpu : m->instance_type ? m->instance_type : m->cpu;
 }
 
 void run_derive(struct run *run)

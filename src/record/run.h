@@ -5,6 +5,7 @@
 #ifndef FARE_RECORD_RUN_H
 #define FARE_RECORD_RUN_H
 
+#include "record/bill.h"
 #include "record/field.h"
 #include "record/machine.h"
 
@@ -254,6 +255,7 @@ struct report { // what bare `fare` prints
     char *schema;
     struct machine machine;
     LIST_OF(struct run) runs;
+    LIST_OF(struct quote) quotes; // what their whole trainings cost where they were measured
 };
 
 extern const struct field run_fields[], runs_fields[], report_fields[];
@@ -263,6 +265,16 @@ int run_begin_record(struct run *run, int64_t date_s, struct err *err) MUST_USE;
 
 // The parts of a machine's record that a run keeps.
 int run_set_machine(struct run *run, const struct machine *machine, struct err *err) MUST_USE;
+
+// The value of a label; null where there is none of that key.
+const char *run_label(const struct run *run, const char *key);
+
+// Its GPU's name without the words that all of them have; null where there is none.
+const char *run_gpu_name(const struct run *run);
+
+// What people call the machine: its name, or its GPU, instance type or processor, the first that is
+// known; of a run that used no GPU not that. Null: nothing is.
+const char *run_place(const struct run *run);
 
 // Fills what follows from other members: operations per second, joules per step.
 void run_derive(struct run *run);

@@ -21,10 +21,11 @@ struct tariff_step {
 struct tariff {
     char *id; // "aws-on-demand"
     char *provider;
-    char *kind;       // "on-demand", "spot", "monthly"
-    char *words;      // the rule, for people, beyond what follows from the numbers
-    char *valid_from; // a date; absent: always
-    char *valid_to;   // the first date on which it does not hold any more; absent: still does
+    char *kind;             // "on-demand", "spot", "monthly"
+    LIST_OF(char *) offers; // "n1-*": only offers with such names; absent: all of the provider's
+    char *words;            // the rule, for people, beyond what follows from the numbers
+    char *valid_from;       // a date; absent: always
+    char *valid_to;         // the first date on which it does not hold any more; absent: still does
     char *currency;
     char *rate; // absent where each offer has its own
     struct maybe_int per_s;
@@ -32,6 +33,8 @@ struct tariff {
     struct maybe_int minimum_s;
     char *rounding;
     char *monthly_cap;
+    // The cap is the offer's own price by the month, which whoever has the book puts into the rule.
+    struct maybe_bool capped_by_month;
     char *monthly_fee;
     char *setup_fee;
     char *storage_rate;
@@ -58,5 +61,11 @@ struct tariffs { // a file of them
 };
 
 extern const struct field tariff_fields[], tariffs_fields[];
+
+#define TARIFF_TIERS_MAX 8
+#define TARIFF_STEPS_MAX 32
+
+// Whether every member that is there makes sense: ERR_FORMAT names the tariff and the member.
+int tariff_check(const struct tariff *tariff, struct err *err) MUST_USE;
 
 #endif

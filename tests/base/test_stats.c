@@ -302,9 +302,50 @@ static void test_refuses(void **state)
     assert_true(figure == 42 && count == 42 && interval.low == 42 && interval.high == 42);
 }
 
+// By mpmath (30 digits): the density integrated, and its integral inverted.
+static void student(void **state)
+{
+    (void)state;
+    const struct {
+        double t, df, share;
+    } shares[] = {{1, 1, 0.75},
+                  {2, 5, 0.949030260585071},
+                  {-3, 2.7, 0.0329479788283833},
+                  {12, 3.3, 0.999610703939153},
+                  {1.5, 40, 0.929266611560426},
+                  {0.3, 0.8, 0.588272828023487},
+                  {0, 7, 0.5},
+                  {(double)INFINITY, 3, 1},
+                  {-(double)INFINITY, 3, 0},
+                  {1.959963984540054, (double)INFINITY, 0.975}};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        assert_true(fabs(stats_t_cdf(shares[i].t, shares[i].df) - shares[i].share) < 1e-12);
+    const struct {
+        double p, df, t;
+    } quantiles[] = {{0.975, 1, 12.7062047361747},
+                     {0.975, 2, 4.30265272974946},
+                     {0.975, 4.7, 2.62072607535317},
+                     {0.975, 30, 2.04227245630124},
+                     {0.975, 1000, 1.96233908082641},
+                     {0.9, 3, 1.63774435369621},
+                     {0.999, 6, 5.20762623872536},
+                     {0.025, 2, -4.30265272974946},
+                     {0.5, 3, 0},
+                     {0.975, (double)INFINITY, 1.959963984540054}};
+    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
+        double t = stats_t_quantile(quantiles[i].p, quantiles[i].df);
+        assert_true(fabs(t - quantiles[i].t) <= 1e-11 * (1 + fabs(t)));
+    }
+    // Between the two: there and back, from the heaviest tails to none.
+    for (double df = 0.5; df < 1e8; df *= 3.7)
+        for (double p = 0.001; p < 1; p += 0.0637)
+            assert_true(fabs(stats_t_cdf(stats_t_quantile(p, df), df) - p) < 1e-8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(student),
         cmocka_unit_test(test_figures_of_numpy),
         cmocka_unit_test(test_scale_of_the_mad),
         cmocka_unit_test(test_nist_reference_data),

@@ -10,17 +10,10 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report  # noqa: E402
+
 ROOT = os.environ["ROOT"]
-count = failures = 0
-
-
-def report(name, good, text="", skip=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}" + (f" # skip {skip}" if skip else ""))
-    if not good:
-        print(text)
 
 
 def bash(line):
@@ -81,4 +74,4 @@ for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
         report(title, wanted in offered, f"  # offered: {offered}")
 report("bash: '--color=al' offers always", "always" in bash("fare check --color=al"))
 report("bash: a lone dash offers letters", {"-h", "-b"} <= set(bash("fare check -")))
-sys.exit(failures != 0)
+done()

@@ -10,17 +10,10 @@ import subprocess
 import sys
 import termios
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report  # noqa: E402
+
 FARE, TESTS = os.environ["FARE"], os.environ["TESTS"]
-count = failures = 0
-
-
-def report(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}")
-    if not good:
-        print(text)
 
 
 def shown(*args, columns=80, **env):
@@ -62,4 +55,4 @@ for columns in (50, 80, 100):
 report("no wider than 100 columns on a wide screen", widest(shown("check", columns=250)) <= 100)
 text = shown("check", columns=10)
 report("a terminal of 10 columns gets lines of 40", widest(text) <= 60 and "warning" in text, text)
-sys.exit(failures != 0)
+done()

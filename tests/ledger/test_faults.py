@@ -16,21 +16,14 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report, skip  # noqa: E402
+
 FARE, BUILD = os.environ["FARE"], Path(os.environ["BUILD"])
 RECORD = str(BUILD / "tests/ledger/record_run")
 CUT = str(BUILD / "tests/ledger/fake_powercut.so")
 SCRATCH = Path(os.environ.get("TMPDIR", "/tmp"))
-count = failures = 0
 random.seed(11)
-
-
-def report(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
 
 
 def place():
@@ -248,8 +241,7 @@ if mounted:
         subprocess.run(["umount", str(small)])
 else:
     for _ in range(2):
-        count += 1
-        print(f"ok {count} - a full disk # SKIP cannot mount a tmpfs here")
+        skip("a full disk", "cannot mount a tmpfs here")
 
 # ---- 32 processes at once, on a ledger that is not there yet
 home = place()
@@ -269,5 +261,4 @@ folder = next(home.glob("fare/spool/*"))
 p = record(home, 1)
 report("a file that is no run is named and left, and delays nothing", "bad.json" in p.stderr
        and (folder / "bad.json").exists() and len(exported(home)[0]) == 2, p.stderr)
-print(f"1..{count}")
-sys.exit(failures != 0)
+done()

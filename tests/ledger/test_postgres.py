@@ -15,25 +15,18 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report, skip  # noqa: E402
+
 FARE, BUILD = os.environ["FARE"], Path(os.environ["BUILD"])
 ROOT = Path(os.environ["ROOT"])
 RECORD = str(BUILD / "tests/ledger/record_run")
 BIN = (sorted(glob.glob("/usr/lib/postgresql/*/bin")) or [""])[-1]
-count = failures = 0
-
-
-def report(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
 
 
 if not BIN:
-    print("ok 1 - PostgreSQL # SKIP no server is installed\n1..1")
-    sys.exit(0)
+    skip("PostgreSQL", "no server is installed")
+    done()
 
 # The server refuses to be root: it runs as whoever we are, or as one of the usual nobodies.
 user = []
@@ -217,5 +210,4 @@ try:
 finally:
     server("stop", "-m", "immediate")
     shutil.rmtree(FOLDER, ignore_errors=True)
-print(f"1..{count}")
-sys.exit(failures != 0)
+done()

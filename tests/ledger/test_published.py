@@ -10,17 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report, skip  # noqa: E402
+
 FARE, ROOT = os.environ["FARE"], Path(os.environ["ROOT"])
-count = failures = 0
-
-
-def report(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
 
 
 runs = {}
@@ -39,9 +32,8 @@ report("fare reads all of them", p.returncode == 0 and len(json.loads(p.stdout)[
 
 folder = Path(os.environ.get("FARE_DATA", "/nonexistent")) / "published"
 if not (folder / "README.md").exists():
-    print(f"ok {count + 1} - against the sources # SKIP FARE_DATA names no folder with published/README.md")
-    print(f"1..{count + 1}")
-    sys.exit(failures != 0)
+    skip("against the sources", "FARE_DATA names no folder with published/README.md")
+    done()
 text = (folder / "README.md").read_text()
 
 
@@ -121,5 +113,4 @@ pc, g2 = (runs[f"published-2015-l1-{i}"]["phases"] for i in ("gtx-660", "aws-g2-
 k40 = runs["published-2015-l1-k40"]["phases"]["train_ns"]
 report("the times of 2015", [pc["device_ns"], g2["device_ns"], pc["train_ns"], g2["train_ns"]]
        == [int(x) * 10**6 for x in m.groups()[:4]] and abs(k40 - int(m[3]) * 1e6 / float(m[5])) < 1, m.groups())
-print(f"1..{count}")
-sys.exit(failures != 0)
+done()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three layers as one book: what holds, names, filters, histories, ages.
-#include "price/files.h"
+#include "price/scratch.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The other formats: gpuhunt, AWS's spot prices and advisor, fare's own tables.
-#include "price/files.h"
+#include "price/scratch.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A book's file that is damaged or made to harm: an error, never a crash, whatever byte it is.
-#include "price/files.h"
+#include "price/scratch.h"
 
 #define ROWS                                                                                       \
     "provider,name,region,zone,kind,gpu,gpus,vcpus,price,date,source\n"                            \

@@ -3,7 +3,7 @@
 #include "oom.h"
 
 #include "base/fs.h"
-#include "price/files.h"
+#include "price/scratch.h"
 
 // Tokens of under 16 bytes in JSON: jansson itself goes wrong where it cannot grow its buffer for a
 // longer one (2.14, lex_save).

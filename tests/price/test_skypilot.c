@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each thing that is odd in the real catalogues, with rows as they stand there. Prices are added by
 // hand.
-#include "price/files.h"
+#include "price/scratch.h"
 
 #define HEAD                                                                                       \
     "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,"       \

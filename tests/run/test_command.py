@@ -15,20 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report  # noqa: E402
+
 FARE = os.environ["FARE"]
 ROOT = Path(os.environ["ROOT"])
 PYTHON = sys.executable
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # share/ stays as it is
-count = failures = 0
-
-
-def report(name, good, text="", skip=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}" + (f" # skip {skip}" if skip else ""), flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
 
 
 def line(script, *options):
@@ -428,4 +421,4 @@ with tempfile.TemporaryDirectory() as folder:
     events(folder)
     patterns()
     helpers(folder)
-sys.exit(failures != 0)
+done()

@@ -11,19 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report  # noqa: E402
+
 FARE = os.environ["FARE"]
 ROOT = Path(os.environ["ROOT"])
 PARAMETERS = {"mlp": 669_706, "cnn": 1_199_882, "cifar": 1_250_858, "imdb": 2_658_945, "textgen": 102_585}
-count = failures = 0
-
-
-def report(name, good, text="", skip=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}" + (f" # skip {skip}" if skip else ""), flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
 
 
 def fare(*args, **env):
@@ -85,4 +78,4 @@ with tempfile.TemporaryDirectory() as scratch:
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     stand_in(Path(scratch))
     real()
-sys.exit(failures != 0)
+done()

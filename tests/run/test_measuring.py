@@ -6,18 +6,12 @@ import json
 import os
 import re
 import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report  # noqa: E402
 
 FARE = os.environ["FARE"]
-count = failures = 0
-
-
-def report(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-30:]))
 
 
 def fare(*args, **more):
@@ -96,5 +90,4 @@ code, out, error = fare("--no-cloud", "mlp", "--steps", "20", "--ledger-is-not-a
 report("an unknown option is refused", code == 2, error)
 line = runs("mlp", "--steps", "20", "--name", "postgresql://me:sec@ret@host/x")["runs"][0]["program"]["command_line"]
 report("a password in an argument stays out of the record", "sec" not in line and "ret@" not in line and "me@host" in line, line)
-print(f"1..{count}")
-raise SystemExit(failures != 0)
+done()

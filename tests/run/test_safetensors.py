@@ -10,6 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+import tap  # noqa: E402
+
 TOOL = Path(os.environ["BUILD"]) / "tests/run/test_safetensors"
 CORPUS = Path(os.environ["ROOT"]) / "tests/fuzz/corpus/safetensors"
 sys.path.append(str(Path(os.environ["ROOT"]) / "build" / "python"))  # scripts/setup puts it there
@@ -17,16 +20,10 @@ try:
     import safetensors
 except ImportError:
     safetensors = None
-count = failures = 0
 
 
 def report(name, complaint="", skip=""):
-    global count, failures
-    count += 1
-    failures += bool(complaint)
-    print(f"{'not ok' if complaint else 'ok'} {count} - {name}" + (f" # skip {skip}" if skip else ""))
-    if complaint:
-        print(f"  # {complaint}")
+    tap.report(name, not complaint, complaint, skip)
 
 
 def parse(data):
@@ -162,4 +159,4 @@ with tempfile.TemporaryDirectory() as folder:
     read_file(folder)
     package_file(folder)
     judgements(folder)
-sys.exit(failures != 0)
+tap.done()

@@ -13,18 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report  # noqa: E402
+
 FARE = os.environ["FARE"]
-count = failures = 0
 random.seed(7)
-
-
-def report(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
 
 
 def idx_set(folder, classes, train=1000, test=100):
@@ -132,4 +125,4 @@ with tempfile.TemporaryDirectory() as scratch:
                        capture_output=True, text=True)
     report("--from takes what fits and says what does not", p.returncode == 0 and "n.6.weight" in p.stdout,
            p.stdout + p.stderr)
-sys.exit(failures != 0)
+done()

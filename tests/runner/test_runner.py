@@ -7,17 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report  # noqa: E402
+
 BUILD, ROOT = Path(os.environ["BUILD"]), Path(os.environ["ROOT"])
-count = failures = 0
-
-
-def check(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}")
-    if not good:
-        print(text)
 
 
 def suite(*programs):
@@ -35,8 +28,8 @@ def program(folder, name, body):
 
 
 code, last, text = suite(BUILD / "tests/runner/on_purpose/test_on_purpose")
-check("a failing assertion fails the suite", code == 1, text)
-check("and is counted beside what passed and what was skipped",
+report("a failing assertion fails the suite", code == 1, text)
+report("and is counted beside what passed and what was skipped",
       last == "1 passed, 1 failed, 1 skipped", text)
 
 with tempfile.TemporaryDirectory(dir=BUILD) as folder:
@@ -44,16 +37,16 @@ with tempfile.TemporaryDirectory(dir=BUILD) as folder:
     crash = program(folder, "crash", "echo 'ok 1 - fine'; kill -SEGV $$")
     silent = program(folder, "silent", "exit 0")
     code, last, text = suite(good)
-    check("a suite in which all is well passes", code == 0 and last == "1 passed, 0 failed, 0 skipped", text)
+    report("a suite in which all is well passes", code == 0 and last == "1 passed, 0 failed, 0 skipped", text)
     code, last, text = suite(good, crash)
-    check("a crash after the last test fails the suite",
+    report("a crash after the last test fails the suite",
           code == 1 and last == "2 passed, 1 failed, 0 skipped", text)
     short = program(folder, "short", "echo 1..5; echo 'ok 1 - fine'")
     code, last, text = suite(good, short)
-    check("a program that ends before its plan fails the suite", code == 1, text)
+    report("a program that ends before its plan fails the suite", code == 1, text)
     chatty = program(folder, "chatty", "echo 'ok, the server is up'")
     code, last, text = suite(good, chatty)
-    check("a line that only begins with ok is not a test", code == 1, text)
+    report("a line that only begins with ok is not a test", code == 1, text)
     code, last, text = suite(good, silent)
-    check("a program that runs no test fails the suite", code == 1, text)
-sys.exit(failures != 0)
+    report("a program that runs no test fails the suite", code == 1, text)
+done()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts as price files, straight into a stock or a book.
-#ifndef FARE_TESTS_PRICE_FILES_H
-#define FARE_TESTS_PRICE_FILES_H
+#ifndef FARE_TESTS_PRICE_SCRATCH_H
+#define FARE_TESTS_PRICE_SCRATCH_H
 
 #include "test.h"
 

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/compare.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/compare_parts.h"
+#include "record/read.h"
+
+enum { HEAD_MAX = 96 };
+
+// The tables of a run without its long lists, and of its epochs alone: most of a record's text is
+// passed over.
+static const struct field *reduced(struct field out[HEAD_MAX], const char *const *names, bool with)
+{
+    size_t count = 0;
+    for (const struct field *f = run_fields; f->name; f++) {
+        bool listed = false;
+        for (size_t i = 0; names[i]; i++)
+            listed |= strcmp(f->name, names[i]) == 0;
+        assert(count + 1 < HEAD_MAX);
+        if (listed == with)
+            out[count++] = *f;
+    }
+    out[count] = (struct field){.name = NULL};
+    return out;
+}
+
+static const struct field *head_fields(void)
+{
+    static const char *const rest[] = {"program",    "libraries",    "stages",  "checks", "drift",
+                                       "epoch_list", "step_plot_ms", "samples", NULL};
+    static struct field table[HEAD_MAX];
+    return table[0].name ? table : reduced(table, rest, false);
+}
+
+static const struct field *epoch_fields(void)
+{
+    static const char *const only[] = {"epoch_list", NULL};
+    static struct field table[HEAD_MAX];
+    return table[0].name ? table : reduced(table, only, true);
+}
+
+static int read_words(struct comparing *c, const struct compare_options *options, struct err *err)
+{
+    if (options->word_count == 0)
+        return 0;
+    c->picks = calloc(options->word_count, sizeof *c->picks);
+    int rc = c->picks ? 0 : err_memory(err);
+    for (size_t i = 0; i < options->word_count && rc == 0; i++) {
+        const char *word = options->words[i];
+        rc = selector_init(&c->picks[i].selector, word, strlen(word), err);
+        c->pick_count += rc == 0;
+    }
+    return rc;
+}
+
+int comparing_new(struct comparing **out, const struct compare_options *options, struct err *err)
+{
+    struct comparing *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_memory(err);
+    int rc = 0;
+    c->prorated = options->pricing.prorated;
+    c->date = options->pricing.date;
+    c->workload = options->workload;
+    if (options->base)
+        rc = selector_init(&c->base, options->base, strlen(options->base), err);
+    if (rc == 0)
+        rc = read_words(c, options, err);
+    if (rc == 0)
+        rc = pricing_new(&c->pricing, &options->pricing, err);
+    if (rc == 0)
+        *out = c;
+    else
+        comparing_free(c);
+    return rc;
+}
+
+static void group_release(struct group *group)
+{
+    record_release(run_fields, &group->run);
+    free(group->named);
+    free(group->machine);
+    free(group->parts.items);
+    for (size_t i = 0; i < group->ids.count; i++)
+        free(group->ids.items[i]);
+    free(group->ids.items);
+}
+
+void comparing_free(struct comparing *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->group_count; i++)
+        group_release(&c->groups[i]);
+    for (size_t i = 0; i < c->section_count; i++) {
+        free(c->sections[i].title);
+        free(c->sections[i].groups);
+    }
+    for (size_t i = 0; i < c->pick_count; i++)
+        selector_release(&c->picks[i].selector);
+    free(c->picks);
+    free(c->groups);
+    free(c->sections);
+    index_release(&c->section_index);
+    index_release(&c->group_index);
+    selector_release(&c->base);
+    pricing_free(c->pricing);
+    buf_release(&c->key);
+    free(c);
+}
+
+// Room for one more item, zeroed.
+static void *one_more(void *items, size_t count, size_t *room, size_t size, struct err *err)
+{
+    if (count < *room)
+        return items;
+    size_t more = *room ? *room * 2 : 4;
+    char *grown = realloc(items, more * size);
+    if (!grown) {
+        err_memory(err);
+        return NULL;
+    }
+    memset(grown + *room * size, 0, (more - *room) * size);
+    *room = more;
+    return grown;
+}
+
+// ---- time
+
+static bool in_range(double s)
+{
+    return s >= 0 && s < 9e9; // what nanoseconds hold
+}
+
+// Of a run that was trained to the end; the epochs of a log that says nothing else.
+static int full_time(const char *text, size_t len, const struct run *run, struct maybe_int *ns,
+                     struct err *err)
+{
+    *ns = run->phases.wall_ns;
+    if (ns->known)
+        return 0;
+    struct run epochs = {0};
+    int rc = record_from_text(epoch_fields(), text, len, &epochs, err);
+    int64_t sum = 0;
+    bool timed = epochs.epoch_list.count > 0;
+    for (size_t i = 0; i < epochs.epoch_list.count; i++) {
+        const struct run_epoch *e = &epochs.epoch_list.items[i];
+        timed &= e->train_ns.known && !__builtin_add_overflow(sum, e->train_ns.v, &sum);
+        timed &= !e->test_ns.known || !__builtin_add_overflow(sum, e->test_ns.v, &sum);
+    }
+    if (rc == 0 && timed)
+        *ns = some_int(sum);
+    record_release(run_fields, &epochs);
+    return rc;
+}
+
+static int cost_of(const struct price *price, double s, int64_t *nano, bool *costed,
+                   struct err *err)
+{
+    struct err why = {0};
+    int rc = price_cost(price, llround(s * 1e9), nano, &why);
+    if (rc == ERR_OVERFLOW || rc == ERR_FORMAT) { // too long, or too dear, to be a sum of money
+        *costed = false;
+        return 0;
+    }
+    if (rc != 0 && err)
+        *err = why;
+    return rc;
+}
+
+static int fill_part(const char *text, size_t len, const struct run *run, const struct price *price,
+                     struct part *part, bool *timed, struct err *err)
+{
+    struct maybe_int ns = {0};
+    const struct run_projection *p = &run->projection;
+    bool full = run->full.known && run->full.v;
+    int rc = full ? full_time(text, len, run, &ns, err) : 0;
+    if (rc != 0)
+        return rc;
+    *timed = ns.known && ns.v >= 0;
+    part->accuracy = run->test_accuracy;
+    part->gpu_percent = run->use.gpu_percent;
+    part->share_of_peak = run->use.share_of_peak;
+    if (*timed) {
+        part->time_s = (double)ns.v / 1e9;
+    } else if (p->wall_s.known && in_range(p->wall_s.v)) {
+        *timed = true;
+        part->time_s = p->wall_s.v;
+        if (p->low_s.known && p->high_s.known && p->low_s.v > 0 && in_range(p->high_s.v) &&
+            p->low_s.v <= p->wall_s.v && p->high_s.v >= p->wall_s.v) {
+            part->time_low = p->low_s.v;
+            part->time_high = p->high_s.v;
+        }
+    }
+    if (!*timed || !price->known)
+        return 0;
+    part->costed = true;
+    if (ns.known) { // to the nanosecond
+        struct err why = {0};
+        rc = price_cost(price, ns.v, &part->cost, &why);
+        part->costed = rc == 0;
+        rc = 0;
+    } else {
+        rc = cost_of(price, part->time_s, &part->cost, &part->costed, err);
+    }
+    if (rc == 0 && part->time_high > 0)
+        rc = cost_of(price, part->time_low, &part->cost_low, &part->costed, err);
+    if (rc == 0 && part->time_high > 0)
+        rc = cost_of(price, part->time_high, &part->cost_high, &part->costed, err);
+    return rc;
+}
+
+// ---- which row
+
+static void key_text(struct buf *key, const char *text)
+{
+    if (text)
+        buf_adds(key, text);
+    buf_addc(key, '\x1f'); // texts of records hold no control characters
+}
+
+static void key_int(struct buf *key, struct maybe_int number)
+{
+    if (number.known)
+        buf_add(key, &number.v, sizeof number.v);
+    buf_addc(key, '\x1f');
+}
+
+// What was trained: the workload, the command, or at least its name.
+static void section_key(const struct run *run, struct buf *key)
+{
+    buf_reset(key);
+    if (run->workload) {
+        key_text(key, run->workload);
+        return;
+    }
+    for (size_t i = 0; i < run->command.count; i++) {
+        buf_adds(key, i ? " " : "");
+        buf_adds(key, run->command.items[i]);
+    }
+    if (run->command.count == 0)
+        buf_adds(key, run->name ? run->name : "unnamed");
+    buf_adds(key, "\x1f\x1f");
+}
+
+static int find_section(struct comparing *c, const struct run *run, size_t *number, struct err *err)
+{
+    section_key(run, &c->key);
+    int rc = buf_check(&c->key, err);
+    if (rc == 0)
+        rc = index_number(&c->section_index, buf_str(&c->key), c->key.len, number, err);
+    if (rc != 0 || *number < c->section_count)
+        return rc;
+    struct section *sections =
+        one_more(c->sections, c->section_count, &c->section_room, sizeof *sections, err);
+    if (!sections)
+        return ERR_MEMORY;
+    c->sections = sections;
+    struct section *section = &sections[c->section_count];
+    section->base = NO_GROUP;
+    section->title = strndup(buf_str(&c->key), strcspn(buf_str(&c->key), "\x1f"));
+    if (!section->title)
+        return err_memory(err);
+    c->section_count++;
+    return 0;
+}
+
+static void group_key(struct comparing *c, size_t section, const struct run *run, const char *named,
+                      bool timed)
+{
+    struct buf *key = &c->key;
+    buf_reset(key);
+    buf_add(key, &section, sizeof section);
+    const struct run_machine *m = &run->machine;
+    const char *const texts[] = {named,
+                                 m->name,
+                                 m->fingerprint,
+                                 m->gpu,
+                                 m->cpu,
+                                 m->provider,
+                                 m->instance_type,
+                                 m->region,
+                                 run->framework,
+                                 run->engine,
+                                 run->variant,
+                                 run->precision,
+                                 run->net,
+                                 run->recipe,
+                                 run->data.name,
+                                 run->data.identity,
+                                 run_label(run, "gates"),
+                                 run_label(run, "price_per_hour_usd"),
+                                 run_label(run, "price_kind")};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        key_text(key, texts[i]);
+    const struct maybe_int numbers[] = {run->threads,     run->batch, run->parameters, run->epochs,
+                                        run->total_steps, m->gpus,    run->use.gpus};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        key_int(key, numbers[i]);
+    buf_addc(key, run->data.made.known && run->data.made.v ? 'm' : '-');
+    buf_addc(key, run->full.known && run->full.v ? 'f' : '-');
+    buf_addc(key, run->taints.count > 0 ? 't' : '-');
+    buf_addc(key, run->ended && strcmp(run->ended, "failed") == 0 ? 'x' : '-');
+    buf_addc(key, timed ? '-' : 'u');
+}
+
+static int add_to_section(struct section *section, size_t group, struct err *err)
+{
+    size_t *groups = one_more(section->groups, section->count, &section->room, sizeof *groups, err);
+    if (!groups)
+        return ERR_MEMORY;
+    section->groups = groups;
+    groups[section->count++] = group;
+    return 0;
+}
+
+// "H200", "8× H200".
+static int name_machine(struct group *group, const struct run *run, struct err *err)
+{
+    const char *place = run_place(run);
+    struct maybe_int gpus = run->use.gpus.known ? run->use.gpus : run->machine.gpus;
+    struct buf name = {0};
+    if (place && !run->machine.name && place == run_gpu_name(run) && gpus.known && gpus.v > 1)
+        buf_printf(&name, "%lld× ", (long long)gpus.v);
+    buf_adds(&name, place ? place : "-");
+    group->machine = buf_take(&name, err);
+    return group->machine ? 0 : ERR_MEMORY;
+}
+
+static int find_group(struct comparing *c, size_t section, struct run *run, const char *named,
+                      bool timed, struct group **out, struct err *err)
+{
+    size_t number;
+    group_key(c, section, run, named, timed);
+    int rc = buf_check(&c->key, err);
+    if (rc == 0)
+        rc = index_number(&c->group_index, buf_str(&c->key), c->key.len, &number, err);
+    if (rc != 0)
+        return rc;
+    if (number < c->group_count) {
+        *out = &c->groups[number];
+        return 0;
+    }
+    struct group *groups = one_more(c->groups, c->group_count, &c->group_room, sizeof *groups, err);
+    if (!groups)
+        return ERR_MEMORY;
+    c->groups = groups;
+    struct group *group = &groups[number];
+    group->named = named ? strdup(named) : NULL;
+    if (named && !group->named)
+        rc = err_memory(err);
+    if (rc == 0)
+        rc = name_machine(group, run, err);
+    if (rc == 0)
+        rc = add_to_section(&c->sections[section], number, err);
+    if (rc != 0) {
+        group_release(group);
+        memset(group, 0, sizeof *group);
+        return rc;
+    }
+    c->group_count++;
+    group->section = section;
+    group->timed = timed;
+    group->failed = run->ended && strcmp(run->ended, "failed") == 0;
+    group->run = *run; // taken over
+    memset(run, 0, sizeof *run);
+    *out = group;
+    return 0;
+}
+
+static int keep(struct group *group, const char *id, const struct part *part,
+                const struct price *price, struct err *err)
+{
+    struct part *parts =
+        one_more(group->parts.items, group->parts.count, &group->room, sizeof *parts, err);
+    if (!parts)
+        return ERR_MEMORY;
+    group->parts.items = parts;
+    if (group->parts.count == 0)
+        group->price = *price;
+    if (group->parts.count == 0 || price->nano < group->least)
+        group->least = price->nano;
+    if (group->parts.count == 0 || price->nano > group->most)
+        group->most = price->nano;
+    parts[group->parts.count++] = *part;
+    return id && group->ids.count < IDS_MAX ? texts_add(&group->ids, id, err) : 0;
+}
+
+static int place_run(struct comparing *c, struct run *run, const struct part *part,
+                     const struct price *price, const char *named, bool timed, struct err *err)
+{
+    size_t section;
+    struct group *group;
+    enum selector_fit fit = c->base.text ? selector_fits(&c->base, run) : SELECTOR_NOT;
+    // A base that is one run, or one label's, is a row of its own.
+    if (!named && fit >= SELECTOR_LABEL)
+        named = c->base.text;
+    char *id = run->id ? strdup(run->id) : NULL;
+    int rc = run->id && !id ? err_memory(err) : find_section(c, run, &section, err);
+    if (rc == 0)
+        rc = find_group(c, section, run, named, timed, &group, err);
+    if (rc == 0) {
+        group->base_fit = fit > group->base_fit ? fit : group->base_fit;
+        rc = keep(group, id, part, price, err);
+    }
+    free(id);
+    return rc;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+// Whether the run was asked for, and by which id or label.
+static bool is_picked(struct comparing *c, const struct run *run, const char **named)
+{
+    if (c->workload && !is_same(c->workload, run->workload))
+        return false;
+    bool picked = c->pick_count == 0;
+    enum selector_fit most = SELECTOR_NAME;
+    for (size_t i = 0; i < c->pick_count; i++) {
+        struct pick *pick = &c->picks[i];
+        const char *word = pick->selector.text;
+        enum selector_fit fit = selector_fits(&pick->selector, run);
+        if (fit == SELECTOR_NOT && !is_same(word, run->name) && !is_same(word, run->workload))
+            continue;
+        picked = pick->used = true;
+        if (fit > most) {
+            most = fit;
+            *named = word;
+        }
+    }
+    return picked;
+}
+
+int comparing_add(struct comparing *c, const char *text, size_t len, struct err *err)
+{
+    const char *named = NULL;
+    struct run run = {0};
+    struct part part = {0};
+    struct price price;
+    bool timed = false;
+    int rc = record_from_text(head_fields(), text, len, &run, err);
+    if (rc == 0 && !is_picked(c, &run, &named)) {
+        record_release(run_fields, &run);
+        return 0;
+    }
+    if (rc == 0)
+        rc = pricing_of(c->pricing, &run, &price, err);
+    if (rc == 0)
+        rc = fill_part(text, len, &run, &price, &part, &timed, err);
+    if (rc == 0)
+        rc = place_run(c, &run, &part, &price, named, timed, err);
+    if (rc == 0)
+        c->runs++;
+    record_release(run_fields, &run);
+    return rc;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare: runs side by side, relative to a base: time, cost, and whether they differ.
+//
+//     rc = comparing_new(&comparing, &options, err);
+//     while (rc == 0 && there is one)
+//         rc = comparing_add(comparing, text, len, err);
+//     if (rc == 0)
+//         rc = comparing_finish(comparing, &compare, err);
+//
+// Runs of the same training on the same machine by the same framework are one row, as long as they
+// were measured alike (precision, batch, data, sampled or to the end, tainted or not). Each record
+// is read once and only what counts is kept, so that tens of thousands are no matter. What may
+// stand beside the base is comparable.h's verdict; docs/comparing.md says what the figures mean.
+#ifndef FARE_ADVISE_COMPARE_H
+#define FARE_ADVISE_COMPARE_H
+
+#include "advise/pricing.h"
+#include "record/compare.h"
+
+struct compare_options {
+    const char *base;     // a selector; null: the row that most workloads have, of those the oldest
+    const char *workload; // only this one's runs; null: any
+    // Only runs that fit one of these: selectors, a run's name, or a workload. Runs that were named
+    // by an id or a label are rows of their own, even where they are otherwise alike.
+    const char **words;
+    size_t word_count;
+    struct pricing_options pricing;
+};
+
+struct comparing;
+
+int comparing_new(struct comparing **out, const struct compare_options *options,
+                  struct err *err) MUST_USE;
+void comparing_free(struct comparing *comparing); // null is fine
+
+// A run's record; one that was not asked for is passed over.
+int comparing_add(struct comparing *comparing, const char *text, size_t len,
+                  struct err *err) MUST_USE;
+
+// Fills a zeroed record, which the caller releases, also on failure. ERR_MISSING where a word fits
+// no run; ERR_USAGE where the base fits no row, or several of one workload.
+int comparing_finish(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;
+
+// Appends "k80 + tensorflow", with what tells it from other rows in brackets behind.
+void compare_label(const struct compare_row *row, struct buf *out);
+
+#endif

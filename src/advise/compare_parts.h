@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of compare share; not for others.
+#ifndef FARE_ADVISE_COMPARE_PARTS_H
+#define FARE_ADVISE_COMPARE_PARTS_H
+
+#include "advise/compare.h"
+#include "advise/difference.h"
+#include "advise/selector.h"
+#include "base/index.h"
+
+struct part {                           // what is kept of a run
+    double time_s, time_low, time_high; // low and high 0: no interval
+    int64_t cost, cost_low, cost_high;  // nano-USD
+    bool costed;
+    struct maybe_real accuracy, gpu_percent, share_of_peak;
+};
+
+struct group {        // runs that are one row
+    struct run run;   // the first that came, without its long lists
+    char *named;      // what the user called it by
+    char *machine;    // as it is shown
+    unsigned differs; // attributes that tell it from others of its machine and framework
+    size_t section;
+    LIST_OF(struct part) parts;
+    size_t room; // of parts
+    LIST_OF(char *) ids;
+    struct price price;  // the first one's
+    int64_t least, most; // an hour
+    bool timed, failed;
+    enum selector_fit base_fit;
+    struct estimate time, cost;
+    bool costed; // all of them
+};
+
+struct section { // a workload
+    char *title;
+    size_t *groups; // numbers
+    size_t count, room;
+    size_t base; // the group's number, or NO_GROUP
+};
+#define NO_GROUP SIZE_MAX
+
+struct pick { // a word of the user's
+    struct selector selector;
+    bool used;
+};
+
+struct comparing {
+    const char *workload; // the options'
+    struct pick *picks;
+    size_t pick_count;
+    struct selector base; // without text: none was given
+    struct pricing *pricing;
+    bool prorated;
+    const char *date; // the options'
+    struct index section_index, group_index;
+    struct section *sections;
+    size_t section_count, section_room;
+    struct group *groups;
+    size_t group_count, group_room;
+    int64_t runs;
+    struct buf key;
+};
+
+enum { IDS_MAX = 20 };
+
+const char *group_framework(const struct group *group);
+
+// Chooses the base of each section, and its name for the whole (compare_base.c).
+int compare_choose(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;
+
+// Sorts a section's groups by what they are called, and finds what tells those apart that are
+// called alike (compare_detail.c).
+void compare_details(struct comparing *comparing, struct section *section);
+void compare_detail(const struct group *group, struct buf *out);
+int compare_by_name(const struct group *a, const struct group *b);
+
+// A group as a row: everything but what depends on the base; then that (compare_rows.c).
+int compare_row_fill(const struct group *group, struct compare_row *row, struct err *err) MUST_USE;
+int compare_row_against(const struct group *group, const struct group *base,
+                        struct compare_row *row, struct err *err) MUST_USE;
+
+// The sentences of a workload, and over all (compare_words.c).
+int compare_sentences(struct compare_workload *workload, struct err *err) MUST_USE;
+int compare_summary(struct compare *compare, struct err *err) MUST_USE;
+
+// "faster with 97 % confidence".
+void compare_verdict(const struct difference *difference, const char *less, const char *more,
+                     char *out, size_t size);
+
+#endif

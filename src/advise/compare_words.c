@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The comparison in sentences: which is cheapest, which is fastest, and how sure that is.
+#include "advise/compare_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+
+// What is compared: the time or the cost.
+struct measure {
+    const char *most, *of; // "Fastest", "of the time of"
+    bool (*value)(const struct compare_row *row, double *value);
+    void (*words)(const struct compare_row *row, struct buf *out);
+    const struct compare_against *(*against)(const struct compare_row *row);
+};
+
+static bool time_value(const struct compare_row *row, double *value)
+{
+    *value = row->time_s.value.v;
+    return row->time_s.value.known;
+}
+
+static void time_words(const struct compare_row *row, struct buf *out)
+{
+    char text[32];
+    clock_words(llround(row->time_s.value.v * 1e9), text, sizeof text);
+    buf_printf(out, "%s%s", strcmp(row->kind, "projected") == 0 ? "about " : "", text);
+}
+
+static const struct compare_against *time_against(const struct compare_row *row)
+{
+    return &row->time;
+}
+
+static bool cost_value(const struct compare_row *row, double *value)
+{
+    *value = (double)row->cost.nano_usd.v;
+    return row->cost.nano_usd.known;
+}
+
+static void cost_words(const struct compare_row *row, struct buf *out)
+{
+    char text[MONEY_BYTES];
+    money_short(row->cost.nano_usd.v, text);
+    buf_printf(out, "$%s a training", text);
+}
+
+static const struct compare_against *cost_against(const struct compare_row *row)
+{
+    return &row->money;
+}
+
+static const struct measure measures[] = {
+    {"Cheapest", "of the cost of", cost_value, cost_words, cost_against},
+    {"Fastest", "of the time of", time_value, time_words, time_against},
+};
+enum { MEASURES = sizeof measures / sizeof *measures };
+
+// The row with the least of it; of equals the first, which may be the base.
+static const struct compare_row *least_of(const struct measure *measure,
+                                          const struct compare_workload *workload,
+                                          const struct compare_row *but)
+{
+    const struct compare_row *least = NULL;
+    double most = 0, value;
+    for (size_t i = 0; i < workload->rows.count; i++) {
+        const struct compare_row *row = &workload->rows.items[i];
+        if (row == but || !measure->value(row, &value))
+            continue;
+        if (!least || value < most) {
+            least = row;
+            most = value;
+        }
+    }
+    return least;
+}
+
+static void add_verdict(const struct compare_against *against, struct buf *out)
+{
+    if (!against->verdict)
+        return;
+    if (strcmp(against->verdict, "cannot be judged") == 0)
+        buf_adds(out, "; the difference cannot be judged");
+    else
+        buf_printf(out, "; %s", against->verdict);
+}
+
+static void write_sentence(const struct measure *measure, const struct compare_workload *workload,
+                           struct buf *out)
+{
+    const struct compare_row *least = least_of(measure, workload, NULL);
+    if (!least || workload->rows.count < 2)
+        return;
+    const struct compare_against *against = measure->against(least);
+    bool is_base = least->base.known;
+    buf_printf(out, "%s: ", measure->most);
+    compare_label(least, out);
+    buf_adds(out, is_base ? ", the base, " : ", ");
+    measure->words(least, out);
+    const struct compare_row *next = is_base ? least_of(measure, workload, least) : NULL;
+    if (!is_base && against->ratio.known) {
+        buf_printf(out, ", %.4f %s %s", against->ratio.v, measure->of, workload->base);
+        add_verdict(against, out);
+    } else if (next && measure->against(next)->ratio.known) {
+        buf_adds(out, "; next is ");
+        compare_label(next, out);
+        buf_printf(out, " at %.4f of that", measure->against(next)->ratio.v);
+        add_verdict(measure->against(next), out);
+    }
+    buf_adds(out, ".");
+}
+
+int compare_sentences(struct compare_workload *workload, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < MEASURES && rc == 0; i++) {
+        struct buf sentence = {0};
+        write_sentence(&measures[i], workload, &sentence);
+        rc = buf_check(&sentence, err);
+        if (rc == 0 && sentence.len > 0)
+            rc = texts_add(&workload->sentences, buf_str(&sentence), err);
+        buf_release(&sentence);
+    }
+    return rc;
+}
+
+// ---- over all workloads
+
+struct winner {
+    const struct compare_row *row;
+    size_t wins;
+    double low, high; // ratios to the base's
+    bool rated;
+};
+
+static int count_wins(const struct measure *measure, const struct compare *compare,
+                      struct winner *winners, struct index *names, size_t *of, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < compare->workloads.count && rc == 0; i++) {
+        const struct compare_row *row = least_of(measure, &compare->workloads.items[i], NULL);
+        if (!row || compare->workloads.items[i].rows.count < 2)
+            continue;
+        ++*of;
+        struct buf name = {0};
+        size_t number = 0;
+        buf_printf(&name, "%s\x1f%s", row->machine, row->framework);
+        rc = buf_check(&name, err);
+        if (rc == 0)
+            rc = index_number(names, buf_str(&name), name.len, &number, err);
+        buf_release(&name);
+        if (rc != 0)
+            break;
+        struct winner *w = &winners[number];
+        struct maybe_real ratio = measure->against(row)->ratio;
+        w->rated = w->wins == 0 ? ratio.known : w->rated && ratio.known;
+        w->low = w->wins == 0 || ratio.v < w->low ? ratio.v : w->low;
+        w->high = w->wins == 0 || ratio.v > w->high ? ratio.v : w->high;
+        w->row = w->wins++ == 0 ? row : w->row;
+    }
+    return rc;
+}
+
+static void write_summary(const struct measure *measure, const struct compare *compare,
+                          const struct winner *w, size_t of, struct buf *out)
+{
+    buf_printf(out, "%s%s: %s", measure->most, w->wins == of ? "" : " most often", w->row->machine);
+    if (strcmp(w->row->framework, "-") != 0)
+        buf_printf(out, " + %s", w->row->framework);
+    buf_printf(out, ", in %zu of %zu workloads", w->wins, of);
+    if (w->rated && compare->base && w->low < w->high)
+        buf_printf(out, ", at %.4f to %.4f %s %s", w->low, w->high, measure->of, compare->base);
+    buf_adds(out, ".");
+}
+
+int compare_summary(struct compare *compare, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < MEASURES && rc == 0 && compare->workloads.count > 1; i++) {
+        struct index names = {0};
+        struct buf sentence = {0};
+        size_t of = 0, best = 0;
+        struct winner *winners = calloc(compare->workloads.count, sizeof *winners);
+        rc = winners ? count_wins(&measures[i], compare, winners, &names, &of, err)
+                     : err_memory(err);
+        for (size_t w = 1; rc == 0 && w < names.count; w++)
+            best = winners[w].wins > winners[best].wins ? w : best;
+        if (rc == 0 && of > 1)
+            write_summary(&measures[i], compare, &winners[best], of, &sentence);
+        if (rc == 0)
+            rc = buf_check(&sentence, err);
+        if (rc == 0 && sentence.len > 0)
+            rc = texts_add(&compare->sentences, buf_str(&sentence), err);
+        buf_release(&sentence);
+        index_release(&names);
+        free(winners);
+    }
+    return rc;
+}

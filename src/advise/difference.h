@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// difference: whether two figures, each from one or a few runs, differ, and how sure that is.
+//
+// Times and costs are compared as ratios, so errors are those of logarithms. A figure's error comes
+// from the spread between its runs, or from the interval of a projection; of several projections
+// the larger of the two, since repeating does not tell what a sample could not see. Two figures are
+// held against each other by Welch's test (unequal spreads, few runs): docs/comparing.md.
+#ifndef FARE_ADVISE_DIFFERENCE_H
+#define FARE_ADVISE_DIFFERENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/stats.h"
+
+struct measured { // what one run says
+    double value;
+    double low, high; // 95 %; both 0: it does not say
+};
+
+struct estimate {
+    double value;  // the mean
+    double error;  // standard error of its logarithm
+    double df;     // degrees of freedom of that; infinite for a projection's
+    bool judged;   // there is an error: several runs, or an interval
+    bool positive; // so that it can be divided and has a logarithm
+};
+
+struct difference { // a divided by b
+    double ratio;
+    double low, high;  // 95 %, where judged
+    double confidence; // 0 to 1, that they differ (1 - the two-sided p), where judged
+    bool known, judged;
+};
+
+void estimate_of(const struct measured *runs, size_t n, struct estimate *out); // n > 0
+struct stats_interval estimate_interval(const struct estimate *estimate);      // where judged
+void difference_of(const struct estimate *a, const struct estimate *b, struct difference *out);
+
+// Below this confidence no difference is shown: the interval of the ratio holds 1.
+#define DIFFERENCE_SHOWN 0.95
+
+#endif

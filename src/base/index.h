@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// index: texts numbered in the order in which they first came: 0, 1, 2, ...
+//
+// For grouping: the number is the place in an array of the caller's. The texts are copied, any
+// bytes are allowed. A zeroed struct is empty.
+#ifndef FARE_BASE_INDEX_H
+#define FARE_BASE_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct index_slot {
+    uint64_t hash;
+    size_t at, len; // in `keys`
+    size_t number;  // plus one; 0: the slot is free
+};
+
+struct index {
+    struct index_slot *slots;
+    size_t room; // a power of two
+    size_t count;
+    struct buf keys;
+};
+
+// The text's number. A new one gets `count` as it was before, and counts from then on; asking for
+// one that is there cannot fail.
+int index_number(struct index *index, const char *key, size_t len, size_t *number,
+                 struct err *err) MUST_USE;
+void index_release(struct index *index);
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bill/own.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/money.h"
+
+#define HOUR_S     INT64_C(3600)
+#define MONTH_S    (INT64_C(30) * 86400)
+#define MW_PER_KW  INT64_C(1000000)
+#define MOST_MW    INT64_C(1000000000) // a megawatt
+#define MOST_SPEED INT64_C(1000000000)
+
+static int check(const struct own_machine *m, struct err *err)
+{
+    if (m->purchase < 0 || m->resale < 0 || m->resale > m->purchase)
+        return err_set(err, ERR_FORMAT, "a machine is bought for 0 or more and sold for no more");
+    if (m->life_months < 1 || m->life_months > 1200)
+        return err_set(err, ERR_FORMAT, "a machine lives for 1 to 1200 months");
+    if (m->use_s_a_month < 1 || m->use_s_a_month > MONTH_S)
+        return err_set(err, ERR_FORMAT, "a machine is used for up to 720 hours a month of 30 days");
+    if (m->busy_mw < -1 || m->idle_mw < -1 || m->busy_mw > MOST_MW || m->idle_mw > MOST_MW)
+        return err_set(err, ERR_FORMAT, "the power of a machine is 0 to a megawatt");
+    if (m->kwh < -1)
+        return err_set(err, ERR_FORMAT, "a kilowatt-hour costs 0 or more");
+    return 0;
+}
+
+// Power for an hour of work, and for the idle time that belongs to it.
+static int power(const struct own_machine *m, struct own_hour *hour, struct err *err)
+{
+    hour->power_known = m->busy_mw >= 0 && m->kwh >= 0;
+    if (!hour->power_known)
+        return 0;
+    int rc = money_scale(m->kwh, m->busy_mw, MW_PER_KW, MONEY_HALF_EVEN, &hour->power, err);
+    // To each hour of use belong so many idle ones: (month - use) / use.
+    if (rc == 0 && m->idle_mw > 0)
+        rc = money_scale(m->kwh, m->idle_mw * (MONTH_S - m->use_s_a_month),
+                         MW_PER_KW * m->use_s_a_month, MONEY_HALF_EVEN, &hour->idle, err);
+    return rc;
+}
+
+int own_hour(const struct own_machine *m, struct own_hour *hour, struct err *err)
+{
+    memset(hour, 0, sizeof *hour);
+    int rc = check(m, err);
+    if (rc == 0)
+        rc = money_scale(m->purchase - m->resale, HOUR_S, m->life_months * m->use_s_a_month,
+                         MONEY_HALF_EVEN, &hour->purchase, err);
+    if (rc == 0)
+        rc = power(m, hour, err);
+    if (rc == 0)
+        rc = money_add(hour->purchase, hour->power, &hour->total, err);
+    return rc == 0 ? money_add(hour->total, hour->idle, &hour->total, err) : rc;
+}
+
+int own_offer(const struct own_machine *machine, const char *name, struct offer *offer,
+              struct err *err)
+{
+    struct own_hour hour;
+    int rc = own_hour(machine, &hour, err);
+    *offer = (struct offer){
+        .provider = "own",
+        .name = name,
+        .region = "",
+        .zone = "",
+        .gpu = "",
+        .cpu = "",
+        .currency = "USD",
+        .source = "what it cost, over the hours of its life, and its power",
+        .kind = OFFER_ON_DEMAND,
+        .bare_metal = true,
+        .rate = hour.total,
+        .per_s = HOUR_S,
+    };
+    return rc;
+}
+
+int own_break_even(const struct own_machine *m, const struct own_rent *rent, int64_t *use_s,
+                   struct err *err)
+{
+    struct own_hour hour;
+    int rc = own_hour(m, &hour, err);
+    if (rc != 0)
+        return rc;
+    if (rent->rate < 0 || rent->own_speed < 1 || rent->rent_speed < 1 ||
+        rent->own_speed > MOST_SPEED || rent->rent_speed > MOST_SPEED)
+        return err_set(err, ERR_FORMAT, "rents are 0 or more, and speeds above 0");
+    // An hour of own work saves rate × own_speed / rent_speed and costs its power; both sides are
+    // taken times rent_speed.
+    __int128 saved = (__int128)rent->rate * rent->own_speed -
+                     (__int128)(hour.power + hour.idle) * rent->rent_speed;
+    __int128 paid = (__int128)(m->purchase - m->resale) * HOUR_S * rent->rent_speed;
+    *use_s = -1;
+    if (saved <= 0)
+        return 0;
+    __int128 s = (paid + saved - 1) / saved;
+    if (s <= INT64_C(1) << 40) // 34,000 years: never, for anybody who asks
+        *use_s = (int64_t)s;
+    return 0;
+}
+
+int own_break_even_days(const struct own_machine *m, int64_t use_s, int64_t *tenths,
+                        struct err *err)
+{
+    int rc = check(m, err);
+    return rc == 0 ? money_scale(use_s, 300, m->use_s_a_month, MONEY_HALF_UP, tenths, err) : rc;
+}
+
+static void amount(struct buf *out, int64_t nano)
+{
+    char text[MONEY_BYTES];
+    money_short(nano, text);
+    buf_adds(out, text);
+}
+
+void own_words(const struct own_machine *m, const struct own_hour *hour, const char *currency,
+               struct buf *out)
+{
+    amount(out, hour->total);
+    buf_printf(out, " %s an hour of use: ", currency);
+    amount(out, hour->purchase);
+    buf_adds(out, " of ");
+    amount(out, m->purchase);
+    if (m->resale > 0) {
+        buf_adds(out, " less a resale of ");
+        amount(out, m->resale);
+    }
+    buf_printf(out, ", over %" PRId64 " months of %" PRId64 " h", m->life_months,
+               m->use_s_a_month / HOUR_S);
+    if (!hour->power_known) {
+        buf_adds(out, "; power is not known and left out");
+        return;
+    }
+    buf_adds(out, ", and ");
+    amount(out, hour->power);
+    buf_printf(out, " for %" PRId64 " W", (m->busy_mw + 500) / 1000);
+    if (m->idle_mw > 0) {
+        buf_adds(out, ", and ");
+        amount(out, hour->idle);
+        buf_printf(out, " for %" PRId64 " W while it is idle", (m->idle_mw + 500) / 1000);
+    }
+}

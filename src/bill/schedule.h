@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// schedule: what tasks that start by the clock cost a month, each on a machine that is up only
+// while it works, and machines that are always up, to hold against it.
+//
+// Amounts are nano-units of one currency. A month is 30 days, in which a task starts as often as it
+// does on average, or a calendar month.
+#ifndef FARE_BILL_SCHEDULE_H
+#define FARE_BILL_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bill/crontab.h"
+#include "bill/rule.h"
+#include "price/scheduling.h"
+
+struct schedule {
+    struct crontab tab;
+    int64_t up_ns;   // each time
+    int64_t month_s; // the first second of a calendar month; -1: 30 days
+    struct rule rule;
+    int64_t discount_permille;
+    int64_t disk_gb; // of each machine, all month long; 0: none
+    // Beside the machine; members below zero are not known.
+    struct scheduling beside;
+};
+
+struct schedule_line {
+    bool known;
+    int64_t price, free_price; // without and with the free allowances
+};
+
+struct schedule_bill {         // a month's
+    int64_t starts, starts_in; // of one task: `starts` in `starts_in` months, so that it is exact
+    int64_t up_ns;             // charged for each
+    struct schedule_line machine, fees, disk, rules, functions, discount, total;
+};
+
+// `tasks` of them, each with a machine, disk, rules and functions of its own; the allowances are
+// shared. ERR_USAGE where a task starts again before it has ended.
+int schedule_bill(const struct schedule *schedule, int64_t tasks, struct schedule_bill *bill,
+                  struct err *err) MUST_USE;
+
+// The same machine, always up, with one disk: 730 h, as price lists count a month, or the calendar
+// month.
+#define SCHEDULE_MONTH_H 730
+int schedule_always(const struct schedule *schedule, struct schedule_line *line,
+                    struct err *err) MUST_USE;
+
+// The fewest tasks that cost more than `price` together; -1: even a million do not.
+int schedule_break_even(const struct schedule *schedule, int64_t price, bool with_free,
+                        int64_t *tasks, struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare as Markdown and CSV. Names come from records that anybody may have written: they are
+// quoted so that they stay text, in a page and in a spreadsheet.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "advise/compare.h"
+#include "base/csv.h"
+#include "cmd/compare.h"
+
+// ---- Markdown
+
+// What has a meaning within a line; where lines begin we write ourselves.
+static void add_escaped(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '<')
+            buf_adds(out, "&lt;");
+        else if (*text == '>')
+            buf_adds(out, "&gt;");
+        else if (*text == '&')
+            buf_adds(out, "&amp;");
+        else
+            buf_printf(out, "%s%c", strchr("\\`*_[]()!|~$", *text) ? "\\" : "", *text);
+    }
+}
+
+static void add_figure(struct buf *out, const char *text, const struct maybe_real *low,
+                       const struct maybe_real *high)
+{
+    if (low->known && high->known)
+        buf_printf(out, " %s (%.4g–%.4g) |", text, low->v, high->v);
+    else
+        buf_printf(out, " %s |", text);
+}
+
+static void markdown_row(struct buf *out, struct compare_notes *notes,
+                         const struct compare_row *row)
+{
+    struct buf name = {0};
+    char text[COMPARE_CELL];
+    compare_label(row, &name);
+    if (row->base.known)
+        buf_adds(&name, ", the base");
+    buf_addc(out, '|');
+    buf_addc(out, ' ');
+    add_escaped(out, buf_str(&name));
+    buf_adds(out, " |");
+    out->failed |= name.failed;
+    buf_release(&name);
+    buf_printf(out, " %lld |", (long long)row->runs.v);
+    compare_time_words(row, text);
+    if (row->time_s.low.known)
+        buf_printf(out, " %s (%.4g–%.4g s) |", text, row->time_s.low.v, row->time_s.high.v);
+    else
+        buf_printf(out, " %s |", text);
+    compare_ratio_words(&row->time, text);
+    add_figure(out, text, &row->time.low, &row->time.high);
+    compare_cost_words(row, text);
+    buf_printf(out, " %s", text);
+    if (compare_cost_interval(row, "", "–", text))
+        buf_printf(out, " (%s)", text);
+    buf_adds(out, " |");
+    compare_ratio_words(&row->money, text);
+    add_figure(out, text, &row->money.low, &row->money.high);
+    compare_work_words(row, text);
+    buf_printf(out, " %s |", text);
+    compare_percent_words(row->accuracy.value, 100, text);
+    buf_printf(out, " %s |", text);
+    compare_percent_words(row->gpu_percent.value, 1, text);
+    buf_printf(out, " %s |", text);
+    compare_percent_words(row->share_of_peak.value, 100, text);
+    buf_printf(out, " %s |", text);
+    compare_notes_of(notes, row, text);
+    buf_printf(out, " %s |\n", text);
+}
+
+static void markdown_workload(struct buf *out, const struct compare_workload *workload)
+{
+    struct compare_notes notes;
+    out->failed |= !compare_notes_init(&notes, workload);
+    buf_adds(out, "\n## ");
+    add_escaped(out, workload->workload);
+    buf_adds(out, "\n\n");
+    for (size_t i = 0; i < workload->sentences.count; i++) {
+        add_escaped(out, workload->sentences.items[i]);
+        buf_adds(out, i + 1 < workload->sentences.count ? " " : "\n\n");
+    }
+    buf_adds(out, "| on + with | runs | time | ÷ base | cost, $ | ÷ base | per $ | right | GPU use "
+                  "| of specification | notes |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n");
+    for (size_t i = 0; i < workload->rows.count && !out->failed; i++)
+        markdown_row(out, &notes, &workload->rows.items[i]);
+    for (size_t i = 0; i < notes.numbers.count; i++) {
+        buf_printf(out, "\n%zu. ", i + 1);
+        add_escaped(out, notes.items[i]);
+    }
+    buf_adds(out, notes.numbers.count > 0 ? "\n" : "");
+    if (workload->apart.count > 0)
+        buf_adds(out, "\nNot comparable:\n\n");
+    for (size_t i = 0; i < workload->apart.count; i++) {
+        const struct compare_row *row = &workload->apart.items[i];
+        struct buf name = {0};
+        compare_label(row, &name);
+        buf_adds(out, "- ");
+        add_escaped(out, buf_str(&name));
+        for (size_t j = 0; j < row->reasons.count; j++) {
+            buf_adds(out, j ? "; " : ": ");
+            add_escaped(out, row->reasons.items[j]);
+        }
+        buf_adds(out, "\n");
+        out->failed |= name.failed;
+        buf_release(&name);
+    }
+    compare_notes_release(&notes);
+}
+
+void compare_markdown(struct out *out, const struct compare *compare)
+{
+    struct buf *text = &out->text;
+    for (size_t i = 0; i < compare->sentences.count; i++) {
+        add_escaped(text, compare->sentences.items[i]);
+        buf_adds(text, i + 1 < compare->sentences.count ? " " : "\n");
+    }
+    for (size_t i = 0; i < compare->workloads.count; i++)
+        markdown_workload(text, &compare->workloads.items[i]);
+}
+
+// ---- CSV
+
+// A spreadsheet takes what begins so for a formula; an apostrophe in front makes it text.
+static void put_text(struct csv_writer *w, const char *text)
+{
+    if (!text || !strchr("=+-@\t\r", text[0]) || text[0] == '\0' || strcmp(text, "-") == 0) {
+        csv_put(w, text);
+        return;
+    }
+    struct buf quoted = {0};
+    buf_printf(&quoted, "'%s", text);
+    csv_put(w, buf_str(&quoted));
+    w->out->failed |= quoted.failed;
+    buf_release(&quoted);
+}
+
+static void put_real(struct csv_writer *w, struct maybe_real number)
+{
+    char text[40] = "";
+    if (number.known && isfinite(number.v))
+        snprintf(text, sizeof text, "%.12g", number.v);
+    csv_put(w, text);
+}
+
+static void put_texts(struct csv_writer *w, char *const *items, size_t count)
+{
+    struct buf joined = {0};
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&joined, "%s%s", i ? "; " : "", items[i]);
+    put_text(w, buf_str(&joined));
+    w->out->failed |= joined.failed;
+    buf_release(&joined);
+}
+
+static void csv_row(struct csv_writer *w, const struct compare_workload *workload,
+                    const struct compare_row *row, bool apart)
+{
+    char runs[24];
+    snprintf(runs, sizeof runs, "%lld", (long long)row->runs.v);
+    put_text(w, workload->workload);
+    csv_put(w, row->base.known ? "base" : apart ? "apart" : "row");
+    put_text(w, row->machine);
+    put_text(w, row->framework);
+    put_text(w, row->detail);
+    csv_put(w, runs);
+    csv_put(w, row->kind);
+    const struct maybe_real times[] = {row->time_s.value,   row->time_s.low, row->time_s.high,
+                                       row->time.ratio,     row->time.low,   row->time.high,
+                                       row->time.confidence};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        put_real(w, times[i]);
+    csv_put(w, row->time.verdict);
+    csv_put(w, row->price.usd_per_hour);
+    put_text(w, row->price.from);
+    put_text(w, row->price.rule);
+    csv_put(w, row->cost.usd);
+    csv_put(w, row->cost.low_usd);
+    csv_put(w, row->cost.high_usd);
+    const struct maybe_real costs[] = {row->money.ratio, row->money.low, row->money.high,
+                                       row->money.confidence};
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        put_real(w, costs[i]);
+    csv_put(w, row->money.verdict);
+    const struct maybe_real rest[] = {
+        row->trainings_per_usd.value, row->accuracy.value,    row->accuracy.low,
+        row->accuracy.high,           row->gpu_percent.value, row->share_of_peak.value};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        put_real(w, rest[i]);
+    put_texts(w, row->notes.items, row->notes.count);
+    put_texts(w, row->reasons.items, row->reasons.count);
+    csv_end(w);
+}
+
+void compare_csv(struct out *out, const struct compare *compare)
+{
+    static const char *const names[] = {"workload",
+                                        "role",
+                                        "machine",
+                                        "framework",
+                                        "detail",
+                                        "runs",
+                                        "kind",
+                                        "time_s",
+                                        "time_low_s",
+                                        "time_high_s",
+                                        "time_ratio",
+                                        "time_ratio_low",
+                                        "time_ratio_high",
+                                        "time_confidence",
+                                        "time_verdict",
+                                        "usd_per_hour",
+                                        "price_from",
+                                        "price_rule",
+                                        "cost_usd",
+                                        "cost_low_usd",
+                                        "cost_high_usd",
+                                        "cost_ratio",
+                                        "cost_ratio_low",
+                                        "cost_ratio_high",
+                                        "cost_confidence",
+                                        "cost_verdict",
+                                        "trainings_per_usd",
+                                        "accuracy",
+                                        "accuracy_low",
+                                        "accuracy_high",
+                                        "gpu_percent",
+                                        "share_of_peak",
+                                        "notes",
+                                        "reasons"};
+    struct csv_writer w = {.out = &out->text};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        csv_put(&w, names[i]);
+    csv_end(&w);
+    for (size_t i = 0; i < compare->workloads.count; i++) {
+        const struct compare_workload *workload = &compare->workloads.items[i];
+        for (size_t j = 0; j < workload->rows.count; j++)
+            csv_row(&w, workload, &workload->rows.items[j], false);
+        for (size_t j = 0; j < workload->apart.count; j++)
+            csv_row(&w, workload, &workload->apart.items[j], true);
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of a comparison as cells of a table.
+#include "cmd/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+
+void compare_time_words(const struct compare_row *row, char out[COMPARE_CELL])
+{
+    char words[24];
+    if (!row->time_s.value.known) {
+        snprintf(out, COMPARE_CELL, "-");
+        return;
+    }
+    clock_words(llround(row->time_s.value.v * 1e9), words, sizeof words);
+    bool projected = row->kind && strcmp(row->kind, "projected") == 0;
+    snprintf(out, COMPARE_CELL, "%s%s", projected ? "~" : "", words);
+}
+
+void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL])
+{
+    char text[MONEY_BYTES] = "-";
+    if (row->cost.nano_usd.known)
+        money_short(row->cost.nano_usd.v, text);
+    snprintf(out, COMPARE_CELL, "%s", text);
+}
+
+bool compare_cost_interval(const struct compare_row *row, const char *before, const char *between,
+                           char out[COMPARE_CELL])
+{
+    int64_t low, high;
+    char from[MONEY_BYTES], to[MONEY_BYTES];
+    if (!row->cost.low_usd || !row->cost.high_usd ||
+        money_parse(row->cost.low_usd, &low, NULL) != 0 ||
+        money_parse(row->cost.high_usd, &high, NULL) != 0)
+        return false;
+    money_short(low, from);
+    money_short(high, to);
+    snprintf(out, COMPARE_CELL, "%s%s%s%s%s", before, from, between, before, to);
+    return strcmp(from, to) != 0;
+}
+
+// Four decimals, and fewer where a ratio is large.
+void compare_ratio_words(const struct compare_against *against, char out[COMPARE_CELL])
+{
+    double ratio = against->ratio.v;
+    if (!against->ratio.known)
+        snprintf(out, COMPARE_CELL, "-");
+    else if (ratio < 1000)
+        snprintf(out, COMPARE_CELL, "%.*f", ratio < 10 ? 4 : ratio < 100 ? 3 : 2, ratio);
+    else
+        snprintf(out, COMPARE_CELL, "%.3g", ratio);
+}
+
+void compare_work_words(const struct compare_row *row, char out[COMPARE_CELL])
+{
+    double work = row->trainings_per_usd.value.v;
+    if (!row->trainings_per_usd.value.known)
+        snprintf(out, COMPARE_CELL, "-");
+    else if (work >= 99.95 && work < 1e6)
+        snprintf(out, COMPARE_CELL, "%.0f", work);
+    else
+        snprintf(out, COMPARE_CELL, work < 99.95 ? "%#.3g" : "%.3g", work);
+}
+
+void compare_percent_words(struct maybe_real share, double scale, char out[COMPARE_CELL])
+{
+    if (share.known)
+        snprintf(out, COMPARE_CELL, "%.*f%%", scale > 1 ? 2 : 0, share.v * scale);
+    else
+        snprintf(out, COMPARE_CELL, "-");
+}
+
+bool compare_notes_init(struct compare_notes *notes, const struct compare_workload *workload)
+{
+    size_t most = 0, number;
+    memset(notes, 0, sizeof *notes);
+    for (size_t i = 0; i < workload->rows.count; i++)
+        most += workload->rows.items[i].notes.count;
+    notes->items = calloc(most + 1, sizeof *notes->items);
+    if (!notes->items)
+        return false;
+    for (size_t i = 0; i < workload->rows.count; i++)
+        for (size_t j = 0; j < workload->rows.items[i].notes.count; j++) {
+            const char *text = workload->rows.items[i].notes.items[j];
+            if (index_number(&notes->numbers, text, strlen(text), &number, NULL) != 0)
+                return false;
+            notes->items[number] = text;
+        }
+    return true;
+}
+
+void compare_notes_release(struct compare_notes *notes)
+{
+    index_release(&notes->numbers);
+    free(notes->items);
+}
+
+void compare_notes_of(struct compare_notes *notes, const struct compare_row *row,
+                      char out[COMPARE_CELL])
+{
+    size_t number, at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < row->notes.count && at + 12 < COMPARE_CELL; i++) {
+        const char *text = row->notes.items[i];
+        if (index_number(&notes->numbers, text, strlen(text), &number, NULL) == 0)
+            at += (size_t)snprintf(out + at, COMPARE_CELL - at, "%s%zu", i ? "," : "", number + 1);
+    }
+}

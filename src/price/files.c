@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "price/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/folders.h"
+
+int files_shipped(const char *name, struct buf *path, struct err *err)
+{
+    int rc = folder_share(path, err);
+    buf_printf(path, "/%s", name);
+    return rc == 0 ? buf_check(path, err) : rc;
+}
+
+int files_own(const char *name, struct buf *path, struct err *err)
+{
+    int rc = folder_config(path, NULL);
+    if (rc == ERR_MISSING) // no home, no files of one's own
+        return 0;
+    buf_printf(path, "/%s", name);
+    return rc == 0 ? buf_check(path, err) : err_memory(err);
+}
+
+// Names in the order of their bytes, whatever the user's language.
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static bool ends_so(const char *name, const char *ending)
+{
+    size_t len = strlen(name), end = strlen(ending);
+    return len > end && strcmp(name + len - end, ending) == 0;
+}
+
+int files_each(const char *dir, const char *ending, files_visit_fn *visit, void *arg,
+               struct err *err)
+{
+    struct dirent **names;
+    int count = scandir(dir, &names, visible, by_bytes);
+    if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (count < 0)
+        return err_errno(err, errno, "cannot open the folder '%s'", dir);
+    int rc = 0;
+    for (int i = 0; i < count; i++) {
+        struct buf path = {0};
+        if (rc == 0 && ends_so(names[i]->d_name, ending)) {
+            buf_printf(&path, "%s/%s", dir, names[i]->d_name);
+            rc = buf_check(&path, err);
+            if (rc == 0)
+                rc = visit(arg, buf_str(&path), err);
+        }
+        buf_release(&path);
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "price/rates.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/money.h"
+#include "price/files.h"
+
+#define DAY_S INT64_C(86400)
+
+struct kept {
+    struct rates_row row;
+    int64_t from, to; // days
+    char *text;       // the three texts, one behind the other
+};
+
+struct rates {
+    struct kept *rows;
+    size_t count;
+};
+
+enum { PROVIDER, OFFER, DISCOUNT, CREDIT, RATE, CURRENCY, FROM, TO, COLUMNS };
+static const char *const columns[COLUMNS] = {
+    "provider", "offer", "discount_percent", "credit", "rate", "currency", "from", "to"};
+
+// ---- reading
+
+// A number of per cent with at most one decimal, as per mille.
+static int read_discount(const char *text, int64_t *permille, struct err *err)
+{
+    int64_t nano;
+    if (*text == '\0')
+        return 0;
+    int rc = money_parse(text, &nano, NULL);
+    if (rc != 0 || nano < 0 || nano > 100 * MONEY_UNIT || nano % (MONEY_UNIT / 10) != 0)
+        return err_set(err, ERR_FORMAT, "expected per cent from 0 to 100, such as 12.5");
+    *permille = nano / (MONEY_UNIT / 10);
+    return 0;
+}
+
+static int read_amount(const char *text, int64_t *nano, struct err *err)
+{
+    int rc = *text ? money_parse(text, nano, err) : 0;
+    if (rc == 0 && *text && *nano < 0)
+        rc = err_set(err, ERR_FORMAT, "expected an amount that is not below zero");
+    return rc;
+}
+
+static int read_date(const char *text, int64_t *day, struct err *err)
+{
+    int64_t s;
+    if (*text == '\0')
+        return 0;
+    if (strlen(text) != 10 || !clock_parse(text, &s) || s < 0)
+        return err_set(err, ERR_FORMAT, "expected a date such as 2026-01-31");
+    *day = s / DAY_S;
+    return 0;
+}
+
+static int read_column(struct kept *kept, int column, const char *text, struct err *err)
+{
+    switch (column) {
+    case PROVIDER:
+        return *text ? 0 : err_set(err, ERR_FORMAT, "expected a provider");
+    case DISCOUNT:
+        return read_discount(text, &kept->row.discount_permille, err);
+    case CREDIT:
+        return read_amount(text, &kept->row.credit, err);
+    case RATE:
+        return read_amount(text, &kept->row.rate, err);
+    case CURRENCY:
+        if (*text && (strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3 || text[3] != '\0'))
+            return err_set(err, ERR_FORMAT, "expected a currency such as EUR");
+        return 0;
+    case FROM:
+        return read_date(text, &kept->from, err);
+    case TO:
+        return read_date(text, &kept->to, err);
+    default:
+        return 0;
+    }
+}
+
+static int read_row(struct kept *kept, const struct csv *csv, const int at[COLUMNS],
+                    struct err *err)
+{
+    *kept = (struct kept){.row.rate = -1, .from = 0, .to = INT64_MAX};
+    for (int i = 0; i < COLUMNS; i++)
+        if (read_column(kept, i, csv_text(csv, at[i]), err) != 0)
+            return csv_context(csv, at[i], err);
+    if (kept->from >= kept->to) {
+        err_set(err, ERR_FORMAT, "expected a date after 'from'");
+        return csv_context(csv, at[TO], err);
+    }
+    const char *currency = csv_text(csv, at[CURRENCY]);
+    struct buf text = {0};
+    buf_printf(&text, "%s%c%s%c%s", csv_text(csv, at[PROVIDER]), '\0', csv_text(csv, at[OFFER]),
+               '\0', *currency ? currency : "USD");
+    kept->text = buf_take(&text, err);
+    if (!kept->text)
+        return ERR_MEMORY;
+    kept->row.provider = kept->text;
+    kept->row.offer = kept->row.provider + strlen(kept->row.provider) + 1;
+    kept->row.currency = kept->row.offer + strlen(kept->row.offer) + 1;
+    return 0;
+}
+
+static int read_rows(struct rates *rates, struct csv *csv, struct err *err)
+{
+    int at[COLUMNS], rc = 0;
+    for (int i = 0; rc == 0 && i < COLUMNS; i++)
+        rc = csv_need(csv, columns[i], &at[i], err);
+    while (rc == 0 && (rc = csv_next(csv, err)) > 0) {
+        struct kept *rows = realloc(rates->rows, (rates->count + 1) * sizeof *rows);
+        if (!rows)
+            return err_memory(err);
+        rates->rows = rows;
+        rc = read_row(&rows[rates->count], csv, at, err);
+        rates->count += rc == 0;
+    }
+    return rc;
+}
+
+int rates_open(struct rates **out, const char *path, struct err *err)
+{
+    struct buf own = {0};
+    struct csv csv;
+    struct rates *rates = calloc(1, sizeof *rates);
+    *out = NULL;
+    int rc = rates ? 0 : err_memory(err);
+    if (rc == 0 && !path) {
+        rc = files_own("rates.csv", &own, err);
+        path = buf_str(&own);
+    }
+    if (rc == 0 && *path && access(path, F_OK) == 0) {
+        rc = csv_open(&csv, path, NULL, err);
+        if (rc == 0) {
+            rc = read_rows(rates, &csv, err);
+            csv_release(&csv);
+        }
+    }
+    buf_release(&own);
+    if (rc == 0)
+        *out = rates;
+    else
+        rates_close(rates);
+    return rc;
+}
+
+void rates_close(struct rates *rates)
+{
+    for (size_t i = 0; rates && i < rates->count; i++)
+        free(rates->rows[i].text);
+    if (rates)
+        free(rates->rows);
+    free(rates);
+}
+
+// ---- finding
+
+const struct rates_row *rates_find(const struct rates *rates, const char *provider,
+                                   const char *offer, int day)
+{
+    int64_t on = day != 0 ? day : clock_date_s() / DAY_S;
+    const struct kept *found = NULL;
+    for (size_t i = 0; i < rates->count; i++) {
+        const struct kept *k = &rates->rows[i];
+        if (strcmp(k->row.provider, provider) != 0 || on < k->from || on >= k->to)
+            continue;
+        bool named = k->row.offer[0] != '\0';
+        if (named && fnmatch(k->row.offer, offer, 0) != 0)
+            continue;
+        if (!found || named || found->row.offer[0] == '\0')
+            found = k;
+    }
+    return found ? &found->row : NULL;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// rates: what a user pays instead of the list price: negotiated rates, discounts, credits.
+// rates.csv in the configuration folder, with the columns provider, offer, discount_percent,
+// credit, rate, currency, from, to; a field may be empty.
+//
+// `offer` is the provider's name for it, with ":spot" behind for spot ("p4d.24xlarge:spot");
+// "p4d.*" is all that begin so, spot too; empty is all of the provider's. `rate` is for an hour of
+// the whole machine, `currency` that of `rate` and `credit` (empty: USD), `from` the first date on
+// which it holds, `to` the first on which it does not any more.
+#ifndef FARE_PRICE_RATES_H
+#define FARE_PRICE_RATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct rates_row {
+    const char *provider, *offer; // belong to the table
+    const char *currency;
+    int64_t discount_permille; // 0: none
+    int64_t credit;            // nano-units, for all bills of the provider together; 0: none
+    int64_t rate;              // nano-units an hour; -1: the list price
+};
+
+struct rates;
+
+// `path` null: the user's own. A file that is not there is an empty table.
+int rates_open(struct rates **out, const char *path, struct err *err) MUST_USE;
+void rates_close(struct rates *rates); // null is fine
+
+// The row for that offer ("p4d.24xlarge", "p4d.24xlarge:spot") on that day (days since 1970; 0:
+// today); null where the list price holds. A row that names the offer wins over one for all of the
+// provider's, then the later row over the earlier. A discount is taken off a negotiated rate too.
+const struct rates_row *rates_find(const struct rates *rates, const char *provider,
+                                   const char *offer, int day);
+
+#endif

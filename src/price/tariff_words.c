@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tariff's members as a sentence that a person understands.
+#include "price/tariffs.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+struct sentence {
+    struct buf *out;
+    const char *currency;
+    bool begun;
+};
+
+// The next part of the sentence, after a semicolon.
+static struct buf *part(struct sentence *s)
+{
+    if (s->begun)
+        buf_adds(s->out, "; ");
+    s->begun = true;
+    return s->out;
+}
+
+// "60 s", "10 min", "1 h", "30 days": the largest unit that is whole.
+static void length_words(struct buf *out, int64_t ms)
+{
+    static const struct {
+        int64_t ms;
+        const char *one, *many;
+    } units[] = {{86400000, "1 day", "days"},
+                 {3600000, "1 h", "h"},
+                 {60000, "1 min", "min"},
+                 {1000, "1 s", "s"},
+                 {1, "1 ms", "ms"}};
+    size_t i = 0;
+    // A minute as a minimum is "60 s": that is how it is written everywhere.
+    while (units[i].ms > 1 && (ms % units[i].ms != 0 || (ms == 60000 && units[i].ms == 60000)))
+        i++;
+    if (ms == units[i].ms)
+        buf_adds(out, units[i].one);
+    else
+        buf_printf(out, "%" PRId64 " %s", ms / units[i].ms, units[i].many);
+}
+
+static const char *unit_name(int64_t ms)
+{
+    switch (ms) {
+    case 1:
+        return "millisecond";
+    case 1000:
+        return "second";
+    case 60000:
+        return "minute";
+    case 3600000:
+        return "hour";
+    case 86400000:
+        return "day";
+    case INT64_C(2592000000):
+        return "month of 30 days";
+    case INT64_C(2628000000):
+        return "month of 730 hours";
+    default:
+        return NULL;
+    }
+}
+
+static void per_words(struct buf *out, int64_t ms)
+{
+    if (unit_name(ms)) {
+        buf_adds(out, unit_name(ms));
+        return;
+    }
+    length_words(out, ms);
+}
+
+static void time_words(const struct tariff *t, struct sentence *s)
+{
+    int64_t unit_ms = t->unit_ms.known ? t->unit_ms.v : 1000;
+    struct buf *out = part(s);
+    if (t->rate) {
+        buf_printf(out, "%s %s a ", t->rate, s->currency);
+        per_words(out, (t->per_s.known ? t->per_s.v : 3600) * 1000);
+        buf_adds(out, ", ");
+    }
+    if (unit_ms == 0) {
+        buf_adds(out, "by the exact time");
+    } else if (t->rounding && strcmp(t->rounding, "nearest") == 0) {
+        buf_adds(out, "to the nearest ");
+        per_words(out, unit_ms);
+    } else if (t->rounding && strcmp(t->rounding, "down") == 0) {
+        buf_adds(out, "per whole ");
+        per_words(out, unit_ms);
+    } else {
+        buf_adds(out, unit_ms <= 1000 ? "per " : "per started ");
+        per_words(out, unit_ms);
+    }
+    // A minimum of one unit says nothing but that a start is charged.
+    if (t->minimum_s.known && t->minimum_s.v > 0 && t->minimum_s.v * 1000 != unit_ms) {
+        buf_adds(out, ", at least ");
+        length_words(out, t->minimum_s.v * 1000);
+        buf_adds(out, " a start");
+    }
+}
+
+static void spot_words(const struct tariff *t, struct sentence *s)
+{
+    if (t->spot_first_hour_free.known && t->spot_first_hour_free.v)
+        buf_adds(part(s), "free where the provider interrupts it within the first hour");
+    if (t->spot_partial_free.known && t->spot_partial_free.v) {
+        struct buf *out = part(s);
+        buf_adds(out, "the ");
+        per_words(out, t->unit_ms.known ? t->unit_ms.v : 1000);
+        buf_adds(out, " in which the provider interrupts it is free");
+    }
+}
+
+static void month_words(const struct tariff *t, struct sentence *s)
+{
+    if (t->tiers.count > 0) {
+        struct buf *out = part(s);
+        buf_adds(out, "sustained use: of the month's time the first");
+        int64_t before = 0;
+        for (size_t i = 0; i < t->tiers.count; i++) {
+            int64_t share = t->tiers.items[i].upto_permille.v - before;
+            buf_printf(out, "%s %" PRId64 ".%" PRId64 " %% at %" PRId64 " %% of the rate",
+                       i == 0 ? "" : ", the next", share / 10, share % 10,
+                       t->tiers.items[i].percent.v);
+            before = t->tiers.items[i].upto_permille.v;
+        }
+    }
+    if (t->monthly_cap)
+        buf_printf(part(s), "at most %s %s a calendar month", t->monthly_cap, s->currency);
+    if (t->capped_by_month.known && t->capped_by_month.v)
+        buf_adds(part(s), "a calendar month costs at most the offer's price by the month");
+    if (t->monthly_fee)
+        buf_printf(part(s), "%s %s for every calendar month of use", t->monthly_fee, s->currency);
+    if (t->setup_fee)
+        buf_printf(part(s), "%s %s once", t->setup_fee, s->currency);
+}
+
+static bool is_free(const char *amount)
+{
+    return strspn(amount, "0.") == strlen(amount);
+}
+
+static void storage_words(const struct tariff *t, struct sentence *s)
+{
+    if (!t->storage_rate)
+        return;
+    struct buf *out = part(s);
+    if (is_free(t->storage_rate)) {
+        buf_adds(out, "storage is free");
+        return;
+    }
+    buf_printf(out, "storage %s %s for a GB and ", t->storage_rate, s->currency);
+    int64_t month_s = t->storage_month_s.known ? t->storage_month_s.v : 2592000;
+    per_words(out, month_s * 1000);
+    if (t->storage_unit_ms.known && t->storage_unit_ms.v > 1000) {
+        buf_adds(out, ", per started ");
+        per_words(out, t->storage_unit_ms.v);
+    }
+    if (t->storage_minimum_s.known && t->storage_minimum_s.v > 0) {
+        buf_adds(out, ", at least ");
+        length_words(out, t->storage_minimum_s.v * 1000);
+    }
+    if (t->storage_steps.count > 0)
+        buf_printf(out, ", charged at the next size that can be had (%" PRId64 " GB and up)",
+                   t->storage_steps.items[0].gb.v);
+    if (t->storage_free_gb.known && t->storage_free_gb.v > 0)
+        buf_printf(out, ", the first %" PRId64 " GB free", t->storage_free_gb.v);
+}
+
+static void traffic_words(const struct tariff *t, struct sentence *s)
+{
+    if (t->egress_rate && is_free(t->egress_rate)) {
+        buf_adds(part(s), "traffic out is free");
+    } else if (t->egress_rate) {
+        buf_printf(part(s), "traffic out %s %s for a GB", t->egress_rate, s->currency);
+        if (t->egress_free_gb.known && t->egress_free_gb.v > 0)
+            buf_printf(s->out, " after %" PRId64 " GB", t->egress_free_gb.v);
+    }
+    if (t->ingress_rate && !is_free(t->ingress_rate))
+        buf_printf(part(s), "traffic in %s %s for a GB", t->ingress_rate, s->currency);
+}
+
+void tariff_words(const struct tariff *t, struct buf *out)
+{
+    struct sentence s = {out, t->currency ? t->currency : "USD", false};
+    time_words(t, &s);
+    spot_words(t, &s);
+    month_words(t, &s);
+    storage_words(t, &s);
+    traffic_words(t, &s);
+    if (t->words)
+        buf_adds(part(&s), t->words);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "price/tariffs.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "price/book.h"
+#include "price/files.h"
+#include "record/read.h"
+
+enum { FILE_MAX = 4 << 20, DAY_S = 86400 };
+
+// One file's tariffs. A list of pointers, so that tariffs stay where they are.
+struct tariff_book {
+    struct tariffs **files;
+    size_t count;
+    size_t own; // so many of them are the user's
+};
+
+static const struct tariff default_tariff = {
+    .id = (char[]){"default"},
+    .words = (char[]){"assumed, since no rule of this provider is known"},
+};
+
+// ---- reading
+
+static int check_file(const struct tariffs *file, struct err *err)
+{
+    if (!file->schema || strcmp(file->schema, TARIFF_SCHEMA) != 0)
+        return err_set(err, ERR_FORMAT, "schema: expected \"" TARIFF_SCHEMA "\"");
+    int rc = 0;
+    for (size_t i = 0; i < file->tariffs.count && rc == 0; i++) {
+        const struct tariff *t = &file->tariffs.items[i];
+        if (!t->id || !t->provider)
+            rc = err_set(err, ERR_FORMAT, "tariffs[%zu]: expected an id and a provider", i);
+        for (size_t j = 0; j < i && rc == 0; j++)
+            if (strcmp(file->tariffs.items[j].id, t->id) == 0)
+                rc = err_set(err, ERR_FORMAT, "tariffs[%zu]: '%s' is there twice", i, t->id);
+        if (rc == 0)
+            rc = tariff_check(t, err);
+    }
+    return rc;
+}
+
+static int read_file(void *arg, const char *path, struct err *err)
+{
+    struct tariff_book *book = arg;
+    struct buf text = {0};
+    struct tariffs *file = calloc(1, sizeof *file);
+    struct tariffs **files = realloc(book->files, (book->count + 1) * sizeof *files);
+    if (files)
+        book->files = files;
+    int rc = file && files ? fs_read(path, FILE_MAX, &text, err) : err_memory(err);
+    if (rc == 0) {
+        rc = record_from_text_strict(tariffs_fields, buf_str(&text), text.len, file, err);
+        if (rc == 0)
+            rc = check_file(file, err);
+        if (rc == ERR_FORMAT)
+            err_context(err, "'%s'", path);
+    }
+    buf_release(&text);
+    if (rc == 0) {
+        book->files[book->count++] = file;
+    } else if (file) {
+        record_release(tariffs_fields, file);
+        free(file);
+    }
+    return rc;
+}
+
+int tariff_book_read(struct tariff_book **out, const char *shipped, const char *own,
+                     struct err *err)
+{
+    struct tariff_book *book = calloc(1, sizeof *book);
+    *out = NULL;
+    if (!book)
+        return err_memory(err);
+    int rc = 0;
+    if (own && *own)
+        rc = files_each(own, ".json", read_file, book, err);
+    book->own = book->count;
+    if (rc == 0 && shipped && *shipped)
+        rc = files_each(shipped, ".json", read_file, book, err);
+    if (rc == 0)
+        *out = book;
+    else
+        tariff_book_close(book);
+    return rc;
+}
+
+int tariff_book_open(struct tariff_book **out, struct err *err)
+{
+    struct buf shipped = {0}, own = {0};
+    *out = NULL;
+    int rc = files_shipped("providers", &shipped, err);
+    if (rc == 0)
+        rc = files_own("providers", &own, err);
+    if (rc == 0)
+        rc = tariff_book_read(out, buf_str(&shipped), buf_str(&own), err);
+    buf_release(&shipped);
+    buf_release(&own);
+    return rc;
+}
+
+void tariff_book_close(struct tariff_book *book)
+{
+    if (!book)
+        return;
+    for (size_t i = 0; i < book->count; i++) {
+        record_release(tariffs_fields, book->files[i]);
+        free(book->files[i]);
+    }
+    free(book->files);
+    free(book);
+}
+
+// ---- finding
+
+const struct tariff *tariff_at(const struct tariff_book *book, size_t index)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        size_t count = book->files[i]->tariffs.count;
+        if (index < count)
+            return &book->files[i]->tariffs.items[index];
+        index -= count;
+    }
+    return NULL;
+}
+
+const struct tariff *tariff_by_id(const struct tariff_book *book, const char *id)
+{
+    const struct tariff *t;
+    for (size_t i = 0; (t = tariff_at(book, i)); i++)
+        if (strcmp(t->id, id) == 0)
+            return t;
+    return strcmp(id, default_tariff.id) == 0 ? &default_tariff : NULL;
+}
+
+static int64_t day_of(const char *date, int64_t absent)
+{
+    int64_t s;
+    if (!date || !clock_parse(date, &s))
+        return absent;
+    return s >= 0 ? s / DAY_S : -((DAY_S - 1 - s) / DAY_S);
+}
+
+// How well it fits: 0 not at all, 1 as one of all offers, 2 by the offer's name.
+static int fits(const struct tariff *t, const char *provider, enum offer_kind kind,
+                const char *name, int64_t day)
+{
+    const char *its_kind = t->kind ? t->kind : "on-demand";
+    if (strcmp(t->provider, provider) != 0 || strcmp(its_kind, offer_kind_word(kind)) != 0)
+        return 0;
+    if (day < day_of(t->valid_from, INT_MIN) || day >= day_of(t->valid_to, INT64_MAX))
+        return 0;
+    if (t->offers.count == 0)
+        return 1;
+    for (size_t i = 0; name && i < t->offers.count; i++)
+        if (fnmatch(t->offers.items[i], name, 0) == 0)
+            return 2;
+    return 0;
+}
+
+// Of the files from `first` to before `end`.
+static const struct tariff *best(const struct tariff_book *book, size_t first, size_t end,
+                                 const struct offer *offer, int64_t day)
+{
+    const struct tariff *found = NULL;
+    int found_fit = 0;
+    for (size_t i = first; i < end; i++)
+        for (size_t j = 0; j < book->files[i]->tariffs.count; j++) {
+            const struct tariff *t = &book->files[i]->tariffs.items[j];
+            int fit = fits(t, offer->provider, offer->kind, offer->name, day);
+            if (fit == 0 || fit < found_fit)
+                continue;
+            if (fit > found_fit ||
+                day_of(t->valid_from, INT_MIN) >= day_of(found->valid_from, INT_MIN)) {
+                found = t;
+                found_fit = fit;
+            }
+        }
+    return found;
+}
+
+const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
+                                bool *assumed)
+{
+    int64_t on = day != 0 ? day : clock_date_s() / DAY_S;
+    const struct tariff *found = best(book, 0, book->own, offer, on);
+    if (!found)
+        found = best(book, book->own, book->count, offer, on);
+    if (assumed)
+        *assumed = !found;
+    return found ? found : &default_tariff;
+}
+
+const struct tariff *tariff_find(const struct tariff_book *book, const char *provider,
+                                 enum offer_kind kind, int day, bool *assumed)
+{
+    const struct offer any = {.provider = provider, .kind = kind};
+    return tariff_for(book, &any, day, assumed);
+}

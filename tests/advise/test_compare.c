@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows, base, verdicts and what stands apart. The statistics are tested in test_difference.c; costs
+// are by hand: 3.60 an hour is a thousandth a second.
+#include "advise/compare_cases.h"
+
+#include <math.h>
+
+static const struct compare_options prorated = {
+    .pricing = {.share = SHARE, .book = "-", .prorated = true}};
+static const struct compare_options paid = {.pricing = {.share = SHARE, .book = "-"}};
+
+static const struct compare_row *row_of(const struct compare *c, const char *machine)
+{
+    for (size_t i = 0; i < c->workloads.count; i++)
+        for (size_t j = 0; j < c->workloads.items[i].rows.count; j++)
+            if (strcmp(c->workloads.items[i].rows.items[j].machine, machine) == 0)
+                return &c->workloads.items[i].rows.items[j];
+    fail_msg("no row of %s", machine);
+    return NULL;
+}
+
+static void good(const struct compare_options *options, const char *const *texts,
+                 struct compare *out)
+{
+    struct err err = {0};
+    memset(out, 0, sizeof *out);
+    assert_ok(compare_texts(options, texts, out, &err), &err);
+}
+
+static bool near(struct maybe_real x, double y)
+{
+    return x.known && fabs(x.v - y) < 1e-9 * fabs(y);
+}
+
+static bool says(char *const *items, size_t count, const char *text)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(items[i], text))
+            return true;
+    return false;
+}
+
+// The runs of test_difference.c, as seconds.
+static void several_runs(void **state)
+{
+    (void)state;
+    const char *const texts[] = {RUN("a1", "A", "fare", FULL("10000000000") "," PRICE),
+                                 RUN("a2", "A", "fare", FULL("10400000000") "," PRICE),
+                                 RUN("b1", "B", "fare", FULL("11000000000") "," PRICE),
+                                 RUN("a3", "A", "fare", FULL("9800000000") "," PRICE),
+                                 RUN("b2", "B", "fare", FULL("11900000000") "," PRICE),
+                                 RUN("c1", "C", "fare", FULL("10200000000") "," PRICE),
+                                 RUN("a4", "A", "fare", FULL("10100000000") "," PRICE),
+                                 RUN("b3", "B", "fare", FULL("11200000000") "," PRICE),
+                                 RUN("c2", "C", "fare", FULL("9900000000") "," PRICE),
+                                 RUN("c3", "C", "fare", FULL("10300000000") "," PRICE),
+                                 NULL};
+    struct compare_options options = prorated;
+    struct compare c;
+    options.base = "b";
+    good(&options, texts, &c);
+    assert_int_equal(c.workloads.count, 1);
+    assert_int_equal(c.workloads.items[0].rows.count, 3);
+    assert_string_equal(c.workloads.items[0].rows.items[0].machine, "B"); // the base first
+    const struct compare_row *a = row_of(&c, "A");
+    assert_int_equal(a->runs.v, 4);
+    assert_int_equal(a->ids.count, 4);
+    assert_true(near(a->time_s.value, 10.075));
+    assert_true(fabs(a->time_s.low.v - 9.68494543001) < 1e-9);
+    assert_true(fabs(a->time.low.v - 0.814166852314) < 1e-9);
+    assert_true(fabs(a->time.confidence.v - (2 * 0.990001460609 - 1)) < 1e-8);
+    assert_string_equal(a->time.verdict, "faster with 98 % confidence");
+    assert_string_equal(a->money.verdict, "cheaper with 98 % confidence");
+    assert_string_equal(a->cost.usd, "0.010075");
+    assert_string_equal(a->cost.low_usd, "0.009684945"); // 0.00968494543
+    assert_true(near(a->trainings_per_usd.value, 1 / 0.010075));
+    assert_string_equal(a->kind, "measured");
+    record_release(compare_fields, &c);
+    options.base = "c";
+    good(&options, texts, &c);
+    assert_string_equal(row_of(&c, "A")->time.verdict, "no difference shown");
+    assert_string_equal(row_of(&c, "B")->time.verdict, "slower with 97 % confidence");
+    record_release(compare_fields, &c);
+}
+
+static void one_projection(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        RUN("p", "P", "fare", SAMPLED("\"wall_s\":100,\"low_s\":95,\"high_s\":106") "," PRICE),
+        RUN("q", "Q", "fare", SAMPLED("\"wall_s\":120,\"low_s\":114,\"high_s\":126") "," PRICE),
+        RUN("r", "R", "fare", FULL("100000000000") "," PRICE),
+        RUN("s", "S", "fare", SAMPLED("\"wall_s\":100,\"low_s\":110,\"high_s\":120") "," PRICE),
+        NULL};
+    struct compare_options options = prorated;
+    struct compare c;
+    options.base = "q";
+    good(&options, texts, &c);
+    const struct compare_row *p = row_of(&c, "P"), *r = row_of(&c, "R"), *s = row_of(&c, "S");
+    assert_string_equal(p->kind, "projected");
+    assert_string_equal(p->cost.usd, "0.10");
+    assert_string_equal(p->cost.low_usd, "0.095");
+    assert_string_equal(p->cost.high_usd, "0.106");
+    assert_true(near(p->time_s.low, 95) && near(p->time_s.high, 106));
+    assert_string_equal(p->money.verdict, "cheaper with over 99 % confidence");
+    // One run to the end: nothing tells how much it would vary.
+    assert_string_equal(r->time.verdict, "cannot be judged");
+    assert_true(near(r->time.ratio, 100.0 / 120) && !r->time.low.known);
+    assert_true(says(r->notes.items, r->notes.count, "sampled and projected"));
+    // An interval without its own middle is none.
+    assert_string_equal(s->time.verdict, "cannot be judged");
+    assert_false(s->time_s.low.known);
+    record_release(compare_fields, &c);
+}
+
+#define AT(provider)                                                                               \
+    "\"machine\":{\"name\":\"" provider "\",\"provider\":\"" provider "\"},\"workload\":\"mlp\","  \
+    "\"framework\":\"x\",\"full\":true,\"phases\":{\"wall_ns\":41500000000}"
+
+static void rules(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        "{\"id\":\"1\"," AT("gcp") "," PRICE ",\"started\":\"2017-11-14T00:00:00Z\"}",
+        "{\"id\":\"2\"," AT("softlayer") "," PRICE ",\"started\":\"2017-11-14T00:00:00Z\"}",
+        "{\"id\":\"3\"," AT("nobody") "," PRICE ",\"started\":\"2017-11-14T00:00:00Z\"}",
+        "{\"id\":\"4\"," AT("paperspace") "," PRICE ",\"started\":\"2018-02-01T00:00:00Z\"}", NULL};
+    struct compare c;
+    struct compare_options options = paid;
+    good(&options, texts, &c);
+    assert_string_equal(c.rule, "paid");
+    assert_string_equal(row_of(&c, "gcp")->cost.usd, "0.06");       // at least a minute
+    assert_string_equal(row_of(&c, "softlayer")->cost.usd, "3.60"); // a whole hour
+    assert_string_equal(row_of(&c, "nobody")->cost.usd, "0.042");   // whole seconds
+    assert_true(row_of(&c, "nobody")->price.assumed.v);
+    assert_true(says(row_of(&c, "nobody")->notes.items, 1, "how nobody charges is not known"));
+    const struct compare_row *fee = row_of(&c, "paperspace");
+    assert_true(says(fee->notes.items, fee->notes.count, "$5.00")); // not in the cost
+    assert_true(strcmp(fee->cost.usd, "0.0415") == 0 || strcmp(fee->cost.usd, "0.042") == 0);
+    record_release(compare_fields, &c);
+    // On another date another rule: Compute Engine's ten minutes.
+    options.pricing.date = "2017-01-01";
+    good(&options, texts, &c);
+    assert_string_equal(row_of(&c, "gcp")->cost.usd, "0.60");
+    assert_string_equal(c.date, "2017-01-01");
+    record_release(compare_fields, &c);
+    good(&prorated, texts, &c);
+    assert_string_equal(row_of(&c, "softlayer")->cost.usd, "0.0415");
+    record_release(compare_fields, &c);
+}
+
+static void prices(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        RUN("1-a", "A", "x", FULL("10000000000") "," PRICE),
+        RUN("1-b", "B", "x", FULL("10000000000") "," PRICE),
+        RUN("1-c", "C", "x", FULL("10000000000")), // no price at all
+        RUN("1-d", "D", "x",
+            FULL("10000000000") ",\"labels\":[{\"key\":\"price_per_hour_usd\",\"value\":\"1e400\"}"
+                                "]"),
+        RUN("1-e", "E", "x",
+            FULL("10000000000") ",\"labels\":[{\"key\":\"price_per_hour_usd\",\"value\":\"-1\"}]"),
+        RUN("1-f", "F", "x",
+            FULL("10000000000") ",\"labels\":[{\"key\":\"price_per_hour_usd\",\"value\":\"0\"}]"),
+        NULL};
+    const char *said[] = {"x=7.2", "b=36", "b+x=1.8"};
+    struct compare c;
+    struct compare_options options = prorated;
+    good(&options, texts, &c);
+    const struct compare_row *none = row_of(&c, "C");
+    assert_true(!none->cost.usd && !none->cost.nano_usd.known && !none->money.ratio.known &&
+                !none->trainings_per_usd.value.known);
+    assert_true(says(none->notes.items, none->notes.count, "not known"));
+    assert_null(row_of(&c, "D")->cost.usd);
+    assert_null(row_of(&c, "E")->cost.usd);
+    assert_true(says(row_of(&c, "E")->notes.items, 1, "is no price"));
+    // Free is a price; what it is relative to others is not a number.
+    assert_string_equal(row_of(&c, "F")->cost.usd, "0.00");
+    assert_false(row_of(&c, "F")->money.ratio.known);
+    record_release(compare_fields, &c);
+    // The selector that fits best wins, of equals the last.
+    options.pricing.prices = said;
+    options.pricing.price_count = 3;
+    good(&options, texts, &c);
+    assert_string_equal(row_of(&c, "A")->cost.usd, "0.02");
+    assert_string_equal(row_of(&c, "B")->price.usd_per_hour, "1.80");
+    assert_string_equal(row_of(&c, "B")->price.from, "--price b+x");
+    assert_string_equal(row_of(&c, "C")->cost.usd, "0.02");
+    record_release(compare_fields, &c);
+    const char *const bad[] = {"a=", "a=-1", "=1", "a=1e3", "a=1,5", "a=99999999999999999999", "a"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct comparing *comparing = NULL;
+        struct err err = {0};
+        const char *one = bad[i];
+        options.pricing.prices = &one;
+        options.pricing.price_count = 1;
+        assert_int_equal(comparing_new(&comparing, &options, &err), ERR_USAGE);
+        assert_int_equal(err.code, ERR_USAGE);
+        assert_non_null(strstr(err.text, "--price"));
+    }
+}
+
+static void odd_times(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        RUN("1-a", "base", "x", FULL("10000000000") "," PRICE),
+        RUN("1-b", "zero", "x", FULL("0") "," PRICE),
+        RUN("1-c", "negative", "x", FULL("-5") "," PRICE),
+        RUN("1-d", "long", "x", SAMPLED("\"wall_s\":1e300") "," PRICE),
+        RUN("1-e", "century", "x",
+            SAMPLED("\"wall_s\":8e9,\"low_s\":7e9,\"high_s\":8.9e9") ",\"labels\":[{\"key\":"
+                                                                     "\"price_per_hour_usd\","
+                                                                     "\"value\":\"9000000000\"}]"),
+        RUN("1-f", "epochs", "x",
+            "\"full\":true,\"epoch_list\":[{\"train_ns\":2000000000,\"test_ns\":500000000},"
+            "{\"train_ns\":1500000000}]," PRICE),
+        RUN("g", "half", "x", "\"full\":true,\"epoch_list\":[{\"train_ns\":1},{}]," PRICE),
+        RUN("h", "stopped", "x", "\"full\":false,\"ended\":\"stopped\"," PRICE),
+        NULL};
+    struct compare c;
+    struct compare_options options = prorated;
+    options.base = "base";
+    good(&options, texts, &c);
+    const struct compare_row *zero = row_of(&c, "zero");
+    assert_true(near(zero->time_s.value, 0) || zero->time_s.value.v < 1e-300);
+    assert_false(zero->time.ratio.known || zero->money.ratio.known || zero->time.low.known);
+    assert_true(near(row_of(&c, "epochs")->time_s.value, 4));
+    assert_null(row_of(&c, "century")->cost.usd); // more than money holds
+    assert_true(near(row_of(&c, "century")->time.ratio, 8e8));
+    const struct compare_workload *w = &c.workloads.items[0];
+    assert_int_equal(w->rows.count, 4);
+    assert_int_equal(w->apart.count, 4);
+    for (size_t i = 0; i < w->apart.count; i++)
+        assert_true(says(w->apart.items[i].reasons.items, w->apart.items[i].reasons.count,
+                         "time is not known"));
+    record_release(compare_fields, &c);
+    // Relative to a time of zero there is nothing.
+    options.base = "zero";
+    good(&options, texts, &c);
+    assert_false(row_of(&c, "base")->time.ratio.known);
+    record_release(compare_fields, &c);
+}
+
+static void apart_and_notes(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        RUN("1-a", "A", "x", "\"parameters\":10," FULL("1000")),
+        RUN("1-b", "B", "x", "\"parameters\":11," FULL("1000")),
+        RUN("1-c", "C", "x",
+            "\"parameters\":10,\"ended\":\"failed\",\"problem\":\"no memory\"," FULL("1")),
+        RUN("1-d", "D", "x",
+            "\"parameters\":10,\"taints\":[\"others used the CPU\"]," FULL("1000")),
+        RUN("1-e", "A", "x", "\"parameters\":10,\"taints\":[\"heat\"]," FULL("900")),
+        RUN("1-f", "F", "x",
+            "\"parameters\":10," FULL(
+                "900") ",\"labels\":[{\"key\":\"gates\",\"value\":\"hard\"}]"),
+        NULL};
+    struct compare c;
+    struct compare_options options = prorated;
+    options.base = "a";
+    good(&options, texts, &c);
+    const struct compare_workload *w = &c.workloads.items[0];
+    assert_int_equal(w->apart.count, 2);
+    assert_true(says(w->apart.items[0].reasons.items, 1, "nets differ") ||
+                says(w->apart.items[1].reasons.items, 1, "nets differ"));
+    assert_true(says(w->apart.items[0].reasons.items, 1, "no memory") ||
+                says(w->apart.items[1].reasons.items, 1, "no memory"));
+    const struct compare_row *d = row_of(&c, "D");
+    assert_true(says(d->notes.items, d->notes.count, "this one is tainted: others used the CPU"));
+    // The base is the clean one of the two rows that are called A, and they are told apart.
+    size_t named_a = 0;
+    for (size_t i = 0; i < w->rows.count; i++) {
+        const struct compare_row *row = &w->rows.items[i];
+        if (strcmp(row->machine, "A") != 0)
+            continue;
+        named_a++;
+        assert_int_equal(row->base.known, row->detail == NULL);
+        if (row->detail)
+            assert_string_equal(row->detail, "tainted");
+    }
+    assert_int_equal(named_a, 2);
+    record_release(compare_fields, &c);
+}
+
+static void base_errors(void **state)
+{
+    (void)state;
+    const char *const texts[] = {RUN("1111-a", "k80", "tensorflow", FULL("1000")),
+                                 RUN("1111-b", "k80", "cntk", FULL("1000")),
+                                 RUN("2222-c", "p100 (new)", "cntk", FULL("1000")), NULL};
+    struct compare_options options = prorated;
+    struct compare c = {0};
+    struct err err = {0};
+    options.base = "v100";
+    assert_int_equal(compare_texts(&options, texts, &c, &err), ERR_USAGE);
+    assert_string_equal(err.text, "no run that can be compared fits --base 'v100'");
+    assert_non_null(strstr(err.hint, "k80+tensorflow, k80+cntk, p100 (new)+cntk"));
+    record_release(compare_fields, &c);
+    memset(&c, 0, sizeof c);
+    const char *const several[] = {"k80", "cntk", "1111"};
+    for (size_t i = 0; i < 3; i++) {
+        struct err why = {0};
+        options.base = several[i];
+        assert_int_equal(compare_texts(&options, texts, &c, &why), ERR_USAGE);
+        assert_non_null(strstr(why.text, "fits several rows of mlp"));
+        record_release(compare_fields, &c);
+        memset(&c, 0, sizeof c);
+    }
+    const char *const one[] = {"k80+cntk", "p100", "1111-a", "P100 (NEW)"};
+    for (size_t i = 0; i < 4; i++) {
+        options.base = one[i];
+        good(&options, texts, &c);
+        record_release(compare_fields, &c);
+    }
+    // Nothing to compare is no error.
+    good(&options, (const char *const[]){NULL}, &c);
+    assert_int_equal(c.workloads.count, 0);
+    record_release(compare_fields, &c);
+    struct comparing *comparing = NULL;
+    struct err blank = {0}, date = {0};
+    options.base = " ";
+    assert_int_equal(comparing_new(&comparing, &options, &blank), ERR_USAGE);
+    options.base = NULL;
+    options.pricing.date = "yesterday";
+    assert_int_equal(comparing_new(&comparing, &options, &date), ERR_USAGE);
+    assert_string_equal(date.text, "--date: 'yesterday' is not a date");
+}
+
+static void chosen_base(void **state)
+{
+    (void)state;
+#define ON(id, workload, machine, started)                                                         \
+    "{\"id\":\"" id "\",\"workload\":\"" workload                                                  \
+    "\",\"framework\":\"x\",\"machine\":{\"name\":\"" machine "\"},\"started\":\"" started         \
+    "\"," FULL("1000") "}"
+    const char *const texts[] = {
+        ON("1", "mlp", "B", "2026-02-01T00:00:00Z"),  ON("2", "cnn", "B", "2026-02-01T00:00:00Z"),
+        ON("3", "mlp", "A", "2026-03-01T00:00:00Z"),  ON("4", "cnn", "A", "2026-01-01T00:00:00Z"),
+        ON("5", "imdb", "Z", "2020-01-01T00:00:00Z"), NULL};
+    struct compare c;
+    good(&prorated, texts, &c);
+    assert_string_equal(c.base, "A+x"); // in two workloads, as B is, and older; Z is in one
+    assert_string_equal(c.workloads.items[0].workload, "cnn");
+    assert_string_equal(c.workloads.items[0].base, "A + x");
+    assert_string_equal(c.workloads.items[1].base, "Z + x");
+    assert_string_equal(c.workloads.items[2].base, "A + x");
+    assert_int_equal(c.sentences.count, 1); // prices are not known
+    record_release(compare_fields, &c);
+    // One that was asked for and is not there is not replaced.
+    struct compare_options options = prorated;
+    options.base = "b";
+    good(&options, texts, &c);
+    assert_null(c.workloads.items[1].base);
+    assert_false(row_of(&c, "Z")->time.ratio.known);
+    record_release(compare_fields, &c);
+}
+
+static void words(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        RUN("1111-a", "k80", "x", FULL("1000") ",\"labels\":[{\"key\":\"v\",\"value\":\"1\"}]"),
+        RUN("2222-b", "k80", "x", FULL("1100") ",\"labels\":[{\"key\":\"v\",\"value\":\"2\"}]"),
+        RUN("3333-c", "k80", "x", FULL("1200") ",\"labels\":[{\"key\":\"v\",\"value\":\"2\"}]"),
+        RUN("4444-d", "p100", "x", FULL("1200")), NULL};
+    struct compare_options options = prorated;
+    struct compare c;
+    const char *ids[] = {"1111", "2222-b"}, *labels[] = {"v=1", "v=2"}, *machine[] = {"k80"};
+    const char *missing[] = {"k80", "v=3"}, *workload[] = {"mlp"};
+    const struct {
+        const char **words;
+        size_t count, rows;
+    } cases[] = {{ids, 2, 2}, {labels, 2, 2}, {machine, 1, 1}, {workload, 1, 2}, {NULL, 0, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        options.words = cases[i].words;
+        options.word_count = cases[i].count;
+        good(&options, texts, &c);
+        assert_int_equal(c.workloads.items[0].rows.count, cases[i].rows);
+        record_release(compare_fields, &c);
+    }
+    options.words = missing;
+    options.word_count = 2;
+    struct err err = {0};
+    memset(&c, 0, sizeof c);
+    assert_int_equal(compare_texts(&options, texts, &c, &err), ERR_MISSING);
+    assert_string_equal(err.text, "no run fits 'v=3'");
+    record_release(compare_fields, &c);
+    // A base by label is a row of its own.
+    options.word_count = 0;
+    options.base = "v=1";
+    good(&options, texts, &c);
+    assert_int_equal(c.workloads.items[0].rows.count, 3);
+    assert_int_equal(c.workloads.items[0].rows.items[0].runs.v, 1);
+    record_release(compare_fields, &c);
+    options.workload = "cnn";
+    good(&options, texts, &c);
+    assert_int_equal(c.runs.v, 0);
+    record_release(compare_fields, &c);
+}
+
+static void bad_record(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct compare c = {0};
+    const char *const texts[] = {"{\"id\":1}", NULL};
+    assert_int_equal(compare_texts(&prorated, texts, &c, &err), ERR_FORMAT);
+    // One that says nothing at all.
+    good(&prorated, (const char *const[]){"{}", "{\"name\":\"n\"}", NULL}, &c);
+    assert_int_equal(c.workloads.count, 2);
+    record_release(compare_fields, &c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_runs), cmocka_unit_test(one_projection),
+        cmocka_unit_test(rules),        cmocka_unit_test(prices),
+        cmocka_unit_test(odd_times),    cmocka_unit_test(apart_and_notes),
+        cmocka_unit_test(base_errors),  cmocka_unit_test(chosen_base),
+        cmocka_unit_test(words),        cmocka_unit_test(bad_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A comparison, and its tables, with each allocation failing in turn.
+#include "oom.h"
+
+#include "advise/compare_cases.h"
+#include "cmd/compare.h"
+
+static const char *const texts[] = {
+    RUN("1111-a", "k80", "x", FULL("70000000000") "," PRICE),
+    RUN("2222-b", "k80", "x", FULL("71000000000") "," PRICE),
+    RUN("3333-c", "p100", "x", SAMPLED("\"wall_s\":50,\"low_s\":49,\"high_s\":52") "," PRICE),
+    RUN("4444-d", "p100", "x", "\"parameters\":5,\"taints\":[\"heat\"]," FULL("50000000000")),
+    RUN("5555-e", "v100", "x", "\"ended\":\"failed\"," FULL("1")),
+    RUN("6666-f", "v100", "x", "\"full\":true,\"epoch_list\":[{\"train_ns\":5000000000}]"),
+    "{\"id\":\"7777-g\",\"command\":[\"python\",\"train.py\"],\"full\":true,"
+    "\"phases\":{\"wall_ns\":5}}",
+    NULL};
+
+static void comparison(void **state)
+{
+    (void)state;
+    const char *prices[] = {"p100=1.46"}, *words[] = {"x", "7777"};
+    const struct compare_options options = {
+        .base = "1111",
+        .words = words,
+        .word_count = 2,
+        .pricing = {
+            .prices = prices, .price_count = 1, .share = SHARE, .book = "-", .prorated = true}};
+    OOM_EACH
+    {
+        struct compare c = {0};
+        struct err err = {0};
+        int rc = compare_texts(&options, texts, &c, &err);
+        record_release(compare_fields, &c);
+        OOM_EXPECT(rc, &err);
+    }
+}
+
+static void tables(void **state)
+{
+    (void)state;
+    const struct compare_options options = {
+        .pricing = {.share = SHARE, .book = "-", .prorated = true}};
+    void (*const writers[])(struct out *, const struct compare *) = {compare_table, compare_csv,
+                                                                     compare_markdown};
+    struct compare c = {0};
+    struct err why = {0};
+    assert_ok(compare_texts(&options, texts, &c, &why), &why);
+    for (size_t i = 0; i < 3; i++)
+        OOM_EACH
+        {
+            struct out out;
+            struct err err = {0};
+            out_init(&out, "never");
+            writers[i](&out, &c);
+            int rc = buf_check(&out.text, &err);
+            out_release(&out);
+            OOM_EXPECT(rc, &err);
+        }
+    record_release(compare_fields, &c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(comparison), cmocka_unit_test(tables)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

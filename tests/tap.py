@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TAP for the Python tests: report() each check, done() at the end.
+
+    import sys, os; sys.path.insert(0, os.environ["TESTS"])
+    import tap
+    tap.report("two and two", 2 + 2 == 4)
+    tap.done()
+"""
+import sys
+
+count = failures = 0
+
+
+def report(name, good, text="", skip="", lines=20):
+    """One check; `text` is shown where it failed, its last lines as TAP's comments."""
+    global count, failures
+    count += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}" + (f" # SKIP {skip}" if skip else ""), flush=True)
+    if not good:
+        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-lines:]), flush=True)
+
+
+def skip(name, why):
+    report(name, True, skip=why)
+
+
+def done():
+    """The plan, and the exit code."""
+    print(f"1..{count}", flush=True)
+    sys.exit(failures != 0)
