@@ -63,7 +63,10 @@ static void age_words(const struct offer *o, int day, char out[24])
 // decimals.
 static void cell_price(int64_t nano, char out[MONEY_BYTES])
 {
-    money_short(nano, out);
+    if (nano < 0)
+        snprintf(out, MONEY_BYTES, "-");
+    else
+        money_short(nano, out);
     if (strlen(out) > 7)
         money_rounded(nano, nano < MONEY_UNIT ? 5 : 0, MONEY_HALF_UP, out);
 }
