@@ -47,8 +47,8 @@ struct book_filter {
 };
 
 // Given each offer once, in the order of provider, name, region, zone and kind, with the price that
-// held on the filter's date. A value other than 0 ends the walk and is returned. 200,000 offers take
-// about 4 ms.
+// held on the filter's date. A value other than 0 ends the walk and is returned. 200,000 offers
+// take about 4 ms.
 typedef int book_visit_fn(void *arg, const struct offer *offer, struct err *err);
 int book_each(const struct book *book, const struct book_filter *filter, book_visit_fn *visit,
               void *arg, struct err *err) MUST_USE;
