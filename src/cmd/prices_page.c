@@ -146,8 +146,9 @@ static void price_rows(struct out *out, const struct page *page, int day)
         money_short(offer_per_hour(o), hour);
         buf_printf(&text, ", %s an hour", hour);
     }
-    if (o->gpus_milli > 0 && o->gpus_milli != 1000 && prices_unit(o) >= 0) {
-        money_short(prices_unit(o), unit);
+    int64_t each = prices_unit(o, offer_per_hour(o));
+    if (o->gpus_milli > 0 && o->gpus_milli != 1000 && each >= 0) {
+        money_short(each, unit);
         buf_printf(&text, ", %s a GPU-hour", unit);
     }
     buf_printf(&text, ", %s", offer_kind_word(o->kind));

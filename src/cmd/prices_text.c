@@ -38,12 +38,12 @@ static void gpu_words(const struct offer *o, char out[64])
         snprintf(out, 64, "%s×%.36s", count, o->gpu);
 }
 
-int64_t prices_unit(const struct offer *o)
+int64_t prices_unit(const struct offer *o, int64_t hour)
 {
     int64_t price;
     int units = o->gpus_milli > 0 ? o->gpus_milli : o->vcpus_milli;
-    if (units == 0 ||
-        money_scale(offer_per_hour(o), 1000, units, MONEY_HALF_EVEN, &price, NULL) != 0)
+    if (units == 0 || hour < 0 ||
+        money_scale(hour, 1000, units, MONEY_HALF_EVEN, &price, NULL) != 0)
         return -1;
     return price;
 }
@@ -63,7 +63,10 @@ static void age_words(const struct offer *o, int day, char out[24])
 // decimals.
 static void cell_price(int64_t nano, char out[MONEY_BYTES])
 {
-    money_short(nano, out);
+    if (nano < 0)
+        snprintf(out, MONEY_BYTES, "-");
+    else
+        money_short(nano, out);
     if (strlen(out) > 7)
         money_rounded(nano, nano < MONEY_UNIT ? 5 : 0, MONEY_HALF_UP, out);
 }
@@ -101,16 +104,16 @@ static void size_cells(struct out *out, const struct offer *o)
     out_printf(out, " ");
 }
 
-static void table_row(struct out *out, const struct offer *o, int day, int name, bool everywhere,
-                      bool sizes)
+static void table_row(struct out *out, const struct prices_line *line, int day, int name,
+                      bool everywhere, bool sizes)
 {
-    char gpu[64], price[MONEY_BYTES], unit[MONEY_BYTES] = "-";
+    const struct offer *o = &line->offer;
+    char gpu[64], price[MONEY_BYTES], unit[MONEY_BYTES];
     struct buf text = {0};
     add_name(o, everywhere, &text);
     gpu_words(o, gpu);
-    cell_price(offer_per_hour(o), price);
-    if (prices_unit(o) >= 0)
-        cell_price(prices_unit(o), unit);
+    cell_price(line->usd_hour, price);
+    cell_price(prices_unit(o, line->usd_hour), unit);
     out_cell(out, name, buf_str(&text));
     out_cell(out, GPU_COLUMNS, gpu);
     if (sizes)
@@ -125,10 +128,10 @@ static void table_row(struct out *out, const struct offer *o, int day, int name,
     buf_release(&text);
 }
 
-void prices_table(struct out *out, const struct offer *offers, size_t count, int day,
-                  bool everywhere)
+void prices_table(struct out *out, const struct prices_line *lines, size_t count, int day,
+                  bool everywhere, const char *rate)
 {
-    bool gpus = count > 0 && offers[0].gpus_milli > 0, old = false, foreign = false;
+    bool gpus = count > 0 && lines[0].offer.gpus_milli > 0, old = false, foreign = false;
     // Regions take the room of sizes, which the page of an offer tells.
     bool sizes = !everywhere && out->width >= 70;
     int name = out->width - GPU_COLUMNS - 2 * PRICE_COLUMNS - AGE_COLUMNS - 4 -
@@ -142,12 +145,17 @@ void prices_table(struct out *out, const struct offer *offers, size_t count, int
                gpus ? "/GPU" : "/vCPU", AGE_COLUMNS, "seen");
     out_printf(out, "\n");
     for (size_t i = 0; i < count; i++) {
-        table_row(out, &offers[i], day, name, everywhere, sizes);
-        foreign |= strcmp(offers[i].currency, "USD") != 0;
-        old |= offer_old(&offers[i], day);
+        table_row(out, &lines[i], day, name, everywhere, sizes);
+        foreign |= strcmp(lines[i].offer.currency, "USD") != 0;
+        old |= offer_old(&lines[i].offer, day);
     }
-    if (foreign)
-        out_printf(out, "* in the provider's own currency: 'fare prices OFFER' says which.\n");
+    if (foreign) {
+        out_printf(out, "* ");
+        struct buf text = {0};
+        buf_printf(&text, "converted from another currency: %s", rate ? rate : "no rate is known");
+        out_wrap_here(out, 2, buf_str(&text));
+        buf_release(&text);
+    }
     if (old)
         out_printf(out, "OLD prices may have changed: 'fare prices update' fetches new ones.\n");
 }
@@ -176,8 +184,9 @@ static int record_price(const struct offer *o, int day, struct offer_record *r, 
     r->per_s = some_int(o->per_s);
     if (rc == 0)
         rc = prices_set_money(&r->price_per_hour, offer_per_hour(o), err);
-    if (rc == 0 && o->gpus_milli > 0 && prices_unit(o) >= 0)
-        rc = prices_set_money(&r->price_per_gpu_hour, prices_unit(o), err);
+    int64_t unit = prices_unit(o, offer_per_hour(o));
+    if (rc == 0 && o->gpus_milli > 0 && unit >= 0)
+        rc = prices_set_money(&r->price_per_gpu_hour, unit, err);
     if (rc == 0)
         rc = prices_set_date(&r->since, o->since, err);
     if (rc == 0)

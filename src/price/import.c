@@ -24,14 +24,6 @@ static const struct price_format *const formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-const char *const *import_formats(void)
-{
-    static const char *names[FORMATS + 1];
-    for (int i = 0; i < FORMATS; i++)
-        names[i] = formats[i]->name;
-    return names;
-}
-
 static const struct price_format *choose(const char *name, const char *text, size_t len,
                                          const char *path, struct err *err)
 {

@@ -41,7 +41,7 @@ struct import_report {
 
 struct import_options {
     const char *book;   // (optional) as book_path() takes it
-    const char *format; // (optional) a name of import_formats()
+    const char *format; // (optional) "skypilot", "gpuhunt", "aws-spot", "aws-spot-advisor", "fare"
     int day;            // 0: the date in the file's name, or that of its last change
 };
 
@@ -56,8 +56,6 @@ int importing_file(struct importing *importing, const char *path, const char *kn
 int importing_commit(struct importing *importing, struct stock_counts *counts,
                      struct err *err) MUST_USE;
 void importing_free(struct importing *importing); // null is fine
-
-const char *const *import_formats(void); // their names, null-terminated
 
 // A table of the native format straight into a stock: the layers that are no image. `devices` tell
 // the GPUs' names; null: they stay as they are.
