@@ -38,8 +38,13 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
         snprintf(from, sizeof from, "several prices, $%s to $%s an hour", least, most);
         rc = text_set(&to->from, from, err);
     }
+    struct buf words = {0};
+    price_words(price, &words);
     if (rc == 0)
-        rc = text_set(&to->rule, price->words, err);
+        rc = buf_check(&words, err);
+    if (rc == 0)
+        rc = text_set(&to->rule, buf_str(&words), err);
+    buf_release(&words);
     to->assumed = some_bool(price->assumed);
     if (rc == 0 && price->note[0])
         rc = texts_add(&row->notes, price->note, err);
