@@ -208,7 +208,8 @@ static int fill_part(const char *text, size_t len, const struct run *run, const 
     if (rc != 0)
         return rc;
     *timed = ns.known && ns.v >= 0;
-    part->accuracy = run->test_accuracy;
+    if (full) // a sample's says nothing of the training's end
+        part->accuracy = run->test_accuracy;
     part->gpu_percent = run->use.gpu_percent;
     part->share_of_peak = run->use.share_of_peak;
     if (*timed) {
