@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --within|--max-time|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -20,6 +20,14 @@ _fare() {
         return
         ;;
     --max-time)
+        COMPREPLY=()
+        return
+        ;;
+    --max-spend)
+        COMPREPLY=()
+        return
+        ;;
+    --offer)
         COMPREPLY=()
         return
         ;;
@@ -48,6 +56,10 @@ _fare() {
         return
         ;;
     --grace)
+        COMPREPLY=()
+        return
+        ;;
+    --kwh)
         COMPREPLY=()
         return
         ;;
@@ -147,6 +159,14 @@ _fare() {
         COMPREPLY=()
         return
         ;;
+    --max-spend)
+        COMPREPLY=()
+        return
+        ;;
+    --offer)
+        COMPREPLY=()
+        return
+        ;;
     --name)
         COMPREPLY=()
         return
@@ -231,6 +251,142 @@ _fare() {
         COMPREPLY=()
         return
         ;;
+    --ledger)
+        COMPREPLY=()
+        return
+        ;;
+    --book)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --format)
+        COMPREPLY=($(compgen -W 'table json focus' -- "$cur"))
+        return
+        ;;
+    --offer)
+        COMPREPLY=()
+        return
+        ;;
+    --gpu)
+        COMPREPLY=()
+        return
+        ;;
+    --provider)
+        COMPREPLY=()
+        return
+        ;;
+    --region)
+        COMPREPLY=()
+        return
+        ;;
+    --kind)
+        COMPREPLY=($(compgen -W 'on-demand spot monthly' -- "$cur"))
+        return
+        ;;
+    --date)
+        COMPREPLY=()
+        return
+        ;;
+    --max-age)
+        COMPREPLY=()
+        return
+        ;;
+    --rule)
+        COMPREPLY=($(compgen -W 'paid prorated' -- "$cur"))
+        return
+        ;;
+    --boot)
+        COMPREPLY=()
+        return
+        ;;
+    --storage)
+        COMPREPLY=()
+        return
+        ;;
+    --keep)
+        COMPREPLY=()
+        return
+        ;;
+    --egress)
+        COMPREPLY=()
+        return
+        ;;
+    --ingress)
+        COMPREPLY=()
+        return
+        ;;
+    --hour-of-mine)
+        COMPREPLY=()
+        return
+        ;;
+    --deadline)
+        COMPREPLY=()
+        return
+        ;;
+    --budget)
+        COMPREPLY=()
+        return
+        ;;
+    --hours-per-month)
+        COMPREPLY=()
+        return
+        ;;
+    --runs)
+        COMPREPLY=()
+        return
+        ;;
+    --buy)
+        COMPREPLY=()
+        return
+        ;;
+    --resale)
+        COMPREPLY=()
+        return
+        ;;
+    --watts)
+        COMPREPLY=()
+        return
+        ;;
+    --kwh)
+        COMPREPLY=()
+        return
+        ;;
+    --base)
+        COMPREPLY=()
+        return
+        ;;
+    --format)
+        COMPREPLY=($(compgen -W 'table csv md json' -- "$cur"))
+        return
+        ;;
+    --ledger)
+        COMPREPLY=()
+        return
+        ;;
+    --workload)
+        COMPREPLY=()
+        return
+        ;;
+    --published)
+        COMPREPLY=()
+        return
+        ;;
+    --price)
+        COMPREPLY=()
+        return
+        ;;
+    --offer)
+        COMPREPLY=()
+        return
+        ;;
+    --date)
+        COMPREPLY=()
+        return
+        ;;
+    --rule)
+        COMPREPLY=($(compgen -W 'paid prorated' -- "$cur"))
+        return
+        ;;
     --gpu)
         COMPREPLY=()
         return
@@ -285,42 +441,6 @@ _fare() {
         ;;
     --book)
         COMPREPLY=($(compgen -f -- "$cur"))
-        return
-        ;;
-    --base)
-        COMPREPLY=()
-        return
-        ;;
-    --format)
-        COMPREPLY=($(compgen -W 'table csv md json' -- "$cur"))
-        return
-        ;;
-    --ledger)
-        COMPREPLY=()
-        return
-        ;;
-    --workload)
-        COMPREPLY=()
-        return
-        ;;
-    --published)
-        COMPREPLY=()
-        return
-        ;;
-    --price)
-        COMPREPLY=()
-        return
-        ;;
-    --offer)
-        COMPREPLY=()
-        return
-        ;;
-    --date)
-        COMPREPLY=()
-        return
-        ;;
-    --rule)
-        COMPREPLY=($(compgen -W 'paid prorated' -- "$cur"))
         return
         ;;
     --up)
@@ -381,13 +501,14 @@ _fare() {
         ;;
     esac
     case $command in
-    '') words='check run runs workloads prices compare cron help --within --max-time --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --version -V --man --completion --json-keys --json --color --help -h' ;;
+    '') words='check run runs workloads quote compare prices cron help --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --kwh --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
+    run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
     runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --provider --price-per-hour --started --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
-    prices) words=' --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --date --last -n --all -a --format --book --json --color --help -h' ;;
+    quote) words=' --ledger --book --format --offer --gpu --provider --region --kind --all -a --date --max-age --rule --boot --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --kwh --json --color --help -h' ;;
     compare) words=' --base -b --format -f --ledger --workload -w --published --price -p --offer -o --date -d --rule -r --json --color --help -h' ;;
+    prices) words=' --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --date --last -n --all -a --format --book --json --color --help -h' ;;
     cron) words=' --up --offer --rate --date --month --tasks --disk --disk-rate --rules --rule-rate --function-ms --function-rate --always-up --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -448,6 +448,15 @@ static int by_itself(struct pricing *p, const struct run *run, struct price *out
     int rc = buf_check(&name, err);
     if (rc == 0)
         rc = by_book(p, buf_str(&name), out, err);
+    if (rc == 0 && !out->known && !is_spot(run)) { // what is let by the month only
+        struct price monthly = {.start_s = out->start_s};
+        buf_adds(&name, ":monthly");
+        rc = buf_check(&name, err);
+        if (rc == 0)
+            rc = by_book(p, buf_str(&name), &monthly, err);
+        if (rc == 0 && monthly.known)
+            *out = monthly;
+    }
     buf_release(&name);
     return rc;
 }

@@ -34,14 +34,10 @@ static int power(const struct own_machine *m, struct own_hour *hour, struct err 
     if (!hour->power_known)
         return 0;
     int rc = money_scale(m->kwh, m->busy_mw, MW_PER_KW, MONEY_HALF_EVEN, &hour->power, err);
-    if (rc == 0 && m->idle_mw > 0) {
-        // Seconds of idle per hour of use: at most 720 hours' in one second's use, so it fits.
-        int64_t idle_ms = (MONTH_S - m->use_s_a_month) * HOUR_S / m->use_s_a_month * 1000;
-        int64_t an_hour;
-        rc = money_scale(m->kwh, m->idle_mw, MW_PER_KW, MONEY_HALF_EVEN, &an_hour, err);
-        if (rc == 0)
-            rc = money_scale(an_hour, idle_ms, HOUR_S * 1000, MONEY_HALF_EVEN, &hour->idle, err);
-    }
+    // To each hour of use belong so many idle ones: (month - use) / use.
+    if (rc == 0 && m->idle_mw > 0)
+        rc = money_scale(m->kwh, m->idle_mw * (MONTH_S - m->use_s_a_month),
+                         MW_PER_KW * m->use_s_a_month, MONEY_HALF_EVEN, &hour->idle, err);
     return rc;
 }
 

@@ -5,9 +5,12 @@
 #include "cmd/cmd.h"
 
 #include "advise/comparable.h"
+#include "base/money.h"
 #include "cmd/check.h"
+#include "cmd/money.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
+#include "record/bill.h"
 #include "record/compare.h"
 #include "record/offer.h"
 #include "record/price_import.h"
@@ -23,6 +26,7 @@ struct bare_options {
     const char *completion;
     struct run_command_options command;
     struct measure_options measure;
+    const char *kwh;
 };
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
@@ -31,6 +35,8 @@ static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 static const struct opt options[] = {
     MEASURE_OPTIONS(struct bare_options, measure),
     RUN_COMMAND_OPTIONS(struct bare_options, command),
+    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Money",
+     "the price of a kilowatt-hour here, for the power of the trainings"},
     {"version", 'V', OPT_FLAG, NULL, NULL, AT(version), "About fare", "print the version"},
     {"man", 0, OPT_FLAG, NULL, NULL, AT(manual), "About fare",
      "print the manual page: fare --man | man -l -"},
@@ -83,8 +89,9 @@ static int sample_one(const struct workload *workload, const struct native_optio
 static int sample(const struct measure_options *o, struct report *report, struct err *err)
 {
     struct native_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
-    how.max_s = o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : SAMPLE_S;
-    int rc = measure_within(o, &how.within, err);
+    int rc = measure_max_time(o, SAMPLE_S, &how.max_s, err);
+    if (rc == 0)
+        rc = measure_within(o, &how.within, err);
     training_catch();
     report->runs.known = true;
     for (size_t i = 0; rc == 0 && workloads[i] && !training_stop; i++) {
@@ -104,7 +111,7 @@ static int sample(const struct measure_options *o, struct report *report, struct
     return rc;
 }
 
-static void print_samples(struct out *out, const struct report *report)
+static void print_samples(struct out *out, const struct report *report, int64_t kwh)
 {
     out_printf(out, "\n");
     training_table(out, report->runs.items, report->runs.count);
@@ -118,12 +125,33 @@ static void print_samples(struct out *out, const struct report *report)
                     workloads[i]->name);
     if (training_stop)
         out_printf(out, "Stopped: these are the figures up to then.\n");
+    money_show(out, report, kwh);
+}
+
+static int take_kwh(const char *text, int64_t *kwh, struct err *err)
+{
+    if (text && (money_parse(text, kwh, NULL) != 0 || *kwh < 0))
+        return err_set(err, ERR_USAGE, "'--kwh' takes an amount such as 0.30, not '%.40s'", text);
+    return 0;
+}
+
+// Without a book or rules the measurement is still one.
+static int price(struct report *report, const struct measure_options *o, struct err *err)
+{
+    struct err why = {0};
+    int rc = money_make(report, o->no_ledger ? "" : o->ledger, &why);
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    if (rc != 0)
+        out_complain(why.text);
+    return 0;
 }
 
 static int main_job(const struct bare_options *o, struct out *out, struct err *err)
 {
     const struct check_options check = {.common = o->common, .no_cloud = o->measure.no_cloud};
     struct report report = {0};
+    int64_t kwh = -1;
     int rc = text_set(&report.schema, REPORT_SCHEMA, err);
     if (rc == 0)
         rc = check_machine(&check, &report.machine, err);
@@ -132,11 +160,15 @@ static int main_job(const struct bare_options *o, struct out *out, struct err *e
         rc = out_write(out, err); // there is something to read while the samples train
     }
     if (rc == 0)
+        rc = take_kwh(o->kwh, &kwh, err);
+    if (rc == 0)
         rc = sample(&o->measure, &report, err);
+    if (rc == 0)
+        rc = price(&report, &o->measure, err);
     if (rc == 0 && o->common.json)
         rc = out_record(out, report_fields, &report, err);
     else if (rc == 0)
-        print_samples(out, &report);
+        print_samples(out, &report, kwh);
     record_release(report_fields, &report);
     return rc;
 }
@@ -150,6 +182,7 @@ static void document_keys(struct out *out)
         {"fare check --json", MACHINE_SCHEMA, machine_fields},
         {"fare run --json", RUNS_SCHEMA, runs_fields},
         {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
+        {"fare quote --json", QUOTE_SCHEMA, quote_fields},
         {"fare prices --json", OFFERS_SCHEMA, offers_fields},
         {"fare prices import --json", PRICE_IMPORT_SCHEMA, price_import_fields},
         {"fare compare --json", COMPARE_SCHEMA, compare_fields},
@@ -190,8 +223,11 @@ const struct command cmd_bare = {
     .arguments = "[-- COMMAND...]",
     .about =
         "Run without a command, fare does its main job: it checks this machine, says what will "
-        "spoil a measurement or cost money, and trains a sample of each workload that makes "
-        "sense on it. That takes about a minute. With a command after '--', it measures that one, "
+        "spoil a measurement or cost money, trains a sample of each workload that makes "
+        "sense on it; then it says what the whole trainings take here, and what they cost on "
+        "machines "
+        "to rent on which they were measured. That takes about a minute. With a command after "
+        "'--', it measures that one, "
         "as 'fare run' does.",
     .options = options,
     .options_size = sizeof(struct bare_options),

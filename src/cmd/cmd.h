@@ -73,7 +73,7 @@ void cmd_manual(struct out *out, const struct command *const *commands);
 void cmd_completion(struct out *out, const struct command *const *commands, const char *shell);
 
 // The commands.
-extern const struct command cmd_bare, cmd_check, cmd_compare, cmd_cron, cmd_prices, cmd_run,
-    cmd_runs, cmd_workloads;
+extern const struct command cmd_bare, cmd_check, cmd_compare, cmd_cron, cmd_prices, cmd_quote,
+    cmd_run, cmd_runs, cmd_workloads;
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/tree.h"
 #include "base/units.h"
 #include "bill/schedule.h"
+#include "price/book.h"
 #include "price/currency.h"
 #include "price/rates.h"
 #include "price/tariffs.h"
@@ -74,6 +75,7 @@ struct job {
     char *provider, *name;
     enum offer_kind kind;
     int day;
+    struct book *book;
     struct tariff_book *tariffs;
     struct currencies *currencies;
     struct rates *rates;
@@ -110,28 +112,20 @@ static int take_disk(const char *text, int64_t *gb, struct err *err)
     return 0;
 }
 
-// "gcp/n1-standard-1:spot" into its parts.
+// "gcp/n1-standard-1@us-east1:spot" into its parts.
 static int take_offer(struct job *job, const char *text, struct err *err)
 {
-    static const enum offer_kind kinds[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
     const char *slash = text ? strchr(text, '/') : NULL, *colon = text ? strrchr(text, ':') : NULL;
-    if (!text || !slash || slash == text || slash[1] == '\0') {
-        err_set(err, ERR_USAGE,
-                text ? "'%s' is not an offer" : "which machine? there is no --offer",
-                text ? text : "");
+    if (!text)
+        err_set(err, ERR_USAGE, "which machine? there is no --offer");
+    else if (!slash || slash == text || slash[1] == '\0')
+        err_set(err, ERR_USAGE, "'%s' is not an offer", text);
+    if (!text || !slash || slash == text || slash[1] == '\0')
         return err_hint(err, "name it as PROVIDER/NAME, such as gcp/n1-standard-1:spot");
-    }
-    bool found = !colon;
-    for (size_t i = 0; colon && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(colon + 1, offer_kind_name(kinds[i])) == 0) {
-            job->kind = kinds[i];
-            found = true;
-        }
-    if (!found)
-        return err_set(err, ERR_USAGE, "'%s': a kind of offer is spot or monthly", text);
-    size_t len = colon ? (size_t)(colon - slash - 1) : strlen(slash + 1);
+    if (colon && !offer_kind_parse(colon + 1, &job->kind))
+        return err_set(err, ERR_USAGE, "'%s': a kind of offer is on-demand, spot or monthly", text);
     job->provider = strndup(text, (size_t)(slash - text));
-    job->name = strndup(slash + 1, len);
+    job->name = strndup(slash + 1, strcspn(slash + 1, "@:"));
     return job->provider && job->name ? 0 : err_memory(err);
 }
 
@@ -186,6 +180,9 @@ static int note(struct job *job, struct err *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    for (size_t i = 0; i < job->record.notes.count; i++)
+        if (strcmp(job->record.notes.items[i], text) == 0)
+            return 0; // once is enough
     return texts_add(&job->record.notes, text, err);
 }
 
@@ -205,42 +202,76 @@ static int find_rate(struct job *job, const struct rates_row *own, struct offer 
         offer->source = "from your rates.csv";
         return 0;
     }
-    err_set(err, ERR_USAGE, "the price of '%s' is not known", o->offer);
-    return err_hint(err, "say what an hour costs: --rate 0.01");
+    int rc = book_open(&job->book, NULL, err);
+    if (rc == 0)
+        rc = book_find(job->book, o->offer, job->day, offer, err);
+    if (rc == ERR_MISSING)
+        err_hint(err, "say what an hour costs: --rate 0.01");
+    if (rc == 0 && offer_old(offer, job->day))
+        rc = note(job, err, "OLD: the price was last seen %d days before.",
+                  offer_age(offer, job->day));
+    return rc;
 }
 
-// Every amount of the rule in USD.
-static int to_usd(struct job *job, const char *currency, struct err *err)
+// Amounts in USD. Those of the tariff may be in another currency than the offer's price.
+static int to_usd(struct job *job, const char *currency, int64_t *const *amounts, size_t count,
+                  struct err *err)
 {
-    struct rule *rule = &job->schedule.rule;
-    int64_t *const amounts[] = {&rule->rate, &rule->monthly_cap, &rule->monthly_fee,
-                                &rule->setup_fee, &rule->storage_rate};
     const char *source = "";
     int rc = 0;
-    for (size_t i = 0; i < sizeof amounts / sizeof *amounts && rc == 0; i++)
+    for (size_t i = 0; i < count && rc == 0; i++)
         if (*amounts[i] > 0)
             rc = currency_to_usd(job->currencies, currency, job->day, *amounts[i], amounts[i], NULL,
                                  &source, err);
     if (rc == 0 && *source)
-        rc = note(job, err, "%s to USD: %s.", currency, source);
+        rc = note(job, err, "%s: %s.", currency, source);
     return rc;
+}
+
+// The cap that is the offer's own price by the month, where the book has one.
+static int find_cap(struct job *job, const struct tariff *tariff, struct err *err)
+{
+    struct rule *rule = &job->schedule.rule;
+    struct offer monthly;
+    struct buf name = {0};
+    if (!tariff->capped_by_month.known || !tariff->capped_by_month.v)
+        return 0;
+    buf_printf(&name, "%s/%s:monthly", job->provider, job->name);
+    int rc = buf_check(&name, err);
+    if (rc == 0 && !job->book)
+        rc = book_open(&job->book, NULL, err);
+    int found = rc == 0 ? book_find(job->book, buf_str(&name), job->day, &monthly, NULL) : rc;
+    buf_release(&name);
+    if (rc != 0)
+        return rc;
+    if (found == ERR_MISSING)
+        return note(job, err, "Its price by the month, the most that a month costs, is not known.");
+    if (found != 0)
+        return err_set(err, found, "cannot look up its price by the month");
+    rule->monthly_cap = monthly.rate;
+    return to_usd(job, monthly.currency, (int64_t *const[]){&rule->monthly_cap}, 1, err);
 }
 
 static int make_rule(struct job *job, const struct tariff *tariff, const struct offer *offer,
                      struct err *err)
 {
     struct rule *rule = &job->schedule.rule;
+    int64_t *const theirs[] = {&rule->monthly_cap, &rule->monthly_fee, &rule->setup_fee,
+                               &rule->storage_rate};
     char rate[MONEY_BYTES];
     money_text(offer->rate, rate);
     int rc = rule_read(rule, tariff, rate, err);
-    rule->per_ns = offer->per_s * NS_PER_S;
-    if (rc == 0)
-        rc = to_usd(job, offer->currency, err);
-    if (rc == 0 && job->schedule.beside.disk_rate < 0 && tariff->storage_rate)
-        job->schedule.beside.disk_rate = rule->storage_rate;
     if (rc == 0)
         rc = money_scale(rule->rate, 3600, offer->per_s, MONEY_HALF_EVEN, &rule->rate, err);
     rule->per_ns = 3600 * NS_PER_S;
+    if (rc == 0)
+        rc = to_usd(job, offer->currency, (int64_t *const[]){&rule->rate}, 1, err);
+    if (rc == 0)
+        rc = to_usd(job, tariff->currency ? tariff->currency : "USD", theirs, 4, err);
+    if (rc == 0)
+        rc = find_cap(job, tariff, err);
+    if (rc == 0 && job->schedule.beside.disk_rate < 0 && tariff->storage_rate)
+        job->schedule.beside.disk_rate = rule->storage_rate;
     money_text(rule->rate, rate);
     if (rc == 0)
         rc = text_set(&job->record.rate_per_hour, rate, err);
@@ -463,6 +494,7 @@ static void release(struct job *job)
 {
     free(job->provider);
     free(job->name);
+    book_close(job->book);
     tariff_book_close(job->tariffs);
     currencies_close(job->currencies);
     rates_close(job->rates);

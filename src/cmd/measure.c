@@ -6,11 +6,16 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/money.h"
+#include "bill/bill.h"
 #include "ledger/ledger.h"
+#include "price/book.h"
 #include "version.h"
 
 // A machine that has been up for longer was not started for this run.
 #define BOOT_MAX_S 3600
+
+#define SPEND_MOST_NS (INT64_C(30) * 86400 * NS_PER_S)
 
 int measure_within(const struct measure_options *o, double *within, struct err *err)
 {
@@ -25,6 +30,57 @@ int measure_within(const struct measure_options *o, double *within, struct err *
                        o->within);
     *within = percent / 100;
     return 0;
+}
+
+static int longest_for(const char *name, int64_t budget, int64_t *ns, struct err *err)
+{
+    struct book *book = NULL;
+    struct tariff_book *tariffs = NULL;
+    struct currencies *currencies = NULL;
+    struct rates *rates = NULL;
+    struct offer offer;
+    int rc = book_open(&book, NULL, err);
+    if (rc == 0)
+        rc = book_find(book, name, 0, &offer, err);
+    if (rc == 0)
+        rc = tariff_book_open(&tariffs, err);
+    if (rc == 0)
+        rc = currencies_open(&currencies, err);
+    if (rc == 0)
+        rc = rates_open(&rates, NULL, err);
+    if (rc == 0) {
+        const struct bill_context context = {
+            .tariffs = tariffs, .currencies = currencies, .rates = rates};
+        rc = bill_longest(&context, &offer, budget, SPEND_MOST_NS, ns, err);
+    }
+    rates_close(rates);
+    currencies_close(currencies);
+    tariff_book_close(tariffs);
+    book_close(book);
+    return rc;
+}
+
+int measure_max_time(const struct measure_options *o, double default_s, double *max_s,
+                     struct err *err)
+{
+    int64_t budget = 0, ns = 0;
+    *max_s = o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : default_s;
+    if (!o->max_spend)
+        return 0;
+    if (!o->offer) {
+        err_set(err, ERR_USAGE, "--max-spend needs --offer: what does this machine cost?");
+        return err_hint(err, "'fare prices TEXT' looks for offers");
+    }
+    if (money_parse(o->max_spend, &budget, NULL) != 0 || budget <= 0)
+        return err_set(err, ERR_USAGE, "--max-spend '%.40s': expected an amount such as 0.50",
+                       o->max_spend);
+    int rc = longest_for(o->offer, budget, &ns, err);
+    if (rc == 0 && ns == 0)
+        return err_set(err, ERR_USAGE, "%s USD do not pay for the start of %s", o->max_spend,
+                       o->offer);
+    if (rc == 0 && (*max_s <= 0 || (double)ns / 1e9 < *max_s))
+        *max_s = (double)ns / 1e9;
+    return rc;
 }
 
 // How this program was called; the password of an address is left out.
@@ -76,6 +132,27 @@ static int add_labels(const struct opt_texts *labels, struct run *run, struct er
     return 0;
 }
 
+// What the user says this machine is, where its own metadata does not. The label tells that it was
+// said, not seen.
+static int add_offer(const char *offer, struct run *run, struct err *err)
+{
+    const char *slash = strchr(offer, '/');
+    struct run_label *label = LIST_ADD(&run->labels, err);
+    int rc = label ? text_set(&label->key, "offer", err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = text_set(&label->value, offer, err);
+    if (rc != 0 || !slash || run->machine.provider || run->machine.instance_type)
+        return rc;
+    char *provider = strndup(offer, (size_t)(slash - offer));
+    char *name = strndup(slash + 1, strcspn(slash + 1, "@:"));
+    rc = provider && name ? text_set(&run->machine.provider, provider, err) : err_memory(err);
+    if (rc == 0)
+        rc = text_set(&run->machine.instance_type, name, err);
+    free(provider);
+    free(name);
+    return rc;
+}
+
 int measure_begin(const struct measure_options *o, const struct machine *machine, bool first,
                   struct run *run, struct err *err)
 {
@@ -93,6 +170,8 @@ int measure_begin(const struct measure_options *o, const struct machine *machine
         rc = text_set(&run->name, o->name, err);
     if (rc == 0)
         rc = add_labels(&o->labels, run, err);
+    if (rc == 0 && o->offer)
+        rc = add_offer(o->offer, run, err);
     const char *launched = machine->where.launched_at;
     if (first && launched && clock_parse(launched, &launched_s) && launched_s <= now_s &&
         now_s - launched_s <= BOOT_MAX_S)

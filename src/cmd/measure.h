@@ -10,6 +10,7 @@
 struct measure_options {
     const char *within; // "2%"
     int64_t max_time_ns;
+    const char *max_spend, *offer;
     const char *name;
     struct opt_texts labels;
     bool no_cloud;
@@ -33,6 +34,10 @@ struct measure_options {
                    "interval)"),                                                                   \
         MEASURE_OPTION("max-time", OPT_DURATION, "TIME", type, m.max_time_ns, "Sampling",          \
                        "stop after this time at the latest (default 60s)"),                        \
+        MEASURE_OPTION("max-spend", OPT_TEXT, "USD", type, m.max_spend, "Sampling",                \
+                       "stop before the bill of this machine, which --offer names, exceeds this"), \
+        MEASURE_OPTION("offer", OPT_TEXT, "OFFER", type, m.offer, "Sampling",                      \
+                       "this machine is that offer of the book: PROVIDER/NAME; kept as a label"),  \
         MEASURE_OPTION("name", OPT_TEXT, "NAME", type, m.name, "Record",                           \
                        "call the run so (default: the workload's, script's or program's name)"),   \
         MEASURE_OPTION("label", OPT_TEXTS, "KEY=VALUE", type, m.labels, "Record",                  \
@@ -46,6 +51,11 @@ struct measure_options {
 
 // The share that --within says; the default where it does not.
 int measure_within(const struct measure_options *options, double *within, struct err *err) MUST_USE;
+
+// How long a sample may take: --max-time or else `default_s`, and no longer than --max-spend pays
+// for. ERR_USAGE where that does not even pay for a start.
+int measure_max_time(const struct measure_options *options, double default_s, double *max_s,
+                     struct err *err) MUST_USE;
 
 // What is known before a run: its id and start, the machine, this program, name and labels. `first`
 // of this process: it may count the time since the machine was launched.

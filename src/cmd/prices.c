@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "machine/device.h"
+#include "price/currency.h"
 
 enum { LAST = 20, STALE_DAYS = 730 };
 
@@ -127,31 +128,34 @@ static int make_filter(const struct prices_options *o, const char *text, struct 
 // ---- collecting and sorting ----
 
 struct listing {
-    struct offer *items;
+    struct prices_line *items;
     size_t count, room;
-    size_t group; // where the offers of the current name begin
-    bool all;     // not the cheapest of each name and kind alone
+    int day;
+    int64_t max_rate;
+    struct currencies *currencies; // opened where one is needed
+    const char *rate;              // what the first of them was converted by
+    size_t group;                  // where the offers of the current name begin
+    bool all;                      // not the cheapest of each name and kind alone
     size_t seen, stale;
     int oldest;
 };
 
-// Cheaper per GPU, or per vCPU, an hour. GPUs come first; other currencies than the dollar last.
+// Cheaper per GPU, or per vCPU, an hour. GPUs come first; what cannot be compared comes last.
 static int by_price(const void *left, const void *right)
 {
-    const struct offer *a = left, *b = right;
+    const struct prices_line *x = left, *y = right;
+    const struct offer *a = &x->offer, *b = &y->offer;
     bool gpu_a = a->gpus_milli > 0, gpu_b = b->gpus_milli > 0;
     if (gpu_a != gpu_b)
         return gpu_a ? -1 : 1;
-    bool usd_a = strcmp(a->currency, "USD") == 0, usd_b = strcmp(b->currency, "USD") == 0;
-    if (usd_a != usd_b)
-        return usd_a ? -1 : 1;
     int units_a = gpu_a ? a->gpus_milli : a->vcpus_milli;
     int units_b = gpu_b ? b->gpus_milli : b->vcpus_milli;
-    if (units_a == 0 || units_b == 0) // of an unknown size: behind those that are known
-        return (units_a == 0) - (units_b == 0);
-    __int128 x = (__int128)offer_per_hour(a) * units_b, y = (__int128)offer_per_hour(b) * units_a;
-    if (x != y)
-        return x < y ? -1 : 1;
+    bool unknown_a = units_a == 0 || x->usd_hour < 0, unknown_b = units_b == 0 || y->usd_hour < 0;
+    if (unknown_a != unknown_b)
+        return unknown_a ? 1 : -1;
+    __int128 u = (__int128)x->usd_hour * units_b, v = (__int128)y->usd_hour * units_a;
+    if (u != v && !unknown_a)
+        return u < v ? -1 : 1;
     int order = strcmp(a->provider, b->provider);
     if (order == 0)
         order = strcmp(a->name, b->name);
@@ -168,34 +172,72 @@ static bool same_name(const struct offer *a, const struct offer *b)
            (a->provider == b->provider || strcmp(a->provider, b->provider) == 0);
 }
 
-static int collect(void *arg, const struct offer *offer, struct err *err)
+// The offer's hour in USD; a currency without a rate is no error here.
+static int convert(struct listing *list, struct prices_line *line, struct err *err)
 {
-    struct listing *list = arg;
-    if (offer->day < list->oldest) {
-        list->stale++;
+    const struct offer *o = &line->offer;
+    line->usd_hour = offer_per_hour(o);
+    if (strcmp(o->currency, "USD") == 0)
         return 0;
-    }
-    list->seen++;
-    if (!list->all && list->group < list->count && !same_name(&list->items[list->group], offer))
-        list->group = list->count;
-    for (size_t i = list->group; i < list->count && !list->all; i++) {
-        struct offer *other = &list->items[i];
-        if (other->kind != offer->kind)
-            continue;
-        if (by_price(offer, other) < 0)
-            *other = *offer;
-        return 0;
-    }
+    int rc = list->currencies ? 0 : currencies_open(&list->currencies, err);
+    if (rc != 0)
+        return rc;
+    struct err why = {0};
+    const char *source = NULL;
+    rc = currency_to_usd(list->currencies, o->currency, list->day, line->usd_hour, &line->usd_hour,
+                         NULL, &source, &why);
+    if (rc != 0)
+        line->usd_hour = -1;
+    else if (!list->rate)
+        list->rate = source;
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
+}
+
+static int append(struct listing *list, const struct prices_line *line, struct err *err)
+{
     if (list->count == list->room) {
         size_t room = list->room ? list->room * 2 : 256;
-        struct offer *items = realloc(list->items, room * sizeof *items);
+        struct prices_line *items = realloc(list->items, room * sizeof *items);
         if (!items)
             return err_memory(err);
         list->items = items;
         list->room = room;
     }
-    list->items[list->count++] = *offer;
+    list->items[list->count++] = *line;
     return 0;
+}
+
+static int collect(void *arg, const struct offer *offer, struct err *err)
+{
+    struct listing *list = arg;
+    struct prices_line line = {.offer = *offer};
+    if (offer->day < list->oldest) {
+        list->stale++;
+        return 0;
+    }
+    int rc = convert(list, &line, err);
+    if (rc != 0 || (list->max_rate > 0 && line.usd_hour > list->max_rate))
+        return rc;
+    list->seen++;
+    if (list->all)
+        return append(list, &line, err);
+    if (list->group < list->count && !same_name(&list->items[list->group].offer, offer))
+        list->group = list->count;
+    for (size_t i = list->group; i < list->count; i++) {
+        struct prices_line *other = &list->items[i];
+        if (other->offer.kind != offer->kind)
+            continue;
+        if (by_price(&line, other) < 0)
+            *other = line;
+        return 0;
+    }
+    return append(list, &line, err);
+}
+
+static void listing_release(struct listing *list)
+{
+    free(list->items);
+    currencies_close(list->currencies);
 }
 
 // ---- printing ----
@@ -208,7 +250,7 @@ static int print_json(struct out *out, const struct listing *list, size_t shown,
     int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
     for (size_t i = 0; i < shown && rc == 0; i++) {
         struct offer_record *record = LIST_ADD(&all.offers, err);
-        rc = record ? prices_record(&list->items[i], day, record, err) : ERR_MEMORY;
+        rc = record ? prices_record(&list->items[i].offer, day, record, err) : ERR_MEMORY;
     }
     if (list->stale > 0)
         all.left_out = some_int((int64_t)list->stale);
@@ -231,7 +273,7 @@ static void say_rest(struct out *out, const struct listing *list, size_t shown)
     if (list->stale > 0)
         buf_printf(
             &says,
-            "%zu offer%s not listed, with prices over two years old: --max-age 99y or --date "
+            "%zu offer%s not listed, with prices over two years old: --max-age 9999d or --date "
             "shows them. ",
             list->stale, list->stale == 1 ? " is" : "s are");
     if (list->count == 0 && list->stale == 0)
@@ -259,6 +301,8 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
     const struct device *device = o->gpu ? device_find(devices, o->gpu) : NULL;
     if (device) // else its name stays as it is: catalogues know more of them
         filter.gpu = device->name;
+    list.day = filter.day;
+    list.max_rate = filter.max_rate;
     int today = filter.day ? filter.day : book_today();
     if (o->max_age > 0)
         filter.max_age = to_int(o->max_age / INT64_C(86400000000000));
@@ -274,10 +318,10 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
         rc = print_json(call->out, &list, shown, filter.day, err);
     } else if (rc == 0) {
         if (shown > 0)
-            prices_table(call->out, list.items, shown, filter.day, o->all || o->region);
+            prices_table(call->out, list.items, shown, filter.day, o->all || o->region, list.rate);
         say_rest(call->out, &list, shown);
     }
-    free(list.items);
+    listing_release(&list);
     devices_close(devices);
     return rc;
 }
@@ -303,7 +347,7 @@ static int show_or_list(const struct cmd_call *call, const struct book *book, co
     struct listing some = {.oldest = 0};
     int found = rc == ERR_MISSING ? book_each(book, &part, collect, &some, err) : rc;
     bool any = some.count > 0;
-    free(some.items);
+    listing_release(&some);
     if (found == 0 && any)
         return list_offers(call, book, text, err);
     *err = why;
@@ -333,7 +377,7 @@ static int run(const struct cmd_call *call, struct err *err)
 
 const struct command cmd_prices = {
     .name = "prices",
-    .group = "Money",
+    .group = "Price",
     .summary = "the book of prices: list, show, import, update",
     .arguments = "[TEXT | OFFER] | import FILE... | update [URL...]",
     .about =

@@ -27,11 +27,25 @@ int prices_day(const struct prices_options *options, int *day, struct err *err) 
 int prices_record(const struct offer *offer, int day, struct offer_record *out,
                   struct err *err) MUST_USE;
 
-void prices_date(int day, char out[12]); // "2026-08-22"
+void prices_date(int day, char out[12]);    // "2026-08-22"
+void prices_milli(int value, char out[24]); // thousandths: "8", "0.125"
+int prices_set_money(char **member, int64_t nano, struct err *err) MUST_USE;
+int prices_set_date(char **member, int day, struct err *err) MUST_USE;
 
-// The lists. `everywhere`: offers are shown with their region, for there are several of each.
-void prices_table(struct out *out, const struct offer *offers, size_t count, int day,
-                  bool everywhere);
+// Of the price of an hour that of one GPU, or of one vCPU where there is none; -1: unknown.
+int64_t prices_unit(const struct offer *offer, int64_t hour);
+
+// A line of a list: an offer with its hour in nano-USD, converted where that is not its currency;
+// -1 where there is no rate for it.
+struct prices_line {
+    struct offer offer;
+    int64_t usd_hour;
+};
+
+// `everywhere`: offers are shown with their region, for there are several of each. `rate`: the one
+// that was used for another currency, in words, or null.
+void prices_table(struct out *out, const struct prices_line *lines, size_t count, int day,
+                  bool everywhere, const char *rate);
 int prices_page(const struct cmd_call *call, const struct book *book, const struct offer *offer,
                 int day, struct err *err) MUST_USE;
 

@@ -102,6 +102,7 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
     const struct prices_options *o = call->options;
     import->new_offers = some_int((int64_t)counts->offers);
     import->changed_prices = some_int((int64_t)counts->prices);
+    import->leaps = some_int((int64_t)counts->leaps);
     import->seen_again = some_int((int64_t)counts->seen);
     import->doubles = some_int((int64_t)counts->doubles);
     if (o->common.json)
@@ -114,6 +115,11 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
     if (counts->doubles > 0)
         out_printf(call->out, "; %zu had a lower one of the same date", counts->doubles);
     out_printf(call->out, ".\n");
+    if (counts->leaps > 0)
+        out_styled(call->out, OUT_YELLOW,
+                   "%zu changed more than tenfold: look whether the source is right.",
+                   counts->leaps),
+            out_printf(call->out, "\n");
     return 0;
 }
 

@@ -113,8 +113,10 @@ static int check_options(const struct run_options *given, size_t names, struct e
         return err_set(err, ERR_USAGE, "--resume and --from cannot both say where to start");
     if (o->full && o->steps > 0)
         return err_set(err, ERR_USAGE, "--steps is for samples; a full training has --epochs");
-    if (o->full && (given->measure.within || given->measure.max_time_ns > 0))
-        return err_set(err, ERR_USAGE, "--within and --max-time are for samples, not for --full");
+    if (o->full &&
+        (given->measure.within || given->measure.max_time_ns > 0 || given->measure.max_spend))
+        return err_set(err, ERR_USAGE,
+                       "--within, --max-time and --max-spend are for samples, not for --full");
     if (o->checkpoint && (given->repeat > 1 || (given->batches && strchr(given->batches, ','))))
         return err_set(err, ERR_USAGE, "--checkpoint is for one run, not for several");
     if (names == 0) {
@@ -239,12 +241,12 @@ static int set_up(const struct cmd_call *call, struct run_options *o, struct ses
     o->training.n = o->training.n ? o->training.n : 8192;
     o->training.m = o->training.m ? o->training.m : 8192;
     o->training.dim = o->training.dim ? o->training.dim : 512;
-    o->training.max_s =
-        o->measure.max_time_ns > 0 ? (double)o->measure.max_time_ns / 1e9 : MEASURE_MAX_TIME_S;
     session->o = o;
     session->out = call->out;
     session->start_ns = clock_now_ns();
     int rc = check_options(o, call->rest->count, err);
+    if (rc == 0)
+        rc = measure_max_time(&o->measure, MEASURE_MAX_TIME_S, &o->training.max_s, err);
     if (rc == 0)
         rc = measure_within(&o->measure, &o->training.within, err);
     return rc;

@@ -22,14 +22,10 @@ static int options_of(const struct run_command_options *o, const struct measure_
         .grace_ns = o->grace_ns > 0 ? o->grace_ns : COMMAND_GRACE_NS,
         .follow = {.step_pattern = o->step_pattern,
                    .total_steps = o->total_steps,
-                   .total_epochs = o->total_epochs,
-                   .max_s = (double)m->max_time_ns / 1e9},
+                   .total_epochs = o->total_epochs},
     };
-    if (!sample)
-        return 0;
-    if (m->max_time_ns == 0)
-        c->follow.max_s = MEASURE_MAX_TIME_S;
-    return measure_within(m, &c->follow.within, err);
+    int rc = measure_max_time(m, sample ? MEASURE_MAX_TIME_S : 0, &c->follow.max_s, err);
+    return rc == 0 && sample ? measure_within(m, &c->follow.within, err) : rc;
 }
 
 int run_command_unused(const struct run_command_options *o, struct err *err)

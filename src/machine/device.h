@@ -12,7 +12,7 @@
 
 struct device {
     char *name;     // "A100-80GB"
-    int memory_mib;   // 0: several sizes
+    int memory_mib; // 0: several sizes
     // Dense peaks in GFLOP/s, 0: unknown or none. tf32 and bf16 are matrix units'.
     int fp32_gflops, tf32_gflops, bf16_gflops;
     int watts; // board power; 0: unknown

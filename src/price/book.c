@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/money.h"
+#include "machine/device.h"
 #include "price/import.h"
 #include "price/layers.h"
 #include "price/prices.h"
@@ -40,37 +41,40 @@ static int is_table(const struct dirent *entry)
     return entry->d_name[0] != '.' && len > 4 && strcmp(entry->d_name + len - 4, ".csv") == 0;
 }
 
-static int read_tables(const char *dir, struct stock *stock, struct err *err)
+// What comes with fare has the GPUs' right names; what users write is looked up.
+static int read_tables(const char *dir, bool own, struct stock *stock, struct err *err)
 {
+    struct devices *devices = NULL;
     struct dirent **names;
     int count = scandir(dir, &names, is_table, alphasort);
     if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (count < 0)
         return err_errno(err, errno, "cannot open the folder '%s'", dir);
-    int rc = 0;
+    int rc = own && count > 0 ? devices_open(&devices, err) : 0;
     for (int i = 0; i < count; i++) {
         struct buf path = {0};
         buf_printf(&path, "%s/%s", dir, names[i]->d_name);
         if (rc == 0)
             rc = buf_check(&path, err);
         if (rc == 0)
-            rc = import_table(stock, buf_str(&path), err);
+            rc = import_table(stock, buf_str(&path), devices, err);
         buf_release(&path);
         free(names[i]);
     }
     free(names);
+    devices_close(devices);
     return rc;
 }
 
 // The native tables of a folder as a layer. A folder that is not there is an empty one.
-static int open_tables(struct image *image, const char *dir, struct err *err)
+static int open_tables(struct image *image, const char *dir, bool own, struct err *err)
 {
     const struct image nothing = {0};
     struct stock stock = {0};
     struct stock_counts counts;
     struct buf bytes = {0};
-    int rc = read_tables(dir, &stock, err);
+    int rc = read_tables(dir, own, &stock, err);
     if (rc == 0)
         rc = stock_build(&stock, &nothing, &bytes, &counts, err);
     if (rc == 0)
@@ -96,7 +100,7 @@ static int open_folder(struct image *image, folder_fn *folder, struct err *err)
     else
         err_set(err, rc, "%s", why.text);
     if (rc == 0 && why.code == 0)
-        rc = open_tables(image, buf_str(&dir), err);
+        rc = open_tables(image, buf_str(&dir), folder == folder_config, err);
     buf_release(&dir);
     return rc;
 }
@@ -109,15 +113,14 @@ int book_open(struct book **out, const char *path, struct err *err)
     if (!book)
         return err_memory(err);
     int rc = open_folder(&book->layers[LAYER_SHIPPED], folder_share, err);
-    bool none = path && strcmp(path, "-") == 0;
-    if (rc == 0 && !none) {
+    if (rc == 0) {
         struct err why = {0};
         rc = book_path(path, &imported, &why);
-        if (rc == 0)
+        if (rc == 0 && strcmp(buf_str(&imported), "-") != 0)
             rc = image_open(&book->layers[LAYER_IMPORTED], buf_str(&imported), err);
         else if (rc == ERR_MISSING)
             rc = 0; // there is no home: nothing was ever imported
-        else
+        else if (rc != 0)
             err_set(err, rc, "%s", why.text);
     }
     if (rc == 0)
@@ -245,14 +248,14 @@ static bool fits(const struct sieve *sieve, const struct offer *o)
 
 // ---- the walk ----
 
-static int visit_spot(const struct book *book, const struct sieve *sieve, const struct spot *spot,
-                      book_visit_fn *visit, void *arg, struct err *err)
+static int visit_stack(const struct book *book, const struct sieve *sieve,
+                       const struct stack *stack, book_visit_fn *visit, void *arg, struct err *err)
 {
     bool may = false;
     for (int i = 0; i < LAYERS && !may; i++)
-        may = spot->in[i] && passes(sieve, book, i, spot->in[i]);
+        may = stack->in[i] && passes(sieve, book, i, stack->in[i]);
     struct offer offer;
-    if (!may || !layers_offer(book, spot, sieve->filter->day, &offer) || !fits(sieve, &offer))
+    if (!may || !layers_offer(book, stack, sieve->filter->day, &offer) || !fits(sieve, &offer))
         return 0;
     return visit(arg, &offer, err);
 }
@@ -284,11 +287,11 @@ int book_each(const struct book *book, const struct book_filter *filter, book_vi
     const struct extra *extra = book->extras, *end = extra + book->extra_count;
     for (size_t i = 0; rc == 0 && i <= imported->offer_count; i++) {
         for (; rc == 0 && extra < end && extra->at == i && !extra->there; extra++)
-            rc = visit_spot(book, &sieve, &extra->spot, visit, arg, err);
+            rc = visit_stack(book, &sieve, &extra->stack, visit, arg, err);
         if (rc != 0 || i == imported->offer_count)
             continue;
         if (extra < end && extra->at == i)
-            rc = visit_spot(book, &sieve, &extra++->spot, visit, arg, err);
+            rc = visit_stack(book, &sieve, &extra++->stack, visit, arg, err);
         else
             rc = visit_imported(book, &sieve, &imported->offers[i], visit, arg, err);
     }

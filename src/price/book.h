@@ -25,7 +25,7 @@
 struct book;
 
 // `path`: the imported layer, instead of FARE_BOOK or book in the user's data folder ("-": none).
-// A file that is not there is an empty layer.
+// A file that is not there is an empty layer; FARE_BOOK may be "-" too.
 int book_open(struct book **out, const char *path, struct err *err) MUST_USE;
 void book_close(struct book *book); // null is fine
 
@@ -46,8 +46,9 @@ struct book_filter {
     int64_t max_rate; // per hour, nano-USD; 0: any. Other currencies pass: see currency.h
 };
 
-// Given each offer once, with the price that held on the filter's date. A value other than 0 ends
-// the walk and is returned. 200,000 offers take about 10 ms.
+// Given each offer once, in the order of provider, name, region, zone and kind, with the price that
+// held on the filter's date. A value other than 0 ends the walk and is returned. 200,000 offers
+// take about 4 ms.
 typedef int book_visit_fn(void *arg, const struct offer *offer, struct err *err);
 int book_each(const struct book *book, const struct book_filter *filter, book_visit_fn *visit,
               void *arg, struct err *err) MUST_USE;

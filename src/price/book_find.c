@@ -217,6 +217,7 @@ int book_history(const struct book *book, const struct offer *offer, book_visit_
 {
     const struct image_offer *in[LAYERS];
     size_t next[LAYERS] = {0};
+    struct offer last = {.since = -1};
     for (int i = 0; i < LAYERS; i++)
         in[i] = same_in(&book->layers[i], offer);
     for (;;) {
@@ -237,9 +238,13 @@ int book_history(const struct book *book, const struct offer *offer, book_visit_
         struct offer then;
         layers_fill(image, in[first], &image->prices[in[first]->first_price + next[first]++],
                     &then);
-        int rc = visit(arg, &then, err);
+        // Two layers may have read the same thing at the same place.
+        bool again = then.since == last.since && then.day <= last.day && then.rate == last.rate &&
+                     then.per_s == last.per_s && strcmp(then.currency, last.currency) == 0;
+        int rc = again ? 0 : visit(arg, &then, err);
         if (rc != 0)
             return rc;
+        last = then;
     }
 }
 

@@ -7,23 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/folders.h"
 
 int files_shipped(const char *name, struct buf *path, struct err *err)
 {
-    int rc = fs_program_dir(path, err);
-    buf_printf(path, "/../share/%s", name);
+    int rc = folder_share(path, err);
+    buf_printf(path, "/%s", name);
     return rc == 0 ? buf_check(path, err) : rc;
 }
 
 int files_own(const char *name, struct buf *path, struct err *err)
 {
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    if (config && config[0] == '/') // the specification: other values are to be ignored
-        buf_printf(path, "%s/fare/%s", config, name);
-    else if (home && home[0] == '/')
-        buf_printf(path, "%s/.config/fare/%s", home, name);
-    return buf_check(path, err);
+    int rc = folder_config(path, NULL);
+    if (rc == ERR_MISSING) // no home, no files of one's own
+        return 0;
+    buf_printf(path, "/%s", name);
+    return rc == 0 ? buf_check(path, err) : err_memory(err);
 }
 
 // Names in the order of their bytes, whatever the user's language.

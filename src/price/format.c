@@ -188,22 +188,21 @@ static bool near(int64_t a, int64_t b)
     return apart * 5 <= b; // 24 GB are 22888 MiB to some
 }
 
-const char *format_gpu(struct import *im, const char *text, int *memory_mib)
+const char *format_gpu(struct import *im, const char *text, int gpus_milli, int *memory_mib)
 {
     const struct device *device = format_device(im, text);
     if (!device)
         return text;
-    if (*memory_mib == 0)
+    bool part = gpus_milli > 0 && gpus_milli < 1000; // of one: it has a part of the memory
+    if (*memory_mib == 0 && !part)
         *memory_mib = device->memory_mib;
-    else if (device->memory_mib > 0 && !near(*memory_mib, device->memory_mib)) {
-        // "A100" with 80 GB is another model; the table says whether there is one.
-        char longer[96];
-        snprintf(longer, sizeof longer, "%s-%dGB", device->name, (*memory_mib + 512) / 1024);
-        const struct device *sized = device_find(im->devices, longer);
-        if (sized)
-            return sized->name;
-    }
-    return device->name;
+    if (part || device->memory_mib == 0 || near(*memory_mib, device->memory_mib))
+        return device->name;
+    // "A100" with 80 GB is another model; the table says whether there is one.
+    snprintf(im->gpu_name, sizeof im->gpu_name, "%.60s-%dGB", device->name,
+             (*memory_mib + 512) / 1024);
+    const struct device *sized = device_find(im->devices, im->gpu_name);
+    return sized ? sized->name : im->gpu_name;
 }
 
 // ---- offers ----

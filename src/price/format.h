@@ -23,6 +23,7 @@ struct import {
     struct stock *stock;
     const struct devices *devices; // null: names stay as they are
     struct import_report *report;
+    char gpu_name[96]; // format_gpu()'s
     // The GPU that was looked up last.
     char gpu_text[64];
     const struct device *gpu;
@@ -61,8 +62,9 @@ int format_gib(const struct csv *csv, int column, int *mib, struct err *err) MUS
 int format_decimal(const char *text, int64_t *nano, struct err *err) MUST_USE;
 
 // The name that devices have for a GPU of that name and memory (0: unknown; filled in where the
-// device tells). The text lives until the next call.
-const char *format_gpu(struct import *import, const char *text, int *memory_mib);
+// device tells), of which the offer has `gpus_milli`. With a memory that none of that name has, it
+// is another GPU: then the memory becomes part of the name. The text lives until the next call.
+const char *format_gpu(struct import *import, const char *text, int gpus_milli, int *memory_mib);
 const struct device *format_device(struct import *import, const char *text);
 
 // A zeroed offer but for provider, source, date, an hour and USD.

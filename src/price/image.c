@@ -61,6 +61,9 @@ static int check_words(const struct image *m, size_t bytes, struct err *err)
         if (strcmp(m->words + m->word_at[i - 1], m->words + at) >= 0)
             return bad(err, "its words are out of order");
     }
+    for (size_t i = 0; i < bytes; i++) // they are shown on terminals
+        if ((unsigned char)(m->words[i] - 1) < ' ' - 1 || m->words[i] == 0x7f)
+            return bad(err, "a word in it has control characters");
     return 0;
 }
 

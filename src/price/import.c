@@ -24,14 +24,6 @@ static const struct price_format *const formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-const char *const *import_formats(void)
-{
-    static const char *names[FORMATS + 1];
-    for (int i = 0; i < FORMATS; i++)
-        names[i] = formats[i]->name;
-    return names;
-}
-
 static const struct price_format *choose(const char *name, const char *text, size_t len,
                                          const char *path, struct err *err)
 {
@@ -118,14 +110,13 @@ static int read_one(struct import *im, const struct price_format *format, const 
     return format->read(im, err);
 }
 
-int import_text(struct stock *stock, const char *format, const char *name, const char *text,
-                size_t len, int day, struct import_report *report, struct err *err)
+int import_text(struct stock *stock, const struct devices *devices, const char *format,
+                const char *name, const char *text, size_t len, int day,
+                struct import_report *report, struct err *err)
 {
-    struct devices *devices = NULL;
     const struct price_format *chosen = choose(format, text, len, name, err);
     if (!chosen)
-        return ERR_FORMAT;
-    int rc = devices_open(&devices, err);
+        return err->code;
     struct import im = {.name = name,
                         .text = text,
                         .len = len,
@@ -133,10 +124,7 @@ int import_text(struct stock *stock, const char *format, const char *name, const
                         .stock = stock,
                         .devices = devices,
                         .report = report};
-    if (rc == 0)
-        rc = read_one(&im, chosen, name, err);
-    devices_close(devices);
-    return rc;
+    return read_one(&im, chosen, name, err);
 }
 
 static int unpack(const char *path, struct buf *out, struct err *err)
@@ -160,13 +148,18 @@ static int unpack(const char *path, struct buf *out, struct err *err)
     return rc;
 }
 
-int import_table(struct stock *stock, const char *path, struct err *err)
+int import_table(struct stock *stock, const char *path, const struct devices *devices,
+                 struct err *err)
 {
     struct buf text = {0};
     struct import_report report = {0};
     int rc = unpack(path, &text, err);
-    struct import im = {
-        .name = path, .text = buf_str(&text), .len = text.len, .stock = stock, .report = &report};
+    struct import im = {.name = path,
+                        .text = buf_str(&text),
+                        .len = text.len,
+                        .stock = stock,
+                        .devices = devices,
+                        .report = &report};
     if (rc == 0)
         rc = read_one(&im, &format_fare, path, err);
     buf_release(&text);
@@ -249,11 +242,11 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
     const struct price_format *format = NULL;
     if (rc == 0) {
         format = choose(m->options.format, buf_str(&text), text.len, path, err);
-        rc = format ? 0 : ERR_FORMAT;
+        rc = format ? 0 : err->code;
     }
     if (rc == 0) {
         const char *name = known_as ? known_as : path;
-        struct import im = {.name = path,
+        struct import im = {.name = name,
                             .text = buf_str(&text),
                             .len = text.len,
                             .day = m->options.day,

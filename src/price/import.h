@@ -41,7 +41,7 @@ struct import_report {
 
 struct import_options {
     const char *book;   // (optional) as book_path() takes it
-    const char *format; // (optional) a name of import_formats()
+    const char *format; // (optional) "skypilot", "gpuhunt", "aws-spot", "aws-spot-advisor", "fare"
     int day;            // 0: the date in the file's name, or that of its last change
 };
 
@@ -57,13 +57,15 @@ int importing_commit(struct importing *importing, struct stock_counts *counts,
                      struct err *err) MUST_USE;
 void importing_free(struct importing *importing); // null is fine
 
-const char *const *import_formats(void); // their names, null-terminated
+// A table of the native format straight into a stock: the layers that are no image. `devices` tell
+// the GPUs' names; null: they stay as they are.
+struct devices;
+int import_table(struct stock *stock, const char *path, const struct devices *devices,
+                 struct err *err) MUST_USE;
 
-// A table of the native format straight into a stock: the layers that are no image.
-int import_table(struct stock *stock, const char *path, struct err *err) MUST_USE;
-
-// Text in memory, for tests: `name` stands for the path.
-int import_text(struct stock *stock, const char *format, const char *name, const char *text,
-                size_t len, int day, struct import_report *report, struct err *err) MUST_USE;
+// Text in memory, with a NUL behind it; `name` stands for the path. For tests.
+int import_text(struct stock *stock, const struct devices *devices, const char *format,
+                const char *name, const char *text, size_t len, int day,
+                struct import_report *report, struct err *err) MUST_USE;
 
 #endif

@@ -159,7 +159,7 @@ static int take(struct import *im, const struct table *t, struct err *err)
         rc = choices(t, &offer, err);
     if (rc != 0)
         return rc;
-    offer.gpu = format_gpu(im, offer.gpu, &offer.gpu_memory_mib);
+    offer.gpu = format_gpu(im, offer.gpu, offer.gpus_milli, &offer.gpu_memory_mib);
     return format_add(im, &offer, err);
 }
 

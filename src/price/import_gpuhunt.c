@@ -88,7 +88,7 @@ static int take(struct import *im, const struct csv *csv, const int *at, struct 
     }
     if (o.gpus_milli == 0)
         o.gpu = "";
-    o.gpu = format_gpu(im, o.gpu, &o.gpu_memory_mib);
+    o.gpu = format_gpu(im, o.gpu, o.gpus_milli, &o.gpu_memory_mib);
     o.bare_metal = format_is_bare_metal(o.name);
     return format_add(im, &o, err);
 }

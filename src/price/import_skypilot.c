@@ -34,7 +34,7 @@ static int add_kind(struct import *im, const struct sky_row *row, enum offer_kin
     offer.rate = rate;
     offer.gpus_milli = row->gpus_milli;
     offer.gpu_memory_mib = row->gpu_memory_mib;
-    offer.gpu = format_gpu(im, row->gpu, &offer.gpu_memory_mib);
+    offer.gpu = format_gpu(im, row->gpu, offer.gpus_milli, &offer.gpu_memory_mib);
     offer.vcpus_milli = row->vcpus_milli;
     offer.memory_mib = row->memory_mib;
     offer.bare_metal = format_is_bare_metal(row->type);
@@ -113,20 +113,30 @@ static void literal_name(const char *info, char out[64])
     snprintf(out, 64, "%.*s", len < 64 ? (int)len : 0, p ? p + sizeof key - 1 : "");
 }
 
-// "H100" in one column may be "H100 PCIe" in the other, which is another GPU. The one that is said
-// in more words holds, where its memory is right ("A100" of 80 GB is said in fewer).
-static void take_name(struct import *im, struct sky_row *row, const char *info, char name[64])
+// What the machine's own name calls it: "H100_NVL" of "1x-H100_NVL-32-65536", "h100_pcie" of
+// "gpu_1x_h100_pcie".
+static void name_in_type(const char *type, char out[64])
 {
-    literal_name(info, name);
-    const struct device *device = strlen(name) > strlen(row->gpu) ? format_device(im, name) : NULL;
-    if (!device)
-        return;
-    int64_t own = device->memory_mib;
+    const char *p = type;
+    while ((p = strchr(p, 'x')) &&
+           !(p > type && p[-1] >= '0' && p[-1] <= '9' && (p[1] == '-' || p[1] == '_')))
+        p++;
+    size_t len = p ? strcspn(p + 2, "-") : 0;
+    snprintf(out, 64, "%.*s", len < 64 ? (int)len : 0, p ? p + 2 : "");
+}
+
+// "H100" in one column may be "H100 PCIe" in another, which is another GPU. The one that is said
+// in more words holds, where its memory is right ("A100" of 80 GB is said in fewer).
+static bool take_name(struct import *im, struct sky_row *row, const char *name)
+{
     const struct device *plain = format_device(im, row->gpu);
-    if (plain != device && (row->gpu_memory_mib == 0 || ratio(row->gpu_memory_mib, own) < 125)) {
-        row->gpu = name;
-        format_noted(im, row->line, "a GPU that GpuInfo names more exactly", name);
-    }
+    const struct device *device = strlen(name) > strlen(row->gpu) ? format_device(im, name) : NULL;
+    if (!device || plain == device ||
+        (row->gpu_memory_mib > 0 && ratio(row->gpu_memory_mib, device->memory_mib) >= 125))
+        return false;
+    row->gpu = name;
+    format_noted(im, row->line, "a GPU that another column names more exactly", name);
+    return true;
 }
 
 // Memory of one GPU in MiB; 0: unknown. Some catalogues write GB where it says MiB, some the memory
@@ -164,11 +174,30 @@ static bool is_other(const char *accelerator)
     return false;
 }
 
+// What the catalogue is known to have wrong. Source: Azure's pages on the sizes of ND-H100-v5 (8
+// GPUs) and NVv4 (from an eighth of a GPU to a whole one).
+static const struct {
+    const char *type;
+    int listed_milli, gpus_milli;
+} corrections[] = {
+    {"Standard_ND96isr_H100_v5", 12000, 8000},
+    {"Standard_NV4as_v4", 1000, 125},
+    {"Standard_NV8as_v4", 1000, 250},
+    {"Standard_NV16as_v4", 1000, 500},
+};
+
 static void correct(struct import *im, struct sky_row *row)
 {
-    if (strcmp(row->type, "Standard_ND96isr_H100_v5") == 0 && row->gpus_milli == 12000) {
-        format_noted(im, row->line, "12 GPUs where there are 8: corrected", row->type);
-        row->gpus_milli = 8000;
+    for (size_t i = 0; i < sizeof corrections / sizeof *corrections; i++) {
+        if (strcmp(row->type, corrections[i].type) != 0 ||
+            row->gpus_milli != corrections[i].listed_milli)
+            continue;
+        format_noted(im, row->line,
+                     corrections[i].gpus_milli < 1000 ? "a whole GPU where there is a part of one: "
+                                                        "corrected"
+                                                      : "12 GPUs where there are 8: corrected",
+                     row->type);
+        row->gpus_milli = corrections[i].gpus_milli;
     }
 }
 
@@ -225,10 +254,13 @@ static int take(struct import *im, struct table *t, bool google, struct err *err
     if (*row.gpu == '\0')
         row.gpus_milli = 0;
     correct(im, &row);
-    char name[64];
+    char told[64], typed[64];
     if (info && *info == '{') {
         row.gpu_memory_mib = memory_of(im, &row, info);
-        take_name(im, &row, info, name);
+        literal_name(info, told);
+        name_in_type(row.type, typed);
+        if (!take_name(im, &row, told))
+            take_name(im, &row, typed);
     }
     bool kept = false;
     if (google)

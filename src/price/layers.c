@@ -55,17 +55,17 @@ int layers_lay(struct book *book, struct err *err)
         int order = !a ? 1 : !b ? -1 : compare(shipped, a, own, b);
         struct extra *extra = &book->extras[book->extra_count++];
         if (order <= 0) {
-            extra->spot.in[LAYER_SHIPPED] = a;
+            extra->stack.in[LAYER_SHIPPED] = a;
             i++;
         }
         if (order >= 0) {
-            extra->spot.in[LAYER_OWN] = b;
+            extra->stack.in[LAYER_OWN] = b;
             k++;
         }
         extra->at = order <= 0 ? place_of(imported, shipped, a, &extra->there)
                                : place_of(imported, own, b, &extra->there);
         if (extra->there)
-            extra->spot.in[LAYER_IMPORTED] = &imported->offers[extra->at];
+            extra->stack.in[LAYER_IMPORTED] = &imported->offers[extra->at];
     }
     return 0;
 }
@@ -112,12 +112,12 @@ static void complete(const struct image *image, const struct image_offer *offer,
         out->cpu = image_word(image, offer->cpu);
 }
 
-bool layers_offer(const struct book *book, const struct spot *spot, int day, struct offer *out)
+bool layers_offer(const struct book *book, const struct stack *stack, int day, struct offer *out)
 {
     int chosen = -1, latest = -1;
     const struct image_price *price = NULL;
     for (int i = 0; i < LAYERS; i++) {
-        const struct image_offer *o = spot->in[i];
+        const struct image_offer *o = stack->in[i];
         const struct image_price *p =
             o ? prices_on(book->layers[i].prices + o->first_price, o->price_count, day) : NULL;
         if (!p)
@@ -131,9 +131,9 @@ bool layers_offer(const struct book *book, const struct spot *spot, int day, str
     }
     if (chosen < 0)
         return false;
-    layers_fill(&book->layers[chosen], spot->in[chosen], price, out);
+    layers_fill(&book->layers[chosen], stack->in[chosen], price, out);
     for (int i = 0; i < LAYERS; i++)
-        if (i != chosen && spot->in[i])
-            complete(&book->layers[i], spot->in[i], out);
+        if (i != chosen && stack->in[i])
+            complete(&book->layers[i], stack->in[i], out);
     return true;
 }

@@ -15,14 +15,14 @@
 enum layer { LAYER_SHIPPED, LAYER_IMPORTED, LAYER_OWN, LAYERS };
 
 // One offer, in the layers that have it.
-struct spot {
+struct stack {
     const struct image_offer *in[LAYERS]; // null: not there
 };
 
 struct extra {
     size_t at;  // before this offer of the imported layer, or instead of it
     bool there; // the imported layer has it too
-    struct spot spot;
+    struct stack stack;
 };
 
 struct book {
@@ -35,7 +35,7 @@ struct book {
 int layers_lay(struct book *book, struct err *err) MUST_USE;
 
 // The offer with the price that holds on that day; false where it has none yet.
-bool layers_offer(const struct book *book, const struct spot *spot, int day, struct offer *out);
+bool layers_offer(const struct book *book, const struct stack *stack, int day, struct offer *out);
 
 // An offer of one layer, with one of its prices.
 void layers_fill(const struct image *image, const struct image_offer *offer,

@@ -84,13 +84,14 @@ int prices_observe(struct prices *prices, const struct image_price *seen, bool *
     for (size_t j = k; j > 0 && items[j - 1].since == seen->since; j--)
         if (price_same(&items[j - 1], seen))
             return 0; // known, and something else came after it
-    if (k < prices->count && price_same(&items[k], seen)) {
+    bool between = k > 0 && items[k - 1].seen > seen->since;
+    if (k < prices->count && price_same(&items[k], seen) && !between) {
         extend(prices, k, seen); // it held earlier than was known
         return 0;
     }
     *changed = true;
     int rc = 0;
-    if (k > 0 && items[k - 1].seen > seen->since) {
+    if (between) {
         // In the middle of a time of which only both ends were seen.
         struct image_price later = items[k - 1];
         later.since = later.seen;
@@ -101,6 +102,8 @@ int prices_observe(struct prices *prices, const struct image_price *seen, bool *
         rc = insert(prices, k, seen, err);
     if (rc == 0)
         cut(prices, k);
+    if (rc == 0 && k > 0)
+        cut(prices, k - 1);
     return rc;
 }
 

@@ -38,6 +38,7 @@ struct stock_counts {
     size_t offers;  // not known before
     size_t prices;  // of known offers that changed
     size_t seen;    // of known offers that did not
+    size_t leaps;   // of those that changed: to over ten times what it was, or under a tenth
     size_t doubles; // other prices for the same thing on the same date: the lowest counts
 };
 

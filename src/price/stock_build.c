@@ -142,6 +142,13 @@ static int take_old_prices(struct making *m, const struct image_offer *from, str
     return rc;
 }
 
+// A price that leaps is more often a wrong unit than a bargain.
+static bool is_leap(const struct image_price *a, const struct image_price *b)
+{
+    __int128 x = (__int128)a->rate * b->per_s, y = (__int128)b->rate * a->per_s;
+    return a->currency == b->currency && (x > 10 * y || y > 10 * x);
+}
+
 // All rows of one key, from `*at` on.
 static int take_rows(struct making *m, size_t *at, bool known, struct image_offer *to,
                      struct err *err)
@@ -160,6 +167,9 @@ static int take_rows(struct making *m, size_t *at, bool known, struct image_offe
             continue;
         }
         take_row(row, to);
+        const struct image_price *now =
+            prices_on(m->history.items, m->history.count, row->price.since);
+        m->counts->leaps += known && now && is_leap(now, &row->price);
         bool changed;
         rc = prices_observe(&m->history, &row->price, &changed, err);
         if (known)

@@ -131,6 +131,8 @@ static void month_words(const struct tariff *t, struct sentence *s)
     }
     if (t->monthly_cap)
         buf_printf(part(s), "at most %s %s a calendar month", t->monthly_cap, s->currency);
+    if (t->capped_by_month.known && t->capped_by_month.v)
+        buf_adds(part(s), "a calendar month costs at most the offer's price by the month");
     if (t->monthly_fee)
         buf_printf(part(s), "%s %s for every calendar month of use", t->monthly_fee, s->currency);
     if (t->setup_fee)

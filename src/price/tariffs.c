@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "price/book.h"
 #include "price/files.h"
 #include "record/read.h"
 
@@ -24,13 +25,6 @@ static const struct tariff default_tariff = {
     .id = (char[]){"default"},
     .words = (char[]){"assumed, since no rule of this provider is known"},
 };
-
-const char *offer_kind_name(enum offer_kind kind)
-{
-    static const char *const names[] = {
-        [OFFER_ON_DEMAND] = "on-demand", [OFFER_SPOT] = "spot", [OFFER_MONTHLY] = "monthly"};
-    return names[kind];
-}
 
 // ---- reading
 
@@ -62,7 +56,7 @@ static int read_file(void *arg, const char *path, struct err *err)
         book->files = files;
     int rc = file && files ? fs_read(path, FILE_MAX, &text, err) : err_memory(err);
     if (rc == 0) {
-        rc = record_from_text(tariffs_fields, buf_str(&text), text.len, file, err);
+        rc = record_from_text_strict(tariffs_fields, buf_str(&text), text.len, file, err);
         if (rc == 0)
             rc = check_file(file, err);
         if (rc == ERR_FORMAT)
@@ -159,7 +153,7 @@ static int fits(const struct tariff *t, const char *provider, enum offer_kind ki
                 const char *name, int64_t day)
 {
     const char *its_kind = t->kind ? t->kind : "on-demand";
-    if (strcmp(t->provider, provider) != 0 || strcmp(its_kind, offer_kind_name(kind)) != 0)
+    if (strcmp(t->provider, provider) != 0 || strcmp(its_kind, offer_kind_word(kind)) != 0)
         return 0;
     if (day < day_of(t->valid_from, INT_MIN) || day >= day_of(t->valid_to, INT64_MAX))
         return 0;

@@ -42,7 +42,4 @@ const struct tariff *tariff_at(const struct tariff_book *book, size_t index);
 struct buf;
 void tariff_words(const struct tariff *tariff, struct buf *out);
 
-// "on-demand", "spot", "monthly".
-const char *offer_kind_name(enum offer_kind kind);
-
 #endif

@@ -303,8 +303,8 @@ static size_t utf8_length(const unsigned char *p, size_t left)
 int text_set(char **member, const char *text, struct err *err)
 {
     struct buf clean = {0};
-    const unsigned char *p = (const unsigned char *)text;
-    size_t left = strlen(text);
+    const unsigned char *p = (const unsigned char *)(text ? text : "");
+    size_t left = strlen((const char *)p);
     while (left > 0 && isspace(*p))
         p++, left--;
     while (left > 0) {

@@ -35,6 +35,7 @@ const struct field price_import_fields[] = {
     FIELD_SUB(FIELD_LIST, T, files, file_fields, "one per file"),
     INT(new_offers, "offers that the book did not have"),
     INT(changed_prices, "prices that changed: a row with its date was added"),
+    INT(leaps, "of these, those that are more than ten times as high or low as before"),
     INT(seen_again, "prices that are still what they were"),
     INT(doubles, "further prices for the same thing on the same date: the lowest was taken"),
     FIELD_END,

@@ -30,6 +30,7 @@ struct price_import {
     LIST_OF(struct price_file) files;
     struct maybe_int new_offers;
     struct maybe_int changed_prices;
+    struct maybe_int leaps;
     struct maybe_int seen_again;
     struct maybe_int doubles;
 };

@@ -12,6 +12,7 @@ struct reader {
     const char *begin, *at, *end;
     int depth;
     bool kept;       // checked before
+    bool strict;     // an unknown key is an error
     struct buf text; // the last string, without its escapes
     struct err *err;
 };
@@ -559,6 +560,8 @@ static int read_object(struct reader *r, const struct field *fields, void *recor
         size_t index = field ? (size_t)(field - fields) : 0;
         if (!take(r, ':')) {
             rc = complain(r, "':'");
+        } else if (!field && r->strict) {
+            rc = err_set(r->err, ERR_FORMAT, "'%.*s' is not known", len < 40 ? (int)len : 40, key);
         } else if (!field) {
             rc = skip_value(r);
         } else if (index < FIELDS_MAX && seen[index / 64] >> index % 64 & 1) {
@@ -573,7 +576,7 @@ static int read_object(struct reader *r, const struct field *fields, void *recor
     return rc;
 }
 
-static int read_all(struct reader *r, const struct field *fields, void *record)
+static int read_whole(struct reader *r, const struct field *fields, void *record)
 {
     int rc = read_object(r, fields, record);
     if (rc == 0) {
@@ -589,12 +592,19 @@ int record_from_text(const struct field *fields, const char *text, size_t len, v
                      struct err *err)
 {
     struct reader r = {.begin = text, .at = text, .end = text + len, .err = err};
-    return read_all(&r, fields, record);
+    return read_whole(&r, fields, record);
 }
 
 int record_from_kept(const struct field *fields, const char *text, size_t len, void *record,
                      struct err *err)
 {
     struct reader r = {.begin = text, .at = text, .end = text + len, .kept = true, .err = err};
-    return read_all(&r, fields, record);
+    return read_whole(&r, fields, record);
+}
+
+int record_from_text_strict(const struct field *fields, const char *text, size_t len, void *record,
+                            struct err *err)
+{
+    struct reader r = {.begin = text, .at = text, .end = text + len, .strict = true, .err = err};
+    return read_whole(&r, fields, record);
 }

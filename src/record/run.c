@@ -302,6 +302,8 @@ const struct field report_fields[] = {
     TEXT(schema, "`" REPORT_SCHEMA "`"),
     FIELD_IN(T, machine, machine_fields, "as `fare check --json` prints it"),
     FIELD_SUB(FIELD_LIST, T, runs, run_fields, "as `fare run --json` prints them"),
+    FIELD_SUB(FIELD_LIST, T, quotes, quote_fields,
+              "the cheapest machines to rent, as `fare quote --json` prints them"),
     FIELD_END,
 };
 #undef T

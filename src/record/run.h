@@ -5,6 +5,7 @@
 #ifndef FARE_RECORD_RUN_H
 #define FARE_RECORD_RUN_H
 
+#include "record/bill.h"
 #include "record/field.h"
 #include "record/machine.h"
 
@@ -254,6 +255,7 @@ struct report { // what bare `fare` prints
     char *schema;
     struct machine machine;
     LIST_OF(struct run) runs;
+    LIST_OF(struct quote) quotes; // what their whole trainings cost where they were measured
 };
 
 extern const struct field run_fields[], runs_fields[], report_fields[];

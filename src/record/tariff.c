@@ -41,6 +41,7 @@ const struct field tariff_fields[] = {
     INT(minimum_s, "a start is charged for at least so long"),
     TEXT(rounding, "to whole units: up, nearest or down"),
     TEXT(monthly_cap, "the time of a calendar month costs at most this"),
+    BOOL(capped_by_month, "that cap is the offer's own price by the month"),
     TEXT(monthly_fee, "for every calendar month in which the machine was used"),
     TEXT(setup_fee, "once per use"),
     TEXT(storage_rate, "for one GB over storage_month_s"),

@@ -33,6 +33,8 @@ struct tariff {
     struct maybe_int minimum_s;
     char *rounding;
     char *monthly_cap;
+    // The cap is the offer's own price by the month, which whoever has the book puts into the rule.
+    struct maybe_bool capped_by_month;
     char *monthly_fee;
     char *setup_fee;
     char *storage_rate;

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/advice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+
+#define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
+#define FRONTIER 5 // so many are named
+
+static int say(struct quote *quote, struct buf *text, struct err *err)
+{
+    int rc = buf_check(text, err);
+    if (rc == 0)
+        rc = texts_add(&quote->advice, buf_str(text), err);
+    buf_release(text);
+    return rc;
+}
+
+static void add_time(struct buf *out, double seconds)
+{
+    char text[48];
+    clock_words((int64_t)(seconds * 1e9), text, sizeof text);
+    buf_adds(out, text);
+}
+
+static void add_money(struct buf *out, int64_t nano)
+{
+    char text[MONEY_BYTES];
+    money_short(nano, text);
+    buf_printf(out, "%s USD", text);
+}
+
+// "aws/g5.xlarge@us-east-1, 0.52 USD (0.51 to 0.53) in 31 min"
+static void add_bill_words(struct buf *out, const struct bill *bill)
+{
+    buf_printf(out, "%s, ", bill->offer);
+    add_money(out, bill_total(bill));
+    if (bill->low && bill->high && strcmp(bill->low, bill->high) != 0) {
+        int64_t low = 0, high = 0;
+        char a[MONEY_BYTES], b[MONEY_BYTES];
+        if (money_parse(bill->low, &low, NULL) == 0 && money_parse(bill->high, &high, NULL) == 0) {
+            money_short(low, a);
+            money_short(high, b);
+            if (strcmp(a, b) != 0)
+                buf_printf(out, " (%s to %s)", a, b);
+        }
+    }
+    buf_adds(out, " in ");
+    add_time(out, bill->time_s.v);
+}
+
+// What it may take at worst, as far as that is known.
+static double longest(const struct bill *bill)
+{
+    return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
+}
+
+static const struct bill *fastest(const struct quote *quote, int64_t budget)
+{
+    const struct bill *best = NULL;
+    for (size_t i = 0; i < quote->bills.count; i++) {
+        const struct bill *b = &quote->bills.items[i];
+        if ((budget <= 0 || bill_total(b) <= budget) && (!best || b->time_s.v < best->time_s.v))
+            best = b;
+    }
+    return best;
+}
+
+// ---- the verdict
+
+static int say_cheapest(struct quote *quote, struct err *err)
+{
+    const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote, 0);
+    struct buf text = {0};
+    buf_adds(&text, "Cheapest: ");
+    add_bill_words(&text, cheap);
+    if (fast != cheap && fast->time_s.v < cheap->time_s.v) {
+        buf_adds(&text, "; fastest: ");
+        add_bill_words(&text, fast);
+    }
+    buf_adds(&text, ".");
+    return say(quote, &text, err);
+}
+
+// Those that nothing else beats in both; the bills come cheapest first.
+static int say_frontier(struct quote *quote, struct err *err)
+{
+    struct buf text = {0};
+    double best = INFINITY;
+    size_t count = 0;
+    for (size_t i = 0; i < quote->bills.count; i++) {
+        const struct bill *b = &quote->bills.items[i];
+        if (b->time_s.v >= best * 0.9999)
+            continue;
+        best = b->time_s.v;
+        if (count++ < FRONTIER) {
+            buf_adds(&text, count > 1 ? "; " : "Nothing is both faster and cheaper than: ");
+            add_bill_words(&text, b);
+        }
+    }
+    if (count > FRONTIER)
+        buf_printf(&text, "; and %zu more", count - FRONTIER);
+    buf_adds(&text, ".");
+    if (count > 1)
+        return say(quote, &text, err);
+    int rc = buf_check(&text, err);
+    buf_release(&text);
+    return rc;
+}
+
+static int say_deadline(const struct advice_wishes *w, struct quote *quote, struct err *err)
+{
+    struct buf text = {0};
+    const struct bill *found = NULL;
+    for (size_t i = 0; !found && i < quote->bills.count; i++)
+        if (longest(&quote->bills.items[i]) * 1e9 <= (double)w->deadline_ns)
+            found = &quote->bills.items[i];
+    buf_adds(&text, "Within ");
+    add_time(&text, (double)w->deadline_ns / 1e9);
+    if (found) {
+        buf_adds(&text, " the cheapest is ");
+        add_bill_words(&text, found);
+        buf_printf(&text, "%s.", found->high_s.known ? " (even at the end of its interval)" : "");
+    } else {
+        buf_adds(&text, " none of them is done; the fastest is ");
+        add_bill_words(&text, fastest(quote, 0));
+        buf_adds(&text, ".");
+    }
+    return say(quote, &text, err);
+}
+
+static int say_budget(const struct advice_wishes *w, struct quote *quote, struct err *err)
+{
+    struct buf text = {0};
+    const struct bill *found = fastest(quote, w->budget);
+    buf_adds(&text, "For ");
+    add_money(&text, w->budget);
+    if (found) {
+        buf_adds(&text, " the fastest is ");
+        add_bill_words(&text, found);
+    } else {
+        buf_adds(&text, " there is none; the cheapest is ");
+        add_bill_words(&text, &quote->bills.items[0]);
+    }
+    buf_adds(&text, ".");
+    return say(quote, &text, err);
+}
+
+// ---- more than one run
+
+// The bill for `seconds` in one go on the offer of `bill`.
+static int bill_for(const struct quote_ask *ask, const struct bill *bill, double seconds,
+                    int64_t *total, struct err *err)
+{
+    struct offer offer;
+    struct bill again = {0};
+    struct bill_time time = {.low_ns = -1, .high_ns = -1, .count = 1, .basis = "derived"};
+    time.total_ns = (int64_t)fmin(seconds * 1e9, 9e18);
+    time.parts[0] = (struct bill_part){"run", time.total_ns};
+    int rc = book_find(ask->book, bill->offer, ask->context.day, &offer, err);
+    if (rc == 0)
+        rc = bill_make(&ask->context, &offer, bill->offer, &time, 0, &again, err);
+    if (rc == 0)
+        *total = bill_total(&again);
+    record_release(bill_fields, &again);
+    return rc;
+}
+
+// The cheapest offer for `runs` runs in a month, one after the other, that a month is enough for.
+static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, double runs,
+                        const struct bill **found, int64_t *least, struct err *err)
+{
+    *found = NULL;
+    for (size_t i = 0; i < quote->bills.count; i++) {
+        const struct bill *b = &quote->bills.items[i];
+        int64_t total = 0;
+        double seconds = runs * b->time_s.v;
+        if (seconds * 1e9 > (double)MONTH_NS)
+            continue;
+        int rc = bill_for(ask, b, seconds, &total, err);
+        if (rc != 0)
+            return rc;
+        if (!*found || total < *least) {
+            *found = b;
+            *least = total;
+        }
+    }
+    return 0;
+}
+
+// The base is the run that was asked for: how long it takes where it was measured.
+static double base_seconds(const struct quote_ask *ask)
+{
+    struct bill_time time;
+    return ask->run_count > 0 && bill_time_of(ask->runs[0], ask->boot_ns, &time)
+               ? (double)time.total_ns / 1e9
+               : 0;
+}
+
+static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
+                   struct err *err)
+{
+    double base = base_seconds(ask);
+    const struct {
+        const char *name;
+        double runs;
+    } levels[] = {{"occasional use (one run a month)", 1},
+                  {"steady use", (double)w->use_ns_a_month / 1e9 / base},
+                  {"heavy use (round the clock)", (double)MONTH_NS / 1e9 / base}};
+    if (base <= 0)
+        return 0;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        const struct bill *found = NULL;
+        int64_t total = 0;
+        struct buf text = {0};
+        int rc = cheapest_for(ask, quote, levels[i].runs, &found, &total, err);
+        if (rc != 0)
+            return rc;
+        buf_printf(&text, "For %s", levels[i].name);
+        if (i == 1) {
+            buf_adds(&text, ", ");
+            add_time(&text, (double)w->use_ns_a_month / 1e9);
+            buf_printf(&text, " a month on the machine measured (%.1f runs)", levels[i].runs);
+        }
+        if (found) {
+            buf_printf(&text, ": %s, ", found->offer);
+            add_money(&text, total);
+            buf_adds(&text, " a month.");
+        } else {
+            buf_adds(&text, ": no single machine of these is fast enough.");
+        }
+        rc = say(quote, &text, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
+                    struct err *err)
+{
+    const struct bill *strong = fastest(quote, 0), *cheap = &quote->bills.items[0];
+    int64_t one = 0, each = 0, all = 0;
+    double runs = (double)w->runs;
+    int rc = bill_for(ask, strong, runs * strong->time_s.v, &one, err);
+    if (rc != 0)
+        return rc;
+    struct buf text = {0};
+    buf_printf(&text, "%lld runs one after the other on %s: ", (long long)w->runs, strong->offer);
+    add_time(&text, runs * strong->time_s.v);
+    buf_adds(&text, ", ");
+    add_money(&text, one);
+    // As many of the cheapest as are done no later, each with its share of the runs.
+    double room = fmax(floor(runs * strong->time_s.v / cheap->time_s.v * 1.0001), 1);
+    int64_t machines = (int64_t)ceil(runs / room);
+    double share = ceil(runs / (double)machines);
+    rc = bill_for(ask, cheap, share * cheap->time_s.v, &each, err);
+    if (rc == 0)
+        rc = money_scale(each, machines, 1, MONEY_HALF_EVEN, &all, err);
+    if (rc != 0) {
+        buf_release(&text);
+        return rc;
+    }
+    if (cheap != strong || machines > 1) {
+        buf_printf(&text, "; on %lld × %s in parallel: ", (long long)machines, cheap->offer);
+        add_time(&text, share * cheap->time_s.v);
+        buf_adds(&text, ", ");
+        add_money(&text, all);
+    }
+    buf_adds(&text, ".");
+    return say(quote, &text, err);
+}
+
+// ---- rent or buy
+
+static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
+                   struct err *err)
+{
+    struct buf text = {0};
+    const struct bill *rent = &quote->bills.items[0];
+    int64_t use_s = 0, tenths = 0, hour = 0;
+    double own_s = base_seconds(ask);
+    if (own_s <= 0)
+        return 0;
+    int rc = bill_for(ask, rent, 3600, &hour, err);
+    const struct own_rent against = {.rate = hour,
+                                     .own_speed = (int64_t)(rent->time_s.v * 1e3),
+                                     .rent_speed = (int64_t)(own_s * 1e3)};
+    if (rc == 0)
+        rc = own_break_even(&w->own, &against, &use_s, err);
+    if (rc == 0 && use_s >= 0)
+        rc = own_break_even_days(&w->own, use_s, &tenths, err);
+    if (rc != 0)
+        return rc;
+    buf_adds(&text, "Buying a machine like the one measured for ");
+    add_money(&text, w->own.purchase);
+    if (use_s < 0) {
+        buf_printf(&text, ": renting %s is always cheaper than its power.", rent->offer);
+        return say(quote, &text, err);
+    }
+    buf_printf(&text, " has paid for itself against %s after ", rent->offer);
+    add_time(&text, (double)use_s);
+    char date[CLOCK_ISO_BYTES];
+    int64_t start_s = ask->context.day > 0 ? ask->context.day * INT64_C(86400) : clock_date_s();
+    clock_iso(start_s + tenths * 8640, date);
+    date[10] = '\0';
+    buf_printf(&text,
+               " of use: %lld.%lld days at that use, on %s. It depends on the price of "
+               "that rent%s and on how many hours a month it works.",
+               (long long)(tenths / 10), (long long)(tenths % 10), date,
+               w->own.kwh >= 0 && w->own.busy_mw >= 0 ? ", the price of power"
+                                                      : " (power is not counted: --watts, --kwh)");
+    return say(quote, &text, err);
+}
+
+int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
+                struct err *err)
+{
+    if (quote->bills.count == 0)
+        return 0;
+    int rc = say_cheapest(quote, err);
+    if (rc == 0 && quote->bills.count > 2)
+        rc = say_frontier(quote, err);
+    if (rc == 0 && w->deadline_ns > 0)
+        rc = say_deadline(w, quote, err);
+    if (rc == 0 && w->budget > 0)
+        rc = say_budget(w, quote, err);
+    if (rc == 0 && w->use_ns_a_month > 0)
+        rc = say_use(ask, w, quote, err);
+    if (rc == 0 && w->runs > 1)
+        rc = say_runs(ask, w, quote, err);
+    if (rc == 0 && w->own.purchase > 0)
+        rc = say_buy(ask, w, quote, err);
+    return rc;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// advice: a quote in sentences: what is cheapest, what under a deadline or a budget, what for how
+// much use, rent or buy.
+#ifndef FARE_ADVISE_ADVICE_H
+#define FARE_ADVISE_ADVICE_H
+
+#include "advise/quote.h"
+#include "bill/own.h"
+
+struct advice_wishes { // 0: not asked for
+    int64_t deadline_ns;
+    int64_t budget;         // nano-USD
+    int64_t use_ns_a_month; // on the machine of the run that was asked for
+    int64_t runs;           // experiments of the same kind
+    struct own_machine own; // purchase 0: not asked for
+};
+
+// Appends sentences to quote->advice. `ask` is the one the quote was made from.
+int advice_make(const struct quote_ask *ask, const struct advice_wishes *wishes,
+                struct quote *quote, struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// quote: what a training costs on everything it was measured on, or on what is the same.
+//
+// Evidence are runs: the one that was asked for, and others of the same training on other machines
+// (the ledger's, imported and published ones). An offer fits a run that used GPUs where it has the
+// same GPU, in at least that number and with enough memory; a run on CPUs where it is the very
+// instance type, or has the same processor and as many virtual CPUs. Nothing else is guessed: it is
+// not measured.
+#ifndef FARE_ADVISE_QUOTE_H
+#define FARE_ADVISE_QUOTE_H
+
+#include "bill/bill.h"
+#include "machine/device.h"
+#include "price/book.h"
+#include "record/run.h"
+
+struct quote_ask {
+    const struct run *const *runs; // the evidence, the best first; the first is the one asked for
+    size_t run_count;
+    const struct book *book;
+    const struct devices *devices;
+    struct bill_context context;
+    int64_t boot_ns;   // -1: as each run saw it
+    const char *offer; // only this one, which the first run's machine is declared to be
+    const char *gpu, *provider, *region;
+    const enum offer_kind *kind; // null: any
+    bool every_region;           // not only the cheapest of each offer
+    int max_age;                 // days; prices that were not seen since are history, not offers
+};
+
+// Fills the bills, cheapest first, misfits and the count of what is not measured. ERR_MISSING where
+// `offer` is not in the book; no fitting offer is no error.
+int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;
+
+#endif

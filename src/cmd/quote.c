@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// quote: what a training costs, on everything it was measured on.
+#include "cmd/quote.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+
+#define DAY_S INT64_C(86400)
+#define GB    INT64_C(1000000000)
+
+static const char *const rules[] = {"paid", "prorated", NULL};
+static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
+static const char *const formats[] = {"table", "json", "focus", NULL};
+
+#define AT(member) offsetof(struct quote_options, member)
+static const struct opt options[] = {
+    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
+     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
+     "own"},
+    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+    {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), NULL,
+     "table, json, or focus: rows of a FOCUS cost export (CSV)"},
+    {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
+     "this offer, which the machine measured is declared to be; the bill line by line"},
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
+    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
+    {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
+    {"kind", 0, OPT_CHOICE, "KIND", kinds, AT(kind), "Where", "only on-demand, spot or monthly"},
+    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
+     "every region and every offer, not only the cheapest of each"},
+    {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Price",
+     "prices and rules of this date instead of the newest"},
+    {"max-age", 0, OPT_COUNT, "DAYS", NULL, AT(max_age), "Price",
+     "leave out prices that were not seen for so long (default 730)"},
+    {"rule", 0, OPT_CHOICE, "RULE", rules, AT(rule), "Price",
+     "paid: as the provider charges (default); prorated: rate × exact time, without units, "
+     "minimums and fees"},
+    {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Price",
+     "from the order of the machine until the training starts, where the run does not know"},
+    {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(storage), "Price", "a disk beside the machine"},
+    {"keep", 0, OPT_DURATION, "TIME", NULL, AT(keep_ns), "Price",
+     "how long the disk is kept (default: as long as the machine runs)"},
+    {"egress", 0, OPT_BYTES, "SIZE", NULL, AT(egress), "Price", "data that leaves the provider"},
+    {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that comes in"},
+    {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
+     "what an hour of your waiting is worth; shown beside the total"},
+    {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
+     "the cheapest that is done within this time"},
+    {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice", "the fastest for this money"},
+    {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(hours_per_month), "Advice",
+     "the best for occasional, steady (so many hours) and heavy use"},
+    {"runs", 0, OPT_COUNT, "N", NULL, AT(runs), "Advice",
+     "so many trainings: one strong machine, or several cheap ones in parallel"},
+    {"buy", 0, OPT_TEXT, "USD", NULL, AT(buy), "Advice",
+     "rent, or buy a machine like the one measured for this much: after how long it has paid for "
+     "itself"},
+    {"resale", 0, OPT_TEXT, "USD", NULL, AT(resale), "Advice", "what it still brings at its end"},
+    {"watts", 0, OPT_COUNT, "W", NULL, AT(watts), "Advice",
+     "its power at work (default: what the run measured, where it did)"},
+    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Advice", "the price of a kilowatt-hour"},
+    {NULL},
+};
+#undef AT
+
+static const struct cmd_example examples[] = {
+    {"fare quote", "the last run, on every offer that fits it"},
+    {"fare quote tweets", "what others measured of that workload, at today's prices"},
+    {"fare quote --offer aws/p3.2xlarge --storage 100GB --egress 5GB", "one bill, line by line"},
+    {"fare quote cnn --deadline 1h --kind spot", "the cheapest spot machine that is done in time"},
+    {"fare quote --buy 2500 --watts 400 --kwh 0.30", "rent or buy"},
+    {"fare quote published-2018-tweets-aws-p3-2xlarge --date 2018-02-01 --rule prorated",
+     "at the prices of another day"},
+    {NULL, NULL},
+};
+
+// ---- options
+
+static int bad(const char *option, const char *text, const char *expected, struct err *err)
+{
+    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
+}
+
+static int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
+{
+    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
+        return bad(option, text, "an amount such as 2.50", err);
+    return 0;
+}
+
+static int take_day(const char *text, int *day, struct err *err)
+{
+    int64_t date_s = 0;
+    if (!text)
+        return 0;
+    if (!clock_parse(text, &date_s) || date_s < DAY_S)
+        return bad("date", text, "a date such as 2026-11-01", err);
+    *day = (int)(date_s / DAY_S);
+    return 0;
+}
+
+static int64_t whole_gb(int64_t bytes)
+{
+    return bytes / GB + (bytes % GB > 0);
+}
+
+static int take_options(struct quote_job *job, const struct quote_options *o, struct err *err)
+{
+    static const enum offer_kind kind_values[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
+    struct bill_context *c = &job->ask.context;
+    struct advice_wishes *w = &job->wishes;
+    job->ask.boot_ns = o->boot_ns > 0 ? o->boot_ns : -1;
+    job->ask.offer = o->offer;
+    job->ask.gpu = o->gpu;
+    job->ask.provider = o->provider;
+    job->ask.region = o->region;
+    job->ask.every_region = o->all;
+    job->ask.max_age = o->max_age > 0 && o->max_age < 100000 ? (int)o->max_age : QUOTE_MAX_AGE;
+    for (size_t i = 0; o->kind && kinds[i]; i++)
+        if (strcmp(o->kind, kinds[i]) == 0)
+            job->ask.kind = &kind_values[i];
+    c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
+    c->storage_gb = whole_gb(o->storage);
+    c->storage_ns = o->keep_ns;
+    c->egress_bytes = o->egress;
+    c->ingress_bytes = o->ingress;
+    w->deadline_ns = o->deadline_ns;
+    w->runs = o->runs;
+    w->use_ns_a_month = o->hours_per_month * 3600 * NS_PER_S;
+    w->own = (struct own_machine){.life_months = 36, .busy_mw = -1, .idle_mw = -1, .kwh = -1};
+    w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
+    if (o->hours_per_month > 720)
+        return err_set(err, ERR_USAGE, "a month of 30 days has 720 hours");
+    if (o->watts > 0 && o->watts < 1000000)
+        w->own.busy_mw = o->watts * 1000;
+    int rc = take_day(o->date, &c->day, err);
+    if (rc == 0)
+        rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine, err);
+    if (rc == 0)
+        rc = take_amount("budget", o->budget, &w->budget, err);
+    if (rc == 0)
+        rc = take_amount("buy", o->buy, &w->own.purchase, err);
+    if (rc == 0)
+        rc = take_amount("resale", o->resale, &w->own.resale, err);
+    if (rc == 0)
+        rc = take_amount("kwh", o->kwh, &w->own.kwh, err);
+    return rc;
+}
+
+// The power that was measured, where the user says none.
+static void take_watts(struct quote_job *job)
+{
+    if (job->wishes.own.busy_mw >= 0 || job->runs.count == 0)
+        return;
+    double watts = 0;
+    const struct run_use *use = &job->runs.items[0].use;
+    for (size_t i = 0; i < use->gpu_list.count; i++)
+        watts += use->gpu_list.items[i].power_w.known ? use->gpu_list.items[i].power_w.v : 0;
+    if (watts > 0 && watts < 1e6)
+        job->wishes.own.busy_mw = (int64_t)(watts * 1000);
+}
+
+// ---- together
+
+static int describe(struct quote_job *job, const struct quote_options *o, struct err *err)
+{
+    struct quote *q = &job->quote;
+    int rc = text_set(&q->schema, QUOTE_SCHEMA, err);
+    if (rc == 0)
+        rc = text_set(&q->workload, job->workload, err);
+    if (rc == 0 && job->asked)
+        rc = text_set(&q->run, job->runs.items[0].id, err);
+    if (rc == 0)
+        rc = text_set(&q->date, o->date, err);
+    if (rc == 0)
+        rc = text_set(&q->rule, job->ask.context.prorated ? "prorated" : "paid", err);
+    return rc;
+}
+
+static int run(const struct cmd_call *call, struct err *err)
+{
+    const struct quote_options *o = call->options;
+    const char *word = call->rest->count > 0 ? call->rest->args[0] : NULL;
+    struct quote_job job = {.asked = !quote_is_workload(word)};
+    if (call->rest->count > 1) {
+        err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
+        return err_hint(err, "'fare compare' holds several against each other");
+    }
+    int rc = take_options(&job, o, err);
+    if (rc == 0)
+        rc = quote_load(&job, word, o->ledger, err);
+    if (rc == 0)
+        rc = quote_open(&job, o->book, err);
+    if (rc == 0)
+        rc = describe(&job, o, err);
+    take_watts(&job);
+    if (rc == 0)
+        rc = quote_make(&job.ask, &job.quote, err);
+    if (rc == 0)
+        rc = advice_make(&job.ask, &job.wishes, &job.quote, err);
+    bool json = o->common.json || (o->format && strcmp(o->format, "json") == 0);
+    if (rc == 0 && json)
+        rc = out_record(call->out, quote_fields, &job.quote, err);
+    else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0)
+        rc = quote_focus(call->out, &job, err);
+    else if (rc == 0)
+        quote_show(call->out, &job, o);
+    quote_release(&job);
+    return rc;
+}
+
+const struct command cmd_quote = {
+    .name = "quote",
+    .group = "Price",
+    .summary = "what it costs, where: bills, deadline, budget, rent or buy",
+    .arguments = "[RUN | WORKLOAD]",
+    .about =
+        "Prices a training on everything on which it was measured: the run named (default: the "
+        "last one), and other runs of the same training on other machines, imported and published "
+        "ones too. An offer fits where it has the same GPU, as many of them and enough memory; a "
+        "run on CPUs fits its own instance type, or the same processor with as many virtual CPUs. "
+        "Anything else is not measured, and not guessed. Each provider's own rules are applied: "
+        "units, minimums, fees, caps; tax is left out. Prices come from the book ('fare prices').",
+    .options = options,
+    .options_size = sizeof(struct quote_options),
+    .max_args = 4096,
+    .examples = examples,
+    .run = run,
+};

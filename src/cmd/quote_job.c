@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a quote is made from: the runs of a workload, the book, the rules.
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/comparable.h"
+#include "cmd/quote.h"
+#include "cmd/runs.h"
+#include "ledger/published.h"
+#include "record/read.h"
+#include "workload/workload.h"
+
+#define EVIDENCE 400 // of the newest runs of a workload
+
+// ---- the runs
+
+static int add_run(void *job_, const char *id, const char *text, struct err *err)
+{
+    (void)id;
+    struct quote_job *job = job_;
+    struct run run = {0};
+    int rc = record_from_text(run_fields, text, strlen(text), &run, err);
+    bool wanted = rc == 0 && run.workload && strcmp(run.workload, job->workload) == 0;
+    for (size_t i = 0; wanted && i < job->runs.count; i++)
+        wanted = strcmp(job->runs.items[i].id, run.id) != 0;
+    struct run *kept = wanted ? LIST_ADD(&job->runs, err) : NULL;
+    if (kept) {
+        *kept = run;
+        return 0;
+    }
+    record_release(run_fields, &run);
+    return wanted ? ERR_MEMORY : rc;
+}
+
+// The run that was named: the first of the evidence.
+static int add_asked(struct quote_job *job, struct ledger *ledger, const char *word,
+                     struct err *err)
+{
+    struct buf text = {0};
+    struct run *run = LIST_ADD(&job->runs, err);
+    int rc = run ? runs_find(ledger, word, &text, err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = record_from_text(run_fields, buf_str(&text), text.len, run, err);
+    buf_release(&text);
+    if (rc == 0)
+        rc = text_set(&job->workload, run->workload ? run->workload : run->name, err);
+    return rc;
+}
+
+bool quote_is_workload(const char *word)
+{
+    for (size_t i = 0; word && workloads[i]; i++)
+        if (strcmp(workloads[i]->name, word) == 0)
+            return true;
+    return false;
+}
+
+// Of the others only what can be compared with the one asked for.
+static int choose_evidence(struct quote_job *job, struct err *err)
+{
+    job->evidence = calloc(job->runs.count + 1, sizeof *job->evidence);
+    if (!job->evidence)
+        return err_memory(err);
+    for (size_t i = 0; i < job->runs.count; i++) {
+        const struct run *run = &job->runs.items[i];
+        struct comparison c = {0};
+        if (i > 0 && job->asked) {
+            int rc = comparison_make(&job->runs.items[0], run, &c, err);
+            if (rc != 0)
+                return rc;
+        }
+        if (c.verdict != COMPARABLE_NOT)
+            job->evidence[job->evidence_count++] = run;
+        else
+            job->left_out++;
+        comparison_release(&c);
+    }
+    job->ask.runs = job->evidence;
+    job->ask.run_count = job->evidence_count;
+    return 0;
+}
+
+int quote_load(struct quote_job *job, const char *word, const char *where, struct err *err)
+{
+    struct ledger *ledger = NULL;
+    bool none = where && !*where;
+    int rc = none ? 0 : ledger_new(&ledger, where, err);
+    if (rc == 0 && quote_is_workload(word))
+        rc = text_set(&job->workload, word, err);
+    else if (rc == 0)
+        rc = add_asked(job, ledger, word ? word : "last", err);
+    if (rc == 0 && !job->workload)
+        rc = text_set(&job->workload, "command", err);
+    struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
+    if (rc == 0 && !none)
+        rc = ledger_each(ledger, &filter, add_run, job, err);
+    if (rc == 0)
+        rc = published_each(NULL, add_run, job, err);
+    ledger_free(ledger);
+    return rc == 0 ? choose_evidence(job, err) : rc;
+}
+
+int quote_open(struct quote_job *job, const char *book, struct err *err)
+{
+    int rc = book_open(&job->book, book, err);
+    if (rc == 0)
+        rc = devices_open(&job->devices, err);
+    if (rc == 0)
+        rc = tariff_book_open(&job->tariffs, err);
+    if (rc == 0)
+        rc = currencies_open(&job->currencies, err);
+    if (rc == 0)
+        rc = rates_open(&job->rates, NULL, err);
+    job->ask.book = job->book;
+    job->ask.devices = job->devices;
+    job->ask.context.tariffs = job->tariffs;
+    job->ask.context.currencies = job->currencies;
+    job->ask.context.rates = job->rates;
+    job->ask.context.book = job->book;
+    return rc;
+}
+
+void quote_release(struct quote_job *job)
+{
+    for (size_t i = 0; i < job->runs.count; i++)
+        record_release(run_fields, &job->runs.items[i]);
+    free(job->runs.items);
+    free(job->evidence);
+    free(job->workload);
+    record_release(quote_fields, &job->quote);
+    book_close(job->book);
+    devices_close(job->devices);
+    tariff_book_close(job->tariffs);
+    currencies_close(job->currencies);
+    rates_close(job->rates);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quote for people: sentences, then the table; one offer as a bill. And as rows of FOCUS.
+#include "cmd/quote.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/money.h"
+
+#define ROWS 15 // without --all
+
+static void short_money(const char *amount, char out[MONEY_BYTES])
+{
+    int64_t nano = 0;
+    if (amount && money_parse(amount, &nano, NULL) == 0)
+        money_short(nano, out);
+    else
+        snprintf(out, MONEY_BYTES, "?");
+}
+
+// "0.52", or "0.51-0.53" where there is an interval that shows.
+static void cost_words(const struct bill *b, char *out, size_t size)
+{
+    char low[MONEY_BYTES], high[MONEY_BYTES], total[MONEY_BYTES];
+    short_money(b->total, total);
+    short_money(b->low, low);
+    short_money(b->high, high);
+    if (b->low && b->high && strcmp(low, high) != 0)
+        snprintf(out, size, "%s (%s-%s)", total, low, high);
+    else
+        snprintf(out, size, "%s", total);
+}
+
+static void time_words(const struct bill *b, char *out, size_t size)
+{
+    clock_words((int64_t)(b->time_s.v * 1e9), out, size);
+}
+
+static void age_words(const struct bill *b, char *out, size_t size)
+{
+    if (b->price_old.known && b->price_old.v)
+        snprintf(out, size, "OLD: %lld days", (long long)b->price_age_days.v);
+    else
+        snprintf(out, size, "%lld days", (long long)b->price_age_days.v);
+}
+
+enum { GPUS, TIME, COST, AGE, COLUMNS };
+
+static void fill_cells(const struct bill *b, char cells[COLUMNS][64])
+{
+    cells[GPUS][0] = '\0';
+    if (b->gpu && b->gpus.known)
+        snprintf(cells[GPUS], sizeof cells[GPUS], "%g×%s", b->gpus.v, b->gpu);
+    time_words(b, cells[TIME], sizeof cells[TIME]);
+    cost_words(b, cells[COST], sizeof cells[COST]);
+    age_words(b, cells[AGE], sizeof cells[AGE]);
+}
+
+static void show_row(struct out *out, const struct bill *b, const int *widths, int name_width)
+{
+    char cells[COLUMNS][64];
+    fill_cells(b, cells);
+    out_cell(out, name_width, b->offer);
+    out_cell(out, widths[GPUS], cells[GPUS]);
+    out_cell_right(out, widths[TIME], cells[TIME]);
+    out_printf(out, "  ");
+    out_cell(out, widths[COST], cells[COST]);
+    out_styled(out, b->price_old.known && b->price_old.v ? OUT_YELLOW : OUT_DIM, "%s", cells[AGE]);
+    out_printf(out, "\n");
+}
+
+static void show_table(struct out *out, const struct quote *q, size_t rows)
+{
+    static const char *const heads[COLUMNS] = {"GPUs", "time", "USD", "seen"};
+    int widths[COLUMNS], sum = 0;
+    rows = rows < q->bills.count ? rows : q->bills.count;
+    for (int c = 0; c < COLUMNS; c++)
+        widths[c] = (int)strlen(heads[c]);
+    for (size_t i = 0; i < rows; i++) {
+        char cells[COLUMNS][64];
+        fill_cells(&q->bills.items[i], cells);
+        for (int c = 0; c < COLUMNS; c++)
+            widths[c] = out_columns(cells[c]) > widths[c] ? out_columns(cells[c]) : widths[c];
+    }
+    for (int c = 0; c < COLUMNS; c++)
+        sum += widths[c];
+    int name_width = out->width - sum - 5; // a space after each, two before the cost
+    name_width = name_width < 16 ? 16 : name_width;
+    out_cell(out, name_width, "offer");
+    out_cell(out, widths[GPUS], heads[GPUS]);
+    out_cell_right(out, widths[TIME], heads[TIME]);
+    out_printf(out, "  ");
+    out_cell(out, widths[COST], heads[COST]);
+    out_printf(out, "%s\n", heads[AGE]);
+    for (size_t i = 0; i < rows; i++)
+        show_row(out, &q->bills.items[i], widths, name_width);
+    if (q->bills.count > rows)
+        out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);
+}
+
+// ---- one bill
+
+static void show_bill(struct out *out, const struct bill *b)
+{
+    char total[MONEY_BYTES], line[160];
+    out_styled(out, OUT_BOLD, "%s", b->offer);
+    out_printf(out, ": %s %s for %s, seen %s%s\n", b->rate, b->currency,
+               b->per_s.v == 3600 ? "an hour"
+               : b->per_s.v == 60 ? "a minute"
+                                  : "its period",
+               b->price_date, b->price_old.known && b->price_old.v ? " (OLD)" : "");
+    out_wrap(out, 2, b->words ? b->words : "");
+    if (b->exchange) {
+        struct buf exchange = {0};
+        buf_printf(&exchange, "1 %s = %s", b->currency, b->exchange);
+        out_wrap(out, 2, buf_str(&exchange));
+        buf_release(&exchange);
+    }
+    out_printf(out, "\n");
+    for (size_t i = 0; i < b->items.count; i++) {
+        const struct bill_item *item = &b->items.items[i];
+        out_printf(out, "  ");
+        out_cell(out, 36, item->what);
+        out_cell(out, 16, item->how ? item->how : "");
+        out_cell_right(out, 18, item->amount);
+        out_printf(out, "\n");
+    }
+    out_printf(out, "  ");
+    out_cell(out, 36, "total, without tax");
+    time_words(b, line, sizeof line);
+    out_cell(out, 16, line);
+    out_cell_right(out, 18, b->total);
+    cost_words(b, line, sizeof line);
+    out_printf(out, "\n");
+    if (strchr(line, '('))
+        out_printf(out, "  95 %% interval of the time: %s USD\n", line);
+    if (b->waiting) {
+        short_money(b->waiting, total);
+        out_printf(out, "  your waiting, not in the total: %s USD\n", total);
+    }
+    if (b->tariff_assumed.known && b->tariff_assumed.v)
+        out_wrap(out, 2, "This provider's rules are not known: per second was assumed.");
+    if (b->basis && strcmp(b->basis, "declared") == 0)
+        out_wrap(out, 2,
+                 "The time was measured on another machine: that it is the same here is declared, "
+                 "not measured.");
+    for (size_t i = 0; i < b->notes.count; i++) {
+        out_printf(out, "  - ");
+        out_wrap_here(out, 4, b->notes.items[i]);
+    }
+}
+
+// ---- all of it
+
+static void say_nothing_fits(struct out *out, const struct quote_job *job)
+{
+    const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
+    struct bill_time time;
+    if (!run) {
+        out_wrap(out, 0,
+                 "Nothing was measured of this workload, and nobody published it. 'fare run' "
+                 "measures it.");
+    } else if (!bill_time_of(run, -1, &time)) {
+        out_wrap(out, 0,
+                 "How long the whole training takes is not known: the run ended early and could "
+                 "not be projected. Let it tell its total (--total-steps), or run it --full.");
+    } else {
+        char text[400], words[48];
+        const struct run_machine *m = &run->machine;
+        clock_words(time.total_ns, words, sizeof words);
+        snprintf(text, sizeof text,
+                 "The whole training takes %s on this machine (%s). No offer in the book is known "
+                 "to be the same: name one with --offer PROVIDER/NAME, which declares that this "
+                 "machine is it.",
+                 words,
+                 m->instance_type ? m->instance_type
+                 : m->gpu         ? m->gpu
+                 : m->cpu         ? m->cpu
+                                  : "unknown");
+        out_wrap(out, 0, text);
+    }
+}
+
+void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o)
+{
+    const struct quote *q = &job->quote;
+    out_styled(out, OUT_BOLD, "%s", q->workload);
+    out_printf(out, ", the whole training%s%s%s\n\n", q->date ? ", prices of " : "",
+               q->date ? q->date : "",
+               job->ask.context.prorated ? ", prorated (nobody charges so)" : "");
+    if (q->bills.count == 0)
+        say_nothing_fits(out, job);
+    if (q->bills.count == 1 && o->offer) {
+        show_bill(out, &q->bills.items[0]);
+    } else if (q->bills.count > 0) {
+        for (size_t i = 0; i < q->advice.count; i++)
+            out_wrap(out, 0, q->advice.items[i]);
+        out_printf(out, "\n");
+        show_table(out, q, o->all ? SIZE_MAX : ROWS);
+    }
+    for (size_t i = 0; i < q->misfits.count; i++)
+        out_printf(out, "%s: %s\n", q->misfits.items[i].offer, q->misfits.items[i].why);
+    if (q->not_measured.known && q->not_measured.v > 0) {
+        char text[240];
+        snprintf(text, sizeof text,
+                 "%lld other offers are not measured, and so not guessed. Tax is left out.",
+                 (long long)q->not_measured.v);
+        out_printf(out, "\n");
+        out_wrap(out, 0, text);
+    }
+}
+
+// ---- FOCUS
+
+static const char *const focus_columns[] = {
+    "BilledCost",        "EffectiveCost",     "ListCost",        "ContractedCost",
+    "BillingCurrency",   "ChargePeriodStart", "ChargePeriodEnd", "ChargeCategory",
+    "ChargeDescription", "ProviderName",      "ServiceCategory", "ServiceName",
+    "RegionId",          "ResourceId",        "SkuId",           NULL};
+
+int quote_focus(struct out *out, const struct quote_job *job, struct err *err)
+{
+    struct csv_writer w = {.out = &out->text};
+    int64_t start_s =
+        job->ask.context.day > 0 ? job->ask.context.day * INT64_C(86400) : clock_date_s();
+    for (size_t i = 0; focus_columns[i]; i++)
+        csv_put(&w, focus_columns[i]);
+    csv_end(&w);
+    for (size_t i = 0; i < job->quote.bills.count; i++) {
+        const struct bill *b = &job->quote.bills.items[i];
+        char start[CLOCK_ISO_BYTES], end[CLOCK_ISO_BYTES];
+        clock_iso(start_s, start);
+        clock_iso(start_s + (int64_t)(b->charged_s.v + 0.999999), end);
+        for (size_t k = 0; k < b->items.count; k++) {
+            const struct bill_item *item = &b->items.items[k];
+            bool credit = item->amount && item->amount[0] == '-';
+            const char *const row[] = {
+                item->amount, item->amount, item->amount, item->amount,
+                "USD",        start,        end,          credit ? "Credit" : "Usage",
+                item->what,   b->provider,  "Compute",    b->name,
+                b->region,    b->run,       b->offer};
+            for (size_t c = 0; c < sizeof row / sizeof *row; c++)
+                csv_put(&w, row[c]);
+            csv_end(&w);
+        }
+    }
+    return buf_check(&out->text, err);
+}

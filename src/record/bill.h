@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of bills and quotes: what a run costs on an offer, line by line, and the offers side
+// by side. Plain data; amounts are texts with all their decimals, so that they stay exact.
+#ifndef FARE_RECORD_BILL_H
+#define FARE_RECORD_BILL_H
+
+#include "record/field.h"
+
+#define QUOTE_SCHEMA "fare.quote/1"
+
+struct bill_item {
+    char *what;   // "boot", "train", "idle", "unused GPUs", "storage", "discount"
+    char *amount; // USD; a discount is below zero
+    char *how;    // "12.4 s", "60 GB for 3 min"
+};
+
+struct bill {
+    char *offer; // "aws/p3.2xlarge@us-east-1"
+    char *provider;
+    char *name;
+    char *region;
+    char *kind;
+    char *gpu;
+    struct maybe_real gpus;
+    struct maybe_real vcpus;
+
+    // The price, pinned.
+    char *rate;
+    char *currency;
+    struct maybe_int per_s;
+    char *price_date; // last seen at this price
+    struct maybe_int price_age_days;
+    struct maybe_bool price_old;
+    char *price_source;
+    char *exchange; // other currencies: the rate used, and whose
+
+    // The rule.
+    char *rule; // "paid", "prorated"
+    char *tariff;
+    char *words;
+    struct maybe_bool tariff_assumed;
+
+    // The time.
+    char *run;     // whose time it is
+    char *machine; // on what that was measured
+    char *basis;   // "measured", "projected", "published", "declared"
+    struct maybe_real time_s;
+    struct maybe_real low_s;
+    struct maybe_real high_s;
+    struct maybe_real charged_s;
+
+    LIST_OF(struct bill_item) items;
+    char *total; // USD, without tax
+    char *low;   // of the 95 % interval
+    char *high;
+    char *waiting; // the person's time, where it is asked for; not in the total
+    LIST_OF(char *) notes;
+};
+
+struct quote_misfit {
+    char *offer;
+    char *why;
+};
+
+struct quote {
+    char *schema;
+    char *workload;
+    char *run;  // the one asked for
+    char *date; // prices as of; absent: the newest
+    char *rule;
+    LIST_OF(struct bill) bills; // cheapest first
+    LIST_OF(struct quote_misfit) misfits;
+    struct maybe_int not_measured; // offers of the book on which nothing like it was measured
+    LIST_OF(char *) advice;
+};
+
+extern const struct field bill_fields[], quote_fields[];
+
+#endif

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fare quote: bills of runs on offers, against sums done here with fractions."""
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+from fractions import Fraction as F
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+import tap  # noqa: E402
+
+FARE = os.environ["FARE"]
+HERE = Path(os.environ["TMPDIR"])
+CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
+
+
+def fare(*args, code=0):
+    p = subprocess.run([FARE, *args], capture_output=True, text=True)
+    if p.returncode != code:
+        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
+    return p.stdout if code == 0 else p.stderr
+
+
+def quote(*args):
+    return json.loads(fare("quote", *args, "--json"))
+
+
+def check(name, action):
+    try:
+        action()
+        tap.report(name, True)
+    except (AssertionError, KeyError, IndexError, StopIteration) as e:
+        tap.report(name, False, f"{type(e).__name__}: {e}")
+
+
+def same(got, expected, what=""):
+    assert got == expected, f"{what}: {got!r}, not {expected!r}"
+
+
+def near(got, expected):
+    """To the nano-dollar, at which a bill rounds."""
+    assert abs(F(got) - expected) <= F(1, 10**9), f"{got}, not {float(expected)}"
+
+
+def whole(x, unit=1):
+    return math.ceil(F(x) / unit) * unit
+
+
+# ---- the table of February 2018: hours and prices as printed
+
+EUR = F("1.228")
+PUBLISHED = [  # run, offer, hours, what the time costs
+    ("aws-p2-xlarge", "aws/p2.xlarge", "3.62", lambda s: whole(s) * F("0.90") / 3600),
+    ("aws-p3-2xlarge", "aws/p3.2xlarge", "1.06", lambda s: whole(s) * F("3.06") / 3600),
+    ("gce-k80", "gcp/n1-standard-4+1xK80", "3.72", lambda s: whole(s) * F("0.64") / 3600),
+    ("gce-p100", "gcp/n1-standard-4+1xP100", "2.07", lambda s: whole(s) * F("1.65") / 3600),
+    ("paperspace-p6000", "paperspace/P6000", "1.82", lambda s: s * F("0.90") / 3600 + 5),
+    ("paperspace-v100", "paperspace/V100", "1.09", lambda s: s * F("2.30") / 3600 + 5),
+    ("softlayer-2-m60", "softlayer/2xM60", "3.16", lambda s: whole(s, 3600) / 3600 * F("2.80")),
+    ("softlayer-4-k80", "softlayer/4xK80", "4.1", lambda s: whole(s, 3600) / 3600 * F("4.02")),
+    ("leadergpu-2-gtx-1080", "leadergpu/2xGTX1080", "2.12", lambda s: whole(s) * F("0.02") / 60 * EUR),
+    ("leadergpu-2-p100", "leadergpu/2xP100", "2.42", lambda s: whole(s) * F("0.08") / 60 * EUR),
+    ("leadergpu-2-gtx-1080-one-used", "leadergpu/2xGTX1080", "2.49", lambda s: whole(s) * F("0.02") / 60 * EUR),
+    ("leadergpu-2-p100-one-used", "leadergpu/2xP100", "1.86", lambda s: whole(s) * F("0.08") / 60 * EUR),
+]
+
+
+def published(run, offer, hours, cost):
+    def action():
+        q = quote(f"published-2018-tweets-{run}", "--offer", offer, "--date", "2018-02-15")
+        bill = q["bills"][0]
+        expected = cost(F(hours) * 3600)
+        assert abs(F(bill["total"]) - expected) <= F(2, 10**9), f"{bill['total']}, not {float(expected)}"
+        same(sum(F(i["amount"]) for i in bill["items"]), F(bill["total"]), "items")
+        same(bill["basis"], "published")
+        assert bill["words"] and bill["price_source"] and bill["tariff"]
+        unused = [i for i in bill["items"] if i["what"] == "unused GPUs"]
+        same(len(unused), int("one-used" in run), "unused GPUs")
+        if unused:
+            assert abs(F(unused[0]["amount"]) * 2 - expected) <= F(4, 10**9)
+        plain = quote(f"published-2018-tweets-{run}", "--offer", offer, "--date", "2018-02-15", "--rule", "prorated")
+        rate = F(bill["rate"]) * (EUR if bill["currency"] == "EUR" else 1) / bill["per_s"]
+        assert abs(F(plain["bills"][0]["total"]) - rate * F(hours) * 3600) <= F(2, 10**9), plain["bills"][0]["total"]
+    check(f"published 2018: {run}", action)
+
+
+for row in PUBLISHED:
+    published(*row)
+
+
+# ---- a book and runs of our own
+
+(CONFIG / "offers").mkdir(parents=True)
+(CONFIG / "providers").mkdir()
+(CONFIG / "offers" / "mine.csv").write_text("""\
+provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
+acme,one,here,,on-demand,H100,1,80,16,128,,no,3.60,USD,hour,2026-11-01,mine
+acme,one,there,,on-demand,H100,1,80,16,128,,no,3.00,USD,hour,2026-11-01,mine
+acme,one,here,,spot,H100,1,80,16,128,,no,0.90,USD,hour,2026-11-01,mine
+acme,eight,here,,on-demand,H100,8,80,128,1024,,no,24.00,USD,hour,2026-11-01,mine
+acme,small,here,,on-demand,H100,1,40,16,128,,no,1.00,USD,hour,2026-11-01,mine
+acme,slow,here,,on-demand,T4,1,16,4,16,,no,0.36,USD,hour,2026-11-01,mine
+acme,cpu,here,,on-demand,,,,4,16,Acme CPU 9000,no,0.10,USD,hour,2026-11-01,mine
+acme,cpu-large,here,,on-demand,,,,8,32,Acme CPU 9000,no,0.20,USD,hour,2026-11-01,mine
+rhein,one,de,,on-demand,H100,1,80,16,128,,no,2.00,EUR,hour,2026-11-01,mine
+""")
+(CONFIG / "providers" / "acme.json").write_text(json.dumps({"schema": "fare.tariffs/1", "tariffs": [
+    {"id": "acme", "provider": "acme", "kind": "on-demand", "unit_ms": 60000, "minimum_s": 600, "setup_fee": "0.05",
+     "storage_rate": "0.10", "egress_rate": "0.08", "egress_free_gb": 1, "source": "mine", "date": "2026-11-01"},
+    {"id": "acme-spot", "provider": "acme", "kind": "spot", "unit_ms": 1000, "source": "mine", "date": "2026-11-01"}]}))
+
+
+def record(name, **more):
+    run = {"schema": "fare.run/1", "id": f"20261110T000000Z-{name}", "started": "2026-11-10T00:00:00Z", "name": name,
+           "workload": "mlp", "framework": "fare", "engine": "cuda", "precision": "bf16", "batch": 128,
+           "ended": "sampled", "full": False, "steps": 100, "total_steps": 1000}
+    run.update(more)
+    return run
+
+
+H100 = {"gpu": "NVIDIA H100 80GB HBM3", "gpus": 1, "fingerprint": "aa"}
+RUNS = [
+    record("strong", machine=H100, use={"gpus": 1, "gpu_list": [
+        {"index": 0, "name": "NVIDIA H100 80GB HBM3", "memory_peak_bytes": 60 << 30, "power_w": 500.0}]},
+        phases={"wall_ns": 60 * 10**9},
+        projection={"after_s": 60, "wall_s": 3000, "low_s": 2940, "high_s": 3060, "train_s": 2800, "evaluate_s": 150,
+                    "load_s": 40}),
+    record("weak", machine={"gpu": "Tesla T4", "gpus": 1, "fingerprint": "bb"}, started="2026-11-09T00:00:00Z",
+           use={"gpus": 1, "gpu_list": [{"index": 0, "name": "Tesla T4", "memory_peak_bytes": 9 << 30}]},
+           phases={"wall_ns": 60 * 10**9}, projection={"after_s": 60, "wall_s": 30000, "low_s": 29000, "high_s": 31000}),
+    record("hungry", workload="tweets", machine=H100, use={"gpus": 1, "gpu_list": [
+        {"index": 0, "name": "NVIDIA H100 80GB HBM3", "memory_peak_bytes": 85 << 30}]},
+        projection={"after_s": 60, "wall_s": 3000, "low_s": 2940, "high_s": 3060}),
+    record("cpu", workload="cnn", engine="cpu", machine={"cpu": "Acme CPU 9000", "usable_cpus": 4.0},
+           use={"gpus": 0}, ended="finished", full=True, peak_memory_bytes=1 << 30,
+           phases={"setup_ns": 10**9, "load_ns": 2 * 10**9, "train_ns": 700 * 10**9, "evaluate_ns": 17 * 10**9,
+                   "wall_ns": 720 * 10**9 + 1}),
+    record("lost", workload="my own", ended="stopped"),
+    record("own", workload="inception", machine={"gpu": "NVIDIA GeForce GTX 1080 Ti", "gpus": 1}, ended="finished",
+           full=True, use={"gpus": 1}, phases={"wall_ns": 43000 * 10**9}),
+    record("rented", workload="inception", machine={"gpu": "Tesla K80", "gpus": 1, "provider": "aws",
+                                                    "instance_type": "p2.xlarge"},
+           ended="finished", full=True, use={"gpus": 1}, phases={"wall_ns": 167000 * 10**9}),
+]
+(HERE / "runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RUNS))
+
+
+def empty():
+    text = fare("quote", code=1)
+    assert "fare run" in text or "no run" in text.lower(), text
+
+
+check("an empty ledger says what to do", empty)
+fare("runs", "import", str(HERE / "runs.jsonl"))
+
+
+def charge(rate, seconds, minimum=600, unit=60):
+    return whole(max(F(seconds), minimum), unit) * F(rate) / 3600
+
+
+def bills(q):
+    return {b["offer"]: b for b in q["bills"]}
+
+
+def fits():
+    q = quote("20261110T000000Z-strong", "--provider", "acme")
+    got = bills(q)
+    same(sorted(got), ["acme/eight@here", "acme/one@here:spot", "acme/one@there", "acme/slow@here"])
+    one = got["acme/one@there"]  # the cheaper region
+    same(F(one["total"]), charge("3.00", 3000) + F("0.05"))
+    same(F(one["low"]), charge("3.00", 2940) + F("0.05"))
+    same(F(one["high"]), charge("3.00", 3060) + F("0.05"))
+    same(one["charged_s"], 3000)
+    same(one["basis"], "projected")
+    names = [i["what"] for i in one["items"]]
+    same(names, ["load", "train", "evaluate", "other", "set-up fee"])
+    same(sum(F(i["amount"]) for i in one["items"]), F(one["total"]))
+    eight = got["acme/eight@here"]
+    unused = next(i for i in eight["items"] if i["what"] == "unused GPUs")
+    same(F(unused["amount"]), charge("24.00", 3000) * 7 / 8)
+    same(unused["how"], "7 of 8")
+    same(got["acme/slow@here"]["run"], "20261110T000000Z-weak", "what was measured there")
+    totals = [F(b["total"]) for b in q["bills"]]
+    same(totals, sorted(totals), "order")
+    hungry = quote("20261110T000000Z-hungry", "--provider", "acme", "--gpu", "h100", "--kind", "on-demand")
+    same([m["offer"] for m in hungry["misfits"]], ["acme/eight@here", "acme/one@here", "acme/one@there"])
+    assert "85 GiB" in hungry["misfits"][0]["why"], hungry["misfits"]
+    same(hungry["bills"], [])
+    same(len(bills(quote("20261110T000000Z-strong", "--provider", "acme", "--all"))), 5, "--all")
+
+
+check("offers that fit, and those that do not", fits)
+
+
+def filters():
+    same(list(bills(quote("mlp", "--provider", "acme", "--gpu", "tesla t4"))), ["acme/slow@here"])
+    same(list(bills(quote("mlp", "--provider", "acme", "--kind", "spot"))), ["acme/one@here:spot"])
+    same(list(bills(quote("mlp", "--provider", "acme", "--region", "here", "--gpu", "h100"))),
+         ["acme/one@here:spot", "acme/one@here", "acme/eight@here"])
+
+
+check("filters", filters)
+
+
+def beside():
+    q = quote("20261110T000000Z-strong", "--offer", "acme/one@here", "--boot", "90s", "--storage", "100GB", "--egress",
+              "5GB", "--hour-of-mine", "30")
+    bill = q["bills"][0]
+    item = {i["what"]: F(i["amount"]) for i in bill["items"]}
+    length = 3090
+    same(item["storage"], round(F("0.10") * 100 * length / 2592000 * 10**9) * F(1, 10**9))
+    same(item["egress"], 4 * F("0.08"))
+    same(bill["time_s"], length)
+    same(F(bill["waiting"]), F(30) * length / 3600)
+    time = sum(v for k, v in item.items() if k not in ("storage", "egress", "set-up fee"))
+    same(time, charge("3.60", length))
+    assert abs(item["boot"] - charge("3.60", length) * 90 / whole(length, 60)) < F(2, 10**9)
+    assert "idle to the end of the billing unit" in item
+
+
+check("boot, storage, egress, waiting", beside)
+
+
+def currencies():
+    bill = quote("20261110T000000Z-strong", "--offer", "rhein/one")["bills"][0]
+    assert bill["tariff_assumed"] and "OLD" in bill["exchange"], bill
+    assert abs(F(bill["total"]) - F(2) * 3000 / 3600 * EUR) < F(2, 10**9)
+
+
+check("another currency", currencies)
+
+
+def cpu():
+    got = bills(quote("cnn", "--provider", "acme"))
+    same(list(got), ["acme/cpu@here"], "the same processor with as many CPUs")
+    near(got["acme/cpu@here"]["total"], charge("0.10", F(720 * 10**9 + 1, 10**9)) + F("0.05"))
+    assert "low" not in got["acme/cpu@here"], "a full run has no interval"
+
+
+check("runs on CPUs", cpu)
+
+
+def rates():
+    path = CONFIG / "rates.csv"
+    path.write_text("provider,offer,discount_percent,credit,rate,currency,from,to\nacme,,10,100,,USD,,\n"
+                    "rhein,one,,,1.00,USD,,\n")
+    try:
+        bill = quote("20261110T000000Z-strong", "--offer", "acme/one@there")["bills"][0]
+        full = charge("3.00", 3000) + F("0.05")
+        same(F(bill["total"]), full * 9 / 10)
+        assert any("credit" in n for n in bill["notes"]), bill["notes"]
+        bill = quote("20261110T000000Z-strong", "--offer", "rhein/one")["bills"][0]
+        assert abs(F(bill["total"]) - F(3000, 3600)) < F(2, 10**9), bill["total"]
+    finally:
+        path.unlink()
+
+
+check("one's own discounts and rates", rates)
+
+
+def advice():
+    def says(*args):
+        return " ".join(" ".join(quote("20261110T000000Z-strong", "--provider", "acme", *args)["advice"]).split())
+    # 3000 s: spot 0.75; slow 30000 s: 3.05; one 2.55; eight 20.05
+    text = says()
+    assert text.startswith("Cheapest: acme/one@here:spot, 0.750 USD (0.735 to 0.765) in 50 min"), text
+    assert "the cheapest is acme/one@there" in says("--kind", "on-demand", "--deadline", "1h"), says("--deadline", "1h")
+    assert "none of them is done" in says("--deadline", "10m")
+    assert "none of them is done" in says("--deadline", "3030s"), "the end of the interval counts"
+    assert "For 0.800 USD the fastest is acme/one@here:spot" in says("--budget", "0.80"), says("--budget", "0.80")
+    assert "there is none; the cheapest is" in says("--budget", "0.01")
+    text = says("--runs", "10")
+    assert "10 runs one after the other on acme/one@here:spot: 8 h 20 min, 7.50 USD" in text, text
+    text = says("--hours-per-month", "10")
+    assert "occasional use (one run a month): acme/one@here:spot, 0.750 USD a month" in text, text
+    assert "(12.0 runs): acme/one@here:spot, 9.00 USD a month" in text, text
+
+
+check("deadline, budget, runs, hours a month", advice)
+
+
+def buying():
+    text = " ".join(quote("20261110T000000Z-own", "--provider", "aws", "--kind", "on-demand", "--date", "2017-05-01",
+                          "--buy", "2500")["advice"])
+    # 2500 / (0.90 x 24 x 167 / 43) days
+    same(round(float(F(2500) / (F("0.90") * 24 * 167 / 43)), 1), 29.8)
+    assert "29.8 days at that use, on 2017-05-30" in text or "29.9 days" in text, text
+    more = " ".join(quote("20261110T000000Z-own", "--provider", "aws", "--kind", "on-demand", "--date", "2017-05-01",
+                          "--buy", "2500", "--watts", "400", "--kwh", "0.30")["advice"])
+    # its hour of power costs 0.12, an hour's work 0.90 x 167 / 43 to rent
+    days = F(2500) / ((F("0.90") * 167 / 43 - F("0.12")) * 24)
+    assert f"{float(days):.1f} days" in more or f"{float(days) + 0.1:.1f} days" in more, (more, float(days))
+
+
+check("rent or buy: 29.8 days", buying)
+
+
+def unknown_total():
+    text = fare("quote", "20261110T000000Z-lost")
+    assert "not known" in text and "--full" in text, text
+    same(quote("20261110T000000Z-lost")["bills"], [])
+
+
+check("a run that was never projected", unknown_total)
+
+
+def declared():
+    text = fare("quote", "20261110T000000Z-cpu", "--offer", "acme/slow")
+    assert "declared, not measured" in " ".join(text.split()), text
+    same(quote("20261110T000000Z-cpu", "--offer", "acme/slow")["bills"][0]["basis"], "declared")
+
+
+check("an offer that is only declared", declared)
+
+
+def focus():
+    rows = list(csv.DictReader(io.StringIO(fare("quote", "20261110T000000Z-strong", "--provider", "acme", "--format",
+                                               "focus"))))
+    q = quote("20261110T000000Z-strong", "--provider", "acme")
+    same(sum(F(r["BilledCost"]) for r in rows), sum(F(b["total"]) for b in q["bills"]))
+    for column in ("BilledCost", "EffectiveCost", "BillingCurrency", "ChargePeriodStart", "ChargePeriodEnd",
+                   "ChargeCategory"):
+        assert all(r[column] for r in rows), column
+
+
+check("rows of FOCUS", focus)
+
+
+def table():
+    text = fare("quote", "20261110T000000Z-strong", "--provider", "acme")
+    assert all(len(line) <= 80 for line in text.splitlines()), max(text.splitlines(), key=len)
+    text += fare("quote", "20261110T000000Z-hungry", "--provider", "acme", "--gpu", "h100")
+    for word in ("acme/one@here:spot", "8×H100", "Tax is left out", "not measured", "does not fit"):
+        assert word in text, word
+
+
+check("the table", table)
+
+
+def usage():
+    for args, word in ((("--date", "soon"), "date"), (("--budget", "-1"), "budget"), (("--budget", "1e400"), "budget"),
+                       (("--hours-per-month", "800"), "720"), (("--kwh", "nan"), "kwh"), (("mlp", "cnn"), "one run"),
+                       (("nothing-like-it",), "nothing-like-it")):
+        code = 1 if args == ("nothing-like-it",) else 2
+        text = fare("quote", *args, code=code)
+        assert word in text, (args, text)
+    text = fare("quote", "--offer", "acme/oen", code=1)
+    assert "acme/oen" in text, text
+
+
+check("mistakes", usage)
+
+
+def spending():
+    text = fare("run", "mlp", "--max-spend", "1", code=2)
+    assert "--offer" in text, text
+    text = fare("run", "mlp", "--max-spend", "0.5", "--offer", "acme/one@here", code=2)  # 600 s at least: 0.65
+    assert "do not pay for the start" in text, text
+    text = fare("run", "mlp", "--max-spend", "1", "--offer", "acme/none", "--no-ledger", code=1)
+    assert "acme/none" in text, text
+    # 0.0009 USD are 3.6 s of the spot machine
+    out = json.loads(fare("run", "mlp", "--max-spend", "0.0009", "--offer", "acme/one@here:spot", "--within", "0.1%",
+                          "--no-ledger", "--json"))["runs"][0]
+    assert 2.5 < out["phases"]["wall_ns"] / 1e9 < 6, out["phases"]
+    assert {"key": "offer", "value": "acme/one@here:spot"} in out["labels"], out["labels"]
+    same(out["machine"]["instance_type"], "one")
+
+
+check("a sample that may cost no more", spending)
+tap.done()

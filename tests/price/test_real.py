@@ -1,0 +1,327 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The real catalogues (FARE_DATA/prices), read a second time here with Python's csv and decimal, and held
+against the book offer by offer; the shipped tables against the same files; then what can go wrong around an
+import: killed, two at once, a server that fails.
+"""
+import ast
+import csv
+import gzip
+import http.server
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from decimal import Decimal
+from pathlib import Path
+
+FARE, ROOT = os.environ["FARE"], Path(os.environ["ROOT"])
+SCRATCH = Path(os.environ.get("TMPDIR", "/tmp"))
+DATA = Path(os.environ.get("FARE_DATA", "/nonexistent")) / "prices"
+count = failures = 0
+random.seed(5)
+
+
+def report(name, good, text=""):
+    global count, failures
+    count += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
+    if not good:
+        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
+
+
+def skip(name):
+    global count
+    count += 1
+    print(f"ok {count} - {name} # skip FARE_DATA has no prices")
+
+
+def fare(*args, home=None, **kwargs):
+    home = home or SCRATCH
+    env = {**os.environ, "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"),
+           "no_proxy": "127.0.0.1"}
+    return subprocess.run([FARE, "prices", *map(str, args)], env=env, capture_output=True, text=True,
+                          timeout=300, **kwargs)
+
+
+def place():
+    return Path(tempfile.mkdtemp(dir=SCRATCH))
+
+
+# ---- the second reading
+
+OTHER = ("tpu", "Inferentia", "Trainium", "Virtex", "Qualcomm")
+FAMILY = {"a2-highgpu": "A100", "a2-megagpu": "A100", "a2-ultragpu": "A100-80GB", "a3-highgpu": "H100",
+          "a3-edgegpu": "H100", "a3-megagpu": "H100-MEGA", "a3-ultragpu": "H200", "a4-highgpu": "B200",
+          "g2-standard": "L4", "g4-standard": "RTXPRO6000"}
+# Azure: not 12, and parts of one.
+GPUS = {"Standard_ND96isr_H100_v5": 8, "Standard_NV4as_v4": 0.125, "Standard_NV8as_v4": 0.25,
+        "Standard_NV16as_v4": 0.5}
+G2 = {4: 1, 8: 1, 12: 1, 16: 1, 32: 1, 24: 2, 48: 4, 96: 8}
+G4 = {48: 1, 96: 2, 192: 4, 384: 8}
+
+
+def rows_of(cloud):
+    with gzip.open(DATA / "skypilot" / f"{cloud}.csv.gz", "rt", newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def price(text):
+    return Decimal(text) if text else None
+
+
+def google(rows):
+    """(name, row, gpus, price, spot) for everything that Google rents out whole."""
+    gpus = {(r["AcceleratorName"], int(r["AcceleratorCount"]), r["AvailabilityZone"]): r
+            for r in rows if not r["InstanceType"] and not r["AcceleratorName"].startswith("tpu")}
+    hosts = {(r["InstanceType"], r["AvailabilityZone"]): r for r in rows if r["InstanceType"]}
+
+    def both(a, b):
+        return tuple(None if x is None or y is None else x + y for x, y in
+                     ((price(a["Price"]), price(b["Price"])), (price(a["SpotPrice"]), price(b["SpotPrice"]))))
+
+    for r in rows:
+        if not r["InstanceType"]:
+            n = int(r["AcceleratorCount"])
+            if r["AcceleratorName"] in ("K80", "P4", "T4", "P100", "V100"):
+                host = hosts.get((f"n1-standard-{8 * n}", r["AvailabilityZone"]))
+                if host:
+                    yield (f"n1-standard-{8 * n}+{n}x{r['AcceleratorName']}", host, n, *both(host, r))
+            continue
+        family = "-".join(r["InstanceType"].split("-")[:2])
+        if family not in FAMILY:
+            yield (r["InstanceType"], r, 0, price(r["Price"]), price(r["SpotPrice"]))
+            continue
+        size = r["InstanceType"].split("-")[2]
+        n = G2.get(int(size)) if family == "g2-standard" else G4.get(int(size)) if family == "g4-standard" \
+            else int(size.rstrip("g"))
+        gpu = gpus.get((FAMILY[family], n, r["AvailabilityZone"]))
+        if gpu:
+            yield (r["InstanceType"], r, n, *both(r, gpu))
+
+
+def expected(cloud):
+    """{(name, region, zone, kind): (price, gpus)}"""
+    rows = rows_of(cloud)
+    if cloud == "gcp":
+        found = google(rows)
+    else:
+        found = ((r["InstanceType"], r, GPUS.get(r["InstanceType"], float(r["AcceleratorCount"] or 0)),
+                  price(r["Price"]), price(r["SpotPrice"]))
+                 for r in rows if not r["AcceleratorName"].startswith(OTHER))
+    groups = defaultdict(dict)
+    for name, r, gpus, demand, spot in found:
+        zone = r.get("AvailabilityZone") or ""
+        if cloud == "runpod" and spot == demand:
+            spot = None
+        for kind, value in (("on-demand", demand), ("spot", spot)):
+            if value:
+                zones = groups[name, r["Region"], kind]
+                if zone not in zones or value < zones[zone][0]:
+                    zones[zone] = (value, gpus)
+    out = {}
+    for (name, region, kind), zones in groups.items():
+        if len(set(zones.values())) == 1 and not (cloud == "aws" and kind == "spot"):
+            out[name, region, "", kind] = next(iter(zones.values()))
+        else:
+            for zone, value in zones.items():
+                out[name, region, zone, kind] = value
+    return out
+
+
+def catalogues():
+    home = place()
+    files = sorted((DATA / "skypilot").glob("*.csv.gz"))
+    p = fare("import", *files, "--date", "2026-08-22", home=home)
+    report("all catalogues are imported", p.returncode == 0, p.stderr)
+    p = fare("--all", "--json", "--max-age", "9999d", "--date", "2026-08-22", home=home)
+    book = defaultdict(dict)
+    by_id = {}
+    for o in json.loads(p.stdout)["offers"]:
+        if o["source"].startswith("skypilot"):
+            book[o["provider"]][o["name"], o.get("region", ""), o.get("zone", ""), o["kind"]] = \
+                (Decimal(o["price"]), o.get("gpus", 0))
+            by_id[o["provider"], o["name"], o.get("region", ""), o["kind"]] = o
+    for file in files:
+        cloud = file.name.split(".")[0]
+        want, got = expected(cloud), book[cloud]
+        # What comes with fare for the same date is the same thing and loses; all must be there.
+        missing = [k for k in want if k not in got]
+        extra = [k for k in got if k not in want]
+        other = [(k, want[k], got[k]) for k in want if k in got
+                 and (want[k][0] != got[k][0] or float(want[k][1]) != got[k][1])]
+        report(f"{cloud}: {len(want)} offers, each with the price and GPUs of the second reading",
+               want and not missing and not extra and not other,
+               f"{len(missing)} missing: {missing[:5]}\n{len(extra)} extra: {extra[:5]}\n"
+               f"{len(other)} differ: {other[:5]}")
+    bad = []
+    for r in rows_of("runpod"):  # memory in GB, whatever the key says
+        info = ast.literal_eval(r["GpuInfo"]) if r["GpuInfo"] else None
+        o = by_id.get(("runpod", r["InstanceType"], r["Region"], "on-demand"))
+        if info and o and o["gpu_memory_mib"] != info["Gpus"][0]["MemoryInfo"]["SizeInMiB"] * 1024:
+            bad.append((r["InstanceType"], o["gpu_memory_mib"]))
+    report("runpod's memory is in GB", not bad, bad[:5])
+    p = fare("import", *files, "--date", "2026-09-22", "--json", home=home)
+    again = json.loads(p.stdout)
+    total = sum(map(len, book.values()))
+    report(f"a month later nothing is new, and all {total} prices are seen again",
+           (again["new_offers"], again["changed_prices"], again["seen_again"]) == (0, 0, total), again)
+
+
+def history():
+    """The last price of each day of the spot history, by another way."""
+    home = place()
+    file = DATA / "aws-spot" / "us-east-1_2026-03.csv"
+    p = fare("import", file, home=home)
+    report("the spot history is imported", p.returncode == 0, p.stderr)
+    days = defaultdict(dict)
+    with open(file, newline="") as f:
+        for r in sorted(csv.DictReader(f), key=lambda r: r["timestamp"]):
+            days[r["instance_type"], r["availability_zone"]][r["timestamp"][:10]] = Decimal(r["spot_price"])
+    wrong = []
+    for (name, zone), prices in days.items():
+        p = fare(f"aws/{name}@{zone}:spot", "--json", home=home)
+        rows = json.loads(p.stdout)["history"]
+        changes, last = [], None
+        for day, value in sorted(prices.items()):
+            if value != last:
+                changes.append((day, value))
+            last = value
+        got = [(r["since"], Decimal(r["price"])) for r in rows]  # one of them shipped too
+        if got != changes:
+            wrong.append((name, zone, got[:3], changes[:3]))
+    report(f"{len(days)} histories are the last price of each day", not wrong, wrong[:3])
+    p = fare("import", DATA / "aws-spot" / "us-east-1_2026-03-17.jsonl.gz", "--json", home=home)
+    report("one day as JSON lines, packed", p.returncode == 0 and json.loads(p.stdout)["files"][0]["rows"] == 629,
+           p.stdout + p.stderr)
+
+
+def shipped():
+    """Each row of share/offers/current.csv is in the files it says it comes from."""
+    known = {cloud: expected(cloud) for cloud in "aws azure gcp lambda paperspace runpod vast".split()}
+    bad = []
+    with open(ROOT / "share/offers/current.csv", newline="") as f:
+        rows = list(csv.DictReader(f))
+    for r in rows:
+        if "spot price history" in r["source"]:
+            continue
+        value = known[r["provider"]].get((r["name"], r["region"], r["zone"], r["kind"]))
+        if value is None:
+            # a zone's price, where the region's zones differ
+            all_of = [v for k, v in known[r["provider"]].items()
+                      if (k[0], k[1], k[3]) == (r["name"], r["region"], r["kind"])]
+            value = min(all_of) if all_of else None
+        if value is None or value[0] != Decimal(r["price"]) or float(value[1]) != float(r["gpus"] or 0):
+            bad.append((r["name"], r["region"], r["kind"], r["price"], value))
+    report(f"{len(rows)} shipped offers are in the catalogue", not bad, bad[:5])
+
+
+# ---- what can go wrong around an import
+
+def table(n, value):
+    return "provider,name,region,price,date,source\n" + "".join(
+        f"p{i % 7},n{i},r{i % 13},{value},2026-08-22,test\n" for i in range(n))
+
+
+def killed():
+    home = place()
+    (home / "a.csv").write_text(table(20000, 1))
+    (home / "b.csv").write_text(table(20000, 2).replace("2026-08-22", "2026-09-22"))
+    assert fare("import", home / "a.csv", home=home).returncode == 0
+    start = time.monotonic()
+    probe = place()
+    assert fare("import", home / "b.csv", home=probe).returncode == 0
+    takes = time.monotonic() - start
+    bad, before, after = [], 0, 0
+    env = {**os.environ, "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+    for _ in range(40):
+        p = subprocess.Popen([FARE, "prices", "import", str(home / "b.csv")], env=env,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(random.uniform(0, takes * 1.1))
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+        q = fare("p3/n3", "--json", home=home)
+        if q.returncode != 0:
+            bad.append(q.stderr)
+            continue
+        value = json.loads(q.stdout)["price"]
+        before += value == "1.00"
+        after += value == "2.00"
+        if value not in ("1.00", "2.00"):
+            bad.append(value)
+    report(f"killed while importing: the book is the old one ({before}) or the new one ({after})", not bad,
+           bad[:3])
+
+
+def crowd():
+    home = place()
+    env = {**os.environ, "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+    jobs = []
+    for i in range(6):
+        file = home / f"f{i}.csv"
+        file.write_text(f"provider,name,price,date,source\np,n{i},1,2026-08-22,test\n")
+        jobs.append(subprocess.Popen([FARE, "prices", "import", str(file)], env=env,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+    codes = [p.wait() for p in jobs]
+    q = fare("p/", "--json", "--book", home / "fare/book", home=home)
+    report("six imports at once lose nothing",
+           codes == [0] * 6 and len(json.loads(q.stdout)["offers"]) == 6, q.stdout + q.stderr)
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    text = table(3, 5)
+
+    def do_GET(self):
+        if self.path.startswith("/gone"):
+            self.send_error(404)
+            return
+        body = gzip.compress(self.text.encode()) if self.path.endswith(".gz") else self.text.encode()
+        if self.path.startswith("/page"):
+            body = b"<html>not a table</html>"
+        self.send_response(200)
+        cut = self.path.startswith("/cut")
+        self.send_header("Content-Length", str(len(body) + (100 if cut else 0)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+def update():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{server.server_port}"
+    home = place()
+    p = fare("update", f"{base}/a.csv", f"{base}/b.csv.gz", "--json", home=home)
+    got = json.loads(p.stdout) if p.returncode == 0 else {}
+    report("update over HTTP, plain and packed", got.get("new_offers") == 3 and len(got["files"]) == 2,
+           p.stdout + p.stderr)
+    p = fare("update", f"{base}/gone.csv", f"{base}/page.csv", f"{base}/cut.csv", "http://127.0.0.1:1/x.csv",
+             f"{base}/a.csv?key=secret", "--date", "2026-10-01", "--json", home=home)
+    got = json.loads(p.stdout)
+    errors = [f.get("error") for f in got["files"]]
+    report("sources that fail are named, the others taken, secrets not shown",
+           p.returncode == 1 and all(errors[:4]) and errors[4] is None and got["seen_again"] == 3
+           and "secret" not in p.stdout + p.stderr and "404" in errors[0], p.stdout + p.stderr)
+    server.shutdown()
+
+
+if DATA.is_dir():
+    catalogues()
+    history()
+    shipped()
+else:
+    for name in ("the real catalogues", "the spot history", "shipped offers against the catalogue"):
+        skip(name)
+killed()
+crowd()
+update()
+sys.exit(failures != 0)

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tariff holds when and for what, whose comes first, what a bad file says.
+#include "folder.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "price/files.h"
+#include "price/tariffs.h"
+
+static int day(const char *date)
+{
+    int64_t s;
+    assert_true(clock_parse(date, &s));
+    return (int)(s / 86400);
+}
+
+static struct tariff_book *shipped(const char *own)
+{
+    struct tariff_book *book;
+    struct err err = {0};
+    assert_ok(tariff_book_read(&book, SHARE "/providers", own, &err), &err);
+    return book;
+}
+
+static void by_date(void **state)
+{
+    (void)state;
+    struct tariff_book *book = shipped(NULL);
+    static const struct {
+        const char *provider;
+        enum offer_kind kind;
+        const char *name, *date, *id;
+    } cases[] = {
+        {"aws", OFFER_ON_DEMAND, "p2.xlarge", "2017-10-01", "aws-on-demand-hourly"},
+        {"aws", OFFER_ON_DEMAND, "p2.xlarge", "2017-10-02", "aws-on-demand"},
+        {"aws", OFFER_SPOT, "p2.xlarge", "2017-10-01", "aws-spot-hourly"},
+        {"aws", OFFER_SPOT, "p2.xlarge", "2026-11-15", "aws-spot"},
+        {"gcp", OFFER_ON_DEMAND, "n1-standard-4", "2017-09-25", "gcp-n1-10-minutes"},
+        {"gcp", OFFER_ON_DEMAND, "n1-standard-4", "2017-09-26", "gcp-n1"},
+        {"gcp", OFFER_ON_DEMAND, "n2d-standard-4", "2026-11-15", "gcp-n2"},
+        {"gcp", OFFER_ON_DEMAND, "a3-highgpu-8g", "2026-11-15", "gcp-on-demand"},
+        {"gcp", OFFER_ON_DEMAND, NULL, "2026-11-15", "gcp-on-demand"},
+        {"gcp", OFFER_SPOT, "n1-standard-1", "2017-09-25", "gcp-spot-10-minutes"},
+        {"gcp", OFFER_SPOT, "n1-standard-1", "2018-11-01", "gcp-spot"},
+        {"azure", OFFER_ON_DEMAND, "x", "2018-02-15", "azure-on-demand-minute"},
+        {"azure", OFFER_ON_DEMAND, "x", "2026-11-15", "azure-on-demand"},
+        {"lambda", OFFER_ON_DEMAND, "x", "2026-11-15", "lambda-on-demand"},
+        {"runpod", OFFER_SPOT, "x", "2026-11-15", "runpod-spot"},
+        {"vast", OFFER_ON_DEMAND, "x", "2026-11-15", "vast-on-demand"},
+        {"paperspace", OFFER_ON_DEMAND, "P6000", "2018-02-15", "paperspace-on-demand-2018"},
+        {"paperspace", OFFER_ON_DEMAND, "P6000", "2026-11-15", "paperspace-on-demand"},
+        {"hetzner", OFFER_ON_DEMAND, "cx11", "2026-11-15", "hetzner-cloud"},
+        {"hetzner", OFFER_MONTHLY, "ex51", "2018-02-15", "hetzner-dedicated"},
+        {"softlayer", OFFER_ON_DEMAND, "x", "2018-02-15", "softlayer-hourly"},
+        {"softlayer", OFFER_ON_DEMAND, "x", "2019-02-15", "softlayer-minute"},
+        {"leadergpu", OFFER_ON_DEMAND, "x", "2018-02-15", "leadergpu-on-demand"},
+        {"nimbix", OFFER_ON_DEMAND, "x", "2015-05-01", "nimbix-on-demand"},
+        {"own", OFFER_ON_DEMAND, "desk", "2026-11-15", "own"},
+        {"nobody", OFFER_ON_DEMAND, "x", "2026-11-15", "default"},
+        {"lambda", OFFER_SPOT, "x", "2026-11-15", "default"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct offer offer = {
+            .provider = cases[i].provider, .name = cases[i].name, .kind = cases[i].kind};
+        bool assumed;
+        const struct tariff *t = tariff_for(book, &offer, day(cases[i].date), &assumed);
+        assert_string_equal(t->id, cases[i].id);
+        assert_int_equal(assumed, strcmp(t->id, "default") == 0);
+        assert_ptr_equal(tariff_by_id(book, t->id), t);
+    }
+    // Without a name, those for some names do not count; null is fine for what nobody asks.
+    assert_string_equal(tariff_find(book, "gcp", OFFER_ON_DEMAND, day("2018-01-01"), NULL)->id,
+                        "gcp-on-demand");
+    assert_string_equal(tariff_find(book, "aws", OFFER_ON_DEMAND, 0, NULL)->id, "aws-on-demand");
+    assert_null(tariff_by_id(book, "no such"));
+    tariff_book_close(book);
+    tariff_book_close(NULL);
+}
+
+// A sentence for each, and the exact words of some.
+static void words(void **state)
+{
+    (void)state;
+    struct tariff_book *book = shipped(NULL);
+    static const struct {
+        const char *id, *begins;
+    } cases[] = {
+        {"aws-on-demand-hourly",
+         "per started hour; storage 0.10 USD for a GB and month of 30 days, "
+         "per started hour, at least 1 h; traffic out 0.09 USD for a GB after "
+         "1 GB; each stop"},
+        {"aws-spot",
+         "per second, at least 60 s a start; free where the provider interrupts it within "
+         "the first hour; storage"},
+        {"aws-spot-hourly",
+         "per started hour; the hour in which the provider interrupts it is free; "},
+        {"gcp-n1",
+         "per second, at least 60 s a start; sustained use: of the month's time the first "
+         "25.0 % at 100 % of the rate, the next 25.0 % at 80 % of the rate, the next 25.0 % "
+         "at 60 % of the rate, the next 25.0 % at 40 % of the rate; storage"},
+        {"gcp-spot-10-minutes", "per started minute, at least 10 min a start; storage"},
+        {"azure-on-demand",
+         "per second, at least 60 s a start; the minimum is in doubt: sources have "
+         "60 s and 300 s; "},
+        {"lambda-on-demand",
+         "per started minute; traffic out is free; from the passed health check"},
+        {"paperspace-on-demand-2018", "per millisecond; 5 USD for every calendar month of use; "},
+        {"hetzner-dedicated", "per started month of 30 days; by the month"},
+        {"own", "by the exact time; a machine of your own"},
+        {"default", "per second; assumed"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf out = {0};
+        const struct tariff *t = tariff_by_id(book, cases[i].id);
+        assert_non_null(t);
+        tariff_words(t, &out);
+        if (strncmp(buf_str(&out), cases[i].begins, strlen(cases[i].begins)) != 0)
+            fail_msg("%s: %s", cases[i].id, buf_str(&out));
+        buf_release(&out);
+    }
+    const struct tariff *t;
+    for (size_t i = 0; (t = tariff_at(book, i)); i++) {
+        struct buf out = {0};
+        tariff_words(t, &out);
+        assert_true(out.len > 10 && !out.failed);
+        buf_release(&out);
+    }
+    tariff_book_close(book);
+}
+
+static void words_of_rates(void **state)
+{
+    (void)state;
+    struct tariff t = {.rate = strdup("0.02"),
+                       .currency = strdup("EUR"),
+                       .per_s = {60, true},
+                       .unit_ms = {100, true},
+                       .minimum_s = {90, true},
+                       .rounding = strdup("nearest"),
+                       .monthly_cap = strdup("5"),
+                       .setup_fee = strdup("49"),
+                       .storage_rate = strdup("0.00"),
+                       .ingress_rate = strdup("0.01")};
+    struct buf out = {0};
+    tariff_words(&t, &out);
+    assert_string_equal(buf_str(&out),
+                        "0.02 EUR a minute, to the nearest 100 ms, at least 90 s a start; "
+                        "at most 5 EUR a calendar month; 49 EUR once; storage is free; "
+                        "traffic in 0.01 EUR for a GB");
+    buf_release(&out);
+    record_release(tariff_fields, &t);
+}
+
+// A file of the user's own comes first, whatever its dates; one that names the offer before others.
+static void own_first(void **state)
+{
+    (void)state;
+    const char *own = folder_new();
+    folder_put(own, "a.json",
+               "{\"schema\":\"fare.tariffs/1\",\"tariffs\":["
+               "{\"id\":\"mine\",\"provider\":\"aws\",\"unit_ms\":60000},"
+               "{\"id\":\"mine-p4\",\"provider\":\"aws\",\"offers\":[\"p4d.*\",\"p5.*\"]},"
+               "{\"id\":\"mine-later\",\"provider\":\"aws\",\"valid_from\":\"2025-01-01\"}]}");
+    folder_put(own, "b.txt", "not JSON, and not read");
+    folder_put(own, ".hidden.json", "nor this");
+    struct tariff_book *book = shipped(own);
+    const struct {
+        const char *name, *date, *id;
+    } cases[] = {{"p2.xlarge", "2024-12-31", "mine"},
+                 {"p2.xlarge", "2025-01-01", "mine-later"},
+                 {"p4d.24xlarge", "2025-01-01", "mine-p4"},
+                 {"p5.48xlarge", "2024-01-01", "mine-p4"},
+                 {"p2.xlarge", "2014-01-01", "mine"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct offer offer = {.provider = "aws", .name = cases[i].name};
+        assert_string_equal(tariff_for(book, &offer, day(cases[i].date), NULL)->id, cases[i].id);
+    }
+    assert_string_equal(tariff_find(book, "aws", OFFER_SPOT, day("2025-01-01"), NULL)->id,
+                        "aws-spot");
+    assert_string_equal(tariff_at(book, 0)->id, "mine");
+    tariff_book_close(book);
+    // A folder that is not there has no files.
+    struct err err = {0};
+    assert_ok(tariff_book_read(&book, "/nonexistent/a", "/nonexistent/b", &err), &err);
+    assert_null(tariff_at(book, 0));
+    tariff_book_close(book);
+}
+
+#define ONE(members)                                                                               \
+    "{\"schema\":\"fare.tariffs/1\",\"tariffs\":[{\"id\":\"x\",\"provider\":\"p\"," members "}]}"
+
+static void malformed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"", "expected an object"},
+        {"[]", "expected an object"},
+        {"{\"schema\":\"fare.tariffs/2\"}", "schema: expected \"fare.tariffs/1\""},
+        {"{\"tariffs\":[]}", "schema: expected \"fare.tariffs/1\""},
+        {"{\"schema\":\"fare.tariffs/1\",\"tariffs\":[{}]}",
+         "tariffs[0]: expected an id and a provider"},
+        {"{\"schema\":\"fare.tariffs/"
+         "1\",\"tariffs\":[{\"id\":\"a\",\"provider\":\"p\"},{\"id\":\"a\","
+         "\"provider\":\"p\"}]}",
+         "tariffs[1]: 'a' is there twice"},
+        {ONE("\"rate\":\"-1\""),
+         "tariff 'x', rate: expected an amount such as 0.526, not below zero"},
+        {ONE("\"rate\":\"1e400\""),
+         "tariff 'x', rate: expected an amount such as 0.526, not below zero"},
+        {ONE("\"rate\":0.5"), "tariffs[0]: rate: expected a text"},
+        {ONE("\"storage_rate\":\"NaN\""),
+         "tariff 'x', storage_rate: expected an amount such as 0.526, not below zero"},
+        {ONE("\"unit_ms\":-1"), "tariff 'x', unit_ms: expected a number that makes sense there"},
+        {ONE("\"unit_ms\":1.5"), "tariffs[0]: unit_ms: expected an integer"},
+        {ONE("\"per_s\":0"), "tariff 'x', per_s: expected a number that makes sense there"},
+        {ONE("\"decimals\":10"), "tariff 'x', decimals: expected a number that makes sense there"},
+        {ONE("\"kind\":\"sometimes\""), "tariff 'x', kind: expected on-demand, spot or monthly"},
+        {ONE("\"rounding\":\"off\""), "tariff 'x', rounding: expected up, nearest or down"},
+        {ONE("\"valid_from\":\"2017-02-30\""),
+         "tariff 'x', valid_from: expected a date such as 2017-10-02"},
+        {ONE("\"valid_to\":\"2017\""), "tariff 'x', valid_to: expected a date such as 2017-10-02"},
+        {ONE("\"valid_from\":\"2017-10-02\",\"valid_to\":\"2017-10-02\""),
+         "tariff 'x', valid_to: expected a date after valid_from"},
+        {ONE("\"tiers\":[{\"upto_permille\":500,\"percent\":80},{\"upto_permille\":500,\"percent\":"
+             "1}]"),
+         "tariff 'x', tiers: expected ascending upto_permille up to 1000, and a percent each"},
+        {ONE("\"storage_steps\":[{\"gb\":0}]"),
+         "tariff 'x', storage_steps: expected ascending sizes"},
+        {ONE("\"tiers\":[{\"upto\":500}]"), "tariffs[0]: tiers[0]: 'upto' is not known"},
+        {ONE("\"minimum\":60"), "tariffs[0]: 'minimum' is not known"},
+        {ONE("\"rate\":\"1\",\"rate\":\"2\""), "tariffs[0]: rate: given twice"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *folder = folder_new();
+        char expected[1024];
+        const char *path = folder_put(folder, "bad.json", cases[i].text);
+        struct tariff_book *book;
+        struct err err = {0};
+        assert_int_equal(tariff_book_read(&book, folder, NULL, &err), ERR_FORMAT);
+        assert_null(book);
+        snprintf(expected, sizeof expected, "'%s': ", path);
+        if (strncmp(err.text, expected, strlen(expected)) != 0 || !strstr(err.text, cases[i].error))
+            fail_msg("%s\n  said: %s\n  not:  %s", cases[i].text, err.text, cases[i].error);
+    }
+}
+
+static void where_files_are(void **state)
+{
+    (void)state;
+    struct buf path = {0};
+    struct err err = {0};
+    setenv("XDG_CONFIG_HOME", "/c", 1);
+    assert_ok(files_own("rates.csv", &path, &err), &err);
+    assert_string_equal(buf_str(&path), "/c/fare/rates.csv");
+    buf_reset(&path);
+    setenv("XDG_CONFIG_HOME", "relative", 1); // is to be ignored
+    setenv("HOME", "/h", 1);
+    assert_ok(files_own("rates.csv", &path, &err), &err);
+    assert_string_equal(buf_str(&path), "/h/.config/fare/rates.csv");
+    buf_reset(&path);
+    unsetenv("HOME");
+    assert_ok(files_own("rates.csv", &path, &err), &err);
+    assert_string_equal(buf_str(&path), "");
+    assert_ok(files_shipped("providers", &path, &err), &err);
+    assert_non_null(strstr(buf_str(&path), "/share/providers"));
+    buf_release(&path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_date),   cmocka_unit_test(words),     cmocka_unit_test(words_of_rates),
+        cmocka_unit_test(own_first), cmocka_unit_test(malformed), cmocka_unit_test(where_files_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
