@@ -30,8 +30,34 @@ static const struct field *reduced(struct field out[HEAD_MAX], const char *const
 
 static const struct field *head_fields(void)
 {
-    static const char *const rest[] = {"program",    "libraries",    "stages",  "checks", "drift",
-                                       "epoch_list", "step_plot_ms", "samples", NULL};
+    // What neither the table nor comparable.h asks for.
+    static const char *const rest[] = {"schema",
+                                       "source",
+                                       "seed",
+                                       "step_flops",
+                                       "program",
+                                       "libraries",
+                                       "exit_code",
+                                       "signal",
+                                       "steps",
+                                       "steps_per_epoch",
+                                       "step_ms",
+                                       "samples_per_s",
+                                       "epoch_s",
+                                       "first_loss",
+                                       "last_loss",
+                                       "l1_pairs_per_s",
+                                       "l1_share_of_peak",
+                                       "l1_largest_error",
+                                       "peak_memory_bytes",
+                                       "steady",
+                                       "stages",
+                                       "checks",
+                                       "drift",
+                                       "epoch_list",
+                                       "step_plot_ms",
+                                       "samples",
+                                       NULL};
     static struct field table[HEAD_MAX];
     return table[0].name ? table : reduced(table, rest, false);
 }
@@ -144,7 +170,7 @@ static int full_time(const char *text, size_t len, const struct run *run, struct
     if (ns->known)
         return 0;
     struct run epochs = {0};
-    int rc = record_from_text(epoch_fields(), text, len, &epochs, err);
+    int rc = record_from_kept(epoch_fields(), text, len, &epochs, err);
     int64_t sum = 0;
     bool timed = epochs.epoch_list.count > 0;
     for (size_t i = 0; i < epochs.epoch_list.count; i++) {
@@ -182,7 +208,8 @@ static int fill_part(const char *text, size_t len, const struct run *run, const 
     if (rc != 0)
         return rc;
     *timed = ns.known && ns.v >= 0;
-    part->accuracy = run->test_accuracy;
+    if (full) // a sample's says nothing of the training's end
+        part->accuracy = run->test_accuracy;
     part->gpu_percent = run->use.gpu_percent;
     part->share_of_peak = run->use.share_of_peak;
     if (*timed) {
@@ -445,9 +472,9 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
     struct part part = {0};
     struct price price;
     bool timed = false;
-    int rc = record_from_text(head_fields(), text, len, &run, err);
+    int rc = record_from_kept(head_fields(), text, len, &run, err);
     if (rc == 0 && !is_picked(c, &run, &named)) {
-        record_release(run_fields, &run);
+        record_release(head_fields(), &run);
         return 0;
     }
     if (rc == 0)
@@ -458,6 +485,6 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
         rc = place_run(c, &run, &part, &price, named, timed, err);
     if (rc == 0)
         c->runs++;
-    record_release(run_fields, &run);
+    record_release(head_fields(), &run);
     return rc;
 }

@@ -33,7 +33,7 @@ int comparing_new(struct comparing **out, const struct compare_options *options,
                   struct err *err) MUST_USE;
 void comparing_free(struct comparing *comparing); // null is fine
 
-// A run's record; one that was not asked for is passed over.
+// A run's record, as the ledger or share/ keeps it; one that was not asked for is passed over.
 int comparing_add(struct comparing *comparing, const char *text, size_t len,
                   struct err *err) MUST_USE;
 

@@ -61,11 +61,13 @@ static void put_text(char out[ATTRIBUTE_BYTES], const char *before, const char *
         snprintf(out, ATTRIBUTE_BYTES, "%s%.*s", before, most, text);
 }
 
+// The word behind is in the singular.
 static void put_int(char out[ATTRIBUTE_BYTES], const char *before, struct maybe_int number,
                     const char *after)
 {
     if (number.known)
-        snprintf(out, ATTRIBUTE_BYTES, "%s%lld%s", before, (long long)number.v, after);
+        snprintf(out, ATTRIBUTE_BYTES, "%s%lld%s%s", before, (long long)number.v, after,
+                 *after && number.v != 1 ? "s" : "");
 }
 
 static void put_data(char out[ATTRIBUTE_BYTES], const struct run_data *data)
@@ -101,15 +103,15 @@ static void attribute(const struct group *g, enum attribute which, char out[ATTR
     case BATCH:
         return put_int(out, "batch ", run->batch, "");
     case THREADS:
-        return put_int(out, "", run->threads, " threads");
+        return put_int(out, "", run->threads, " thread");
     case GPUS:
-        return put_int(out, "", run->use.gpus.known ? run->use.gpus : run->machine.gpus, " GPUs");
+        return put_int(out, "", run->use.gpus.known ? run->use.gpus : run->machine.gpus, " GPU");
     case GATES:
         return put_text(out, "gates ", run_label(run, "gates"), 40);
     case EPOCHS:
-        return put_int(out, "", run->epochs, " epochs");
+        return put_int(out, "", run->epochs, " epoch");
     case STEPS:
-        return put_int(out, "", run->total_steps, " steps");
+        return put_int(out, "", run->total_steps, " step");
     case DATA:
         return put_data(out, &run->data);
     case DATA_IDENTITY:
@@ -127,7 +129,7 @@ static void attribute(const struct group *g, enum attribute which, char out[ATTR
     case NET:
         return put_text(out, "net ", run->net, 24);
     case PARAMETERS:
-        return put_int(out, "", run->parameters, " parameters");
+        return put_int(out, "", run->parameters, " parameter");
     case RECIPE:
         return put_text(out, "", run->recipe, 40);
     case ATTRIBUTES:

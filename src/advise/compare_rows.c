@@ -38,8 +38,13 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
         snprintf(from, sizeof from, "several prices, $%s to $%s an hour", least, most);
         rc = text_set(&to->from, from, err);
     }
+    struct buf words = {0};
+    price_words(price, &words);
     if (rc == 0)
-        rc = text_set(&to->rule, price->words, err);
+        rc = buf_check(&words, err);
+    if (rc == 0)
+        rc = text_set(&to->rule, buf_str(&words), err);
+    buf_release(&words);
     to->assumed = some_bool(price->assumed);
     if (rc == 0 && price->note[0])
         rc = texts_add(&row->notes, price->note, err);
@@ -130,8 +135,8 @@ static void fill_time(const struct group *g, struct compare_row *row)
     }
 }
 
-// The mean of those that have it, and Student's interval of it.
-static void fill_mean(const struct group *g, size_t at, struct compare_figure *out)
+// The mean of those that have it, and Student's interval of it, between 0 and `most`.
+static void fill_mean(const struct group *g, size_t at, double most, struct compare_figure *out)
 {
     double sum = 0, squares = 0;
     size_t n = 0;
@@ -156,8 +161,8 @@ static void fill_mean(const struct group *g, size_t at, struct compare_figure *o
         return;
     double half =
         stats_t_quantile(0.975, (double)(n - 1)) * sqrt(squares / (double)(n - 1) / (double)n);
-    out->low = some_real(mean - half);
-    out->high = some_real(mean + half);
+    out->low = some_real(fmax(mean - half, 0));
+    out->high = some_real(fmin(mean + half, most));
 }
 
 int compare_row_fill(const struct group *g, struct compare_row *row, struct err *err)
@@ -175,9 +180,9 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
     row->runs = some_int((int64_t)g->parts.count);
     for (size_t i = 0; i < g->ids.count && rc == 0; i++)
         rc = texts_add(&row->ids, g->ids.items[i], err);
-    fill_mean(g, offsetof(struct part, accuracy), &row->accuracy);
-    fill_mean(g, offsetof(struct part, gpu_percent), &row->gpu_percent);
-    fill_mean(g, offsetof(struct part, share_of_peak), &row->share_of_peak);
+    fill_mean(g, offsetof(struct part, accuracy), 1, &row->accuracy);
+    fill_mean(g, offsetof(struct part, gpu_percent), 100, &row->gpu_percent);
+    fill_mean(g, offsetof(struct part, share_of_peak), 1, &row->share_of_peak);
     if (rc != 0 || !g->timed)
         return rc;
     bool full = g->run.full.known && g->run.full.v;

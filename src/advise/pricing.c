@@ -38,6 +38,10 @@ struct pricing {
     struct index names;  // that were looked up in it, with the day
     struct found *found; // by their numbers
     size_t found_room;
+    struct index rule_names; // of prices by the hour: provider, name, kind, day and rate
+    struct price *rules;     // by their numbers
+    size_t rule_room;
+    struct buf key;
     struct rates *rates;
     struct tariff_book *tariffs;
     struct currencies *currencies;
@@ -161,6 +165,9 @@ void pricing_free(struct pricing *p)
     free(p->offers);
     free(p->found);
     index_release(&p->names);
+    free(p->rules);
+    index_release(&p->rule_names);
+    buf_release(&p->key);
     book_close(p->book);
     rates_close(p->rates);
     tariff_book_close(p->tariffs);
@@ -245,15 +252,8 @@ static int read_rule(const struct pricing *p, const struct offer *offer, struct 
     int64_t ignored;
     char rate[MONEY_BYTES];
     out->prorated = p->prorated;
-    if (p->prorated) {
-        snprintf(out->words, sizeof out->words, "rate × time");
-    } else {
-        struct buf words = {0};
-        tariff = tariff_for(p->tariffs, offer, day, &out->assumed);
-        tariff_words(tariff, &words);
-        snprintf(out->words, sizeof out->words, "%s", buf_str(&words));
-        buf_release(&words);
-    }
+    if (!p->prorated)
+        tariff = out->tariff = tariff_for(p->tariffs, offer, day, &out->assumed);
     money_text(offer->rate, rate);
     int rc = rule_read(&out->rule, tariff, rate, err);
     out->rule.per_ns = offer->per_s * NS_PER_S; // the price's, whatever the tariff's own is
@@ -377,8 +377,48 @@ static bool is_spot(const struct run *run)
     return kind && (strcmp(kind, "preemptible") == 0 || strcmp(kind, "spot") == 0);
 }
 
+// The rule of a price by the hour, read once for all runs that have it on a day.
+static int hour_rule(struct pricing *p, const struct offer *offer, struct price *out,
+                     struct err *err)
+{
+    size_t number, before = p->rule_names.count;
+    int day = day_of(out->start_s), rc = 0;
+    if (before == p->rule_room) {
+        size_t room = p->rule_room ? p->rule_room * 2 : 16;
+        struct price *rules = realloc(p->rules, room * sizeof *rules);
+        if (!rules)
+            return err_memory(err);
+        p->rules = rules;
+        p->rule_room = room;
+    }
+    buf_reset(&p->key);
+    buf_add(&p->key, &day, sizeof day);
+    buf_add(&p->key, &offer->rate, sizeof offer->rate);
+    buf_addc(&p->key, offer->kind == OFFER_SPOT ? 's' : 'd');
+    buf_adds(&p->key, offer->provider);
+    buf_addc(&p->key, '\x1f');
+    buf_adds(&p->key, offer->name);
+    rc = buf_check(&p->key, err);
+    if (rc == 0)
+        rc = index_number(&p->rule_names, buf_str(&p->key), p->key.len, &number, err);
+    if (rc != 0)
+        return rc;
+    struct price *kept = &p->rules[number];
+    if (number == before) {
+        rc = read_rule(p, offer, out, err);
+        *kept = *out;
+        return rc;
+    }
+    struct price here = *out;
+    *out = *kept;
+    out->start_s = here.start_s;
+    memcpy(out->from, here.from, sizeof out->from);
+    memcpy(out->note, here.note, sizeof out->note);
+    return 0;
+}
+
 // Dollars an hour, charged as the run's own provider does.
-static int by_hour(const struct pricing *p, const struct run *run, int64_t nano, struct price *out,
+static int by_hour(struct pricing *p, const struct run *run, int64_t nano, struct price *out,
                    struct err *err)
 {
     const struct run_machine *m = &run->machine;
@@ -394,7 +434,7 @@ static int by_hour(const struct pricing *p, const struct run *run, int64_t nano,
                                 .rate = nano,
                                 .per_s = 3600};
     out->known = true;
-    return read_rule(p, &offer, out, err);
+    return hour_rule(p, &offer, out, err);
 }
 
 static int by_itself(struct pricing *p, const struct run *run, struct price *out, struct err *err)
@@ -408,6 +448,15 @@ static int by_itself(struct pricing *p, const struct run *run, struct price *out
     int rc = buf_check(&name, err);
     if (rc == 0)
         rc = by_book(p, buf_str(&name), out, err);
+    if (rc == 0 && !out->known && !is_spot(run)) { // what is let by the month only
+        struct price monthly = {.start_s = out->start_s};
+        buf_adds(&name, ":monthly");
+        rc = buf_check(&name, err);
+        if (rc == 0)
+            rc = by_book(p, buf_str(&name), &monthly, err);
+        if (rc == 0 && monthly.known)
+            *out = monthly;
+    }
     buf_release(&name);
     return rc;
 }
@@ -440,6 +489,14 @@ int pricing_of(struct pricing *p, const struct run *run, struct price *out, stru
     }
     snprintf(out->from, sizeof out->from, "label of the run");
     return by_hour(p, run, nano, out, err);
+}
+
+void price_words(const struct price *price, struct buf *out)
+{
+    if (price->tariff)
+        tariff_words(price->tariff, out);
+    else
+        buf_adds(out, "rate × time");
 }
 
 int price_cost(const struct price *price, int64_t length_ns, int64_t *nano_usd, struct err *err)

@@ -28,12 +28,12 @@ struct price {
     int64_t nano; // USD an hour
     int64_t start_s;
     struct rule rule;
-    int64_t discount_permille; // the user's own
-    int64_t unit_nano_usd;     // what one unit of the rule's currency is worth
-    int64_t fees;    // USD: monthly and for setting up, which a run does not cause: not in its cost
-    char from[160];  // "--price k80", "label of the run"; where it is not known: why, or empty
-    char words[160]; // the rule
-    char note[160];  // what has to be said: an old price; mostly empty
+    const struct tariff *tariff; // where the rule comes from; null: prorated. The pricing's
+    int64_t discount_permille;   // the user's own
+    int64_t unit_nano_usd;       // what one unit of the rule's currency is worth
+    int64_t fees;   // USD: monthly and for setting up, which a run does not cause: not in its cost
+    char from[160]; // "--price k80", "label of the run"; where it is not known: why, or empty
+    char note[160]; // what has to be said: an old price; mostly empty
 };
 
 struct pricing;
@@ -45,6 +45,9 @@ void pricing_free(struct pricing *pricing); // null is fine
 
 int pricing_of(struct pricing *pricing, const struct run *run, struct price *out,
                struct err *err) MUST_USE;
+
+// The rule in words, appended.
+void price_words(const struct price *price, struct buf *out);
 
 // One use of the machine for so long. ERR_OVERFLOW where that leaves the range of money.
 int price_cost(const struct price *price, int64_t length_ns, int64_t *nano_usd,

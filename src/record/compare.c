@@ -62,7 +62,7 @@ static const struct field row_fields[] = {
     FIELD_IN(T, cost, cost_fields, "derived from time, price and rule"),
     FIELD_IN(T, money, against_fields, "the cost against the base's"),
     FIELD_IN(T, trainings_per_usd, figure_fields, "whole trainings for one dollar"),
-    FIELD_IN(T, accuracy, figure_fields, "on the held-out part, 0 to 1"),
+    FIELD_IN(T, accuracy, figure_fields, "on the held-out part at the end, 0 to 1; not of samples"),
     FIELD_IN(T, gpu_percent, figure_fields, "use of the GPUs"),
     FIELD_IN(T, share_of_peak, figure_fields, "operations per second ÷ the specification's"),
     TEXTS(notes, "what has to be said beside it"),

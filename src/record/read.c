@@ -11,6 +11,7 @@ enum { DEPTH_MAX = 2048, FIELDS_MAX = 192 }; // the depth is the JSON library's
 struct reader {
     const char *begin, *at, *end;
     int depth;
+    bool kept;       // checked before
     bool strict;     // an unknown key is an error
     struct buf text; // the last string, without its escapes
     struct err *err;
@@ -333,12 +334,63 @@ static int skip_list(struct reader *r)
     return rc;
 }
 
+// To the next quote or bracket, eight bytes at a time: with bit 5 set, [ is {, and ] is }.
+static void find_stop(struct reader *r)
+{
+    static const bool stops[256] = {
+        ['"'] = true, ['['] = true, ['{'] = true, [']'] = true, ['}'] = true};
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    const uint64_t wanted[] = {ones * '"', ones * '{', ones * '}'};
+    for (; r->end - r->at >= 8; r->at += 8) {
+        uint64_t bytes, found = 0;
+        memcpy(&bytes, r->at, 8);
+        bytes |= ones << 5;
+        for (int i = 0; i < 3; i++) {
+            uint64_t off = bytes ^ wanted[i]; // 0 where it is one
+            found |= (off - ones) & ~off & tops;
+        }
+        if (found)
+            break;
+    }
+    while (r->at < r->end && !stops[(unsigned char)*r->at])
+        r->at++;
+}
+
+// Over a list or object that is known to be one: to its last bracket, past those in strings.
+static int pass_over(struct reader *r)
+{
+    size_t depth = 0;
+    do {
+        find_stop(r);
+        if (r->at == r->end)
+            return complain(r, "the end of a list or object");
+        if (*r->at == '"') {
+            const char *from = r->at++;
+            while (r->at < r->end && *r->at != '"') {
+                r->at += *r->at == '\\';
+                r->at += r->at < r->end;
+            }
+            if (r->at == r->end) {
+                r->at = from;
+                return complain(r, "the end of a string");
+            }
+        } else {
+            depth += *r->at == '[' || *r->at == '{' ? 1 : (size_t)-1;
+        }
+        r->at++;
+    } while (depth > 0);
+    return 0;
+}
+
 static int skip_value(struct reader *r)
 {
     const char *text;
     size_t len;
     static const struct field none[] = {FIELD_END};
-    switch (peek(r)) {
+    char first = peek(r);
+    if (r->kept && (first == '[' || first == '{'))
+        return pass_over(r);
+    switch (first) {
     case '"':
         return read_string(r, &text, &len);
     case '{':
@@ -540,6 +592,13 @@ int record_from_text(const struct field *fields, const char *text, size_t len, v
                      struct err *err)
 {
     struct reader r = {.begin = text, .at = text, .end = text + len, .err = err};
+    return read_whole(&r, fields, record);
+}
+
+int record_from_kept(const struct field *fields, const char *text, size_t len, void *record,
+                     struct err *err)
+{
+    struct reader r = {.begin = text, .at = text, .end = text + len, .kept = true, .err = err};
     return read_whole(&r, fields, record);
 }
 

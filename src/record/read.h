@@ -17,6 +17,12 @@
 int record_from_text(const struct field *fields, const char *text, size_t len, void *record,
                      struct err *err) MUST_USE;
 
+// The same for a text that was checked before, as the ledger's are: values of keys that the table
+// does not know are passed over by their brackets and quotes, several times as fast. Of a text that
+// was not checked, what is in such values may be no JSON; nothing else differs.
+int record_from_kept(const struct field *fields, const char *text, size_t len, void *record,
+                     struct err *err) MUST_USE;
+
 // The same for files that people write: a key that the table does not know is an error, since a
 // misspelt one would silently count for nothing: "tariffs[0]: 'minimum' is not known".
 int record_from_text_strict(const struct field *fields, const char *text, size_t len, void *record,

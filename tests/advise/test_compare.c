@@ -40,6 +40,25 @@ static bool says(char *const *items, size_t count, const char *text)
     return false;
 }
 
+// The accuracy of several runs: 0.5 and 0.7 are 0.6 ± 12.706 × 0.1, cut at 0 and 1. A sample's is
+// none.
+static void accuracy(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        RUN("1-a", "A", "fare", "\"test_accuracy\":0.5,\"use\":{\"gpu_percent\":80}," FULL("1000")),
+        RUN("2-a", "A", "fare", "\"test_accuracy\":0.7,\"use\":{\"gpu_percent\":80}," FULL("1000")),
+        RUN("1-b", "B", "fare", "\"test_accuracy\":0.5," SAMPLED("\"wall_s\":5")), NULL};
+    struct compare c;
+    good(&prorated, texts, &c);
+    const struct compare_row *a = row_of(&c, "A");
+    assert_true(near(a->accuracy.value, 0.6) && near(a->accuracy.high, 1));
+    assert_true(a->accuracy.low.known && a->accuracy.low.v <= 0);
+    assert_true(near(a->gpu_percent.value, 80) && near(a->gpu_percent.low, 80));
+    assert_false(row_of(&c, "B")->accuracy.value.known);
+    record_release(compare_fields, &c);
+}
+
 // The runs of test_difference.c, as seconds.
 static void several_runs(void **state)
 {
@@ -417,11 +436,12 @@ static void bad_record(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(several_runs), cmocka_unit_test(one_projection),
-        cmocka_unit_test(rules),        cmocka_unit_test(prices),
-        cmocka_unit_test(odd_times),    cmocka_unit_test(apart_and_notes),
-        cmocka_unit_test(base_errors),  cmocka_unit_test(chosen_base),
-        cmocka_unit_test(words),        cmocka_unit_test(bad_record),
+        cmocka_unit_test(several_runs),    cmocka_unit_test(accuracy),
+        cmocka_unit_test(one_projection),  cmocka_unit_test(rules),
+        cmocka_unit_test(prices),          cmocka_unit_test(odd_times),
+        cmocka_unit_test(apart_and_notes), cmocka_unit_test(base_errors),
+        cmocka_unit_test(chosen_base),     cmocka_unit_test(words),
+        cmocka_unit_test(bad_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = record_from_text(run_fields, (const char *)data, size, &ours, &err);
     assert(record_from_text(run_fields, (const char *)data, size, NULL, &checked) == rc);
     assert(strcmp(err.text, checked.text) == 0);
+    // Without the check of what is passed over, whatever the first takes is taken alike.
+    struct run kept = {0};
+    struct err kept_err = {0};
+    int kept_rc = record_from_kept(run_fields, (const char *)data, size, &kept, &kept_err);
+    assert(rc != 0 || kept_rc == 0);
+    if (rc == 0) {
+        struct buf a = {0}, b = {0};
+        to_text(&ours, &a);
+        to_text(&kept, &b);
+        assert(a.len == b.len && memcmp(buf_str(&a), buf_str(&b), a.len) == 0);
+        buf_release(&a);
+        buf_release(&b);
+    }
+    record_release(run_fields, &kept);
     json_t *json = json_loadb((const char *)data, size, 0, &why);
     int their_rc = json ? record_from_json(run_fields, json, &theirs, &their_err) : ERR_FORMAT;
     json_t *once = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, &why);

@@ -159,9 +159,38 @@ static void depth_is_limited(void **state)
     }
 }
 
+// What the table does not know is passed over by brackets and quotes.
+static void kept(void **state)
+{
+    (void)state;
+    const char *good[] = {"{\"x\":[1,{\"y\":\"]}\\\"\"}],\"id\":\"a\"}",
+                          "{\"id\":\"a\",\"x\":{\"[\":[[],{}],\"\\\\\":2}}",
+                          "{\"x\":[],\"id\":\"a\",\"y\":\"[\",\"z\":-1.5e3}"};
+    const char *bad[] = {"{\"x\":[",       "{\"x\":[}", "{\"x\":[\"",       "{\"x\":[\"\\",
+                         "{\"x\":[\"\\\"", "{\"x\":[]", "{\"x\":{\"a\":[1}"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct run run = {0};
+        struct err err = {0};
+        assert_ok(record_from_kept(run_fields, good[i], strlen(good[i]), &run, &err), &err);
+        assert_string_equal(run.id, "a");
+        record_release(run_fields, &run);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        // Each in memory of just its size, for the sanitizer to watch its end.
+        size_t len = strlen(bad[i]);
+        char *text = malloc(len);
+        struct run run = {0};
+        memcpy(text, bad[i], len);
+        assert_int_equal(record_from_kept(run_fields, text, len, &run, NULL), ERR_FORMAT);
+        record_release(run_fields, &run);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kept),
         cmocka_unit_test(same_as_the_library),
         cmocka_unit_test(numbers_are_exact),
         cmocka_unit_test(faults),
