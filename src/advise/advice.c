@@ -152,6 +152,19 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
 
 // ---- more than one run
 
+static bool is_own(const struct bill *bill)
+{
+    return bill->provider && strcmp(bill->provider, "own") == 0;
+}
+
+static int find_offer(const struct quote_ask *ask, const struct bill *bill, struct offer *offer,
+                      struct err *err)
+{
+    if (ask->own && is_own(bill))
+        return own_offer(ask->own, bill->name, offer, err);
+    return book_find(ask->book, bill->offer, ask->context.day, offer, err);
+}
+
 // The bill for `seconds` in one go on the offer of `bill`.
 static int bill_for(const struct quote_ask *ask, const struct bill *bill, double seconds,
                     int64_t *total, struct err *err)
@@ -161,7 +174,7 @@ static int bill_for(const struct quote_ask *ask, const struct bill *bill, double
     struct bill_time time = {.low_ns = -1, .high_ns = -1, .count = 1, .basis = "derived"};
     time.total_ns = (int64_t)fmin(seconds * 1e9, 9e18);
     time.parts[0] = (struct bill_part){"run", time.total_ns};
-    int rc = book_find(ask->book, bill->offer, ask->context.day, &offer, err);
+    int rc = find_offer(ask, bill, &offer, err);
     if (rc == 0)
         rc = bill_make(&ask->context, &offer, bill->offer, &time, 0, &again, err);
     if (rc == 0)
@@ -281,10 +294,13 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
                    struct err *err)
 {
     struct buf text = {0};
-    const struct bill *rent = &quote->bills.items[0];
+    const struct bill *rent = NULL;
     int64_t use_s = 0, tenths = 0, hour = 0;
     double own_s = base_seconds(ask);
-    if (own_s <= 0)
+    for (size_t i = 0; !rent && i < quote->bills.count; i++)
+        if (!is_own(&quote->bills.items[i]))
+            rent = &quote->bills.items[i];
+    if (own_s <= 0 || !rent)
         return 0;
     int rc = bill_for(ask, rent, 3600, &hour, err);
     const struct own_rent against = {.rate = hour,

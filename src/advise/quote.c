@@ -261,6 +261,31 @@ static int add_declared(const struct quote_ask *ask, const struct evidence *e, s
     return add_bill(ask, &c, there || alike ? NULL : "declared", quote, err);
 }
 
+// The machine of the first run, bought: what an hour of its use costs.
+static int add_own(const struct quote_ask *ask, const struct evidence *e, struct quote *quote,
+                   struct err *err)
+{
+    struct candidate c = {.evidence = e};
+    struct own_hour hour;
+    struct buf words = {0};
+    int rc = own_offer(ask->own, "this machine, bought", &c.offer, err);
+    if (rc == 0)
+        rc = own_hour(ask->own, &hour, err);
+    if (rc != 0)
+        return rc;
+    c.offer.gpu = e->device ? e->device->name : "";
+    c.offer.gpus_milli = (int)(e->gpus * 1000);
+    c.offer.day = ask->context.day > 0 ? ask->context.day : book_today();
+    rc = add_bill(ask, &c, NULL, quote, err);
+    own_words(ask->own, &hour, "USD", &words);
+    if (rc == 0)
+        rc = buf_check(&words, err);
+    if (rc == 0)
+        rc = texts_add(&quote->bills.items[quote->bills.count - 1].notes, buf_str(&words), err);
+    buf_release(&words);
+    return rc;
+}
+
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err)
 {
     struct evidence *evidence = calloc(ask->run_count + 1, sizeof *evidence);
@@ -282,6 +307,8 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
         if (rc == 0)
             rc = book_each(ask->book, &all, count_all, &s, err);
         quote->not_measured = some_int(s.offers - (int64_t)s.found.count);
+        if (rc == 0 && ask->own && count > 0)
+            rc = add_own(ask, &evidence[0], quote, err);
     }
     if (rc == 0 && quote->bills.count > 1)
         qsort(quote->bills.items, quote->bills.count, sizeof *quote->bills.items, by_total);

@@ -10,6 +10,7 @@
 #define FARE_ADVISE_QUOTE_H
 
 #include "bill/bill.h"
+#include "bill/own.h"
 #include "machine/device.h"
 #include "price/book.h"
 #include "record/run.h"
@@ -23,9 +24,10 @@ struct quote_ask {
     int64_t boot_ns;   // -1: as each run saw it
     const char *offer; // only this one, which the first run's machine is declared to be
     const char *gpu, *provider, *region;
-    const enum offer_kind *kind; // null: any
-    bool every_region;           // not only the cheapest of each offer
-    int max_age;                 // days; prices that were not seen since are history, not offers
+    const enum offer_kind *kind;   // null: any
+    bool every_region;             // not only the cheapest of each offer
+    const struct own_machine *own; // (optional) the first run's machine, bought: an offer too
+    int max_age;                   // days; prices that were not seen since are history, not offers
 };
 
 // Fills the bills, cheapest first, misfits and the count of what is not measured. ERR_MISSING where

@@ -7,8 +7,9 @@
 #include "base/clock.h"
 #include "base/money.h"
 
-#define DAY_S INT64_C(86400)
-#define GB    INT64_C(1000000000)
+#define LIFE_MONTHS 36
+#define DAY_S       INT64_C(86400)
+#define GB          INT64_C(1000000000)
 
 static const char *const rules[] = {"paid", "prorated", NULL};
 static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
@@ -60,6 +61,8 @@ static const struct opt options[] = {
     {"watts", 0, OPT_COUNT, "W", NULL, AT(watts), "Advice",
      "its power at work (default: what the run measured, where it did)"},
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Advice", "the price of a kilowatt-hour"},
+    {"life", 0, OPT_COUNT, "MONTHS", NULL, AT(life), "Advice",
+     "how long it is kept (default 36): its price is spread over the hours of use in that time"},
     {NULL},
 };
 #undef AT
@@ -128,7 +131,10 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     w->deadline_ns = o->deadline_ns;
     w->runs = o->runs;
     w->use_ns_a_month = o->hours_per_month * 3600 * NS_PER_S;
-    w->own = (struct own_machine){.life_months = 36, .busy_mw = -1, .idle_mw = -1, .kwh = -1};
+    w->own = (struct own_machine){.life_months = o->life > 0 ? o->life : LIFE_MONTHS,
+                                  .busy_mw = -1,
+                                  .idle_mw = -1,
+                                  .kwh = -1};
     w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
     if (o->hours_per_month > 720)
         return err_set(err, ERR_USAGE, "a month of 30 days has 720 hours");
@@ -195,6 +201,8 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = describe(&job, o, err);
     take_watts(&job);
+    if (job.wishes.own.purchase > 0 && job.asked)
+        job.ask.own = &job.wishes.own;
     if (rc == 0)
         rc = quote_make(&job.ask, &job.quote, err);
     if (rc == 0)

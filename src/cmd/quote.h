@@ -13,7 +13,7 @@ struct quote_options {
     bool all;
     const char *date, *rule, *hour_of_mine;
     int64_t max_age, boot_ns, storage, keep_ns, egress, ingress;
-    int64_t deadline_ns, hours_per_month, runs, watts;
+    int64_t deadline_ns, hours_per_month, runs, watts, life;
     const char *budget, *buy, *resale, *kwh;
 };
 

@@ -289,6 +289,12 @@ def buying():
     # 2500 / (0.90 x 24 x 167 / 43) days
     same(round(float(F(2500) / (F("0.90") * 24 * 167 / 43)), 1), 29.8)
     assert "29.8 days at that use, on 2017-05-30" in text or "29.9 days" in text, text
+    bought = quote("20261110T000000Z-own", "--provider", "aws", "--kind", "on-demand", "--date", "2017-05-01",
+                   "--buy", "2500", "--watts", "400", "--kwh", "0.30", "--hours-per-month", "360", "--resale", "340")
+    own = next(b for b in bought["bills"] if b["provider"] == "own")
+    # 2160 over 36 months of 360 hours, and 0.4 kW at 0.30
+    rate = F(2160, 36 * 360) + F("0.12")
+    assert abs(F(own["total"]) - rate * 43000 / 3600) < F(2, 10**8), own["total"]
     more = " ".join(quote("20261110T000000Z-own", "--provider", "aws", "--kind", "on-demand", "--date", "2017-05-01",
                           "--buy", "2500", "--watts", "400", "--kwh", "0.30")["advice"])
     # its hour of power costs 0.12, an hour's work 0.90 x 167 / 43 to rent
