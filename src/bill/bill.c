@@ -227,6 +227,13 @@ static int set_date(char **member, int day, struct err *err)
     return text_set(member, text, err);
 }
 
+// A price that was seen again after the date of the bill held on it.
+static int seen_day(const struct making *m)
+{
+    int day = m->context->day;
+    return day > 0 && m->offer->day > day ? day : m->offer->day;
+}
+
 static int describe(struct making *m, const char *name, const struct tariff *tariff, bool assumed,
                     struct err *err)
 {
@@ -258,7 +265,7 @@ static int describe(struct making *m, const char *name, const struct tariff *tar
         rc = text_set(texts[i].to, texts[i].from, err);
     buf_release(&words);
     if (rc == 0)
-        rc = set_date(&b->price_date, o->day, err);
+        rc = set_date(&b->price_date, seen_day(m), err);
     b->per_s = some_int(o->per_s);
     if (o->gpus_milli > 0)
         b->gpus = some_real(o->gpus_milli / 1000.0);

@@ -9,7 +9,8 @@
 #include "base/tree.h"
 #include "cmd/quote.h"
 
-#define KEPT 3 // bills of each workload
+#define KEPT   3  // bills of each workload
+#define OTHERS 52 // columns of the table beside the offer
 
 // How many samples it trained on; 0: unknown.
 static int64_t rows_of(const struct run *run)
@@ -137,10 +138,10 @@ static void show_row(struct out *out, const struct report *report, const struct 
         return;
     clock_words(time.total_ns, here, sizeof here);
     power_words(run, time.total_ns, kwh, power, sizeof power);
-    out_cell(out, 9, q->workload);
+    out_cell(out, 8, q->workload);
     out_cell_right(out, 11, here);
     out_printf(out, "  ");
-    out_cell(out, 10, power);
+    out_cell(out, 8, power);
     if (q->bills.count == 0) {
         out_printf(out, "not measured elsewhere with this data\n");
         return;
@@ -149,9 +150,13 @@ static void show_row(struct out *out, const struct report *report, const struct 
     char there[48];
     money_short(bill_total(b), cost);
     clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
-    out_cell(out, out->width - 9 - 11 - 2 - 10 - 3 - 21, b->offer);
+    char name[120]; // the region is in `fare quote`
+    snprintf(name, sizeof name, "%s/%s%s%s", b->provider, b->name,
+             strcmp(b->kind, "on-demand") == 0 ? "" : ":",
+             strcmp(b->kind, "on-demand") == 0 ? "" : b->kind);
+    out_cell(out, out->width - OTHERS, name);
     out_cell_right(out, 11, there);
-    out_cell_right(out, 10, cost);
+    out_cell_right(out, 9, cost);
     out_printf(out, "\n");
 }
 
@@ -194,13 +199,13 @@ void money_show(struct out *out, const struct report *report, int64_t kwh)
     if (report->quotes.count == 0)
         return;
     out_printf(out, "\n");
-    out_cell(out, 9, "whole");
+    out_cell(out, 8, "whole");
     out_cell_right(out, 11, "here");
     out_printf(out, "  ");
-    out_cell(out, 10, "power");
-    out_cell(out, out->width - 9 - 11 - 2 - 10 - 3 - 21, "cheapest that was measured");
+    out_cell(out, 8, "power");
+    out_cell(out, out->width - OTHERS, "cheapest of those measured");
     out_cell_right(out, 11, "there");
-    out_cell_right(out, 10, "USD");
+    out_cell_right(out, 9, "USD");
     out_printf(out, "\n");
     for (size_t i = 0; i < report->quotes.count; i++)
         show_row(out, report, &report->quotes.items[i], kwh);

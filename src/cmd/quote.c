@@ -2,12 +2,16 @@
 // quote: what a training costs, on everything it was measured on.
 #include "cmd/quote.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "ledger/ledger.h"
+#include "record/read.h"
 
 #define LIFE_MONTHS 36
+#define PIN_MAX     ((size_t)4 << 20) // a list of every region is not kept
 #define DAY_S       INT64_C(86400)
 #define GB          INT64_C(1000000000)
 
@@ -23,6 +27,8 @@ static const struct opt options[] = {
     {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
     {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), NULL,
      "table, json, or focus: rows of a FOCUS cost export (CSV)"},
+    {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
+     "list the quotes that were made of this run, with the prices of then"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
      "this offer, which the machine measured is declared to be; the bill line by line"},
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
@@ -184,6 +190,67 @@ static int describe(struct quote_job *job, const struct quote_options *o, struct
     return rc;
 }
 
+// Keeps what was quoted, with the prices used, beside the run: the same day's quote by the same
+// rule replaces it. A ledger that does not take it is a warning.
+static void pin(const struct quote_job *job, const struct quote_options *o)
+{
+    struct ledger *ledger = NULL;
+    struct err err = {0};
+    struct buf line = {0};
+    char made[CLOCK_ISO_BYTES + 64];
+    const char *id = job->quote.run;
+    if (!job->asked || !id || job->quote.bills.count == 0 || strncmp(id, "published-", 10) == 0)
+        return;
+    clock_iso(clock_date_s(), made);
+    snprintf(made + 10, sizeof made - 10, " %s %.40s", job->quote.rule, o->offer ? o->offer : "");
+    int rc = record_to_line(quote_fields, &job->quote, &line, &err);
+    if (rc == 0 && line.len <= PIN_MAX)
+        rc = ledger_new(&ledger, o->ledger, &err);
+    if (rc == 0 && ledger)
+        rc = ledger_pin(ledger, id, made, buf_str(&line), &err);
+    if (rc != 0)
+        out_complain(err.text);
+    ledger_free(ledger);
+    buf_release(&line);
+}
+
+static int show_pinned(void *out_, const char *made, const char *text, struct err *err)
+{
+    struct out *out = out_;
+    struct quote quote = {0};
+    int rc = record_from_text(quote_fields, text, strlen(text), &quote, err);
+    if (rc == 0 && quote.bills.count > 0) {
+        const struct bill *b = &quote.bills.items[0];
+        char cost[MONEY_BYTES];
+        money_short(bill_total(b), cost);
+        out_cell(out, 22, made);
+        out_cell(out, out->width - 22 - 22, b->offer);
+        out_cell_right(out, 10, cost);
+        out_printf(out, " %s\n", b->price_date ? b->price_date : "");
+    }
+    record_release(quote_fields, &quote);
+    return rc;
+}
+
+static int list_pinned(const struct cmd_call *call, const char *word, struct err *err)
+{
+    const struct quote_options *o = call->options;
+    struct quote_job job = {.asked = true};
+    struct ledger *ledger = NULL;
+    int rc = quote_load(&job, word, o->ledger, err);
+    if (rc == 0)
+        rc = ledger_new(&ledger, o->ledger, err);
+    out_cell(call->out, 22, "quoted");
+    out_cell(call->out, call->out->width - 22 - 22, "cheapest");
+    out_cell_right(call->out, 10, "USD");
+    out_printf(call->out, " price of\n");
+    if (rc == 0)
+        rc = ledger_pinned(ledger, job.runs.items[0].id, show_pinned, call->out, err);
+    ledger_free(ledger);
+    quote_release(&job);
+    return rc;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
@@ -193,6 +260,8 @@ static int run(const struct cmd_call *call, struct err *err)
         err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
         return err_hint(err, "'fare compare' holds several against each other");
     }
+    if (o->pinned)
+        return list_pinned(call, word, err);
     int rc = take_options(&job, o, err);
     if (rc == 0)
         rc = quote_load(&job, word, o->ledger, err);
@@ -214,6 +283,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = quote_focus(call->out, &job, err);
     else if (rc == 0)
         quote_show(call->out, &job, o);
+    if (rc == 0)
+        pin(&job, o);
     quote_release(&job);
     return rc;
 }

@@ -10,7 +10,7 @@ struct quote_options {
     struct cmd_common common;
     const char *ledger, *book, *format;
     const char *offer, *gpu, *provider, *region, *kind;
-    bool all;
+    bool all, pinned;
     const char *date, *rule, *hour_of_mine;
     int64_t max_age, boot_ns, storage, keep_ns, egress, ingress;
     int64_t deadline_ns, hours_per_month, runs, watts, life;

@@ -9,18 +9,13 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "ledger/place.h"
+#include "ledger/inside.h"
 #include "ledger/row.h"
 #include "ledger/schema.h"
 #include "ledger/spool.h"
 #include "record/read.h"
 
 enum { RECORD_MAX = 64 << 20, VALUES_MAX = 32 };
-
-struct ledger {
-    struct place place;
-    void *db; // null: not connected
-};
 
 int ledger_new(struct ledger **out, const char *where, struct err *err)
 {
@@ -76,20 +71,20 @@ size_t ledger_spooled(const struct ledger *ledger, const char **dir)
     return count;
 }
 
-static int sql(struct ledger *ledger, const char *text, struct err *err)
+int ledger_sql(struct ledger *ledger, const char *text, struct err *err)
 {
     return ledger->place.backend->run(ledger->db, text, NULL, 0, NULL, NULL, NULL, err);
 }
 
-static int begin(struct ledger *ledger, struct err *err)
+int ledger_begin(struct ledger *ledger, struct err *err)
 {
-    return sql(ledger, ledger->place.backend->begin, err);
+    return ledger_sql(ledger, ledger->place.backend->begin, err);
 }
 
-static void roll_back(struct ledger *ledger)
+void ledger_roll_back(struct ledger *ledger)
 {
     struct err ignored = {0};
-    if (ledger->db && sql(ledger, "ROLLBACK", &ignored) != 0)
+    if (ledger->db && ledger_sql(ledger, "ROLLBACK", &ignored) != 0)
         return; // the connection is gone, and its transaction with it
 }
 
@@ -185,14 +180,14 @@ static int insert_one(struct ledger *ledger, const struct row *row, const char *
                       struct err *err)
 {
     bool added;
-    int rc = begin(ledger, err);
+    int rc = ledger_begin(ledger, err);
     if (rc != 0)
         return rc;
     rc = insert(ledger, row, text, &added, err);
     if (rc == 0)
-        rc = sql(ledger, "COMMIT", err);
+        rc = ledger_sql(ledger, "COMMIT", err);
     if (rc != 0)
-        roll_back(ledger);
+        ledger_roll_back(ledger);
     return rc;
 }
 
@@ -335,7 +330,7 @@ out:
 int ledger_import_begin(struct ledger *ledger, struct err *err)
 {
     int rc = ledger_connect(ledger, NULL, err);
-    return rc == 0 ? begin(ledger, err) : rc;
+    return rc == 0 ? ledger_begin(ledger, err) : rc;
 }
 
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
@@ -353,15 +348,15 @@ int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool 
 
 int ledger_import_end(struct ledger *ledger, struct err *err)
 {
-    int rc = sql(ledger, "COMMIT", err);
+    int rc = ledger_sql(ledger, "COMMIT", err);
     if (rc != 0)
-        roll_back(ledger);
+        ledger_roll_back(ledger);
     return rc;
 }
 
 void ledger_import_abandon(struct ledger *ledger)
 {
-    roll_back(ledger);
+    ledger_roll_back(ledger);
 }
 
 // ---- reading
@@ -516,138 +511,4 @@ int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struc
     runs->runs.known = true;
     int rc = text_set(&runs->schema, RUNS_SCHEMA, err);
     return rc == 0 ? ledger_each(ledger, filter, add_run, runs, err) : rc;
-}
-
-// ---- one run
-
-struct found {
-    size_t count;
-    struct buf id, text, second; // the first, and the id of the next
-};
-
-static int take_found(void *arg, const char *const *values, struct err *err)
-{
-    struct found *found = arg;
-    if (found->count++ == 0) {
-        buf_adds(&found->id, values[0]);
-        buf_adds(&found->text, values[1]);
-        int rc = buf_check(&found->id, err);
-        return rc == 0 ? buf_check(&found->text, err) : rc;
-    }
-    buf_adds(&found->second, values[0]);
-    return buf_check(&found->second, err);
-}
-
-static int look(struct ledger *ledger, const char *statement, const char *const *values,
-                size_t count, struct found *found, struct err *err)
-{
-    return ledger->place.backend->run(ledger->db, statement, values, count, take_found, found, NULL,
-                                      err);
-}
-
-// By the id, its beginning, or the beginning of what follows its date. Two at most are looked at.
-static int look_by_id(struct ledger *ledger, const char *word, struct found *found, struct err *err)
-{
-    struct buf end = {0}, within = {0};
-    buf_printf(&end, "%s~", word); // behind every character that an id may have
-    buf_adds(&within, "%Z-");
-    for (const char *p = word; *p; p++)
-        buf_printf(&within, "%s%c", strchr("%_!", *p) ? "!" : "", *p);
-    buf_addc(&within, '%');
-    int rc = buf_check(&end, err);
-    if (rc == 0)
-        rc = buf_check(&within, err);
-    if (rc == 0)
-        rc = look(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err);
-    const char *range[] = {word, buf_str(&end)};
-    if (rc == 0 && found->count == 0)
-        rc = look(ledger,
-                  "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
-                  range, 2, found, err);
-    const char *pattern = buf_str(&within);
-    if (rc == 0 && found->count == 0 && strlen(word) >= 4)
-        rc = look(ledger,
-                  "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' ORDER BY id LIMIT 2",
-                  &pattern, 1, found, err);
-    if (rc == 0 && found->count > 1) {
-        err_set(err, ERR_USAGE, "several runs begin with '%s': %s, %s, ...", word,
-                buf_str(&found->id), buf_str(&found->second));
-        rc = err_hint(err, "give more of the id");
-    }
-    buf_release(&end);
-    buf_release(&within);
-    return rc;
-}
-
-static int missing(const char *word, struct err *err)
-{
-    err_set(err, ERR_MISSING, "no run is called '%s'", word);
-    return err_hint(err, "'fare runs' lists them; the beginning of an id is enough");
-}
-
-static void found_release(struct found *found)
-{
-    buf_release(&found->id);
-    buf_release(&found->text);
-    buf_release(&found->second);
-}
-
-int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
-{
-    struct found found = {0};
-    int rc = ledger_connect(ledger, NULL, err);
-    bool last = strcmp(word, "last") == 0;
-    if (rc == 0 && last)
-        rc = look(ledger, "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
-                  NULL, 0, &found, err);
-    else if (rc == 0)
-        rc = look_by_id(ledger, word, &found, err);
-    if (rc == 0 && found.count == 0 && !last)
-        rc = look(ledger,
-                  "SELECT id, record FROM fare_run WHERE name = $1 "
-                  "ORDER BY started DESC, id DESC LIMIT 1",
-                  &word, 1, &found, err);
-    if (rc == 0 && found.count == 0 && last) {
-        err_set(err, ERR_MISSING, "the ledger holds no run yet");
-        rc = err_hint(err, "'fare run mlp' makes one");
-    } else if (rc == 0 && found.count == 0) {
-        rc = missing(word, err);
-    }
-    if (rc == 0) {
-        buf_add(text, buf_str(&found.text), found.text.len);
-        rc = buf_check(text, err);
-    }
-    found_release(&found);
-    return rc;
-}
-
-int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struct err *err)
-{
-    struct found found = {0};
-    int rc = ledger_connect(ledger, NULL, err);
-    if (rc == 0)
-        rc = look_by_id(ledger, word, &found, err);
-    if (rc == 0 && found.count == 0)
-        rc = missing(word, err);
-    const char *value = buf_str(&found.id);
-    if (rc == 0)
-        rc = begin(ledger, err);
-    if (rc == 0) {
-        const struct backend *backend = ledger->place.backend;
-        rc = backend->run(ledger->db, "DELETE FROM fare_run WHERE id = $1", &value, 1, NULL, NULL,
-                          NULL, err);
-        if (rc == 0)
-            rc = backend->run(ledger->db, "DELETE FROM fare_label WHERE run = $1", &value, 1, NULL,
-                              NULL, NULL, err);
-        if (rc == 0)
-            rc = sql(ledger, "COMMIT", err);
-        if (rc != 0)
-            roll_back(ledger);
-    }
-    if (rc == 0 && id) {
-        buf_adds(id, value);
-        rc = buf_check(id, err);
-    }
-    found_release(&found);
-    return rc;
 }

@@ -92,6 +92,14 @@ int ledger_find(struct ledger *ledger, const char *word, struct buf *text,
 int ledger_delete(struct ledger *ledger, const char *word, struct buf *id,
                   struct err *err) MUST_USE;
 
+// Keeps a quote of a run (record/bill.h, one line of JSON), made at that time; one that was made at
+// the same time is replaced. And all that were kept of a run, the newest first: `visit` gets the
+// time in the place of an id.
+int ledger_pin(struct ledger *ledger, const char *run, const char *made, const char *text,
+               struct err *err) MUST_USE;
+int ledger_pinned(struct ledger *ledger, const char *run, ledger_visit_fn *visit, void *arg,
+                  struct err *err) MUST_USE;
+
 // Many at once, all or none: begin, add each text, end. Adding checks the record; a bad one is
 // ERR_FORMAT, and the caller decides whether to go on. `*added` is false for one that is there.
 int ledger_import_begin(struct ledger *ledger, struct err *err) MUST_USE;

@@ -31,7 +31,13 @@ static const char *const version_2[] = {
     "CREATE INDEX fare_run_workload ON fare_run (workload, started, id)",
     NULL,
 };
-static const char *const *const versions[SCHEMA_VERSION] = {version_1, version_2};
+// Quotes, with the prices that were used, as they were made.
+static const char *const version_3[] = {
+    "CREATE TABLE fare_quote (run @text NOT NULL, made @text NOT NULL, record TEXT NOT NULL, "
+    "PRIMARY KEY (run, made))",
+    NULL,
+};
+static const char *const *const versions[SCHEMA_VERSION] = {version_1, version_2, version_3};
 
 static int take_number(void *arg, const char *const *values, struct err *err)
 {

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "ledger/backend.h"
 
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 
 // Brings the database to our version in one transaction; a newer one is ERR_FORMAT and untouched.
 int schema_migrate(const struct backend *backend, void *db, const char *name,

@@ -347,6 +347,27 @@ def table():
 check("the table", table)
 
 
+def pinned():
+    run = "20261110T000000Z-weak"
+    before = fare("quote", run, "--pinned").splitlines()
+    for _ in range(2):  # on one day, by one rule: one
+        quote(run, "--offer", "acme/slow")
+    quote(run, "--offer", "acme/slow", "--rule", "prorated")
+    after = fare("quote", run, "--pinned").splitlines()
+    same(len(after), len(before) + 2, "\n".join(after))
+    # 30000 s are 500 started minutes
+    assert any("acme/slow@here" in line and "3.05" in line and "2026-11-01" in line for line in after), after
+    # A price that changes afterwards leaves it as it was.
+    path = CONFIG / "offers" / "mine.csv"
+    text = path.read_text()
+    path.write_text(text.replace("T4,1,16,4,16,,no,0.36", "T4,1,16,4,16,,no,9.99"))
+    same(fare("quote", run, "--pinned").splitlines(), after)
+    path.write_text(text)
+
+
+check("quotes are kept with their prices", pinned)
+
+
 def usage():
     for args, word in ((("--date", "soon"), "date"), (("--budget", "-1"), "budget"), (("--budget", "1e400"), "budget"),
                        (("--hours-per-month", "800"), "720"), (("--kwh", "nan"), "kwh"), (("mlp", "cnn"), "one run"),

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of the ledger: found, deleted; and the quotes that were made of it.
+#include <string.h>
+
+#include "ledger/inside.h"
+
+// ---- one run
+
+struct found {
+    size_t count;
+    struct buf id, text, second; // the first, and the id of the next
+};
+
+static int take_found(void *arg, const char *const *values, struct err *err)
+{
+    struct found *found = arg;
+    if (found->count++ == 0) {
+        buf_adds(&found->id, values[0]);
+        buf_adds(&found->text, values[1]);
+        int rc = buf_check(&found->id, err);
+        return rc == 0 ? buf_check(&found->text, err) : rc;
+    }
+    buf_adds(&found->second, values[0]);
+    return buf_check(&found->second, err);
+}
+
+static int look(struct ledger *ledger, const char *statement, const char *const *values,
+                size_t count, struct found *found, struct err *err)
+{
+    return ledger->place.backend->run(ledger->db, statement, values, count, take_found, found, NULL,
+                                      err);
+}
+
+// By the id, its beginning, or the beginning of what follows its date. Two at most are looked at.
+static int look_by_id(struct ledger *ledger, const char *word, struct found *found, struct err *err)
+{
+    struct buf end = {0}, within = {0};
+    buf_printf(&end, "%s~", word); // behind every character that an id may have
+    buf_adds(&within, "%Z-");
+    for (const char *p = word; *p; p++)
+        buf_printf(&within, "%s%c", strchr("%_!", *p) ? "!" : "", *p);
+    buf_addc(&within, '%');
+    int rc = buf_check(&end, err);
+    if (rc == 0)
+        rc = buf_check(&within, err);
+    if (rc == 0)
+        rc = look(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err);
+    const char *range[] = {word, buf_str(&end)};
+    if (rc == 0 && found->count == 0)
+        rc = look(ledger,
+                  "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
+                  range, 2, found, err);
+    const char *pattern = buf_str(&within);
+    if (rc == 0 && found->count == 0 && strlen(word) >= 4)
+        rc = look(ledger,
+                  "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' ORDER BY id LIMIT 2",
+                  &pattern, 1, found, err);
+    if (rc == 0 && found->count > 1) {
+        err_set(err, ERR_USAGE, "several runs begin with '%s': %s, %s, ...", word,
+                buf_str(&found->id), buf_str(&found->second));
+        rc = err_hint(err, "give more of the id");
+    }
+    buf_release(&end);
+    buf_release(&within);
+    return rc;
+}
+
+static int missing(const char *word, struct err *err)
+{
+    err_set(err, ERR_MISSING, "no run is called '%s'", word);
+    return err_hint(err, "'fare runs' lists them; the beginning of an id is enough");
+}
+
+static void found_release(struct found *found)
+{
+    buf_release(&found->id);
+    buf_release(&found->text);
+    buf_release(&found->second);
+}
+
+int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
+{
+    struct found found = {0};
+    int rc = ledger_connect(ledger, NULL, err);
+    bool last = strcmp(word, "last") == 0;
+    if (rc == 0 && last)
+        rc = look(ledger, "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
+                  NULL, 0, &found, err);
+    else if (rc == 0)
+        rc = look_by_id(ledger, word, &found, err);
+    if (rc == 0 && found.count == 0 && !last)
+        rc = look(ledger,
+                  "SELECT id, record FROM fare_run WHERE name = $1 "
+                  "ORDER BY started DESC, id DESC LIMIT 1",
+                  &word, 1, &found, err);
+    if (rc == 0 && found.count == 0 && last) {
+        err_set(err, ERR_MISSING, "the ledger holds no run yet");
+        rc = err_hint(err, "'fare run mlp' makes one");
+    } else if (rc == 0 && found.count == 0) {
+        rc = missing(word, err);
+    }
+    if (rc == 0) {
+        buf_add(text, buf_str(&found.text), found.text.len);
+        rc = buf_check(text, err);
+    }
+    found_release(&found);
+    return rc;
+}
+
+int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struct err *err)
+{
+    struct found found = {0};
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = look_by_id(ledger, word, &found, err);
+    if (rc == 0 && found.count == 0)
+        rc = missing(word, err);
+    const char *value = buf_str(&found.id);
+    if (rc == 0)
+        rc = ledger_begin(ledger, err);
+    if (rc == 0) {
+        const struct backend *backend = ledger->place.backend;
+        rc = backend->run(ledger->db, "DELETE FROM fare_run WHERE id = $1", &value, 1, NULL, NULL,
+                          NULL, err);
+        if (rc == 0)
+            rc = backend->run(ledger->db, "DELETE FROM fare_label WHERE run = $1", &value, 1, NULL,
+                              NULL, NULL, err);
+        if (rc == 0)
+            rc = backend->run(ledger->db, "DELETE FROM fare_quote WHERE run = $1", &value, 1, NULL,
+                              NULL, NULL, err);
+        if (rc == 0)
+            rc = ledger_sql(ledger, "COMMIT", err);
+        if (rc != 0)
+            ledger_roll_back(ledger);
+    }
+    if (rc == 0 && id) {
+        buf_adds(id, value);
+        rc = buf_check(id, err);
+    }
+    found_release(&found);
+    return rc;
+}
+
+// ---- quotes
+
+int ledger_pin(struct ledger *ledger, const char *run, const char *made, const char *text,
+               struct err *err)
+{
+    const char *key[] = {run, made}, *row[] = {run, made, text};
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = ledger_begin(ledger, err);
+    if (rc != 0)
+        return rc;
+    const struct backend *backend = ledger->place.backend;
+    rc = backend->run(ledger->db, "DELETE FROM fare_quote WHERE run = $1 AND made = $2", key, 2,
+                      NULL, NULL, NULL, err);
+    if (rc == 0)
+        rc = backend->run(ledger->db,
+                          "INSERT INTO fare_quote (run, made, record) VALUES ($1, $2, $3)", row, 3,
+                          NULL, NULL, NULL, err);
+    if (rc == 0)
+        rc = ledger_sql(ledger, "COMMIT", err);
+    if (rc != 0)
+        ledger_roll_back(ledger);
+    return rc;
+}
+
+struct pinned {
+    ledger_visit_fn *visit;
+    void *arg;
+};
+
+static int take_pinned(void *arg, const char *const *values, struct err *err)
+{
+    const struct pinned *pinned = arg;
+    return pinned->visit(pinned->arg, values[0], values[1], err);
+}
+
+int ledger_pinned(struct ledger *ledger, const char *run, ledger_visit_fn *visit, void *arg,
+                  struct err *err)
+{
+    struct pinned pinned = {visit, arg};
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = ledger->place.backend->run(
+            ledger->db, "SELECT made, record FROM fare_quote WHERE run = $1 ORDER BY made DESC",
+            &run, 1, take_pinned, &pinned, NULL, err);
+    return rc;
+}
