@@ -69,15 +69,19 @@ near = sum(e <= 0.05 for e in errors)
 text = (f"{near} of {len(errors)} projections within 5 % of the whole wall time (median error "
         f"{statistics.median(errors) * 100:.2f} %); the stated 95 % interval covered the truth in {covered}.")
 print(text)
-if args.output:
+if args.output:  # what stands behind the table there stays
     version = subprocess.run([FARE, "--version"], capture_output=True, text=True).stdout.strip()
-    Path(args.output).write_text(
+    page = Path(args.output)
+    rest = page.read_text().partition("\n## ")[2] if page.exists() else ""
+    page.write_text(
         "# How good the projections are\n\n"
         f"`bench/projection.py`, {date.today()}, {version}, {os.cpu_count()} CPUs, {platform.system()} "
         f"{platform.release()}.\n\n"
         "Full trainings; each was projected on its way, and the projection after 30 s (or after a tenth of the run,\n"
-        "where that is earlier) is held against what the run took, from the program's start to its end.\n\n"
+        "where that is earlier) is held against what the run took, from the program's start to its end. Asked: within\n"
+        "5 % in 19 of 20 runs, and the stated 95 % interval covers the truth in 18.\n\n"
         + "\n".join(lines) + "\n\n" + text + "\n\n"
         "`interval` is half of the stated 95 % interval; `drift` is the spread of the calibration loop's time, a\n"
-        "measure of how much the machine itself changed speed during the run.\n")
+        "measure of how much the machine itself changed speed during the run.\n"
+        + (f"\n## {rest}" if rest else ""))
 sys.exit(near < 0.95 * len(errors) or covered < 0.9 * len(errors))

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "bill/price_rule.h"
 
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
 #define FRONTIER 5 // so many are named
@@ -51,6 +52,10 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
     }
     buf_adds(out, " in ");
     add_time(out, bill->time_s.v);
+    if (bill->incomplete.v)
+        buf_adds(out, ", without what its tariff has no price for");
+    if (bill->price_old.v)
+        buf_printf(out, ", at a price %lld days OLD", (long long)bill->price_age_days.v);
 }
 
 // What it may take at worst, as far as that is known.
@@ -157,12 +162,16 @@ static bool is_own(const struct bill *bill)
     return bill->provider && strcmp(bill->provider, "own") == 0;
 }
 
-static int find_offer(const struct quote_ask *ask, const struct bill *bill, struct offer *offer,
-                      struct err *err)
+// What a month in which an own machine works so long costs: its share of the purchase, and power.
+static int own_month(const struct own_machine *own, double seconds, int64_t *total, struct err *err)
 {
-    if (ask->own && is_own(bill))
-        return own_offer(ask->own, bill->name, offer, err);
-    return book_find(ask->book, bill->offer, ask->context.day, offer, err);
+    struct own_machine machine = *own;
+    struct own_hour hour;
+    machine.use_s_a_month = (int64_t)fmin(fmax(seconds, 1), (double)MONTH_NS / 1e9);
+    int rc = own_hour(&machine, &hour, err);
+    return rc == 0
+               ? money_scale(hour.total, machine.use_s_a_month, 3600, MONEY_HALF_EVEN, total, err)
+               : rc;
 }
 
 // The bill for `seconds` in one go on the offer of `bill`.
@@ -174,7 +183,7 @@ static int bill_for(const struct quote_ask *ask, const struct bill *bill, double
     struct bill_time time = {.low_ns = -1, .high_ns = -1, .count = 1, .basis = "derived"};
     time.total_ns = (int64_t)fmin(seconds * 1e9, 9e18);
     time.parts[0] = (struct bill_part){"run", time.total_ns};
-    int rc = find_offer(ask, bill, &offer, err);
+    int rc = quote_offer(ask, bill, &offer, err);
     if (rc == 0)
         rc = bill_make(&ask->context, &offer, bill->offer, &time, 0, &again, err);
     if (rc == 0)
@@ -194,9 +203,12 @@ static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, 
         double seconds = runs * b->time_s.v;
         if (seconds * 1e9 > (double)MONTH_NS)
             continue;
-        int rc = bill_for(ask, b, seconds, &total, err);
-        if (rc != 0)
+        int rc = ask->own && is_own(b) ? own_month(ask->own, seconds, &total, err)
+                                       : bill_for(ask, b, seconds, &total, err);
+        if (rc == ERR_MEMORY)
             return rc;
+        if (rc != 0)
+            continue;
         if (!*found || total < *least) {
             *found = b;
             *least = total;
@@ -209,9 +221,13 @@ static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, 
 static double base_seconds(const struct quote_ask *ask)
 {
     struct bill_time time;
-    return ask->run_count > 0 && bill_time_of(ask->runs[0], ask->boot_ns, &time)
-               ? (double)time.total_ns / 1e9
-               : 0;
+    return quote_base(ask, &time) ? (double)time.total_ns / 1e9 : 0;
+}
+
+static const char *base_machine(const struct quote_ask *ask)
+{
+    const struct run_machine *m = &ask->evidence[0].run->machine;
+    return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
 }
 
 static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
@@ -237,12 +253,14 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
         if (i == 1) {
             buf_adds(&text, ", ");
             add_time(&text, (double)w->use_ns_a_month / 1e9);
-            buf_printf(&text, " a month on the machine measured (%.1f runs)", levels[i].runs);
+            buf_printf(&text, " a month on %s (%.1f runs)",
+                       base_machine(ask) ? base_machine(ask) : "the machine measured",
+                       levels[i].runs);
         }
         if (found) {
             buf_printf(&text, ": %s, ", found->offer);
             add_money(&text, total);
-            buf_adds(&text, " a month.");
+            buf_adds(&text, " a month, in one go.");
         } else {
             buf_adds(&text, ": no single machine of these is fast enough.");
         }
@@ -259,11 +277,17 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
     const struct bill *strong = fastest(quote, 0), *cheap = &quote->bills.items[0];
     int64_t one = 0, each = 0, all = 0;
     double runs = (double)w->runs;
+    struct buf text = {0};
     int rc = bill_for(ask, strong, runs * strong->time_s.v, &one, err);
+    if (rc != 0 && rc != ERR_MEMORY) {
+        memset(err, 0, sizeof *err);
+        buf_printf(&text, "%lld runs are too many to price.", (long long)w->runs);
+        return say(quote, &text, err);
+    }
     if (rc != 0)
         return rc;
-    struct buf text = {0};
-    buf_printf(&text, "%lld runs one after the other on %s: ", (long long)w->runs, strong->offer);
+    buf_printf(&text, "%lld runs one after the other, in one go, on %s: ", (long long)w->runs,
+               strong->offer);
     add_time(&text, runs * strong->time_s.v);
     buf_adds(&text, ", ");
     add_money(&text, one);
@@ -290,46 +314,69 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
 
 // ---- rent or buy
 
+static void add_depends(struct buf *text, const struct own_machine *own)
+{
+    buf_printf(text, " It depends on that rent%s and on the %lld hours a month that it works%s.",
+               own->kwh >= 0 && own->busy_mw >= 0 ? ", on the price of power" : "",
+               (long long)(own->use_s_a_month / 3600),
+               own->kwh >= 0 && own->busy_mw >= 0 ? "" : "; power is not counted (--watts, --kwh)");
+}
+
+static int break_even(const struct quote_ask *ask, const struct own_machine *own,
+                      const struct bill *rent, double own_s, int64_t *use_s, int64_t *tenths,
+                      struct err *err)
+{
+    struct offer offer;
+    int64_t hour = 0;
+    int rc = quote_offer(ask, rent, &offer, err);
+    if (rc == 0)
+        rc = price_rule_hour(&ask->context, &offer, own->use_s_a_month, &hour, err);
+    const struct own_rent against = {.rate = hour,
+                                     .own_speed = (int64_t)(rent->time_s.v * 1e3),
+                                     .rent_speed = (int64_t)(own_s * 1e3)};
+    if (rc == 0)
+        rc = own_break_even(own, &against, use_s, err);
+    if (rc == 0 && *use_s >= 0)
+        rc = own_break_even_days(own, *use_s, tenths, err);
+    return rc;
+}
+
 static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                    struct err *err)
 {
     struct buf text = {0};
     const struct bill *rent = NULL;
-    int64_t use_s = 0, tenths = 0, hour = 0;
+    int64_t use_s = 0, tenths = 0;
     double own_s = base_seconds(ask);
     for (size_t i = 0; !rent && i < quote->bills.count; i++)
         if (!is_own(&quote->bills.items[i]))
             rent = &quote->bills.items[i];
     if (own_s <= 0 || !rent)
         return 0;
-    int rc = bill_for(ask, rent, 3600, &hour, err);
-    const struct own_rent against = {.rate = hour,
-                                     .own_speed = (int64_t)(rent->time_s.v * 1e3),
-                                     .rent_speed = (int64_t)(own_s * 1e3)};
-    if (rc == 0)
-        rc = own_break_even(&w->own, &against, &use_s, err);
-    if (rc == 0 && use_s >= 0)
-        rc = own_break_even_days(&w->own, use_s, &tenths, err);
+    int rc = break_even(ask, &w->own, rent, own_s, &use_s, &tenths, err);
     if (rc != 0)
         return rc;
-    buf_adds(&text, "Buying a machine like the one measured for ");
+    buf_printf(&text, "Buying a machine like %s for ",
+               base_machine(ask) ? base_machine(ask) : "the one measured");
     add_money(&text, w->own.purchase);
     if (use_s < 0) {
-        buf_printf(&text, ": renting %s is always cheaper than its power.", rent->offer);
-        return say(quote, &text, err);
+        buf_printf(&text, ": renting %s is cheaper than its power alone.", rent->offer);
+    } else if (tenths > w->own.life_months * 300) {
+        buf_printf(&text,
+                   " does not pay within its %lld months: against %s it would take %lld.%lld days.",
+                   (long long)w->own.life_months, rent->offer, (long long)(tenths / 10),
+                   (long long)(tenths % 10));
+    } else {
+        char date[CLOCK_ISO_BYTES];
+        int64_t start_s = ask->context.day > 0 ? ask->context.day * INT64_C(86400) : clock_date_s();
+        clock_iso(start_s + tenths * 8640, date);
+        date[10] = '\0';
+        buf_printf(&text, " has paid for itself against %s after ", rent->offer);
+        add_time(&text, (double)use_s);
+        buf_printf(&text, " of use: %lld.%lld days, on %s.", (long long)(tenths / 10),
+                   (long long)(tenths % 10), date);
     }
-    buf_printf(&text, " has paid for itself against %s after ", rent->offer);
-    add_time(&text, (double)use_s);
-    char date[CLOCK_ISO_BYTES];
-    int64_t start_s = ask->context.day > 0 ? ask->context.day * INT64_C(86400) : clock_date_s();
-    clock_iso(start_s + tenths * 8640, date);
-    date[10] = '\0';
-    buf_printf(&text,
-               " of use: %lld.%lld days at that use, on %s. It depends on the price of "
-               "that rent%s and on how many hours a month it works.",
-               (long long)(tenths / 10), (long long)(tenths % 10), date,
-               w->own.kwh >= 0 && w->own.busy_mw >= 0 ? ", the price of power"
-                                                      : " (power is not counted: --watts, --kwh)");
+    add_depends(&text, &w->own);
     return say(quote, &text, err);
 }
 

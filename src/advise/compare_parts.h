@@ -8,6 +8,8 @@
 #include "advise/selector.h"
 #include "base/index.h"
 
+#define COMPARE_FEES "fees of $" // begins the note on fees
+
 struct part {                           // what is kept of a run
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD

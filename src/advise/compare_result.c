@@ -160,7 +160,7 @@ static int check_words(const struct comparing *c, struct err *err)
             return err_hint(err, "a run's id, a label key=value, a machine, GPU or framework; "
                                  "'fare runs' lists them");
         }
-    return 0;
+    return pricing_check(c->pricing, err);
 }
 
 int comparing_finish(struct comparing *c, struct compare *out, struct err *err)

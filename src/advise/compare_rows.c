@@ -52,7 +52,7 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
         char fees[MONEY_BYTES], note[120];
         money_short(price->fees, fees);
         snprintf(note, sizeof note,
-                 "fees of $%s a month or for setting up come on top and are not counted", fees);
+                 COMPARE_FEES "%s a month or for setting up come on top and are not counted", fees);
         rc = texts_add(&row->notes, note, err);
     }
     if (rc == 0 && price->assumed) {

@@ -26,6 +26,7 @@ struct said {                 // by the user: SELECTOR=VALUE
     struct selector selector; // without text: for all
     int64_t nano;             // --price
     const char *value;        // as written
+    bool used;                // some run fits it
 };
 
 struct pricing {
@@ -176,7 +177,7 @@ void pricing_free(struct pricing *p)
 }
 
 // The one that fits best; of equals the last.
-static const struct said *best_said(const struct said *list, size_t count, const struct run *run)
+static const struct said *best_said(struct said *list, size_t count, const struct run *run)
 {
     const struct said *best = NULL;
     int most = -1;
@@ -184,12 +185,25 @@ static const struct said *best_said(const struct said *list, size_t count, const
         int fit = list[i].selector.text ? (int)selector_fits(&list[i].selector, run) : 0;
         if (list[i].selector.text && fit == SELECTOR_NOT)
             continue;
+        list[i].used = true;
         if (fit >= most) {
             most = fit;
             best = &list[i];
         }
     }
     return best;
+}
+
+int pricing_check(const struct pricing *p, struct err *err)
+{
+    for (size_t i = 0; i < p->price_count + p->offer_count; i++) {
+        bool price = i < p->price_count;
+        const struct said *said = price ? &p->prices[i] : &p->offers[i - p->price_count];
+        if (!said->used)
+            return err_set(err, ERR_USAGE, "no run here fits --%s %s", price ? "price" : "offer",
+                           said->selector.text ? said->selector.text : said->value);
+    }
+    return 0;
 }
 
 // When it was, for prices and rules.
@@ -467,12 +481,13 @@ int pricing_of(struct pricing *p, const struct run *run, struct price *out, stru
     out->start_s = date_of(p, run);
     int64_t nano;
     const struct said *said = best_said(p->prices, p->price_count, run);
+    const struct said *offer = best_said(p->offers, p->offer_count, run);
     if (said) {
         snprintf(out->from, sizeof out->from, "--price%s%.100s", said->selector.text ? " " : "",
                  said->selector.text ? said->selector.text : "");
         return by_hour(p, run, said->nano, out, err);
     }
-    said = best_said(p->offers, p->offer_count, run);
+    said = offer;
     if (said) {
         int rc = by_book(p, said->value, out, err);
         struct offer newest;

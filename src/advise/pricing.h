@@ -46,6 +46,9 @@ void pricing_free(struct pricing *pricing); // null is fine
 int pricing_of(struct pricing *pricing, const struct run *run, struct price *out,
                struct err *err) MUST_USE;
 
+// After all runs: ERR_USAGE where a --price or --offer fitted none of them, a misspelt one say.
+int pricing_check(const struct pricing *pricing, struct err *err) MUST_USE;
+
 // The rule in words, appended.
 void price_words(const struct price *price, struct buf *out);
 

@@ -6,32 +6,38 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/money.h"
 #include "base/units.h"
 
 #define MISFITS_MAX 20
 
-struct evidence {
+struct proof { // a run that can stand for the training
+    const struct quote_evidence *from;
     const struct run *run;
     struct bill_time time;
-    const struct device *device; // null: it ran on CPUs, or on a GPU that nobody knows
-    bool on_gpu;
-    int64_t gpus;
-    int64_t gpu_memory_bytes; // of the fullest; 0: unknown
+    const struct device *device; // the GPU, or the processor of a run on CPUs; null: unknown
+    bool asked;
+    int64_t gpus;                           // 0: it ran on CPUs
+    int64_t gpu_memory_bytes, memory_bytes; // at its peak; 0: unknown
 };
 
 struct candidate {
     struct offer offer;
-    const struct evidence *evidence;
+    const struct proof *proof;
+    bool itself;      // measured on the very instance type
     int64_t per_hour; // nano-units of its currency
 };
 
 struct search {
     const struct quote_ask *ask;
-    const struct evidence *evidence; // the one that is being placed
+    struct proof *proofs;
+    size_t proof_count;
     LIST_OF(struct candidate) found;
     struct quote *quote;
-    size_t before;  // found before this evidence was placed
-    int64_t offers; // looked at
+    // To count what is not measured: each provider's name and kind once.
+    const char *last_provider, *last_name;
+    unsigned int kinds_seen, kinds_found;
+    int64_t not_measured;
 };
 
 static bool same(const char *a, const char *b)
@@ -48,148 +54,225 @@ static const char *gpu_name(const struct run *run)
     return run->machine.gpu;
 }
 
-static bool take_evidence(const struct quote_ask *ask, const struct run *run, struct evidence *e)
+static int64_t gpus_of(const struct run *run)
 {
-    *e = (struct evidence){.run = run};
-    if (!bill_time_of(run, ask->boot_ns, &e->time))
-        return false;
+    if (run->use.gpus.known)
+        return run->use.gpus.v;
     // Published ones do not say how many of its GPUs a machine used: all of them.
-    bool said = run->use.gpus.known;
-    e->gpus = said                                ? run->use.gpus.v
-              : !run->source || !run->machine.gpu ? 0
-              : run->machine.gpus.known           ? run->machine.gpus.v
-                                                  : 1;
-    e->on_gpu = e->gpus > 0;
-    if (e->on_gpu)
-        e->device = device_find(ask->devices, gpu_name(run));
+    if (!run->source || !run->machine.gpu)
+        return 0;
+    return run->machine.gpus.known ? run->machine.gpus.v : 1;
+}
+
+static bool prove(const struct quote_ask *ask, size_t index, struct proof *p)
+{
+    const struct run *run = ask->evidence[index].run;
+    *p = (struct proof){.from = &ask->evidence[index], .run = run};
+    p->asked = ask->asked && index == 0;
+    if (!bill_time_of(run, ask->boot_ns, &p->time))
+        return false;
+    p->gpus = gpus_of(run);
+    p->device = device_find(ask->devices, p->gpus > 0 ? gpu_name(run) : run->machine.cpu);
+    p->memory_bytes = run->peak_memory_bytes.known       ? run->peak_memory_bytes.v
+                      : run->use.memory_peak_bytes.known ? run->use.memory_peak_bytes.v
+                                                         : 0;
     for (size_t i = 0; i < run->use.gpu_list.count; i++) {
         struct maybe_int peak = run->use.gpu_list.items[i].memory_peak_bytes;
-        if (peak.known && peak.v > e->gpu_memory_bytes)
-            e->gpu_memory_bytes = peak.v;
+        if (peak.known && peak.v > p->gpu_memory_bytes)
+            p->gpu_memory_bytes = peak.v;
     }
     return true;
 }
 
+// Which of two that fit counts.
+static bool better(const struct proof *a, const struct proof *b)
+{
+    if (a->asked != b->asked)
+        return a->asked;
+    return a->time.total_ns < b->time.total_ns;
+}
+
+// Many runs on one machine are one proof, or a book would be walked through for each.
+static bool replaces(const struct proof *a, const struct proof *b)
+{
+    const struct run_machine *m = &a->run->machine, *n = &b->run->machine;
+    bool alike =
+        a->gpus == b->gpus && a->device == b->device &&
+        (m->provider ? same(m->provider, n->provider) : !n->provider) &&
+        (m->instance_type ? same(m->instance_type, n->instance_type) : !n->instance_type) &&
+        (a->device || same(m->cpu, n->cpu));
+    bool cpus = m->usable_cpus.known == n->usable_cpus.known &&
+                (!m->usable_cpus.known || m->usable_cpus.v == n->usable_cpus.v);
+    return alike && (a->gpus > 0 || cpus);
+}
+
+static int gather(struct search *s, struct err *err)
+{
+    s->proofs = calloc(s->ask->evidence_count + 1, sizeof *s->proofs);
+    if (!s->proofs)
+        return err_memory(err);
+    for (size_t i = 0; i < s->ask->evidence_count; i++) {
+        struct proof p;
+        if (!prove(s->ask, i, &p))
+            continue;
+        size_t at = 0;
+        while (at < s->proof_count && !replaces(&p, &s->proofs[at]))
+            at++;
+        if (at == s->proof_count)
+            s->proofs[s->proof_count++] = p;
+        else if (better(&p, &s->proofs[at]))
+            s->proofs[at] = p;
+    }
+    return 0;
+}
+
 // ---- what fits
 
-static int misfit(struct search *s, const struct offer *offer, const char *why, struct err *err)
+static bool is_itself(const struct proof *p, const struct offer *offer)
 {
-    struct quote *q = s->quote;
-    if (q->misfits.count >= MISFITS_MAX)
-        return 0;
+    const struct run_machine *m = &p->run->machine;
+    return same(offer->provider, m->provider) && same(offer->name, m->instance_type);
+}
+
+static bool same_processor(const struct search *s, const struct proof *p, const struct offer *offer)
+{
+    const struct run_machine *m = &p->run->machine;
+    if (!m->usable_cpus.known || offer->vcpus_milli != (int)(m->usable_cpus.v * 1000 + 0.5))
+        return false;
+    return same(offer->cpu, m->cpu) ||
+           (p->device &&
+            p->device == device_of_offer(s->ask->devices, offer->provider, offer->name));
+}
+
+static bool is_alike(const struct search *s, const struct proof *p, const struct offer *offer)
+{
+    if (p->gpus > 0)
+        return p->device && same(offer->gpu, p->device->name) &&
+               offer->gpus_milli >= p->gpus * 1000;
+    return !*offer->gpu && same_processor(s, p, offer);
+}
+
+// Null: there is room; else why not.
+static const char *too_small(const struct search *s, const struct proof *p,
+                             const struct offer *offer, char why[160])
+{
+    const struct device *device = device_find(s->ask->devices, offer->gpu);
+    int64_t gpu_mib = offer->gpu_memory_mib ? offer->gpu_memory_mib
+                      : device              ? device->memory_mib
+                                            : 0;
+    if (p->gpus * 1000 > offer->gpus_milli)
+        snprintf(why, 160, "does not fit: it has %g GPUs, the run used %lld",
+                 offer->gpus_milli / 1000.0, (long long)p->gpus);
+    else if (p->gpus > 0 && gpu_mib > 0 && p->gpu_memory_bytes > gpu_mib << 20)
+        snprintf(why, 160, "does not fit: the run needed %s of GPU memory",
+                 units_bytes(p->gpu_memory_bytes).s);
+    else if (offer->memory_mib > 0 && p->memory_bytes > (int64_t)offer->memory_mib << 20)
+        snprintf(why, 160, "does not fit: the run needed %s of memory",
+                 units_bytes(p->memory_bytes).s);
+    else
+        return NULL;
+    return why;
+}
+
+static int misfit(struct quote *quote, const struct offer *offer, const char *why, struct err *err)
+{
+    struct quote_misfit *last =
+        quote->misfits.count ? &quote->misfits.items[quote->misfits.count - 1] : NULL;
     struct buf name = {0};
     book_name(offer, &name);
-    struct quote_misfit *m = LIST_ADD(&q->misfits, err);
-    int rc = m ? buf_check(&name, err) : ERR_MEMORY;
-    if (rc == 0)
-        rc = text_set(&m->offer, buf_str(&name), err);
-    if (rc == 0)
-        rc = text_set(&m->why, why, err);
+    int rc = buf_check(&name, err);
+    bool there = rc == 0 && last && strcmp(last->offer, buf_str(&name)) == 0;
+    if (rc == 0 && !there && quote->misfits.count < MISFITS_MAX) {
+        struct quote_misfit *m = LIST_ADD(&quote->misfits, err);
+        rc = m ? text_set(&m->offer, buf_str(&name), err) : ERR_MEMORY;
+        if (rc == 0)
+            rc = text_set(&m->why, why, err);
+    }
     buf_release(&name);
     return rc;
 }
 
-// The same thing elsewhere, or measured already: the cheaper one, and the earlier evidence, stay.
+// The best proof for an offer; null where nothing like it was measured.
+static const struct proof *find_proof(const struct search *s, const struct offer *offer,
+                                      bool *itself)
+{
+    const struct proof *best = NULL;
+    *itself = false;
+    for (size_t i = 0; i < s->proof_count; i++) {
+        const struct proof *p = &s->proofs[i];
+        bool exact = is_itself(p, offer);
+        if (!exact && !is_alike(s, p, offer))
+            continue;
+        // The run asked for, then the very type, then the fastest.
+        if (!best || p->asked || (!best->asked && exact && !*itself) ||
+            (!best->asked && exact == *itself && better(p, best))) {
+            best = p;
+            *itself = exact;
+        }
+    }
+    return best;
+}
+
+// The same thing in another region: the book is sorted by name, so it is near the end.
 static struct candidate *twin(struct search *s, const struct offer *o)
 {
-    // The book has each once, and is sorted by name: a twin in another region is near the end.
-    for (size_t i = s->ask->every_region ? s->before : s->found.count; i-- > 0;) {
+    for (size_t i = s->found.count; i-- > 0;) {
         struct candidate *c = &s->found.items[i];
-        if (c->offer.kind == o->kind && strcmp(c->offer.name, o->name) == 0 &&
-            strcmp(c->offer.provider, o->provider) == 0 &&
-            (!s->ask->every_region ||
-             (strcmp(c->offer.region, o->region) == 0 && strcmp(c->offer.zone, o->zone) == 0)))
+        if (strcmp(c->offer.name, o->name) != 0 || strcmp(c->offer.provider, o->provider) != 0)
+            return NULL;
+        if (c->offer.kind == o->kind)
             return c;
     }
     return NULL;
 }
 
+static void count_group(struct search *s, const struct offer *offer, bool found)
+{
+    if (!s->last_name || strcmp(s->last_name, offer->name) != 0 ||
+        strcmp(s->last_provider, offer->provider) != 0) {
+        s->last_provider = offer->provider;
+        s->last_name = offer->name;
+        s->kinds_seen = s->kinds_found = 0;
+    }
+    unsigned int bit = 1u << offer->kind;
+    if (found && !(s->kinds_found & bit))
+        s->not_measured -= (s->kinds_seen & bit) != 0;
+    else if (!found && !(s->kinds_found & bit))
+        s->not_measured += !(s->kinds_seen & bit);
+    s->kinds_seen |= bit;
+    s->kinds_found |= found ? bit : 0;
+}
+
+static bool wanted_gpu(const struct quote_ask *ask, const struct offer *offer)
+{
+    if (!ask->gpu)
+        return true;
+    const struct device *wanted = device_find(ask->devices, ask->gpu);
+    return same(offer->gpu, wanted ? wanted->name : ask->gpu);
+}
+
 static int consider(void *search, const struct offer *offer, struct err *err)
 {
     struct search *s = search;
-    const struct evidence *e = s->evidence;
+    char why[160];
+    bool itself;
+    if (!wanted_gpu(s->ask, offer))
+        return 0;
+    const struct proof *p = find_proof(s, offer, &itself);
+    count_group(s, offer, p != NULL);
+    if (!p)
+        return 0;
+    if (too_small(s, p, offer, why))
+        return misfit(s->quote, offer, why, err);
     int64_t per_hour = offer_per_hour(offer);
-    if (e->gpu_memory_bytes > 0 && offer->gpu_memory_mib > 0 &&
-        e->gpu_memory_bytes > (int64_t)offer->gpu_memory_mib << 20) {
-        char why[120];
-        snprintf(why, sizeof why, "does not fit: the run needed %s of GPU memory",
-                 units_bytes(e->gpu_memory_bytes).s);
-        return twin(s, offer) ? 0 : misfit(s, offer, why, err);
-    }
-    struct candidate *c = twin(s, offer);
-    if (c && (c->evidence != e || c->per_hour <= per_hour))
+    struct candidate *c = s->ask->every_region ? NULL : twin(s, offer);
+    if (c && c->per_hour <= per_hour)
         return 0;
     if (!c)
         c = LIST_ADD(&s->found, err);
     if (!c)
         return ERR_MEMORY;
-    *c = (struct candidate){*offer, e, per_hour};
-    return 0;
-}
-
-// CPU runs: the very instance type, or the same processor with as many virtual CPUs.
-static int consider_cpu(void *search, const struct offer *offer, struct err *err)
-{
-    struct search *s = search;
-    const struct run_machine *m = &s->evidence->run->machine;
-    bool type = same(offer->provider, m->provider) && same(offer->name, m->instance_type);
-    bool alike = same(offer->cpu, m->cpu) && m->usable_cpus.known &&
-                 offer->vcpus_milli == (int)(m->usable_cpus.v * 1000 + 0.5);
-    if (!type && !alike)
-        return 0;
-    int64_t need =
-        s->evidence->run->peak_memory_bytes.known ? s->evidence->run->peak_memory_bytes.v : 0;
-    if (need > 0 && offer->memory_mib > 0 && need > (int64_t)offer->memory_mib << 20) {
-        char why[120];
-        snprintf(why, sizeof why, "does not fit: the run needed %s of memory", units_bytes(need).s);
-        return misfit(s, offer, why, err);
-    }
-    return consider(search, offer, err);
-}
-
-// `itself`: only offers of the very instance type.
-static int place(struct search *s, const struct evidence *e, bool itself, struct err *err)
-{
-    const struct run_machine *m = &e->run->machine;
-    struct book_filter filter = {.provider = s->ask->provider,
-                                 .region = s->ask->region,
-                                 .kind = s->ask->kind,
-                                 .day = s->ask->context.day,
-                                 .max_age = s->ask->max_age};
-    s->evidence = e;
-    s->before = s->found.count;
-    if (itself) {
-        if (!m->provider || !m->instance_type ||
-            (filter.provider && !same(filter.provider, m->provider)))
-            return 0;
-        filter.provider = m->provider;
-        filter.name = m->instance_type;
-    }
-    if (!e->on_gpu) {
-        if (s->ask->gpu)
-            return 0;
-        if (itself)
-            return book_each(s->ask->book, &filter, consider, s, err);
-        filter.without_gpu = true;
-        return book_each(s->ask->book, &filter, consider_cpu, s, err);
-    }
-    if (!e->device)
-        return 0;
-    if (s->ask->gpu) {
-        const struct device *wanted = device_find(s->ask->devices, s->ask->gpu);
-        if (wanted ? wanted != e->device : strcasecmp(s->ask->gpu, e->device->name) != 0)
-            return 0;
-    }
-    filter.gpu = e->device->name;
-    filter.gpus_milli = (int)(e->gpus * 1000);
-    return book_each(s->ask->book, &filter, consider, s, err);
-}
-
-static int count_all(void *search, const struct offer *offer, struct err *err)
-{
-    (void)offer;
-    (void)err;
-    ((struct search *)search)->offers++;
+    *c = (struct candidate){*offer, p, itself, per_hour};
     return 0;
 }
 
@@ -203,69 +286,105 @@ static const char *machine_words(const struct run_machine *m)
 static int add_notes(const struct quote_ask *ask, const struct candidate *c, struct bill *bill,
                      struct err *err)
 {
-    const struct run *run = c->evidence->run;
-    int age = offer_age(&c->offer, ask->context.day);
-    bill->price_age_days = some_int(age);
+    const struct run *run = c->proof->run;
+    const struct comparison *against = c->proof->from->against;
+    bill->price_age_days = some_int(offer_age(&c->offer, ask->context.day));
     bill->price_old = some_bool(offer_old(&c->offer, ask->context.day));
+    if (c->proof->gpus > 0)
+        bill->gpus_used = some_int(c->proof->gpus);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < run->taints.count; i++)
         rc = texts_add(&bill->notes, run->taints.items[i], err);
+    for (size_t i = 0; rc == 0 && against && i < against->reasons.count; i++)
+        rc = texts_add(&bill->notes, against->reasons.items[i], err);
     if (rc == 0 && run->projection.assumption.known && run->projection.assumption.v &&
-        strcmp(c->evidence->time.basis, "projected") == 0)
+        strcmp(c->proof->time.basis, "projected") == 0)
         rc = texts_add(&bill->notes,
                        "a part of the training was not seen in the sample, and was assumed", err);
     return rc;
 }
 
+// A price that cannot be computed (a currency without a rate, an amount without end) is one offer's
+// matter, not the quote's.
 static int add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,
                     struct quote *quote, struct err *err)
 {
     struct buf name = {0};
+    struct bill bill = {0};
+    struct err why = {0};
     book_name(&c->offer, &name);
-    struct bill *bill = LIST_ADD(&quote->bills, err);
-    int rc = bill ? buf_check(&name, err) : ERR_MEMORY;
+    int rc = buf_check(&name, err);
+    if (rc == 0) {
+        rc = bill_make(&ask->context, &c->offer, buf_str(&name), &c->proof->time, c->proof->gpus,
+                       &bill, &why);
+        if (rc == ERR_MEMORY)
+            err_memory(err);
+        else if (rc != 0)
+            rc = misfit(quote, &c->offer, why.text, err) == 0 ? 1 : ERR_MEMORY;
+    }
     if (rc == 0)
-        rc = bill_make(&ask->context, &c->offer, buf_str(&name), &c->evidence->time,
-                       c->evidence->gpus, bill, err);
+        rc = text_set(&bill.run, c->proof->run->id, err);
     if (rc == 0)
-        rc = text_set(&bill->run, c->evidence->run->id, err);
-    if (rc == 0)
-        rc = text_set(&bill->machine, machine_words(&c->evidence->run->machine), err);
+        rc = text_set(&bill.machine, machine_words(&c->proof->run->machine), err);
     if (rc == 0 && basis)
-        rc = text_set(&bill->basis, basis, err);
+        rc = text_set(&bill.basis, basis, err);
     if (rc == 0)
-        rc = add_notes(ask, c, bill, err);
+        rc = add_notes(ask, c, &bill, err);
+    struct bill *kept = rc == 0 ? LIST_ADD(&quote->bills, err) : NULL;
+    if (kept)
+        *kept = bill;
+    else
+        record_release(bill_fields, &bill);
     buf_release(&name);
-    return rc;
+    return rc == 0 && !kept ? ERR_MEMORY : rc < 0 ? rc : 0;
+}
+
+static int64_t rank(const struct bill *bill)
+{
+    int64_t total = bill_total(bill), waiting = 0;
+    if (bill->waiting && money_parse(bill->waiting, &waiting, NULL) == 0 &&
+        total < INT64_MAX - waiting)
+        total += waiting;
+    return total;
 }
 
 static int by_total(const void *a, const void *b)
 {
-    int64_t x = bill_total(a), y = bill_total(b);
+    const struct bill *p = a, *q = b;
+    if (p->incomplete.v != q->incomplete.v)
+        return p->incomplete.v ? 1 : -1;
+    int64_t x = rank(p), y = rank(q);
     if (x != y)
         return x < y ? -1 : 1;
-    const struct bill *p = a, *q = b;
     return p->offer && q->offer ? strcmp(p->offer, q->offer) : 0;
 }
 
-static int add_declared(const struct quote_ask *ask, const struct evidence *e, struct quote *quote,
-                        struct err *err)
+// One offer: what was measured on it, or on the same; else the run asked for is declared to be so.
+static int add_named(struct search *s, struct err *err)
 {
-    struct candidate c = {.evidence = e};
+    const struct quote_ask *ask = s->ask;
+    struct candidate c = {.proof = NULL};
+    char why[160];
     int rc = book_find(ask->book, ask->offer, ask->context.day, &c.offer, err);
     if (rc != 0)
         return rc;
-    const struct run_machine *m = &e->run->machine;
-    bool there = same(c.offer.provider, m->provider) && same(c.offer.name, m->instance_type);
-    bool alike = e->device && same(c.offer.gpu, e->device->name);
-    return add_bill(ask, &c, there || alike ? NULL : "declared", quote, err);
+    c.proof = find_proof(s, &c.offer, &c.itself);
+    bool declared = !c.proof;
+    if (declared && s->proof_count > 0 && (!ask->asked || s->proofs[0].asked))
+        c.proof = &s->proofs[0];
+    if (!c.proof)
+        return 0;
+    if (too_small(s, c.proof, &c.offer, why) && c.proof->gpus > 0 && *c.offer.gpu)
+        return misfit(s->quote, &c.offer, why, err);
+    return add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
 }
 
 // The machine of the first run, bought: what an hour of its use costs.
-static int add_own(const struct quote_ask *ask, const struct evidence *e, struct quote *quote,
-                   struct err *err)
+static int add_own(struct search *s, struct err *err)
 {
-    struct candidate c = {.evidence = e};
+    const struct quote_ask *ask = s->ask;
+    const struct proof *p = &s->proofs[0];
+    struct candidate c = {.proof = p, .itself = true};
     struct own_hour hour;
     struct buf words = {0};
     int rc = own_offer(ask->own, "this machine, bought", &c.offer, err);
@@ -273,46 +392,96 @@ static int add_own(const struct quote_ask *ask, const struct evidence *e, struct
         rc = own_hour(ask->own, &hour, err);
     if (rc != 0)
         return rc;
-    c.offer.gpu = e->device ? e->device->name : "";
-    c.offer.gpus_milli = (int)(e->gpus * 1000);
+    int64_t has = p->run->machine.gpus.known && p->run->machine.gpus.v > p->gpus
+                      ? p->run->machine.gpus.v
+                      : p->gpus;
+    c.offer.gpu = p->gpus > 0 && p->device ? p->device->name : "";
+    c.offer.gpus_milli = p->gpus > 0 ? (int)(has * 1000) : 0;
     c.offer.day = ask->context.day > 0 ? ask->context.day : book_today();
-    rc = add_bill(ask, &c, NULL, quote, err);
+    size_t before = s->quote->bills.count;
+    rc = add_bill(ask, &c, NULL, s->quote, err);
     own_words(ask->own, &hour, "USD", &words);
     if (rc == 0)
         rc = buf_check(&words, err);
-    if (rc == 0)
-        rc = texts_add(&quote->bills.items[quote->bills.count - 1].notes, buf_str(&words), err);
+    if (rc == 0 && s->quote->bills.count > before)
+        rc = texts_add(&s->quote->bills.items[before].notes, buf_str(&words), err);
     buf_release(&words);
+    return rc;
+}
+
+static int add_all(struct search *s, struct err *err)
+{
+    const struct quote_ask *ask = s->ask;
+    const struct book_filter filter = {.provider = ask->provider,
+                                       .region = ask->region,
+                                       .kind = ask->kind,
+                                       .day = ask->context.day ? ask->context.day : book_today(),
+                                       .max_age = ask->max_age};
+    int rc = book_each(ask->book, &filter, consider, s, err);
+    for (size_t i = 0; rc == 0 && i < s->found.count; i++)
+        rc = add_bill(ask, &s->found.items[i], NULL, s->quote, err);
+    s->quote->not_measured = some_int(s->not_measured);
+    if (rc == 0 && ask->own && s->proof_count > 0)
+        rc = add_own(s, err);
     return rc;
 }
 
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err)
 {
-    struct evidence *evidence = calloc(ask->run_count + 1, sizeof *evidence);
     struct search s = {.ask = ask, .quote = quote};
-    size_t count = 0;
-    int rc = evidence ? 0 : err_memory(err);
-    for (size_t i = 0; rc == 0 && i < ask->run_count; i++)
-        count += take_evidence(ask, ask->runs[i], &evidence[count]);
     quote->bills.known = true;
-    if (rc == 0 && ask->offer && count > 0) {
-        rc = add_declared(ask, &evidence[0], quote, err);
-    } else if (rc == 0) {
-        // What was measured on the thing itself goes before what was on the same GPU.
-        for (size_t i = 0; rc == 0 && i < 2 * count; i++)
-            rc = place(&s, &evidence[i % count], i < count, err);
-        for (size_t i = 0; rc == 0 && i < s.found.count; i++)
-            rc = add_bill(ask, &s.found.items[i], NULL, quote, err);
-        const struct book_filter all = {.day = ask->context.day, .max_age = ask->max_age};
-        if (rc == 0)
-            rc = book_each(ask->book, &all, count_all, &s, err);
-        quote->not_measured = some_int(s.offers - (int64_t)s.found.count);
-        if (rc == 0 && ask->own && count > 0)
-            rc = add_own(ask, &evidence[0], quote, err);
-    }
+    int rc = gather(&s, err);
+    if (rc == 0)
+        rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
     if (rc == 0 && quote->bills.count > 1)
         qsort(quote->bills.items, quote->bills.count, sizeof *quote->bills.items, by_total);
     free(s.found.items);
-    free(evidence);
+    free(s.proofs);
     return rc;
+}
+
+// ---- back to the offer
+
+struct exact {
+    const struct bill *bill;
+    struct offer *offer;
+    bool found;
+};
+
+static bool equal(const char *text, const char *offers)
+{
+    return strcmp(text ? text : "", offers) == 0;
+}
+
+static int take_exact(void *arg, const struct offer *offer, struct err *err)
+{
+    (void)err;
+    struct exact *e = arg;
+    if (!equal(e->bill->provider, offer->provider) || !equal(e->bill->name, offer->name) ||
+        !equal(e->bill->region, offer->region) || !equal(e->bill->zone, offer->zone) ||
+        !equal(e->bill->kind, offer_kind_word(offer->kind)))
+        return 0;
+    *e->offer = *offer;
+    e->found = true;
+    return 1;
+}
+
+int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct offer *offer,
+                struct err *err)
+{
+    if (ask->own && equal(bill->provider, "own"))
+        return own_offer(ask->own, bill->name, offer, err);
+    struct exact exact = {.bill = bill, .offer = offer};
+    const struct book_filter filter = {.provider = bill->provider,
+                                       .name = bill->name,
+                                       .day = ask->context.day ? ask->context.day : book_today()};
+    int rc = book_each(ask->book, &filter, take_exact, &exact, err);
+    if (rc < 0 || exact.found)
+        return rc < 0 ? rc : 0;
+    return err_set(err, ERR_MISSING, "'%s' is not in the book any more", bill->offer);
+}
+
+bool quote_base(const struct quote_ask *ask, struct bill_time *time)
+{
+    return ask->evidence_count > 0 && bill_time_of(ask->evidence[0].run, ask->boot_ns, time);
 }

@@ -5,90 +5,18 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "bill/charge.h"
+#include "bill/price_rule.h"
 
-#define DAY_S INT64_C(86400)
-
-// ---- the time
-
-static void add_part(struct bill_time *t, const char *what, int64_t ns)
-{
-    if (ns <= 0)
-        return;
-    t->parts[t->count++] = (struct bill_part){what, ns};
-    t->total_ns += ns;
-}
-
-static int64_t known(struct maybe_int value)
-{
-    return value.known && value.v > 0 ? value.v : 0;
-}
-
-static void add_measured(struct bill_time *t, const struct run_phases *p)
-{
-    int64_t before = t->total_ns;
-    add_part(t, "set-up", known(p->setup_ns));
-    add_part(t, "load", known(p->load_ns) + known(p->device_ns));
-    add_part(t, "warm-up", known(p->warmup_ns));
-    add_part(t, "train", known(p->train_ns));
-    add_part(t, "evaluate", known(p->evaluate_ns));
-    add_part(t, "checkpoint", known(p->checkpoint_ns));
-    int64_t rest = known(p->wall_ns) - (t->total_ns - before);
-    add_part(t, t->total_ns == before ? "run" : "other", rest);
-}
-
-static int64_t ns_of(struct maybe_real seconds)
-{
-    return seconds.known && seconds.v > 0 && seconds.v < 9e9 ? (int64_t)(seconds.v * 1e9 + 0.5) : 0;
-}
-
-static void add_projected(struct bill_time *t, const struct run_projection *p)
-{
-    int64_t before = t->total_ns, wall = ns_of(p->wall_s);
-    const struct {
-        const char *what;
-        int64_t ns;
-    } parts[] = {{"load", ns_of(p->load_s)},
-                 {"train", ns_of(p->train_s)},
-                 {"evaluate", ns_of(p->evaluate_s)},
-                 {"checkpoint", ns_of(p->checkpoint_s)}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { // never more than the whole
-        int64_t room = wall - (t->total_ns - before);
-        add_part(t, parts[i].what, parts[i].ns < room ? parts[i].ns : room);
-    }
-    add_part(t, "other", wall - (t->total_ns - before));
-    if (p->low_s.known && p->high_s.known) {
-        t->low_ns = before + ns_of(p->low_s);
-        t->high_ns = before + ns_of(p->high_s);
-    }
-}
-
-bool bill_time_of(const struct run *run, int64_t boot_ns, struct bill_time *out)
-{
-    *out = (struct bill_time){.low_ns = -1, .high_ns = -1};
-    bool full = run->full.known && run->full.v && run->phases.wall_ns.known;
-    if (!full && !(run->projection.wall_s.known && run->projection.wall_s.v > 0))
-        return false;
-    add_part(out, "boot", boot_ns >= 0 ? boot_ns : known(run->phases.boot_ns));
-    if (full) {
-        add_measured(out, &run->phases);
-        out->basis = run->source ? "published" : "measured";
-    } else {
-        add_projected(out, &run->projection);
-        out->basis = "projected";
-    }
-    return out->total_ns > 0;
-}
+#define DAY_S             INT64_C(86400)
+#define COMMITTED_MONTH_S INT64_C(2628000)
 
 // ---- the bill
 
 struct making {
     const struct bill_context *context;
     const struct offer *offer;
-    const struct rates_row *own; // (optional) what the user pays instead
-    const char *currency;
-    struct rule rule;
+    struct price_rule price;
     struct charge_use use;
     struct charge charge;
     struct bill *bill;
@@ -104,8 +32,8 @@ static int set_amount(char **member, int64_t nano, struct err *err)
 
 static int in_usd(const struct making *m, int64_t amount, int64_t *usd, struct err *err)
 {
-    return currency_to_usd(m->context->currencies, m->currency, m->context->day, amount, usd, NULL,
-                           NULL, err);
+    return currency_to_usd(m->context->currencies, m->price.currency, m->context->day, amount, usd,
+                           NULL, NULL, err);
 }
 
 static int add_usd(struct making *m, const char *what, const char *how, int64_t usd,
@@ -157,12 +85,35 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     return rc;
 }
 
+// "500 GB", in the provider's GB; "97.8 GB" where it is not whole.
+static void traffic_words(const struct rule *rule, int64_t bytes, int64_t free_gb, char *out,
+                          size_t size)
+{
+    int64_t tenths = bytes / (rule->gb_bytes / 10);
+    int len = snprintf(out, size, tenths % 10 ? "%lld.%lld GB" : "%lld GB",
+                       (long long)(tenths / 10), (long long)(tenths % 10));
+    if (free_gb > 0 && len > 0 && (size_t)len < size)
+        snprintf(out + len, size - (size_t)len, ", %lld free", (long long)free_gb);
+}
+
+// The size that is charged: disks come in steps with some.
+static int64_t disk_gb(const struct rule *rule, int64_t gb)
+{
+    for (int i = 0; i < rule->step_count; i++)
+        if (rule->storage_steps[i] >= gb)
+            return rule->storage_steps[i];
+    return gb;
+}
+
 static int add_rest(struct making *m, struct err *err)
 {
-    char storage[64], discount[64];
-    struct units_text egress = units_bytes(m->use.egress_bytes);
-    struct units_text ingress = units_bytes(m->use.ingress_bytes);
-    snprintf(storage, sizeof storage, "%lld GB", (long long)m->use.storage_gb);
+    char storage[64], discount[64], egress[64], ingress[64];
+    const struct rule *rule = &m->price.rule;
+    int64_t disk = disk_gb(rule, m->use.storage_gb);
+    snprintf(storage, sizeof storage, disk != m->use.storage_gb ? "%lld GB as %lld" : "%lld GB",
+             (long long)m->use.storage_gb, (long long)disk);
+    traffic_words(rule, m->use.egress_bytes, rule->egress_free_gb, egress, sizeof egress);
+    traffic_words(rule, m->use.ingress_bytes, 0, ingress, sizeof ingress);
     snprintf(discount, sizeof discount, "%lld.%lld %%", (long long)(m->use.discount_permille / 10),
              (long long)(m->use.discount_permille % 10));
     const struct charge *c = &m->charge;
@@ -172,9 +123,9 @@ static int add_rest(struct making *m, struct err *err)
     if (rc == 0)
         rc = add_item(m, "storage", storage, c->storage, err);
     if (rc == 0)
-        rc = add_item(m, "egress", egress.s, c->egress, err);
+        rc = add_item(m, "egress", egress, c->egress, err);
     if (rc == 0)
-        rc = add_item(m, "ingress", ingress.s, c->ingress, err);
+        rc = add_item(m, "ingress", ingress, c->ingress, err);
     if (rc == 0)
         rc = add_item(m, "discount", discount, -c->discount, err);
     return rc;
@@ -200,7 +151,7 @@ static int total_at(const struct making *m, int64_t length_ns, char **member, st
     if (use.storage_ns == use.length_ns)
         use.storage_ns = length_ns;
     use.length_ns = length_ns;
-    int rc = charge_use(&m->rule, &use, &charge, err);
+    int rc = charge_use(&m->price.rule, &use, &charge, err);
     if (rc == 0)
         rc = in_usd(m, charge.total, &usd, err);
     return rc == 0 ? set_amount(member, usd, err) : rc;
@@ -209,12 +160,9 @@ static int total_at(const struct making *m, int64_t length_ns, char **member, st
 static int add_interval(struct making *m, const struct bill_time *time, struct err *err)
 {
     struct bill *bill = m->bill;
-    bill->time_s = some_real((double)time->total_ns / 1e9);
     bill->charged_s = some_real((double)m->charge.charged_ns / 1e9);
     if (time->low_ns < 0 || time->high_ns < 0)
         return 0;
-    bill->low_s = some_real((double)time->low_ns / 1e9);
-    bill->high_s = some_real((double)time->high_ns / 1e9);
     int rc = total_at(m, time->low_ns, &bill->low, err);
     return rc == 0 ? total_at(m, time->high_ns, &bill->high, err) : rc;
 }
@@ -234,14 +182,14 @@ static int seen_day(const struct making *m)
     return day > 0 && m->offer->day > day ? day : m->offer->day;
 }
 
-static int describe(struct making *m, const char *name, const struct tariff *tariff, bool assumed,
-                    struct err *err)
+static int describe(struct making *m, const char *name, struct err *err)
 {
+    const struct tariff *tariff = m->price.tariff;
     struct bill *b = m->bill;
     const struct offer *o = m->offer;
     struct buf words = {0};
     char rate[MONEY_BYTES];
-    money_text(o->rate, rate);
+    money_text(m->price.rate, rate);
     tariff_words(tariff, &words);
     const struct {
         char **to;
@@ -250,11 +198,12 @@ static int describe(struct making *m, const char *name, const struct tariff *tar
         {&b->offer, name},
         {&b->provider, o->provider},
         {&b->name, o->name},
-        {&b->region, o->zone[0] ? o->zone : o->region},
+        {&b->region, o->region},
+        {&b->zone, o->zone},
         {&b->kind, offer_kind_word(o->kind)},
         {&b->gpu, o->gpu},
         {&b->rate, rate},
-        {&b->currency, o->currency},
+        {&b->currency, m->price.paid_in},
         {&b->price_source, o->source},
         {&b->rule, m->use.prorated ? "prorated" : "paid"},
         {&b->tariff, tariff->id},
@@ -266,12 +215,12 @@ static int describe(struct making *m, const char *name, const struct tariff *tar
     buf_release(&words);
     if (rc == 0)
         rc = set_date(&b->price_date, seen_day(m), err);
-    b->per_s = some_int(o->per_s);
+    b->per_s = some_int(m->price.per_s);
     if (o->gpus_milli > 0)
         b->gpus = some_real(o->gpus_milli / 1000.0);
     if (o->vcpus_milli > 0)
         b->vcpus = some_real(o->vcpus_milli / 1000.0);
-    if (assumed)
+    if (m->price.assumed)
         b->tariff_assumed = some_bool(true);
     return rc;
 }
@@ -280,48 +229,43 @@ static int note_exchange(struct making *m, struct err *err)
 {
     const char *source = "";
     int64_t usd;
-    if (strcmp(m->currency, "USD") == 0)
+    if (strcmp(m->price.paid_in, "USD") == 0)
         return 0;
-    int rc = currency_to_usd(m->context->currencies, m->currency, m->context->day, MONEY_UNIT, &usd,
-                             NULL, &source, err);
+    int rc = currency_to_usd(m->context->currencies, m->price.paid_in, m->context->day, MONEY_UNIT,
+                             &usd, NULL, &source, err);
     return rc == 0 ? text_set(&m->bill->exchange, source, err) : rc;
 }
 
-// An hourly price that the same machine's price by the month caps.
-static int cap_by_month(struct making *m, const struct tariff *tariff, struct err *err)
+// What a promise costs whether the machine is used or not.
+static int note_commitment(struct making *m, struct err *err)
 {
-    if (!tariff->capped_by_month.known || !tariff->capped_by_month.v || !m->context->book ||
-        m->offer->kind != OFFER_ON_DEMAND)
+    int64_t month = 0;
+    char amount[MONEY_BYTES], text[200];
+    if (m->context->commit_months > 0 && m->price.committed == 0)
+        return texts_add(&m->bill->notes, "no such commitment is known of this provider", err);
+    if (m->price.committed == 0)
         return 0;
-    struct offer month, wanted = *m->offer;
-    struct buf name = {0};
-    wanted.kind = OFFER_MONTHLY;
-    book_name(&wanted, &name);
-    int rc = buf_check(&name, err);
-    if (rc == 0 &&
-        book_find(m->context->book, buf_str(&name), m->context->day, &month, NULL) == 0 &&
-        strcmp(month.currency, m->offer->currency) == 0)
-        m->rule.monthly_cap = month.rate;
-    buf_release(&name);
-    return rc;
+    int rc =
+        money_scale(m->price.rate, COMMITTED_MONTH_S, m->price.per_s, MONEY_HALF_EVEN, &month, err);
+    if (rc != 0)
+        return rc;
+    money_short(month, amount);
+    snprintf(text, sizeof text,
+             "committed for %lld months: %s %s a month of 730 hours, used or not",
+             (long long)m->price.committed, amount, m->price.paid_in);
+    return texts_add(&m->bill->notes, text, err);
 }
 
-// The rule of the offer's tariff at the offer's rate, or at what the user pays instead.
-static int read_rule(struct making *m, const struct tariff *tariff, struct err *err)
+// A rate of one's own in the place of the list's.
+static int note_own(struct making *m, struct err *err)
 {
-    struct tariff priced = *tariff; // its texts stay the tariff's
-    char rate[MONEY_BYTES];
-    int64_t nano = m->offer->rate;
-    priced.per_s = some_int(m->offer->per_s);
-    m->currency = m->offer->currency;
-    if (m->own && m->own->rate >= 0) {
-        nano = m->own->rate;
-        priced.per_s = some_int(3600);
-        m->currency = m->own->currency;
-    }
-    money_text(nano, rate);
-    int rc = rule_read(&m->rule, &priced, rate, err);
-    return rc == 0 ? cap_by_month(m, tariff, err) : rc;
+    const struct rates_row *own = m->price.own;
+    char list[MONEY_BYTES], text[160];
+    if (!own || own->rate < 0)
+        return 0;
+    money_text(m->offer->rate, list);
+    snprintf(text, sizeof text, "your own rate; the list price is %s %s", list, m->offer->currency);
+    return texts_add(&m->bill->notes, text, err);
 }
 
 // What the user asked for and the tariff has no price for is not free: it is unknown.
@@ -338,8 +282,10 @@ static int note_unpriced(struct making *m, const struct tariff *tariff, struct e
         char text[120];
         snprintf(text, sizeof text, "%s: the tariff has no price for it; it is not in the total",
                  parts[i].what);
-        if (parts[i].asked && !parts[i].rate)
-            rc = texts_add(&m->bill->notes, text, err);
+        if (!parts[i].asked || parts[i].rate)
+            continue;
+        m->bill->incomplete = some_bool(true);
+        rc = texts_add(&m->bill->notes, text, err);
     }
     return rc;
 }
@@ -347,10 +293,10 @@ static int note_unpriced(struct making *m, const struct tariff *tariff, struct e
 static int take_credit(struct making *m, struct err *err)
 {
     int64_t credit = 0, total = bill_total(m->bill);
-    if (!m->own || m->own->credit <= 0)
+    if (!m->price.own || m->price.own->credit <= 0)
         return 0;
-    int rc = currency_to_usd(m->context->currencies, m->own->currency, m->context->day,
-                             m->own->credit, &credit, NULL, NULL, err);
+    int rc = currency_to_usd(m->context->currencies, m->price.own->currency, m->context->day,
+                             m->price.own->credit, &credit, NULL, NULL, err);
     if (rc != 0)
         return rc;
     // Credits are for all bills together: the total stays, and the note says what is there.
@@ -371,33 +317,54 @@ static int count_waiting(struct making *m, const struct bill_time *time, struct 
     return rc == 0 ? set_amount(&m->bill->waiting, waiting, err) : rc;
 }
 
-int bill_make(const struct bill_context *context, const struct offer *offer, const char *name,
-              const struct bill_time *time, int64_t gpus_used, struct bill *bill, struct err *err)
+// Where the time before our start is free, it is no part of the bill.
+static struct bill_time without_boot(const struct bill_time *time)
 {
-    bool assumed = false;
-    const struct tariff *tariff = tariff_for(context->tariffs, offer, context->day, &assumed);
+    struct bill_time rest = *time;
+    if (time->count < 2 || strcmp(time->parts[0].what, "boot") != 0)
+        return rest;
+    int64_t boot = time->parts[0].ns;
+    rest.count--;
+    for (size_t i = 0; i < rest.count; i++)
+        rest.parts[i] = time->parts[i + 1];
+    rest.total_ns -= boot;
+    rest.low_ns -= time->low_ns >= 0 ? boot : 0;
+    rest.high_ns -= time->high_ns >= 0 ? boot : 0;
+    return rest;
+}
+
+int bill_make(const struct bill_context *context, const struct offer *offer, const char *name,
+              const struct bill_time *whole, int64_t gpus_used, struct bill *bill, struct err *err)
+{
     struct making m = {.context = context, .offer = offer, .bill = bill};
-    if (context->rates)
-        m.own = rates_find(context->rates, offer->provider, offer->name, context->day);
+    int rc = price_rule_make(context, offer, &m.price, err);
+    if (rc != 0)
+        return err_context(err, "%s", name);
+    const struct tariff *tariff = m.price.tariff;
+    bool boots_free = tariff->boot_free.known && tariff->boot_free.v;
+    struct bill_time charged = boots_free ? without_boot(whole) : *whole, *time = &charged;
     int64_t start_s = context->day > 0 ? context->day * DAY_S : clock_date_s();
     m.use = (struct charge_use){
         .start_s = start_s,
         .length_ns = time->total_ns,
         .interrupted = context->interrupted,
+        .used_ns = context->used_ns,
         .prorated = context->prorated,
         .storage_gb = context->storage_gb,
         .storage_ns = context->storage_ns > 0 ? context->storage_ns : time->total_ns,
         .egress_bytes = context->egress_bytes,
         .ingress_bytes = context->ingress_bytes,
-        .discount_permille = m.own ? m.own->discount_permille : 0,
+        .discount_permille = m.price.own ? m.price.own->discount_permille : 0,
     };
-    int rc = read_rule(&m, tariff, err);
+    rc = charge_use(&m.price.rule, &m.use, &m.charge, err);
     if (rc == 0)
-        rc = charge_use(&m.rule, &m.use, &m.charge, err);
-    if (rc == 0)
-        rc = describe(&m, name, tariff, assumed, err);
+        rc = describe(&m, name, err);
     if (rc == 0)
         rc = note_exchange(&m, err);
+    if (rc == 0)
+        rc = note_own(&m, err);
+    if (rc == 0)
+        rc = note_commitment(&m, err);
     if (rc == 0)
         rc = text_set(&bill->basis, time->basis, err);
     if (rc == 0)
@@ -413,7 +380,12 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
     if (rc == 0)
         rc = take_credit(&m, err);
     if (rc == 0)
-        rc = count_waiting(&m, time, err);
+        rc = count_waiting(&m, whole, err);
+    bill->time_s = some_real((double)whole->total_ns / 1e9);
+    if (whole->low_ns >= 0 && whole->high_ns >= 0) {
+        bill->low_s = some_real((double)whole->low_ns / 1e9);
+        bill->high_s = some_real((double)whole->high_ns / 1e9);
+    }
     return rc == 0 ? 0 : err_context(err, "%s", name);
 }
 

@@ -2,11 +2,14 @@
 // What a scheduled task costs, for people.
 #include "cmd/cron.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/money.h"
+
+#define MONTH_S (30 * 86400.0)
 
 // Cents; three figures of what is less than one.
 static void cents(const char *amount, char out[MONEY_BYTES])
@@ -52,7 +55,8 @@ static void head(struct out *out, const struct schedule_record *r)
 }
 
 // "From 10 tasks on (14 with the free allowances), one machine for all of them is cheaper: ..."
-static void cheaper_words(const struct schedule_alternative *a, struct buf *text)
+static void cheaper_words(const struct schedule_record *r, const struct schedule_alternative *a,
+                          struct buf *text)
 {
     if (a->cheaper_from_tasks.known)
         buf_printf(text, "From %lld tasks on", (long long)a->cheaper_from_tasks.v);
@@ -62,6 +66,12 @@ static void cheaper_words(const struct schedule_alternative *a, struct buf *text
         buf_printf(text, " (%lld with what is free)",
                    (long long)a->cheaper_from_tasks_with_allowances.v);
     buf_printf(text, " one machine for all of them is cheaper: %s.", a->name);
+    double work_s = (double)a->cheaper_from_tasks.v * r->starts.v * r->up_s.v;
+    if (a->cheaper_from_tasks.known && work_s > MONTH_S)
+        buf_printf(text,
+                   " But those have %.0f hours of work a month: about %.0f of them would run on it "
+                   "at the same time.",
+                   work_s / 3600, ceil(work_s / MONTH_S));
 }
 
 static void alternatives(struct out *out, const struct schedule_record *r)
@@ -77,7 +87,7 @@ static void alternatives(struct out *out, const struct schedule_record *r)
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
         struct buf text = {0};
-        cheaper_words(a, &text);
+        cheaper_words(r, a, &text);
         out_wrap(out, 0, buf_str(&text));
         buf_release(&text);
     }

@@ -29,11 +29,11 @@ static void drop_other_data(struct quote_job *job, const struct run *run)
     size_t kept = 0;
     int64_t rows = rows_of(run);
     for (size_t i = 0; i < job->evidence_count; i++) {
-        int64_t theirs = rows_of(job->evidence[i]);
+        int64_t theirs = rows_of(job->evidence[i].run);
         if (rows == 0 || theirs == 0 || theirs == rows)
             job->evidence[kept++] = job->evidence[i];
     }
-    job->ask.run_count = kept;
+    job->ask.evidence_count = kept;
 }
 
 static int quote_one(const struct run *run, const char *ledger, struct quote *out, struct err *err)
@@ -133,7 +133,7 @@ static void show_row(struct out *out, const struct report *report, const struct 
 {
     const struct run *run = run_of(report, q);
     struct bill_time time;
-    char here[48], power[48], cost[MONEY_BYTES];
+    char here[48], power[48], cost[MONEY_BYTES + 2];
     if (!run || !bill_time_of(run, -1, &time))
         return;
     clock_words(time.total_ns, here, sizeof here);
@@ -148,7 +148,9 @@ static void show_row(struct out *out, const struct report *report, const struct 
     }
     const struct bill *b = &q->bills.items[0];
     char there[48];
-    money_short(bill_total(b), cost);
+    char exact[MONEY_BYTES];
+    money_short(bill_total(b), exact);
+    snprintf(cost, sizeof cost, "%s%s", exact, b->price_old.v ? "*" : "");
     clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
     char name[120]; // the region is in `fare quote`
     snprintf(name, sizeof name, "%s/%s%s%s", b->provider, b->name,
@@ -186,11 +188,15 @@ static void say_verdict(struct out *out, const struct report *report)
                  "None of these was measured on a machine to rent yet: 'fare runs import' takes "
                  "records from others.");
     else
-        snprintf(text, sizeof text,
-                 "The %zu that others measured take %s here, and %s rented, for %s USD in all.%s "
-                 "Those runs are published ones on older GPUs with other programs; 'fare quote "
-                 "WORKLOAD' has the bills, 'fare prices update' gets new prices.",
-                 count, here, there, cost, old ? " Some of the prices are OLD." : "");
+        snprintf(
+            text, sizeof text,
+            "%zu of them were measured on machines to rent too: %s here, %s there for %s USD in "
+            "all, so renting is %.1f times as %s.%s 'fare quote WORKLOAD' has the bills, whose "
+            "runs they are and how old the prices; 'fare prices update' gets new ones.",
+            count, here, there, cost,
+            here_ns > there_ns ? (double)here_ns / (double)there_ns
+                               : (double)there_ns / (double)here_ns,
+            here_ns > there_ns ? "fast" : "slow", old ? " Prices with a * are OLD." : "");
     out_wrap(out, 0, text);
 }
 

@@ -44,6 +44,12 @@ static const struct opt options[] = {
     {"rule", 0, OPT_CHOICE, "RULE", rules, AT(rule), "Price",
      "paid: as the provider charges (default); prorated: rate × exact time, without units, "
      "minimums and fees"},
+    {"commit", 0, OPT_COUNT, "MONTHS", NULL, AT(commit), "Price",
+     "the rate of whoever promises to pay for so many months, where the provider has one"},
+    {"interrupted", 0, OPT_FLAG, NULL, NULL, AT(interrupted), "Price",
+     "spot: the provider takes the machine away at its end, so that its rule for that holds"},
+    {"used-before", 0, OPT_DURATION, "TIME", NULL, AT(used_ns), "Price",
+     "what the same machine was used before in this month, for sustained use and caps"},
     {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Price",
      "from the order of the machine until the training starts, where the run does not know"},
     {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(storage), "Price", "a disk beside the machine"},
@@ -130,6 +136,9 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
         if (strcmp(o->kind, kinds[i]) == 0)
             job->ask.kind = &kind_values[i];
     c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
+    c->commit_months = o->commit;
+    c->interrupted = o->interrupted;
+    c->used_ns = o->used_ns;
     c->storage_gb = whole_gb(o->storage);
     c->storage_ns = o->keep_ns;
     c->egress_bytes = o->egress;
@@ -144,7 +153,11 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
     if (o->hours_per_month > 720)
         return err_set(err, ERR_USAGE, "a month of 30 days has 720 hours");
-    if (o->watts > 0 && o->watts < 1000000)
+    if (o->watts >= 1000000)
+        return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
+    if (o->runs > 1000000)
+        return err_set(err, ERR_USAGE, "'--runs' takes a million at most");
+    if (o->watts > 0)
         w->own.busy_mw = o->watts * 1000;
     int rc = take_day(o->date, &c->day, err);
     if (rc == 0)
@@ -169,6 +182,9 @@ static void take_watts(struct quote_job *job)
     const struct run_use *use = &job->runs.items[0].use;
     for (size_t i = 0; i < use->gpu_list.count; i++)
         watts += use->gpu_list.items[i].power_w.known ? use->gpu_list.items[i].power_w.v : 0;
+    double wall_s = (double)job->runs.items[0].phases.wall_ns.v / 1e9;
+    if (use->cpu_energy_j.known && wall_s > 0)
+        watts += use->cpu_energy_j.v / wall_s;
     if (watts > 0 && watts < 1e6)
         job->wishes.own.busy_mw = (int64_t)(watts * 1000);
 }
@@ -196,37 +212,62 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
 {
     struct ledger *ledger = NULL;
     struct err err = {0};
-    struct buf line = {0};
-    char made[CLOCK_ISO_BYTES + 64];
+    struct buf line = {0}, key = {0};
+    char made[CLOCK_ISO_BYTES];
     const char *id = job->quote.run;
     if (!job->asked || !id || job->quote.bills.count == 0 || strncmp(id, "published-", 10) == 0)
         return;
     clock_iso(clock_date_s(), made);
-    snprintf(made + 10, sizeof made - 10, " %s %.40s", job->quote.rule, o->offer ? o->offer : "");
+    made[10] = '\0';
+    buf_printf(&key, "%s %s", made, job->quote.rule);
+    const char *const parts[] = {o->offer, o->gpu, o->provider, o->region, o->kind, o->date};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i])
+            buf_printf(&key, " %.80s", parts[i]);
+    const int64_t numbers[] = {o->storage, o->egress, o->ingress, o->boot_ns};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i] > 0)
+            buf_printf(&key, " %lld", (long long)numbers[i]);
     int rc = record_to_line(quote_fields, &job->quote, &line, &err);
+    if (rc == 0)
+        rc = buf_check(&key, &err);
     if (rc == 0 && line.len <= PIN_MAX)
         rc = ledger_new(&ledger, o->ledger, &err);
     if (rc == 0 && ledger)
-        rc = ledger_pin(ledger, id, made, buf_str(&line), &err);
+        rc = ledger_pin(ledger, id, buf_str(&key), buf_str(&line), &err);
     if (rc != 0)
         out_complain(err.text);
     ledger_free(ledger);
     buf_release(&line);
+    buf_release(&key);
 }
 
-static int show_pinned(void *out_, const char *made, const char *text, struct err *err)
+struct pinned {
+    struct out *out;
+    bool json;
+    size_t count;
+};
+
+static int show_pinned(void *arg, const char *made, const char *text, struct err *err)
 {
-    struct out *out = out_;
+    struct pinned *p = arg;
     struct quote quote = {0};
+    char cost[MONEY_BYTES];
+    if (p->json) {
+        out_printf(p->out, "%s{\"made\":\"%.10s\",\"quote\":%s}", p->count++ ? ",\n" : "", made,
+                   text);
+        return 0;
+    }
     int rc = record_from_text(quote_fields, text, strlen(text), &quote, err);
     if (rc == 0 && quote.bills.count > 0) {
         const struct bill *b = &quote.bills.items[0];
-        char cost[MONEY_BYTES];
+        if (p->count++ == 0)
+            out_printf(p->out, "The quotes of this run, and the cheapest offer of each\n\n");
         money_short(bill_total(b), cost);
-        out_cell(out, 22, made);
-        out_cell(out, out->width - 22 - 22, b->offer);
-        out_cell_right(out, 10, cost);
-        out_printf(out, " %s\n", b->price_date ? b->price_date : "");
+        out_printf(p->out, "%s\n  ", made);
+        out_cell(p->out, p->out->width - 30, b->offer);
+        out_cell_right(p->out, 10, cost);
+        out_printf(p->out, " USD  %s\n", b->price_date ? b->price_date : "");
     }
     record_release(quote_fields, &quote);
     return rc;
@@ -237,15 +278,18 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     const struct quote_options *o = call->options;
     struct quote_job job = {.asked = true};
     struct ledger *ledger = NULL;
+    struct pinned pinned = {call->out, o->common.json, 0};
     int rc = quote_load(&job, word, o->ledger, err);
     if (rc == 0)
         rc = ledger_new(&ledger, o->ledger, err);
-    out_cell(call->out, 22, "quoted");
-    out_cell(call->out, call->out->width - 22 - 22, "cheapest");
-    out_cell_right(call->out, 10, "USD");
-    out_printf(call->out, " price of\n");
+    if (rc == 0 && pinned.json)
+        out_printf(call->out, "{\"schema\":\"fare.quotes/1\",\"quotes\":[");
     if (rc == 0)
-        rc = ledger_pinned(ledger, job.runs.items[0].id, show_pinned, call->out, err);
+        rc = ledger_pinned(ledger, job.runs.items[0].id, show_pinned, &pinned, err);
+    if (rc == 0 && pinned.json)
+        out_printf(call->out, "]}\n");
+    else if (rc == 0 && pinned.count == 0)
+        out_printf(call->out, "No quote of this run is kept. 'fare quote RUN' makes one.\n");
     ledger_free(ledger);
     quote_release(&job);
     return rc;

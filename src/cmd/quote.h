@@ -10,9 +10,9 @@ struct quote_options {
     struct cmd_common common;
     const char *ledger, *book, *format;
     const char *offer, *gpu, *provider, *region, *kind;
-    bool all, pinned;
+    bool all, pinned, interrupted;
     const char *date, *rule, *hour_of_mine;
-    int64_t max_age, boot_ns, storage, keep_ns, egress, ingress;
+    int64_t max_age, commit, used_ns, boot_ns, storage, keep_ns, egress, ingress;
     int64_t deadline_ns, hours_per_month, runs, watts, life;
     const char *budget, *buy, *resale, *kwh;
 };
@@ -21,8 +21,10 @@ struct quote_job { // what is gathered before anything is computed, and the resu
     bool asked;    // for one run, the first; else for a workload
     char *workload;
     LIST_OF(struct run) runs;
-    const struct run **evidence;
-    size_t evidence_count, left_out;
+    int64_t epochs; // of the workload asked for; 0: unknown
+    struct quote_evidence *evidence;
+    struct comparison *against; // one for each of `runs`
+    size_t evidence_count;
     struct book *book;
     struct devices *devices;
     struct tariff_book *tariffs;

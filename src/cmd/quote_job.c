@@ -55,28 +55,40 @@ bool quote_is_workload(const char *word)
     return false;
 }
 
+static int64_t epochs_of(const struct run *run)
+{
+    return run->epochs.known ? run->epochs.v : 0;
+}
+
+// A whole training of more or fewer epochs is another one.
+static bool same_length(const struct quote_job *job, const struct run *run)
+{
+    int64_t epochs = job->asked ? epochs_of(&job->runs.items[0]) : job->epochs;
+    return epochs == 0 || epochs_of(run) == 0 || epochs_of(run) == epochs;
+}
+
 // Of the others only what can be compared with the one asked for.
 static int choose_evidence(struct quote_job *job, struct err *err)
 {
     job->evidence = calloc(job->runs.count + 1, sizeof *job->evidence);
-    if (!job->evidence)
+    job->against = calloc(job->runs.count + 1, sizeof *job->against);
+    if (!job->evidence || !job->against)
         return err_memory(err);
     for (size_t i = 0; i < job->runs.count; i++) {
         const struct run *run = &job->runs.items[i];
-        struct comparison c = {0};
-        if (i > 0 && job->asked) {
-            int rc = comparison_make(&job->runs.items[0], run, &c, err);
+        struct comparison *c = &job->against[i];
+        bool other = i > 0 && job->asked;
+        if (other) {
+            int rc = comparison_make(&job->runs.items[0], run, c, err);
             if (rc != 0)
                 return rc;
         }
-        if (c.verdict != COMPARABLE_NOT)
-            job->evidence[job->evidence_count++] = run;
-        else
-            job->left_out++;
-        comparison_release(&c);
+        if (c->verdict != COMPARABLE_NOT && same_length(job, run))
+            job->evidence[job->evidence_count++] = (struct quote_evidence){run, other ? c : NULL};
     }
-    job->ask.runs = job->evidence;
-    job->ask.run_count = job->evidence_count;
+    job->ask.asked = job->asked;
+    job->ask.evidence = job->evidence;
+    job->ask.evidence_count = job->evidence_count;
     return 0;
 }
 
@@ -85,9 +97,10 @@ int quote_load(struct quote_job *job, const char *word, const char *where, struc
     struct ledger *ledger = NULL;
     bool none = where && !*where;
     int rc = none ? 0 : ledger_new(&ledger, where, err);
-    if (rc == 0 && quote_is_workload(word))
+    if (rc == 0 && quote_is_workload(word)) {
         rc = text_set(&job->workload, word, err);
-    else if (rc == 0)
+        job->epochs = workload_find(word, NULL)->recipe.epochs;
+    } else if (rc == 0)
         rc = add_asked(job, ledger, word ? word : "last", err);
     if (rc == 0 && !job->workload)
         rc = text_set(&job->workload, "command", err);
@@ -124,6 +137,9 @@ void quote_release(struct quote_job *job)
 {
     for (size_t i = 0; i < job->runs.count; i++)
         record_release(run_fields, &job->runs.items[i]);
+    for (size_t i = 0; job->against && i < job->runs.count; i++)
+        comparison_release(&job->against[i]);
+    free(job->against);
     free(job->runs.items);
     free(job->evidence);
     free(job->workload);

@@ -46,71 +46,144 @@ static void age_words(const struct bill *b, char *out, size_t size)
         snprintf(out, size, "%lld days", (long long)b->price_age_days.v);
 }
 
-enum { GPUS, TIME, COST, AGE, COLUMNS };
+enum { GPUS, TIME, COST, WITH_YOU, AGE, COLUMNS };
+
+// The end of a name tells spot from on demand, the beginning whose it is: what is cut is between.
+static void short_name(const struct bill *b, int width, char *out, size_t size)
+{
+    const char *kind = b->kind && strcmp(b->kind, "on-demand") != 0 ? b->kind : "";
+    snprintf(out, size, "%s", b->offer);
+    if (out_columns(out) <= width)
+        return;
+    snprintf(out, size, "%s/%s%s%s", b->provider, b->name, *kind ? ":" : "", kind);
+    int tail = (int)strlen(kind) + (*kind ? 1 : 0);
+    if (out_columns(out) > width && width > tail + 4)
+        snprintf(out, size, "%.*s…%s%s", width - tail - 1, b->offer, *kind ? ":" : "", kind);
+}
+
+static void waiting_words(const struct bill *b, char *out, size_t size)
+{
+    int64_t total = bill_total(b), waiting = 0;
+    char text[MONEY_BYTES];
+    out[0] = '\0';
+    if (!b->waiting || money_parse(b->waiting, &waiting, NULL) != 0 ||
+        money_add(total, waiting, &total, NULL) != 0)
+        return;
+    money_short(total, text);
+    snprintf(out, size, "%s", text);
+}
 
 static void fill_cells(const struct bill *b, char cells[COLUMNS][64])
 {
     cells[GPUS][0] = '\0';
     if (b->gpu && b->gpus.known)
         snprintf(cells[GPUS], sizeof cells[GPUS], "%g×%s", b->gpus.v, b->gpu);
+    if (b->gpus_used.known && b->gpus.known && (double)b->gpus_used.v < b->gpus.v)
+        snprintf(cells[GPUS], sizeof cells[GPUS], "%lld of %g×%s", (long long)b->gpus_used.v,
+                 b->gpus.v, b->gpu ? b->gpu : "");
     time_words(b, cells[TIME], sizeof cells[TIME]);
     cost_words(b, cells[COST], sizeof cells[COST]);
+    if (b->incomplete.v || b->tariff_assumed.v) {
+        size_t len = strlen(cells[COST]);
+        snprintf(cells[COST] + len, sizeof cells[COST] - len, "*");
+    }
+    waiting_words(b, cells[WITH_YOU], sizeof cells[WITH_YOU]);
     age_words(b, cells[AGE], sizeof cells[AGE]);
 }
 
 static void show_row(struct out *out, const struct bill *b, const int *widths, int name_width)
 {
     char cells[COLUMNS][64];
+    char name[256];
     fill_cells(b, cells);
-    out_cell(out, name_width, b->offer);
-    out_cell(out, widths[GPUS], cells[GPUS]);
+    short_name(b, name_width, name, sizeof name);
+    out_cell(out, name_width, name);
+    if (widths[GPUS] > 0)
+        out_cell(out, widths[GPUS], cells[GPUS]);
     out_cell_right(out, widths[TIME], cells[TIME]);
     out_printf(out, "  ");
     out_cell(out, widths[COST], cells[COST]);
+    if (widths[WITH_YOU] > 0)
+        out_cell(out, widths[WITH_YOU], cells[WITH_YOU]);
     out_styled(out, b->price_old.known && b->price_old.v ? OUT_YELLOW : OUT_DIM, "%s", cells[AGE]);
     out_printf(out, "\n");
 }
 
 static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
-    static const char *const heads[COLUMNS] = {"GPUs", "time", "USD", "seen"};
+    static const char *const heads[COLUMNS] = {"GPUs", "time", "USD", "with you", "seen"};
     int widths[COLUMNS], sum = 0;
+    bool waiting = q->bills.items[0].waiting, marked = false;
     rows = rows < q->bills.count ? rows : q->bills.count;
     for (int c = 0; c < COLUMNS; c++)
         widths[c] = (int)strlen(heads[c]);
     for (size_t i = 0; i < rows; i++) {
         char cells[COLUMNS][64];
         fill_cells(&q->bills.items[i], cells);
+        marked |= q->bills.items[i].incomplete.v || q->bills.items[i].tariff_assumed.v;
         for (int c = 0; c < COLUMNS; c++)
             widths[c] = out_columns(cells[c]) > widths[c] ? out_columns(cells[c]) : widths[c];
     }
+    if (!waiting)
+        widths[WITH_YOU] = 0;
+    if (out->width < 64) // the name says more
+        widths[GPUS] = 0;
     for (int c = 0; c < COLUMNS; c++)
-        sum += widths[c];
-    int name_width = out->width - sum - 5; // a space after each, two before the cost
-    name_width = name_width < 16 ? 16 : name_width;
+        sum += widths[c] + (widths[c] > 0);
+    int name_width = out->width - sum - 1;
+    name_width = name_width < 12 ? 12 : name_width;
     out_cell(out, name_width, "offer");
-    out_cell(out, widths[GPUS], heads[GPUS]);
+    if (widths[GPUS] > 0)
+        out_cell(out, widths[GPUS], heads[GPUS]);
     out_cell_right(out, widths[TIME], heads[TIME]);
     out_printf(out, "  ");
     out_cell(out, widths[COST], heads[COST]);
+    if (waiting)
+        out_cell(out, widths[WITH_YOU], heads[WITH_YOU]);
     out_printf(out, "%s\n", heads[AGE]);
     for (size_t i = 0; i < rows; i++)
         show_row(out, &q->bills.items[i], widths, name_width);
+    if (marked)
+        out_wrap(out, 0,
+                 "* the provider's rules are not known (per second was assumed), or have no price "
+                 "for something that was asked for: --offer shows what.");
     if (q->bills.count > rows)
         out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);
 }
 
 // ---- one bill
 
+static const char *period(int64_t per_s)
+{
+    static const struct {
+        int64_t s;
+        const char *words;
+    } known[] = {{1, "a second"},
+                 {60, "a minute"},
+                 {3600, "an hour"},
+                 {86400, "a day"},
+                 {2592000, "a month of 30 days"},
+                 {2628000, "a month of 730 hours"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].s == per_s)
+            return known[i].words;
+    return "its period";
+}
+
 static void show_bill(struct out *out, const struct bill *b)
 {
     char total[MONEY_BYTES], line[160];
+    struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
-    out_printf(out, ": %s %s for %s, seen %s%s\n", b->rate, b->currency,
-               b->per_s.v == 3600 ? "an hour"
-               : b->per_s.v == 60 ? "a minute"
-                                  : "its period",
-               b->price_date, b->price_old.known && b->price_old.v ? " (OLD)" : "");
+    out_printf(out, "\n");
+    buf_printf(&head, "%s %s for %s, seen %s", b->rate, b->currency, period(b->per_s.v),
+               b->price_date);
+    if (b->price_old.v)
+        buf_printf(&head, " (OLD: %lld days)", (long long)b->price_age_days.v);
+    buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
+               b->machine ? b->machine : "an unknown machine", b->basis);
+    out_wrap(out, 2, buf_str(&head));
+    buf_release(&head);
     out_wrap(out, 2, b->words ? b->words : "");
     if (b->exchange) {
         struct buf exchange = {0};
@@ -119,16 +192,18 @@ static void show_bill(struct out *out, const struct bill *b)
         buf_release(&exchange);
     }
     out_printf(out, "\n");
+    int what_width = out->width < 74 ? out->width - 38 : 36;
+    what_width = what_width < 8 ? 8 : what_width;
     for (size_t i = 0; i < b->items.count; i++) {
         const struct bill_item *item = &b->items.items[i];
         out_printf(out, "  ");
-        out_cell(out, 36, item->what);
+        out_cell(out, what_width, item->what);
         out_cell(out, 16, item->how ? item->how : "");
         out_cell_right(out, 18, item->amount);
         out_printf(out, "\n");
     }
     out_printf(out, "  ");
-    out_cell(out, 36, "total, without tax");
+    out_cell(out, what_width, "total, without tax");
     time_words(b, line, sizeof line);
     out_cell(out, 16, line);
     out_cell_right(out, 18, b->total);
@@ -154,7 +229,13 @@ static void show_bill(struct out *out, const struct bill *b)
 
 // ---- all of it
 
-static void say_nothing_fits(struct out *out, const struct quote_job *job)
+static bool filtered(const struct quote_options *o)
+{
+    return o->gpu || o->provider || o->region || o->kind || o->max_age;
+}
+
+static void say_nothing_fits(struct out *out, const struct quote_job *job,
+                             const struct quote_options *o)
 {
     const struct run *run = job->runs.count > 0 ? &job->runs.items[0] : NULL;
     struct bill_time time;
@@ -162,6 +243,10 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job)
         out_wrap(out, 0,
                  "Nothing was measured of this workload, and nobody published it. 'fare run' "
                  "measures it.");
+    } else if (filtered(o)) {
+        out_wrap(out, 0,
+                 "Nothing that --gpu, --provider, --region, --kind and --max-age leave was "
+                 "measured.");
     } else if (!bill_time_of(run, -1, &time)) {
         out_wrap(out, 0,
                  "How long the whole training takes is not known: the run ended early and could "
@@ -171,7 +256,8 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job)
         const struct run_machine *m = &run->machine;
         clock_words(time.total_ns, words, sizeof words);
         snprintf(text, sizeof text,
-                 "The whole training takes %s on this machine (%s). No offer in the book is known "
+                 "The whole training takes %s on the machine measured (%s). No offer in the book "
+                 "is known "
                  "to be the same: name one with --offer PROVIDER/NAME, which declares that this "
                  "machine is it.",
                  words,
@@ -183,6 +269,35 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job)
     }
 }
 
+// The run asked for has no time of its own: what follows is of others.
+static void say_of_others(struct out *out, const struct quote_job *job)
+{
+    struct bill_time time;
+    if (!job->asked || quote_base(&job->ask, &time))
+        return;
+    out_wrap(out, 0,
+             "How long the whole training takes on this run's machine is not known: it ended early "
+             "and could not be projected. These are the times of other runs of the same training.");
+    out_printf(out, "\n");
+}
+
+static void say_rest(struct out *out, const struct quote *q, const struct quote_options *o)
+{
+    for (size_t i = 0; i < q->misfits.count; i++) {
+        struct buf line = {0};
+        buf_printf(&line, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
+        out_wrap(out, 0, buf_str(&line));
+        buf_release(&line);
+    }
+    char text[240] = "Tax is left out.";
+    if (q->not_measured.known && q->not_measured.v > 0)
+        snprintf(text, sizeof text,
+                 "%lld other offers%s are not measured, and so not guessed. Tax is left out.",
+                 (long long)q->not_measured.v, filtered(o) ? " like these" : "");
+    out_printf(out, "\n");
+    out_wrap(out, 0, text);
+}
+
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o)
 {
     const struct quote *q = &job->quote;
@@ -190,26 +305,23 @@ void quote_show(struct out *out, const struct quote_job *job, const struct quote
     out_printf(out, ", the whole training%s%s%s\n\n", q->date ? ", prices of " : "",
                q->date ? q->date : "",
                job->ask.context.prorated ? ", prorated (nobody charges so)" : "");
-    if (q->bills.count == 0)
-        say_nothing_fits(out, job);
+    if (q->bills.count > 0 && !o->offer)
+        say_of_others(out, job);
+    if (q->bills.count == 0 && q->misfits.count == 0)
+        say_nothing_fits(out, job, o);
     if (q->bills.count == 1 && o->offer) {
         show_bill(out, &q->bills.items[0]);
+        if (o->deadline_ns || o->budget || o->buy || o->runs || o->hours_per_month)
+            out_printf(out, "\n");
+        for (size_t i = 1; i < q->advice.count; i++) // the first is the bill once more
+            out_wrap(out, 0, q->advice.items[i]);
     } else if (q->bills.count > 0) {
         for (size_t i = 0; i < q->advice.count; i++)
             out_wrap(out, 0, q->advice.items[i]);
         out_printf(out, "\n");
         show_table(out, q, o->all ? SIZE_MAX : ROWS);
     }
-    for (size_t i = 0; i < q->misfits.count; i++)
-        out_printf(out, "%s: %s\n", q->misfits.items[i].offer, q->misfits.items[i].why);
-    if (q->not_measured.known && q->not_measured.v > 0) {
-        char text[240];
-        snprintf(text, sizeof text,
-                 "%lld other offers are not measured, and so not guessed. Tax is left out.",
-                 (long long)q->not_measured.v);
-        out_printf(out, "\n");
-        out_wrap(out, 0, text);
-    }
+    say_rest(out, q, o);
 }
 
 // ---- FOCUS
@@ -228,7 +340,8 @@ int quote_focus(struct out *out, const struct quote_job *job, struct err *err)
     for (size_t i = 0; focus_columns[i]; i++)
         csv_put(&w, focus_columns[i]);
     csv_end(&w);
-    for (size_t i = 0; i < job->quote.bills.count; i++) {
+    // One bill: several would be added up by whoever reads them.
+    for (size_t i = 0; i < job->quote.bills.count && i < 1; i++) {
         const struct bill *b = &job->quote.bills.items[i];
         char start[CLOCK_ISO_BYTES], end[CLOCK_ISO_BYTES];
         clock_iso(start_s, start);

@@ -25,7 +25,7 @@ struct run_options {
 #define RUNS_MAX 64
 
 static const char *const engines[] = {"cpu", "ref", NULL};
-static const char *const precisions[] = {"f32", "bf16", NULL};
+static const char *const precisions[] = {"f32", "tf32", "bf16", NULL};
 
 #define AT(member) offsetof(struct run_options, training.member)
 #define OF(member) offsetof(struct run_options, member)
@@ -50,7 +50,7 @@ static const struct opt options[] = {
     {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "How",
      "threads (default: as many as this process may use)"},
     {"precision", 0, OPT_CHOICE, "P", precisions, AT(precision), "How",
-     "f32 (default), or bf16 where it really works"},
+     "f32 (default), tf32 (with a framework on a GPU), or bf16 where it really works"},
     {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
      "train the workload with another framework: pytorch"},
     {"checkpoint", 0, OPT_TEXT, "DIR", NULL, AT(checkpoint), "Checkpoints",

@@ -2,6 +2,8 @@
 #include "machine/device.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +29,11 @@ struct devices {
 // who made it. False where nothing is left, or too much.
 static bool plain(const char *text, size_t len, char out[NAME_MAX_BYTES])
 {
-    static const char *const makers[] = {"nvidia", "amd", "tesla", "geforce", "quadro", "instinct"};
-    size_t n = 0, word = 0; // word: where the last one began
+    static const char *const makers[] = {"nvidia",   "amd",   "tesla", "geforce", "quadro",
+                                         "instinct", "intel", "r",     "tm",      "cpu"};
+    size_t n = 0, word = 0;                     // word: where the last one began
+    const char *clock = memchr(text, '@', len); // "... CPU @ 2.90GHz"
+    len = clock ? (size_t)(clock - text) : len;
     for (size_t i = 0; i <= len; i++) {
         unsigned char c = i < len ? (unsigned char)text[i] : ' ';
         if (isalnum(c)) {
@@ -97,10 +102,10 @@ static int thousandths(const struct csv *csv, int column, int *out, struct err *
     return 0;
 }
 
-enum { NAME, ALIASES, MEMORY, FP32, TF32, BF16, WATTS, YEAR, SOURCE, COLUMNS };
-static const char *const columns[COLUMNS] = {"name",        "aliases",     "memory_gib",
-                                             "fp32_tflops", "tf32_tflops", "bf16_tflops",
-                                             "watts",       "year",        "source"};
+enum { NAME, ALIASES, MEMORY, FP32, TF32, BF16, WATTS, YEAR, SOURCE, OFFERS, COLUMNS };
+static const char *const columns[COLUMNS] = {
+    "name",        "aliases", "memory_gib", "fp32_tflops", "tf32_tflops",
+    "bf16_tflops", "watts",   "year",       "source",      "offers"};
 
 static int add_row(struct devices *d, const struct csv *csv, const int *at, struct err *err)
 {
@@ -132,8 +137,9 @@ static int add_row(struct devices *d, const struct csv *csv, const int *at, stru
     device.year = year / 1000;
     device.name = strdup(csv_text(csv, at[NAME]));
     device.source = strdup(csv_text(csv, at[SOURCE]) ? csv_text(csv, at[SOURCE]) : "");
+    device.offers = strdup(csv_text(csv, at[OFFERS]) ? csv_text(csv, at[OFFERS]) : "");
     d->devices[d->count++] = device; // from here on it is released with the rest
-    if (!device.name || !device.source)
+    if (!device.name || !device.source || !device.offers)
         return err_memory(err);
     rc = add_alias(d, device.name, strlen(device.name), d->count - 1, err);
     if (rc == 0)
@@ -165,12 +171,12 @@ static int by_key(const void *a, const void *b)
 }
 
 // The user's own come first, and so win.
-static int read_own(struct devices *d, struct err *err)
+static int read_own(struct devices *d, const char *name, struct err *err)
 {
     struct buf path = {0};
     struct err why = {0};
     int rc = folder_config(&path, &why);
-    buf_adds(&path, "/gpus.csv");
+    buf_printf(&path, "/%s", name);
     if (rc == 0)
         rc = buf_check(&path, &why);
     if (rc == 0)
@@ -183,11 +189,11 @@ static int read_own(struct devices *d, struct err *err)
     return rc;
 }
 
-static int read_shipped(struct devices *d, struct err *err)
+static int read_shipped(struct devices *d, const char *name, struct err *err)
 {
     struct buf path = {0};
     int rc = folder_share(&path, err);
-    buf_adds(&path, "/devices/gpus.csv");
+    buf_printf(&path, "/devices/%s", name);
     if (rc == 0)
         rc = buf_check(&path, err);
     if (rc == 0)
@@ -202,9 +208,13 @@ int devices_open(struct devices **out, struct err *err)
     *out = NULL;
     if (!d)
         return err_memory(err);
-    int rc = read_own(d, err);
+    int rc = read_own(d, "gpus.csv", err);
     if (rc == 0)
-        rc = read_shipped(d, err);
+        rc = read_own(d, "cpus.csv", err);
+    if (rc == 0)
+        rc = read_shipped(d, "gpus.csv", err);
+    if (rc == 0)
+        rc = read_shipped(d, "cpus.csv", err);
     if (rc != 0) {
         devices_close(d);
         return rc;
@@ -222,6 +232,7 @@ void devices_close(struct devices *d)
     for (size_t i = 0; i < d->count; i++) {
         free(d->devices[i].name);
         free(d->devices[i].source);
+        free(d->devices[i].offers);
     }
     for (size_t i = 0; i < d->alias_count; i++)
         free(d->aliases[i].key);
@@ -246,4 +257,32 @@ const struct device *device_find(const struct devices *d, const char *text)
     if (low == d->alias_count || strcmp(d->aliases[low].key, key) != 0)
         return NULL;
     return &d->devices[d->aliases[low].device];
+}
+
+static bool has_offer(const char *patterns, const char *offer)
+{
+    char pattern[NAME_MAX_BYTES];
+    while (*patterns) {
+        size_t len = strcspn(patterns, ";");
+        if (len < sizeof pattern) {
+            memcpy(pattern, patterns, len);
+            pattern[len] = '\0';
+            if (fnmatch(pattern, offer, 0) == 0)
+                return true;
+        }
+        patterns += len + (patterns[len] == ';');
+    }
+    return false;
+}
+
+const struct device *device_of_offer(const struct devices *d, const char *provider,
+                                     const char *name)
+{
+    char offer[2 * NAME_MAX_BYTES];
+    if ((size_t)snprintf(offer, sizeof offer, "%s/%s", provider, name) >= sizeof offer)
+        return NULL;
+    for (size_t i = 0; d && i < d->count; i++)
+        if (has_offer(d->devices[i].offers, offer))
+            return &d->devices[i];
+    return NULL;
 }

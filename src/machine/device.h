@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// device: specifications of GPUs, and their names: NVML, the catalogues and people call the same
-// one "NVIDIA A100-SXM4-80GB", "A100-80GB" and "a100 80g". share/devices/gpus.csv, and the user's
-// own file of that name in front of it.
+// device: specifications of GPUs and processors, and their names: NVML, the catalogues and people
+// call the same one "NVIDIA A100-SXM4-80GB", "A100-80GB" and "a100 80g". share/devices/gpus.csv and
+// cpus.csv, and the user's own files of those names in front of them.
 #ifndef FARE_MACHINE_DEVICE_H
 #define FARE_MACHINE_DEVICE_H
 
@@ -18,6 +18,7 @@ struct device {
     int watts; // board power; 0: unknown
     int year;
     char *source;
+    char *offers; // processors: the offers that have them, "aws/c7a.*;aws/m7a.*"; "": unknown
 };
 
 struct devices;
@@ -28,5 +29,9 @@ void devices_close(struct devices *devices); // null is fine
 // The device that this text names, whoever wrote it; null where it is not known. Never guesses:
 // "A100" alone is the 40 GB one only because the table says so.
 const struct device *device_find(const struct devices *devices, const char *text);
+
+// The processor that this offer has ("aws", "c7a.2xlarge"); null where that is not known.
+const struct device *device_of_offer(const struct devices *devices, const char *provider,
+                                     const char *name);
 
 #endif

@@ -152,6 +152,7 @@ enum { WANT_PROVIDER, WANT_NAME, WANT_REGION, WANT_ZONE, WANT_GPU, WANT_TEXT, WA
 // Texts are compared once per word of a layer, not once per offer. 0: not yet, 1: no, 2: yes.
 struct sieve {
     const struct book_filter *filter;
+    int day;    // prices as of: a price from tomorrow on does not hold yet
     int oldest; // day; 0: any age
     const char *wants[WANTS];
     char *provider_part; // of a `text` with a slash
@@ -169,7 +170,7 @@ static void sieve_release(struct sieve *sieve)
 static int sieve_init(struct sieve *sieve, const struct book *book, const struct book_filter *f,
                       struct err *err)
 {
-    *sieve = (struct sieve){.filter = f};
+    *sieve = (struct sieve){.filter = f, .day = f->day ? f->day : book_today()};
     sieve->wants[WANT_PROVIDER] = f->provider;
     sieve->wants[WANT_NAME] = f->name;
     sieve->wants[WANT_REGION] = f->region;
@@ -185,7 +186,7 @@ static int sieve_init(struct sieve *sieve, const struct book *book, const struct
         sieve->wants[WANT_IN] = slash + 1;
     }
     if (f->max_age > 0)
-        sieve->oldest = (f->day ? f->day : book_today()) - f->max_age;
+        sieve->oldest = sieve->day - f->max_age;
     for (int i = 0; i < LAYERS; i++)
         for (int k = 0; k < WANTS; k++)
             if (sieve->wants[k]) {
@@ -255,7 +256,7 @@ static int visit_stack(const struct book *book, const struct sieve *sieve,
     for (int i = 0; i < LAYERS && !may; i++)
         may = stack->in[i] && passes(sieve, book, i, stack->in[i]);
     struct offer offer;
-    if (!may || !layers_offer(book, stack, sieve->filter->day, &offer) || !fits(sieve, &offer))
+    if (!may || !layers_offer(book, stack, sieve->day, &offer) || !fits(sieve, &offer))
         return 0;
     return visit(arg, &offer, err);
 }
@@ -269,7 +270,7 @@ static int visit_imported(const struct book *book, const struct sieve *sieve,
     if (!passes(sieve, book, LAYER_IMPORTED, o))
         return 0;
     const struct image_price *price =
-        prices_on(image->prices + o->first_price, o->price_count, sieve->filter->day);
+        prices_on(image->prices + o->first_price, o->price_count, sieve->day);
     if (!price)
         return 0;
     struct offer offer;

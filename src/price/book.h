@@ -38,7 +38,7 @@ struct book_filter {
     const enum offer_kind *kind; // null: any
     bool bare_metal;             // only those
     bool with_gpu, without_gpu;
-    int day;         // prices as of this date, in days since 1970; 0: the newest
+    int day;         // prices as of this date, in days since 1970; 0: as of today
     int max_age;     // days before `day` (or today); 0: any
     int gpus_milli;  // at least so many
     int vcpus_milli; // at least
@@ -53,7 +53,7 @@ typedef int book_visit_fn(void *arg, const struct offer *offer, struct err *err)
 int book_each(const struct book *book, const struct book_filter *filter, book_visit_fn *visit,
               void *arg, struct err *err) MUST_USE;
 
-// The offer of that name ("aws/p3.2xlarge:spot") on that day (0: the newest). ERR_MISSING with
+// The offer of that name ("aws/p3.2xlarge:spot") on that day (0: today). ERR_MISSING with
 // names that are alike, where there are some. The provider may be left out where the name alone
 // tells.
 int book_find(const struct book *book, const char *name, int day, struct offer *out,

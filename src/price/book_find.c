@@ -44,7 +44,7 @@ static int wish_parse(struct wish *wish, const char *name, struct err *err)
 
 struct search {
     const struct wish *wish;
-    bool found;
+    bool found, exact;
     struct offer best;
     bool several; // of more than one provider, where none was given
 };
@@ -70,11 +70,17 @@ static int consider(void *arg, const struct offer *offer, struct err *err)
     const struct wish *w = s->wish;
     if (w->place && strcmp(w->place, offer->region) != 0 && strcmp(w->place, offer->zone) != 0)
         return 0;
+    // Letters in another case are found too, but the name as it was given goes first.
+    bool exact = strcmp(w->name, offer->name) == 0 &&
+                 (!w->provider || strcmp(w->provider, offer->provider) == 0);
+    if (s->exact && !exact)
+        return 0;
     if (s->found && strcmp(s->best.provider, offer->provider) != 0)
         s->several = true;
-    if (!s->found || better(offer, &s->best))
+    if (!s->found || exact != s->exact || better(offer, &s->best))
         s->best = *offer;
     s->found = true;
+    s->exact = exact;
     return 0;
 }
 

@@ -82,6 +82,8 @@ static int words(const struct table *t, struct offer *o, struct err *err)
         return fault(t, PROVIDER, err, "a provider is a word without a slash");
     if (*o->name == '\0')
         return fault(t, NAME, err, "an offer has a name");
+    if (strpbrk(o->name, "@:"))
+        return fault(t, NAME, err, "a name has no @ and no :, which come before region and kind");
     if (*o->source == '\0')
         return fault(t, SOURCE, err, "where the price was read is missing");
     if (*o->currency == '\0')
@@ -105,6 +107,9 @@ static int numbers(const struct table *t, struct offer *o, struct err *err)
         rc = format_price(&t->csv, t->at[PRICE], &o->rate, &given, err);
     if (rc == 0 && !given)
         rc = fault(t, PRICE, err, "no price");
+    const char *gpus = rc == 0 ? csv_text(&t->csv, t->at[GPUS]) : NULL;
+    if (rc == 0 && *o->gpu != '\0' && o->gpus_milli == 0 && gpus && *gpus)
+        rc = fault(t, GPUS, err, "no GPU of that name");
     if (rc == 0 && *o->gpu != '\0' && o->gpus_milli == 0)
         o->gpus_milli = 1000;
     if (rc == 0 && *o->gpu == '\0' && o->gpus_milli > 0)

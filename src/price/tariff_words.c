@@ -131,6 +131,9 @@ static void month_words(const struct tariff *t, struct sentence *s)
     }
     if (t->monthly_cap)
         buf_printf(part(s), "at most %s %s a calendar month", t->monthly_cap, s->currency);
+    for (size_t i = 0; i < t->commitments.count; i++)
+        buf_printf(part(s), "%" PRId64 " %% of the rate for a promise of %" PRId64 " months",
+                   t->commitments.items[i].percent.v, t->commitments.items[i].months.v);
     if (t->capped_by_month.known && t->capped_by_month.v)
         buf_adds(part(s), "a calendar month costs at most the offer's price by the month");
     if (t->monthly_fee)

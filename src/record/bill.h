@@ -19,9 +19,11 @@ struct bill {
     char *provider;
     char *name;
     char *region;
+    char *zone;
     char *kind;
     char *gpu;
     struct maybe_real gpus;
+    struct maybe_int gpus_used;
     struct maybe_real vcpus;
 
     // The price, pinned.
@@ -53,7 +55,8 @@ struct bill {
     char *total; // USD, without tax
     char *low;   // of the 95 % interval
     char *high;
-    char *waiting; // the person's time, where it is asked for; not in the total
+    struct maybe_bool incomplete; // something that was asked for has no price in the tariff
+    char *waiting;                // the person's time, where it is asked for; not in the total
     LIST_OF(char *) notes;
 };
 

@@ -18,6 +18,14 @@ static const struct field tier_fields[] = {
 };
 #undef T
 
+#define T struct tariff_commitment
+static const struct field commitment_fields[] = {
+    INT(months, "whoever promises to pay for so many months"),
+    INT(percent, "pays this share of the rate, used or not"),
+    FIELD_END,
+};
+#undef T
+
 #define T struct tariff_step
 static const struct field step_fields[] = {
     INT(gb, "a size that can be had"),
@@ -55,6 +63,8 @@ const struct field tariff_fields[] = {
     TEXT(ingress_rate, "for one GB that comes in"),
     INT(gb_bytes, "how many bytes of traffic are a GB"),
     FIELD_SUB(FIELD_LIST, T, tiers, tier_fields, "sustained use"),
+    FIELD_SUB(FIELD_LIST, T, commitments, commitment_fields, "committed use, instead of tiers"),
+    BOOL(boot_free, "the time until the machine is ready is not charged"),
     BOOL(spot_first_hour_free, "interrupted by the provider within the first hour: free"),
     BOOL(spot_partial_free, "interrupted by the provider: the unit that was begun is free"),
     INT(decimals, "the total is rounded to so many decimals"),
@@ -150,6 +160,13 @@ static int check_lists(const struct tariff *t, struct err *err)
             percent.v > 1000)
             return wrong(t, "tiers", "ascending upto_permille up to 1000, and a percent each", err);
         before = upto.v;
+    }
+    for (size_t i = 0; i < t->commitments.count; i++) {
+        struct maybe_int months = t->commitments.items[i].months,
+                         percent = t->commitments.items[i].percent;
+        if (!months.known || months.v < 1 || months.v > 120 || !percent.known || percent.v < 1 ||
+            percent.v > 100)
+            return wrong(t, "commitments", "months up to 120, and a percent up to 100 each", err);
     }
     if (t->storage_steps.count > TARIFF_STEPS_MAX)
         return wrong(t, "storage_steps", "fewer of them", err);

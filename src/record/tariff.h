@@ -14,6 +14,11 @@ struct tariff_tier { // sustained use
     struct maybe_int percent;
 };
 
+struct tariff_commitment { // committed use
+    struct maybe_int months;
+    struct maybe_int percent;
+};
+
 struct tariff_step {
     struct maybe_int gb;
 };
@@ -48,6 +53,8 @@ struct tariff {
     char *ingress_rate;
     struct maybe_int gb_bytes;
     LIST_OF(struct tariff_tier) tiers;
+    LIST_OF(struct tariff_commitment) commitments;
+    struct maybe_bool boot_free;
     struct maybe_bool spot_first_hour_free;
     struct maybe_bool spot_partial_free;
     struct maybe_int decimals;

@@ -35,6 +35,7 @@ struct meter {
     int64_t evaluated, checkpointed;
     struct calibrate calibrate;
     int64_t next_look_ns;
+    int64_t tenth_ns; // when a tenth of the run is over, by the last projection; 0: not known
     struct run_projection checks[CHECKS]; // after 10, 30, 60 s, and after a tenth of the run
 };
 
@@ -261,6 +262,8 @@ static void next_look(struct meter *meter, int64_t now_ns)
         if (at_ns > now_ns && at_ns < meter->next_look_ns)
             meter->next_look_ns = at_ns;
     }
+    if (meter->tenth_ns > now_ns && meter->tenth_ns < meter->next_look_ns)
+        meter->next_look_ns = meter->tenth_ns;
 }
 
 // A stage has its share of the time.
@@ -285,8 +288,10 @@ bool meter_enough(struct meter *meter)
     struct run_projection now;
     bool enough = over;
     struct part part;
-    if (project(meter, now_ns, &now))
+    if (project(meter, now_ns, &now)) {
         keep_checks(meter, &now);
+        meter->tenth_ns = meter->start_ns + (int64_t)(now.wall_s.v * 1e8);
+    }
     if (meter->plan.within > 0 && project_stage(meter, meter->stage, &part))
         enough |= 1.96 * sqrt(part.variance) <= meter->plan.within * part.s;
     meter_phase(meter, was);

@@ -435,6 +435,9 @@ int native_run(const struct workload *workload, const struct native_options *opt
     job.engine = engine_find(options->engine ? options->engine : "cpu", err);
     if (!job.engine)
         return ERR_USAGE;
+    if (options->precision && strcmp(options->precision, "tf32") == 0)
+        return err_set(err, ERR_USAGE, "the engine '%s' has f32 and bf16; tf32 is for GPUs",
+                       job.engine->name);
     reset_peak_memory();
     job.engine_options = (struct engine_options){
         .threads = team_set((int)options->threads),

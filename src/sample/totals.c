@@ -5,6 +5,8 @@
 
 #define CARD_WATTS_MAX 10000 // an energy counter that runs faster is broken
 
+#define SHORTEST_S 0.05
+
 static struct maybe_real difference(struct maybe_real then, struct maybe_real now)
 {
     return then.known && now.known ? some_real(now.v - then.v) : (struct maybe_real){0};
@@ -27,6 +29,10 @@ static void host_add(struct totals *t, const struct look *now)
 {
     const struct look *then = &t->last;
     double seconds = (double)(now->at_ns - then->at_ns) * 1e-9;
+    // The end comes when it likes. The kernel counts CPU time in ticks of 10 ms: a share of less
+    // than a few of them says nothing.
+    if (now->last && seconds < SHORTEST_S)
+        return;
     struct maybe_real v[HOST_FIGURES] = {
         [HOST_CPU] = rate(then->run_cpu_s, now->run_cpu_s, seconds, 100),
         [HOST_OTHER] = rate(then->busy_cpu_s, now->busy_cpu_s, seconds, 100),

@@ -15,7 +15,7 @@ static const char run_text[] =
 
 struct fixture {
     struct run run;
-    const struct run *runs[1];
+    struct quote_evidence evidence[1];
     struct book *book;
     struct devices *devices;
     struct tariff_book *tariffs;
@@ -32,9 +32,10 @@ static void begin(struct fixture *x)
     assert_ok(devices_open(&x->devices, &err), &err);
     assert_ok(tariff_book_open(&x->tariffs, &err), &err);
     assert_ok(currencies_open(&x->currencies, &err), &err);
-    x->runs[0] = &x->run;
-    x->ask = (struct quote_ask){.runs = x->runs,
-                                .run_count = 1,
+    x->evidence[0].run = &x->run;
+    x->ask = (struct quote_ask){.evidence = x->evidence,
+                                .evidence_count = 1,
+                                .asked = true,
                                 .book = x->book,
                                 .devices = x->devices,
                                 .boot_ns = 1000000000,

@@ -98,11 +98,12 @@ def tests():
         "machine": {"gpu": ["NVIDIA H100", "50%_off!"][i % 2]}, "future": {"x": [1, None]},
         "labels": [{"key": "n", "value": str(i % 3)}]}) + "\n" for i in range(200)))
     lite = str(where / "lite.db")
+    count = 200 + sum(len(Path(f).read_text().splitlines()) for f in files)
     for url in (URL, lite):
         p = fare(where, "import", *files, many, url=url)
         again = fare(where, "import", *files, many, url=url)
         report(f"an import of published and made records into {url.split(':')[0][-10:]}, twice",
-               p.returncode == 0 and "added 251 runs" in p.stdout and "added 0 runs; 251" in again.stdout,
+               p.returncode == 0 and f"added {count} runs" in p.stdout and f"added 0 runs; {count}" in again.stdout,
                p.stdout + p.stderr + again.stderr)
     queries = [[], ["--all"], ["--workload", "cnn", "--all"], ["--gpu", "h100", "-n", "7"],
                ["--gpu", "50%_OFF!", "--all"], ["--label", "n=2", "--sort", "step", "--all"],
@@ -120,6 +121,28 @@ def tests():
     report("a key of a newer fare is kept", '"future"' in fare(where, "r0007", "--json").stdout)
     p = fare(where, "delete", "r0007")
     report("a run is deleted", p.returncode == 0 and fare(where, "r0007").returncode == 1, p.stderr)
+
+    # ---- quotes, also after an older ledger was brought forward
+    priced = where / "priced.jsonl"
+    priced.write_text(json.dumps({
+        "id": "q0001", "started": "2026-02-01T00:00:00Z", "name": "q", "workload": "own", "ended": "sampled",
+        "machine": {"gpu": "NVIDIA H100 80GB HBM3", "gpus": 1}, "use": {"gpus": 1},
+        "projection": {"wall_s": 3600, "low_s": 3500, "high_s": 3700}}) + "\n")
+    for url in (URL, lite):
+        fare(where, "import", priced, url=url)
+        for back in (False, True):
+            if back and url == URL:
+                as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", "postgres", "-c",
+                         "DROP TABLE fare_quote; UPDATE fare_schema SET version = 2",
+                         env={**os.environ, "PGPASSWORD": PASSWORD})
+            for _ in range(2):
+                p = subprocess.run([FARE, "quote", "q0001", "--ledger", url], env=env_of(where), capture_output=True,
+                                   text=True, timeout=60)
+            q = subprocess.run([FARE, "quote", "q0001", "--pinned", "--json", "--ledger", url], env=env_of(where),
+                               capture_output=True, text=True, timeout=60)
+            report(f"a quote is kept in {url.split(':')[0][-10:]}{', brought forward' if back else ''}",
+                   p.returncode == 0 and q.returncode == 0 and len(json.loads(q.stdout)["quotes"]) == 1,
+                   p.stderr + q.stdout + q.stderr)
 
     # ---- many at once
     where = home()

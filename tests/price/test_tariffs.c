@@ -97,7 +97,8 @@ static void words(void **state)
         {"gcp-n1",
          "per second, at least 60 s a start; sustained use: of the month's time the first "
          "25.0 % at 100 % of the rate, the next 25.0 % at 80 % of the rate, the next 25.0 % "
-         "at 60 % of the rate, the next 25.0 % at 40 % of the rate; storage"},
+         "at 60 % of the rate, the next 25.0 % at 40 % of the rate; 63 % of the rate for a promise "
+         "of 12 months; 45 % of the rate for a promise of 36 months; storage"},
         {"gcp-spot-10-minutes", "per started minute, at least 10 min a start; storage"},
         {"azure-on-demand",
          "per second, at least 60 s a start; the minimum is in doubt: sources have "

@@ -351,9 +351,33 @@ static void a_long_run_keeps_200_samples(void **state)
     release(&t);
 }
 
+// A last look 5 ms after the one before would read 0 % or 200 %: it is no sample of its own.
+static void the_end_is_no_sample(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        struct totals t = {0};
+        t.history.width = HOST_FIGURES;
+        t.history.figures =
+            calloc((size_t)HISTORY_POINTS * HOST_FIGURES, sizeof *t.history.figures);
+        assert_non_null(t.history.figures);
+        struct look look = host_look(0, 0, 0, 0, 0);
+        totals_add(&t, &look);
+        look = host_look(1, 1, 1, 0, 4);
+        totals_add(&t, &look);
+        look = host_look(late ? 1.5 : 1.005, 1, 1, 0, 4);
+        look.last = true;
+        totals_add(&t, &look);
+        assert_int_equal(t.history.count, late ? 2 : 1);
+        assert_int_equal(t.looks, 3);
+        free(t.history.figures);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_end_is_no_sample),
         cmocka_unit_test(the_host_adds_up),
         cmocka_unit_test(a_quiet_machine_taints_nothing),
         cmocka_unit_test(nothing_known_is_absent),
