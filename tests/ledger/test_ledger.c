@@ -332,8 +332,9 @@ static void published(void **state)
     struct buf text = {0};
     int count = 0;
     assert_ok(published_each(TESTS_DIR "/../share/published", count_one, &count, &err), &err);
-    // Five workloads on six configurations (2017), thirteen rows (2018), five and three machines.
-    assert_int_equal(count, 30 + 13 + 5 + 3);
+    // Five workloads on six configurations (2017), thirteen rows (2018), five and three machines,
+    // and four workloads in two precisions on an H200.
+    assert_int_equal(count, 30 + 13 + 5 + 3 + 8);
     const char *dir = TESTS_DIR "/../share/published";
     assert_ok(published_find(dir, "published-2018-tweets-aws-p3", &text, &err), &err);
     assert_non_null(strstr(buf_str(&text), "\"wall_ns\":3816000000000")); // 1.06 h

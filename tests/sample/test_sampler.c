@@ -107,7 +107,9 @@ static void a_busy_child_reads_as_busy(void **state)
     assert_true(run.use.cpu_percent.v < 115);
     if (wall_s < 2.1)
         assert_true(run.use.cpu_percent.v > 85);
-    assert_int_equal(run.samples.count, run.use.samples.v - 1);
+    // Each look but the first gives one; the last does where it is not too near the one before.
+    assert_in_range(run.samples.count, (uint64_t)run.use.samples.v - 2,
+                    (uint64_t)run.use.samples.v - 1);
     assert_true(run.samples.items[1].at_s.v > 0.5 && run.samples.items[1].at_s.v < 1.2);
     record_release(run_fields, &run);
 }
