@@ -24,7 +24,6 @@ struct proof { // a run that can stand for the training
 struct candidate {
     struct offer offer;
     const struct proof *proof;
-    bool itself;      // measured on the very instance type
     int64_t per_hour; // nano-units of its currency
 };
 
@@ -193,21 +192,20 @@ static int misfit(struct quote *quote, const struct offer *offer, const char *wh
 }
 
 // The best proof for an offer; null where nothing like it was measured.
-static const struct proof *find_proof(const struct search *s, const struct offer *offer,
-                                      bool *itself)
+static const struct proof *find_proof(const struct search *s, const struct offer *offer)
 {
     const struct proof *best = NULL;
-    *itself = false;
+    bool itself = false; // measured on the very instance type
     for (size_t i = 0; i < s->proof_count; i++) {
         const struct proof *p = &s->proofs[i];
         bool exact = is_itself(p, offer);
         if (!exact && !is_alike(s, p, offer))
             continue;
         // The run asked for, then the very type, then the fastest.
-        if (!best || p->asked || (!best->asked && exact && !*itself) ||
-            (!best->asked && exact == *itself && better(p, best))) {
+        if (!best || p->asked || (!best->asked && exact && !itself) ||
+            (!best->asked && exact == itself && better(p, best))) {
             best = p;
-            *itself = exact;
+            itself = exact;
         }
     }
     return best;
@@ -255,10 +253,9 @@ static int consider(void *search, const struct offer *offer, struct err *err)
 {
     struct search *s = search;
     char why[160];
-    bool itself;
     if (!wanted_gpu(s->ask, offer))
         return 0;
-    const struct proof *p = find_proof(s, offer, &itself);
+    const struct proof *p = find_proof(s, offer);
     count_group(s, offer, p != NULL);
     if (!p)
         return 0;
@@ -272,7 +269,7 @@ static int consider(void *search, const struct offer *offer, struct err *err)
         c = LIST_ADD(&s->found, err);
     if (!c)
         return ERR_MEMORY;
-    *c = (struct candidate){*offer, p, itself, per_hour};
+    *c = (struct candidate){*offer, p, per_hour};
     return 0;
 }
 
@@ -368,7 +365,7 @@ static int add_named(struct search *s, struct err *err)
     int rc = book_find(ask->book, ask->offer, ask->context.day, &c.offer, err);
     if (rc != 0)
         return rc;
-    c.proof = find_proof(s, &c.offer, &c.itself);
+    c.proof = find_proof(s, &c.offer);
     bool declared = !c.proof;
     if (declared && s->proof_count > 0 && (!ask->asked || s->proofs[0].asked))
         c.proof = &s->proofs[0];
@@ -384,7 +381,7 @@ static int add_own(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
     const struct proof *p = &s->proofs[0];
-    struct candidate c = {.proof = p, .itself = true};
+    struct candidate c = {.proof = p};
     struct own_hour hour;
     struct buf words = {0};
     int rc = own_offer(ask->own, "this machine, bought", &c.offer, err);
