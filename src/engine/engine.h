@@ -15,7 +15,7 @@
 #include "net/net.h"
 #include "net/recipe.h"
 
-enum engine_precision { ENGINE_F32, ENGINE_BF16 };
+enum engine_precision { ENGINE_F32, ENGINE_BF16, ENGINE_TF32 };
 
 struct engine_options {
     int threads; // 0: all this process may use
@@ -30,6 +30,25 @@ struct engine_batch {
     const float *image;    // (batch, channels, height, width), or null
     const int32_t *tokens; // (batch, time), or null
     const int32_t *labels; // (batch)
+    // In place of them: numbers of samples in a set that the engine was given by load().
+    const uint32_t *samples;
+    bool held_out;       // of the second set
+    uint32_t augment[4]; // key and stream of the random words that move and flip images
+};
+
+// A set that an engine keeps, and how samples are made of it (data/batcher.h has the rules). Either
+// pixels or tokens; all of it must stay until load() returns.
+struct engine_set {
+    int64_t count;
+    int channels, height, width;
+    const uint8_t *pixels; // (count, channels, height, width)
+    float scale[256];      // what a byte becomes
+    bool shift_flip, flip;
+    int time;
+    const int32_t *tokens;
+    int64_t token_count, token_stride;
+    const int64_t *starts; // (count + 1), or null
+    const int32_t *labels; // (count)
 };
 
 struct engine_score {
@@ -69,6 +88,12 @@ struct engine {
                 struct engine_score *score, struct err *err);
     int (*evaluate)(struct engine_program *program, const struct engine_batch *batch,
                     struct engine_score *score, struct err *err);
+    // (optional) Takes a set: the one to train on, or the one held out. Batches may then name
+    // samples of it, and steps and evaluations of them need not be done when the call returns:
+    // collect() waits for them and adds what they scored, to one score for each kind.
+    int (*load)(struct engine_program *program, const struct engine_set *set, bool held_out,
+                struct err *err);
+    int (*collect)(struct engine_program *program, struct engine_score *score, struct err *err);
     // The last layer's outputs after softmax or sigmoid: (batch, units). For printing text.
     int (*predict)(struct engine_program *program, const struct engine_batch *batch, float *out,
                    struct err *err);
@@ -91,7 +116,7 @@ struct engine {
     bool (*library)(int index, struct engine_library *library);
 };
 
-extern const struct engine engine_ref, engine_cpu;
+extern const struct engine engine_ref, engine_cpu, engine_cuda;
 
 // "ref", "cpu"; null and ERR_USAGE with the list for anything else.
 const struct engine *engine_find(const char *name, struct err *err);

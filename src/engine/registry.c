@@ -6,7 +6,7 @@
 
 #include "engine/engine.h"
 
-static const struct engine *const engines[] = {&engine_ref, &engine_cpu};
+static const struct engine *const engines[] = {&engine_ref, &engine_cpu, &engine_cuda};
 
 #define ENGINE_COUNT (sizeof engines / sizeof *engines)
 

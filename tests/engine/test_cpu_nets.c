@@ -2,7 +2,7 @@
 // Whole programs of the cpu engine: optimizers, the real nets over some steps, the same bits from
 // the same seed, tensors read and written, phases, mistakes. Numbers come from the reference
 // engine.
-#include "cpu_cases.h"
+#include "pair_cases.h"
 
 #include "workload/workload.h"
 
@@ -108,7 +108,7 @@ static void optimizers_follow_their_rules(void **state)
         recipe.phase_count = 1;
         small_mlp(&net);
         pair_init(&pair, &net, &recipe, 13, &two_threads);
-        engine_cpu.set_iteration(pair.cpu, 3);
+        engine_cpu.set_iteration(pair.subject, 3);
         engine_ref.set_iteration(pair.ref, 3);
         for (uint64_t step = 0; step < 5; step++) {
             struct engine_batch batch = pair_batch(&pair, step, 13);
@@ -239,23 +239,23 @@ static void check_bits(const struct net *net, const struct recipe *recipe_, int6
     struct pair pair;
     struct engine_score one = {0}, two = {0}, resumed = {0};
     pair_init(&pair, net, &recipe, batch, &options);
-    struct engine_program *again = cpu_program(net, &recipe, &options);
-    steps(&pair, pair.cpu, 0, 3, &one);
+    struct engine_program *again = subject_program(net, &recipe, &options);
+    steps(&pair, pair.subject, 0, 3, &one);
     steps(&pair, again, 0, 3, &two);
     assert_true(one.loss == two.loss);
-    assert_same_bits(pair.cpu, again);
+    assert_same_bits(pair.subject, again);
 
-    struct engine_program *later = cpu_program(net, &recipe, &other);
+    struct engine_program *later = subject_program(net, &recipe, &other);
     copy_tensors(again, later);
     engine_cpu.set_iteration(later, 3);
     one = two = (struct engine_score){0};
-    steps(&pair, pair.cpu, 3, 6, &one);
+    steps(&pair, pair.subject, 3, 6, &one);
     steps(&pair, again, 3, 6, &two);
     steps(&pair, later, 3, 6, &resumed);
     assert_true(one.loss == two.loss);
     assert_true(one.loss == resumed.loss);
-    assert_same_bits(pair.cpu, again);
-    assert_same_bits(pair.cpu, later);
+    assert_same_bits(pair.subject, again);
+    assert_same_bits(pair.subject, later);
     engine_cpu.release(again);
     engine_cpu.release(later);
     pair_release(&pair);
@@ -289,7 +289,7 @@ static void what_is_written_is_read(void **state)
     struct net net;
     small_inception(&net);
     struct recipe recipe = with_batch(&inception_recipe, 3);
-    struct engine_program *program = cpu_program(&net, &recipe, &two_threads);
+    struct engine_program *program = subject_program(&net, &recipe, &two_threads);
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < engine_cpu.tensor_count(program); i++) {
             struct err err = {0};
@@ -318,7 +318,7 @@ static void check_phases(bool auxiliary)
     small_inception_of(&net, auxiliary);
     pair_init(&pair, &net, &inception_recipe, 6, &two_threads);
     struct recipe recipe = with_batch(&inception_recipe, 6);
-    struct engine_program *before = cpu_program(&net, &recipe, &two_threads);
+    struct engine_program *before = subject_program(&net, &recipe, &two_threads);
     for (uint64_t i = 0; i < 2; i++) {
         struct engine_batch batch = pair_batch(&pair, i, 6);
         pair_step(&pair, &batch, &gap);
@@ -330,7 +330,7 @@ static void check_phases(bool auxiliary)
         if (tensor.role != ENGINE_PARAMETER)
             continue;
         float *x = values_of(&engine_cpu, before, i, &count);
-        float *y = values_of(&engine_cpu, pair.cpu, i, &count);
+        float *y = values_of(&engine_cpu, pair.subject, i, &count);
         bool same = memcmp(x, y, (size_t)count * sizeof *x) == 0;
         bool moves = strstr(tensor.name, "logits.") || strstr(tensor.name, "running");
         if (same == moves)
@@ -338,7 +338,7 @@ static void check_phases(bool auxiliary)
         free(x);
         free(y);
     }
-    assert_ok(engine_cpu.set_phase(pair.cpu, 1, &err), &err);
+    assert_ok(engine_cpu.set_phase(pair.subject, 1, &err), &err);
     assert_ok(engine_ref.set_phase(pair.ref, 1, &err), &err);
     for (uint64_t i = 2; i < 4; i++) {
         struct engine_batch batch = pair_batch(&pair, i, 6);
@@ -346,7 +346,7 @@ static void check_phases(bool auxiliary)
     }
     pair_tensors(&pair, true, &gap);
     assert_within(&gap, 2e-4, "phases");
-    assert_int_equal(engine_cpu.set_phase(pair.cpu, 2, &err), ERR_FAIL);
+    assert_int_equal(engine_cpu.set_phase(pair.subject, 2, &err), ERR_FAIL);
     engine_cpu.release(before);
     pair_release(&pair);
     net_release(&net);
@@ -372,7 +372,7 @@ static void mistakes_are_named(void **state)
     net_init(&net, "texts");
     net_dense(&net, net_embedding(&net, net_tokens(&net, 2, 5), 3, "e"), 4, false, "d");
     struct recipe recipe = with_batch(&see_gradients, 2);
-    program = cpu_program(&net, &recipe, &two_threads);
+    program = subject_program(&net, &recipe, &two_threads);
     int32_t tokens[4] = {0, 1, 5, 2}, labels[2] = {0, 3};
     struct engine_batch batch = {2, NULL, tokens, labels};
     assert_int_equal(engine_cpu.step(program, &batch, &score, &err), ERR_FORMAT);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of the cpu engine: two programs of one net side by side, one of them the reference
-// engine's, and how far apart they are.
-#ifndef FARE_TESTS_ENGINE_CPU_CASES_H
-#define FARE_TESTS_ENGINE_CPU_CASES_H
+// For the tests of an engine (SUBJECT, else the cpu's): two programs of one net side by side, one
+// of them the reference engine's, and how far apart they are.
+#ifndef FARE_TESTS_ENGINE_PAIR_CASES_H
+#define FARE_TESTS_ENGINE_PAIR_CASES_H
 
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +12,10 @@
 #include "base/rng.h"
 #include "engine/engine.h"
 #include "test.h"
+
+#ifndef SUBJECT
+#define SUBJECT engine_cpu
+#endif
 
 // Adam with beta 1 = 0: the first state is the gradient itself. Nothing moves at a rate of 0 but
 // the running averages of a batch norm.
@@ -23,7 +27,7 @@ static const struct recipe see_gradients = {.optimizer = OPTIMIZER_ADAM,
                                             .phase_count = 1};
 
 struct pair {
-    struct engine_program *cpu, *ref;
+    struct engine_program *subject, *ref;
     int64_t batch, room; // room: numbers of one sample of the input
     int time, classes;
     float *image;
@@ -38,12 +42,13 @@ static inline struct recipe with_batch(const struct recipe *recipe, int64_t batc
     return mine;
 }
 
-static inline struct engine_program *cpu_program(const struct net *net, const struct recipe *recipe,
-                                                 const struct engine_options *options)
+static inline struct engine_program *subject_program(const struct net *net,
+                                                     const struct recipe *recipe,
+                                                     const struct engine_options *options)
 {
     struct err err = {0};
     struct engine_program *program = NULL;
-    assert_ok(engine_cpu.compile(net, recipe, options, &program, &err), &err);
+    assert_ok(SUBJECT.compile(net, recipe, options, &program, &err), &err);
     return program;
 }
 
@@ -63,7 +68,7 @@ static inline void pair_init(struct pair *pair, const struct net *net, const str
     *pair = (struct pair){.batch = batch};
     assert_ok(net_check(net, &err), &err);
     assert_ok(engine_ref.compile(net, &recipe, &plain, &pair->ref, &err), &err);
-    pair->cpu = cpu_program(net, &recipe, options);
+    pair->subject = subject_program(net, &recipe, options);
     const struct net_layer *input = &net->layers[0], *last = &net->layers[net->layer_count - 1];
     if (input->op == NET_TOKENS) {
         pair->time = input->out.dim[0];
@@ -79,7 +84,7 @@ static inline void pair_init(struct pair *pair, const struct net *net, const str
 
 static inline void pair_release(struct pair *pair)
 {
-    engine_cpu.release(pair->cpu);
+    SUBJECT.release(pair->subject);
     engine_ref.release(pair->ref);
     free(pair->image);
     free(pair->tokens);
@@ -126,9 +131,22 @@ static inline double apart(const float *a, const float *b, int64_t count)
     return most / scale;
 }
 
+// The length of the difference as a share of the reference's: one number that is far off counts
+// little. For precisions in which a number near zero may fall on the other side of it.
+static inline double apart_together(const float *a, const float *b, int64_t count)
+{
+    double off = 0, all = 1e-60;
+    for (int64_t i = 0; i < count; i++) {
+        off += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        all += (double)b[i] * (double)b[i];
+    }
+    return isnan(off) ? HUGE_VAL : sqrt(off / all);
+}
+
 struct gap { // the largest distance so far, and where it was
     double most;
     char where[128];
+    bool together; // distances of whole tensors, not of their numbers
 };
 
 static inline void widen(struct gap *gap, double distance, const char *where)
@@ -142,20 +160,20 @@ static inline void widen(struct gap *gap, double distance, const char *where)
 // All parameters; with `states` their first states as well.
 static inline void pair_tensors(struct pair *pair, bool states, struct gap *gap)
 {
-    assert_int_equal(engine_cpu.tensor_count(pair->cpu), engine_ref.tensor_count(pair->ref));
+    assert_int_equal(SUBJECT.tensor_count(pair->subject), engine_ref.tensor_count(pair->ref));
     for (int i = 0; i < engine_ref.tensor_count(pair->ref); i++) {
         struct engine_tensor a, b;
         int64_t count;
-        engine_cpu.tensor(pair->cpu, i, &a);
+        SUBJECT.tensor(pair->subject, i, &a);
         engine_ref.tensor(pair->ref, i, &b);
         assert_string_equal(a.name, b.name);
         assert_int_equal(a.role, b.role);
         assert_int_equal(a.count, b.count);
         if (b.role == ENGINE_STATE && (!states || strstr(b.name, ".state1")))
             continue;
-        float *x = values_of(&engine_cpu, pair->cpu, i, &count);
+        float *x = values_of(&SUBJECT, pair->subject, i, &count);
         float *y = values_of(&engine_ref, pair->ref, i, &count);
-        widen(gap, apart(x, y, count), a.name);
+        widen(gap, gap->together ? apart_together(x, y, count) : apart(x, y, count), a.name);
         free(x);
         free(y);
     }
@@ -166,7 +184,7 @@ static inline void pair_step(struct pair *pair, const struct engine_batch *batch
 {
     struct err err = {0};
     struct engine_score a = {0}, b = {0};
-    assert_ok(engine_cpu.step(pair->cpu, batch, &a, &err), &err);
+    assert_ok(SUBJECT.step(pair->subject, batch, &a, &err), &err);
     assert_ok(engine_ref.step(pair->ref, batch, &b, &err), &err);
     assert_int_equal(a.count, b.count);
     widen(gap, fabs(a.loss - b.loss) / fabs(b.loss), "loss");
@@ -178,13 +196,13 @@ static inline void pair_evaluate(struct pair *pair, const struct engine_batch *b
 {
     struct err err = {0};
     struct engine_score a = {0}, b = {0};
-    assert_ok(engine_cpu.evaluate(pair->cpu, batch, &a, &err), &err);
+    assert_ok(SUBJECT.evaluate(pair->subject, batch, &a, &err), &err);
     assert_ok(engine_ref.evaluate(pair->ref, batch, &b, &err), &err);
     assert_int_equal(a.count, b.count);
     widen(gap, fabs(a.loss - b.loss) / fabs(b.loss), "evaluated loss");
     int units = pair->classes == 2 ? 2 : pair->classes;
     float *x = some(pair->batch * units, sizeof *x), *y = some(pair->batch * units, sizeof *y);
-    assert_ok(engine_cpu.predict(pair->cpu, batch, x, &err), &err);
+    assert_ok(SUBJECT.predict(pair->subject, batch, x, &err), &err);
     assert_ok(engine_ref.predict(pair->ref, batch, y, &err), &err);
     widen(gap, apart(x, y, batch->count), "prediction");
     free(x);

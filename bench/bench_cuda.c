@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time per training step on the GPU, data there already: `bench_cuda [WORKLOAD...]`, with
+// PRECISION=tf32|bf16|f32 and STEPS. Prints microseconds; with PROFILE=1 also each kernel's,
+// launched a hundred times in a row.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "engine/cuda/cuda.c" // for the launches of a program, which are its own
+#include "workload/workload.h"
+
+static void die(const struct err *err)
+{
+    fprintf(stderr, "%s\n", err->text);
+    exit(1);
+}
+
+static void make_net(const char *name, const struct workload *w, struct net *net)
+{
+    struct err err = {0};
+    if (strcmp(name, "tweets") == 0) { // as large as the real set makes it
+        net_init(net, "tweets");
+        int x = net_embedding(net, net_tokens(net, 50, 274562), 128, "embedding");
+        x = net_dropout(net, net_lstm(net, x, 64, true, "lstm"), 0.5f);
+        net_dense(net, x, 1, false, "dense");
+        net_set_loss(net, NET_SIGMOID);
+    } else if (workload_net_as_defined(w, NULL, net, &err) != 0) {
+        die(&err);
+    }
+}
+
+static void profile(struct engine_program *program, const char *what, const struct launch *items,
+                    int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++) {
+        struct graph *graph;
+        struct err err = {0};
+        double seconds = 0;
+        const struct launch *list = &items[i];
+        const int one = 1;
+        if (cuda_graph_new(program->cuda, &list, &one, 1, 100, &graph, &err) != 0)
+            die(&err);
+        for (int k = 0; k < 2; k++)
+            if (cuda_mark(program->cuda, 0, &err) != 0 ||
+                cuda_graph_launch(program->cuda, graph, &err) != 0 ||
+                cuda_mark(program->cuda, 1, &err) != 0 ||
+                cuda_between(program->cuda, &seconds, &err) != 0)
+                die(&err);
+        cuda_graph_free(program->cuda, graph);
+        sum += seconds * 1e4;
+        printf("    %-8s %-20s %5u x %u blocks  %6.2f us\n", what, items[i].name, items[i].x,
+               items[i].y, seconds * 1e4);
+    }
+    printf("    %-8s %.1f us\n", what, sum);
+}
+
+static void measure(const char *name)
+{
+    struct err err = {0};
+    struct net net;
+    const struct workload *w = workload_find(name, &err);
+    if (!w)
+        die(&err);
+    make_net(name, w, &net);
+    const char *precision = getenv("PRECISION");
+    struct engine_options options = {.precision = !precision || strcmp(precision, "tf32") == 0
+                                                      ? ENGINE_TF32
+                                                  : strcmp(precision, "bf16") == 0 ? ENGINE_BF16
+                                                                                   : ENGINE_F32,
+                                     .seed = 1};
+    struct engine_program *program;
+    if (engine_cuda.compile(&net, &w->recipe, &options, &program, &err) != 0)
+        die(&err);
+    int64_t count = 8192, batch = w->recipe.batch;
+    const struct net_layer *in = &net.layers[0], *last = &net.layers[net.layer_count - 1];
+    struct rng rng;
+    rng_init(&rng, 7);
+    struct engine_set set = {.count = count};
+    int32_t *labels = malloc((size_t)count * 4);
+    int classes = net.loss == NET_SIGMOID ? 2 : last->out.dim[0];
+    for (int64_t i = 0; i < count; i++)
+        labels[i] = (int32_t)rng_below(&rng, (uint64_t)classes);
+    set.labels = labels;
+    if (in->op == NET_TOKENS) {
+        set.time = in->out.dim[0];
+        set.token_stride = set.time;
+        set.token_count = count * set.time;
+        int32_t *tokens = malloc((size_t)set.token_count * 4);
+        for (int64_t i = 0; i < set.token_count; i++)
+            tokens[i] = (int32_t)rng_below(&rng, (uint64_t)in->vocabulary);
+        set.tokens = tokens;
+    } else {
+        set.channels = in->out.dim[0];
+        set.height = in->out.dim[1];
+        set.width = in->out.dim[2];
+        size_t bytes = (size_t)(count * net_shape_count(&in->out));
+        uint8_t *pixels = malloc(bytes);
+        for (size_t i = 0; i < bytes; i++)
+            pixels[i] = (uint8_t)(i * 2654435761u >> 13);
+        set.pixels = pixels;
+        for (int v = 0; v < 256; v++)
+            set.scale[v] = (float)v / 255;
+        set.shift_flip = strcmp(name, "cifar") == 0;
+    }
+    if (engine_cuda.load(program, &set, false, &err) != 0)
+        die(&err);
+    int steps = getenv("STEPS") ? atoi(getenv("STEPS")) : 1000;
+    uint32_t *samples = malloc((size_t)batch * 4);
+    double best = 1e9, worst = 0, loss = 0;
+    for (int round = 0; round < 6; round++) {
+        struct engine_score score = {0};
+        int64_t began_ns = clock_now_ns();
+        for (int s = 0; s < steps; s++) {
+            for (int64_t i = 0; i < batch; i++)
+                samples[i] = (uint32_t)(((int64_t)s * batch + i) % count);
+            struct engine_batch b = {.count = batch, .samples = samples};
+            if (engine_cuda.step(program, &b, &score, &err) != 0)
+                die(&err);
+            if (s % 100 == 99 && engine_cuda.collect(program, &score, &err) != 0)
+                die(&err);
+        }
+        if (engine_cuda.collect(program, &score, &err) != 0)
+            die(&err);
+        double us = (double)(clock_now_ns() - began_ns) / 1e3 / steps;
+        if (round > 0) {
+            best = us < best ? us : best;
+            worst = us > worst ? us : worst;
+        }
+        loss = score.loss / (double)score.count;
+    }
+    printf("%-10s %s %8.1f us a step (to %.1f), loss %.4f\n", name, precision ? precision : "tf32",
+           best, worst, loss);
+    if (getenv("PROFILE")) {
+        profile(program, "gather", program->gather, 1);
+        profile(program, "forward", program->plan.forward.items, program->plan.forward.count);
+        profile(program, "back", program->plan.backward[0].items, program->plan.backward[0].count);
+    }
+    fflush(stdout);
+    engine_cuda.release(program);
+    net_release(&net);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *all[] = {"mlp", "cnn", "cifar", "imdb", "textgen", "tweets"};
+    for (int i = 1; i < argc; i++)
+        measure(argv[i]);
+    for (size_t i = 0; argc == 1 && i < sizeof all / sizeof *all; i++)
+        measure(all[i]);
+    return 0;
+}

@@ -1,0 +1,639 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cuda engine: programs on an NVIDIA GPU.
+//
+// Batches that name samples of a loaded set are queued: a row of a table gets their numbers and
+// what else changes from step to step, and a graph is launched that takes the next row. The host is
+// never waited for. Batches in host memory are copied and done at once; tests and odd inputs go
+// that way.
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "engine/cuda/driver.h"
+#include "engine/cuda/params.h"
+#include "engine/cuda/plan.h"
+#include "engine/dropout.h"
+#include "engine/engine.h"
+#include "version.h"
+
+#define ROWS    256 // of the table of steps to come, and of their scores
+#define LAUNCH  16  // steps that are queued before they are launched
+#define AT_ONCE 8   // steps of the longer graph
+
+struct set {
+    struct cuda_gather gather;
+    bool loaded;
+    device_ptr parts[5];
+};
+
+struct engine_program {
+    struct net_layer *layers;
+    int layer_count;
+    enum net_loss loss;
+    struct recipe recipe;
+    struct engine_options options;
+    struct cuda *cuda;
+    struct gpu_params params;
+    struct gpu_plan plan;
+    struct set sets[2];
+    int phase;
+    int64_t iteration;
+    int64_t seen; // the iteration that waiting rows of an embedding were told
+    // The queue.
+    device_ptr table;
+    char *rows; // of the host
+    int64_t row_bytes;
+    int tick;           // of the next row
+    int launched, done; // ticks
+    bool evaluates[ROWS];
+    struct graph *train[RECIPE_PHASES_MAX], *train_more[RECIPE_PHASES_MAX], *evaluate;
+    struct launch gather[2];
+    struct cuda_score *scores; // of the host
+    struct engine_score waiting;
+    float *staging; // of the host: an input
+};
+
+static struct cuda_about last_about; // of the GPU that was opened last, for the record
+
+// ---- making ----
+
+static int cuda_available(const struct engine_options *options, struct err *err)
+{
+    struct cuda *cuda;
+    int rc = cuda_open(options->precision, &cuda, err);
+    if (rc == 0)
+        last_about = *cuda_about(cuda);
+    if (rc == 0)
+        cuda_close(cuda);
+    return rc;
+}
+
+static void cuda_release(struct engine_program *program)
+{
+    if (!program)
+        return;
+    for (int i = 0; program->cuda && i < RECIPE_PHASES_MAX; i++) {
+        cuda_graph_free(program->cuda, program->train[i]);
+        cuda_graph_free(program->cuda, program->train_more[i]);
+    }
+    if (program->cuda)
+        cuda_graph_free(program->cuda, program->evaluate);
+    gpu_plan_free(&program->plan);
+    gpu_params_free(&program->params);
+    cuda_close(program->cuda);
+    free(program->layers);
+    free(program);
+}
+
+static int64_t input_numbers(const struct engine_program *program)
+{
+    const struct value *in = &program->plan.values[0];
+    return program->recipe.batch * in->rows * in->pitch;
+}
+
+static int build(struct engine_program *program, const struct net *net, struct err *err)
+{
+    size_t count = (size_t)net->layer_count;
+    int64_t batch = program->recipe.batch;
+    int rc = recipe_check(&program->recipe, net, err);
+    if (rc != 0)
+        return rc;
+    program->loss = net->loss;
+    program->layer_count = net->layer_count;
+    program->layers = malloc(count * sizeof *program->layers);
+    if (!program->layers)
+        return err_memory(err);
+    memcpy(program->layers, net->layers, count * sizeof *program->layers);
+    rc = cuda_open(program->options.precision, &program->cuda, err);
+    if (rc != 0)
+        return rc;
+    struct cuda *cuda = program->cuda;
+    last_about = *cuda_about(cuda);
+    rc = gpu_params_new(&program->params, net, &program->recipe, cuda, err);
+    program->plan = (struct gpu_plan){.cuda = cuda,
+                                      .layers = program->layers,
+                                      .layer_count = program->layer_count,
+                                      .loss = net->loss,
+                                      .batch = batch,
+                                      .params = &program->params};
+    if (rc == 0)
+        rc = gpu_plan_new(&program->plan, ROWS, err);
+    program->row_bytes = (int64_t)(sizeof(struct cuda_now) + (size_t)batch * 4 + 15) / 16 * 16;
+    if (rc == 0)
+        rc = cuda_alloc(cuda, ROWS * program->row_bytes, &program->table, err);
+    void *host[3] = {0};
+    const int64_t bytes[3] = {ROWS * program->row_bytes, ROWS * (int64_t)sizeof *program->scores,
+                              rc == 0 ? input_numbers(program) * 4 : 0};
+    for (int i = 0; rc == 0 && i < 3; i++)
+        rc = cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err);
+    program->rows = host[0];
+    program->scores = host[1];
+    program->staging = host[2];
+    if (rc == 0)
+        rc = gpu_params_start(&program->params, cuda, program->options.seed, err);
+    return rc;
+}
+
+static int cuda_set_phase(struct engine_program *program, int phase, struct err *err);
+
+static int cuda_compile(const struct net *net, const struct recipe *recipe,
+                        const struct engine_options *options, struct engine_program **out,
+                        struct err *err)
+{
+    *out = NULL;
+    int rc = net_check(net, err);
+    if (rc != 0)
+        return rc;
+    struct engine_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return err_memory(err);
+    program->recipe = *recipe;
+    program->options = *options;
+    rc = build(program, net, err);
+    if (rc == 0)
+        rc = cuda_set_phase(program, 0, err);
+    if (rc != 0) {
+        err_context(err, "net '%s'", net->name);
+        cuda_release(program);
+        return rc;
+    }
+    *out = program;
+    return 0;
+}
+
+// ---- what changes from step to step ----
+
+static float rate_at(const struct engine_program *program, int64_t t)
+{
+    const struct recipe *r = &program->recipe;
+    float rate = r->phases[program->phase].rate;
+    if (r->optimizer == OPTIMIZER_ADAM)
+        return (float)adam_rate(rate, pow((double)r->rho, (double)t + 1),
+                                pow((double)r->beta2, (double)t + 1));
+    if (r->optimizer == OPTIMIZER_RMSPROP)
+        return (float)((double)rate / (1 + (double)r->decay * (double)t));
+    return rate;
+}
+
+static void fill_now(const struct engine_program *program, const struct engine_batch *batch,
+                     bool training, struct cuda_now *now)
+{
+    *now = (struct cuda_now){.count = (int)batch->count,
+                             .tick = program->tick,
+                             .age = (int)program->iteration,
+                             .rate = training ? rate_at(program, program->iteration) : 0};
+    memcpy(now->augment, batch->augment, sizeof now->augment);
+    for (int i = 0; training && i < program->plan.drop_count; i++) {
+        struct dropout drop;
+        int layer = program->plan.drop_slots[i];
+        dropout_init(&drop, program->options.seed, layer, program->iteration,
+                     program->layers[layer].rate);
+        memcpy(now->drop[i], drop.key, sizeof drop.key);
+        memcpy(now->drop[i] + 2, drop.stream, sizeof drop.stream);
+    }
+}
+
+// Rows of an embedding that wait know steps by their iteration. Where that does not simply go on,
+// all of them are brought up to date first.
+static int settle(struct engine_program *program, struct err *err)
+{
+    struct gpu_plan *plan = &program->plan;
+    if (plan->catch_up.count == 0)
+        return 0;
+    struct cuda_now now = {.age = (int)program->seen, .tick = program->tick};
+    int rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
+    if (rc == 0)
+        rc = gpu_plan_launch(plan, &plan->catch_up, err);
+    return rc == 0 ? cuda_sync(program->cuda, err) : rc;
+}
+
+static int set_ages(struct engine_program *program, int64_t age, struct err *err)
+{
+    int vocabulary =
+        program->plan.embedding >= 0 ? program->layers[program->plan.embedding].vocabulary : 0;
+    program->seen = age;
+    if (program->plan.catch_up.count == 0)
+        return 0;
+    int32_t *ages = malloc((size_t)vocabulary * sizeof *ages);
+    if (!ages)
+        return err_memory(err);
+    for (int i = 0; i < vocabulary; i++)
+        ages[i] = (int32_t)age;
+    int rc = cuda_upload(program->cuda, program->plan.ages, ages, (int64_t)vocabulary * 4, err);
+    if (rc == 0)
+        rc = cuda_sync(program->cuda, err);
+    free(ages);
+    return rc;
+}
+
+// ---- the queue ----
+
+static int copy_rows(struct engine_program *program, int from, int to, struct err *err)
+{
+    int rc = 0;
+    while (rc == 0 && from < to) {
+        int row = from % ROWS, count = to - from < ROWS - row ? to - from : ROWS - row;
+        rc = cuda_upload(program->cuda, program->table + (device_ptr)(row * program->row_bytes),
+                         program->rows + row * program->row_bytes, count * program->row_bytes, err);
+        from += count;
+    }
+    return rc;
+}
+
+static int make_graphs(struct engine_program *program, bool evaluate, struct err *err)
+{
+    struct gpu_plan *plan = &program->plan;
+    if (evaluate) {
+        if (program->evaluate)
+            return 0;
+        const struct launch *lists[] = {&program->gather[1], plan->evaluate.items};
+        const int counts[] = {1, plan->evaluate.count};
+        return cuda_graph_new(program->cuda, lists, counts, 2, 1, &program->evaluate, err);
+    }
+    int phase = program->phase;
+    if (program->train_more[phase])
+        return 0;
+    const struct launch *lists[] = {&program->gather[0], plan->forward.items,
+                                    plan->backward[phase].items};
+    const int counts[] = {1, plan->forward.count, plan->backward[phase].count};
+    int rc = cuda_graph_new(program->cuda, lists, counts, 3, 1, &program->train[phase], err);
+    return rc == 0 ? cuda_graph_new(program->cuda, lists, counts, 3, AT_ONCE,
+                                    &program->train_more[phase], err)
+                   : rc;
+}
+
+static int launch_queued(struct engine_program *program, struct err *err)
+{
+    int rc = copy_rows(program, program->launched, program->tick, err);
+    while (rc == 0 && program->launched < program->tick) {
+        bool evaluates = program->evaluates[program->launched % ROWS];
+        int same = 1;
+        while (same < AT_ONCE && program->launched + same < program->tick &&
+               program->evaluates[(program->launched + same) % ROWS] == evaluates)
+            same++;
+        rc = make_graphs(program, evaluates, err);
+        struct graph *graph = evaluates         ? program->evaluate
+                              : same == AT_ONCE ? program->train_more[program->phase]
+                                                : program->train[program->phase];
+        if (rc == 0)
+            rc = cuda_graph_launch(program->cuda, graph, err);
+        program->launched += !evaluates && same == AT_ONCE ? AT_ONCE : 1;
+    }
+    return rc;
+}
+
+// Waits for all that is queued and adds up what it scored.
+static int drain(struct engine_program *program, struct err *err)
+{
+    if (program->done == program->tick)
+        return 0;
+    int rc = launch_queued(program, err);
+    if (rc == 0)
+        rc = cuda_download(program->cuda, program->scores, program->plan.scores,
+                           ROWS * (int64_t)sizeof *program->scores, err);
+    for (; rc == 0 && program->done < program->tick; program->done++) {
+        const struct cuda_score *score = &program->scores[program->done % ROWS];
+        program->waiting.loss += score->loss;
+        program->waiting.correct += score->correct;
+        program->waiting.count += score->count;
+    }
+    return rc;
+}
+
+static int queue(struct engine_program *program, const struct engine_batch *batch, bool training,
+                 struct err *err)
+{
+    int rc = program->tick - program->done >= ROWS - 1 ? drain(program, err) : 0;
+    if (rc == 0 && training && program->iteration != program->seen) {
+        rc = drain(program, err);
+        if (rc == 0)
+            rc = settle(program, err);
+        if (rc == 0)
+            rc = set_ages(program, program->iteration, err);
+    }
+    if (rc != 0)
+        return rc;
+    char *row = program->rows + program->tick % ROWS * program->row_bytes;
+    struct cuda_now now;
+    fill_now(program, batch, training, &now);
+    memcpy(row, &now, sizeof now);
+    memcpy(row + sizeof now, batch->samples, (size_t)batch->count * 4);
+    program->evaluates[program->tick % ROWS] = !training;
+    program->tick++;
+    if (training) {
+        program->iteration++;
+        program->seen = program->iteration;
+    }
+    return program->tick - program->launched >= LAUNCH ? launch_queued(program, err) : 0;
+}
+
+static int cuda_collect(struct engine_program *program, struct engine_score *score, struct err *err)
+{
+    int rc = drain(program, err);
+    score->loss += program->waiting.loss;
+    score->correct += program->waiting.correct;
+    score->count += program->waiting.count;
+    program->waiting = (struct engine_score){0};
+    return rc;
+}
+
+// ---- sets ----
+
+static int load_part(struct engine_program *program, struct set *set, int which, const void *from,
+                     int64_t bytes, device_ptr *out, struct err *err)
+{
+    *out = 0;
+    if (!from)
+        return 0;
+    int rc = cuda_alloc(program->cuda, bytes, out, err);
+    set->parts[which] = *out;
+    if (rc == 0)
+        rc = cuda_upload(program->cuda, *out, from, bytes, err);
+    return rc == 0 ? cuda_sync(program->cuda, err) : rc;
+}
+
+static void *on_gpu(device_ptr ptr)
+{
+    return (void *)(uintptr_t)ptr;
+}
+
+// Labels and tokens may come from anywhere, and a wrong one would be read past the end.
+static int check_set(const struct engine_program *program, const struct engine_set *from,
+                     struct err *err)
+{
+    const struct net_layer *last = &program->layers[program->layer_count - 1];
+    int classes = program->loss == NET_SIGMOID ? 2 : last->out.dim[0];
+    for (int64_t i = 0; i < from->count; i++)
+        if (from->labels[i] < 0 || from->labels[i] >= classes)
+            return err_set(err, ERR_FORMAT, "label %d of sample %lld is not one of %d classes",
+                           from->labels[i], (long long)i, classes);
+    for (int64_t i = 0; from->tokens && i < from->token_count; i++)
+        if (from->tokens[i] < 0 || from->tokens[i] >= program->layers[0].vocabulary)
+            return err_set(err, ERR_FORMAT, "token %d is not in the vocabulary of %d",
+                           from->tokens[i], program->layers[0].vocabulary);
+    return 0;
+}
+
+static int cuda_load(struct engine_program *program, const struct engine_set *from, bool held_out,
+                     struct err *err)
+{
+    struct set *set = &program->sets[held_out];
+    const struct value *in = &program->plan.values[0];
+    const struct gpu_plan *plan = &program->plan;
+    bool flat = image_is_flat(program->layers, program->layer_count, 0);
+    int64_t pixels = (int64_t)from->height * from->width;
+    device_ptr part[5];
+    int rc = check_set(program, from, err);
+    if (rc == 0)
+        rc = load_part(program, set, 0, from->pixels, from->count * from->channels * pixels,
+                       &part[0], err);
+    if (rc == 0)
+        rc = load_part(program, set, 1, from->pixels ? from->scale : NULL, sizeof from->scale,
+                       &part[1], err);
+    if (rc == 0)
+        rc = load_part(program, set, 2, from->tokens, from->token_count * 4, &part[2], err);
+    if (rc == 0)
+        rc = load_part(program, set, 3, from->starts, (from->count + 1) * 8, &part[3], err);
+    if (rc == 0)
+        rc = load_part(program, set, 4, from->labels, from->count * 4, &part[4], err);
+    if (rc != 0)
+        return rc;
+    struct cuda_gather gather = {.table = on_gpu(program->table),
+                                 .rows = ROWS,
+                                 .row_bytes = (int)program->row_bytes,
+                                 .now = on_gpu(plan->now),
+                                 .tick = on_gpu(plan->tick),
+                                 .pixels = on_gpu(part[0]),
+                                 .scale = on_gpu(part[1]),
+                                 .tokens = on_gpu(part[2]),
+                                 .starts = on_gpu(part[3]),
+                                 .stride = from->token_stride,
+                                 .set_labels = on_gpu(part[4]),
+                                 .image = on_gpu(in->out),
+                                 .out_tokens = on_gpu(plan->tokens),
+                                 .labels = on_gpu(plan->labels),
+                                 .batch = (int)program->recipe.batch,
+                                 .channels = from->channels,
+                                 .height = from->height,
+                                 .width = from->width,
+                                 .time = from->time,
+                                 .padded = flat ? from->channels : in->pitch,
+                                 .pixel_pitch = flat ? 1 : in->pitch,
+                                 .channel_pitch = flat ? (int)pixels : 1,
+                                 .sample_pitch = in->rows * in->pitch,
+                                 .shift = from->shift_flip,
+                                 .flip = from->flip};
+    set->loaded = true;
+    return cuda_launch_make(program->cuda, "gather", (unsigned)program->recipe.batch, 1, 256, 0,
+                            &gather, sizeof gather, &program->gather[held_out], err);
+}
+
+// ---- batches of the host ----
+
+static void stage_image(const struct engine_program *program, const struct engine_batch *batch)
+{
+    const struct value *in = &program->plan.values[0];
+    const struct net_shape *shape = &program->layers[0].out;
+    int64_t numbers = net_shape_count(shape), pixels = in->rows;
+    memset(program->staging, 0, (size_t)input_numbers(program) * 4);
+    for (int64_t i = 0; i < batch->count; i++) {
+        const float *from = batch->image + i * numbers;
+        float *to = program->staging + i * in->rows * in->pitch;
+        if (in->rows == 1) {
+            memcpy(to, from, (size_t)numbers * 4);
+            continue;
+        }
+        for (int c = 0; c < in->columns; c++)
+            for (int64_t p = 0; p < pixels; p++)
+                to[p * in->pitch + c] = from[c * pixels + p];
+    }
+}
+
+static int put_batch(struct engine_program *program, const struct engine_batch *batch,
+                     bool training, bool labelled, struct err *err)
+{
+    const struct gpu_plan *plan = &program->plan;
+    int64_t size = program->recipe.batch;
+    assert(batch->count >= 1 && batch->count <= size);
+    int rc = engine_check_batch(program->layers, program->layer_count, program->loss, batch,
+                                labelled, err);
+    if (rc == 0)
+        rc = drain(program, err);
+    if (rc == 0 && training && program->iteration != program->seen) {
+        rc = settle(program, err);
+        if (rc == 0)
+            rc = set_ages(program, program->iteration, err);
+    }
+    if (rc != 0)
+        return rc;
+    if (batch->image) {
+        stage_image(program, batch);
+        rc = cuda_upload(program->cuda, plan->values[0].out, program->staging,
+                         input_numbers(program) * 4, err);
+    }
+    int32_t *words = calloc((size_t)size * (size_t)(plan->values[0].rows + 1), sizeof *words);
+    if (!words)
+        return err_memory(err);
+    int time = program->layers[0].out.dim[0];
+    if (rc == 0 && batch->tokens) {
+        memcpy(words, batch->tokens, (size_t)(batch->count * time) * 4);
+        rc = cuda_upload(program->cuda, plan->tokens, words, size * time * 4, err);
+        if (rc == 0)
+            rc = cuda_sync(program->cuda, err);
+    }
+    if (rc == 0) {
+        memset(words, 0, (size_t)size * 4);
+        if (labelled)
+            memcpy(words, batch->labels, (size_t)batch->count * 4);
+        rc = cuda_upload(program->cuda, plan->labels, words, size * 4, err);
+    }
+    struct cuda_now now;
+    fill_now(program, batch, training, &now);
+    if (rc == 0)
+        rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
+    if (rc == 0)
+        rc = cuda_sync(program->cuda, err);
+    free(words);
+    return rc;
+}
+
+// The score of what was just done.
+static int take_score(struct engine_program *program, struct engine_score *score, struct err *err)
+{
+    program->launched = ++program->tick;
+    int rc = drain(program, err);
+    if (rc == 0)
+        rc = cuda_collect(program, score, err);
+    return rc;
+}
+
+static int cuda_step(struct engine_program *program, const struct engine_batch *batch,
+                     struct engine_score *score, struct err *err)
+{
+    if (batch->samples)
+        return queue(program, batch, true, err);
+    struct gpu_plan *plan = &program->plan;
+    int rc = put_batch(program, batch, true, true, err);
+    if (rc == 0)
+        rc = gpu_plan_launch(plan, &plan->forward, err);
+    if (rc == 0)
+        rc = gpu_plan_launch(plan, &plan->backward[program->phase], err);
+    if (rc == 0)
+        rc = take_score(program, score, err);
+    program->iteration++;
+    program->seen = program->iteration;
+    return rc;
+}
+
+static int cuda_evaluate(struct engine_program *program, const struct engine_batch *batch,
+                         struct engine_score *score, struct err *err)
+{
+    if (batch->samples)
+        return queue(program, batch, false, err);
+    int rc = put_batch(program, batch, false, true, err);
+    if (rc == 0)
+        rc = gpu_plan_launch(&program->plan, &program->plan.evaluate, err);
+    return rc == 0 ? take_score(program, score, err) : rc;
+}
+
+static int cuda_predict(struct engine_program *program, const struct engine_batch *batch,
+                        float *out, struct err *err)
+{
+    const struct gpu_plan *plan = &program->plan;
+    int units = plan->values[plan->layer_count - 1].columns;
+    int rc = put_batch(program, batch, false, false, err);
+    if (rc == 0)
+        rc = gpu_plan_launch(plan, &plan->predict, err);
+    if (rc == 0)
+        rc = cuda_download(program->cuda, out, plan->probabilities, batch->count * units * 4, err);
+    return rc;
+}
+
+// ---- state ----
+
+static int cuda_set_phase(struct engine_program *program, int phase, struct err *err)
+{
+    if (phase < 0 || phase >= program->recipe.phase_count)
+        return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
+                       program->recipe.phase_count);
+    int rc = drain(program, err);
+    if (rc == 0)
+        rc = gpu_params_reset_states(&program->params, program->cuda, err);
+    program->phase = phase;
+    return rc == 0 ? set_ages(program, program->iteration, err) : rc;
+}
+
+static void cuda_set_iteration(struct engine_program *program, int64_t iteration)
+{
+    program->iteration = iteration;
+}
+
+static int cuda_tensor_count(const struct engine_program *program)
+{
+    return gpu_params_tensor_count(&program->params);
+}
+
+static void cuda_tensor(const struct engine_program *program, int index,
+                        struct engine_tensor *tensor)
+{
+    gpu_params_tensor(&program->params, index, tensor);
+}
+
+static int cuda_read(struct engine_program *program, int index, float *values, struct err *err)
+{
+    int rc = drain(program, err);
+    if (rc == 0)
+        rc = settle(program, err);
+    return rc == 0 ? gpu_params_read(&program->params, program->cuda, index, values, err) : rc;
+}
+
+static int cuda_write(struct engine_program *program, int index, const float *values,
+                      struct err *err)
+{
+    int rc = drain(program, err);
+    if (rc == 0)
+        rc = settle(program, err);
+    return rc == 0 ? gpu_params_write(&program->params, program->cuda, index, values, err) : rc;
+}
+
+static bool cuda_library(int index, struct engine_library *library)
+{
+    memset(library, 0, sizeof *library);
+    if (index == 0) {
+        snprintf(library->name, sizeof library->name, "CUDA driver");
+        snprintf(library->version, sizeof library->version, "%d.%d", last_about.driver / 1000,
+                 last_about.driver % 1000 / 10);
+        snprintf(library->kernels, sizeof library->kernels, "sm_%d%d, loaded in %.2f s",
+                 last_about.major, last_about.minor, (double)last_about.load_ns / 1e9);
+        return true;
+    }
+    if (index > 1)
+        return false;
+    snprintf(library->name, sizeof library->name, "own kernels");
+    snprintf(library->version, sizeof library->version, "%s", FARE_VERSION);
+    snprintf(library->kernels, sizeof library->kernels, "PTX");
+    return true;
+}
+
+const struct engine engine_cuda = {
+    .name = "cuda",
+    .about = "own kernels on an NVIDIA GPU, through its driver alone",
+    .available = cuda_available,
+    .compile = cuda_compile,
+    .release = cuda_release,
+    .step = cuda_step,
+    .evaluate = cuda_evaluate,
+    .load = cuda_load,
+    .collect = cuda_collect,
+    .predict = cuda_predict,
+    .set_phase = cuda_set_phase,
+    .set_iteration = cuda_set_iteration,
+    .tensor_count = cuda_tensor_count,
+    .tensor = cuda_tensor,
+    .read = cuda_read,
+    .write = cuda_write,
+    .library = cuda_library,
+};

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// dev: CUDA C without a toolkit, for clang: names, numbers of threads, and the instructions that C
+// has no words for. Kernels take one structure each (engine/cuda/kernels.h), so that the host needs
+// to know nothing of their parameters but its size.
+//
+// Kernels are built for sm_60, sm_70 and sm_80. What only newer ones have (asynchronous copies,
+// tensor cores with tf32 and bf16) is done the plain way below sm_80, or is not there.
+#ifndef FARE_ENGINE_CUDA_DEV_H
+#define FARE_ENGINE_CUDA_DEV_H
+
+#include "kernels.h"
+
+#define KERNEL(threads, blocks) extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
+#define DEVICE                  static __attribute__((device)) inline
+#define METHOD                  __attribute__((device)) inline
+#define SHARED                  __attribute__((shared))
+#define UNROLL                  _Pragma("unroll")
+
+#define THREAD  __nvvm_read_ptx_sreg_tid_x()
+#define THREADS __nvvm_read_ptx_sreg_ntid_x()
+#define BLOCK   __nvvm_read_ptx_sreg_ctaid_x()
+#define BLOCK_Y __nvvm_read_ptx_sreg_ctaid_y()
+#define BLOCK_Z __nvvm_read_ptx_sreg_ctaid_z()
+#define BLOCKS  __nvvm_read_ptx_sreg_nctaid_x()
+// Written out: the compiler believes that its own word for it cannot change a shared variable.
+#define SYNC()  asm volatile("bar.sync 0;" ::: "memory")
+#define ALL     0xffffffffu
+
+#if __CUDA_ARCH__ >= 800
+#define HAS_ASYNC 1
+#else
+#define HAS_ASYNC 0
+#endif
+
+typedef unsigned int u32;
+typedef unsigned short u16;
+typedef unsigned char u8;
+typedef unsigned long long u64;
+typedef long long i64;
+
+struct alignas(8) f2 {
+    float x, y;
+};
+struct alignas(16) f4 {
+    float x, y, z, w;
+};
+struct alignas(8) u2 {
+    u32 x, y;
+};
+struct alignas(16) u4 {
+    u32 x, y, z, w;
+};
+
+// ---- numbers ----
+
+DEVICE float exp2_of(float x)
+{
+    float y;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+DEVICE float log2_of(float x)
+{
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+DEVICE float exp_of(float x)
+{
+    return exp2_of(x * 1.4426950408889634f);
+}
+
+DEVICE float log_of(float x)
+{
+    return log2_of(x) * 0.6931471805599453f;
+}
+
+DEVICE float sqrt_of(float x)
+{
+    float y;
+    asm("sqrt.rn.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+DEVICE float max_of(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+DEVICE int min_of(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+// To about 1e-7: for the precision f32.
+DEVICE float sigmoid_of(float x)
+{
+    return 1 / (1 + exp_of(-x));
+}
+
+DEVICE float tanh_of(float x)
+{
+    float a = x < 0 ? -x : x;
+    if (a < 0.04f) { // where the formula below loses digits
+        float s = x * x;
+        return x * (1 + s * (-0.33333333f + s * 0.13333333f));
+    }
+    float e = exp_of(-2 * a), y = (1 - e) / (1 + e);
+    return x < 0 ? -y : y;
+}
+
+#if HAS_ASYNC
+// To about 5e-4 of 1: for operands of 10 or 7 bits.
+DEVICE float tanh_fast(float x)
+{
+    float y;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+DEVICE float sigmoid_fast(float x)
+{
+    return 0.5f * tanh_fast(0.5f * x) + 0.5f;
+}
+
+DEVICE u32 tf32_of(float x)
+{
+    u32 y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+}
+
+DEVICE u32 bf16_pair(float low, float high)
+{
+    u32 y;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+    return y;
+}
+
+DEVICE u32 half_pair(float low, float high)
+{
+    u32 y;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+    return y;
+}
+
+DEVICE u16 half_of(float x)
+{
+    u16 y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+}
+
+DEVICE float half_low(u32 x)
+{
+    float y;
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l;}" : "=f"(y) : "r"(x));
+    return y;
+}
+
+DEVICE float half_high(u32 x)
+{
+    float y;
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h;}" : "=f"(y) : "r"(x));
+    return y;
+}
+
+DEVICE void mma_tf32(float *c, const u32 *a, const u32 *b)
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+DEVICE void mma_bf16(float *c, const u32 *a, const u32 *b)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+DEVICE void mma_half(float *c, const u32 *a, u32 b0, u32 b1)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+#endif
+
+// ---- copies to shared memory: 16 bytes, or zeros in place of them ----
+
+DEVICE u32 shared_address(const void *p)
+{
+    return (u32)(u64)(__attribute__((address_space(3))) const char *)p;
+}
+
+DEVICE void copy16(void *to, const void *from, bool there)
+{
+#if HAS_ASYNC
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+                 "r"(there ? 16 : 0)
+                 : "memory");
+#else
+    f4 zero = {0, 0, 0, 0};
+    *(f4 *)to = there ? *(const f4 *)from : zero;
+#endif
+}
+
+DEVICE void copies_end_group(void)
+{
+#if HAS_ASYNC
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+template <int LEFT> DEVICE void copies_wait(void)
+{
+#if HAS_ASYNC
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#endif
+}
+
+// ---- between the threads of a warp ----
+
+DEVICE float shuffle_xor(float x, int mask)
+{
+    float y;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(y) : "f"(x), "r"(mask));
+    return y;
+}
+
+DEVICE int shuffle_xor(int x, int mask)
+{
+    int y;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(y) : "r"(x), "r"(mask));
+    return y;
+}
+
+DEVICE u32 ballot(bool x)
+{
+    u32 y;
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff;}"
+                 : "=r"(y)
+                 : "r"((u32)x));
+    return y;
+}
+
+DEVICE float warp_sum(float x)
+{
+    for (int k = 16; k > 0; k >>= 1)
+        x += shuffle_xor(x, k);
+    return x;
+}
+
+// ---- dropout (engine/dropout.h) ----
+
+DEVICE u4 philox(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1)
+{
+    UNROLL
+    for (int round = 0; round < 10; round++) {
+        u64 a = (u64)0xD2511F53u * c0, b = (u64)0xCD9E8D57u * c2;
+        c0 = (u32)(b >> 32) ^ c1 ^ k0;
+        c1 = (u32)b;
+        c2 = (u32)(a >> 32) ^ c3 ^ k1;
+        c3 = (u32)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    u4 words = {c0, c1, c2, c3};
+    return words;
+}
+
+// Structures that kernels take are read member by member: a copy of one would go to local memory.
+#define DROP_STREAM(d) ((d).slot >= 0 ? (d).now->drop[(d).slot] : nullptr)
+
+// The words of elements 4 × block to 4 × block + 3.
+DEVICE u4 dropout_words(const u32 *stream, u64 block)
+{
+    return philox((u32)block, (u32)(block >> 32), stream[2], stream[3], stream[0], stream[1]);
+}
+
+DEVICE float drop_one(const u32 *stream, u32 threshold, float scale, u64 index, float x)
+{
+    u4 words = dropout_words(stream, index / 4);
+    int i = (int)(index & 3);
+    u32 word = i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
+    return word >= threshold ? x * scale : 0;
+}
+
+#endif

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cuda/driver.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/dl.h"
+#include "engine/cuda/ptx.h"
+
+// The driver's functions, called as it calls them: a device is an int, a pointer on it 64 bits.
+struct api {
+    int (*cuInit)(unsigned);
+    int (*cuGetErrorName)(int, const char **);
+    int (*cuGetErrorString)(int, const char **);
+    int (*cuDriverGetVersion)(int *);
+    int (*cuDeviceGetCount)(int *);
+    int (*cuDeviceGet)(int *, int);
+    int (*cuDeviceGetName)(char *, int, int);
+    int (*cuDeviceGetAttribute)(int *, int, int);
+    int (*cuDeviceTotalMem_v2)(size_t *, int);
+    int (*cuDevicePrimaryCtxRetain)(void **, int);
+    int (*cuCtxSetCurrent)(void *);
+    int (*cuStreamCreate)(void **, unsigned);
+    int (*cuStreamDestroy_v2)(void *);
+    int (*cuStreamSynchronize)(void *);
+    int (*cuMemGetInfo_v2)(size_t *, size_t *);
+    int (*cuMemAlloc_v2)(device_ptr *, size_t);
+    int (*cuMemFree_v2)(device_ptr);
+    int (*cuMemHostAlloc)(void **, size_t, unsigned);
+    int (*cuMemFreeHost)(void *);
+    int (*cuMemsetD8Async)(device_ptr, unsigned char, size_t, void *);
+    int (*cuMemcpyHtoDAsync_v2)(device_ptr, const void *, size_t, void *);
+    int (*cuMemcpyDtoHAsync_v2)(void *, device_ptr, size_t, void *);
+    int (*cuModuleLoadDataEx)(void **, const void *, unsigned, int *, void **);
+    int (*cuModuleGetFunction)(void **, void *, const char *);
+    int (*cuFuncSetAttribute)(void *, int, int);
+    int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void *, void **, void **);
+    int (*cuStreamBeginCapture_v2)(void *, int);
+    int (*cuStreamEndCapture)(void *, void **);
+    int (*cuGraphInstantiateWithFlags)(void **, void *, unsigned long long);
+    int (*cuGraphInstantiate_v2)(void **, void *, void **, char *, size_t);
+    int (*cuGraphLaunch)(void *, void *);
+    int (*cuGraphDestroy)(void *);
+    int (*cuGraphExecDestroy)(void *);
+    int (*cuEventCreate)(void **, unsigned);
+    int (*cuEventDestroy_v2)(void *);
+    int (*cuEventRecord)(void *, void *);
+    int (*cuEventSynchronize)(void *);
+    int (*cuEventElapsedTime)(float *, void *, void *);
+};
+
+#define NEED(name)                                                                                 \
+    {                                                                                              \
+#name, offsetof(struct api, name), DL_REQUIRED                                             \
+    }
+#define MAY(name)                                                                                  \
+    {                                                                                              \
+#name, offsetof(struct api, name), DL_OPTIONAL                                             \
+    }
+static const struct dl_symbol symbols[] = {
+    NEED(cuInit),
+    MAY(cuGetErrorName),
+    MAY(cuGetErrorString),
+    NEED(cuDriverGetVersion),
+    NEED(cuDeviceGetCount),
+    NEED(cuDeviceGet),
+    NEED(cuDeviceGetName),
+    NEED(cuDeviceGetAttribute),
+    NEED(cuDeviceTotalMem_v2),
+    NEED(cuDevicePrimaryCtxRetain),
+    NEED(cuCtxSetCurrent),
+    NEED(cuStreamCreate),
+    NEED(cuStreamDestroy_v2),
+    NEED(cuStreamSynchronize),
+    NEED(cuMemGetInfo_v2),
+    NEED(cuMemAlloc_v2),
+    NEED(cuMemFree_v2),
+    NEED(cuMemHostAlloc),
+    NEED(cuMemFreeHost),
+    NEED(cuMemsetD8Async),
+    NEED(cuMemcpyHtoDAsync_v2),
+    NEED(cuMemcpyDtoHAsync_v2),
+    NEED(cuModuleLoadDataEx),
+    NEED(cuModuleGetFunction),
+    NEED(cuFuncSetAttribute),
+    NEED(cuLaunchKernel),
+    NEED(cuStreamBeginCapture_v2),
+    NEED(cuStreamEndCapture),
+    MAY(cuGraphInstantiateWithFlags),
+    MAY(cuGraphInstantiate_v2),
+    NEED(cuGraphLaunch),
+    NEED(cuGraphDestroy),
+    NEED(cuGraphExecDestroy),
+    NEED(cuEventCreate),
+    NEED(cuEventDestroy_v2),
+    NEED(cuEventRecord),
+    NEED(cuEventSynchronize),
+    NEED(cuEventElapsedTime),
+};
+
+enum { // CUresult, those that get words of their own
+    OUT_OF_MEMORY = 2,
+    STUB_LIBRARY = 34,
+    NO_DEVICE = 100,
+    UNSUPPORTED_PTX = 222,
+};
+enum { ATTRIBUTE_PROCESSORS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
+enum { FUNCTION_SHARED_BYTES = 8 };
+enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
+enum { STREAM_NON_BLOCKING = 1, CAPTURE_THREAD_LOCAL = 1 };
+
+#define PIECES_MAX   8192
+#define LEAST_DRIVER 10020 // what the oldest of our PTX needs: CUDA 10.2
+
+struct piece {
+    device_ptr ptr;
+    int64_t bytes;
+};
+
+// The driver, the GPU and the kernels of each precision, opened once and kept until the process
+// ends: the driver has threads of its own that outlive a call, and compiling takes seconds.
+static struct opened {
+    pthread_mutex_t lock;
+    struct api api;
+    struct dl dl;
+    bool open;
+    int device;
+    void *context, *modules[3];
+    int64_t load_ns[3];
+    struct cuda_about about;
+} opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct cuda {
+    struct api api;
+    void *stream, *module, *marks[2];
+    struct cuda_about about;
+    enum engine_precision precision;
+    struct piece *pieces; // what is allocated
+    int piece_count;
+    void *host[16];
+    int host_count;
+    int64_t used;
+};
+
+struct graph {
+    void *graph, *exec;
+};
+
+static int failed(const struct api *api, int code, const char *call, struct err *err)
+{
+    const char *name = NULL, *words = NULL;
+    if (!api->cuGetErrorName || api->cuGetErrorName(code, &name) != 0 || !name)
+        name = "an error without a name";
+    if (!api->cuGetErrorString || api->cuGetErrorString(code, &words) != 0 || !words)
+        words = "";
+    return err_set(err, ERR_FAIL, "the GPU: %s says %s (%d)%s%s", call, name, code,
+                   *words ? ": " : "", words);
+}
+
+#define CALL(cuda, name, err, ...)                                                                 \
+    call_done(&(cuda)->api, (cuda)->api.name(__VA_ARGS__), #name, (err))
+
+static int call_done(const struct api *api, int code, const char *call, struct err *err)
+{
+    return code == 0 ? 0 : failed(api, code, call, err);
+}
+
+// ---- opening ----
+
+static int open_library(struct opened *o, struct err *err)
+{
+    static const char *const names[] = {"libcuda.so.1", NULL};
+    static const struct dl_spec spec = {
+        .what = "the NVIDIA driver",
+        .variable = "FARE_CUDA",
+        .names = names,
+        .dirs = dl_vendor_dirs,
+        .symbols = symbols,
+        .symbol_count = sizeof symbols / sizeof *symbols,
+        .hint = "it comes with the GPU's driver; 'fare check' tells what is there",
+    };
+    return dl_open(&o->dl, &spec, &o->api, err);
+}
+
+static int read_facts(struct opened *o, struct err *err)
+{
+    struct cuda_about *about = &o->about;
+    size_t memory = 0;
+    int rc = CALL(o, cuDriverGetVersion, err, &about->driver);
+    if (rc == 0)
+        rc = CALL(o, cuDeviceGet, err, &o->device, 0);
+    if (rc == 0)
+        rc = CALL(o, cuDeviceGetName, err, about->name, (int)sizeof about->name, o->device);
+    if (rc == 0)
+        rc = CALL(o, cuDeviceGetAttribute, err, &about->major, ATTRIBUTE_MAJOR, o->device);
+    if (rc == 0)
+        rc = CALL(o, cuDeviceGetAttribute, err, &about->minor, ATTRIBUTE_MINOR, o->device);
+    if (rc == 0)
+        rc =
+            CALL(o, cuDeviceGetAttribute, err, &about->processors, ATTRIBUTE_PROCESSORS, o->device);
+    if (rc == 0)
+        rc = CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device);
+    about->memory = (int64_t)memory;
+    if (rc == 0 && (about->major < 6 || about->driver < LEAST_DRIVER))
+        rc = err_set(err, ERR_MISSING,
+                     "%s has compute capability %d.%d and its driver is for CUDA %d.%d; fare's "
+                     "kernels need 6.0 and 10.2 or newer",
+                     about->name, about->major, about->minor, about->driver / 1000,
+                     about->driver % 1000 / 10);
+    return rc;
+}
+
+static int open_gpu(struct opened *o, struct err *err)
+{
+    if (o->open)
+        return 0;
+    int rc = o->dl.handle ? 0 : open_library(o, err), count = 0;
+    if (rc != 0)
+        return rc;
+    int code = o->api.cuInit(0);
+    if (code == 0)
+        code = o->api.cuDeviceGetCount(&count);
+    if (code == NO_DEVICE || code == STUB_LIBRARY || (code == 0 && count == 0))
+        return err_set(err, ERR_MISSING, "the NVIDIA driver shows no GPU to this process");
+    if (code != 0)
+        return failed(&o->api, code, "cuInit", err);
+    rc = read_facts(o, err);
+    if (rc == 0)
+        rc = CALL(o, cuDevicePrimaryCtxRetain, err, &o->context, o->device);
+    o->open = rc == 0;
+    return rc;
+}
+
+static int load_kernels(struct opened *o, enum engine_precision precision, struct err *err)
+{
+    char log[2048] = "";
+    int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    const struct cuda_about *about = &o->about;
+    const char *ptx = ptx_for(10 * about->major + about->minor, precision);
+    if (o->modules[precision])
+        return 0;
+    if (!ptx)
+        return err_set(err, ERR_USAGE,
+                       "%s cannot calculate in %s: that needs compute capability 8.0", about->name,
+                       precision == ENGINE_TF32 ? "tf32" : "bf16");
+    int64_t began_ns = clock_now_ns();
+    int code = o->api.cuModuleLoadDataEx(&o->modules[precision], ptx, 2, options, values);
+    o->load_ns[precision] = clock_now_ns() - began_ns;
+    if (code == UNSUPPORTED_PTX)
+        return err_set(err, ERR_MISSING, "the driver (CUDA %d.%d) is too old for fare's kernels",
+                       about->driver / 1000, about->driver % 1000 / 10);
+    if (code == 0)
+        return 0;
+    failed(&o->api, code, "cuModuleLoadDataEx", err);
+    return err_hint(err, "the driver's compiler says: %s", log);
+}
+
+static int open_shared(struct cuda *cuda, struct err *err)
+{
+    struct opened *o = &opened;
+    pthread_mutex_lock(&o->lock);
+    int rc = open_gpu(o, err);
+    if (rc == 0)
+        rc = CALL(o, cuCtxSetCurrent, err, o->context);
+    if (rc == 0)
+        rc = load_kernels(o, cuda->precision, err);
+    cuda->api = o->api;
+    cuda->about = o->about;
+    cuda->about.load_ns = o->load_ns[cuda->precision];
+    cuda->module = o->modules[cuda->precision];
+    pthread_mutex_unlock(&o->lock);
+    return rc;
+}
+
+int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err)
+{
+    *out = NULL;
+    struct cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda)
+        return err_memory(err);
+    cuda->precision = precision;
+    cuda->pieces = calloc(PIECES_MAX, sizeof *cuda->pieces);
+    int rc = cuda->pieces ? open_shared(cuda, err) : err_memory(err);
+    if (rc == 0)
+        rc = CALL(cuda, cuStreamCreate, err, &cuda->stream, STREAM_NON_BLOCKING);
+    for (int i = 0; rc == 0 && i < 2; i++)
+        rc = CALL(cuda, cuEventCreate, err, &cuda->marks[i], 0);
+    if (rc != 0) {
+        cuda_close(cuda);
+        return rc;
+    }
+    *out = cuda;
+    return 0;
+}
+
+// What fails here fails because the GPU is gone already.
+void cuda_close(struct cuda *cuda)
+{
+    if (!cuda)
+        return;
+    const struct api *api = &cuda->api;
+    for (int i = 0; i < cuda->piece_count; i++)
+        if (cuda->pieces[i].ptr)
+            (void)api->cuMemFree_v2(cuda->pieces[i].ptr);
+    for (int i = 0; i < cuda->host_count; i++)
+        (void)api->cuMemFreeHost(cuda->host[i]);
+    for (int i = 0; i < 2; i++)
+        if (cuda->marks[i])
+            (void)api->cuEventDestroy_v2(cuda->marks[i]);
+    if (cuda->stream)
+        (void)api->cuStreamDestroy_v2(cuda->stream);
+    free(cuda->pieces);
+    free(cuda);
+}
+
+enum engine_precision cuda_precision(const struct cuda *cuda)
+{
+    return cuda->precision;
+}
+
+const struct cuda_about *cuda_about(const struct cuda *cuda)
+{
+    return &cuda->about;
+}
+
+// ---- memory ----
+
+static int out_of_memory(struct cuda *cuda, int64_t bytes, struct err *err)
+{
+    size_t left = 0, all = 0;
+    (void)cuda->api.cuMemGetInfo_v2(&left, &all);
+    err_set(
+        err, ERR_MEMORY,
+        "the GPU has not enough memory: %.1f MiB more were asked for, %.1f of %.0f MiB are free",
+        (double)bytes / 1048576, (double)left / 1048576, (double)all / 1048576);
+    return err_hint(err, "a smaller --batch needs less; 'nvidia-smi' tells who else uses the GPU");
+}
+
+int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
+{
+    assert(cuda->piece_count < PIECES_MAX && bytes >= 0);
+    size_t size = (size_t)(bytes + 255) / 256 * 256 + 256; // whole vectors may be read at the end
+    int code = cuda->api.cuMemAlloc_v2(out, size);
+    if (code == OUT_OF_MEMORY)
+        return out_of_memory(cuda, bytes, err);
+    if (code != 0)
+        return failed(&cuda->api, code, "cuMemAlloc", err);
+    cuda->pieces[cuda->piece_count++] = (struct piece){*out, (int64_t)size};
+    cuda->used += (int64_t)size;
+    return CALL(cuda, cuMemsetD8Async, err, *out, 0, size, cuda->stream);
+}
+
+void cuda_free(struct cuda *cuda, device_ptr ptr)
+{
+    for (int i = 0; i < cuda->piece_count; i++)
+        if (cuda->pieces[i].ptr == ptr) {
+            (void)cuda->api.cuStreamSynchronize(cuda->stream);
+            (void)cuda->api.cuMemFree_v2(ptr);
+            cuda->used -= cuda->pieces[i].bytes;
+            cuda->pieces[i] = cuda->pieces[--cuda->piece_count];
+            return;
+        }
+}
+
+int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err)
+{
+    assert((size_t)cuda->host_count < sizeof cuda->host / sizeof *cuda->host);
+    int rc = CALL(cuda, cuMemHostAlloc, err, out, (size_t)bytes, 0);
+    if (rc == 0) {
+        cuda->host[cuda->host_count++] = *out;
+        memset(*out, 0, (size_t)bytes);
+    }
+    return rc;
+}
+
+int64_t cuda_used(const struct cuda *cuda)
+{
+    return cuda->used;
+}
+
+int cuda_upload(struct cuda *cuda, device_ptr to, const void *from, int64_t bytes, struct err *err)
+{
+    return CALL(cuda, cuMemcpyHtoDAsync_v2, err, to, from, (size_t)bytes, cuda->stream);
+}
+
+int cuda_download(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, struct err *err)
+{
+    int rc = CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->stream);
+    return rc == 0 ? cuda_sync(cuda, err) : rc;
+}
+
+int cuda_sync(struct cuda *cuda, struct err *err)
+{
+    return CALL(cuda, cuStreamSynchronize, err, cuda->stream);
+}
+
+// ---- kernels ----
+
+int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned y,
+                     unsigned threads, unsigned shared, const void *args, size_t size,
+                     struct launch *out, struct err *err)
+{
+    assert(size <= sizeof out->args && x > 0 && y > 0);
+    *out = (struct launch){
+        .name = kernel, .x = x, .y = y, .threads = threads, .shared = shared, .size = size};
+    memcpy(out->args, args, size);
+    int rc = CALL(cuda, cuModuleGetFunction, err, &out->function, cuda->module, kernel);
+    if (rc == 0 && shared > 48 * 1024)
+        rc = CALL(cuda, cuFuncSetAttribute, err, out->function, FUNCTION_SHARED_BYTES, (int)shared);
+    if (rc != 0)
+        err_context(err, "kernel '%s'", kernel);
+    return rc;
+}
+
+int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
+{
+    void *args[] = {(void *)(uintptr_t)launch->args}; // which the driver only reads
+    return CALL(cuda, cuLaunchKernel, err, launch->function, launch->x, launch->y, 1,
+                launch->threads, 1, 1, launch->shared, cuda->stream, args, NULL);
+}
+
+static int instantiate(struct cuda *cuda, struct graph *graph, struct err *err)
+{
+    if (cuda->api.cuGraphInstantiateWithFlags)
+        return CALL(cuda, cuGraphInstantiateWithFlags, err, &graph->exec, graph->graph, 0);
+    if (!cuda->api.cuGraphInstantiate_v2)
+        return err_set(err, ERR_MISSING, "the driver is too old: it has no cuGraphInstantiate");
+    return CALL(cuda, cuGraphInstantiate_v2, err, &graph->exec, graph->graph, NULL, NULL, 0);
+}
+
+int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const int *counts,
+                   int list_count, int times, struct graph **out, struct err *err)
+{
+    struct graph *graph = calloc(1, sizeof *graph);
+    *out = NULL;
+    if (!graph)
+        return err_memory(err);
+    int rc = CALL(cuda, cuStreamBeginCapture_v2, err, cuda->stream, CAPTURE_THREAD_LOCAL);
+    if (rc == 0) {
+        for (int t = 0; t < times; t++)
+            for (int l = 0; l < list_count; l++)
+                for (int i = 0; rc == 0 && i < counts[l]; i++)
+                    rc = cuda_launch(cuda, &lists[l][i], err);
+        int ended = CALL(cuda, cuStreamEndCapture, err, cuda->stream, &graph->graph);
+        rc = rc != 0 ? rc : ended;
+    }
+    if (rc == 0)
+        rc = instantiate(cuda, graph, err);
+    if (rc != 0) {
+        cuda_graph_free(cuda, graph);
+        return rc;
+    }
+    *out = graph;
+    return 0;
+}
+
+void cuda_graph_free(struct cuda *cuda, struct graph *graph)
+{
+    if (!graph)
+        return;
+    if (graph->exec)
+        (void)cuda->api.cuGraphExecDestroy(graph->exec);
+    if (graph->graph)
+        (void)cuda->api.cuGraphDestroy(graph->graph);
+    free(graph);
+}
+
+int cuda_graph_launch(struct cuda *cuda, struct graph *graph, struct err *err)
+{
+    return CALL(cuda, cuGraphLaunch, err, graph->exec, cuda->stream);
+}
+
+// ---- time ----
+
+int cuda_mark(struct cuda *cuda, int which, struct err *err)
+{
+    return CALL(cuda, cuEventRecord, err, cuda->marks[which], cuda->stream);
+}
+
+int cuda_between(struct cuda *cuda, double *seconds, struct err *err)
+{
+    float ms = 0;
+    int rc = CALL(cuda, cuEventSynchronize, err, cuda->marks[1]);
+    if (rc == 0)
+        rc = CALL(cuda, cuEventElapsedTime, err, &ms, cuda->marks[0], cuda->marks[1]);
+    *seconds = (double)ms / 1e3;
+    return rc;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// driver: an NVIDIA GPU through the driver's own interface, opened at run time.
+//
+// Nothing of a CUDA toolkit is needed to build this or to run it. The kernels are PTX inside the
+// program (kernels_ptx.c), which the driver finishes for the GPU at hand and keeps in a cache of
+// its own. One GPU, one stream; every call is checked, and an error names the call and what the
+// driver says.
+#ifndef FARE_ENGINE_CUDA_DRIVER_H
+#define FARE_ENGINE_CUDA_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "engine/engine.h"
+
+typedef uint64_t device_ptr;
+
+struct cuda; // an open GPU
+
+struct cuda_about {
+    char name[96];
+    int driver;       // 13000 is 13.0
+    int major, minor; // compute capability
+    int processors;
+    int64_t memory;
+    int64_t load_ns; // what loading the kernels took
+};
+
+// Opens the first GPU that CUDA shows and loads the kernels of a precision. A machine without a
+// driver, or with one that is too old for the kernels, is ERR_MISSING and says what is missing.
+int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err) MUST_USE;
+void cuda_close(struct cuda *cuda); // null is fine; frees all its memory
+enum engine_precision cuda_precision(const struct cuda *cuda);
+const struct cuda_about *cuda_about(const struct cuda *cuda);
+
+// Memory on the GPU, zeroed, until cuda_close(). The error says how much was asked for.
+int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err) MUST_USE;
+void cuda_free(struct cuda *cuda, device_ptr ptr);
+// Memory of the host that copies reach directly.
+int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err) MUST_USE;
+int64_t cuda_used(const struct cuda *cuda); // bytes on the GPU
+
+// In the order of the stream. Copies from host memory of cuda_alloc_host() do not wait.
+int cuda_upload(struct cuda *cuda, device_ptr to, const void *from, int64_t bytes,
+                struct err *err) MUST_USE;
+int cuda_download(struct cuda *cuda, void *to, device_ptr from, int64_t bytes,
+                  struct err *err) MUST_USE; // waits
+int cuda_sync(struct cuda *cuda, struct err *err) MUST_USE;
+
+// A kernel with its one structure.
+struct launch {
+    const char *name; // of the kernel
+    void *function;
+    unsigned x, y, threads, shared; // blocks, threads of each, bytes of shared memory
+    size_t size;
+    _Alignas(16) unsigned char args[1900];
+};
+
+// `size` bytes of `args`; an unknown kernel is ERR_FAIL.
+int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned y,
+                     unsigned threads, unsigned shared, const void *args, size_t size,
+                     struct launch *out, struct err *err) MUST_USE;
+int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err) MUST_USE;
+
+// The launches `times` times over as one graph, which is launched at once.
+struct graph;
+int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const int *counts,
+                   int list_count, int times, struct graph **out, struct err *err) MUST_USE;
+void cuda_graph_free(struct cuda *cuda, struct graph *graph);
+int cuda_graph_launch(struct cuda *cuda, struct graph *graph, struct err *err) MUST_USE;
+
+// Time between two points of the stream.
+int cuda_mark(struct cuda *cuda, int which, struct err *err) MUST_USE;          // 0 or 1
+int cuda_between(struct cuda *cuda, double *seconds, struct err *err) MUST_USE; // waits
+
+#endif

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// each: what is done number by number: samples into the input, pools, dropout, concatenation, means,
+// batch norm. One thread makes four channels of a pixel where it can.
+#include "dev.h"
+
+// ---- samples of a set, chosen by number ----
+
+DEVICE int shift_of(u32 word, int side)
+{
+#pragma clang fp contract(off)
+    // As the host has it: uniform in plus or minus a tenth of the side, to the nearest pixel.
+    double share = (double)(word >> 8) * (1.0 / 8388608) - 1, x = share * 0.1 * side + 0.5;
+    int whole = (int)x;
+    return (double)whole > x ? whole - 1 : whole;
+}
+
+// A block per sample of the batch; those beyond the count become zeros.
+KERNEL(256, 1) gather(const cuda_gather g)
+{
+    SHARED float scale[256];
+    if (g.time == 0)
+        scale[THREAD] = g.scale[THREAD];
+    const char *row = g.table + (long)(*g.tick % g.rows) * g.row_bytes;
+    const cuda_now *now = (const cuda_now *)row;
+    const u32 *samples = (const u32 *)(row + sizeof(cuda_now));
+    int i = BLOCK;
+    if (i == 0 && THREAD < sizeof(cuda_now) / 4)
+        ((u32 *)g.now)[THREAD] = ((const u32 *)now)[THREAD];
+    bool counts = i < now->count;
+    u32 sample = counts ? samples[i] : 0;
+    if (THREAD == 0)
+        g.labels[i] = counts ? g.set_labels[sample] : 0;
+    if (g.time > 0) {
+        i64 from = g.starts ? g.starts[sample] : sample * g.stride;
+        i64 length = g.starts ? g.starts[sample + 1] - from : g.time;
+        for (int t = THREAD; t < g.time; t += 256)
+            g.out_tokens[i * g.time + t] = counts && t < length ? g.tokens[from + t] : 0;
+        return;
+    }
+    SYNC();
+    u4 words = {0, 0, 0, 0};
+    if (g.shift || g.flip)
+        words = philox(sample, 0, now->augment[2], now->augment[3], now->augment[0], now->augment[1]);
+    int right = g.shift ? shift_of(words.x, g.width) : 0, down = g.shift ? shift_of(words.y, g.height) : 0;
+    bool flipped = (g.shift || g.flip) && words.z >> 31;
+    int pixels = g.height * g.width;
+    const u8 *from = g.pixels + (i64)sample * g.channels * pixels;
+    float *to = g.image + (i64)i * g.sample_pitch;
+    for (int p = THREAD; p < pixels; p += 256) {
+        int y = p / g.width, x = p - y * g.width;
+        int sx = (flipped ? g.width - 1 - x : x) + right, sy = y + down;
+        sx = sx < 0 ? 0 : sx >= g.width ? g.width - 1 : sx;
+        sy = sy < 0 ? 0 : sy >= g.height ? g.height - 1 : sy;
+        for (int c = 0; c < g.padded; c++)
+            to[p * g.pixel_pitch + c * g.channel_pitch] =
+                counts && c < g.channels ? scale[from[c * pixels + sy * g.width + sx]] : 0;
+    }
+}
+
+// ---- pools ----
+
+// Dropout of an image: its numbers are counted as (sample, channel, row, column).
+DEVICE u64 image_index(int sample, int channel, int channels, int pixels, int pixel)
+{
+    return ((u64)sample * channels + channel) * pixels + pixel;
+}
+
+KERNEL(256, 1) pool_forward(const cuda_pool g)
+{
+    int line = g.pitch / 4;
+    i64 i = (i64)BLOCK * 256 + THREAD, all = (i64)g.batch * g.out_height * g.out_width * line;
+    if (i >= all)
+        return;
+    int c = (int)(i % line) * 4;
+    i64 pixel = i / line;
+    int out_pixels = g.out_height * g.out_width, sample = (int)(pixel / out_pixels);
+    int at = (int)(pixel - (i64)sample * out_pixels), y = at / g.out_width, x = at - y * g.out_width;
+    const u32 *stream = DROP_STREAM(g.drop);
+    float v[4];
+    int cells = 0;
+    UNROLL
+    for (int k = 0; k < 4; k++)
+        v[k] = g.average ? 0 : -__builtin_inff();
+    for (int ky = 0; ky < g.size_h; ky++) {
+        int sy = y * g.stride - g.top + ky;
+        if (sy < 0 || sy >= g.height)
+            continue;
+        for (int kx = 0; kx < g.size_w; kx++) {
+            int sx = x * g.stride - g.left + kx;
+            if (sx < 0 || sx >= g.width)
+                continue;
+            f4 cell = *(const f4 *)(g.x + (((i64)sample * g.height + sy) * g.width + sx) * g.pitch + c);
+            cells++;
+            v[0] = g.average ? v[0] + cell.x : max_of(v[0], cell.x);
+            v[1] = g.average ? v[1] + cell.y : max_of(v[1], cell.y);
+            v[2] = g.average ? v[2] + cell.z : max_of(v[2], cell.z);
+            v[3] = g.average ? v[3] + cell.w : max_of(v[3], cell.w);
+        }
+    }
+    UNROLL
+    for (int k = 0; k < 4; k++) {
+        if (g.average)
+            v[k] /= (float)cells;
+        if (stream)
+            v[k] = drop_one(stream, g.drop.threshold, g.drop.scale,
+                            image_index(sample, c + k, g.channels, out_pixels, at), v[k]);
+    }
+    f4 out = {v[0], v[1], v[2], v[3]};
+    *(f4 *)(g.out + pixel * g.pitch + c) = out;
+}
+
+// A thread per four numbers of the input: looks at the windows that it is in. Of equal cells the
+// first one, row by row, was chosen.
+KERNEL(256, 1) pool_back(const cuda_pool g)
+{
+    int line = g.pitch / 4;
+    i64 i = (i64)BLOCK * 256 + THREAD, all = (i64)g.batch * g.height * g.width * line;
+    if (i >= all)
+        return;
+    int c = (int)(i % line) * 4;
+    i64 pixel = i / line;
+    int pixels = g.height * g.width, sample = (int)(pixel / pixels);
+    int at = (int)(pixel - (i64)sample * pixels), y = at / g.width, x = at - y * g.width;
+    int out_pixels = g.out_height * g.out_width;
+    const u32 *stream = DROP_STREAM(g.drop);
+    const float *plane = g.x + (i64)sample * pixels * g.pitch + c;
+    float own[4] = {0, 0, 0, 0}, sum[4] = {0, 0, 0, 0};
+    if (!g.average || g.relu) {
+        f4 v = *(const f4 *)(plane + (i64)at * g.pitch);
+        own[0] = v.x;
+        own[1] = v.y;
+        own[2] = v.z;
+        own[3] = v.w;
+    }
+    int y0 = (y + g.top - g.size_h + g.stride) / g.stride, x0 = (x + g.left - g.size_w + g.stride) / g.stride;
+    y0 = y + g.top - g.size_h + 1 <= 0 ? 0 : y0;
+    x0 = x + g.left - g.size_w + 1 <= 0 ? 0 : x0;
+    for (int oy = y0; oy < g.out_height && oy * g.stride - g.top <= y; oy++)
+        for (int ox = x0; ox < g.out_width && ox * g.stride - g.left <= x; ox++) {
+            int out_at = oy * g.out_width + ox;
+            f4 d4 = *(const f4 *)(g.dy + ((i64)sample * out_pixels + out_at) * g.pitch + c);
+            float d[4] = {d4.x, d4.y, d4.z, d4.w};
+            int top = oy * g.stride - g.top, left = ox * g.stride - g.left;
+            int y1 = top < 0 ? 0 : top, x1 = left < 0 ? 0 : left;
+            int y2 = min_of(top + g.size_h, g.height), x2 = min_of(left + g.size_w, g.width);
+            bool chosen[4] = {true, true, true, true};
+            if (!g.average)
+                for (int sy = y1; sy < y2; sy++)
+                    for (int sx = x1; sx < x2; sx++) {
+                        bool before = sy < y || (sy == y && sx < x);
+                        if (sy == y && sx == x)
+                            continue;
+                        f4 v = *(const f4 *)(plane + (i64)(sy * g.width + sx) * g.pitch);
+                        chosen[0] &= before ? v.x < own[0] : !(v.x > own[0]);
+                        chosen[1] &= before ? v.y < own[1] : !(v.y > own[1]);
+                        chosen[2] &= before ? v.z < own[2] : !(v.z > own[2]);
+                        chosen[3] &= before ? v.w < own[3] : !(v.w > own[3]);
+                    }
+            float share = g.average ? 1.0f / (float)((y2 - y1) * (x2 - x1)) : 1;
+            UNROLL
+            for (int k = 0; k < 4; k++) {
+                if (!chosen[k])
+                    continue;
+                float v = d[k] * share;
+                if (stream)
+                    v = drop_one(stream, g.drop.threshold, g.drop.scale,
+                                 image_index(sample, c + k, g.channels, out_pixels, out_at), v);
+                sum[k] += v;
+            }
+        }
+    UNROLL
+    for (int k = 0; k < 4; k++)
+        if (g.relu && !(own[k] > 0))
+            sum[k] = 0;
+    f4 *to = (f4 *)(g.out + pixel * g.pitch + c);
+    f4 out = {sum[0], sum[1], sum[2], sum[3]};
+    if (g.add) {
+        f4 old = *to;
+        out.x += old.x;
+        out.y += old.y;
+        out.z += old.z;
+        out.w += old.w;
+    }
+    *to = out;
+}
+
+// Windows of 2 × 2 that do not meet: a thread makes the four cells of one, for four channels.
+KERNEL(256, 1) pool_back_2(const cuda_pool g)
+{
+    int line = g.pitch / 4, out_pixels = g.out_height * g.out_width;
+    i64 i = (i64)BLOCK * 256 + THREAD, all = (i64)g.batch * out_pixels * line;
+    if (i >= all)
+        return;
+    int c = (int)(i % line) * 4;
+    i64 pixel = i / line;
+    int sample = (int)(pixel / out_pixels), at = (int)(pixel - (i64)sample * out_pixels);
+    int y = at / g.out_width, x = at - y * g.out_width;
+    const u32 *stream = DROP_STREAM(g.drop);
+    i64 first = (((i64)sample * g.height + 2 * y) * g.width + 2 * x) * g.pitch + c;
+    int down = g.width * g.pitch;
+    f4 a = *(const f4 *)(g.x + first), b = *(const f4 *)(g.x + first + g.pitch);
+    f4 e = *(const f4 *)(g.x + first + down), f = *(const f4 *)(g.x + first + down + g.pitch);
+    f4 d4 = *(const f4 *)(g.dy + pixel * g.pitch + c);
+    float v[4][4] = {{a.x, b.x, e.x, f.x}, {a.y, b.y, e.y, f.y}, {a.z, b.z, e.z, f.z}, {a.w, b.w, e.w, f.w}};
+    float d[4] = {d4.x, d4.y, d4.z, d4.w}, to[4][4];
+    UNROLL
+    for (int k = 0; k < 4; k++) {
+        int best = 0;
+        float most = v[k][0];
+        UNROLL
+        for (int j = 1; j < 4; j++)
+            if (v[k][j] > most) {
+                most = v[k][j];
+                best = j;
+            }
+        float value = d[k];
+        if (stream)
+            value = drop_one(stream, g.drop.threshold, g.drop.scale,
+                             image_index(sample, c + k, g.channels, out_pixels, at), value);
+        if (g.relu && !(most > 0))
+            value = 0;
+        UNROLL
+        for (int j = 0; j < 4; j++)
+            to[j][k] = j == best ? value : 0;
+    }
+    UNROLL
+    for (int j = 0; j < 4; j++) {
+        f4 out = {to[j][0], to[j][1], to[j][2], to[j][3]};
+        *(f4 *)(g.out + first + (j & 1) * g.pitch + (j >> 1) * down) = out;
+    }
+}
+
+// ---- number by number ----
+
+KERNEL(256, 1) each(const cuda_each g)
+{
+    i64 i = (i64)BLOCK * 256 + THREAD;
+    if (i >= (i64)g.rows * g.pitch)
+        return;
+    i64 row = i / g.pitch;
+    int c = (int)(i - row * g.pitch);
+    float v = g.x[i];
+    if (g.kind == CUDA_EACH_RELU_BACK) {
+        g.y[i] = v > 0 ? g.y[i] * g.scale : 0;
+        return;
+    }
+    const u32 *stream = DROP_STREAM(g.drop);
+    u64 index = g.pixels > 1 ? image_index((int)(row / g.pixels), c, g.columns, g.pixels, (int)(row % g.pixels))
+                             : (u64)row * g.columns + c;
+    v = c < g.columns && stream ? drop_one(stream, g.drop.threshold, g.drop.scale, index, v) : c < g.columns ? v : 0;
+    g.y[i] = g.add ? g.y[i] + v : v;
+}
+
+KERNEL(256, 1) copy_part(const cuda_copy g)
+{
+    i64 i = (i64)BLOCK * 256 + THREAD;
+    if (i >= (i64)g.rows * g.count)
+        return;
+    i64 row = i / g.count;
+    int c = (int)(i - row * g.count);
+    float v = g.from[row * g.from_pitch + g.from_at + c];
+    float *to = g.to + row * g.to_pitch + g.to_at + c;
+    *to = g.add ? *to + v : v;
+}
+
+// A thread per channel of a sample; back: per number.
+KERNEL(256, 1) mean_of(const cuda_mean g)
+{
+    i64 i = (i64)BLOCK * 256 + THREAD;
+    float share = 1.0f / (float)g.pixels;
+    if (g.back) {
+        if (i >= (i64)g.batch * g.pixels * g.pitch)
+            return;
+        i64 sample = i / ((i64)g.pixels * g.pitch);
+        float v = g.x[sample * g.pitch + i % g.pitch] * share;
+        g.y[i] = g.add ? g.y[i] + v : v;
+        return;
+    }
+    if (i >= (i64)g.batch * g.pitch)
+        return;
+    i64 sample = i / g.pitch;
+    const float *from = g.x + sample * g.pixels * g.pitch + i % g.pitch;
+    float sum = 0;
+    for (int p = 0; p < g.pixels; p++)
+        sum += from[(i64)p * g.pitch];
+    g.y[i] = sum * share;
+}
+
+KERNEL(256, 1) one_hot(const cuda_one_hot g)
+{
+    i64 i = (i64)BLOCK * 256 + THREAD;
+    if (i >= (i64)g.rows * g.pitch)
+        return;
+    i64 row = i / g.pitch;
+    g.y[i] = g.tokens[row] == (int)(i - row * g.pitch) ? 1 : 0;
+}
+
+KERNEL(256, 1) fill(const cuda_fill g)
+{
+    for (i64 i = (i64)BLOCK * 256 + THREAD; i < g.count; i += (i64)BLOCKS * 256)
+        g.to[i] = g.value;
+}
+
+// ---- batch norm ----
+
+// Sums of a part of the rows, for 32 channels, around the first row's number so that no digits are
+// lost where the mean is far from zero. Back: of the gradient, and of it times the normed input.
+KERNEL(256, 1) norm_sums(const cuda_norm g)
+{
+    SHARED float both[2][8][32];
+    int c = (int)BLOCK_Y * 32 + (THREAD & 31), lane = THREAD & 31, line = THREAD >> 5;
+    int per = (g.rows + g.parts - 1) / g.parts, from = BLOCK * per, to = min_of(g.rows, from + per);
+    float s = 0, q = 0;
+    if (c < g.pitch) {
+        bool back = g.dy != nullptr;
+        float shift = back ? g.mean[c] : g.x[c], inverse = back ? g.inverse[c] : 1;
+        for (int r = from + line; r < to; r += 8) {
+            float x = g.x[(i64)r * g.pitch + c] - shift;
+            if (back) {
+                float d = g.dy[(i64)r * g.pitch + c];
+                if (g.relu && !(g.out[(i64)r * g.pitch + c] > 0))
+                    d = 0;
+                s += d;
+                q += d * x * inverse;
+            } else {
+                s += x;
+                q += x * x;
+            }
+        }
+    }
+    both[0][line][lane] = s;
+    both[1][line][lane] = q;
+    SYNC();
+    if (line == 0 && c < g.pitch) {
+        for (int k = 1; k < 8; k++) {
+            s += both[0][k][lane];
+            q += both[1][k][lane];
+        }
+        g.sums[((i64)BLOCK * 2) * g.pitch + c] = s;
+        g.sums[((i64)BLOCK * 2 + 1) * g.pitch + c] = q;
+    }
+}
+
+// The channels: mean and inverse, running averages; back: gradients of weight and bias.
+KERNEL(256, 1) norm_channels(const cuda_norm g)
+{
+    int c = BLOCK * 256 + THREAD;
+    if (c >= g.pitch)
+        return;
+    double s = 0, q = 0;
+    for (int p = 0; p < g.parts; p++) {
+        s += g.sums[((i64)p * 2) * g.pitch + c];
+        q += g.sums[((i64)p * 2 + 1) * g.pitch + c];
+    }
+    if (g.dy) {
+        g.bias_grad[c] = (float)s;
+        g.weight_grad[c] = (float)q;
+        return;
+    }
+    double n = g.rows, m = s / n, var = q / n - m * m, mean = m + (double)g.x[c];
+    var = var < 0 ? 0 : var;
+    g.mean[c] = (float)mean;
+    float root = sqrt_of((float)(var + (double)g.epsilon));
+    g.inverse[c] = 1 / root;
+    if (c >= g.channels)
+        return;
+    double unbiased = n > 1 ? var * n / (n - 1) : var, decay = g.decay;
+    g.running_mean[c] = (float)(decay * (double)g.running_mean[c] + (1 - decay) * mean);
+    g.running_var[c] = (float)(decay * (double)g.running_var[c] + (1 - decay) * unbiased);
+}
+
+KERNEL(256, 1) norm_each(const cuda_norm g)
+{
+    i64 i = (i64)BLOCK * 256 + THREAD;
+    if (i >= (i64)g.rows * g.pitch)
+        return;
+    int c = (int)(i % g.pitch);
+    if (c >= g.channels) {
+        g.y[i] = 0;
+        return;
+    }
+    float mean, inverse;
+    if (g.training) {
+        mean = g.mean[c];
+        inverse = g.inverse[c];
+    } else {
+        mean = g.running_mean[c];
+        inverse = 1 / sqrt_of(g.running_var[c] + g.epsilon);
+    }
+    float x = (g.x[i] - mean) * inverse, w = g.weight[c];
+    if (!g.dy) {
+        float y = x * w + g.bias[c];
+        g.y[i] = g.relu ? max_of(y, 0) : y;
+        return;
+    }
+    float d = g.dy[i], n = (float)g.rows;
+    if (g.relu && !(g.out[i] > 0))
+        d = 0;
+    float dx = w * inverse * (d - g.bias_grad[c] / n - x * (g.weight_grad[c] / n));
+    g.y[i] = g.add ? g.y[i] + dx : dx;
+}

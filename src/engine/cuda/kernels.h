@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels: the one structure that each kernel takes, for the host and for the device.
+//
+// Every value of a net is rows × pitch numbers: a row is a pixel of a sample (in the order sample,
+// row, column), a time step of a sample, or a sample; it has the value's channels, features or
+// units and zeros up to the pitch, which is a multiple of four. Weights are laid out to match:
+// those of a convolution as units × taps × pitch of the input, of a dense layer as units × pixels ×
+// pitch of the input, of an LSTM with the four gates of a unit side by side.
+#ifndef FARE_ENGINE_CUDA_KERNELS_H
+#define FARE_ENGINE_CUDA_KERNELS_H
+
+#define CUDA_DROPS_MAX 8
+#define CUDA_JOBS_MAX  6
+
+// The numbers of the step that is being made, at a fixed place: kernels in a graph cannot be told
+// anything new.
+struct cuda_now {
+    int count;                        // samples that count
+    int tick;                         // steps queued so far: where the step's row is
+    int age;                          // optimizer steps made before this one, for rows that wait
+    float rate;                       // of the optimizer, with decay or Adam's correction
+    unsigned augment[4];              // key and stream
+    unsigned drop[CUDA_DROPS_MAX][4]; // likewise
+};
+
+struct cuda_drop {
+    const struct cuda_now *now;
+    int slot; // negative: nothing is dropped
+    unsigned threshold;
+    float scale;
+};
+
+struct cuda_score {
+    double loss;
+    int correct, count;
+};
+
+// Samples of a set into the input: its row of the table has their numbers behind it.
+struct cuda_gather {
+    const char *table; // rows of `pitch` bytes: a cuda_now, then sample numbers
+    int rows, row_bytes;
+    struct cuda_now *now;
+    int *tick;
+    const unsigned char *pixels; // of the set: (samples, channels, height, width)
+    const float *scale;          // of the 256 values
+    const int *tokens;           // of the set
+    const long long *starts;     // or null: samples are `stride` apart
+    long long stride;
+    const int *set_labels;
+    float *image; // the net's input
+    int *out_tokens, *labels;
+    int batch, channels, height, width, time;
+    int padded, pixel_pitch, channel_pitch,
+        sample_pitch; // of the input; padded: channels with zeros
+    int shift, flip;  // shift: by up to a tenth; flip: the other way round, by chance
+};
+
+enum cuda_act { CUDA_ACT_NONE, CUDA_ACT_RELU };
+
+// A product of matrices, where one of them may be an image that is walked through by a window.
+//   forward   y (rows of y, units) = x windows × weights^T, + bias, relu, dropout
+//   back      dx (rows of x, inputs) = dy windows × weights, masked by what x is after relu
+//   weights   dw (units, taps × inputs) = dy^T × x windows, in parts of the rows
+struct cuda_gemm {
+    int m, n, k;
+    const float *a, *b; // forward: x, weights; back: dy, weights; weights: x, dy
+    float *y;
+    long long part; // numbers between the parts of a result that is made in parts
+    int ldb, ldy;
+    int parts, per_part; // of k
+    // The image that is walked through, as it lies in memory, and where the windows are.
+    int height, width, pitch;  // of a's image
+    int out_height, out_width; // of the rows that m (weights: k) counts
+    int taps, kernel_w, stride, top, left;
+    int tap_pitch;          // back: of a weight's taps
+    int units, units_pitch; // units of the layer; back: of dy's rows
+    // forward
+    const float *bias;
+    int relu, columns; // columns: of the value, without the pitch
+    struct cuda_drop drop;
+    // back
+    const float *mask; // or null
+    float mask_scale;
+    int add;
+    // weights
+    float *bias_grad;
+    int fused; // the optimizer steps at once: the gradient is in one part
+    int decayed;
+    long long at, bias_at; // of the parameters, for it
+    int tiles_m, tiles_n;  // blocks of this job: tiles_m × tiles_n × parts
+    int first;             // the first block of it
+};
+
+// The optimizer: its rule's numbers, and where parameters and state lie.
+struct cuda_optimizer {
+    const struct cuda_now *now;
+    float *p, *state0, *state1;
+    int kind;
+    float rho, beta2, epsilon, momentum, weight_decay;
+};
+
+struct cuda_gemms {
+    int count;
+    struct cuda_optimizer optimizer;
+    struct cuda_gemm job[CUDA_JOBS_MAX];
+};
+
+// Sums the parts of a forward product and ends it.
+struct cuda_finish {
+    const float *parts;
+    long long part;
+    int count, rows, n, pitch, columns;
+    float *y;
+    const float *bias;
+    int relu;
+    struct cuda_drop drop;
+};
+
+// A pool over an image; with `drop`, dropout behind it.
+struct cuda_pool {
+    const float *x;
+    const float *y; // back: what came out
+    const float *dy;
+    float *out; // forward: y; back: dx
+    int batch, channels, pitch, height, width, out_height, out_width;
+    int size_h, size_w, stride, top, left;
+    int average;
+    int relu; // back: of the layer before it
+    int add;
+    struct cuda_drop drop;
+};
+
+// Element by element over a value.
+enum cuda_each_kind {
+    CUDA_EACH_DROP,      // y = x or 0, by the mask of the step
+    CUDA_EACH_RELU_BACK, // dy = 0 where y is not positive; times scale elsewhere
+};
+struct cuda_each {
+    int kind;
+    const float *x;
+    float *y;
+    int rows, pitch, columns;
+    int pixels; // of an image: the net's layout has channels before pixels
+    int add;
+    float scale;
+    struct cuda_drop drop;
+};
+
+// Part of the channels of a value, to or from part of another's.
+struct cuda_copy {
+    const float *from;
+    float *to;
+    int rows, count, from_pitch, to_pitch, from_at, to_at, add;
+};
+
+// Sums over the pixels of an image, or spreads their gradient.
+struct cuda_mean {
+    const float *x;
+    float *y;
+    int batch, pixels, pitch, back, add;
+};
+
+struct cuda_one_hot {
+    const int *tokens;
+    float *y;
+    int rows, pitch;
+};
+
+// Batch norm: sums of a part of the rows, then the channels, then every number.
+struct cuda_norm {
+    const float *x, *dy;
+    float *y;    // forward: the result; back: dx
+    float *sums; // (parts, 2, pitch) in double's place: two floats each
+    float *mean, *inverse;
+    const float *weight, *bias;
+    float *weight_grad, *bias_grad;
+    float *running_mean, *running_var;
+    const float *out; // back: the result, for relu
+    int rows, pitch, channels, parts;
+    float epsilon, decay;
+    int relu, training, add;
+};
+
+struct cuda_loss {
+    const struct cuda_now *now;
+    int *tick; // or null: not counted
+    struct cuda_score *scores;
+    int rows; // of the ring
+    const float *z;
+    float *dz;  // or null
+    float *out; // or null: probabilities
+    const int *labels;
+    int batch, units, pitch, sigmoid;
+    float weight; // of the gradient
+    int add, scored;
+};
+
+// The last dense layer with what follows and what goes back through it: for few units.
+enum { CUDA_HEAD_INPUTS = 512, CUDA_HEAD_UNITS = 64 };
+struct cuda_head {
+    const struct cuda_now *now;
+    int *tick;
+    int *arrived; // blocks that are done
+    struct cuda_score *scores;
+    int rows;         // of the ring
+    double *row_loss; // (batch)
+    int *row_right;
+    const float *x, *weight, *bias;
+    float *x_out;   // x after dropout, or null
+    float *dz, *dx; // or null
+    float *out;     // or null: probabilities
+    const int *labels;
+    int batch, inputs, columns, units, pitch, sigmoid, masked, scored;
+    float mask_scale;
+    struct cuda_drop drop;
+};
+
+enum { CUDA_CHUNK = 1024 }; // numbers that a block of the optimizer takes
+
+struct cuda_param { // as the optimizer sees it
+    const float *grad;
+    long long part; // numbers between its parts
+    int parts;      // 0: not trained now
+    int decayed;
+    long long at, end; // in the arena
+};
+
+struct cuda_optimize {
+    struct cuda_optimizer optimizer;
+    const struct cuda_param *params;
+    const int *chunk_param; // which parameter a chunk belongs to
+    const long long *chunk_at;
+};
+
+// A table with Adam for the rows that were used; the rest is caught up with.
+struct cuda_embed {
+    const struct cuda_now *now;
+    const int *tokens;
+    int positions, units, pitch, vocabulary;
+    float *table, *state0, *state1;
+    int *age;           // of each row: optimizer steps it has seen
+    int *claim;         // of each row: the last tick at which somebody caught it up
+    const float *rates; // Adam's, of the first `known` steps
+    int known;
+    const float *dy;
+    float *y;
+    int lazy;
+    float rate; // beyond the known ones
+    float rho, beta2, epsilon, momentum;
+    int kind;
+    float *grad; // where rows do not wait
+};
+
+struct cuda_lstm {
+    const float *xz; // (samples, time, ways × 4 units): the gates' sums from the input, with bias
+    const float *weight; // (ways, 4 units, units), gates of a unit together
+    float *y;            // forward: (samples, pitch); back: its gradient
+    float *gates;        // (ways, samples × time, 4 units): halves where the precision allows
+    float *cell;         // (ways, samples × time, units)
+    float *state;        // (ways, samples × time, units): what the step began with
+    float *dz;           // (samples, time, ways × 4 units)
+    int samples, time, units, pitch, ways, hard, keep;
+    int pitch_units; // of a row of weights, and of the states
+};
+
+struct cuda_l1 {
+    const float *a, *b;
+    float *out;
+    int n, m, dim;
+};
+
+struct cuda_fill {
+    float *to;
+    float value;
+    long long count;
+};
+
+#endif

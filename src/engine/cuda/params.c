@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cuda/params.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- layout ----
+
+static struct block *add_block(struct gpu_params *p, int layer, int64_t weights, int64_t bias)
+{
+    struct block *block = &p->blocks[p->block_count++];
+    *block = (struct block){.layer = layer,
+                            .at = p->room,
+                            .room = (weights + bias + 3) / 4 * 4,
+                            .bias_at = p->room + weights,
+                            .parts = 1,
+                            .trained = true};
+    p->room += (block->room + 63) / 64 * 64;
+    return block;
+}
+
+static void place(struct slot *slot, int64_t at, int64_t s0, int64_t s1)
+{
+    slot->at = at;
+    slot->stride[0] = s0;
+    slot->stride[1] = s1;
+}
+
+// The pitch of the value that a layer reads.
+static int in_pitch(const struct net *net, const struct net_layer *layer)
+{
+    const struct net_shape *in = &net->layers[layer->inputs[0]].out;
+    return pad4(in->rank == 2 ? in->dim[1] : in->dim[0]);
+}
+
+static void place_dense(struct gpu_params *p, const struct net *net, int layer)
+{
+    const struct net_layer *l = &net->layers[layer];
+    const struct net_shape *in = &net->layers[l->inputs[0]].out;
+    struct slot *slots = &p->slots[l->first_param];
+    bool flat = image_is_flat(net->layers, net->layer_count, l->inputs[0]);
+    int pitch = flat ? pad4((int)net_shape_count(in)) : in_pitch(net, l);
+    int64_t pixels = flat            ? 1
+                     : in->rank == 3 ? (int64_t)in->dim[1] * in->dim[2]
+                     : in->rank == 2 ? in->dim[0]
+                                     : 1;
+    struct block *block = add_block(p, layer, l->units * pixels * pitch, pad4(l->units));
+    place(&slots[0], block->at, pixels * pitch, 1);
+    if (in->rank == 3 && !flat) { // the net counts channels, then pixels
+        slots[0].column[0] = in->dim[0];
+        slots[0].column[1] = pixels;
+        slots[0].column[2] = pitch;
+    } else if (in->rank == 2) { // time, then features
+        slots[0].column[0] = pixels;
+        slots[0].column[1] = in->dim[1];
+        slots[0].column[2] = -pitch;
+    }
+    block->decayed = slots[0].param.decayed;
+    if (l->param_count > 1)
+        place(&slots[1], block->bias_at, 1, 0);
+}
+
+static void place_conv(struct gpu_params *p, const struct net *net, int layer)
+{
+    const struct net_layer *l = &net->layers[layer];
+    struct slot *slots = &p->slots[l->first_param];
+    int pitch = in_pitch(net, l), taps = l->kernel_h * l->kernel_w;
+    struct block *block = add_block(p, layer, (int64_t)l->units * taps * pitch, pad4(l->units));
+    place(&slots[0], block->at, (int64_t)taps * pitch, 1);
+    slots[0].stride[2] = (int64_t)l->kernel_w * pitch;
+    slots[0].stride[3] = pitch;
+    block->decayed = slots[0].param.decayed;
+    if (l->param_count > 1)
+        place(&slots[1], block->bias_at, 1, 0);
+}
+
+static void place_lstm(struct gpu_params *p, const struct net *net, int layer)
+{
+    const struct net_layer *l = &net->layers[layer];
+    int ways = l->both_ways ? 2 : 1, pitch = in_pitch(net, l), h = l->units, hp = pad4(h);
+    struct block *in = add_block(p, layer, (int64_t)ways * 4 * h * pitch, (int64_t)ways * 4 * h);
+    struct block *state = add_block(p, layer, (int64_t)ways * 4 * h * hp, 0);
+    for (int way = 0; way < ways; way++) {
+        struct slot *slots = &p->slots[l->first_param + 3 * way];
+        place(&slots[0], in->at + (int64_t)way * 4 * h * pitch, pitch, 1);
+        place(&slots[1], state->at + (int64_t)way * 4 * h * hp, hp, 1);
+        place(&slots[2], in->bias_at + (int64_t)way * 4 * h, 1, 0);
+        slots[0].gates = slots[1].gates = slots[2].gates = h;
+        assert(slots[2].param.rank == 1);
+    }
+}
+
+static void place_norm(struct gpu_params *p, const struct net *net, int layer)
+{
+    const struct net_layer *l = &net->layers[layer];
+    int channels = pad4(l->out.dim[0]);
+    struct block *both = add_block(p, layer, channels, channels), *running;
+    both->bias_at = both->at;
+    running = add_block(p, layer, channels, channels);
+    running->trained = false;
+    for (int i = 0; i < 4; i++)
+        place(&p->slots[l->first_param + i], (i < 2 ? both : running)->at + (i & 1) * channels, 1,
+              0);
+}
+
+static void place_layer(struct gpu_params *p, const struct net *net, int layer)
+{
+    const struct net_layer *l = &net->layers[layer];
+    switch (l->op) {
+    case NET_DENSE:
+        place_dense(p, net, layer);
+        break;
+    case NET_CONV:
+        place_conv(p, net, layer);
+        break;
+    case NET_LSTM:
+        place_lstm(p, net, layer);
+        break;
+    case NET_BATCH_NORM:
+        place_norm(p, net, layer);
+        break;
+    case NET_EMBEDDING: {
+        const struct net_param *param = &p->slots[l->first_param].param;
+        struct block *block = add_block(p, layer, param->dim[0] * pad4(l->units), 0);
+        place(&p->slots[l->first_param], block->at, pad4(l->units), 1);
+        block->lazy = p->recipe.optimizer == OPTIMIZER_ADAM && p->recipe.phase_count == 1;
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+int gpu_params_new(struct gpu_params *p, const struct net *net, const struct recipe *recipe,
+                   struct cuda *cuda, struct err *err)
+{
+    *p = (struct gpu_params){.recipe = *recipe, .states = recipe_states(recipe)};
+    p->slots = calloc((size_t)net->param_count + 1, sizeof *p->slots);
+    p->blocks = calloc((size_t)net->layer_count * 2 + 1, sizeof *p->blocks);
+    if (!p->slots || !p->blocks)
+        return err_memory(err);
+    p->count = net->param_count;
+    for (int i = 0; i < net->param_count; i++)
+        p->slots[i].param = net->params[i];
+    for (int i = 0; i < net->layer_count; i++)
+        place_layer(p, net, i);
+    int64_t bytes = p->room * (int64_t)sizeof(float);
+    int rc = cuda_alloc(cuda, bytes, &p->values, err);
+    for (int k = 0; rc == 0 && k < p->states; k++)
+        rc = cuda_alloc(cuda, bytes, &p->state[k], err);
+    return rc;
+}
+
+void gpu_params_free(struct gpu_params *p)
+{
+    free(p->slots);
+    free(p->blocks);
+    memset(p, 0, sizeof *p);
+}
+
+struct block *gpu_params_block(const struct gpu_params *p, int layer, int which)
+{
+    for (int i = 0; i < p->block_count; i++)
+        if (p->blocks[i].layer == layer && which-- == 0)
+            return &p->blocks[i];
+    assert(false);
+    return NULL;
+}
+
+device_ptr gpu_params_at(const struct gpu_params *p, int64_t at)
+{
+    return p->values + (device_ptr)at * sizeof(float);
+}
+
+// ---- between the net's layout and ours ----
+
+static int64_t row_of(const struct slot *slot, int64_t row)
+{
+    // The net has all units' i, then all f, ...; here the gates of a unit are together.
+    return slot->gates ? row % slot->gates * 4 + row / slot->gates : row;
+}
+
+static int64_t column_of(const struct slot *slot, int64_t column)
+{
+    const int64_t *c = slot->column;
+    if (c[0] == 0)
+        return column * slot->stride[1];
+    if (c[2] < 0)
+        return column / c[1] * -c[2] + column % c[1];
+    return column % c[1] * c[2] + column / c[1];
+}
+
+// Goes through a tensor: `mine` is the part of the arena from the slot's first to its last number.
+static void move(const struct slot *slot, float *mine, float *values, bool to_net)
+{
+    const struct net_param *p = &slot->param;
+    int64_t d[4] = {1, 1, 1, 1};
+    for (int i = 0; i < p->rank; i++)
+        d[i] = p->dim[i];
+    for (int64_t a = 0; a < d[0]; a++)
+        for (int64_t b = 0; b < d[1]; b++) {
+            int64_t at = row_of(slot, a) * slot->stride[0] + (p->rank > 1 ? column_of(slot, b) : 0);
+            for (int64_t y = 0; y < d[2]; y++)
+                for (int64_t x = 0; x < d[3]; x++, values++) {
+                    float *here = mine + at + y * slot->stride[2] + x * slot->stride[3];
+                    if (to_net)
+                        *values = *here;
+                    else
+                        *here = *values;
+                }
+        }
+}
+
+static int64_t slot_span(const struct slot *slot)
+{
+    const struct net_param *p = &slot->param;
+    int64_t last = (p->dim[0] - 1) * slot->stride[0];
+    if (slot->column[0])
+        last += slot->stride[0] - 1;
+    else if (p->rank > 1)
+        last += (p->dim[1] - 1) * slot->stride[1];
+    for (int i = 2; i < p->rank; i++)
+        last += (p->dim[i] - 1) * slot->stride[i];
+    return last + 1;
+}
+
+static const struct slot *find(const struct gpu_params *p, int index, int *state)
+{
+    *state = -1;
+    if (index < p->count)
+        return &p->slots[index];
+    int left = index - p->count;
+    for (int i = 0; i < p->count; i++) {
+        if (!p->slots[i].param.trained)
+            continue;
+        if (left < p->states) {
+            *state = left;
+            return &p->slots[i];
+        }
+        left -= p->states;
+    }
+    assert(false);
+    return NULL;
+}
+
+int gpu_params_tensor_count(const struct gpu_params *p)
+{
+    int count = p->count;
+    for (int i = 0; i < p->count; i++)
+        count += p->slots[i].param.trained ? p->states : 0;
+    return count;
+}
+
+void gpu_params_tensor(const struct gpu_params *p, int index, struct engine_tensor *tensor)
+{
+    int state;
+    const struct net_param *param = &find(p, index, &state)->param;
+    *tensor = (struct engine_tensor){.role = state < 0 ? ENGINE_PARAMETER : ENGINE_STATE,
+                                     .rank = param->rank,
+                                     .count = param->count};
+    memcpy(tensor->dim, param->dim, sizeof tensor->dim);
+    if (state < 0)
+        snprintf(tensor->name, sizeof tensor->name, "%s", param->name);
+    else
+        snprintf(tensor->name, sizeof tensor->name, "%s.state%d", param->name, state);
+}
+
+static int transfer(const struct gpu_params *p, struct cuda *cuda, int index, float *values,
+                    bool to_net, struct err *err)
+{
+    int state;
+    const struct slot *slot = find(p, index, &state);
+    device_ptr base =
+        (state < 0 ? p->values : p->state[state]) + (device_ptr)slot->at * sizeof(float);
+    int64_t bytes = slot_span(slot) * (int64_t)sizeof(float);
+    float *mine = malloc((size_t)bytes);
+    if (!mine)
+        return err_memory(err);
+    // What is between the numbers stays as it is.
+    int rc = cuda_download(cuda, mine, base, bytes, err);
+    if (rc == 0)
+        move(slot, mine, values, to_net);
+    if (rc == 0 && !to_net)
+        rc = cuda_upload(cuda, base, mine, bytes, err);
+    if (rc == 0 && !to_net)
+        rc = cuda_sync(cuda, err);
+    free(mine);
+    return rc;
+}
+
+int gpu_params_read(const struct gpu_params *p, struct cuda *cuda, int index, float *values,
+                    struct err *err)
+{
+    return transfer(p, cuda, index, values, true, err);
+}
+
+int gpu_params_write(const struct gpu_params *p, struct cuda *cuda, int index, const float *values,
+                     struct err *err)
+{
+    return transfer(p, cuda, index, (float *)(uintptr_t)values, false, err);
+}
+
+// ---- starting ----
+
+int gpu_params_start(struct gpu_params *p, struct cuda *cuda, uint64_t seed, struct err *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < p->count; i++) {
+        float *values = malloc((size_t)p->slots[i].param.count * sizeof *values);
+        rc = values ? net_init_param(&p->slots[i].param, seed, values, err) : err_memory(err);
+        if (rc == 0)
+            rc = gpu_params_write(p, cuda, i, values, err);
+        free(values);
+    }
+    return rc;
+}
+
+int gpu_params_reset_states(struct gpu_params *p, struct cuda *cuda, struct err *err)
+{
+    float first = p->recipe.optimizer == OPTIMIZER_RMSPROP_MOMENTUM ? 1 : 0;
+    int64_t bytes = p->room * (int64_t)sizeof(float);
+    float *values = malloc((size_t)bytes);
+    if (!values)
+        return err_memory(err);
+    int rc = 0;
+    for (int k = 0; rc == 0 && k < p->states; k++) {
+        for (int64_t i = 0; i < p->room; i++)
+            values[i] = k == 0 ? first : 0;
+        rc = cuda_upload(cuda, p->state[k], values, bytes, err);
+        if (rc == 0)
+            rc = cuda_sync(cuda, err);
+    }
+    free(values);
+    return rc;
+}

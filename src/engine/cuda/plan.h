@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan: a net as lists of kernel launches, one for each direction.
+//
+// Every layer's output and gradient has its own memory for the whole time, so lists can be launched
+// again and again, alone or as a graph. What can be done on the way is: bias, relu and dropout
+// behind a product, the slope of relu behind the product that goes back to it. The products that
+// make the weights' gradients do not depend on each other: they come last, many in one launch.
+#ifndef FARE_ENGINE_CUDA_PLAN_H
+#define FARE_ENGINE_CUDA_PLAN_H
+
+#include "engine/cuda/driver.h"
+#include "engine/cuda/kernels.h"
+#include "engine/cuda/params.h"
+
+struct launches {
+    struct launch *items;
+    int count, cap;
+};
+
+struct value {
+    device_ptr out, grad;
+    int rows;           // of a sample: pixels or time steps
+    int pitch, columns; // numbers of a row, with and without the zeros behind it
+    int readers;
+    int drop;     // dropout layer whose output this is as well, or -1
+    bool masked;  // what reads it takes care of relu's slope
+    bool in_head; // dropout: what reads it, the head, does it
+};
+
+struct gpu_plan {
+    struct cuda *cuda;
+    const struct net_layer *layers;
+    int layer_count;
+    enum net_loss loss;
+    int64_t batch;
+    struct gpu_params *params;
+    struct value *values; // (layers)
+    device_ptr *extra;    // (layers, 4): what a layer keeps for the way back
+    device_ptr tokens, labels, now, tick, scores, probabilities;
+    device_ptr row_loss, row_right, arrived; // of the head
+    device_ptr workspace;                    // parts of forward products
+    int64_t workspace_room;
+    device_ptr ages, claims, rates; // of an embedding's rows
+    int embedding;                  // its layer, or -1
+    int head;                       // the last layer, where one kernel does it and the loss; or -1
+    int drop_slots[CUDA_DROPS_MAX]; // layers
+    int drop_count;
+    int score_rows;
+    struct launches forward, evaluate, predict;  // with dropout; without; without labels
+    struct launches backward[RECIPE_PHASES_MAX]; // and the optimizer
+    struct launches catch_up;                    // all rows of an embedding
+};
+
+// `score_rows`: of the ring of scores. The layers and parameters must outlive the plan.
+int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err) MUST_USE;
+void gpu_plan_free(struct gpu_plan *plan);
+
+int gpu_plan_launch(const struct gpu_plan *plan, const struct launches *list,
+                    struct err *err) MUST_USE;
+
+#endif

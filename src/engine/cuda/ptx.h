@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// ptx: the kernels, as text that the driver compiles; made by the build from *.cu.
+#ifndef FARE_ENGINE_CUDA_PTX_H
+#define FARE_ENGINE_CUDA_PTX_H
+
+#include "engine/engine.h"
+
+// For a compute capability such as 90; null where it cannot do that precision.
+const char *ptx_for(int capability, enum engine_precision precision);
+
+#endif

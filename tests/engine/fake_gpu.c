@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stand-in for the CUDA driver: memory and copies are real, kernels do nothing. For tests of what
+// the host does, and of drivers that fail: FAKE_GPU_FAIL=CALL:N makes the Nth call of that name
+// fail, and every one after it; FAKE_GPU_CODE is what it says (999); FAKE_GPU_MEMORY the bytes
+// there are; FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER are what it says of itself.
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t used;
+
+static int number(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : otherwise;
+}
+
+static int fails(const char *call)
+{
+    static int seen;
+    const char *text = getenv("FAKE_GPU_FAIL");
+    size_t len = strlen(call);
+    if (!text || strncmp(text, call, len) != 0 || text[len] != ':')
+        return 0;
+    return ++seen >= atoi(text + len + 1) ? number("FAKE_GPU_CODE", 999) : 0;
+}
+#define CALL()                                                                                     \
+    do {                                                                                           \
+        int code = fails(__func__);                                                                \
+        if (code)                                                                                  \
+            return code;                                                                           \
+    } while (0)
+
+int cuInit(unsigned flags)
+{
+    (void)flags;
+    CALL();
+    return 0;
+}
+
+int cuGetErrorName(int code, const char **name)
+{
+    *name = code == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_UNKNOWN";
+    return 0;
+}
+
+int cuGetErrorString(int code, const char **text)
+{
+    (void)code;
+    *text = "said the stand-in";
+    return 0;
+}
+
+int cuDriverGetVersion(int *version)
+{
+    *version = number("FAKE_GPU_DRIVER", 13000);
+    return 0;
+}
+
+int cuDeviceGetCount(int *count)
+{
+    CALL();
+    *count = 1;
+    return 0;
+}
+
+int cuDeviceGet(int *device, int index)
+{
+    *device = index;
+    return 0;
+}
+
+int cuDeviceGetName(char *name, int bytes, int device)
+{
+    (void)device;
+    snprintf(name, (size_t)bytes, "Stand-in");
+    return 0;
+}
+
+int cuDeviceGetAttribute(int *value, int what, int device)
+{
+    (void)device;
+    int capability = number("FAKE_GPU_CAPABILITY", 90);
+    *value = what == 75 ? capability / 10 : what == 76 ? capability % 10 : 132;
+    return 0;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    *bytes = (size_t)1 << 34;
+    return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    (void)device;
+    CALL();
+    *context = context;
+    return 0;
+}
+
+int cuCtxSetCurrent(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+int cuStreamCreate(void **stream, unsigned flags)
+{
+    (void)flags;
+    CALL();
+    *stream = stream;
+    return 0;
+}
+
+int cuStreamDestroy_v2(void *stream)
+{
+    (void)stream;
+    return 0;
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    (void)stream;
+    CALL();
+    return 0;
+}
+
+int cuMemGetInfo_v2(size_t *left, size_t *all)
+{
+    *all = (size_t)number("FAKE_GPU_MEMORY", 2000000000);
+    *left = *all - (size_t)used;
+    return 0;
+}
+
+// The size lies before the memory, for the count of what is used.
+int cuMemAlloc_v2(uint64_t *ptr, size_t bytes)
+{
+    CALL();
+    if (used + (int64_t)bytes > number("FAKE_GPU_MEMORY", 2000000000))
+        return 2;
+    char *memory = malloc(bytes + 16);
+    if (!memory)
+        return 2;
+    memcpy(memory, &bytes, sizeof bytes);
+    used += (int64_t)bytes;
+    *ptr = (uint64_t)(uintptr_t)(memory + 16);
+    return 0;
+}
+
+int cuMemFree_v2(uint64_t ptr)
+{
+    size_t bytes;
+    char *memory = (char *)(uintptr_t)ptr - 16;
+    memcpy(&bytes, memory, sizeof bytes);
+    used -= (int64_t)bytes;
+    free(memory);
+    return 0;
+}
+
+int cuMemHostAlloc(void **ptr, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    CALL();
+    *ptr = malloc(bytes);
+    return *ptr ? 0 : 2;
+}
+
+int cuMemFreeHost(void *ptr)
+{
+    free(ptr);
+    return 0;
+}
+
+int cuMemsetD8Async(uint64_t ptr, unsigned char value, size_t bytes, void *stream)
+{
+    (void)stream;
+    CALL();
+    memset((void *)(uintptr_t)ptr, value, bytes);
+    return 0;
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream)
+{
+    (void)stream;
+    CALL();
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
+{
+    (void)stream;
+    CALL();
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+int cuModuleLoadDataEx(void **module, const void *text, unsigned count, int *options, void **values)
+{
+    (void)count;
+    (void)options;
+    (void)values;
+    CALL();
+    if (!strstr(text, ".version"))
+        return 218;
+    *module = module;
+    return 0;
+}
+
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    (void)module;
+    (void)name;
+    CALL();
+    *function = function;
+    return 0;
+}
+
+int cuFuncSetAttribute(void *function, int what, int value)
+{
+    (void)function;
+    (void)what;
+    (void)value;
+    return 0;
+}
+
+int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty,
+                   unsigned tz, unsigned shared, void *stream, void **args, void **extra)
+{
+    (void)function;
+    (void)stream;
+    (void)args;
+    (void)extra;
+    CALL();
+    // What a real one refuses.
+    return x == 0 || y == 0 || z == 0 || tx * ty * tz == 0 || tx * ty * tz > 1024 ||
+                   shared > 227 * 1024 || y > 65535
+               ? 1
+               : 0;
+}
+
+int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    (void)stream;
+    (void)mode;
+    CALL();
+    return 0;
+}
+
+int cuStreamEndCapture(void *stream, void **graph)
+{
+    (void)stream;
+    *graph = malloc(1);
+    return 0;
+}
+
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags)
+{
+    (void)graph;
+    (void)flags;
+    CALL();
+    *exec = malloc(1);
+    return 0;
+}
+
+int cuGraphLaunch(void *exec, void *stream)
+{
+    (void)exec;
+    (void)stream;
+    CALL();
+    return 0;
+}
+
+int cuGraphDestroy(void *graph)
+{
+    free(graph);
+    return 0;
+}
+
+int cuGraphExecDestroy(void *exec)
+{
+    free(exec);
+    return 0;
+}
+
+int cuEventCreate(void **event, unsigned flags)
+{
+    (void)flags;
+    *event = event;
+    return 0;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    (void)event;
+    return 0;
+}
+
+int cuEventRecord(void *event, void *stream)
+{
+    (void)event;
+    (void)stream;
+    return 0;
+}
+
+int cuEventSynchronize(void *event)
+{
+    (void)event;
+    return 0;
+}
+
+int cuEventElapsedTime(float *ms, void *from, void *to)
+{
+    (void)from;
+    (void)to;
+    *ms = 1;
+    return 0;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cuda engine against the reference engine: every operation, the optimizers, in each precision.
+// Needs a GPU; skips with a message where there is none.
+//
+// In true single precision the bounds are the cpu engine's. Operands in tf32 have 10 bits and in
+// bf16 7, so a product is off by 5e-4 or 4e-3 of its largest terms; a number near zero may then
+// fall on the other side of a relu, or another cell be the largest of a pool, and one gradient is
+// another. So where there is a relu or a pool, whole tensors are compared, and loosely.
+#define SUBJECT engine_cuda
+#include "op_cases.h"
+
+#include "workload/workload.h"
+
+static const char *const names[] = {"f32", "bf16", "tf32"};
+
+static bool here(enum engine_precision precision)
+{
+    struct engine_options options = {.precision = precision};
+    struct err err = {0};
+    if (engine_cuda.available(&options, &err) == 0)
+        return true;
+    print_message("# %s: %s\n", names[precision], err.text);
+    return false;
+}
+
+// Whether a small error may become a large one.
+static bool has_edges(const struct net *net)
+{
+    bool edges = false;
+    for (int i = 0; i < net->layer_count; i++)
+        edges |=
+            net->layers[i].relu || net->layers[i].op == NET_MAX_POOL || net->layers[i].hard_gates;
+    return edges;
+}
+
+static double bound_of(const struct op_case *c, enum engine_precision precision, bool edges)
+{
+    if (precision == ENGINE_F32)
+        return fmax(c->bound, 2e-5);
+    return precision == ENGINE_TF32 ? (edges ? 0.25 : 0.005) : (edges ? 0.5 : 0.06);
+}
+
+static void run_case(const struct op_case *c, const struct size *size,
+                     enum engine_precision precision, int64_t count)
+{
+    struct net net;
+    struct pair pair;
+    struct gap gap = {0};
+    char what[160];
+    struct engine_options options = {.precision = precision, .seed = 11};
+    net_init(&net, "case");
+    c->build(&net, size);
+    pair_init(&pair, &net, &see_gradients, size->batch, &options);
+    bool edges = has_edges(&net);
+    gap.together = precision != ENGINE_F32 && edges;
+    for (uint64_t number = 0; number < 2; number++) { // twice: nothing is left of the first
+        struct engine_batch batch = pair_batch(&pair, number, count);
+        pair_step(&pair, &batch, &gap);
+        pair_tensors(&pair, true, &gap);
+        pair_evaluate(&pair, &batch, &gap);
+    }
+    snprintf(what, sizeof what, "%s, %d of %d x %d x %d x %d, %d units, %s", c->name, (int)count,
+             size->batch, size->channels, size->height, size->width, size->units, names[precision]);
+    assert_within(&gap, bound_of(c, precision, edges), what);
+    pair_release(&pair);
+    net_release(&net);
+}
+
+static void every_operation(enum engine_precision precision)
+{
+    const char *only = getenv("FARE_TEST_ONLY");
+    if (!here(precision))
+        skip();
+    for (size_t i = 0; i < sizeof op_cases / sizeof *op_cases; i++) {
+        if (only && !strstr(op_cases[i].name, only))
+            continue;
+        for (const struct size *size = op_cases[i].sizes; size->batch; size++) {
+            run_case(&op_cases[i], size, precision, size->batch);
+            // A batch norm sees the whole batch on this engine.
+            if (size->batch > 1 && !strstr(op_cases[i].name, "norm") &&
+                !strstr(op_cases[i].name, "concat"))
+                run_case(&op_cases[i], size, precision, (size->batch + 1) / 2);
+        }
+    }
+}
+
+static void every_operation_in_single_precision(void **state)
+{
+    (void)state;
+    every_operation(ENGINE_F32);
+}
+
+static void every_operation_in_tf32(void **state)
+{
+    (void)state;
+    every_operation(ENGINE_TF32);
+}
+
+static void every_operation_in_bf16(void **state)
+{
+    (void)state;
+    every_operation(ENGINE_BF16);
+}
+
+// The sizes that the fast kernels are made for.
+static void lstms_of_64_and_128_units(void **state)
+{
+    (void)state;
+    static const struct size sizes[] = {
+        {5, 1, 9, 23, 64}, {32, 1, 33, 57, 64}, {13, 1, 7, 19, 128}, {0}};
+    if (!here(ENGINE_TF32))
+        skip();
+    for (size_t i = 0; i < sizeof op_cases / sizeof *op_cases; i++)
+        if (strstr(op_cases[i].name, "LSTM"))
+            for (const struct size *size = sizes; size->batch; size++)
+                for (int precision = 0; precision < 3; precision++)
+                    run_case(&op_cases[i], size, (enum engine_precision)precision, size->batch);
+}
+
+static void real_nets_over_some_steps(void **state)
+{
+    (void)state;
+    if (!here(ENGINE_F32))
+        skip();
+    static const struct {
+        const char *name;
+        int64_t batch;
+        uint64_t steps; // textgen's are so large that rounding is soon all there is to see
+        double bound[3];
+    } nets[] = {
+        {"mlp", 16, 5, {1e-4, 0.2, 0.04}},
+        {"cnn", 4, 5, {1e-3, 0.2, 0.05}},
+        {"imdb", 5, 5, {1e-3, 0.2, 0.05}},
+        {"textgen", 8, 1, {1e-3, 0.2, 0.1}},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+        for (int precision = 0; precision < 3; precision++) {
+            struct net net;
+            struct pair pair;
+            struct gap gap = {0};
+            struct err err = {0};
+            struct engine_options options = {.precision = (enum engine_precision)precision,
+                                             .seed = 3};
+            const struct workload *workload = workload_find(nets[i].name, &err);
+            assert_non_null(workload);
+            assert_ok(workload_net_as_defined(workload, NULL, &net, &err), &err);
+            pair_init(&pair, &net, &workload->recipe, nets[i].batch, &options);
+            for (uint64_t step = 0; step < nets[i].steps; step++) {
+                struct engine_batch batch = pair_batch(&pair, step, nets[i].batch - (step == 3));
+                pair_step(&pair, &batch, &gap);
+            }
+            struct engine_batch batch = pair_batch(&pair, 9, nets[i].batch);
+            pair_evaluate(&pair, &batch, &gap);
+            char what[64];
+            snprintf(what, sizeof what, "%s, %d steps, %s", nets[i].name, (int)nets[i].steps,
+                     names[precision]);
+            assert_within(&gap, nets[i].bound[precision], what);
+            pair_release(&pair);
+            net_release(&net);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_in_single_precision),
+        cmocka_unit_test(every_operation_in_tf32),
+        cmocka_unit_test(every_operation_in_bf16),
+        cmocka_unit_test(lstms_of_64_and_128_units),
+        cmocka_unit_test(real_nets_over_some_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
