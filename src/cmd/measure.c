@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/folders.h"
 #include "base/fs.h"
 #include "base/money.h"
 #include "bill/bill.h"
@@ -12,7 +13,9 @@
 #include "price/book.h"
 #include "version.h"
 
-// A machine that has been up for longer was not started for this run.
+// Only the first run on a machine that was started for it has a boot: the time from the order to
+// our start, which is paid for. A machine that has been up for longer than this was not started for
+// it.
 #define BOOT_MAX_S 3600
 
 #define SPEND_MOST_NS (INT64_C(30) * 86400 * NS_PER_S)
@@ -153,10 +156,40 @@ static int add_offer(const char *offer, struct run *run, struct err *err)
     return rc;
 }
 
+// Whether no run before this one has counted this start of the machine: what comes between the two
+// is the other run, and no boot. The last start that was counted is a line in the user's data
+// folder; where there is none to write to, every run counts it.
+static bool launch_is_new(const struct machine_where *where)
+{
+    struct buf path = {0}, now = {0}, counted = {0};
+    buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", where->launched_at);
+    bool is_new = true;
+    if (folder_data(&path, NULL) == 0 && fs_mkdirs(buf_str(&path), NULL) == 0) {
+        buf_adds(&path, "/launched");
+        is_new = fs_read(buf_str(&path), 4096, &counted, NULL) != 0 ||
+                 strcmp(buf_str(&counted), buf_str(&now)) != 0;
+        if (is_new)
+            (void)!fs_write(buf_str(&path), buf_str(&now), now.len, NULL);
+    }
+    buf_release(&path);
+    buf_release(&now);
+    buf_release(&counted);
+    return is_new;
+}
+
+static struct maybe_int boot_of(const struct machine_where *where, int64_t now_s)
+{
+    int64_t launched_s;
+    if (!where->launched_at || !clock_parse(where->launched_at, &launched_s) ||
+        launched_s > now_s || now_s - launched_s > BOOT_MAX_S || !launch_is_new(where))
+        return (struct maybe_int){0};
+    return some_int((now_s - launched_s) * NS_PER_S);
+}
+
 int measure_begin(const struct measure_options *o, const struct machine *machine, bool first,
                   struct run *run, struct err *err)
 {
-    int64_t now_s = clock_date_s(), launched_s;
+    int64_t now_s = clock_date_s();
     int rc = run_begin_record(run, now_s, err);
     if (rc == 0)
         rc = run_set_machine(run, machine, err);
@@ -172,10 +205,8 @@ int measure_begin(const struct measure_options *o, const struct machine *machine
         rc = add_labels(&o->labels, run, err);
     if (rc == 0 && o->offer)
         rc = add_offer(o->offer, run, err);
-    const char *launched = machine->where.launched_at;
-    if (first && launched && clock_parse(launched, &launched_s) && launched_s <= now_s &&
-        now_s - launched_s <= BOOT_MAX_S)
-        run->phases.boot_ns = some_int((now_s - launched_s) * 1000000000);
+    if (rc == 0 && first)
+        run->phases.boot_ns = boot_of(&machine->where, now_s);
     return rc;
 }
 

@@ -58,7 +58,8 @@ int measure_max_time(const struct measure_options *options, double default_s, do
                      struct err *err) MUST_USE;
 
 // What is known before a run: its id and start, the machine, this program, name and labels. `first`
-// of this process: it may count the time since the machine was launched.
+// of this process: it may count the time since the machine was launched, unless that was an hour
+// ago or a run before it has.
 int measure_begin(const struct measure_options *options, const struct machine *machine, bool first,
                   struct run *run, struct err *err) MUST_USE;
 
