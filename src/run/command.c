@@ -252,10 +252,11 @@ static void pass_signals(struct job *job)
 
 static void work(struct job *job, bool out_writable, bool err_writable)
 {
+    // Events first: a program tells a step, then prints it, and it must not count twice.
+    tail_read(&job->tail, from_events, job);
     relay_work(&job->out, out_writable, from_out, job);
     if (job->err.room)
         relay_work(&job->err, err_writable, from_err, job);
-    tail_read(&job->tail, from_events, job);
     child_read(&job->child);
 }
 
