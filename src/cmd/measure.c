@@ -63,11 +63,15 @@ static int longest_for(const char *name, int64_t budget, int64_t *ns, struct err
     return rc;
 }
 
-int measure_max_time(const struct measure_options *o, double default_s, double *max_s,
-                     struct err *err)
+double measure_max_s(const struct measure_options *o, double default_s)
+{
+    return o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : default_s;
+}
+
+int measure_until(const struct measure_options *o, int64_t *until_ns, struct err *err)
 {
     int64_t budget = 0, ns = 0;
-    *max_s = o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : default_s;
+    *until_ns = 0;
     if (!o->max_spend)
         return 0;
     if (!o->offer) {
@@ -81,9 +85,15 @@ int measure_max_time(const struct measure_options *o, double default_s, double *
     if (rc == 0 && ns == 0)
         return err_set(err, ERR_USAGE, "%s USD do not pay for the start of %s", o->max_spend,
                        o->offer);
-    if (rc == 0 && (*max_s <= 0 || (double)ns / 1e9 < *max_s))
-        *max_s = (double)ns / 1e9;
+    if (rc == 0)
+        *until_ns = clock_now_ns() + ns;
     return rc;
+}
+
+void measure_say_spent(const struct measure_options *o, struct buf *says)
+{
+    buf_printf(says, "stopped: the %s USD of --max-spend are spent on %s\n", o->max_spend,
+               o->offer);
 }
 
 // How this program was called; the password of an address is left out.

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 enum level { LEVEL_NONE, LEVEL_READY, LEVEL_PATTERN, LEVEL_MLLOG, LEVEL_EVENTS };
 
 enum {
@@ -583,7 +585,9 @@ bool follow_enough(struct follow *f)
     flush(f);
     if (f->plan_changed)
         plan(f);
-    return meter_enough(f->meter);
+    bool over = f->options.at_the_latest &&
+                (double)(clock_now_ns() - meter_start_ns(f->meter)) >= f->options.max_s * NS_PER_S;
+    return meter_enough(f->meter) || over;
 }
 
 // ---- the end

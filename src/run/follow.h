@@ -25,7 +25,8 @@ struct follow_options {
     int64_t total_steps;      // 0: not given
     int64_t total_epochs;     // 0: not given
     double within;            // end when the projection is this good; 0: never
-    double max_s;             // end after so long; 0: never
+    double max_s;             // end after so long, once a few steps are known; 0: never
+    bool at_the_latest;       // after `max_s` whatever is known
 };
 
 struct follow;

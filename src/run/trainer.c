@@ -48,7 +48,7 @@ struct trainer {
 
 static bool stopped(const struct trainer *t)
 {
-    return t->o->stop && *t->o->stop;
+    return (t->o->stop && *t->o->stop) || (t->o->until_ns > 0 && clock_now_ns() >= t->o->until_ns);
 }
 
 static struct engine_batch for_engine(const struct batch *b)
