@@ -8,8 +8,7 @@
 //
 // The first step number is where counting begins: what came before it (a resumed training, or the
 // time until the first report) is not a step time. A number that falls begins anew, as a bar does
-// with each epoch. Of several bars the first counts, unless another moves ten times as fast: then
-// the first was the bar of the epochs around it.
+// with each epoch. Of several bars one counts: see counters.h.
 //
 // Memory is bounded whatever is told. Running out of it sticks, and follow_finish() tells.
 #ifndef FARE_RUN_FOLLOW_H
