@@ -35,7 +35,7 @@ class Outcome:
 
 
 def environment(build):
-    env = {k: os.environ[k] for k in ("PATH", "HOME", "FARE_DATA", "TERM", "LANG", "USER", "CI")
+    env = {k: os.environ[k] for k in ("PATH", "HOME", "FARE_DATA", "FARE_PYTHON", "TERM", "LANG", "USER", "CI")
            if k in os.environ}
     env.update(
         BUILD=str(build), ROOT=str(ROOT), TESTS=str(TESTS), FARE=str(build / "fare"),

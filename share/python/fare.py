@@ -72,12 +72,15 @@ class _Events:
             self.sent_at = time.monotonic()
             self.write(event)
 
-    def add(self, n, samples, epoch, stage, figures):
-        if self.fd < 0:
-            return
+    def begin(self, epoch):
         if epoch is not None and epoch != self.epoch:
             self.flush()
             self.epoch = epoch
+
+    def add(self, n, samples, epoch, stage, figures):
+        if self.fd < 0:
+            return
+        self.begin(epoch)
         if stage is not None and stage != self.stage:
             self.flush()
             self.stage = stage
@@ -134,6 +137,10 @@ def step(n=1, samples=None, loss=None, accuracy=None, epoch=None, stage=None):
 
 def steps(loader, epoch=None, samples=None):
     """Goes through `loader`; a step ends when the next batch is asked for."""
+    try:
+        _get().begin(epoch)  # what is reported within the first step is of this epoch already
+    except Exception:
+        pass
     for batch in loader:
         yield batch
         step(samples=samples, epoch=epoch)
@@ -192,20 +199,30 @@ def keras_callback(batch=None):
         from tensorflow.keras.callbacks import Callback
 
     class FareCallback(Callback):
-        epoch = None
+        epoch, means, then = None, {}, "idle"  # `then`: the phase after an evaluation
 
         def on_train_begin(self, logs=None):
             told = {"epochs": (self.params or {}).get("epochs"), "steps_per_epoch": (self.params or {}).get("steps"),
                     "batch": batch}
             about(**{k: v for k, v in told.items() if v})
+            self.then = "train"
             phase("train")
 
         def on_epoch_begin(self, epoch, logs=None):
-            self.epoch = epoch + 1
+            self.epoch, self.means = epoch + 1, {}
+
+        def of_batch(self, index, logs, name):
+            """Keras tells the mean over the epoch so far."""
+            try:
+                mean, before = float(logs[name]), self.means.get(name, 0.0)
+                self.means[name] = mean
+                return mean * (index + 1) - before * index
+            except Exception:
+                return None
 
         def on_train_batch_end(self, index, logs=None):
-            logs = logs or {}
-            step(samples=batch, loss=logs.get("loss"), accuracy=logs.get("accuracy"), epoch=self.epoch)
+            step(samples=batch, loss=self.of_batch(index, logs, "loss"), accuracy=self.of_batch(index, logs, "accuracy"),
+                 epoch=self.epoch)
 
         def on_test_begin(self, logs=None):
             phase("evaluate")
@@ -213,9 +230,10 @@ def keras_callback(batch=None):
         def on_test_end(self, logs=None):
             logs = logs or {}
             report(test_loss=logs.get("loss"), test_accuracy=logs.get("accuracy"))
-            phase("train")
+            phase(self.then)
 
         def on_train_end(self, logs=None):
+            self.then = "idle"
             phase("idle")
 
     return FareCallback()
@@ -226,34 +244,52 @@ def trainer_callback():
     from transformers import TrainerCallback
 
     class FareCallback(TrainerCallback):
+        now, then = None, "idle"  # the phase told, and that after an evaluation
+
+        def tell(self, name):
+            if name != self.now:
+                self.now = name
+                phase(name)
+
+        # The Trainer logs, then evaluates, then saves, and says before which of them it is about to do.
+        def next(self, control):
+            self.tell("evaluate" if control.should_evaluate else "checkpoint" if control.should_save else self.then)
+
         def on_train_begin(self, args, state, control, **_):
-            batch = args.per_device_train_batch_size * args.gradient_accumulation_steps
+            batch = args.train_batch_size * args.gradient_accumulation_steps
             self.samples = batch
             about(total_steps=state.max_steps, batch=batch * max(1, args.world_size))
-            phase("train")
+            self.then = "train"
+            self.tell("train")
 
         def on_step_end(self, args, state, control, **_):
             step(samples=self.samples, epoch=max(1, math.ceil(state.epoch or 0)))
+            if not control.should_log:
+                self.next(control)
+
+        def on_epoch_end(self, args, state, control, **_):
+            if not control.should_log:
+                self.next(control)
 
         def on_log(self, args, state, control, logs=None, **_):
             if logs and "loss" in logs:
                 report(loss=logs["loss"])
+                self.next(control)
+
+        def on_prediction_step(self, args, state, control, **_):
+            self.tell("evaluate")  # trainer.evaluate() by itself is known from its first batch on
 
         def on_evaluate(self, args, state, control, metrics=None, **_):
             metrics = metrics or {}
             report(test_loss=metrics.get("eval_loss"), test_accuracy=metrics.get("eval_accuracy"))
-            phase("train")
+            self.tell("checkpoint" if control.should_save else self.then)
 
-        def on_prediction_step(self, args, state, control, **_):
-            if not getattr(self, "evaluating", False):
-                self.evaluating = True
-                phase("evaluate")
-
-        def on_step_begin(self, args, state, control, **_):
-            self.evaluating = False
+        def on_save(self, args, state, control, **_):
+            self.tell(self.then)
 
         def on_train_end(self, args, state, control, **_):
-            phase("idle")
+            self.then = "idle"
+            self.tell("idle")
 
     return FareCallback()
 
@@ -265,6 +301,15 @@ def lightning_callback():
     except ImportError:
         from pytorch_lightning.callbacks import Callback
 
+    def size(batch):
+        """Samples of a batch: the length of the first tensor in it."""
+        try:
+            while not hasattr(batch, "shape"):
+                batch = next(iter(batch.values() if hasattr(batch, "values") else batch))
+            return int(batch.shape[0])
+        except Exception:
+            return None
+
     class FareCallback(Callback):
         def on_train_start(self, trainer, module):
             about(epochs=trainer.max_epochs if trainer.max_epochs and trainer.max_epochs > 0 else None,
@@ -274,15 +319,18 @@ def lightning_callback():
 
         def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
             loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
-            step(loss=loss, epoch=trainer.current_epoch + 1)
+            step(samples=size(batch), loss=loss, epoch=trainer.current_epoch + 1)
 
         def on_validation_start(self, trainer, module):
-            phase("evaluate")
+            if not trainer.sanity_checking:  # two batches before the training, which tell nothing of it
+                phase("evaluate")
 
         def on_validation_end(self, trainer, module):
             metrics = trainer.callback_metrics
+            if trainer.sanity_checking:
+                return
             report(test_loss=metrics.get("val_loss"), test_accuracy=metrics.get("val_acc", metrics.get("val_accuracy")))
-            phase("train")
+            phase("train" if trainer.state.fn == "fit" else "idle")
 
         def on_train_end(self, trainer, module):
             phase("idle")

@@ -89,12 +89,13 @@ static int sample_one(const struct workload *workload, const struct native_optio
 static int sample(const struct measure_options *o, struct report *report, struct err *err)
 {
     struct native_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
-    int rc = measure_max_time(o, SAMPLE_S, &how.max_s, err);
+    how.max_s = measure_max_s(o, SAMPLE_S);
+    int rc = measure_until(o, &how.until_ns, err);
     if (rc == 0)
         rc = measure_within(o, &how.within, err);
     training_catch();
     report->runs.known = true;
-    for (size_t i = 0; rc == 0 && workloads[i] && !training_stop; i++) {
+    for (size_t i = 0; rc == 0 && workloads[i] && !training_over(&how); i++) {
         if (!makes_sense(workloads[i], &report->machine))
             continue;
         struct run *one = LIST_ADD(&report->runs, err);
@@ -106,6 +107,8 @@ static int sample(const struct measure_options *o, struct report *report, struct
     }
     struct buf says = {0};
     measure_keep(o, report->runs.items, report->runs.count, &says);
+    if (rc == 0 && !training_stop && training_over(&how))
+        measure_say_spent(o, &says);
     out_complain(buf_str(&says));
     buf_release(&says);
     return rc;

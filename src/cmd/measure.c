@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/folders.h"
 #include "base/fs.h"
 #include "base/money.h"
 #include "bill/bill.h"
@@ -12,7 +13,9 @@
 #include "price/book.h"
 #include "version.h"
 
-// A machine that has been up for longer was not started for this run.
+// Only the first run on a machine that was started for it has a boot: the time from the order to
+// our start, which is paid for. A machine that has been up for longer than this was not started for
+// it.
 #define BOOT_MAX_S 3600
 
 #define SPEND_MOST_NS (INT64_C(30) * 86400 * NS_PER_S)
@@ -60,11 +63,15 @@ static int longest_for(const char *name, int64_t budget, int64_t *ns, struct err
     return rc;
 }
 
-int measure_max_time(const struct measure_options *o, double default_s, double *max_s,
-                     struct err *err)
+double measure_max_s(const struct measure_options *o, double default_s)
+{
+    return o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : default_s;
+}
+
+int measure_until(const struct measure_options *o, int64_t *until_ns, struct err *err)
 {
     int64_t budget = 0, ns = 0;
-    *max_s = o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : default_s;
+    *until_ns = 0;
     if (!o->max_spend)
         return 0;
     if (!o->offer) {
@@ -78,9 +85,15 @@ int measure_max_time(const struct measure_options *o, double default_s, double *
     if (rc == 0 && ns == 0)
         return err_set(err, ERR_USAGE, "%s USD do not pay for the start of %s", o->max_spend,
                        o->offer);
-    if (rc == 0 && (*max_s <= 0 || (double)ns / 1e9 < *max_s))
-        *max_s = (double)ns / 1e9;
+    if (rc == 0)
+        *until_ns = clock_now_ns() + ns;
     return rc;
+}
+
+void measure_say_spent(const struct measure_options *o, struct buf *says)
+{
+    buf_printf(says, "stopped: the %s USD of --max-spend are spent on %s\n", o->max_spend,
+               o->offer);
 }
 
 // How this program was called; the password of an address is left out.
@@ -153,10 +166,40 @@ static int add_offer(const char *offer, struct run *run, struct err *err)
     return rc;
 }
 
+// Whether no run before this one has counted this start of the machine: what comes between the two
+// is the other run, and no boot. The last start that was counted is a line in the user's data
+// folder; where there is none to write to, every run counts it.
+static bool launch_is_new(const struct machine_where *where)
+{
+    struct buf path = {0}, now = {0}, counted = {0};
+    buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", where->launched_at);
+    bool is_new = true;
+    if (folder_data(&path, NULL) == 0 && fs_mkdirs(buf_str(&path), NULL) == 0) {
+        buf_adds(&path, "/launched");
+        is_new = fs_read(buf_str(&path), 4096, &counted, NULL) != 0 ||
+                 strcmp(buf_str(&counted), buf_str(&now)) != 0;
+        if (is_new)
+            (void)!fs_write(buf_str(&path), buf_str(&now), now.len, NULL);
+    }
+    buf_release(&path);
+    buf_release(&now);
+    buf_release(&counted);
+    return is_new;
+}
+
+static struct maybe_int boot_of(const struct machine_where *where, int64_t now_s)
+{
+    int64_t launched_s;
+    if (!where->launched_at || !clock_parse(where->launched_at, &launched_s) ||
+        launched_s > now_s || now_s - launched_s > BOOT_MAX_S || !launch_is_new(where))
+        return (struct maybe_int){0};
+    return some_int((now_s - launched_s) * NS_PER_S);
+}
+
 int measure_begin(const struct measure_options *o, const struct machine *machine, bool first,
                   struct run *run, struct err *err)
 {
-    int64_t now_s = clock_date_s(), launched_s;
+    int64_t now_s = clock_date_s();
     int rc = run_begin_record(run, now_s, err);
     if (rc == 0)
         rc = run_set_machine(run, machine, err);
@@ -172,10 +215,8 @@ int measure_begin(const struct measure_options *o, const struct machine *machine
         rc = add_labels(&o->labels, run, err);
     if (rc == 0 && o->offer)
         rc = add_offer(o->offer, run, err);
-    const char *launched = machine->where.launched_at;
-    if (first && launched && clock_parse(launched, &launched_s) && launched_s <= now_s &&
-        now_s - launched_s <= BOOT_MAX_S)
-        run->phases.boot_ns = some_int((now_s - launched_s) * 1000000000);
+    if (rc == 0 && first)
+        run->phases.boot_ns = boot_of(&machine->where, now_s);
     return rc;
 }
 

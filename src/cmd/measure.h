@@ -52,13 +52,18 @@ struct measure_options {
 // The share that --within says; the default where it does not.
 int measure_within(const struct measure_options *options, double *within, struct err *err) MUST_USE;
 
-// How long a sample may take: --max-time or else `default_s`, and no longer than --max-spend pays
-// for. ERR_USAGE where that does not even pay for a start.
-int measure_max_time(const struct measure_options *options, double default_s, double *max_s,
-                     struct err *err) MUST_USE;
+// How long a sample may take: --max-time, or else `default_s`.
+double measure_max_s(const struct measure_options *options, double default_s);
+
+// When --max-spend is spent, by clock_now_ns(), on a machine whose use begins now; 0: never. All
+// that runs ends then, whatever is known. ERR_USAGE where the money does not even pay for a start.
+int measure_until(const struct measure_options *options, int64_t *until_ns,
+                  struct err *err) MUST_USE;
+void measure_say_spent(const struct measure_options *options, struct buf *says);
 
 // What is known before a run: its id and start, the machine, this program, name and labels. `first`
-// of this process: it may count the time since the machine was launched.
+// of this process: it may count the time since the machine was launched, unless that was an hour
+// ago or a run before it has.
 int measure_begin(const struct measure_options *options, const struct machine *machine, bool first,
                   struct run *run, struct err *err) MUST_USE;
 

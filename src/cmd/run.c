@@ -189,7 +189,17 @@ struct session { // of `fare run`
     int64_t start_ns; // of the next run
     struct out *out;
     struct runs runs;
+    bool left_out; // a run for which there was no money left
 };
+
+static bool spent(const struct session *session)
+{
+    const struct run *runs = session->runs.runs.items;
+    size_t count = session->runs.runs.count;
+    const char *ended = count > 0 ? runs[count - 1].ended : NULL;
+    return session->o->training.until_ns > 0 && !training_stop &&
+           (session->left_out || (ended && strcmp(ended, "stopped") == 0));
+}
 
 static int run_one(struct session *session, const struct workload *workload, int64_t batch,
                    struct err *err)
@@ -227,8 +237,11 @@ static int run_all(struct session *session, const struct workload *const *picked
     session->runs.runs.known = true;
     for (size_t i = 0; i < count; i++)
         for (size_t b = 0; b < batch_count; b++)
-            for (int64_t r = 0; r < repeat && rc == 0 && !training_stop; r++)
-                rc = run_one(session, picked[i], batches[b], err);
+            for (int64_t r = 0; r < repeat && rc == 0; r++)
+                if (training_over(&session->o->training))
+                    session->left_out = true;
+                else
+                    rc = run_one(session, picked[i], batches[b], err);
     return rc;
 }
 
@@ -245,8 +258,9 @@ static int set_up(const struct cmd_call *call, struct run_options *o, struct ses
     session->out = call->out;
     session->start_ns = clock_now_ns();
     int rc = check_options(o, call->rest->count, err);
+    o->training.max_s = measure_max_s(&o->measure, MEASURE_MAX_TIME_S);
     if (rc == 0)
-        rc = measure_max_time(&o->measure, MEASURE_MAX_TIME_S, &o->training.max_s, err);
+        rc = measure_until(&o->measure, &o->training.until_ns, err);
     if (rc == 0)
         rc = measure_within(&o->measure, &o->training.within, err);
     return rc;
@@ -281,6 +295,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = run_all(&session, picked, count, batches, batch_count, err);
     struct buf says = {0};
     measure_keep(&o.measure, session.runs.runs.items, session.runs.runs.count, &says);
+    if (rc == 0 && spent(&session))
+        measure_say_spent(&o.measure, &says);
     out_complain(buf_str(&says));
     buf_release(&says);
     if (rc == 0)

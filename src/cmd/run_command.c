@@ -24,7 +24,9 @@ static int options_of(const struct run_command_options *o, const struct measure_
                    .total_steps = o->total_steps,
                    .total_epochs = o->total_epochs},
     };
-    int rc = measure_max_time(m, sample ? MEASURE_MAX_TIME_S : 0, &c->follow.max_s, err);
+    c->follow.max_s = measure_max_s(m, sample ? MEASURE_MAX_TIME_S : 0);
+    c->follow.at_the_latest = m->max_time_ns > 0;
+    int rc = measure_until(m, &c->until_ns, err);
     return rc == 0 && sample ? measure_within(m, &c->follow.within, err) : rc;
 }
 
@@ -91,7 +93,7 @@ static void say_run(struct out *out, const struct run *run, const struct buf *sa
     out_printf(out, "fare: %s %s after %s", run->name,
                strcmp(run->ended, "sampled") == 0 ? "was ended" : run->ended, time);
     if (strcmp(run->ended, "sampled") == 0)
-        out_printf(out, ": enough is known");
+        out_printf(out, run->projection.wall_s.known ? ": enough is known" : ": its time is over");
     if (run->problem)
         out_printf(out, ": %s", run->problem);
     out_printf(out, "\n");
@@ -139,6 +141,9 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
             *call->exit_code = 127;
         else if (rc == ERR_IO)
             *call->exit_code = 126;
+        if (rc == 0 && c.until_ns > 0 && clock_now_ns() >= c.until_ns &&
+            strcmp(run->ended, "stopped") == 0)
+            measure_say_spent(m, &says);
         if (rc == 0)
             measure_keep(m, run, 1, &says);
     }
@@ -282,6 +287,7 @@ int run_framework(const struct workload *workload, const struct run_command_opti
             .name = run->name ? run->name : workload->name,
         };
         c.framework = o->with;
+        c.until_ns = t->until_ns;
         note_flops(workload, t, run);
         c.output_to_stderr = json;
         c.set = no_bytecode;
@@ -291,7 +297,7 @@ int run_framework(const struct workload *workload, const struct run_command_opti
             c.follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
         rc = command_run(&c, run, says, err);
     }
-    if (rc == 0 && strcmp(run->ended, "stopped") == 0)
+    if (rc == 0 && strcmp(run->ended, "stopped") == 0 && !training_over(t))
         training_stop = 1; // nor those that would come next
     if (rc == 0 && strcmp(run->ended, "failed") == 0) {
         rc =

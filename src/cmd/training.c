@@ -26,6 +26,11 @@ void training_catch(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
+bool training_over(const struct native_options *o)
+{
+    return training_stop || (o->until_ns > 0 && clock_now_ns() >= o->until_ns);
+}
+
 // The line on the terminal.
 struct line {
     const struct workload *workload;

@@ -14,6 +14,9 @@
 extern volatile sig_atomic_t training_stop;
 void training_catch(void);
 
+// Nothing more is begun: it was set, or `until_ns` has come.
+bool training_over(const struct native_options *options);
+
 // Trains and fills the record (run/native.h), with progress on the terminal's stderr and Ctrl-C.
 int training_run(const struct workload *workload, const struct native_options *options,
                  struct run *run, struct buf *says, struct err *err) MUST_USE;

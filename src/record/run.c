@@ -75,7 +75,8 @@ static const struct field data_fields[] = {
 
 #define T struct run_phases
 static const struct field phase_fields[] = {
-    INT(boot_ns, "measured: from the machine's launch, as its metadata tells, to our start"),
+    INT(boot_ns, "measured, for the first run after it: from the machine's launch, as its metadata "
+                 "tells, to our start"),
     INT(setup_ns, "measured: from our start to the first data, and compiling the net"),
     INT(load_ns, "measured: loading or making the data"),
     INT(device_ns, "measured: copying data to the device"),

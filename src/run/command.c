@@ -44,6 +44,7 @@ struct job {
     int rc;           // of its end
     bool interrupted; // the user ended it
     bool enough;      // we did
+    bool over;        // because its time was over
     bool waited_out;  // nobody reads our output any more, or the user does not want to wait
     // What comes next for the processes that are to end: SIGTERM or SIGKILL, and when.
     int next_signal;
@@ -252,10 +253,11 @@ static void pass_signals(struct job *job)
 
 static void work(struct job *job, bool out_writable, bool err_writable)
 {
+    // Events first: a program tells a step, then prints it, and it must not count twice.
+    tail_read(&job->tail, from_events, job);
     relay_work(&job->out, out_writable, from_out, job);
     if (job->err.room)
         relay_work(&job->err, err_writable, from_err, job);
-    tail_read(&job->tail, from_events, job);
     child_read(&job->child);
 }
 
@@ -339,7 +341,10 @@ static void run_to_its_end(struct job *job, struct err *err)
         wait_for_something(job);
         if (job->enough) {
             end_tree(job);
-        } else if (follow_enough(job->follow) && !job->child.ended) {
+            continue;
+        }
+        job->over = job->options->until_ns > 0 && clock_now_ns() >= job->options->until_ns;
+        if ((follow_enough(job->follow) || job->over) && !job->child.ended) {
             job->enough = true;
             end_measuring(job, false, err); // how it takes its end is not training
             child_signal(&job->child, SIGTERM);
@@ -460,15 +465,16 @@ static int note_end(struct job *job, bool *finished, struct err *err)
     }
     if (job->child.max_rss_kib > 0)
         run->peak_memory_bytes = some_int((int64_t)job->child.max_rss_kib * 1024);
+    bool stopped = job->interrupted || (job->enough && job->over);
     bool sampled = job->enough || (job->options->sample && words[0] == '\0');
     *finished = words[0] == '\0' && !sampled && !job->interrupted;
     run->full = some_bool(*finished);
     bool failed = words[0] != '\0' && !job->enough && !job->interrupted;
     int rc = text_set(&run->ended,
-                      failed             ? "failed"
-                      : job->interrupted ? "stopped"
-                      : sampled          ? "sampled"
-                                         : "finished",
+                      failed    ? "failed"
+                      : stopped ? "stopped"
+                      : sampled ? "sampled"
+                                : "finished",
                       err);
     if (rc == 0 && failed)
         rc = text_set(&run->problem, words, err);

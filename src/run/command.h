@@ -5,8 +5,8 @@
 //
 // When the command itself ends, the measurement ends. Processes it left behind get `grace_ns` to
 // end by themselves (uploads, say), then SIGTERM, and after the same time again SIGKILL; the run
-// says so. Where enough is known the command's group gets SIGTERM, and after `grace_ns` the tree
-// SIGKILL.
+// says so. Where enough is known, or at `until_ns`, the command's group gets SIGTERM, and after
+// `grace_ns` the tree SIGKILL: the run is then "sampled", or "stopped".
 #ifndef FARE_RUN_COMMAND_H
 #define FARE_RUN_COMMAND_H
 
@@ -26,6 +26,7 @@ struct command_options {
     const char *framework; // (optional) else "command"
     struct follow_options follow;
     int64_t grace_ns;
+    int64_t until_ns;      // by clock_now_ns(): end it then, whatever is known; 0: never
     bool output_to_stderr; // its stdout goes to our stderr, since ours is for something else
     bool sample;           // its own end is not the end of the training
     const char *root;      // for the sampler; "" for this machine

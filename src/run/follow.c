@@ -4,31 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "run/counters.h"
+#include "run/losses.h"
+
 enum level { LEVEL_NONE, LEVEL_READY, LEVEL_PATTERN, LEVEL_MLLOG, LEVEL_EVENTS };
 
 enum {
-    COUNTERS = 8,   // bars side by side
-    SERIES = 512,   // losses kept; neighbours are merged
     EPOCHS = 10000, // rows kept
     STRANGE = 80,   // bytes kept of the first line that could not be read
-    TIMES_AS_FAST = 10,
-};
-
-// Something that counts steps: a bar, or the `step` of the events.
-struct counter {
-    uint32_t bar;
-    int64_t last;
-    int64_t made;
-    int64_t usual; // steps between two reports
-};
-
-// Values in order, in bounded memory: means of `each` neighbours.
-struct series {
-    double mean[SERIES];
-    size_t count;
-    int64_t each;
-    double sum; // of the last, unfinished one
-    int64_t in_sum;
 };
 
 struct follow {
@@ -41,9 +25,7 @@ struct follow {
 
     enum level level;
     struct maybe_int worker; // whose steps count
-    struct counter counters[COUNTERS];
-    size_t counter_count;
-    size_t chosen; // the counter that counts
+    struct counters counters;
     enum meter_phase phase;
 
     int stage;
@@ -73,7 +55,7 @@ struct follow {
     int64_t epoch_began; // steps made by then
     double epoch_loss, epoch_accuracy;
     int64_t epoch_losses, epoch_accuracies;
-    struct series losses;
+    struct losses losses;
 
     int64_t strange;
     char first_strange[STRANGE + 1];
@@ -88,7 +70,6 @@ int follow_new(struct follow **follow, const struct follow_options *options, str
     f->options = *options;
     f->meter = meter;
     f->run = run;
-    f->losses.each = 1;
     f->plan_changed = true;
     int rc = 0;
     if (options->step_pattern) {
@@ -109,38 +90,6 @@ void follow_free(struct follow *follow)
     if (follow->has_pattern)
         regfree(&follow->pattern);
     free(follow);
-}
-
-// ---- series
-
-static void series_add(struct series *s, double value)
-{
-    s->sum += value;
-    if (++s->in_sum < s->each)
-        return;
-    if (s->count == SERIES) {
-        for (size_t i = 0; i < SERIES / 2; i++)
-            s->mean[i] = (s->mean[2 * i] + s->mean[2 * i + 1]) / 2;
-        s->count = SERIES / 2;
-        s->each *= 2;
-        if (s->in_sum < s->each)
-            return;
-    }
-    s->mean[s->count++] = s->sum / (double)s->in_sum;
-    s->sum = 0;
-    s->in_sum = 0;
-}
-
-// The mean of the first or last tenth.
-static struct maybe_real series_end(const struct series *s, bool first)
-{
-    if (s->count == 0)
-        return (struct maybe_real){0};
-    size_t n = (s->count + 9) / 10, from = first ? 0 : s->count - n;
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += s->mean[from + i];
-    return some_real(sum / (double)n);
 }
 
 // ---- totals
@@ -244,40 +193,13 @@ static void count(struct follow *f, int64_t steps, int64_t samples)
     f->samples += samples;
 }
 
-static struct counter *find_counter(struct follow *f, uint32_t bar, bool *new)
-{
-    for (size_t i = 0; i < f->counter_count; i++)
-        if (f->counters[i].bar == bar)
-            return &f->counters[i];
-    *new = true;
-    // The last place is for all that come late.
-    size_t place = f->counter_count < COUNTERS ? f->counter_count++ : COUNTERS - 1;
-    f->counters[place] = (struct counter){.bar = bar};
-    return &f->counters[place];
-}
-
-// The steps that `step` means beyond the last number of its counter; -1: it does not count.
+// The steps that `step` means; -1: it does not count.
 static int64_t advance(struct follow *f, const struct event *e)
 {
     bool new = false;
-    struct counter *c = find_counter(f, e->bar, &new);
-    int64_t delta = new ? 0 : e->step.v - c->last;
-    if (delta < 0) {
-        // It begins anew. A bar that is wiped does not show its end: what was missing is counted
-        // where it is no more than a report or two.
-        int64_t missing = e->total_steps.known ? e->total_steps.v - c->last : 0;
-        delta = e->step.v + (missing <= 2 * c->usual ? missing : 0);
-    } else if (delta > 0) {
-        c->usual = delta;
-    }
-    c->last = e->step.v;
-    c->made += delta;
-    size_t place = (size_t)(c - f->counters);
-    if (place != f->chosen) {
-        if (c->made <= f->counters[f->chosen].made * TIMES_AS_FAST + TIMES_AS_FAST)
-            return -1;
-        f->chosen = place;
-    }
+    int64_t delta = counters_advance(&f->counters, e, &new);
+    if (delta < 0)
+        return delta;
     if (new) {
         // In a training phase that was told, it is the first step; otherwise the time of the
         // first report is not the time of a step.
@@ -395,7 +317,7 @@ static void take_figures(struct follow *f, const struct event *e)
     struct maybe_real test_accuracy =
         e->test_accuracy.known || !testing ? e->test_accuracy : e->accuracy;
     if (e->loss.known && !testing) {
-        series_add(&f->losses, e->loss.v);
+        losses_add(&f->losses, e->loss.v);
         f->epoch_loss += e->loss.v;
         f->epoch_losses++;
     }
@@ -495,7 +417,7 @@ static void take(struct follow *f, enum level level, struct event *e)
         return;
     if (steps && level > f->level) {
         f->level = level;
-        f->counter_count = f->chosen = 0;
+        f->counters = (struct counters){0};
         f->bar_total = 0;
         f->bar_is_whole = false;
     }
@@ -583,7 +505,9 @@ bool follow_enough(struct follow *f)
     flush(f);
     if (f->plan_changed)
         plan(f);
-    return meter_enough(f->meter);
+    bool over = f->options.at_the_latest &&
+                (double)(clock_now_ns() - meter_start_ns(f->meter)) >= f->options.max_s * NS_PER_S;
+    return meter_enough(f->meter) || over;
 }
 
 // ---- the end
@@ -618,8 +542,8 @@ static void fill_totals(struct follow *f)
         f->bar_total > 0 && !f->bar_is_whole && total_epochs(f) > 0 ? f->bar_total : f->epoch_steps;
     if (!run->steps_per_epoch.known && each > 0)
         run->steps_per_epoch = some_int(each);
-    run->first_loss = series_end(&f->losses, true);
-    run->last_loss = series_end(&f->losses, false);
+    run->first_loss = losses_first(&f->losses);
+    run->last_loss = losses_last(&f->losses);
     if (!run->step_ms.known || run->step_ms.v <= 0)
         return;
     if (f->samples > 0 && f->metered > 0)

@@ -8,8 +8,7 @@
 //
 // The first step number is where counting begins: what came before it (a resumed training, or the
 // time until the first report) is not a step time. A number that falls begins anew, as a bar does
-// with each epoch. Of several bars the first counts, unless another moves ten times as fast: then
-// the first was the bar of the epochs around it.
+// with each epoch. Of several bars one counts: see counters.h.
 //
 // Memory is bounded whatever is told. Running out of it sticks, and follow_finish() tells.
 #ifndef FARE_RUN_FOLLOW_H
@@ -25,7 +24,8 @@ struct follow_options {
     int64_t total_steps;      // 0: not given
     int64_t total_epochs;     // 0: not given
     double within;            // end when the projection is this good; 0: never
-    double max_s;             // end after so long; 0: never
+    double max_s;             // end after so long, once a few steps are known; 0: never
+    bool at_the_latest;       // after `max_s` whatever is known
 };
 
 struct follow;

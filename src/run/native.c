@@ -255,6 +255,7 @@ static int train(struct job *job, struct err *err)
         .sample = !o->full,
         .within = o->within,
         .max_s = o->max_s,
+        .until_ns = o->until_ns,
         .epochs = o->epochs,
         .batch = o->batch,
         .max_steps = o->steps,
@@ -316,6 +317,11 @@ static double l1_error(const float *a, const float *b, const float *out, int64_t
     return largest;
 }
 
+static bool l1_stopped(const struct native_options *o)
+{
+    return (o->stop && *o->stop) || (o->until_ns > 0 && clock_now_ns() >= o->until_ns);
+}
+
 // Passes over all pairs, and between them the loop that tells what the processor could do: shared
 // machines drift, so both must be seen at the same time.
 static int l1_passes(struct job *job, const float *a, const float *b, float *out,
@@ -327,7 +333,7 @@ static int l1_passes(struct job *job, const float *a, const float *b, float *out
     *fastest_ns = INT64_MAX;
     *peak = 0;
     for (int pass = 0; rc == 0 && (pass < L1_PASSES || clock_now_ns() < end_ns); pass++) {
-        if (o->stop && *o->stop)
+        if (l1_stopped(o))
             break;
         meter_phase(job->meter, METER_IDLE);
         if (job->engine->l1_peak)
@@ -379,7 +385,7 @@ static int run_l1(struct job *job, struct err *err)
     int filled = meter_fill(job->meter, false, run, err);
     rc = rc != 0 ? rc : filled;
     if (rc == 0)
-        rc = text_set(&run->ended, o->stop && *o->stop ? "stopped" : "finished", err);
+        rc = text_set(&run->ended, l1_stopped(o) ? "stopped" : "finished", err);
     return rc;
 }
 

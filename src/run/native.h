@@ -26,6 +26,7 @@ struct native_options {
     int64_t steps;   // sample: 0, or just so many
     double within;   // sample: see run/meter.h
     double max_s;
+    int64_t until_ns; // by clock_now_ns(): end then, whatever is known, as if stopped; 0: never
     int64_t checkpoint_every;
     int64_t generate;  // textgen: characters to print at the end
     int64_t n, m, dim; // l1

@@ -7,20 +7,11 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "run/checkpoint.h"
+#include "run/losses.h"
 
 #define KEEP_CHECKPOINTS 2
-#define LOSSES_MAX       1024 // kept; of long runs neighbours are merged
-#define LOSS_WINDOWS     10   // first and last loss are means over a tenth of the steps
-#define PROBE_STEPS      10   // then a few batches are evaluated, to know what that costs
+#define PROBE_STEPS      10 // then a few batches are evaluated, to know what that costs
 #define PROBE_BATCHES    8
-
-// The losses of the steps made here, for the first and last tenth, in bounded memory.
-struct losses {
-    double mean[LOSSES_MAX];
-    int count;
-    int64_t block, part_count;
-    double part_sum;
-};
 
 struct trainer {
     const struct workload *workload;
@@ -48,7 +39,7 @@ struct trainer {
 
 static bool stopped(const struct trainer *t)
 {
-    return t->o->stop && *t->o->stop;
+    return (t->o->stop && *t->o->stop) || (t->o->until_ns > 0 && clock_now_ns() >= t->o->until_ns);
 }
 
 static struct engine_batch for_engine(const struct batch *b)
@@ -80,22 +71,6 @@ static void tell(const struct trainer *t, bool evaluating)
         .max_s = timed ? t->o->max_s : 0,
     };
     t->o->progress(t->o->context, &p);
-}
-
-static void add_loss(struct losses *l, double loss)
-{
-    if (l->count == LOSSES_MAX && l->part_count == 0) {
-        for (int i = 0; i < LOSSES_MAX / 2; i++)
-            l->mean[i] = (l->mean[2 * i] + l->mean[2 * i + 1]) / 2;
-        l->count /= 2;
-        l->block *= 2;
-    }
-    l->part_sum += loss;
-    if (++l->part_count < l->block)
-        return;
-    l->mean[l->count++] = l->part_sum / (double)l->part_count;
-    l->part_sum = 0;
-    l->part_count = 0;
 }
 
 // Which stage of the recipe a step belongs to.
@@ -298,7 +273,7 @@ static int step(struct trainer *t, struct err *err)
     if (rc != 0)
         return rc;
     meter_steps(t->o->meter, t->stage, 1);
-    add_loss(&t->losses, (t->place.score.loss - before) / (double)in.count);
+    losses_add(&t->losses, (t->place.score.loss - before) / (double)in.count);
     t->result->steps++;
     t->result->samples += in.count;
     t->place.step++;
@@ -448,14 +423,6 @@ static int run_epochs(struct trainer *t, struct err *err)
     return rc;
 }
 
-static double mean(const double *values, int count)
-{
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += values[i];
-    return count > 0 ? sum / count : 0;
-}
-
 int trainer_run(const struct workload *workload, const struct trainer_options *options,
                 struct trainer_result *result, struct err *err)
 {
@@ -463,7 +430,6 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
                         .o = options,
                         .engine = options->engine,
                         .recipe = workload->recipe,
-                        .losses = {.block = 1},
                         .result = result};
     memset(result, 0, sizeof *result);
     if (options->batch > 0)
@@ -472,9 +438,8 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
     if (rc == 0)
         rc = run_epochs(&t, err);
     if (rc == 0) {
-        int tenth = (t.losses.count + LOSS_WINDOWS - 1) / LOSS_WINDOWS;
-        result->first_loss = mean(t.losses.mean, tenth);
-        result->last_loss = mean(t.losses.mean + t.losses.count - tenth, tenth);
+        result->first_loss = losses_first(&t.losses).v;
+        result->last_loss = losses_last(&t.losses).v;
         if (options->finished && !result->stopped)
             rc = options->finished(options->context, t.program, err);
     }

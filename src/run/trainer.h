@@ -44,6 +44,7 @@ struct trainer_options {
     bool sample;        // end when enough is known
     double within;      // sample: the projection's interval, as a share to each side
     double max_s;       // sample: from the meter's start
+    int64_t until_ns;   // by clock_now_ns(): end as if stopped; 0: never
     int64_t epochs;     // 0: the recipe's
     int64_t batch;      // 0: the recipe's
     int64_t max_steps;  // sample: 0, or just so many
@@ -82,7 +83,7 @@ struct trainer_result {
     int64_t first_epoch;          // where a resumed run began
     double first_loss, last_loss; // means over the first and last tenth of the steps made here
     bool resumed;
-    bool stopped;               // by the signal
+    bool stopped;               // by the signal, or its time was over
     bool finished;              // the whole training was made, here or before
     char net[SHA256_HEX_BYTES]; // identity of its layers and shapes
     struct net_cost cost;       // of a step

@@ -15,7 +15,7 @@ printf '# a comment\nbuild coreutils   # there\nbuild fare-no-such-package # why
     >"$work/scripts/packages.txt"
 
 every_line() {
-    ! grep -vE '^(#.*|build [a-z0-9.+-]+|test [a-z0-9.+-]+|pypi [a-z0-9.+-]+)?( *#.*)?$' "$ROOT/scripts/packages.txt"
+    ! grep -vE '^(#.*|build [a-z0-9.+-]+|test [a-z0-9.+-]+|pypi [A-Za-z0-9_.=+-]+)?( *#.*)?$' "$ROOT/scripts/packages.txt"
 }
 check "every line of the list is understood" every_line
 

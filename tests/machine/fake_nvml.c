@@ -7,10 +7,11 @@
 //   gpuN.name, .uuid, .pci (domain:bus:device.function), .pci_id (0x233010de), .capability (9.0)
 //   gpuN.memory (total reserved free used), .link (now), .link_max, .width, .width_max, .sm,
 //   .sm_max, .mem, .mem_max, .power, .power_limit, .power_default, .temperature, .use, .pstate,
-//   .ecc, .mig, .persistence, .reasons, .energy (mJ), .sent, .received (KB/s over PCIe)
-//   gpuN.processM, gpuN.graphicsM       "pid bytes", M from 0; "-" for bytes is not available
-//   gpuN.migM.name, .uuid, .memory      M is the place; places may be empty
-//   gpuN.mig_places                     what nvmlDeviceGetMaxMigDeviceCount says
+//   .ecc, .mig, .persistence, .reasons, .energy (mJ, or "added": what .power came to since the
+//   first question), .sent, .received (KB/s over PCIe) gpuN.processM, gpuN.graphicsM       "pid
+//   bytes", M from 0; "-" for bytes is not available gpuN.migM.name, .uuid, .memory      M is the
+//   place; places may be empty gpuN.mig_places                     what
+//   nvmlDeviceGetMaxMigDeviceCount says
 // A question whose key is absent is answered with NVML_ERROR_NOT_SUPPORTED. Misbehaviour:
 //   fail.FUNCTION, gpuN.fail.FUNCTION   the function returns this code
 //   unterminated = 1                    texts fill their buffer without a NUL
@@ -332,13 +333,27 @@ int nvmlDeviceGetUtilizationRates(device d, unsigned int out[2])
     return put_number(d, __func__, "use", &out[0]);
 }
 
+// The power of now for the time since the last question.
+static unsigned long long added_energy(device d)
+{
+    static double energy_mj[64], asked_s[64];
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double now_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    const char *power = get(d, "power");
+    if (asked_s[d->gpu] > 0 && power)
+        energy_mj[d->gpu] += strtod(power, NULL) * (now_s - asked_s[d->gpu]);
+    asked_s[d->gpu] = now_s;
+    return 1000000000 + (unsigned long long)energy_mj[d->gpu];
+}
+
 int nvmlDeviceGetTotalEnergyConsumption(device d, unsigned long long *out)
 {
     int code = failure(d, __func__);
     const char *value = get(d, "energy");
     if (code != 0 || !value)
         return code != 0 ? code : UNSUPPORTED;
-    *out = strtoull(value, NULL, 0);
+    *out = strcmp(value, "added") == 0 ? added_energy(d) : strtoull(value, NULL, 0);
     return SUCCESS;
 }
 

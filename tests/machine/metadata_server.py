@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A metadata service on the loopback device, well-behaved or not, for tests.
 
-    metadata_server.py MODE [--bind ADDRESS] [--port N] [--log FILE]
+    metadata_server.py MODE [--bind ADDRESS] [--port N] [--log FILE] [--launched WHEN]
 
 prints its port on the first line and serves until it is killed, its parent ends or two minutes
 have passed. Modes: aws, gcp, azure answer as the clouds do (aws-spot, gcp-spot, azure-spot for
 the cheap kind; v1only is an AWS without tokens); none says 404 to everything; hang takes the
 request and says nothing; silent does not even take the connection; garbage, html, redirect,
 huge, headers, drip, reset, error, empty, types, inject misbehave in that way; web is for tests of the
-HTTP client. --log appends one line per request: method, path, and the headers that matter.
+HTTP client. --log appends one line per request: method, path, and the headers that matter. --launched
+is when AWS says the machine was started: seconds before now, a text as it is, or "none".
 """
 import argparse
 import ctypes
@@ -73,6 +74,16 @@ def aws(handler, spot):
     if handler.headers.get("X-aws-ec2-metadata-token") != TOKEN:
         return 401, b""
     return aws_facts(path, spot)
+
+
+def launch(when):
+    """Sets the identity document's pendingTime."""
+    if when == "none":
+        del IDENTITY["pendingTime"]
+    elif when.lstrip("-").isdigit():
+        IDENTITY["pendingTime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - int(when)))
+    else:
+        IDENTITY["pendingTime"] = when
 
 
 def aws_facts(path, spot):
@@ -289,8 +300,11 @@ def main():
     options.add_argument("--bind", default="127.0.0.1")
     options.add_argument("--port", type=int, default=0)
     options.add_argument("--log")
+    options.add_argument("--launched")
     options.add_argument("--tls", help="a file with a certificate and its key")
     given = options.parse_args()
+    if given.launched:
+        launch(given.launched)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the test
     signal.alarm(120)
     if given.mode == "silent":

@@ -31,6 +31,9 @@ parts = [v for k, v in phases.items() if k not in ("boot_ns", "wall_ns")]
 report("the phases add up to the wall time", parts and sum(parts) == phases["wall_ns"], phases)
 report("every phase has its time", phases.get("load_ns", 0) > 0 and phases.get("setup_ns", 0) > 0
        and phases.get("evaluate_ns", 0) > 0 and phases.get("train_ns", 0) > 0, phases)
+wait = one.get("use", {}).get("data_wait_ns", -1)
+report("data in memory is hardly waited for", 0 <= wait < 0.25 * (phases.get("train_ns", 0) + phases.get("warmup_ns", 0)),
+       (wait, phases))
 report("a sample stops at its time", phases.get("wall_ns", 9e9) < 8e9, phases)
 p = one.get("projection", {})
 report("the whole training is projected, with an interval", p and p["low_s"] < p["wall_s"] < p["high_s"], one)
