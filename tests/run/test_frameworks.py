@@ -122,7 +122,7 @@ for part in (set.train, set.test):
 """)
     fake.write_text(f'#!/bin/sh\nexec {PYTHON} "{check}" "$@"\n')
     fake.chmod(0o755)
-    for name in ("mlp", "cifar", "imdb", "tweets", "textgen", "inception"):
+    for name in ("mlp", "imdb", "tweets", "textgen", "inception"):  # cifar lies as mlp does
         code, runs, err = fare(name, "--with", "pytorch", FARE_PYTHON=str(fake))
         got = [line.split()[1] for line in err.splitlines() if line.startswith("sum ")]
         want = subprocess.run([SUMS, "sums", name], capture_output=True, text=True, check=True).stdout.split()
@@ -132,7 +132,7 @@ for part in (set.train, set.test):
 def verdict(folder, name):
     """Fare's own training and PyTorch's, on the set that is made; and what fare says of the two."""
     ledger = f"--ledger={folder}/runs.db"
-    steps = {"imdb": "160", "mlp": "60"}.get(name, "3")
+    steps = {"imdb": "150", "mlp": "60"}.get(name, "3")
     code, ours, err = fare(name, "--steps", "3", "--name", f"ours-{name}", ledger)
     other, theirs, more = fare(name, "--steps", steps, "--name", f"theirs-{name}", "--with", "pytorch", ledger,
                                FARE_PYTHON=PYTHON)
@@ -178,8 +178,8 @@ def real(folder):
     same_samples(folder)
     for name in PARAMETERS:
         verdict(folder, name)
-    code, runs, err = fare("mlp", "--with", "pytorch", "--batch", "64,256", "--steps", "3", FARE_PYTHON=PYTHON)
-    report("batches are swept", code == 0 and [(r["batch"], r["steps_per_epoch"]) for r in runs] == [(64, 938), (256, 235)],
+    code, runs, err = fare("textgen", "--with", "pytorch", "--batch", "64,256", "--steps", "3", FARE_PYTHON=PYTHON)
+    report("batches are swept", code == 0 and [(r["batch"], r["steps_per_epoch"]) for r in runs] == [(64, 3130), (256, 783)],
            err + str(runs))
     by_hand()
     code, runs, err = fare("l1", "--with", "pytorch", "--n", "256", "--m", "256", "--dim", "64", FARE_PYTHON=PYTHON)
