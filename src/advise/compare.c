@@ -198,8 +198,36 @@ static int cost_of(const struct price *price, double s, int64_t *nano, bool *cos
     return rc;
 }
 
+// What the labels say of a speed; 0: nothing that makes sense.
+static double relative_speed(const struct run *run)
+{
+    const char *text = run_label(run, "relative_speed");
+    char *end = NULL;
+    double speed = text && run_label(run, "relative_to") ? strtod(text, &end) : 0;
+    return end && end != text && *end == '\0' && speed > 1e-6 && speed < 1e9 ? speed : 0;
+}
+
+static int fill_relative(const struct run *run, const struct price *price, struct part *part,
+                         struct err *err)
+{
+    double speed = relative_speed(run);
+    int64_t hour;
+    int rc = 0;
+    if (speed == 0)
+        return 0;
+    part->timed = part->relative = true;
+    part->time_s = 1 / speed;
+    part->costed = price->known;
+    if (part->costed) {
+        rc = cost_of(price, 3600, &hour, &part->costed, err);
+        if (rc == 0 && part->costed)
+            part->cost = llround((double)hour / speed);
+    }
+    return rc;
+}
+
 static int fill_part(const char *text, size_t len, const struct run *run, const struct price *price,
-                     struct part *part, bool *timed, struct err *err)
+                     struct part *part, struct err *err)
 {
     struct maybe_int ns = {0};
     const struct run_projection *p = &run->projection;
@@ -207,15 +235,15 @@ static int fill_part(const char *text, size_t len, const struct run *run, const 
     int rc = full ? full_time(text, len, run, &ns, err) : 0;
     if (rc != 0)
         return rc;
-    *timed = ns.known && ns.v >= 0;
+    part->timed = ns.known && ns.v >= 0;
     if (full) // a sample's says nothing of the training's end
         part->accuracy = run->test_accuracy;
     part->gpu_percent = run->use.gpu_percent;
     part->share_of_peak = run->use.share_of_peak;
-    if (*timed) {
+    if (part->timed) {
         part->time_s = (double)ns.v / 1e9;
     } else if (p->wall_s.known && in_range(p->wall_s.v)) {
-        *timed = true;
+        part->timed = true;
         part->time_s = p->wall_s.v;
         if (p->low_s.known && p->high_s.known && p->low_s.v > 0 && in_range(p->high_s.v) &&
             p->low_s.v <= p->wall_s.v && p->high_s.v >= p->wall_s.v) {
@@ -223,7 +251,9 @@ static int fill_part(const char *text, size_t len, const struct run *run, const 
             part->time_high = p->high_s.v;
         }
     }
-    if (!*timed || !price->known)
+    if (!part->timed)
+        return fill_relative(run, price, part, err);
+    if (!price->known)
         return 0;
     part->costed = true;
     if (ns.known) { // to the nanosecond
@@ -297,7 +327,7 @@ static int find_section(struct comparing *c, const struct run *run, size_t *numb
 }
 
 static void group_key(struct comparing *c, size_t section, const struct run *run, const char *named,
-                      bool timed)
+                      const struct part *part)
 {
     struct buf *key = &c->key;
     buf_reset(key);
@@ -321,7 +351,8 @@ static void group_key(struct comparing *c, size_t section, const struct run *run
                                  run->data.identity,
                                  run_label(run, "gates"),
                                  run_label(run, "price_per_hour_usd"),
-                                 run_label(run, "price_kind")};
+                                 run_label(run, "price_kind"),
+                                 part->relative ? run_label(run, "relative_to") : NULL};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         key_text(key, texts[i]);
     const struct maybe_int numbers[] = {run->threads,     run->batch, run->parameters, run->epochs,
@@ -332,7 +363,7 @@ static void group_key(struct comparing *c, size_t section, const struct run *run
     buf_addc(key, run->full.known && run->full.v ? 'f' : '-');
     buf_addc(key, run->taints.count > 0 ? 't' : '-');
     buf_addc(key, run->ended && strcmp(run->ended, "failed") == 0 ? 'x' : '-');
-    buf_addc(key, timed ? '-' : 'u');
+    buf_addc(key, !part->timed ? 'u' : part->relative ? 'r' : '-');
 }
 
 static int add_to_section(struct section *section, size_t group, struct err *err)
@@ -359,10 +390,10 @@ static int name_machine(struct group *group, const struct run *run, struct err *
 }
 
 static int find_group(struct comparing *c, size_t section, struct run *run, const char *named,
-                      bool timed, struct group **out, struct err *err)
+                      const struct part *part, struct group **out, struct err *err)
 {
     size_t number;
-    group_key(c, section, run, named, timed);
+    group_key(c, section, run, named, part);
     int rc = buf_check(&c->key, err);
     if (rc == 0)
         rc = index_number(&c->group_index, buf_str(&c->key), c->key.len, &number, err);
@@ -391,8 +422,10 @@ static int find_group(struct comparing *c, size_t section, struct run *run, cons
     }
     c->group_count++;
     group->section = section;
-    group->timed = timed;
+    group->timed = part->timed;
+    group->relative = part->relative;
     group->failed = run->ended && strcmp(run->ended, "failed") == 0;
+    c->sections[section].timed |= group->timed && !group->relative && !group->failed;
     group->run = *run; // taken over
     memset(run, 0, sizeof *run);
     *out = group;
@@ -418,7 +451,7 @@ static int keep(struct group *group, const char *id, const struct part *part,
 }
 
 static int place_run(struct comparing *c, struct run *run, const struct part *part,
-                     const struct price *price, const char *named, bool timed, struct err *err)
+                     const struct price *price, const char *named, struct err *err)
 {
     size_t section;
     struct group *group;
@@ -429,7 +462,7 @@ static int place_run(struct comparing *c, struct run *run, const struct part *pa
     char *id = run->id ? strdup(run->id) : NULL;
     int rc = run->id && !id ? err_memory(err) : find_section(c, run, &section, err);
     if (rc == 0)
-        rc = find_group(c, section, run, named, timed, &group, err);
+        rc = find_group(c, section, run, named, part, &group, err);
     if (rc == 0) {
         group->base_fit = fit > group->base_fit ? fit : group->base_fit;
         rc = keep(group, id, part, price, err);
@@ -471,7 +504,6 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
     struct run run = {0};
     struct part part = {0};
     struct price price;
-    bool timed = false;
     int rc = record_from_kept(head_fields(), text, len, &run, err);
     if (rc == 0 && !is_picked(c, &run, &named)) {
         record_release(head_fields(), &run);
@@ -480,9 +512,9 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
     if (rc == 0)
         rc = pricing_of(c->pricing, &run, &price, err);
     if (rc == 0)
-        rc = fill_part(text, len, &run, &price, &part, &timed, err);
+        rc = fill_part(text, len, &run, &price, &part, err);
     if (rc == 0)
-        rc = place_run(c, &run, &part, &price, named, timed, err);
+        rc = place_run(c, &run, &part, &price, named, err);
     if (rc == 0)
         c->runs++;
     record_release(head_fields(), &run);

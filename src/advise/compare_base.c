@@ -16,6 +16,8 @@ static bool can_be_base(const struct group *group)
 static bool is_better(const struct group *a, const struct group *b)
 {
     bool clean_a = a->run.taints.count == 0, clean_b = b->run.taints.count == 0;
+    if (a->relative != b->relative)
+        return b->relative;
     bool full_a = a->run.full.known && a->run.full.v, full_b = b->run.full.known && b->run.full.v;
     if (clean_a != clean_b)
         return clean_a;
@@ -98,6 +100,12 @@ static int by_selector(struct comparing *c, struct err *err)
 
 // ---- without one
 
+// Where there are times, what only has a relative speed would push them all apart.
+static bool can_be_default(const struct comparing *c, const struct group *group)
+{
+    return can_be_base(group) && !(group->relative && c->sections[group->section].timed);
+}
+
 struct candidate { // a machine and framework
     size_t group;  // the oldest of them
     size_t sections;
@@ -138,7 +146,7 @@ static int count_candidates(struct comparing *c, struct candidate *candidates, s
         const struct group *group = &c->groups[i];
         size_t number;
         bool is_new;
-        if (!can_be_base(group))
+        if (!can_be_default(c, group))
             continue;
         rc = number_name(c, group, names, &pairs, &number, &is_new, err);
         if (rc != 0)
@@ -173,7 +181,7 @@ static void place_base(struct comparing *c, const struct group *common)
         const struct group *best = NULL;
         for (size_t j = 0; j < section->count; j++) {
             const struct group *group = &c->groups[section->groups[j]];
-            if (!can_be_base(group))
+            if (!can_be_default(c, group))
                 continue;
             bool mine = compare_by_name(group, common) == 0;
             bool had = best && compare_by_name(best, common) == 0;

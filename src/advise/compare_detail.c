@@ -11,6 +11,11 @@ const char *group_framework(const struct group *group)
     return group->run.framework ? group->run.framework : "-";
 }
 
+const char *group_relative_to(const struct group *group)
+{
+    return group->relative ? run_label(&group->run, "relative_to") : NULL;
+}
+
 void compare_label(const struct compare_row *row, struct buf *out)
 {
     buf_adds(out, row->machine);
@@ -87,7 +92,11 @@ static void attribute(const struct group *g, enum attribute which, char out[ATTR
     case NAMED:
         return put_text(out, "", g->named, 60);
     case EXTENT:
-        return put_text(out, "", run->full.known && run->full.v ? "measured" : "projected", 20);
+        return put_text(out, "",
+                        g->relative                      ? "relative"
+                        : run->full.known && run->full.v ? "measured"
+                                                         : "projected",
+                        20);
     case TAINTED:
         return put_text(out, "", run->taints.count > 0 ? "tainted" : NULL, 20);
     case FAILED:

@@ -10,10 +10,13 @@
 
 #define COMPARE_FEES "fees of $" // begins the note on fees
 
+// Of some runs only a speed relative to another's was published (labels relative_speed and
+// relative_to). Their time is then in units of that other's, and their cost in what an hour costs
+// per unit of speed: enough for ratios among those relative to the same, and for nothing else.
 struct part {                           // what is kept of a run
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD
-    bool costed;
+    bool timed, relative, costed;
     struct maybe_real accuracy, gpu_percent, share_of_peak;
 };
 
@@ -28,7 +31,7 @@ struct group {        // runs that are one row
     LIST_OF(char *) ids;
     struct price price;  // the first one's
     int64_t least, most; // an hour
-    bool timed, failed;
+    bool timed, relative, failed;
     enum selector_fit base_fit;
     struct estimate time, cost;
     bool costed; // all of them
@@ -39,6 +42,7 @@ struct section { // a workload
     size_t *groups; // numbers
     size_t count, room;
     size_t base; // the group's number, or NO_GROUP
+    bool timed;  // there are rows with times, not only relative ones
 };
 #define NO_GROUP SIZE_MAX
 
@@ -67,6 +71,9 @@ struct comparing {
 enum { IDS_MAX = 20 };
 
 const char *group_framework(const struct group *group);
+
+// The id that a run's speed is relative to; null where it has a time of its own, or none.
+const char *group_relative_to(const struct group *group);
 
 // Chooses the base of each section, and its name for the whole (compare_base.c).
 int compare_choose(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;

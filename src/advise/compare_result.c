@@ -56,7 +56,16 @@ static int by_cost(const void *a, const void *b)
         return x->cost.nano_usd.known ? -1 : 1;
     if (x->cost.nano_usd.v != y->cost.nano_usd.v)
         return x->cost.nano_usd.v < y->cost.nano_usd.v ? -1 : 1;
-    double first = x->time_s.value.v, second = y->time_s.value.v;
+    // Where only speeds are known, by what they are relative to the base.
+    bool relative =
+        x->kind && y->kind && strcmp(x->kind, "relative") == 0 && strcmp(y->kind, "relative") == 0;
+    if (relative && x->money.ratio.known != y->money.ratio.known)
+        return x->money.ratio.known ? -1 : 1;
+    double first = relative ? x->money.ratio.v : 0, second = relative ? y->money.ratio.v : 0;
+    if (first == second) {
+        first = relative ? x->time.ratio.v : x->time_s.value.v;
+        second = relative ? y->time.ratio.v : y->time_s.value.v;
+    }
     if (first < second || second < first)
         return first < second ? -1 : 1;
     int order = strcmp(x->machine, y->machine);
@@ -90,6 +99,19 @@ static int add_reasons(struct compare_row *row, const struct comparison *verdict
     return rc;
 }
 
+// Of a run with a time and one with a relative speed neither tells anything of the other.
+static const char *not_on_one_scale(const struct group *base, const struct group *group)
+{
+    const char *to = group_relative_to(group), *base_to = group_relative_to(base);
+    if (!group->timed || !base->timed || (!to && !base_to))
+        return NULL;
+    if (!base_to)
+        return "only its speed relative to others is known, not its time";
+    if (!to)
+        return "of the base only a speed relative to others is known, not its time";
+    return strcmp(to, base_to) == 0 ? NULL : "its speed is relative to another machine's";
+}
+
 // One row of a section: beside the base, or apart from it.
 static int add_row(const struct comparing *c, const struct section *section, size_t number,
                    size_t reference, struct compare_workload *to, struct err *err)
@@ -99,7 +121,9 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     struct comparison verdict;
     int rc = comparison_make(&against->run, &group->run, &verdict, err);
     bool alone = number == reference; // against itself there are notes only
-    bool apart = !group->timed || group->failed || (!alone && verdict.verdict == COMPARABLE_NOT);
+    const char *scale = not_on_one_scale(against, group);
+    bool apart =
+        !group->timed || group->failed || scale || (!alone && verdict.verdict == COMPARABLE_NOT);
     struct compare_row *row = NULL;
     if (rc == 0) {
         row = apart ? LIST_ADD(&to->apart, err) : LIST_ADD(&to->rows, err);
@@ -115,6 +139,8 @@ static int add_row(const struct comparing *c, const struct section *section, siz
         rc = texts_add(&row->reasons,
                        "its time is not known: it was neither trained to the end nor projected",
                        err);
+    if (rc == 0 && scale && !group->failed)
+        rc = texts_add(&row->reasons, scale, err);
     comparison_release(&verdict);
     return rc;
 }

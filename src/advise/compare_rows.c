@@ -165,6 +165,22 @@ static void fill_mean(const struct group *g, size_t at, double most, struct comp
     out->high = some_real(fmin(mean + half, most));
 }
 
+// Neither its time nor its cost can be said, and no provider's rule be applied.
+static int fill_relative(const struct group *g, struct compare_row *row, struct err *err)
+{
+    int rc = text_set(&row->kind, "relative", err);
+    if (rc == 0)
+        rc = texts_add(&row->notes,
+                       "only speeds relative to each other are known, not times: cost ÷ base is of "
+                       "price × time, without units and minimums",
+                       err);
+    if (rc == 0 && !g->price.known)
+        return fill_price(g, row, err); // which says so
+    if (rc == 0)
+        rc = set_money(&row->price.usd_per_hour, g->price.nano, err);
+    return rc == 0 ? text_set(&row->price.from, g->price.from, err) : rc;
+}
+
 int compare_row_fill(const struct group *g, struct compare_row *row, struct err *err)
 {
     struct buf detail = {0};
@@ -185,6 +201,8 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
     fill_mean(g, offsetof(struct part, share_of_peak), 1, &row->share_of_peak);
     if (rc != 0 || !g->timed)
         return rc;
+    if (g->relative)
+        return fill_relative(g, row, err);
     bool full = g->run.full.known && g->run.full.v;
     rc = text_set(&row->kind, full ? "measured" : "projected", err);
     fill_time(g, row);

@@ -14,19 +14,23 @@
 struct measure {
     const char *most, *of; // "Fastest", "of the time of"
     bool (*value)(const struct compare_row *row, double *value);
-    void (*words)(const struct compare_row *row, struct buf *out);
+    void (*words)(const struct compare_row *row, struct buf *out); // with a comma before
     const struct compare_against *(*against)(const struct compare_row *row);
 };
 
 static bool time_value(const struct compare_row *row, double *value)
 {
-    *value = row->time_s.value.v;
-    return row->time_s.value.known;
+    // Ratios, where nothing else is known: no row beside them has a time.
+    *value = row->time_s.value.known ? row->time_s.value.v : row->time.ratio.v;
+    return row->time_s.value.known || row->time.ratio.known;
 }
 
 static void time_words(const struct compare_row *row, struct buf *out)
 {
     char text[32];
+    if (!row->time_s.value.known)
+        return;
+    buf_adds(out, ", ");
     clock_words(llround(row->time_s.value.v * 1e9), text, sizeof text);
     buf_printf(out, "%s%s", strcmp(row->kind, "projected") == 0 ? "about " : "", text);
 }
@@ -38,8 +42,8 @@ static const struct compare_against *time_against(const struct compare_row *row)
 
 static bool cost_value(const struct compare_row *row, double *value)
 {
-    *value = (double)row->cost.nano_usd.v;
-    return row->cost.nano_usd.known;
+    *value = row->cost.nano_usd.known ? (double)row->cost.nano_usd.v : row->money.ratio.v;
+    return row->cost.nano_usd.known || row->money.ratio.known;
 }
 
 // Fees are in no row's cost; where there are some, the sentence says so as the note does.
@@ -54,6 +58,9 @@ static bool has_fees(const struct compare_row *row)
 static void cost_words(const struct compare_row *row, struct buf *out)
 {
     char text[MONEY_BYTES];
+    if (!row->cost.nano_usd.known)
+        return;
+    buf_adds(out, ", ");
     money_short(row->cost.nano_usd.v, text);
     buf_printf(out, "$%s a training%s", text, has_fees(row) ? " before its fees" : "");
 }
@@ -108,7 +115,7 @@ static void write_sentence(const struct measure *measure, const struct compare_w
     bool is_base = least->base.known;
     buf_printf(out, "%s: ", measure->most);
     compare_label(least, out);
-    buf_adds(out, is_base ? ", the base, " : ", ");
+    buf_adds(out, is_base ? ", the base" : "");
     measure->words(least, out);
     const struct compare_row *next = is_base ? least_of(measure, workload, least) : NULL;
     if (!is_base && against->ratio.known) {

@@ -111,6 +111,9 @@ static void measure_columns(struct table *t)
                 t->widths[c] = out_columns(text);
         }
     }
+    // A ratio stands behind what it is of, known or not.
+    t->widths[TIME] += t->widths[TIME] == 0 && t->widths[TIME_RATIO] > 0;
+    t->widths[COST] += t->widths[COST] == 0 && t->widths[COST_RATIO] > 0;
     for (enum column c = 0; c < COLUMNS; c++)
         if (t->widths[c] > 0 && t->widths[c] < out_columns(heads[c]))
             t->widths[c] = out_columns(heads[c]);

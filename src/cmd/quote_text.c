@@ -247,6 +247,10 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
         out_wrap(out, 0,
                  "Nothing that --gpu, --provider, --region, --kind and --max-age leave was "
                  "measured.");
+    } else if (!bill_time_of(run, -1, &time) && run_label(run, "relative_speed")) {
+        out_wrap(out, 0,
+                 "Of this training only speeds relative to each other are known, no time, so there "
+                 "is no bill. 'fare compare' says what they make of the costs.");
     } else if (!bill_time_of(run, -1, &time)) {
         out_wrap(out, 0,
                  "How long the whole training takes is not known: the run ended early and could "

@@ -13,6 +13,7 @@
 #include "base/folders.h"
 #include "cmd/check.h"
 #include "run/command.h"
+#include "run/made.h"
 
 static int options_of(const struct run_command_options *o, const struct measure_options *m,
                       bool sample, struct command_options *c, struct err *err)
@@ -232,6 +233,15 @@ static void add_number(struct arguments *a, const char *name, int64_t value)
     add(a, name, text);
 }
 
+static int note_what(const struct workload *workload, const char *with, struct run *run,
+                     struct err *err)
+{
+    int rc = run->name ? 0 : text_set(&run->name, workload->name, err);
+    if (rc == 0)
+        rc = text_set(&run->workload, workload->name, err);
+    return rc == 0 ? text_set(&run->framework, with, err) : rc;
+}
+
 // Operations of a step, from the definition: the same for whoever trains it.
 static void note_flops(const struct workload *workload, const struct native_options *t,
                        struct run *run)
@@ -245,58 +255,41 @@ static void note_flops(const struct workload *workload, const struct native_opti
     net_release(&net);
 }
 
-int run_framework(const struct workload *workload, const struct run_command_options *o,
-                  const struct native_options *t, bool json, struct run *run, struct buf *says,
-                  struct err *err)
+static void add_options(struct arguments *a, const struct workload *workload,
+                        const struct native_options *t)
 {
-    struct buf script = {0}, dir = {0};
+    bool l1 = workload->metric == WORKLOAD_L1;
+    if (!t->full && workload->recipe.phase_count > 1)
+        add(a, "--sample", NULL);
+    if (t->precision)
+        add(a, "--precision", t->precision);
+    add_number(a, "--seed", t->seed);
+    add_number(a, "--threads", t->threads);
+    add_number(a, "--epochs", t->epochs);
+    add_number(a, "--batch", t->batch);
+    add_number(a, "--steps", t->full || l1 ? 0 : t->steps);
+    add_number(a, "--n", l1 ? t->n : 0);
+    add_number(a, "--m", l1 ? t->m : 0);
+    add_number(a, "--dim", l1 ? t->dim : 0);
+}
+
+static int run_script(const struct workload *workload, const struct run_command_options *o,
+                      const struct native_options *t, struct command_options *c, struct run *run,
+                      struct buf *says, struct err *err)
+{
     static char variable[] = "PYTHONDONTWRITEBYTECODE=1"; // share/ stays as it is
     char *const no_bytecode[] = {variable, NULL};
-    struct arguments a = {.count = 0};
-    int rc = find_script(o->with, workload->name, &script, err);
-    bool l1 = workload->metric == WORKLOAD_L1;
-    if (rc == 0 && (t->engine || t->checkpoint || t->from || t->generate > 0))
-        rc = err_set(err, ERR_USAGE,
-                     "engines, checkpoints and generated text are fare's own: "
-                     "--with has none of them");
-    int found = rc == 0 && !l1 ? native_data_dir(workload, t->data, &dir, err) : 0;
-    if (rc == 0 && found < 0)
-        rc = found;
-    if (rc == 0)
-        rc = text_set(&run->workload, workload->name, err);
-    if (rc == 0) {
-        add(&a, find_python(), NULL);
-        add(&a, buf_str(&script), NULL);
-        if (found > 0)
-            add(&a, "--data", buf_str(&dir));
-        if (!t->full && workload->recipe.phase_count > 1)
-            add(&a, "--sample", NULL);
-        if (t->precision)
-            add(&a, "--precision", t->precision);
-        add_number(&a, "--seed", t->seed);
-        add_number(&a, "--threads", t->threads);
-        add_number(&a, "--epochs", t->epochs);
-        add_number(&a, "--batch", t->batch);
-        add_number(&a, "--steps", t->full || l1 ? 0 : t->steps);
-        add_number(&a, l1 ? "--n" : "", l1 ? t->n : 0);
-        add_number(&a, l1 ? "--m" : "", l1 ? t->m : 0);
-        add_number(&a, l1 ? "--dim" : "", l1 ? t->dim : 0);
-        struct command_options c = {
-            .argv = a.items,
-            .grace_ns = o->grace_ns > 0 ? o->grace_ns : COMMAND_GRACE_NS,
-            .name = run->name ? run->name : workload->name,
-        };
-        c.framework = o->with;
-        c.until_ns = t->until_ns;
-        note_flops(workload, t, run);
-        c.output_to_stderr = json;
-        c.set = no_bytecode;
-        c.sample = !t->full && t->steps > 0;
-        // The script tells its total.
-        if (!t->full && t->steps == 0 && !l1)
-            c.follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
-        rc = command_run(&c, run, says, err);
-    }
+    c->grace_ns = o->grace_ns > 0 ? o->grace_ns : COMMAND_GRACE_NS;
+    c->name = run->name;
+    c->framework = o->with;
+    c->until_ns = t->until_ns;
+    c->set = no_bytecode;
+    c->sample = !t->full && t->steps > 0;
+    // The script tells its total.
+    if (!t->full && t->steps == 0 && workload->metric != WORKLOAD_L1)
+        c->follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
+    note_flops(workload, t, run);
+    int rc = command_run(c, run, says, err);
     if (rc == 0 && strcmp(run->ended, "stopped") == 0 && !training_over(t))
         training_stop = 1; // nor those that would come next
     if (rc == 0 && strcmp(run->ended, "failed") == 0) {
@@ -304,6 +297,59 @@ int run_framework(const struct workload *workload, const struct run_command_opti
             err_set(err, ERR_FAIL, "%s with '%s' failed: %s", o->with, find_python(), run->problem);
         err_hint(err, "its own words are above; FARE_PYTHON names another Python");
     }
+    return rc;
+}
+
+// The folder with its data, or else a file with the set that is made, and the time that took.
+static int find_samples(const struct workload *workload, const struct native_options *t,
+                        struct buf *dir, struct made *made, struct err *err)
+{
+    if (workload->metric == WORKLOAD_L1)
+        return 0;
+    int found = native_data_dir(workload, t->data, dir, err);
+    if (found == 0) {
+        buf_reset(dir);
+        return made_write(made, workload, (int)t->threads, err);
+    }
+    return found < 0 ? found : 0;
+}
+
+int run_framework(const struct workload *workload, const struct run_command_options *o,
+                  const struct native_options *t, bool json, struct run *run, struct buf *says,
+                  struct err *err)
+{
+    struct buf script = {0}, dir = {0};
+    struct made made = {0};
+    struct arguments a = {.count = 0};
+    int rc = find_script(o->with, workload->name, &script, err);
+    if (rc == 0 && (t->engine || t->checkpoint || t->from || t->generate > 0))
+        rc = err_set(err, ERR_USAGE,
+                     "engines, checkpoints and generated text are fare's own: "
+                     "--with has none of them");
+    if (rc == 0)
+        rc = note_what(workload, o->with, run, err);
+    if (rc == 0)
+        rc = find_samples(workload, t, &dir, &made, err);
+    if (rc == 0 && training_stop) { // by the user, while the set was made
+        rc = text_set(&run->ended, "stopped", err);
+    } else if (rc == 0) {
+        add(&a, find_python(), NULL);
+        add(&a, buf_str(&script), NULL);
+        if (dir.len > 0)
+            add(&a, "--data", buf_str(&dir));
+        if (made.path)
+            add(&a, "--made", made.path);
+        add_options(&a, workload, t);
+        struct command_options c = {
+            .argv = a.items, .output_to_stderr = json, .load_ns = made.took_ns};
+        rc = run_script(workload, o, t, &c, run, says, err);
+    }
+    struct err other = {0};
+    if (rc != 0 && run->workload && !run->ended && // the samples could not be handed over
+        (text_set(&run->ended, "failed", &other) != 0 ||
+         text_set(&run->problem, err->text, &other) != 0))
+        rc = err_memory(err);
+    made_remove(&made);
     buf_release(&script);
     buf_release(&dir);
     return rc;

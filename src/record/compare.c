@@ -54,7 +54,9 @@ static const struct field row_fields[] = {
     TEXT(detail, "what tells it from other rows of that machine and framework"),
     BOOL(base, "the others are relative to this one"),
     INT(runs, "how many runs"),
-    TEXT(kind, "measured (trained to the end) or projected (from a sample)"),
+    TEXT(kind,
+         "measured (trained to the end), projected (from a sample), or relative (only its speed "
+         "relative to another's is known)"),
     TEXTS(ids, "the runs, at most 20 of them"),
     FIELD_IN(T, time_s, figure_fields, "of one whole training"),
     FIELD_IN(T, time, against_fields, "the time against the base's"),

@@ -36,7 +36,7 @@ struct compare_row {
     char *detail; // what tells it from another row of the same machine and framework
     struct maybe_bool base;
     struct maybe_int runs;
-    char *kind;          // "measured", "projected"
+    char *kind;          // "measured", "projected", "relative"
     LIST_OF(char *) ids; // the newest ones
     struct compare_figure time_s;
     struct compare_against time;

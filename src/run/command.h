@@ -29,6 +29,7 @@ struct command_options {
     int64_t until_ns;      // by clock_now_ns(): end it then, whatever is known; 0: never
     bool output_to_stderr; // its stdout goes to our stderr, since ours is for something else
     bool sample;           // its own end is not the end of the training
+    int64_t load_ns;       // spent on its data before it started: the run begins so much earlier
     const char *root;      // for the sampler; "" for this machine
 };
 

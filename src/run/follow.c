@@ -368,11 +368,7 @@ static bool take_about(struct follow *f, json_t *json)
         if (told.stages.count > 1 && told.stages.count <= METER_STAGES_MAX && f->stages == 0) {
             for (size_t i = 0; i < told.stages.count; i++)
                 f->stage_steps[i] = told.stages.items[i].total_steps.v;
-            f->stages = (int)told.stages.count;
-            run->stages.items = told.stages.items;
-            run->stages.count = told.stages.count;
-            run->stages.known = true;
-            memset(&told.stages, 0, sizeof told.stages);
+            f->stages = (int)told.stages.count; // the meter puts them into the record
         }
 #define TAKE(member) run->member = told.member.known ? told.member : run->member
         TAKE(batch);

@@ -61,22 +61,28 @@ int native_data_dir(const struct workload *workload, const char *data, struct bu
     return rc != 0 ? rc : is_folder(buf_str(dir));
 }
 
+int native_data_open(const struct workload *workload, const char *dir, int threads,
+                     struct data_pair *data, struct err *err)
+{
+    const struct data_options options = {
+        .dir = dir,
+        .seed = 1, // of made sets: the same data whatever the training's seed
+        .made_train = workload->made_train,
+        .made_test = workload->made_test,
+        .threads = threads,
+    };
+    return data_open(workload->data, &options, data, err);
+}
+
 static int load_data(struct job *job, struct err *err)
 {
     struct buf dir = {0};
     meter_phase(job->meter, METER_LOAD);
     int found = native_data_dir(job->workload, job->options->data, &dir, err);
     int rc = found < 0 ? found : 0;
-    const struct workload *w = job->workload;
-    const struct data_options options = {
-        .dir = found > 0 ? buf_str(&dir) : NULL,
-        .seed = 1, // of made sets: the same data whatever the training's seed
-        .made_train = w->made_train,
-        .made_test = w->made_test,
-        .threads = job->engine_options.threads,
-    };
     if (rc == 0)
-        rc = data_open(w->data, &options, &job->data, err);
+        rc = native_data_open(job->workload, found > 0 ? buf_str(&dir) : NULL,
+                              job->engine_options.threads, &job->data, err);
     meter_phase(job->meter, METER_SETUP);
     buf_release(&dir);
     return rc;

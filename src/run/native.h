@@ -47,4 +47,8 @@ int native_run(const struct workload *workload, const struct native_options *opt
 int native_data_dir(const struct workload *workload, const char *data, struct buf *dir,
                     struct err *err) MUST_USE;
 
+// The set in that folder; null: the one that is made for this workload.
+int native_data_open(const struct workload *workload, const char *dir, int threads,
+                     struct data_pair *data, struct err *err) MUST_USE;
+
 #endif

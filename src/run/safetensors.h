@@ -9,7 +9,7 @@
 // opened, so that whatever safetensors_open() accepts has every byte it promises. It is stricter
 // than the reference implementation where the format is (no name twice, '{' first) and refuses
 // names with a NUL. Values are read from the file when they are asked for, not mapped: a file
-// that is cut meanwhile gives an error and not a SIGBUS. The writer writes F32 alone, and the
+// that is cut meanwhile gives an error and not a SIGBUS. The writer writes F32, I32 and U8, and the
 // file appears whole or not at all (base/fs).
 #ifndef FARE_RUN_SAFETENSORS_H
 #define FARE_RUN_SAFETENSORS_H
@@ -80,6 +80,7 @@ struct safetensors_entry {
     const char *name;
     int rank;
     const int64_t *dim;
+    const char *type; // "U8" or "I32"; null: F32
 };
 
 struct safetensors_text {
@@ -88,18 +89,20 @@ struct safetensors_text {
 
 struct safetensors_writer {
     struct fs_writer file;
-    int64_t left; // numbers still to come
+    int64_t left; // bytes still to come
 };
 
-// Begin, add all numbers in pieces of any size, then commit; or abandon, which leaves no trace
-// and is what to do after a failed add. A failed begin or commit has already abandoned. Names
-// that are not printable UTF-8 or come twice are refused; texts become printable UTF-8 as those of
-// records do (record/field.h).
+// Begin, add all numbers in pieces of any size, as floats or as the bytes they are, then commit; or
+// abandon, which leaves no trace and is what to do after a failed add. A failed begin or commit has
+// already abandoned. Names that are not printable UTF-8 or come twice are refused; texts become
+// printable UTF-8 as those of records do (record/field.h).
 int safetensors_begin(struct safetensors_writer *w, const char *path,
                       const struct safetensors_text *texts, int text_count,
                       const struct safetensors_entry *entries, int count, struct err *err) MUST_USE;
 int safetensors_add(struct safetensors_writer *w, const float *values, int64_t count,
                     struct err *err) MUST_USE;
+int safetensors_add_bytes(struct safetensors_writer *w, const void *bytes, int64_t len,
+                          struct err *err) MUST_USE;
 int safetensors_commit(struct safetensors_writer *w, struct err *err) MUST_USE;
 void safetensors_abandon(struct safetensors_writer *w);
 

@@ -92,17 +92,16 @@ static int make_header(struct buf *out, const struct safetensors_text *texts, in
         return rc;
     for (int i = 0; i < count; i++) {
         const struct safetensors_entry *e = &entries[i];
-        int64_t numbers = 1;
+        int64_t bytes = e->type && strcmp(e->type, "U8") == 0 ? 1 : 4;
         for (int d = 0; d < e->rank; d++)
-            numbers *= e->dim[d]; // which lie in memory: no overflow
+            bytes *= e->dim[d]; // which lie in memory: no overflow
         buf_adds(out, text_count > 0 || i > 0 ? "," : "");
         add_quoted(out, e->name);
-        buf_adds(out, ":{\"dtype\":\"F32\",\"shape\":[");
+        buf_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", e->type ? e->type : "F32");
         for (int d = 0; d < e->rank; d++)
             buf_printf(out, "%s%" PRId64, d ? "," : "", e->dim[d]);
-        buf_printf(out, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", *total * 4,
-                   (*total + numbers) * 4);
-        *total += numbers;
+        buf_printf(out, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", *total, *total + bytes);
+        *total += bytes;
     }
     buf_addc(out, '}');
     buf_fill(out, ' ', (ALIGNMENT - out->len % ALIGNMENT) % ALIGNMENT);
@@ -134,12 +133,18 @@ int safetensors_begin(struct safetensors_writer *w, const char *path,
     return rc;
 }
 
+int safetensors_add_bytes(struct safetensors_writer *w, const void *bytes, int64_t len,
+                          struct err *err)
+{
+    assert(len >= 0 && len <= w->left);
+    w->left -= len;
+    return fs_add(&w->file, bytes, (size_t)len, err);
+}
+
 int safetensors_add(struct safetensors_writer *w, const float *values, int64_t count,
                     struct err *err)
 {
-    assert(count >= 0 && count <= w->left);
-    w->left -= count;
-    return fs_add(&w->file, values, (size_t)count * sizeof *values, err);
+    return safetensors_add_bytes(w, values, count * (int64_t)sizeof *values, err);
 }
 
 int safetensors_commit(struct safetensors_writer *w, struct err *err)

@@ -264,7 +264,7 @@ static void save_with(const char *key, const char *value)
     struct safetensors_writer w;
     assert_ok(safetensors_begin(&w, path, texts, count, entries, st.count, &err), &err);
     static const float zeros[64];
-    assert_ok(safetensors_add(&w, zeros, w.left, &err), &err);
+    assert_ok(safetensors_add_bytes(&w, zeros, w.left, &err), &err);
     assert_ok(safetensors_commit(&w, &err), &err);
     safetensors_release(&st);
 }
@@ -388,7 +388,7 @@ static void write_tensors(const struct safetensors_entry *entries, int count, co
     struct err err = {0};
     struct safetensors_writer w;
     assert_ok(safetensors_begin(&w, path, NULL, 0, entries, count, &err), &err);
-    assert_ok(safetensors_add(&w, values, w.left, &err), &err);
+    assert_ok(safetensors_add_bytes(&w, values, w.left, &err), &err);
     assert_ok(safetensors_commit(&w, &err), &err);
 }
 

@@ -348,16 +348,35 @@ static void long_runs_stay_small(void **state)
     end(&x);
 }
 
+static void stages_are_listed_once(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    event(&x,
+          "{\"about\":{\"total_steps\":9,\"stages\":[{\"total_steps\":6},{\"total_steps\":3}]}}");
+    event(&x, "{\"phase\":\"train\"}");
+    for (int i = 1; i <= 9; i++)
+        event(&x, "{\"step\":%d,\"stage\":%d}", i, i > 6 ? 2 : 1);
+    finish(&x);
+    assert_int_equal(x.run.stages.count, 2);
+    assert_int_equal(x.run.stages.items[0].total_steps.v, 6);
+    assert_int_equal(x.run.stages.items[0].steps.v, 6);
+    assert_int_equal(x.run.stages.items[1].steps.v, 3);
+    end(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_count),        cmocka_unit_test(events_have_their_own_time),
-        cmocka_unit_test(first_reports),       cmocka_unit_test(workers),
-        cmocka_unit_test(better_sources_win),  cmocka_unit_test(epochs_of_bars),
-        cmocka_unit_test(bars_that_are_wiped), cmocka_unit_test(bars_in_bars),
-        cmocka_unit_test(keras_says_all),      cmocka_unit_test(trainer_bar_is_whole),
-        cmocka_unit_test(mlperf_epochs),       cmocka_unit_test(own_pattern),
-        cmocka_unit_test(nonsense_is_counted), cmocka_unit_test(long_runs_stay_small),
+        cmocka_unit_test(events_count),           cmocka_unit_test(events_have_their_own_time),
+        cmocka_unit_test(first_reports),          cmocka_unit_test(workers),
+        cmocka_unit_test(better_sources_win),     cmocka_unit_test(epochs_of_bars),
+        cmocka_unit_test(bars_that_are_wiped),    cmocka_unit_test(bars_in_bars),
+        cmocka_unit_test(keras_says_all),         cmocka_unit_test(trainer_bar_is_whole),
+        cmocka_unit_test(mlperf_epochs),          cmocka_unit_test(own_pattern),
+        cmocka_unit_test(nonsense_is_counted),    cmocka_unit_test(long_runs_stay_small),
+        cmocka_unit_test(stages_are_listed_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

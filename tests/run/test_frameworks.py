@@ -1,22 +1,25 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Workloads in other frameworks (--with): how their scripts are started, with a stand-in for Python; and the
-real ones, where there is a Python with PyTorch ($FARE_PYTHON, else python3). The numbers of parameters are
+real ones, where there is a Python with PyTorch (Debian's python3-torch). The numbers of parameters are
 those of the published definitions."""
 import json
 import os
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 from tap import done, report  # noqa: E402
 
 FARE = os.environ["FARE"]
+SUMS = Path(os.environ["BUILD"]) / "tests/run/test_made"
+PYTHON = "/usr/bin/python3"
 ROOT = Path(os.environ["ROOT"])
-PARAMETERS = {"mlp": 669_706, "cnn": 1_199_882, "cifar": 1_250_858, "imdb": 2_658_945, "textgen": 102_585}
+PARAMETERS = {"mlp": 669_706, "cnn": 1_199_882, "cifar": 1_250_858, "imdb": 2_658_945, "textgen": 102_585, "tweets": 274_562 * 128 + 98_945}
 
 
 def fare(*args, **env):
@@ -58,17 +61,128 @@ def stand_in(folder):
     report("PyTorch has all eight", not missing, missing)
 
 
-def real():
-    python = os.environ.get("FARE_PYTHON") or shutil.which("python3") or "python3"
-    if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode:
-        report("the workloads train in PyTorch", True, skip=f"{python} has no PyTorch")
+def handed_over(folder):
+    """A stand-in that looks at what it is given, and what is left when it has ended."""
+    fake, seen = folder / "looks", folder / "seen"
+    fake.write_text(f'#!/bin/sh\ncp "$3" "{seen}" && echo "$2 $3" >"{seen}.words"\n')
+    fake.chmod(0o755)
+    scratch = folder / "tmp"
+    scratch.mkdir()
+    code, runs, err = fare("textgen", "--with", "pytorch", "--steps", "1", FARE_PYTHON=str(fake), TMPDIR=str(scratch))
+    words = (folder / "seen.words").read_text().split()
+    report("without data a script gets the set that is made", code == 0 and words[0] == "--made"
+           and words[1].startswith(str(scratch)) and seen.stat().st_size > 2_400_000, err)
+    report("and the file is gone afterwards", list(scratch.iterdir()) == [], list(scratch.iterdir()))
+    phases = runs[0]["phases"]
+    report("making it is part of the time", phases["load_ns"] > 0
+           and sum(ns for k, ns in phases.items() if k != "wall_ns") == phases["wall_ns"], phases)
+
+    ledger = f"--ledger={folder}/failed.db"
+    code, runs, err = fare("textgen", "--with", "pytorch", ledger, FARE_PYTHON=str(fake), TMPDIR=str(folder / "none"))
+    report("no room for it is an error that says where", code == 1 and "cannot hand over the samples" in err
+           and str(folder / "none") in err and "TMPDIR" in err, err)
+    report("and the run failed for that", runs[0]["ended"] == "failed" and "hand over" in runs[0]["problem"]
+           and runs[0]["framework"] == "pytorch", runs)
+    limited = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 1000; exec "$0" "$@"', FARE, "run", "textgen",
+                              "--with", "pytorch", "--no-ledger"], capture_output=True, text=True,
+                             env={**os.environ, "FARE_PYTHON": str(fake), "TMPDIR": str(scratch)})
+    report("a disk that gets full is one too, and leaves nothing", limited.returncode == 1
+           and "file too large" in limited.stderr and list(scratch.iterdir()) == [], limited.stderr)
+    stopped(fake, scratch)
+
+
+def stopped(fake, scratch):
+    """Ctrl-C while the set is made: nothing is started any more."""
+    (scratch.parent / "seen").unlink()
+    p = subprocess.Popen([FARE, "run", "cifar", "--with", "pytorch", "--no-ledger", "--json"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True,
+                         env={**os.environ, "FARE_PYTHON": str(fake), "TMPDIR": str(scratch)})
+    while p.poll() is None and not list(scratch.glob("fare-*")):
+        time.sleep(0.01)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=100)
+    run = json.loads(out)["runs"][0]
+    report("stopped before it began, it says so and leaves nothing", run["ended"] == "stopped"
+           and not (scratch.parent / "seen").exists() and list(scratch.iterdir()) == [], (run, err))
+
+
+def same_samples(folder):
+    """What data.py makes of the file is what fare's own training sees: sums of both, sample by sample."""
+    fake, check = folder / "sums", folder / "check.py"
+    check.write_text("""
+import hashlib, sys
+from pathlib import Path
+sys.path.insert(0, str(Path(sys.argv[1]).parent))
+import data, torch
+set = data.load("x", "", sys.argv[3])
+for part in (set.train, set.test):
+    for t, kind in zip(part or (torch.tensor([]), torch.tensor([])), (None, torch.int32)):
+        raw = t.to(kind or t.dtype).contiguous().numpy().tobytes()
+        print("sum", hashlib.sha256(raw).hexdigest(), flush=True)
+""")
+    fake.write_text(f'#!/bin/sh\nexec {PYTHON} "{check}" "$@"\n')
+    fake.chmod(0o755)
+    for name in ("mlp", "imdb", "tweets", "textgen", "inception"):  # cifar lies as mlp does
+        code, runs, err = fare(name, "--with", "pytorch", FARE_PYTHON=str(fake))
+        got = [line.split()[1] for line in err.splitlines() if line.startswith("sum ")]
+        want = subprocess.run([SUMS, "sums", name], capture_output=True, text=True, check=True).stdout.split()
+        report(f"{name}: the script reads the samples that fare made", code == 0 and len(want) == 4 and got == want, err)
+
+
+def verdict(folder, name):
+    """Fare's own training and PyTorch's, on the set that is made; and what fare says of the two."""
+    ledger = f"--ledger={folder}/runs.db"
+    steps = {"imdb": "150", "mlp": "60"}.get(name, "3")
+    code, ours, err = fare(name, "--steps", "3", "--name", f"ours-{name}", ledger)
+    other, theirs, more = fare(name, "--steps", steps, "--name", f"theirs-{name}", "--with", "pytorch", ledger,
+                               FARE_PYTHON=PYTHON)
+    if code or other:
+        report(f"{name} trains in PyTorch", False, err + more)
         return
-    for name, parameters in PARAMETERS.items():
-        code, runs, err = fare(name, "--with", "pytorch", "--steps", "3", FARE_PYTHON=python)
-        run = runs[0] if runs else {}
-        report(f"{name} trains in PyTorch, with {parameters} parameters", code == 0 and run["steps"] == 3
-               and run["parameters"] == parameters and run["data"]["made"] is True and run["last_loss"] < 10, err + str(run))
-    code, runs, err = fare("l1", "--with", "pytorch", "--n", "256", "--m", "256", "--dim", "64", FARE_PYTHON=python)
+    a, b = ours[0], theirs[0]
+    report(f"{name} trains in PyTorch, with {PARAMETERS[name]} parameters", b["steps"] == int(steps)
+           and b["parameters"] == PARAMETERS[name] and b["last_loss"] < 10, b)
+    report(f"{name}: the same data", a["data"] == b["data"] and b["data"]["made"] is True, (a["data"], b["data"]))
+    report(f"{name}: the same steps", all(a[k] == b[k] for k in ("total_steps", "epochs", "steps_per_epoch", "batch")),
+           (a, b))
+    p = subprocess.run([FARE, "runs", f"ours-{name}", "--against", f"theirs-{name}", ledger, "--json"],
+                       capture_output=True, text=True)
+    said = json.loads(p.stdout) if p.returncode == 0 else {}
+    reasons = [r for r in said.get("reasons", []) if "tainted" not in r]  # a busy machine's
+    report(f"{name}: fare says that they can be compared", said.get("words") in ("same", "comparable with a note")
+           and not reasons, p.stdout + p.stderr)
+    phases = b["phases"]
+    report(f"{name}: its phases are its time", phases["load_ns"] > 0
+           and sum(ns for k, ns in phases.items() if k != "wall_ns") == phases["wall_ns"], phases)
+    if int(steps) > 3:
+        report(f"{name}: PyTorch learns from it", b["last_loss"] < b["first_loss"] * 0.95, (b["first_loss"], b["last_loss"]))
+
+
+def by_hand():
+    script = ROOT / "share/frameworks/pytorch/mlp.py"
+    p = subprocess.run([PYTHON, script], capture_output=True, text=True)
+    report("by hand and without data it says what to do", p.returncode == 1 and "--data DIR" in p.stderr
+           and "fare run mlp --with pytorch" in p.stderr, p.stderr)
+    with tempfile.NamedTemporaryFile() as f:
+        f.write((100).to_bytes(8, "little") + b'{"a": ')
+        f.flush()
+        p = subprocess.run([PYTHON, script, "--made", f.name], capture_output=True, text=True)
+    report("a file that is cut off is an error", p.returncode == 1 and "cannot read the made set" in p.stderr
+           and "Traceback" not in p.stderr, p.stderr)
+
+
+def real(folder):
+    if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode:
+        report("the workloads train in PyTorch", True, skip=f"{PYTHON} has no PyTorch")
+        return
+    same_samples(folder)
+    for name in PARAMETERS:
+        verdict(folder, name)
+    code, runs, err = fare("textgen", "--with", "pytorch", "--batch", "64,256", "--steps", "3", FARE_PYTHON=PYTHON)
+    report("batches are swept", code == 0 and [(r["batch"], r["steps_per_epoch"]) for r in runs] == [(64, 3130), (256, 783)],
+           err + str(runs))
+    by_hand()
+    code, runs, err = fare("l1", "--with", "pytorch", "--n", "256", "--m", "256", "--dim", "64", FARE_PYTHON=PYTHON)
     report("l1 is right in PyTorch", code == 0 and runs[0]["l1_largest_error"] < 1e-5 and runs[0]["l1_pairs_per_s"] > 0, err)
 
 
@@ -77,5 +191,6 @@ with tempfile.TemporaryDirectory() as scratch:
     os.environ["XDG_CACHE_HOME"] = scratch  # no data that was fetched
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     stand_in(Path(scratch))
-    real()
+    handed_over(Path(scratch))
+    real(Path(scratch))
 done()

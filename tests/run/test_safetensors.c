@@ -460,20 +460,27 @@ static int dump(const char *from, const char *to)
     return rc;
 }
 
-// Number i of tensor k is k + i/8.
+// Number i of tensor k is k + i/8; those of whole numbers are 5, -6, 7 and 8, 9, 10.
 static int write_example(const char *to)
 {
-    static const int64_t a[] = {2, 3, 4}, b[] = {7}, none[] = {3, 0};
+    static const int64_t a[] = {2, 3, 4}, b[] = {7}, none[] = {3, 0}, three[] = {3};
     const struct safetensors_entry entries[] = {
-        {"z.weight", 3, a}, {"a.bias", 1, b}, {"scalar", 0, NULL}, {"empty", 2, none}};
+        {"z.weight", 3, a}, {"a.bias", 1, b},           {"scalar", 0, NULL},
+        {"empty", 2, none}, {"whole", 1, three, "I32"}, {"bytes", 1, three, "U8"}};
+    static const int32_t whole[] = {5, -6, 7};
+    static const uint8_t bytes[] = {8, 9, 10};
     const int counts[] = {24, 7, 1, 0};
     const struct safetensors_text texts[] = {{"format", "test"}, {"quote", "\"ä\\"}};
     struct safetensors_writer w;
     struct err err = {0};
-    int rc = safetensors_begin(&w, to, texts, 2, entries, 4, &err);
+    int rc = safetensors_begin(&w, to, texts, 2, entries, 6, &err);
     for (int k = 0; rc == 0 && k < 4; k++)
         for (int i = 0; rc == 0 && i < counts[k]; i++)
             rc = safetensors_add(&w, (float[]){(float)k + (float)i / 8}, 1, &err);
+    if (rc == 0)
+        rc = safetensors_add_bytes(&w, whole, sizeof whole, &err);
+    if (rc == 0)
+        rc = safetensors_add_bytes(&w, bytes, sizeof bytes, &err);
     if (rc == 0)
         rc = safetensors_commit(&w, &err);
     if (rc != 0)

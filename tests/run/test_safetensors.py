@@ -66,7 +66,8 @@ def example():
     """What `test_safetensors write` says it writes."""
     f32 = lambda k, n: struct.pack(f"<{n}f", *[k + i / 8 for i in range(n)])
     return ({"z.weight": ("F32", [2, 3, 4], f32(0, 24)), "a.bias": ("F32", [7], f32(1, 7)),
-             "scalar": ("F32", [], f32(2, 1)), "empty": ("F32", [3, 0], b"")},
+             "scalar": ("F32", [], f32(2, 1)), "empty": ("F32", [3, 0], b""),
+             "whole": ("I32", [3], struct.pack("<3i", 5, -6, 7)), "bytes": ("U8", [3], bytes([8, 9, 10]))},
             {"format": "test", "quote": "\"ä\\"})
 
 

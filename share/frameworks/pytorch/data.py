@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of the workloads, from the same files as fare reads and cleaned in the same way; or random samples
-of the right shape where there are none. Images stay bytes, texts are whole numbers."""
+"""The data of the workloads, from the same files as fare reads and cleaned in the same way; or, where there are
+none, the samples that fare made, from the file it hands over. Images stay bytes, texts are whole numbers."""
 import csv
 import gzip
+import json
 import re
 import sys
 from collections import Counter
@@ -12,11 +13,13 @@ import torch
 
 
 class Data:
-    """Training part, held-out part (or None), how many classes or tokens there are."""
+    """Training part, held-out part (or None), how many classes there are; of texts how many tokens, and how many
+    a sample has."""
 
-    def __init__(self, name, train, test, classes, made=False, source=None, time=None):
+    def __init__(self, name, train, test, classes, vocabulary=None, time=None, made=False, source=None, identity=None):
         self.name, self.train, self.test, self.classes = name, train, test, classes
-        self.made, self.source, self.time = made, source, time
+        self.vocabulary, self.time = vocabulary, time
+        self.made, self.source, self.identity = made, source, identity
 
 
 def fail(text):
@@ -87,7 +90,7 @@ def imdb(folder):
             x[i, 100 - len(tokens):] = torch.tensor(tokens, dtype=torch.int32)
         return x, torch.tensor([label for label, _ in rows])
 
-    return Data("imdb", tensors(train), tensors(test), 20000, time=100)
+    return Data("imdb", tensors(train), tensors(test), 2, vocabulary=20000, time=100)
 
 
 def clean(text):
@@ -124,19 +127,15 @@ def tweets(folder, seed=1):
         words = rows[i][1][:longest]
         x[place, :len(words)] = torch.tensor([ranks[w] for w in words], dtype=torch.int32)
         y[place] = rows[i][0]
-    return Data("tweets", (x[:cut], y[:cut]), (x[cut:], y[cut:]), len(ranks) + 1, time=longest)
-
-
-def windows(tokens, classes, **more):
-    x = tokens[:-1].unfold(0, 40, 3)  # a view: no window is copied before its batch is
-    y = tokens[40::3][:len(x)].long()
-    return Data("nietzsche", (x, y), None, classes, time=40, **more)
+    return Data("tweets", (x[:cut], y[:cut]), (x[cut:], y[cut:]), 2, vocabulary=len(ranks) + 1, time=longest)
 
 
 def nietzsche(folder):
     text = read_bytes(folder, ".txt").decode("utf-8").lower()
     number = {c: i for i, c in enumerate(sorted(set(text)))}
-    return windows(torch.tensor([number[c] for c in text], dtype=torch.int32), len(number))
+    tokens = torch.tensor([number[c] for c in text], dtype=torch.int32)
+    x = tokens[:-1].unfold(0, 40, 3)  # a view: no window is copied before its batch is
+    return Data("nietzsche", (x, tokens[40::3].long()), None, len(number), vocabulary=len(number), time=40)
 
 
 def flowers(folder, seed=1):
@@ -167,27 +166,39 @@ READERS = {"mlp": mnist, "cnn": mnist, "cifar": cifar, "imdb": imdb, "tweets": t
            "inception": flowers}
 
 
-def make(name, workload):
-    """Random samples: what is learned from them is nothing, what is measured is the speed."""
-    g = torch.Generator().manual_seed(1)
-    if name == "textgen":
-        tokens = torch.randint(0, 57, (workload.made[0] * 3 + 40,), generator=g, dtype=torch.int32)
-        return windows(tokens, 57, made=True)
+def read_made(path):
+    """A set that fare made. The file is of the form safetensors: the length of a header, the header as JSON, which
+    says where each tensor lies, and the tensors."""
+    types = {"U8": torch.uint8, "I32": torch.int32}
+    try:
+        with open(path, "rb") as f:
+            header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+            texts = header.pop("__metadata__")
+            raw = bytearray(max(t["data_offsets"][1] for t in header.values()))
+            if f.readinto(raw) != len(raw):
+                raise ValueError("it is cut off")
+    except (OSError, ValueError, KeyError) as e:
+        fail(f"cannot read the made set '{path}': {e}")
+    tensors = {}
+    for name, t in header.items():
+        begin, end = t["data_offsets"]
+        tensors[name] = torch.frombuffer(memoryview(raw)[begin:end], dtype=types[t["dtype"]]).view(t["shape"])
+    number = {key: int(texts[key]) for key in ("classes", "vocabulary", "time", "stride") if key in texts}
+    if "train.tokens" in tensors:  # samples that overlap, as a view
+        tensors["train.x"] = tensors["train.tokens"].unfold(0, number["time"], number.pop("stride"))
 
-    def part(n):
-        if workload.shape:
-            x = torch.randint(0, 256, (n, *workload.shape), generator=g, dtype=torch.uint8)
-        else:
-            x = torch.randint(0, workload.vocabulary, (n, workload.time), generator=g, dtype=torch.int32)
-        return x, torch.randint(0, workload.classes, (n,), generator=g)
+    def part(name):
+        return tensors[f"{name}.x"], tensors[f"{name}.y"].long()
 
-    return Data("random", part(workload.made[0]), part(workload.made[1]),
-                workload.vocabulary or workload.classes, made=True, time=workload.time or None)
+    return Data(texts["name"], part("train"), part("test") if "test.y" in tensors else None, made=True,
+                source=texts["source"], identity=texts["identity"], **number)
 
 
-def load(name, workload, folder):
+def load(name, folder, made):
+    if made:
+        return read_made(made)
     if not folder:
-        return make(name, workload)
+        fail(f"no data: --data DIR names a folder with it; 'fare run {name} --with pytorch' makes a set where there is none")
     folder = Path(folder)
     if not folder.exists():
         fail(f"there is no '{folder}'")

@@ -25,10 +25,12 @@ EVALUATE_BATCH = 500
 
 def options(name):
     parser = argparse.ArgumentParser(description=f"Trains {name} in PyTorch.")
-    parser.add_argument("--data", default="", help="folder with the data; without it, random samples")
+    parser.add_argument("--data", default="", help="folder with the data")
+    parser.add_argument("--made", default="", help="file with samples that fare made, in place of data")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=0)
+    parser.add_argument("--batch", type=int, default=0, help="samples per step, in place of the definition's")
     parser.add_argument("--steps", type=int, default=0, help="end after so many")
     parser.add_argument("--precision", default="f32", choices=("f32", "tf32", "bf16"))
     parser.add_argument("--sample", action="store_true", help="inception: get to the second stage soon")
@@ -101,29 +103,28 @@ class Training:
         self.name, self.o, self.device = name, o, device
         self.workload = nets.WORKLOADS[name]
         fare.phase("load")
-        data = sets.load(name, self.workload, o.data)
+        data = sets.load(name, o.data, o.made)
         fare.phase("device")
         self.train = Batches(name, data.train, device, True, o.seed)
         self.test = Batches(name, data.test, device, False, o.seed) if data.test else None
         fare.phase("setup")
-        self.net = self.workload.build(data.classes)
+        self.net = self.workload.build(data.vocabulary or data.classes)
         nets.glorot(self.net)
         self.net.to(device).train()
         self.optimizer = self.workload.optimizer(self.net)
         self.epochs = o.epochs or self.workload.epochs
-        self.per_epoch = -(-len(self.train) // self.workload.batch)
+        self.batch = o.batch or self.workload.batch
+        self.per_epoch = -(-len(self.train) // self.batch)
         self.made, self.limit = 0, o.steps or float("inf")
         about = {"name": data.name, "made": data.made, "train_samples": len(self.train),
                  "test_samples": len(self.test) if self.test else 0,
-                 "classes": data.classes if name in ("textgen",) or self.workload.shape else 2,
-                 "time": data.time, "vocabulary": data.classes if data.time else None, "source": data.source}
-        fare.about(batch=self.workload.batch, parameters=sum(p.numel() for p in nets.trained(self.net)),
+                 "classes": data.classes, "time": data.time, "vocabulary": data.vocabulary, "source": data.source,
+                 "identity": data.identity}
+        fare.about(batch=self.batch, parameters=sum(p.numel() for p in nets.trained(self.net)),
                    steps_per_epoch=self.per_epoch, data=about,
                    **({"epochs": self.epochs, "total_steps": self.epochs * self.per_epoch} if self.epochs else
                       {"total_steps": sum(s for s, _ in STAGES),
                        "stages": [{"total_steps": s} for s, _ in STAGES]}))
-        if data.made:
-            print("No data was given: trained is on random samples, from which nothing can be learned.", flush=True)
 
     def step(self, x, y, **more):
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.o.precision == "bf16"):
@@ -138,7 +139,7 @@ class Training:
     def run_epochs(self):
         fare.phase("train")
         for epoch in range(1, self.epochs + 1):
-            for x, y in self.train.epoch(self.workload.batch):
+            for x, y in self.train.epoch(self.batch):
                 if self.name == "cifar":
                     self.optimizer.param_groups[0]["lr"] = 1e-4 / (1 + 1e-6 * self.made)
                 loss = self.step(x, y, epoch=epoch)
@@ -163,7 +164,7 @@ class Training:
                 group["lr"] = rate
             steps = min(steps, 5 if self.o.sample and stage < len(STAGES) else steps)
             while steps > 0:
-                for x, y in self.train.epoch(self.workload.batch):
+                for x, y in self.train.epoch(self.batch):
                     self.step(x, y, stage=stage)
                     steps -= 1
                     if self.made >= self.limit:
