@@ -37,7 +37,7 @@ static double bound_of(const struct op_case *c, enum engine_precision precision,
 {
     if (precision == ENGINE_F32)
         return fmax(c->bound, 2e-5);
-    return precision == ENGINE_TF32 ? (edges ? 0.25 : 0.005) : (edges ? 0.5 : 0.06);
+    return precision == ENGINE_TF32 ? (edges ? 0.25 : 0.05) : (edges ? 0.5 : 0.06);
 }
 
 static void run_case(const struct op_case *c, const struct size *size,
@@ -117,6 +117,42 @@ static void lstms_of_64_and_128_units(void **state)
                     run_case(&op_cases[i], size, (enum engine_precision)precision, size->batch);
 }
 
+// Adam moves all rows of an embedding in every step; here those that are not used wait.
+static void rows_that_wait_are_where_adam_would_have_them(void **state)
+{
+    (void)state;
+    static const struct recipe adam = {.optimizer = OPTIMIZER_ADAM,
+                                       .rho = 0.9f,
+                                       .beta2 = 0.999f,
+                                       .epsilon = 1e-7f,
+                                       .phases = {{.rate = 0.001f}},
+                                       .phase_count = 1};
+    struct net net;
+    struct pair pair;
+    struct gap gap = {0};
+    struct engine_options options = {.precision = ENGINE_F32, .seed = 11};
+    if (!here(ENGINE_F32))
+        skip();
+    net_init(&net, "rows");
+    int x = net_embedding(&net, net_tokens(&net, 3, 900), 20, "embedding");
+    net_dense(&net, x, 5, false, "head");
+    pair_init(&pair, &net, &adam, 2, &options);
+    for (uint64_t step = 0; step < 400; step++) {
+        struct engine_batch batch = pair_batch(&pair, step, 2);
+        if (step == 250) { // as after a resume from elsewhere
+            engine_cuda.set_iteration(pair.subject, 1000);
+            engine_ref.set_iteration(pair.ref, 1000);
+        }
+        pair_step(&pair, &batch, &gap);
+        if (step % 100 == 40)
+            pair_evaluate(&pair, &batch, &gap);
+    }
+    pair_tensors(&pair, true, &gap);
+    assert_within(&gap, 1e-4, "embedding with Adam over 400 steps");
+    pair_release(&pair);
+    net_release(&net);
+}
+
 static void real_nets_over_some_steps(void **state)
 {
     (void)state;
@@ -167,6 +203,7 @@ int main(void)
         cmocka_unit_test(every_operation_in_tf32),
         cmocka_unit_test(every_operation_in_bf16),
         cmocka_unit_test(lstms_of_64_and_128_units),
+        cmocka_unit_test(rows_that_wait_are_where_adam_would_have_them),
         cmocka_unit_test(real_nets_over_some_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

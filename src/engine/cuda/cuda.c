@@ -49,6 +49,7 @@ struct engine_program {
     int tick;           // of the next row
     int launched, done; // ticks
     bool evaluates[ROWS];
+    int counts[ROWS]; // samples that count
     struct graph *train[RECIPE_PHASES_MAX], *train_more[RECIPE_PHASES_MAX], *evaluate;
     struct launch gather[2];
     struct cuda_score *scores; // of the host
@@ -125,7 +126,7 @@ static int build(struct engine_program *program, const struct net *net, struct e
     if (rc == 0)
         rc = cuda_alloc(cuda, ROWS * program->row_bytes, &program->table, err);
     void *host[3] = {0};
-    const int64_t bytes[3] = {ROWS * program->row_bytes, ROWS * (int64_t)sizeof *program->scores,
+    const int64_t bytes[3] = {ROWS * program->row_bytes, ROWS * batch * (int64_t)sizeof *program->scores,
                               rc == 0 ? input_numbers(program) * 4 : 0};
     for (int i = 0; rc == 0 && i < 3; i++)
         rc = cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err);
@@ -196,20 +197,6 @@ static void fill_now(const struct engine_program *program, const struct engine_b
     }
 }
 
-// Rows of an embedding that wait know steps by their iteration. Where that does not simply go on,
-// all of them are brought up to date first.
-static int settle(struct engine_program *program, struct err *err)
-{
-    struct gpu_plan *plan = &program->plan;
-    if (plan->catch_up.count == 0)
-        return 0;
-    struct cuda_now now = {.age = (int)program->seen, .tick = program->tick};
-    int rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
-    if (rc == 0)
-        rc = gpu_plan_launch(plan, &plan->catch_up, err);
-    return rc == 0 ? cuda_sync(program->cuda, err) : rc;
-}
-
 static int set_ages(struct engine_program *program, int64_t age, struct err *err)
 {
     int vocabulary =
@@ -227,6 +214,20 @@ static int set_ages(struct engine_program *program, int64_t age, struct err *err
         rc = cuda_sync(program->cuda, err);
     free(ages);
     return rc;
+}
+
+// Rows of an embedding that wait know steps by their iteration. Where that does not simply go on,
+// all of them are brought up to date first.
+static int settle(struct engine_program *program, struct err *err)
+{
+    struct gpu_plan *plan = &program->plan;
+    if (plan->catch_up.count == 0)
+        return 0;
+    struct cuda_now now = {.age = (int)program->seen, .tick = program->tick};
+    int rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
+    if (rc == 0)
+        rc = gpu_plan_launch(plan, &plan->catch_up, err);
+    return rc == 0 ? set_ages(program, program->seen, err) : rc;
 }
 
 // ---- the queue ----
@@ -291,14 +292,21 @@ static int drain(struct engine_program *program, struct err *err)
     if (program->done == program->tick)
         return 0;
     int rc = launch_queued(program, err);
-    if (rc == 0)
-        rc = cuda_download(program->cuda, program->scores, program->plan.scores,
-                           ROWS * (int64_t)sizeof *program->scores, err);
+    for (int from = program->done; rc == 0 && from < program->tick;) {
+        int row = from % ROWS, count = program->tick - from < ROWS - row ? program->tick - from : ROWS - row;
+        int64_t bytes = program->recipe.batch * (int64_t)sizeof *program->scores;
+        rc = cuda_download(program->cuda, program->scores + row * program->recipe.batch,
+                           program->plan.scores + (device_ptr)(row * bytes), count * bytes, err);
+        from += count;
+    }
     for (; rc == 0 && program->done < program->tick; program->done++) {
-        const struct cuda_score *score = &program->scores[program->done % ROWS];
-        program->waiting.loss += score->loss;
-        program->waiting.correct += score->correct;
-        program->waiting.count += score->count;
+        int row = program->done % ROWS;
+        const struct cuda_score *score = program->scores + row * program->recipe.batch;
+        for (int i = 0; i < program->counts[row]; i++) {
+            program->waiting.loss += (double)score[i].loss;
+            program->waiting.correct += score[i].right;
+        }
+        program->waiting.count += program->counts[row];
     }
     return rc;
 }
@@ -322,6 +330,7 @@ static int queue(struct engine_program *program, const struct engine_batch *batc
     memcpy(row, &now, sizeof now);
     memcpy(row + sizeof now, batch->samples, (size_t)batch->count * 4);
     program->evaluates[program->tick % ROWS] = !training;
+    program->counts[program->tick % ROWS] = (int)batch->count;
     program->tick++;
     if (training) {
         program->iteration++;
@@ -501,8 +510,10 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
 }
 
 // The score of what was just done.
-static int take_score(struct engine_program *program, struct engine_score *score, struct err *err)
+static int take_score(struct engine_program *program, const struct engine_batch *batch,
+                      struct engine_score *score, struct err *err)
 {
+    program->counts[program->tick % ROWS] = (int)batch->count;
     program->launched = ++program->tick;
     int rc = drain(program, err);
     if (rc == 0)
@@ -522,7 +533,7 @@ static int cuda_step(struct engine_program *program, const struct engine_batch *
     if (rc == 0)
         rc = gpu_plan_launch(plan, &plan->backward[program->phase], err);
     if (rc == 0)
-        rc = take_score(program, score, err);
+        rc = take_score(program, batch, score, err);
     program->iteration++;
     program->seen = program->iteration;
     return rc;
@@ -536,7 +547,7 @@ static int cuda_evaluate(struct engine_program *program, const struct engine_bat
     int rc = put_batch(program, batch, false, true, err);
     if (rc == 0)
         rc = gpu_plan_launch(&program->plan, &program->plan.evaluate, err);
-    return rc == 0 ? take_score(program, score, err) : rc;
+    return rc == 0 ? take_score(program, batch, score, err) : rc;
 }
 
 static int cuda_predict(struct engine_program *program, const struct engine_batch *batch,

@@ -11,8 +11,8 @@
 #include "kernels.h"
 
 #define KERNEL(threads, blocks) extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
-#define DEVICE                  static __attribute__((device)) inline
-#define METHOD                  __attribute__((device)) inline
+#define DEVICE                  static __attribute__((device, always_inline)) inline
+#define METHOD                  __attribute__((device, always_inline)) inline
 #define SHARED                  __attribute__((shared))
 #define UNROLL                  _Pragma("unroll")
 
@@ -84,6 +84,21 @@ DEVICE float sqrt_of(float x)
     return y;
 }
 
+// To one or two in the last place.
+DEVICE float sqrt_fast(float x)
+{
+    float y;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+DEVICE float divide(float a, float b)
+{
+    float y;
+    asm("div.approx.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+    return y;
+}
+
 DEVICE float max_of(float a, float b)
 {
     return a > b ? a : b;
@@ -111,6 +126,11 @@ DEVICE float tanh_of(float x)
     return x < 0 ? -y : y;
 }
 
+DEVICE u32 bits(float x)
+{
+    return __builtin_bit_cast(u32, x);
+}
+
 #if HAS_ASYNC
 // To about 5e-4 of 1: for operands of 10 or 7 bits.
 DEVICE float tanh_fast(float x)
@@ -123,13 +143,6 @@ DEVICE float tanh_fast(float x)
 DEVICE float sigmoid_fast(float x)
 {
     return 0.5f * tanh_fast(0.5f * x) + 0.5f;
-}
-
-DEVICE u32 tf32_of(float x)
-{
-    u32 y;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-    return y;
 }
 
 DEVICE u32 bf16_pair(float low, float high)
@@ -183,6 +196,15 @@ DEVICE void mma_bf16(float *c, const u32 *a, const u32 *b)
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// d = a b + c, where most of c may be zero.
+DEVICE void mma_half_from(float *d, const u32 *a, u32 b0, u32 b1, float c0, float c2)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%12,%11,%12};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c0), "f"(c2), "f"(0.0f));
+}
+
 DEVICE void mma_half(float *c, const u32 *a, u32 b0, u32 b1)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
@@ -199,16 +221,21 @@ DEVICE u32 shared_address(const void *p)
     return (u32)(u64)(__attribute__((address_space(3))) const char *)p;
 }
 
-DEVICE void copy16(void *to, const void *from, bool there)
+DEVICE void copy16(u32 to, const void *from, bool there)
 {
 #if HAS_ASYNC
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
-                 "r"(there ? 16 : 0)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)
                  : "memory");
 #else
-    f4 zero = {0, 0, 0, 0};
-    *(f4 *)to = there ? *(const f4 *)from : zero;
+    f4 zero = {0, 0, 0, 0}, v = there ? *(const f4 *)from : zero;
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+                 : "memory");
 #endif
+}
+
+DEVICE void copy16(void *to, const void *from, bool there)
+{
+    copy16(shared_address(to), from, there);
 }
 
 DEVICE void copies_end_group(void)

@@ -30,9 +30,9 @@ struct cuda_drop {
     float scale;
 };
 
-struct cuda_score {
-    double loss;
-    int correct, count;
+struct cuda_score { // of one sample; the host adds them up
+    float loss;
+    int right;
 };
 
 // Samples of a set into the input: its row of the table has their numbers behind it.
@@ -200,11 +200,8 @@ enum { CUDA_HEAD_INPUTS = 512, CUDA_HEAD_UNITS = 64 };
 struct cuda_head {
     const struct cuda_now *now;
     int *tick;
-    int *arrived; // blocks that are done
     struct cuda_score *scores;
     int rows;         // of the ring
-    double *row_loss; // (batch)
-    int *row_right;
     const float *x, *weight, *bias;
     float *x_out;   // x after dropout, or null
     float *dz, *dx; // or null
@@ -239,7 +236,6 @@ struct cuda_embed {
     int positions, units, pitch, vocabulary;
     float *table, *state0, *state1;
     int *age;           // of each row: optimizer steps it has seen
-    int *claim;         // of each row: the last tick at which somebody caught it up
     const float *rates; // Adam's, of the first `known` steps
     int known;
     const float *dy;

@@ -3,8 +3,8 @@
 //
 // A block takes four sequences of one direction through all steps. In the fast form (64 or 128
 // units, tensor cores) the recurrent weights stay in registers for the whole way, as the A operand of
-// products with 8 columns, of which every other one is a sequence: so a thread gets the four gates
-// of one unit of one sequence, and nothing has to change hands but the new state, through shared
+// products with 8 columns, each sequence twice: so a thread gets the four gates of one unit of one
+// sequence, and nothing has to change hands but the new state, through shared
 // memory. Operands are halves with ten bits, as tf32 has them; gradients are scaled so that halves
 // can hold them. The general form does any number of units in single precision.
 //
@@ -25,7 +25,7 @@ DEVICE float hard_of(float z)
 
 // ---- the general form ----
 
-extern SHARED float lstm_memory[];
+extern SHARED __attribute__((aligned(16))) float lstm_memory[];
 
 KERNEL(256, 1) lstm_forward(const cuda_lstm g)
 {
@@ -129,27 +129,39 @@ KERNEL(256, 1) lstm_back(const cuda_lstm g)
 
 #if HAS_ASYNC && PRECISION > 0
 
-template <int BYTES> DEVICE void copy_own(void *to, const void *from)
+DEVICE void copy_own(u32 to, const void *from)
 {
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(BYTES)
-                     : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-template <int H> struct ahead { // steps that are read ahead: a power of two
-    static constexpr int steps = H > 64 ? 4 : 8;
-};
+// Without a branch.
+DEVICE void store_if(bool really, void *to, u4 v)
+{
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5};}" ::"r"((u32)really),
+                 "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
 
+DEVICE void store_if(bool really, void *to, float v)
+{
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.f32 [%1], %2;}" ::"r"((u32)really), "l"(to), "f"(v)
+                 : "memory");
+}
+
+#define AHEAD 8 // steps that are read ahead: a power of two
+
+// Shared memory: the ring of what is read ahead, then what goes from thread to thread. The host knows
+// its size (plan.c).
+// What the way back needs of a unit's step is four words: the gates as halves, i and f, g and o, the
+// cell, and nothing.
 template <int H> DEVICE void forward_fast(const cuda_lstm &g)
 {
-    constexpr int AHEAD = ahead<H>::steps, threads = 4 * H, row = H + 32; // row: of the state, in halves
-    SHARED __attribute__((aligned(16))) u16 state[2][GROUP][row];
-    SHARED f4 ring[AHEAD][threads];
+    constexpr int threads = 4 * H, row = H + 32; // row: of the state, in halves
+    f4(*ring)[threads] = (f4(*)[threads])lstm_memory;
+    u16(*state)[GROUP][row] = (u16(*)[GROUP][row])(ring + AHEAD);
     int lane = THREAD & 31, warp = THREAD >> 5, lg = lane >> 2, lt = lane & 3, unit = 8 * warp + lg;
     int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0, time = g.time;
-    bool real = sample < g.samples, even = !(lg & 1);
+    bool real = sample < g.samples, keep = g.keep && real;
     const float *w = g.weight + (i64)way * 4 * H * H;
     u32 a[2][H / 16][4]; // gates i, f in the first, g, o in the second
     UNROLL
@@ -168,55 +180,54 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
     int t = way ? time - 1 : 0, step = way ? -1 : 1;
     const f4 *x = (const f4 *)g.xz + (((i64)here * time + t) * g.ways + way) * H + unit;
     int x_step = step * g.ways * H;
+    u32 ring_at = shared_address(&ring[0][THREAD]);
     UNROLL
     for (int s = 0; s < AHEAD - 1; s++) {
         if (s < time)
-            copy_own<16>(&ring[s][THREAD], x + s * x_step);
+            copy_own(ring_at + s * threads * 16, x + s * x_step);
         copies_end_group();
     }
     x += (AHEAD - 1) * x_step;
     i64 at = ((i64)way * g.samples + here) * time + t;
-    u2 *gates = (u2 *)g.gates + at * H + unit;
-    float *cells = g.cell + at * H + unit, *states = g.state + at * H + unit;
+    u4 *kept = (u4 *)g.gates + at * H + unit;
+    float *states = g.state + at * H + unit;
     const u16 *from = &state[0][lg >> 1][8 * lt];
     u16 *to = &state[0][lt][unit];
-    bool keep = g.keep && real;
     int next_step = step * H;
     float c = 0, h = 0, before = 0;
-    u2 kept = {0, 0};
+    u4 last = {0, 0, 0, 0};
     copies_wait<AHEAD - 2>();
     f4 in = ring[0][THREAD];
     SYNC();
-    for (int s = 0; s < time; s++) {
-        int now = (s & 1) * GROUP * row, next = GROUP * row - now;
-        u4 v[H / 32] = {};
+    auto one = [&](int s, int parity) {
+        int now = parity * GROUP * row, next = GROUP * row - now;
+        u4 v[H / 32];
         UNROLL
         for (int k = 0; k < H / 32; k++)
-            if (even)
-                v[k] = *(const u4 *)(from + now + 32 * k);
-        float z[2][2][4] = {{{in.x, 0, in.y, 0}, {0, 0, 0, 0}}, {{in.z, 0, in.w, 0}, {0, 0, 0, 0}}};
+            v[k] = *(const u4 *)(from + now + 32 * k);
+        float z[2][2][4];
+        mma_half_from(z[0][0], a[0][0], v[0].x, v[0].y, in.x, in.y);
+        mma_half_from(z[1][0], a[1][0], v[0].x, v[0].y, in.z, in.w);
+        mma_half_from(z[0][1], a[0][1], v[0].z, v[0].w, 0, 0);
+        mma_half_from(z[1][1], a[1][1], v[0].z, v[0].w, 0, 0);
         UNROLL
-        for (int k = 0; k < H / 32; k++)
+        for (int k = 1; k < H / 32; k++)
             UNROLL
             for (int m = 0; m < 2; m++) {
                 mma_half(z[m][0], a[m][2 * k], v[k].x, v[k].y);
                 mma_half(z[m][1], a[m][2 * k + 1], v[k].z, v[k].w);
             }
-        // While the products are on their way: what the step before left, and what the next needs.
-        if (keep && s > 0) {
-            *gates = kept;
-            *cells = c;
-            *states = before;
-            gates += next_step;
-            cells += next_step;
-            states += next_step;
-        }
-        if (s + AHEAD - 1 < time)
-            copy_own<16>(&ring[(s + AHEAD - 1) & (AHEAD - 1)][THREAD], x);
-        copies_end_group();
-        x += x_step;
-        copies_wait<AHEAD - 2>();
+        // While the products are on their way: what the next step needs, and what the last one left.
+        copies_wait<AHEAD - 3>();
         in = ring[(s + 1) & (AHEAD - 1)][THREAD];
+        bool store = keep && s > 0;
+        store_if(store, kept, last);
+        store_if(store, states, before);
+        kept += s > 0 ? next_step : 0;
+        states += s > 0 ? next_step : 0;
+        if (s + AHEAD - 1 < time)
+            copy_own(ring_at + ((s + AHEAD - 1) & (AHEAD - 1)) * threads * 16, x + parity * x_step);
+        copies_end_group();
         before = h;
         float gi = sigmoid_fast(z[0][0][0] + z[0][1][0]), gf = sigmoid_fast(z[0][0][2] + z[0][1][2]);
         float gg = tanh_fast(z[1][0][0] + z[1][1][0]), go = sigmoid_fast(z[1][0][2] + z[1][1][2]);
@@ -224,37 +235,44 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
         h = go * tanh_fast(c);
         to[next] = half_of(h);
         SYNC();
-        kept.x = half_pair(gi, gf);
-        kept.y = half_pair(gg, go);
+        last.x = half_pair(gi, gf);
+        last.y = half_pair(gg, go);
+        last.z = bits(c);
+    };
+    int s = 0;
+    for (; s + 1 < time; s += 2) {
+        one(s, 0);
+        one(s + 1, 1);
+        x += 2 * x_step;
     }
-    if (keep) {
-        *gates = kept;
-        *cells = c;
-        *states = before;
-    }
+    if (s < time)
+        one(s, 0);
+    store_if(keep, kept, last);
+    store_if(keep, states, before);
     if (real)
         g.y[(i64)sample * g.pitch + way * H + unit] = h;
 }
 
-#define SCALE 4096.0f // of gradients that are halves; |dz| below 16 is kept
+#define SCALE 4096.0f // of gradients that are halves; |dz| below 14 is kept
 
-DEVICE float within(float x)
+// Two as halves, no larger than halves can be.
+DEVICE u32 half_pair_within(float low, float high)
 {
-    return x > 60000 ? 60000 : x < -60000 ? -60000 : x;
+    float l = __builtin_fminf(__builtin_fmaxf(low, -60000), 60000), h = __builtin_fminf(__builtin_fmaxf(high, -60000), 60000);
+    return half_pair(l, h);
 }
 
 // The 4 H sums of a step go back to H units: a pair of warps makes 16 of these, each from half of the
 // sums, and hands the other the half of the units that is not its own.
 template <int H> DEVICE void back_fast(const cuda_lstm &g)
 {
-    constexpr int AHEAD = ahead<H>::steps, threads = 4 * H, row = 4 * H + 32;
-    SHARED __attribute__((aligned(16))) u16 dz[2][GROUP][row];
-    SHARED float handed[threads];
-    SHARED u2 gate_ring[AHEAD][threads];
-    SHARED float cell_ring[AHEAD][threads];
+    constexpr int threads = 4 * H, row = 4 * H + 32;
+    u4(*ring)[threads] = (u4(*)[threads])lstm_memory;
+    float(*handed)[threads] = (float(*)[threads])(ring + AHEAD);
+    u16(*dz)[GROUP][row] = (u16(*)[GROUP][row])(handed + 2);
     int lane = THREAD & 31, warp = THREAD >> 5, lg = lane >> 2, lt = lane & 3, unit = 8 * warp + lg;
     int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0, time = g.time;
-    bool real = sample < g.samples, even = !(lg & 1);
+    bool real = sample < g.samples;
     const float *w = g.weight + (i64)way * 4 * H * H;
     int tile = warp >> 1, half = warp & 1;
     u32 a[H / 8][4];
@@ -269,67 +287,70 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
     }
     // The last step first.
     int t = way ? 0 : time - 1, step = way ? 1 : -1, next_step = step * H;
-    i64 at = ((i64)way * g.samples + here) * time + t;
-    const u2 *gates = (const u2 *)g.gates + at * H + unit;
-    const float *cells = g.cell + at * H + unit;
-    f4 *out = (f4 *)g.dz + (((i64)here * time + t) * g.ways + way) * H + unit;
+    const u4 *kept = (const u4 *)g.gates + (((i64)way * g.samples + here) * time + t) * H + unit;
+    u4 *out = (u4 *)g.dz + (((i64)here * time + t) * g.ways + way) * H + unit;
     int out_step = step * g.ways * H;
+    u32 ring_at = shared_address(&ring[0][THREAD]);
     UNROLL
     for (int s = 0; s < AHEAD - 1; s++) {
         if (s < time)
-            copy_own<8>(&gate_ring[s][THREAD], gates + (i64)s * next_step);
-        if (s < time)
-            copy_own<4>(&cell_ring[s][THREAD], cells + (i64)s * next_step);
+            copy_own(ring_at + s * threads * 16, kept + (i64)s * next_step);
         copies_end_group();
     }
-    gates += (i64)(AHEAD - 1) * next_step;
-    cells += (i64)(AHEAD - 1) * next_step;
+    kept += (i64)(AHEAD - 1) * next_step;
     float dc = 0, dh = real ? g.y[(i64)sample * g.pitch + way * H + unit] * SCALE : 0;
     const u16 *from = &dz[0][lg >> 1][half * 2 * H + 8 * lt];
     u16 *to = &dz[0][lt][4 * unit];
     copies_wait<AHEAD - 3>();
-    float tc = tanh_fast(cell_ring[0][THREAD]), old = time > 1 ? cell_ring[1][THREAD] : 0;
-    u2 kept = gate_ring[0][THREAD];
-    for (int s = 0; s < time; s++) {
-        int now = (s & 1) * GROUP * row;
-        float gi = half_low(kept.x), gf = half_high(kept.x), gg = half_low(kept.y), go = half_high(kept.y);
-        float d = dc + dh * go * (1 - tc * tc);
-        f4 z = {d * gg * gi * (1 - gi), d * old * gf * (1 - gf), d * gi * (1 - gg * gg), dh * tc * go * (1 - go)};
-        u2 packed = {half_pair(within(z.x), within(z.y)), half_pair(within(z.z), within(z.w))};
+    u4 own = ring[0][THREAD], other = ring[1][THREAD]; // of this step, and of the one before it in time
+    float tc = tanh_fast(__builtin_bit_cast(float, own.z));
+    auto one = [&](int s, int parity) {
+        int now = parity * GROUP * row;
+        float gi = half_low(own.x), gf = half_high(own.x), gg = half_low(own.y), go = half_high(own.y);
+        float old = s + 1 < time ? __builtin_bit_cast(float, other.z) : 0;
+        float d = dc + dh * (go * (1 - tc * tc));
+        float zi = d * (gg * gi * (1 - gi)), zf = d * (old * gf * (1 - gf)), zg = d * (gi * (1 - gg * gg));
+        float zo = dh * (tc * go * (1 - go));
+        u2 packed = {half_pair_within(zi, zf), half_pair_within(zg, zo)};
         *(u2 *)(to + now) = packed;
         dc = d * gf;
         SYNC();
-        float e[2][4] = {};
+        float e[2][4];
         UNROLL
         for (int k = 0; k < H / 16; k++) {
-            u4 v = {};
-            if (even)
-                v = *(const u4 *)(from + now + 32 * k);
-            mma_half(e[0], a[2 * k], v.x, v.y);
-            mma_half(e[1], a[2 * k + 1], v.z, v.w);
+            u4 v = *(const u4 *)(from + now + 32 * k);
+            if (k == 0) {
+                mma_half_from(e[0], a[0], v.x, v.y, 0, 0);
+                mma_half_from(e[1], a[1], v.z, v.w, 0, 0);
+            } else {
+                mma_half(e[0], a[2 * k], v.x, v.y);
+                mma_half(e[1], a[2 * k + 1], v.z, v.w);
+            }
         }
-        // Meanwhile: this step's result, and the next one's gates, its cell and the one before that.
-        if (real) {
-            f4 store = {z.x * (1 / SCALE), z.y * (1 / SCALE), z.z * (1 / SCALE), z.w * (1 / SCALE)};
-            *out = store;
-        }
-        out += out_step;
-        if (s + AHEAD - 1 < time) {
-            copy_own<8>(&gate_ring[(s + AHEAD - 1) & (AHEAD - 1)][THREAD], gates);
-            copy_own<4>(&cell_ring[(s + AHEAD - 1) & (AHEAD - 1)][THREAD], cells);
-        }
+        // Meanwhile: this step's result, and the next ones' gates and cells.
+        own = other;
+        tc = tanh_fast(__builtin_bit_cast(float, own.z));
+        copies_wait<AHEAD - 4>();
+        other = ring[(s + 2) & (AHEAD - 1)][THREAD];
+        u4 store = {bits(zi * (1 / SCALE)), bits(zf * (1 / SCALE)), bits(zg * (1 / SCALE)), bits(zo * (1 / SCALE))};
+        store_if(real, out + parity * out_step, store);
+        if (s + AHEAD - 1 < time)
+            copy_own(ring_at + ((s + AHEAD - 1) & (AHEAD - 1)) * threads * 16, kept + parity * next_step);
         copies_end_group();
-        gates += next_step;
-        cells += next_step;
-        copies_wait<AHEAD - 3>();
-        kept = gate_ring[(s + 1) & (AHEAD - 1)][THREAD];
-        tc = tanh_fast(old);
-        old = s + 2 < time ? cell_ring[(s + 2) & (AHEAD - 1)][THREAD] : 0;
         float first = e[0][0] + e[1][0], second = e[0][2] + e[1][2];
-        handed[THREAD ^ 32] = half ? first : second;
+        handed[parity][THREAD ^ 32] = half ? first : second;
         asm volatile("bar.sync %0, 64;" ::"r"(1 + tile) : "memory");
-        dh = (half ? second : first) + handed[THREAD];
+        dh = (half ? second : first) + handed[parity][THREAD];
+    };
+    int s = 0;
+    for (; s + 1 < time; s += 2) {
+        one(s, 0);
+        one(s + 1, 1);
+        kept += 2 * next_step;
+        out += 2 * out_step;
     }
+    if (s < time)
+        one(s, 0);
 }
 
 #define LSTM(name, form, h)                                                                          \

@@ -8,6 +8,7 @@
 #include "engine/dropout.h"
 #include "engine/engine.h"
 
+#define TAPS_MAX    32    // cells of a convolution's kernel
 #define RATES_KNOWN 32768 // beyond it Adam's correction is 1 in single precision
 
 // What is being built, and the launch that goes wrong first.
@@ -113,23 +114,24 @@ struct form { // of a block of threads
     unsigned forward_shared, back_shared, weights_shared;
 };
 
-enum shape { WIDE, NARROW, DEEP };
+enum shape { WIDE, NARROW, MEDIUM, DEEP, SMALL };
 
 // As in gemm.cu: older GPUs have less shared memory and copies that do not run ahead.
 static struct form form_of(const struct cuda *cuda, enum shape shape)
 {
-    bool old = cuda_about(cuda)->major < 8, bf16 = cuda_precision(cuda) == ENGINE_BF16;
-    int m = shape == DEEP ? 32 : 128, n = shape == WIDE ? 64 : 32;
-    int k = shape != DEEP ? (old && shape == WIDE ? 16 : 32) : bf16 ? 128 : 64;
-    int stages = old ? 2 : shape != DEEP ? 3 : bf16 ? 2 : 5;
-    int a_rows = m * (k + 4), a_columns = k * (m + 8), b_rows = n * (k + 4),
-        b_columns = k * (n + 8);
-    int shares = shape == WIDE ? 1 : shape == NARROW ? 2 : 8;
+    static const int shares[] = {1, 2, 2, 8, 4};
+    bool old = cuda_about(cuda)->major < 8, tensor = cuda_precision(cuda) != ENGINE_F32;
+    int m = shape == DEEP ? 32 : shape == MEDIUM || shape == SMALL ? 64 : 128;
+    int n = shape == WIDE || shape == MEDIUM ? 64 : 32;
+    int k = shape == DEEP ? (tensor ? 128 : 64) : old && shape == WIDE ? 16 : !old && shape == SMALL ? 64 : 32;
+    int stages = old || shape == SMALL ? 2 : shape == MEDIUM || (shape == DEEP && !tensor) ? 4 : 3;
+    int a_rows = m * k, a_columns = k * (m + 8), b_rows = n * k, b_columns = k * (n + 8);
     int parts[3] = {a_rows + b_rows, a_rows + b_columns, a_columns + b_columns};
     int ends[3] = {m * (n + 4), m * (n + 4), n * (m + 4)};
-    for (int i = 0; i < 3; i++)
-        parts[i] =
-            (parts[i] * stages > ends[i] * shares ? parts[i] * stages : ends[i] * shares) * 4;
+    for (int i = 0; i < 3; i++) { // behind the stages: the offsets of taps
+        int room = parts[i] * stages + TAPS_MAX;
+        parts[i] = (room > ends[i] * shares[shape] ? room : ends[i] * shares[shape]) * 4;
+    }
     return (struct form){m, n, k, (unsigned)parts[0], (unsigned)parts[1], (unsigned)parts[2]};
 }
 
@@ -143,7 +145,9 @@ static enum shape shape_of(const struct cuda_gemm *g, int n, bool windowed)
 {
     if (windowed && n <= 32 && tiles(g->m, 128) >= 96)
         return NARROW;
-    return tiles(g->m, 128) * tiles(n, 64) >= 96 ? WIDE : DEEP;
+    if (tiles(g->m, 128) * tiles(n, 64) >= 96)
+        return WIDE;
+    return tiles(g->m, 64) * tiles(n, 64) >= 64 ? MEDIUM : DEEP;
 }
 
 static bool is_windowed(const struct cuda_gemm *g)
@@ -154,12 +158,9 @@ static bool is_windowed(const struct cuda_gemm *g)
 static void launch_gemm(struct builder *b, const char *kernel, struct cuda_gemm *g, int n,
                         const struct form *form, unsigned shared)
 {
-    struct cuda_gemms jobs = {.count = 1};
     g->tiles_m = (int)tiles(g->m, form->m);
     g->tiles_n = (int)tiles(n, form->n);
-    jobs.job[0] = *g;
-    add(b, kernel, (int64_t)g->tiles_m * g->tiles_n * g->parts, 1, 256, shared, &jobs,
-        offsetof(struct cuda_gemms, job) + sizeof jobs.job);
+    add(b, kernel, (int64_t)g->tiles_m * g->tiles_n * g->parts, 1, 256, shared, g, sizeof *g);
 }
 
 static void make_parts(struct cuda_gemm *g, int64_t blocks, int wanted, int least, int step)
@@ -175,12 +176,12 @@ static void make_parts(struct cuda_gemm *g, int64_t blocks, int wanted, int leas
     g->parts = (int)tiles(g->k, g->per_part);
 }
 
-static const char *const forward_kernels[2][3] = {
-    {"gemm_forward_wide", "gemm_forward_wide", "gemm_forward_deep"},
-    {"conv_forward_wide", "conv_forward_narrow", "conv_forward_deep"}};
-static const char *const back_kernels[2][3] = {
-    {"gemm_back_wide", "gemm_back_wide", "gemm_back_deep"},
-    {"conv_back_wide", "conv_back_narrow", "conv_back_deep"}};
+static const char *const forward_kernels[2][4] = {
+    {"gemm_forward_wide", "gemm_forward_wide", "gemm_forward_medium", "gemm_forward_deep"},
+    {"conv_forward_wide", "conv_forward_narrow", "conv_forward_medium", "conv_forward_deep"}};
+static const char *const back_kernels[2][4] = {
+    {"gemm_back_wide", "gemm_back_wide", "gemm_back_medium", "gemm_back_deep"},
+    {"conv_back_wide", "conv_back_narrow", "conv_back_medium", "conv_back_deep"}};
 
 static void forward_gemm(struct builder *b, struct cuda_gemm *g)
 {
@@ -234,9 +235,9 @@ enum { WHOLE, IN_PARTS, OF_WINDOWS };
 
 static void flush_weights(struct builder *b, int group)
 {
-    static const char *const kernels[] = {"gemm_weights_deep", "gemm_weights_wide",
+    static const char *const kernels[] = {"gemm_weights_small", "gemm_weights_wide",
                                           "conv_weights_wide"};
-    struct form form = form_of(b->plan->cuda, group == WHOLE ? DEEP : WIDE);
+    struct form form = form_of(b->plan->cuda, group == WHOLE ? SMALL : WIDE);
     struct cuda_gemms *jobs = &b->weights[group];
     jobs->optimizer = optimizer_of(b->plan);
     if (jobs->count > 0)
@@ -249,7 +250,7 @@ static void flush_weights(struct builder *b, int group)
 static void weights_gemm(struct builder *b, struct cuda_gemm *g)
 {
     int group = is_windowed(g) ? OF_WINDOWS : g->parts > 1 ? IN_PARTS : WHOLE;
-    struct form form = form_of(b->plan->cuda, group == WHOLE ? DEEP : WIDE);
+    struct form form = form_of(b->plan->cuda, group == WHOLE ? SMALL : WIDE);
     struct cuda_gemms *jobs = &b->weights[group];
     if (jobs->count == CUDA_JOBS_MAX)
         flush_weights(b, group);
@@ -635,7 +636,6 @@ static struct cuda_embed embed_of(const struct builder *b, int layer)
                                .state0 = on_gpu(plan->params->state[0] + (device_ptr)block->at * 4),
                                .state1 = on_gpu(plan->params->state[1] + (device_ptr)block->at * 4),
                                .age = on_gpu(plan->ages),
-                               .claim = on_gpu(plan->claims),
                                .rates = on_gpu(plan->rates),
                                .known = RATES_KNOWN,
                                .dy = on_gpu(value->grad),
@@ -653,9 +653,7 @@ static struct cuda_embed embed_of(const struct builder *b, int layer)
 static void embedding_forward(struct builder *b, int layer)
 {
     struct cuda_embed g = embed_of(b, layer);
-    if (g.lazy)
-        add(b, "embed_catch_up", tiles(g.positions, 8), 1, 256, 0, &g, sizeof g);
-    add_each(b, "embed_gather", (int64_t)g.positions * g.pitch / 4, &g, sizeof g);
+    add(b, "embed_gather", g.positions, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
 }
 
 static void embedding_back(struct builder *b, int layer)
@@ -667,6 +665,8 @@ static void embedding_back(struct builder *b, int layer)
         add(b, "fill", blocks < 1024 ? blocks : 1024, 1, 256, 0, &fill, sizeof fill);
     }
     add(b, "embed_back", g.positions, tiles(g.pitch, 128), 256, 0, &g, sizeof g);
+    if (g.lazy && g.pitch > 128)
+        add_each(b, "embed_age", g.positions, &g, sizeof g);
 }
 
 static void one_hot(struct builder *b, int layer)
@@ -718,9 +718,10 @@ static void add_lstm(struct builder *b, bool back, const struct cuda_lstm *g)
     const char *kernel = !fast            ? (back ? "lstm_back" : "lstm_forward")
                          : g->units == 64 ? (back ? "lstm_back_64" : "lstm_forward_64")
                                           : (back ? "lstm_back_128" : "lstm_forward_128");
-    unsigned shared = (unsigned)(4 * g->units * 4) * 6;
-    add(b, kernel, tiles(g->samples, 4), g->ways, fast ? 4 * (unsigned)g->units : 256,
-        fast ? 0 : shared, g, sizeof *g);
+    // As in lstm.cu: eight steps ahead, and what goes from thread to thread.
+    unsigned units = (unsigned)g->units;
+    unsigned shared = fast ? 8 * 4 * units * 16 + 2 * 4 * units * 4 + 2 * 4 * (4 * units + 32) * 2 : 6 * 4 * units * 4;
+    add(b, kernel, tiles(g->samples, 4), g->ways, fast ? 4 * units : 256, shared, g, sizeof *g);
 }
 
 static void lstm_forward(struct builder *b, int layer)
@@ -777,7 +778,7 @@ static bool has_head(const struct gpu_plan *plan)
     const struct value *in = &plan->values[l->inputs[0]];
     return in->rows == 1 && in->pitch <= CUDA_HEAD_INPUTS &&
            plan->values[last].pitch <= CUDA_HEAD_UNITS &&
-           (int64_t)in->pitch * plan->values[last].columns <= 12 * 1024 - 128 && in->readers == 1 &&
+           (int64_t)in->pitch * (plan->values[last].columns + 3) <= 12 * 1024 - 128 && in->readers == 1 &&
            plan->layers[l->inputs[0]].op != NET_IMAGE;
 }
 
@@ -792,11 +793,8 @@ static void head(struct builder *b, bool labelled)
     bool back = b->training && plan->layers[from].learns;
     struct cuda_head g = {.now = on_gpu(plan->now),
                           .tick = on_gpu(plan->tick),
-                          .arrived = on_gpu(plan->arrived),
                           .scores = on_gpu(plan->scores),
                           .rows = plan->score_rows,
-                          .row_loss = on_gpu(plan->row_loss),
-                          .row_right = on_gpu(plan->row_right),
                           .x = on_gpu(x->out),
                           .weight = on_gpu(gpu_params_at(plan->params, block->at)),
                           .bias = on_gpu(gpu_params_at(plan->params, block->bias_at)),
@@ -816,7 +814,7 @@ static void head(struct builder *b, bool labelled)
                           .mask_scale =
                               x->drop >= 0 ? 1.0f / (1.0f - plan->layers[x->drop].rate) : 1,
                           .drop = drop_of(b, in->in_head ? l->inputs[0] : -1)};
-    unsigned shared = (unsigned)(g.units * g.inputs + 128) * 4;
+    unsigned shared = (unsigned)((g.units + 3) * g.inputs + 128) * 4;
     add(b, "head", tiles(plan->batch, 4), 1, 128, shared, &g, sizeof g);
 }
 
@@ -842,7 +840,7 @@ static void loss(struct builder *b, bool labelled)
                           .sigmoid = plan->loss == NET_SIGMOID,
                           .weight = 1,
                           .scored = labelled};
-    add(b, "loss", 1, 1, 1024, 0, &g, sizeof g);
+    add(b, "loss", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
 }
 
 static void aux_back(struct builder *b, int layer)
@@ -863,7 +861,7 @@ static void aux_back(struct builder *b, int layer)
                           .pitch = value->pitch,
                           .weight = l->weight,
                           .add = b->written[head]};
-    add(b, "loss", 1, 1, 1024, 0, &g, sizeof g);
+    add(b, "loss", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
     b->written[head] = true;
 }
 
@@ -1197,7 +1195,6 @@ static void give_embedding(struct builder *b, int layer)
     int vocabulary = plan->layers[layer].vocabulary;
     plan->embedding = layer;
     plan->ages = room(b, (int64_t)vocabulary * 4);
-    plan->claims = room(b, (int64_t)vocabulary * 4);
     plan->rates = room(b, RATES_KNOWN * 4);
     float *rates = malloc(RATES_KNOWN * sizeof *rates);
     if (!rates)
@@ -1216,7 +1213,7 @@ static void give_embedding(struct builder *b, int layer)
     struct cuda_embed g = embed_of(b, layer);
     b->to = &plan->catch_up;
     if (g.lazy)
-        add(b, "embed_catch_up_all", tiles(vocabulary, 8), 1, 256, 0, &g, sizeof g);
+        add(b, "embed_catch_up", vocabulary, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
 }
 
 int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
@@ -1231,6 +1228,10 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     plan->embedding = -1;
     for (int i = 0; i < plan->layer_count; i++) {
         shape_value(plan, i);
+        const struct net_layer *l = &plan->layers[i];
+        if (l->op == NET_CONV && l->kernel_h * l->kernel_w > TAPS_MAX)
+            return err_set(err, ERR_USAGE, "the cuda engine takes kernels of at most %d cells, not %d × %d",
+                           TAPS_MAX, l->kernel_h, l->kernel_w);
         if (plan->layers[i].op != NET_DROPOUT)
             continue;
         if (plan->drop_count == CUDA_DROPS_MAX)
@@ -1240,12 +1241,9 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     }
     find_readers(plan);
     find_head(plan);
-    plan->row_loss = room(&b, plan->batch * 8);
-    plan->row_right = room(&b, plan->batch * 4);
-    plan->arrived = room(&b, 4);
     plan->now = room(&b, sizeof(struct cuda_now));
     plan->tick = room(&b, 4);
-    plan->scores = room(&b, score_rows * (int64_t)sizeof(struct cuda_score));
+    plan->scores = room(&b, score_rows * plan->batch * (int64_t)sizeof(struct cuda_score));
     plan->labels = room(&b, plan->batch * 4);
     plan->probabilities = room(&b, plan->batch * plan->values[count - 1].columns * 4);
     for (int i = 0; i < plan->layer_count; i++) {

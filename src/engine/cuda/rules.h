@@ -17,20 +17,20 @@ DEVICE moved step_of(int kind, float rho, float beta2, float epsilon, float mome
     moved to = {p, a, b};
     if (kind == RMSPROP) {
         to.a = rho * a + (1 - rho) * g * g;
-        to.p = p - rate * g / (sqrt_of(to.a) + epsilon);
+        to.p = p - rate * divide(g, sqrt_fast(to.a) + epsilon);
     } else if (kind == RMSPROP_MOMENTUM) {
         to.a = rho * a + (1 - rho) * g * g;
-        to.b = momentum * b + rate * g / sqrt_of(to.a + epsilon);
+        to.b = momentum * b + rate * divide(g, sqrt_fast(to.a + epsilon));
         to.p = p - to.b;
     } else if (kind == ADADELTA) {
         to.a = rho * a + (1 - rho) * g * g;
-        float u = g * sqrt_of(b + epsilon) / sqrt_of(to.a + epsilon);
+        float u = g * divide(sqrt_fast(b + epsilon), sqrt_fast(to.a + epsilon));
         to.p = p - rate * u;
         to.b = rho * b + (1 - rho) * u * u;
     } else {
         to.a = rho * a + (1 - rho) * g;
         to.b = beta2 * b + (1 - beta2) * g * g;
-        to.p = p - rate * to.a / (sqrt_of(to.b) + epsilon);
+        to.p = p - rate * divide(to.a, sqrt_fast(to.b) + epsilon);
     }
     return to;
 }

@@ -2,118 +2,100 @@
 // train: the loss with its gradient, and the optimizers (net/recipe.h has the rules).
 #include "rules.h"
 
-// One block; a warp takes a row, rows in a fixed order.
-KERNEL(1024, 1) loss(const cuda_loss g)
+// What a sample scored; the first block also says that the next step may come.
+DEVICE void tell(struct cuda_score *scores, int ring, int batch, const cuda_now *now, int *tick, int row, float lost,
+                 bool right)
 {
-    SHARED double losses[32];
-    SHARED int right[32];
-    int lane = THREAD & 31, warp = THREAD >> 5, count = g.now->count;
-    float share = g.weight / (float)count;
-    double sum = 0;
-    int correct = 0;
-    for (int row = warp; row < g.batch; row += 32) {
-        const float *z = g.z + (i64)row * g.pitch;
-        float *dz = g.dz ? g.dz + (i64)row * g.pitch : nullptr;
-        bool counts = row < count;
-        int label = g.labels[row];
-        if (g.sigmoid) {
-            float x = z[0], e = exp_of(x < 0 ? x : -x), p = x < 0 ? e / (1 + e) : 1 / (1 + e);
-            if (counts) {
-                sum += (double)((x > 0 ? x : 0) - (label ? x : 0) + log_of(1 + e));
-                correct += (x > 0) == (label != 0);
-            }
-            if (dz && lane < g.pitch)
-                dz[lane] = lane == 0 && counts ? (p - (float)label) * share : 0;
-            if (g.out && lane == 0)
-                g.out[row] = p;
-            continue;
-        }
-        float most = -__builtin_inff();
-        int best = 0x7fffffff;
-        for (int k = lane; k < g.units; k += 32)
-            if (z[k] > most) {
-                most = z[k];
-                best = k;
-            }
-        for (int k = 16; k > 0; k >>= 1) {
-            float other = shuffle_xor(most, k);
-            int at = shuffle_xor(best, k);
-            if (other > most || (other == most && at < best)) {
-                most = other;
-                best = at;
-            }
-        }
-        float total = 0;
-        for (int k = lane; k < g.units; k += 32)
-            total += exp_of(z[k] - most);
-        total = warp_sum(total);
-        if (counts) {
-            sum += (double)(log_of(total) + most - z[label]);
-            correct += best == label;
-        }
-        float inverse = 1 / total;
-        if (dz)
-            for (int k = lane; k < g.pitch; k += 32) {
-                float d = counts && k < g.units ? (exp_of(z[k] - most) * inverse - (k == label ? 1.0f : 0.0f)) * share
-                                                : 0;
-                dz[k] = g.add ? dz[k] + d : d;
-            }
-        if (g.out)
-            for (int k = lane; k < g.units; k += 32)
-                g.out[(i64)row * g.units + k] = exp_of(z[k] - most) * inverse;
-    }
-    if (!g.scored)
-        return;
-    if (lane == 0) {
-        losses[warp] = sum;
-        right[warp] = correct;
-    }
-    SYNC();
-    if (THREAD != 0)
-        return;
-    for (int k = 1; k < 32; k++) {
-        sum += losses[k];
-        correct += right[k];
-    }
-    cuda_score *score = &g.scores[g.now->tick % g.rows];
-    score->loss = sum;
-    score->correct = correct;
-    score->count = count;
-    *g.tick = g.now->tick + 1;
+    cuda_score score = {lost, right};
+    scores[(i64)(now->tick % ring) * batch + row] = score;
+    if (row == 0)
+        *tick = now->tick + 1;
 }
 
-DEVICE int add_one(int *at)
+// A warp takes a row.
+KERNEL(128, 1) loss(const cuda_loss g)
 {
-    int old;
-    asm volatile("atom.global.add.s32 %0, [%1], 1;" : "=r"(old) : "l"(at) : "memory");
-    return old;
+    int lane = THREAD & 31, row = BLOCK * 4 + (THREAD >> 5), count = g.now->count;
+    if (row >= g.batch)
+        return;
+    float share = g.weight / (float)count;
+    const float *z = g.z + (i64)row * g.pitch;
+    float *dz = g.dz ? g.dz + (i64)row * g.pitch : nullptr;
+    bool counts = row < count;
+    int label = g.labels[row];
+    if (g.sigmoid) {
+        float x = z[0], e = exp_of(x < 0 ? x : -x), p = x < 0 ? e / (1 + e) : 1 / (1 + e);
+        if (dz && lane < g.pitch)
+            dz[lane] = lane == 0 && counts ? (p - (float)label) * share : 0;
+        if (g.out && lane == 0)
+            g.out[row] = p;
+        if (g.scored && lane == 0)
+            tell(g.scores, g.rows, g.batch, g.now, g.tick, row, (x > 0 ? x : 0) - (label ? x : 0) + log_of(1 + e),
+                 (x > 0) == (label != 0));
+        return;
+    }
+    float most = -__builtin_inff();
+    int best = 0x7fffffff;
+    for (int k = lane; k < g.units; k += 32)
+        if (z[k] > most) {
+            most = z[k];
+            best = k;
+        }
+    for (int k = 16; k > 0; k >>= 1) {
+        float other = shuffle_xor(most, k);
+        int at = shuffle_xor(best, k);
+        if (other > most || (other == most && at < best)) {
+            most = other;
+            best = at;
+        }
+    }
+    float total = 0;
+    for (int k = lane; k < g.units; k += 32)
+        total += exp_of(z[k] - most);
+    total = warp_sum(total);
+    float inverse = 1 / total;
+    if (dz)
+        for (int k = lane; k < g.pitch; k += 32) {
+            float d = counts && k < g.units ? (exp_of(z[k] - most) * inverse - (k == label ? 1.0f : 0.0f)) * share : 0;
+            dz[k] = g.add ? dz[k] + d : d;
+        }
+    if (g.out)
+        for (int k = lane; k < g.units; k += 32)
+            g.out[(i64)row * g.units + k] = exp_of(z[k] - most) * inverse;
+    if (g.scored && lane == 0)
+        tell(g.scores, g.rows, g.batch, g.now, g.tick, row, log_of(total) + most - z[label], best == label);
 }
 
 // The head of a net: dense layer, loss, and the gradient of what comes before, for a row by a warp
-// that keeps the row in registers. In single precision: it is little work. The last block to end adds
-// the rows' losses up, in their order.
+// that keeps the row in registers. In single precision: it is little work.
 extern SHARED float head_memory[];
+
+DEVICE float dot(f4 a, f4 b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
 
 KERNEL(128, 1) head(const cuda_head g)
 {
-    SHARED int last;
-    int lane = THREAD & 31, row = BLOCK * 4 + (THREAD >> 5), count = g.now->count, units = g.units;
-    int inputs = g.inputs, columns = g.columns;
-    bool here = row < g.batch, counts = row < count;
-    const u32 *stream = DROP_STREAM(g.drop);
-    // The weights, and zeros behind them: a row's last vectors may reach into the next row.
+    constexpr int vectors = CUDA_HEAD_INPUTS / 128;
+    int lane = THREAD & 31, row = BLOCK * 4 + (THREAD >> 5), units = g.units, inputs = g.inputs, columns = g.columns;
+    // The weights, and zeros behind them: four units are taken at once, and a row's last vectors may
+    // reach into the next row.
     for (int i = 4 * THREAD; i < units * inputs; i += 512)
         copy16(head_memory + i, g.weight + i, true);
-    if (THREAD < 128)
-        head_memory[units * inputs + THREAD] = 0;
+    for (int i = THREAD; i < 3 * inputs + 128; i += 128)
+        head_memory[units * inputs + i] = 0;
     copies_end_group();
-    constexpr int vectors = CUDA_HEAD_INPUTS / 128;
+    int count = g.now->count, label = row < g.batch ? g.labels[row] : 0;
+    bool here = row < g.batch, counts = row < count;
+    const u32 *stream = DROP_STREAM(g.drop);
     f4 x[vectors], dx[vectors], kept[vectors], zero = {0, 0, 0, 0};
     UNROLL
     for (int i = 0; i < vectors; i++) {
         int k = 4 * lane + 128 * i;
         x[i] = here && k < inputs ? *(const f4 *)(g.x + (i64)row * inputs + k) : zero;
     }
+    float bias[2] = {lane < units ? g.bias[lane] : 0, lane + 32 < units ? g.bias[lane + 32] : 0};
     float scale = g.mask_scale;
     UNROLL
     for (int i = 0; i < vectors; i++) {
@@ -145,118 +127,106 @@ KERNEL(128, 1) head(const cuda_head g)
     }
     copies_wait<0>();
     SYNC();
-    if (here) {
-        float z[2] = {-__builtin_inff(), -__builtin_inff()};
-        for (int u = 0; u < units; u++) {
-            const float *w = head_memory + u * inputs + 4 * lane;
-            float sum = 0;
-            UNROLL
-            for (int i = 0; i < vectors; i++)
-                if (128 * i < inputs) {
-                    f4 v = *(const f4 *)(w + 128 * i);
-                    sum += x[i].x * v.x + x[i].y * v.y + x[i].z * v.z + x[i].w * v.w;
-                }
-            sum = warp_sum(sum) + g.bias[u];
-            if ((u & 31) == lane)
-                z[u >> 5] = sum;
-        }
-        int label = counts ? g.labels[row] : 0, right = 0;
-        float share = 1 / (float)count, d[2] = {0, 0};
-        double lost = 0;
-        if (g.sigmoid) {
-            float v = z[0], e = exp_of(v < 0 ? v : -v), p = v < 0 ? e / (1 + e) : 1 / (1 + e);
-            lost = (double)((v > 0 ? v : 0) - (label ? v : 0) + log_of(1 + e));
-            right = (v > 0) == (label != 0);
-            d[0] = lane == 0 ? (p - (float)label) * share : 0;
-            if (g.out && lane == 0)
-                g.out[row] = p;
-        } else {
-            float most = max_of(z[0], z[1]);
-            int best = z[1] > z[0] ? lane + 32 : lane;
-            for (int k = 16; k > 0; k >>= 1) {
-                float other = shuffle_xor(most, k);
-                int at = shuffle_xor(best, k);
-                if (other > most || (other == most && at < best)) {
-                    most = other;
-                    best = at;
-                }
-            }
-            float e0 = exp_of(z[0] - most), e1 = exp_of(z[1] - most), total = warp_sum(e0 + e1);
-            float own = warp_sum((label == lane ? z[0] : 0) + (label == lane + 32 ? z[1] : 0));
-            lost = (double)(log_of(total) + most - own);
-            right = best == label;
-            float inverse = 1 / total;
-            d[0] = (e0 * inverse - (label == lane ? 1.0f : 0.0f)) * share;
-            d[1] = (e1 * inverse - (label == lane + 32 ? 1.0f : 0.0f)) * share;
-            if (g.out && lane < units)
-                g.out[(i64)row * units + lane] = e0 * inverse;
-            if (g.out && lane + 32 < units)
-                g.out[(i64)row * units + lane + 32] = e1 * inverse;
-        }
-        if (!counts)
-            d[0] = d[1] = 0;
-        if (g.dz)
-            UNROLL
-            for (int k = 0; k < 2; k++)
-                if (lane + 32 * k < g.pitch)
-                    g.dz[(i64)row * g.pitch + lane + 32 * k] = lane + 32 * k < units ? d[k] : 0;
-        if (g.dx) {
-            for (int u = 0; u < units; u++) {
-                const float *w = head_memory + u * inputs + 4 * lane;
-                float own = u < 32 ? d[0] : d[1], from;
-                asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(from) : "f"(own), "r"(u & 31));
+    if (!here)
+        return;
+    float z[2] = {-__builtin_inff(), -__builtin_inff()};
+    for (int u = 0; u < units; u += 4) {
+        const float *w = head_memory + u * inputs + 4 * lane;
+        float sum[4] = {0, 0, 0, 0};
+        UNROLL
+        for (int i = 0; i < vectors; i++)
+            if (128 * i < inputs)
                 UNROLL
-                for (int i = 0; i < vectors; i++)
-                    if (128 * i < inputs) {
-                        f4 v = *(const f4 *)(w + 128 * i);
-                        dx[i].x += from * v.x;
-                        dx[i].y += from * v.y;
-                        dx[i].z += from * v.z;
-                        dx[i].w += from * v.w;
-                    }
-            }
+                for (int k = 0; k < 4; k++)
+                    sum[k] += dot(x[i], *(const f4 *)(w + k * inputs + 128 * i));
+        UNROLL
+        for (int k = 16; k > 0; k >>= 1) {
+            float other[4];
             UNROLL
-            for (int i = 0; i < vectors; i++)
-                if (4 * lane + 128 * i < inputs) {
-                    f4 v = {dx[i].x * kept[i].x, dx[i].y * kept[i].y, dx[i].z * kept[i].z, dx[i].w * kept[i].w};
-                    *(f4 *)(g.dx + (i64)row * inputs + 4 * lane + 128 * i) = v;
+            for (int j = 0; j < 4; j++)
+                other[j] = shuffle_xor(sum[j], k);
+            UNROLL
+            for (int j = 0; j < 4; j++)
+                sum[j] += other[j];
+        }
+        UNROLL
+        for (int j = 0; j < 4; j++)
+            if (u + j < units && ((u + j) & 31) == lane)
+                z[(u + j) >> 5 & 1] = sum[j] + bias[(u + j) >> 5 & 1];
+    }
+    float share = 1 / (float)count, d[2] = {0, 0}, lost;
+    bool right;
+    if (g.sigmoid) {
+        float v = z[0], e = exp_of(v < 0 ? v : -v), p = v < 0 ? e / (1 + e) : 1 / (1 + e);
+        lost = (v > 0 ? v : 0) - (label ? v : 0) + log_of(1 + e);
+        right = (v > 0) == (label != 0);
+        d[0] = lane == 0 ? (p - (float)label) * share : 0;
+        if (g.out && lane == 0)
+            g.out[row] = p;
+    } else {
+        float most = max_of(z[0], z[1]);
+        int best = z[1] > z[0] ? lane + 32 : lane;
+        for (int k = 16; k > 0; k >>= 1) {
+            float other = shuffle_xor(most, k);
+            int at = shuffle_xor(best, k);
+            if (other > most || (other == most && at < best)) {
+                most = other;
+                best = at;
+            }
+        }
+        float e0 = exp_of(z[0] - most), e1 = exp_of(z[1] - most), total = warp_sum(e0 + e1);
+        float own = warp_sum((label == lane ? z[0] : 0) + (label == lane + 32 ? z[1] : 0));
+        lost = log_of(total) + most - own;
+        right = best == label;
+        float inverse = 1 / total;
+        d[0] = (e0 * inverse - (label == lane ? 1.0f : 0.0f)) * share;
+        d[1] = (e1 * inverse - (label == lane + 32 ? 1.0f : 0.0f)) * share;
+        if (g.out && lane < units)
+            g.out[(i64)row * units + lane] = e0 * inverse;
+        if (g.out && lane + 32 < units)
+            g.out[(i64)row * units + lane + 32] = e1 * inverse;
+    }
+    if (g.scored && lane == 0)
+        tell(g.scores, g.rows, g.batch, g.now, g.tick, row, lost, right);
+    if (!counts)
+        d[0] = d[1] = 0;
+    if (lane >= units)
+        d[0] = 0;
+    if (lane + 32 >= units)
+        d[1] = 0;
+    if (g.dz)
+        UNROLL
+        for (int k = 0; k < 2; k++)
+            if (lane + 32 * k < g.pitch)
+                g.dz[(i64)row * g.pitch + lane + 32 * k] = d[k];
+    if (!g.dx)
+        return;
+    for (int u = 0; u < units; u += 4) {
+        const float *w = head_memory + u * inputs + 4 * lane;
+        float own = u < 32 ? d[0] : d[1], from[4];
+        UNROLL
+        for (int j = 0; j < 4; j++)
+            asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;"
+                         : "=f"(from[j])
+                         : "f"(own), "r"((u + j) & 31));
+        UNROLL
+        for (int i = 0; i < vectors; i++)
+            if (128 * i < inputs)
+                UNROLL
+                for (int j = 0; j < 4; j++) {
+                    f4 v = *(const f4 *)(w + j * inputs + 128 * i);
+                    dx[i].x += from[j] * v.x;
+                    dx[i].y += from[j] * v.y;
+                    dx[i].z += from[j] * v.z;
+                    dx[i].w += from[j] * v.w;
                 }
+    }
+    UNROLL
+    for (int i = 0; i < vectors; i++)
+        if (4 * lane + 128 * i < inputs) {
+            f4 v = {dx[i].x * kept[i].x, dx[i].y * kept[i].y, dx[i].z * kept[i].z, dx[i].w * kept[i].w};
+            *(f4 *)(g.dx + (i64)row * inputs + 4 * lane + 128 * i) = v;
         }
-        if (lane == 0 && g.scored) {
-            g.row_loss[row] = counts ? lost : 0;
-            g.row_right[row] = counts ? right : 0;
-        }
-    }
-    if (!g.scored)
-        return;
-    asm volatile("membar.gl;" ::: "memory");
-    SYNC();
-    if (THREAD == 0)
-        last = add_one(g.arrived) == (int)BLOCKS - 1;
-    SYNC();
-    if (!last || THREAD >= 32)
-        return;
-    asm volatile("membar.gl;" ::: "memory");
-    double sum = 0;
-    int right = 0;
-    for (int r = lane; r < g.batch; r += 32) {
-        sum += ((volatile double *)g.row_loss)[r];
-        right += ((volatile int *)g.row_right)[r];
-    }
-    for (int k = 16; k > 0; k >>= 1) {
-        int low = shuffle_xor((int)(u32)__builtin_bit_cast(u64, sum), k);
-        int high = shuffle_xor((int)(u32)(__builtin_bit_cast(u64, sum) >> 32), k);
-        sum += __builtin_bit_cast(double, (u64)(u32)low | (u64)(u32)high << 32);
-        right += shuffle_xor(right, k);
-    }
-    if (lane != 0)
-        return;
-    *g.arrived = 0;
-    cuda_score *score = &g.scores[g.now->tick % g.rows];
-    score->loss = sum;
-    score->correct = right;
-    score->count = count;
-    *g.tick = g.now->tick + 1;
 }
 
 // A block takes a chunk of one parameter; its gradient's parts are summed in their order.
@@ -281,8 +251,11 @@ KERNEL(256, 1) optimize(const cuda_optimize g)
 // ---- embedding ----
 //
 // Adam moves every row in every step, but a batch touches few. With `lazy` a row that is not used
-// waits, and the steps that it missed are made when it is used next. Its mean shrinks by rho in each,
-// so that after some hundred of them nothing moves any more, and the rest is a power.
+// waits, and the steps that it missed are made up for in registers when it is used next; what is read
+// there is written only together with the row's own next step, so that nobody reads a row that
+// another changes. The mean shrinks by rho in each missed step, so that after some hundred of them
+// nothing moves any more, and the rest is a power. The root of v is carried along: it shrinks by the
+// root of beta2.
 
 DEVICE float power(float base, int n)
 {
@@ -293,76 +266,72 @@ DEVICE float power(float base, int n)
     return y;
 }
 
-// A warp makes the missed steps of a row.
-DEVICE void catch_up(const cuda_embed &g, int token, int to)
+template <int N> DEVICE void catch_up(const cuda_embed &g, int from, int to, float *p, float *m, float *v)
 {
-    int from = g.age[token], lane = THREAD & 31;
     if (from >= to)
         return;
-    for (int c = lane; c < g.pitch; c += 32) {
-        i64 at = (i64)token * g.pitch + c;
-        float p = g.table[at], m = g.state0[at], v = g.state1[at];
-        int t = from;
-        for (; t < to && m != 0; t++) {
-            m = g.rho * m + 0.0f;
-            v = g.beta2 * v + 0.0f;
-            float k = t < g.known ? g.rates[t] : g.rate, move = k * m / (sqrt_of(v) + g.epsilon);
-            float moved = p - move;
-            if (moved == p && t > from + 64) { // it shrinks from here on
-                t++;
-                break;
+    const float *rates = g.rates;
+    float rho = g.rho, beta2 = g.beta2, shrink = sqrt_of(beta2), epsilon = g.epsilon, rate = g.rate, root[N];
+    int known = g.known, t = from;
+    UNROLL
+    for (int i = 0; i < N; i++)
+        root[i] = sqrt_of(v[i]);
+    while (t < to) {
+        int end = min_of(to, t + 8);
+        bool moves = false;
+        for (; t < end; t++) {
+            float k = t < known ? rates[t] : rate;
+            UNROLL
+            for (int i = 0; i < N; i++) {
+                m[i] *= rho;
+                root[i] *= shrink;
+                float move = k * divide(m[i], root[i] + epsilon);
+                p[i] -= move;
+                // All that would follow is less than this times rho / (1 - rho).
+                moves |= 16 * __builtin_fabsf(move) > 5e-8f * __builtin_fabsf(p[i]);
             }
-            p = moved;
         }
-        if (t < to) {
-            m *= power(g.rho, to - t);
-            v *= power(g.beta2, to - t);
-        }
-        g.table[at] = p;
-        g.state0[at] = m;
-        g.state1[at] = v;
+        if (!moves)
+            break;
     }
-    if (lane == 0)
-        g.age[token] = to;
+    float left = power(rho, to - t), all = power(beta2, to - from);
+    UNROLL
+    for (int i = 0; i < N; i++) {
+        m[i] *= left;
+        v[i] *= all;
+    }
 }
 
-DEVICE int exchange(int *at, int value)
+// All rows: before somebody looks at the table. A block per row and 128 columns; the second of them
+// must find the age that the first one found.
+KERNEL(128, 1) embed_catch_up(const cuda_embed g)
 {
-    int old;
-    asm volatile("atom.global.exch.b32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
-    return old;
-}
-
-// A warp per position: whoever comes first to a row brings it up to date.
-KERNEL(256, 1) embed_catch_up(const cuda_embed g)
-{
-    int position = BLOCK * 8 + (THREAD >> 5), lane = THREAD & 31;
-    if (position >= g.positions)
+    int token = BLOCK, c = BLOCK_Y * 128 + THREAD, from = g.age[token];
+    if (c >= g.pitch)
         return;
-    int token = g.tokens[position], mine = g.now->tick + 1, old = mine;
-    if (lane == 0)
-        old = exchange(&g.claim[token], mine);
-    if (ballot(lane == 0 && old != mine))
-        catch_up(g, token, g.now->age);
+    i64 at = (i64)token * g.pitch + c;
+    float p = g.table[at], m = g.state0[at], v = g.state1[at];
+    catch_up<1>(g, from, g.now->age, &p, &m, &v);
+    g.table[at] = p;
+    g.state0[at] = m;
+    g.state1[at] = v;
 }
 
-// All rows: before somebody looks at the table.
-KERNEL(256, 1) embed_catch_up_all(const cuda_embed g)
+KERNEL(128, 1) embed_gather(const cuda_embed g)
 {
-    int token = BLOCK * 8 + (THREAD >> 5);
-    if (token < g.vocabulary)
-        catch_up(g, token, g.now->age);
-}
-
-KERNEL(256, 1) embed_gather(const cuda_embed g)
-{
-    int line = g.pitch / 4;
-    i64 i = (i64)BLOCK * 256 + THREAD;
-    if (i >= (i64)g.positions * line)
+    int position = BLOCK, token = g.tokens[position], c = BLOCK_Y * 128 + THREAD;
+    if (c >= g.pitch)
         return;
-    i64 position = i / line;
-    int c = (int)(i - position * line) * 4;
-    *(f4 *)(g.y + position * g.pitch + c) = *(const f4 *)(g.table + (i64)g.tokens[position] * g.pitch + c);
+    i64 at = (i64)token * g.pitch + c;
+    float p = g.table[at];
+    if (g.lazy) {
+        int from = g.age[token], to = g.now->age;
+        if (from < to) {
+            float m = g.state0[at], v = g.state1[at];
+            catch_up<1>(g, from, to, &p, &m, &v);
+        }
+    }
+    g.y[(i64)position * g.pitch + c] = p;
 }
 
 // A block per position; the first one of a token sums the gradients of all and makes the row's step
@@ -445,6 +414,7 @@ KERNEL(256, 6) embed_back(const cuda_embed g)
                 f4 p4 = *(const f4 *)(g.table + at), a4 = *(const f4 *)(g.state0 + at), b4 = *(const f4 *)(g.state1 + at);
                 float d[4] = {sum.x, sum.y, sum.z, sum.w}, p[4] = {p4.x, p4.y, p4.z, p4.w};
                 float a[4] = {a4.x, a4.y, a4.z, a4.w}, b[4] = {b4.x, b4.y, b4.z, b4.w}, rate = g.now->rate;
+                catch_up<4>(g, g.age[token], g.now->age, p, a, b);
                 UNROLL
                 for (int k = 0; k < 4; k++) {
                     moved now = step_of(ADAM, g.rho, g.beta2, g.epsilon, g.momentum, rate, d[k], p[k], a[k], b[k]);
@@ -461,6 +431,14 @@ KERNEL(256, 6) embed_back(const cuda_embed g)
             }
         }
     }
-    if (g.lazy && THREAD == 0 && BLOCK_Y == 0)
+    // With more columns than one block takes, embed_age does this when all of them are done.
+    if (g.lazy && THREAD == 0 && pitch <= 128)
         g.age[token] = g.now->age + 1;
+}
+
+KERNEL(256, 1) embed_age(const cuda_embed g)
+{
+    int position = BLOCK * 256 + THREAD;
+    if (position < g.positions)
+        g.age[g.tokens[position]] = g.now->age + 1;
 }
