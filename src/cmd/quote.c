@@ -11,7 +11,8 @@
 #include "record/read.h"
 
 #define LIFE_MONTHS 36
-#define PIN_MAX     ((size_t)4 << 20) // a list of every region is not kept
+#define PIN_BILLS   2000 // a list of everything (--all) is not kept: it is long, and soon made again
+#define WRITE_AT    ((size_t)1 << 20)
 #define DAY_S       INT64_C(86400)
 #define GB          INT64_C(1000000000)
 
@@ -215,7 +216,9 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     struct buf line = {0}, key = {0};
     char made[CLOCK_ISO_BYTES];
     const char *id = job->quote.run;
-    if (!job->asked || !id || job->quote.bills.count == 0 || strncmp(id, "published-", 10) == 0)
+    if (!job->asked || !id || strncmp(id, "published-", 10) == 0)
+        return;
+    if (job->quote.bills.count == 0 || job->quote.bills.count > PIN_BILLS)
         return;
     clock_iso(clock_date_s(), made);
     made[10] = '\0';
@@ -231,15 +234,41 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     int rc = record_to_line(quote_fields, &job->quote, &line, &err);
     if (rc == 0)
         rc = buf_check(&key, &err);
-    if (rc == 0 && line.len <= PIN_MAX)
+    if (rc == 0)
         rc = ledger_new(&ledger, o->ledger, &err);
-    if (rc == 0 && ledger)
+    if (rc == 0)
         rc = ledger_pin(ledger, id, buf_str(&key), buf_str(&line), &err);
     if (rc != 0)
         out_complain(err.text);
     ledger_free(ledger);
     buf_release(&line);
     buf_release(&key);
+}
+
+// Thousands of bills are written one by one, each on a line: together they may be more than memory.
+static int print_json(struct out *out, struct quote *quote, struct err *err)
+{
+    static const char list[] = "\"bills\":[";
+    struct buf frame = {0};
+    size_t count = quote->bills.count;
+    if (count <= PIN_BILLS)
+        return out_record(out, quote_fields, quote, err);
+    quote->bills.count = 0;
+    int rc = record_to_line(quote_fields, quote, &frame, err);
+    quote->bills.count = count;
+    const char *at = strstr(buf_str(&frame), list);
+    if (rc == 0)
+        buf_add(&out->text, buf_str(&frame), (size_t)(at - buf_str(&frame)) + strlen(list));
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        buf_adds(&out->text, i ? ",\n" : "\n");
+        rc = record_to_line(bill_fields, &quote->bills.items[i], &out->text, err);
+        if (rc == 0 && out->text.len > WRITE_AT)
+            rc = out_write(out, err);
+    }
+    if (rc == 0)
+        out_printf(out, "\n%s\n", at + strlen(list));
+    buf_release(&frame);
+    return rc;
 }
 
 struct pinned {
@@ -322,7 +351,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = advice_make(&job.ask, &job.wishes, &job.quote, err);
     bool json = o->common.json || (o->format && strcmp(o->format, "json") == 0);
     if (rc == 0 && json)
-        rc = out_record(call->out, quote_fields, &job.quote, err);
+        rc = print_json(call->out, &job.quote, err);
     else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0)
         rc = quote_focus(call->out, &job, err);
     else if (rc == 0)
