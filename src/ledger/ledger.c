@@ -12,6 +12,7 @@
 #include "ledger/inside.h"
 #include "ledger/row.h"
 #include "ledger/schema.h"
+#include "ledger/times.h"
 #include "ledger/spool.h"
 #include "record/read.h"
 
@@ -359,7 +360,9 @@ int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool 
     int rc = row_read(text, len, &row, err);
     if (rc != 0)
         return rc;
-    rc = insert(ledger, &row, text, added, err);
+    rc = times_check(text, len, err);
+    if (rc == 0)
+        rc = insert(ledger, &row, text, added, err);
     row_release(&row);
     return rc;
 }
