@@ -64,12 +64,13 @@ static double longest(const struct bill *bill)
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
 }
 
-static const struct bill *fastest(const struct quote *quote, int64_t budget)
+// For at most `budget`; null: whatever it costs.
+static const struct bill *fastest(const struct quote *quote, const int64_t *budget)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if ((budget <= 0 || bill_total(b) <= budget) && (!best || b->time_s.v < best->time_s.v))
+        if ((!budget || bill_total(b) <= *budget) && (!best || b->time_s.v < best->time_s.v))
             best = b;
     }
     return best;
@@ -79,7 +80,7 @@ static const struct bill *fastest(const struct quote *quote, int64_t budget)
 
 static int say_cheapest(struct quote *quote, struct err *err)
 {
-    const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote, 0);
+    const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote, NULL);
     struct buf text = {0};
     buf_adds(&text, "Cheapest: ");
     add_bill_words(&text, cheap);
@@ -122,17 +123,17 @@ static int say_deadline(const struct advice_wishes *w, struct quote *quote, stru
     struct buf text = {0};
     const struct bill *found = NULL;
     for (size_t i = 0; !found && i < quote->bills.count; i++)
-        if (longest(&quote->bills.items[i]) * 1e9 <= (double)w->deadline_ns)
+        if (longest(&quote->bills.items[i]) * 1e9 <= (double)w->deadline_ns.v)
             found = &quote->bills.items[i];
     buf_adds(&text, "Within ");
-    add_time(&text, (double)w->deadline_ns / 1e9);
+    add_time(&text, (double)w->deadline_ns.v / 1e9);
     if (found) {
         buf_adds(&text, " the cheapest is ");
         add_bill_words(&text, found);
         buf_printf(&text, "%s.", found->high_s.known ? " (even at the end of its interval)" : "");
     } else {
         buf_adds(&text, " none of them is done; the fastest is ");
-        add_bill_words(&text, fastest(quote, 0));
+        add_bill_words(&text, fastest(quote, NULL));
         buf_adds(&text, ".");
     }
     return say(quote, &text, err);
@@ -141,9 +142,9 @@ static int say_deadline(const struct advice_wishes *w, struct quote *quote, stru
 static int say_budget(const struct advice_wishes *w, struct quote *quote, struct err *err)
 {
     struct buf text = {0};
-    const struct bill *found = fastest(quote, w->budget);
+    const struct bill *found = fastest(quote, &w->budget.v);
     buf_adds(&text, "For ");
-    add_money(&text, w->budget);
+    add_money(&text, w->budget.v);
     if (found) {
         buf_adds(&text, " the fastest is ");
         add_bill_words(&text, found);
@@ -274,7 +275,7 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
 static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                     struct err *err)
 {
-    const struct bill *strong = fastest(quote, 0), *cheap = &quote->bills.items[0];
+    const struct bill *strong = fastest(quote, NULL), *cheap = &quote->bills.items[0];
     int64_t one = 0, each = 0, all = 0;
     double runs = (double)w->runs;
     struct buf text = {0};
@@ -388,15 +389,15 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     int rc = say_cheapest(quote, err);
     if (rc == 0 && quote->bills.count > 2)
         rc = say_frontier(quote, err);
-    if (rc == 0 && w->deadline_ns > 0)
+    if (rc == 0 && w->deadline_ns.known)
         rc = say_deadline(w, quote, err);
-    if (rc == 0 && w->budget > 0)
+    if (rc == 0 && w->budget.known)
         rc = say_budget(w, quote, err);
     if (rc == 0 && w->use_ns_a_month > 0)
         rc = say_use(ask, w, quote, err);
     if (rc == 0 && w->runs > 1)
         rc = say_runs(ask, w, quote, err);
-    if (rc == 0 && w->own.purchase > 0)
+    if (rc == 0 && w->buy)
         rc = say_buy(ask, w, quote, err);
     return rc;
 }

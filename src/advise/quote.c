@@ -440,6 +440,7 @@ static int add_all(struct search *s, struct err *err)
                                        .region = ask->region,
                                        .kind = ask->kind,
                                        .day = ask->context.day ? ask->context.day : book_today(),
+                                       .aged = true,
                                        .max_age = ask->max_age};
     int rc = book_each(ask->book, &filter, consider, s, err);
     for (size_t i = 0; rc == 0 && i < s->found.count; i++)

@@ -148,7 +148,7 @@ static int total_at(const struct making *m, int64_t length_ns, char **member, st
     struct charge_use use = m->use;
     struct charge charge;
     int64_t usd = 0;
-    if (use.storage_ns == use.length_ns)
+    if (!m->context->storage_ns.known)
         use.storage_ns = length_ns;
     use.length_ns = length_ns;
     int rc = charge_use(&m->price.rule, &use, &charge, err);
@@ -310,10 +310,10 @@ static int take_credit(struct making *m, struct err *err)
 static int count_waiting(struct making *m, const struct bill_time *time, struct err *err)
 {
     int64_t waiting = 0;
-    if (m->context->hour_of_mine <= 0)
+    if (!m->context->hour_of_mine.known)
         return 0;
-    int rc = money_scale(m->context->hour_of_mine, time->total_ns, 3600 * NS_PER_S, MONEY_HALF_EVEN,
-                         &waiting, err);
+    int rc = money_scale(m->context->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S,
+                         MONEY_HALF_EVEN, &waiting, err);
     return rc == 0 ? set_amount(&m->bill->waiting, waiting, err) : rc;
 }
 
@@ -351,7 +351,7 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
         .used_ns = context->used_ns,
         .prorated = context->prorated,
         .storage_gb = context->storage_gb,
-        .storage_ns = context->storage_ns > 0 ? context->storage_ns : time->total_ns,
+        .storage_ns = context->storage_ns.known ? context->storage_ns.v : time->total_ns,
         .egress_bytes = context->egress_bytes,
         .ingress_bytes = context->ingress_bytes,
         .discount_permille = m.price.own ? m.price.own->discount_permille : 0,

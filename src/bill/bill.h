@@ -37,13 +37,13 @@ struct bill_context { // what all bills of a quote share
     const struct book *book;   // (optional) for hourly prices that a month's price caps
     int day;                   // of the prices and rules; 0: today
     bool prorated;
-    bool interrupted;      // by the provider, at the end of the time
-    int64_t used_ns;       // of the same machine, charged before in this month
-    int64_t commit_months; // committed use; 0: none
-    int64_t storage_gb;    // beside what the offer has
-    int64_t storage_ns;    // how long it is kept; 0: as long as the machine runs
+    bool interrupted;            // by the provider, at the end of the time
+    int64_t used_ns;             // of the same machine, charged before in this month
+    int64_t commit_months;       // committed use; 0: none
+    int64_t storage_gb;          // beside what the offer has
+    struct maybe_int storage_ns; // how long it is kept; absent: as long as the machine runs
     int64_t egress_bytes, ingress_bytes;
-    int64_t hour_of_mine; // nano-USD for an hour of waiting; 0: not counted
+    struct maybe_int hour_of_mine; // nano-USD for an hour of waiting; absent: not counted
 };
 
 // `gpus_used` of the offer's, 0 where the run used none. Fails where an amount leaves its range or

@@ -231,7 +231,7 @@ static void show_bill(struct out *out, const struct bill *b)
 
 static bool filtered(const struct quote_options *o)
 {
-    return o->gpu || o->provider || o->region || o->kind || o->max_age;
+    return o->gpu || o->provider || o->region || o->kind || o->max_age != QUOTE_MAX_AGE;
 }
 
 static void say_nothing_fits(struct out *out, const struct quote_job *job,
@@ -311,7 +311,7 @@ void quote_show(struct out *out, const struct quote_job *job, const struct quote
         say_nothing_fits(out, job, o);
     if (q->bills.count == 1 && o->offer) {
         show_bill(out, &q->bills.items[0]);
-        if (o->deadline_ns || o->budget || o->buy || o->runs || o->hours_per_month)
+        if (q->advice.count > 1)
             out_printf(out, "\n");
         for (size_t i = 1; i < q->advice.count; i++) // the first is the bill once more
             out_wrap(out, 0, q->advice.items[i]);
