@@ -181,12 +181,14 @@ static int bill_for(const struct quote_ask *ask, const struct bill *bill, double
 {
     struct offer offer;
     struct bill again = {0};
+    struct bill_context context = ask->context;
     struct bill_time time = {.low_ns = -1, .high_ns = -1, .count = 1, .basis = "derived"};
+    context.without_credit = true;
     time.total_ns = (int64_t)fmin(seconds * 1e9, 9e18);
     time.parts[0] = (struct bill_part){"run", time.total_ns};
     int rc = quote_offer(ask, bill, &offer, err);
     if (rc == 0)
-        rc = bill_make(&ask->context, &offer, bill->offer, &time, 0, &again, err);
+        rc = bill_make(&context, &offer, bill->offer, &time, 0, &again, err);
     if (rc == 0)
         *total = bill_total(&again);
     record_release(bill_fields, &again);
@@ -381,6 +383,21 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
     return say(quote, &text, err);
 }
 
+static int say_credits(const struct advice_wishes *w, struct quote *quote, struct err *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < quote->bills.count && !any; i++)
+        any = quote->bills.items[i].before_credit;
+    if (!any)
+        return 0;
+    struct buf text = {0};
+    buf_printf(&text, "Your credits are taken off each bill%s.",
+               w->runs > 1 || w->use_ns_a_month > 0 || w->buy
+                   ? ", but not off what many runs, months or buying cost"
+                   : "");
+    return say(quote, &text, err);
+}
+
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                 struct err *err)
 {
@@ -399,5 +416,7 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
         rc = say_runs(ask, w, quote, err);
     if (rc == 0 && w->buy)
         rc = say_buy(ask, w, quote, err);
+    if (rc == 0)
+        rc = say_credits(w, quote, err);
     return rc;
 }

@@ -372,12 +372,15 @@ static int by_book(struct pricing *p, const char *name, struct price *out, struc
     struct offer offer = found->offer;
     struct buf full = {0};
     book_name(&offer, &full);
-    snprintf(out->from, sizeof out->from, "book: %.100s on %.10s", buf_str(&full), date);
+    snprintf(out->from, sizeof out->from, "book: %.100s on %.10s%s", buf_str(&full), date,
+             offer_estimated(&offer) ? ", estimated" : "");
     rc = buf_check(&full, err);
     buf_release(&full);
     if (offer_old(&offer, day))
         snprintf(out->note, sizeof out->note, "OLD price: last seen %d days before",
                  offer_age(&offer, day));
+    if (offer_estimated(&offer))
+        snprintf(out->note, sizeof out->note, "the price is %.140s", offer.source);
     apply_rates(p, &offer, day, out);
     out->known = rc == 0;
     return rc == 0 ? read_rule(p, &offer, out, err) : rc;

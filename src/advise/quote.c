@@ -345,8 +345,8 @@ static int64_t rank(const struct bill *bill)
     return total;
 }
 
-struct place { // of a bill in the order; its amounts are texts, which are read once
-    int64_t rank;
+struct place {            // of a bill in the order; its amounts are texts, which are read once
+    int64_t rank, before; // what is left to pay, and the bill before credits
     const struct bill *bill;
 };
 
@@ -358,6 +358,8 @@ static int by_total(const void *a, const void *b)
         return half ? 1 : -1;
     if (p->rank != q->rank)
         return p->rank < q->rank ? -1 : 1;
+    if (p->before != q->before)
+        return p->before < q->before ? -1 : 1;
     return p->bill->offer && q->bill->offer ? strcmp(p->bill->offer, q->bill->offer) : 0;
 }
 
@@ -371,7 +373,9 @@ static int sort_bills(struct quote *quote, struct err *err)
     struct bill *sorted = calloc(count, sizeof *sorted);
     int rc = places && sorted ? 0 : err_memory(err);
     for (size_t i = 0; rc == 0 && i < count; i++)
-        places[i] = (struct place){rank(&quote->bills.items[i]), &quote->bills.items[i]};
+        places[i] =
+            (struct place){rank(&quote->bills.items[i]), bill_before_credit(&quote->bills.items[i]),
+                           &quote->bills.items[i]};
     if (rc == 0) {
         qsort(places, count, sizeof *places, by_total);
         for (size_t i = 0; i < count; i++)

@@ -288,14 +288,16 @@ static int own_rates(struct job *job, const struct rates_row **own, struct err *
     buf_printf(&name, "%s%s", job->name, job->kind == OFFER_SPOT ? ":spot" : "");
     int rc = buf_check(&name, err);
     *own = rc == 0 ? rates_find(job->rates, job->provider, buf_str(&name), job->day) : NULL;
-    buf_release(&name);
     if (*own)
         job->schedule.discount_permille = (*own)->discount_permille;
-    if (*own && (*own)->credit > 0) {
+    const struct rates_row *credited =
+        rc == 0 ? rates_credit(job->rates, job->provider, buf_str(&name), job->day, NULL) : NULL;
+    buf_release(&name);
+    if (credited) {
         char credit[MONEY_BYTES];
-        money_short((*own)->credit, credit);
+        money_short(credited->credit, credit);
         rc = note(job, err, "Your credit of %s %s is not taken off: it is not for every month.",
-                  credit, (*own)->currency);
+                  credit, credited->currency);
     }
     return rc;
 }

@@ -119,7 +119,7 @@ static void table_row(struct out *out, const struct prices_line *line, int day, 
     if (sizes)
         size_cells(out, o);
     out_cell_right(out, PRICE_COLUMNS, price);
-    out_printf(out, strcmp(o->currency, "USD") == 0 ? " " : "*");
+    out_printf(out, offer_estimated(o) ? "~" : strcmp(o->currency, "USD") == 0 ? " " : "*");
     out_cell_right(out, PRICE_COLUMNS, unit);
     out_printf(out, " ");
     age_cell(out, o, day);
@@ -131,7 +131,8 @@ static void table_row(struct out *out, const struct prices_line *line, int day, 
 void prices_table(struct out *out, const struct prices_line *lines, size_t count, int day,
                   bool everywhere, const char *rate)
 {
-    bool gpus = count > 0 && lines[0].offer.gpus_milli > 0, old = false, foreign = false;
+    bool gpus = count > 0 && lines[0].offer.gpus_milli > 0, old = false, foreign = false,
+         estimated = false;
     // Regions take the room of sizes, which the page of an offer tells.
     bool sizes = !everywhere && out->width >= 70;
     int name = out->width - GPU_COLUMNS - 2 * PRICE_COLUMNS - AGE_COLUMNS - 4 -
@@ -148,6 +149,7 @@ void prices_table(struct out *out, const struct prices_line *lines, size_t count
         table_row(out, &lines[i], day, name, everywhere, sizes);
         foreign |= strcmp(lines[i].offer.currency, "USD") != 0;
         old |= offer_old(&lines[i].offer, day);
+        estimated |= offer_estimated(&lines[i].offer);
     }
     if (foreign) {
         out_printf(out, "* ");
@@ -156,6 +158,8 @@ void prices_table(struct out *out, const struct prices_line *lines, size_t count
         out_wrap_here(out, 2, buf_str(&text));
         buf_release(&text);
     }
+    if (estimated)
+        out_printf(out, "~ estimated; the offer's page says from what.\n");
     if (old)
         out_printf(out, "OLD prices may have changed: 'fare prices update' fetches new ones.\n");
 }

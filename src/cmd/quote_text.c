@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quote for people: sentences, then the table; one offer as a bill. And as rows of FOCUS.
+// A quote for people: sentences, then the table; one offer as a bill.
 #include "cmd/quote.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/csv.h"
 #include "base/money.h"
 
 #define ROWS 15 // without --all
@@ -82,7 +81,8 @@ static void fill_cells(const struct bill *b, char cells[COLUMNS][64])
         snprintf(cells[GPUS], sizeof cells[GPUS], "%lld of %g×%s", (long long)b->gpus_used.v,
                  b->gpus.v, b->gpu ? b->gpu : "");
     time_words(b, cells[TIME], sizeof cells[TIME]);
-    cost_words(b, cells[COST], sizeof cells[COST]);
+    cells[COST][0] = '~';
+    cost_words(b, cells[COST] + b->price_estimated.v, sizeof cells[COST] - 1);
     if (b->incomplete.v || b->tariff_assumed.v) {
         size_t len = strlen(cells[COST]);
         snprintf(cells[COST] + len, sizeof cells[COST] - len, "*");
@@ -109,17 +109,35 @@ static void show_row(struct out *out, const struct bill *b, const int *widths, i
     out_printf(out, "\n");
 }
 
+// The rates of exchange behind the rows, each once, with their dates: one may be OLD.
+static void say_exchange(struct out *out, const struct quote *q, size_t rows)
+{
+    enum { MOST = 8 };
+    const char *said[MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < rows && count < MOST; i++) {
+        const char *text = q->bills.items[i].exchange;
+        for (size_t k = 0; text && k < count; k++)
+            text = strcmp(said[k], text) == 0 ? NULL : text;
+        if (text) {
+            said[count++] = text;
+            out_wrap(out, 0, text);
+        }
+    }
+}
+
 static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
     static const char *const heads[COLUMNS] = {"GPUs", "time", "USD", "with you", "seen"};
     int widths[COLUMNS], sum = 0;
-    bool waiting = q->bills.items[0].waiting, marked = false;
+    bool waiting = q->bills.items[0].waiting, marked = false, estimated = false;
     rows = rows < q->bills.count ? rows : q->bills.count;
     for (int c = 0; c < COLUMNS; c++)
         widths[c] = (int)strlen(heads[c]);
     for (size_t i = 0; i < rows; i++) {
         char cells[COLUMNS][64];
         fill_cells(&q->bills.items[i], cells);
+        estimated |= q->bills.items[i].price_estimated.v;
         marked |= q->bills.items[i].incomplete.v || q->bills.items[i].tariff_assumed.v;
         for (int c = 0; c < COLUMNS; c++)
             widths[c] = out_columns(cells[c]) > widths[c] ? out_columns(cells[c]) : widths[c];
@@ -147,6 +165,9 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
         out_wrap(out, 0,
                  "* the provider's rules are not known (per second was assumed), or have no price "
                  "for something that was asked for: --offer shows what.");
+    if (estimated)
+        out_wrap(out, 0, "~ the price is estimated: nobody published it. --offer says from what.");
+    say_exchange(out, q, rows);
     if (q->bills.count > rows)
         out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);
 }
@@ -170,14 +191,24 @@ static const char *period(int64_t per_s)
     return "its period";
 }
 
+static void show_line(struct out *out, int what_width, const char *what, const char *how,
+                      const char *amount)
+{
+    out_printf(out, "  ");
+    out_cell(out, what_width, what);
+    out_cell(out, 16, how ? how : "");
+    out_cell_right(out, 18, amount);
+    out_printf(out, "\n");
+}
+
 static void show_bill(struct out *out, const struct bill *b)
 {
     char total[MONEY_BYTES], line[160];
     struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");
-    buf_printf(&head, "%s %s for %s, seen %s", b->rate, b->currency, period(b->per_s.v),
-               b->price_date);
+    buf_printf(&head, "%s%s %s for %s, seen %s", b->price_estimated.v ? "estimated: " : "", b->rate,
+               b->currency, period(b->per_s.v), b->price_date);
     if (b->price_old.v)
         buf_printf(&head, " (OLD: %lld days)", (long long)b->price_age_days.v);
     buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
@@ -185,30 +216,20 @@ static void show_bill(struct out *out, const struct bill *b)
     out_wrap(out, 2, buf_str(&head));
     buf_release(&head);
     out_wrap(out, 2, b->words ? b->words : "");
-    if (b->exchange) {
-        struct buf exchange = {0};
-        buf_printf(&exchange, "1 %s = %s", b->currency, b->exchange);
-        out_wrap(out, 2, buf_str(&exchange));
-        buf_release(&exchange);
-    }
+    if (b->exchange)
+        out_wrap(out, 2, b->exchange);
     out_printf(out, "\n");
     int what_width = out->width < 74 ? out->width - 38 : 36;
     what_width = what_width < 8 ? 8 : what_width;
     for (size_t i = 0; i < b->items.count; i++) {
         const struct bill_item *item = &b->items.items[i];
-        out_printf(out, "  ");
-        out_cell(out, what_width, item->what);
-        out_cell(out, 16, item->how ? item->how : "");
-        out_cell_right(out, 18, item->amount);
-        out_printf(out, "\n");
+        if (b->before_credit && i + 1 == b->items.count) // the last
+            show_line(out, what_width, "before credit", "", b->before_credit);
+        show_line(out, what_width, item->what, item->how, item->amount);
     }
-    out_printf(out, "  ");
-    out_cell(out, what_width, "total, without tax");
     time_words(b, line, sizeof line);
-    out_cell(out, 16, line);
-    out_cell_right(out, 18, b->total);
+    show_line(out, what_width, "total, without tax", line, b->total);
     cost_words(b, line, sizeof line);
-    out_printf(out, "\n");
     if (strchr(line, '('))
         out_printf(out, "  95 %% interval of the time: %s USD\n", line);
     if (b->waiting) {
@@ -322,42 +343,4 @@ void quote_show(struct out *out, const struct quote_job *job, const struct quote
         show_table(out, q, o->all ? SIZE_MAX : ROWS);
     }
     say_rest(out, q, o);
-}
-
-// ---- FOCUS
-
-static const char *const focus_columns[] = {
-    "BilledCost",        "EffectiveCost",     "ListCost",        "ContractedCost",
-    "BillingCurrency",   "ChargePeriodStart", "ChargePeriodEnd", "ChargeCategory",
-    "ChargeDescription", "ProviderName",      "ServiceCategory", "ServiceName",
-    "RegionId",          "ResourceId",        "SkuId",           NULL};
-
-int quote_focus(struct out *out, const struct quote_job *job, struct err *err)
-{
-    struct csv_writer w = {.out = &out->text};
-    int64_t start_s =
-        job->ask.context.day > 0 ? job->ask.context.day * INT64_C(86400) : clock_date_s();
-    for (size_t i = 0; focus_columns[i]; i++)
-        csv_put(&w, focus_columns[i]);
-    csv_end(&w);
-    // One bill: several would be added up by whoever reads them.
-    for (size_t i = 0; i < job->quote.bills.count && i < 1; i++) {
-        const struct bill *b = &job->quote.bills.items[i];
-        char start[CLOCK_ISO_BYTES], end[CLOCK_ISO_BYTES];
-        clock_iso(start_s, start);
-        clock_iso(start_s + (int64_t)(b->charged_s.v + 0.999999), end);
-        for (size_t k = 0; k < b->items.count; k++) {
-            const struct bill_item *item = &b->items.items[k];
-            bool credit = item->amount && item->amount[0] == '-';
-            const char *const row[] = {
-                item->amount, item->amount, item->amount, item->amount,
-                "USD",        start,        end,          credit ? "Credit" : "Usage",
-                item->what,   b->provider,  "Compute",    b->name,
-                b->region,    b->run,       b->offer};
-            for (size_t c = 0; c < sizeof row / sizeof *row; c++)
-                csv_put(&w, row[c]);
-            csv_end(&w);
-        }
-    }
-    return buf_check(&out->text, err);
 }

@@ -325,6 +325,11 @@ int offer_age(const struct offer *offer, int day)
     return age > 0 ? age : 0;
 }
 
+bool offer_estimated(const struct offer *offer)
+{
+    return strncmp(offer->source, "estimated:", 10) == 0;
+}
+
 bool offer_old(const struct offer *offer, int day)
 {
     return offer_age(offer, day) > (offer->kind == OFFER_SPOT ? 7 : 30);

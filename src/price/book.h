@@ -83,6 +83,9 @@ bool book_risk(const struct book *book, const struct offer *offer, int day, stru
 int offer_age(const struct offer *offer, int day);
 bool offer_old(const struct offer *offer, int day);
 
+// Nobody published the price: its source begins with "estimated:" and says from what.
+bool offer_estimated(const struct offer *offer);
+
 // "on-demand", "spot", "monthly", and back; false for anything else.
 const char *offer_kind_word(enum offer_kind kind);
 bool offer_kind_parse(const char *word, enum offer_kind *kind);
