@@ -95,6 +95,7 @@ static void alternatives(struct out *out, const struct schedule_record *r)
         struct buf text = {0};
         cheaper_words(r, a, &text);
         out_wrap(out, 0, buf_str(&text));
+        out->text.failed |= text.failed;
         buf_release(&text);
     }
 }

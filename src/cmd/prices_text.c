@@ -160,6 +160,7 @@ void prices_table(struct out *out, const struct prices_line *lines, size_t count
         struct buf text = {0};
         buf_printf(&text, "converted from another currency: %s", rate ? rate : "no rate is known");
         out_wrap_here(out, 2, buf_str(&text));
+        out->text.failed |= text.failed;
         buf_release(&text);
     }
     if (estimated)

@@ -244,6 +244,7 @@ static void show_bill(struct out *out, const struct bill *b)
     buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
                b->machine ? b->machine : "an unknown machine", b->basis);
     out_wrap(out, 2, buf_str(&head));
+    out->text.failed |= head.failed;
     buf_release(&head);
     out_wrap(out, 2, b->words ? b->words : "");
     if (b->exchange)
@@ -338,6 +339,7 @@ static void say_rest(struct out *out, const struct quote *q, const struct quote_
         struct buf line = {0};
         buf_printf(&line, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
         out_wrap(out, 0, buf_str(&line));
+        out->text.failed |= line.failed;
         buf_release(&line);
     }
     char text[240] = "Tax is left out.";
