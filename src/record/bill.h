@@ -55,7 +55,7 @@ struct bill {
     LIST_OF(struct bill_item) items;
     char *before_credit; // USD, where a credit of the user's pays a part
     char *total;         // USD, without tax
-    char *low;   // of the 95 % interval
+    char *low;           // of the 95 % interval
     char *high;
     struct maybe_bool incomplete; // something that was asked for has no price in the tariff
     char *waiting;                // the person's time, where it is asked for; not in the total
