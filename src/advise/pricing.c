@@ -264,6 +264,7 @@ static int read_rule(const struct pricing *p, const struct offer *offer, struct 
     const struct tariff *tariff = &exactly;
     int day = day_of(out->start_s);
     int64_t ignored;
+    const char *source = "";
     char rate[MONEY_BYTES];
     out->prorated = p->prorated;
     if (!p->prorated)
@@ -273,7 +274,11 @@ static int read_rule(const struct pricing *p, const struct offer *offer, struct 
     out->rule.per_ns = offer->per_s * NS_PER_S; // the price's, whatever the tariff's own is
     if (rc == 0)
         rc = currency_to_usd(p->currencies, offer->currency, day, MONEY_UNIT, &ignored,
-                             &out->unit_nano_usd, NULL, err);
+                             &out->unit_nano_usd, &source, err);
+    size_t said = strlen(out->note);
+    if (rc == 0 && strncmp(source, "OLD: ", 5) == 0) // "OLD: 1.228 USD on 2018-02-01, ..."
+        snprintf(out->note + said, sizeof out->note - said, "%s1 %.3s = %.*s", said > 0 ? "; " : "",
+                 offer->currency, (int)strcspn(source, ","), source);
     if (rc == 0)
         rc = convert_fees(p, tariff, offer->currency, day, &out->rule, err);
     int64_t fees = 0;
