@@ -51,7 +51,8 @@ try:
         book = folder / f"book-{size}"
         once("prices", "import", folder / "made.csv", "--book", book)
         for name, args in (("quote", []), ("quote --gpu h100 --kind spot", ["--gpu", "h100", "--kind", "spot"]),
-                           ("quote --offer OFFER", ["--offer", "p0/type-0"]), ("quote --all", ["--all"])):
+                           ("quote --offer OFFER", ["--offer", "p0/type-0"]), ("quote --all", ["--all"]),
+                           ("quote --all --json", ["--all", "--json"])):
             times = [once("quote", RUN["id"], *args, "--book", book) for _ in range(11)][1:]
             print(f"{size:9,} offers: {name:32}{statistics.median(times):8.1f} ms"
                   + ("   asked 100 ms" if size == 200000 and name == "quote" else ""))

@@ -64,12 +64,13 @@ static double longest(const struct bill *bill)
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
 }
 
-static const struct bill *fastest(const struct quote *quote, int64_t budget)
+// For at most `budget`; null: whatever it costs.
+static const struct bill *fastest(const struct quote *quote, const int64_t *budget)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if ((budget <= 0 || bill_total(b) <= budget) && (!best || b->time_s.v < best->time_s.v))
+        if ((!budget || bill_total(b) <= *budget) && (!best || b->time_s.v < best->time_s.v))
             best = b;
     }
     return best;
@@ -79,7 +80,7 @@ static const struct bill *fastest(const struct quote *quote, int64_t budget)
 
 static int say_cheapest(struct quote *quote, struct err *err)
 {
-    const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote, 0);
+    const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote, NULL);
     struct buf text = {0};
     buf_adds(&text, "Cheapest: ");
     add_bill_words(&text, cheap);
@@ -122,17 +123,17 @@ static int say_deadline(const struct advice_wishes *w, struct quote *quote, stru
     struct buf text = {0};
     const struct bill *found = NULL;
     for (size_t i = 0; !found && i < quote->bills.count; i++)
-        if (longest(&quote->bills.items[i]) * 1e9 <= (double)w->deadline_ns)
+        if (longest(&quote->bills.items[i]) * 1e9 <= (double)w->deadline_ns.v)
             found = &quote->bills.items[i];
     buf_adds(&text, "Within ");
-    add_time(&text, (double)w->deadline_ns / 1e9);
+    add_time(&text, (double)w->deadline_ns.v / 1e9);
     if (found) {
         buf_adds(&text, " the cheapest is ");
         add_bill_words(&text, found);
         buf_printf(&text, "%s.", found->high_s.known ? " (even at the end of its interval)" : "");
     } else {
         buf_adds(&text, " none of them is done; the fastest is ");
-        add_bill_words(&text, fastest(quote, 0));
+        add_bill_words(&text, fastest(quote, NULL));
         buf_adds(&text, ".");
     }
     return say(quote, &text, err);
@@ -141,9 +142,9 @@ static int say_deadline(const struct advice_wishes *w, struct quote *quote, stru
 static int say_budget(const struct advice_wishes *w, struct quote *quote, struct err *err)
 {
     struct buf text = {0};
-    const struct bill *found = fastest(quote, w->budget);
+    const struct bill *found = fastest(quote, &w->budget.v);
     buf_adds(&text, "For ");
-    add_money(&text, w->budget);
+    add_money(&text, w->budget.v);
     if (found) {
         buf_adds(&text, " the fastest is ");
         add_bill_words(&text, found);
@@ -180,12 +181,14 @@ static int bill_for(const struct quote_ask *ask, const struct bill *bill, double
 {
     struct offer offer;
     struct bill again = {0};
+    struct bill_context context = ask->context;
     struct bill_time time = {.low_ns = -1, .high_ns = -1, .count = 1, .basis = "derived"};
+    context.without_credit = true;
     time.total_ns = (int64_t)fmin(seconds * 1e9, 9e18);
     time.parts[0] = (struct bill_part){"run", time.total_ns};
     int rc = quote_offer(ask, bill, &offer, err);
     if (rc == 0)
-        rc = bill_make(&ask->context, &offer, bill->offer, &time, 0, &again, err);
+        rc = bill_make(&context, &offer, bill->offer, &time, 0, &again, err);
     if (rc == 0)
         *total = bill_total(&again);
     record_release(bill_fields, &again);
@@ -274,7 +277,7 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
 static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                     struct err *err)
 {
-    const struct bill *strong = fastest(quote, 0), *cheap = &quote->bills.items[0];
+    const struct bill *strong = fastest(quote, NULL), *cheap = &quote->bills.items[0];
     int64_t one = 0, each = 0, all = 0;
     double runs = (double)w->runs;
     struct buf text = {0};
@@ -380,6 +383,21 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
     return say(quote, &text, err);
 }
 
+static int say_credits(const struct advice_wishes *w, struct quote *quote, struct err *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < quote->bills.count && !any; i++)
+        any = quote->bills.items[i].before_credit;
+    if (!any)
+        return 0;
+    struct buf text = {0};
+    buf_printf(&text, "Your credits are taken off each bill%s.",
+               w->runs > 1 || w->use_ns_a_month > 0 || w->buy
+                   ? ", but not off what many runs, months or buying cost"
+                   : "");
+    return say(quote, &text, err);
+}
+
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                 struct err *err)
 {
@@ -388,15 +406,17 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     int rc = say_cheapest(quote, err);
     if (rc == 0 && quote->bills.count > 2)
         rc = say_frontier(quote, err);
-    if (rc == 0 && w->deadline_ns > 0)
+    if (rc == 0 && w->deadline_ns.known)
         rc = say_deadline(w, quote, err);
-    if (rc == 0 && w->budget > 0)
+    if (rc == 0 && w->budget.known)
         rc = say_budget(w, quote, err);
     if (rc == 0 && w->use_ns_a_month > 0)
         rc = say_use(ask, w, quote, err);
     if (rc == 0 && w->runs > 1)
         rc = say_runs(ask, w, quote, err);
-    if (rc == 0 && w->own.purchase > 0)
+    if (rc == 0 && w->buy)
         rc = say_buy(ask, w, quote, err);
+    if (rc == 0)
+        rc = say_credits(w, quote, err);
     return rc;
 }

@@ -7,12 +7,13 @@
 #include "advise/quote.h"
 #include "bill/own.h"
 
-struct advice_wishes { // 0: not asked for
-    int64_t deadline_ns;
-    int64_t budget;         // nano-USD
-    int64_t use_ns_a_month; // on the machine of the run that was asked for
-    int64_t runs;           // experiments of the same kind
-    struct own_machine own; // purchase 0: not asked for
+struct advice_wishes {
+    struct maybe_int deadline_ns;
+    struct maybe_int budget; // nano-USD
+    int64_t use_ns_a_month;  // on the machine of the run that was asked for; 0: not asked for
+    int64_t runs;            // experiments of the same kind; 0: not asked for
+    bool buy;
+    struct own_machine own; // with `buy`
 };
 
 // Appends sentences to quote->advice. `ask` is the one the quote was made from.

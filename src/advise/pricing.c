@@ -264,6 +264,7 @@ static int read_rule(const struct pricing *p, const struct offer *offer, struct 
     const struct tariff *tariff = &exactly;
     int day = day_of(out->start_s);
     int64_t ignored;
+    const char *source = "";
     char rate[MONEY_BYTES];
     out->prorated = p->prorated;
     if (!p->prorated)
@@ -273,7 +274,11 @@ static int read_rule(const struct pricing *p, const struct offer *offer, struct 
     out->rule.per_ns = offer->per_s * NS_PER_S; // the price's, whatever the tariff's own is
     if (rc == 0)
         rc = currency_to_usd(p->currencies, offer->currency, day, MONEY_UNIT, &ignored,
-                             &out->unit_nano_usd, NULL, err);
+                             &out->unit_nano_usd, &source, err);
+    size_t said = strlen(out->note);
+    if (rc == 0 && strncmp(source, "OLD: ", 5) == 0) // "OLD: 1.228 USD on 2018-02-01, ..."
+        snprintf(out->note + said, sizeof out->note - said, "%s1 %.3s = %.*s", said > 0 ? "; " : "",
+                 offer->currency, (int)strcspn(source, ","), source);
     if (rc == 0)
         rc = convert_fees(p, tariff, offer->currency, day, &out->rule, err);
     int64_t fees = 0;
@@ -372,12 +377,15 @@ static int by_book(struct pricing *p, const char *name, struct price *out, struc
     struct offer offer = found->offer;
     struct buf full = {0};
     book_name(&offer, &full);
-    snprintf(out->from, sizeof out->from, "book: %.100s on %.10s", buf_str(&full), date);
+    snprintf(out->from, sizeof out->from, "book: %.100s on %.10s%s", buf_str(&full), date,
+             offer_estimated(&offer) ? ", estimated" : "");
     rc = buf_check(&full, err);
     buf_release(&full);
     if (offer_old(&offer, day))
         snprintf(out->note, sizeof out->note, "OLD price: last seen %d days before",
                  offer_age(&offer, day));
+    if (offer_estimated(&offer))
+        snprintf(out->note, sizeof out->note, "the price is %.140s", offer.source);
     apply_rates(p, &offer, day, out);
     out->known = rc == 0;
     return rc == 0 ? read_rule(p, &offer, out, err) : rc;

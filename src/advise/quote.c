@@ -345,15 +345,46 @@ static int64_t rank(const struct bill *bill)
     return total;
 }
 
+struct place {            // of a bill in the order; its amounts are texts, which are read once
+    int64_t rank, before; // what is left to pay, and the bill before credits
+    const struct bill *bill;
+};
+
 static int by_total(const void *a, const void *b)
 {
-    const struct bill *p = a, *q = b;
-    if (p->incomplete.v != q->incomplete.v)
-        return p->incomplete.v ? 1 : -1;
-    int64_t x = rank(p), y = rank(q);
-    if (x != y)
-        return x < y ? -1 : 1;
-    return p->offer && q->offer ? strcmp(p->offer, q->offer) : 0;
+    const struct place *p = a, *q = b;
+    bool half = p->bill->incomplete.v;
+    if (half != q->bill->incomplete.v)
+        return half ? 1 : -1;
+    if (p->rank != q->rank)
+        return p->rank < q->rank ? -1 : 1;
+    if (p->before != q->before)
+        return p->before < q->before ? -1 : 1;
+    return p->bill->offer && q->bill->offer ? strcmp(p->bill->offer, q->bill->offer) : 0;
+}
+
+// Cheapest first.
+static int sort_bills(struct quote *quote, struct err *err)
+{
+    size_t count = quote->bills.count;
+    if (count < 2)
+        return 0;
+    struct place *places = calloc(count, sizeof *places);
+    struct bill *sorted = calloc(count, sizeof *sorted);
+    int rc = places && sorted ? 0 : err_memory(err);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        places[i] =
+            (struct place){rank(&quote->bills.items[i]), bill_before_credit(&quote->bills.items[i]),
+                           &quote->bills.items[i]};
+    if (rc == 0) {
+        qsort(places, count, sizeof *places, by_total);
+        for (size_t i = 0; i < count; i++)
+            sorted[i] = *places[i].bill;
+        memcpy(quote->bills.items, sorted, count * sizeof *sorted);
+    }
+    free(places);
+    free(sorted);
+    return rc;
 }
 
 // One offer: what was measured on it, or on the same; else the run asked for is declared to be so.
@@ -413,6 +444,7 @@ static int add_all(struct search *s, struct err *err)
                                        .region = ask->region,
                                        .kind = ask->kind,
                                        .day = ask->context.day ? ask->context.day : book_today(),
+                                       .aged = true,
                                        .max_age = ask->max_age};
     int rc = book_each(ask->book, &filter, consider, s, err);
     for (size_t i = 0; rc == 0 && i < s->found.count; i++)
@@ -430,8 +462,8 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     int rc = gather(&s, err);
     if (rc == 0)
         rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
-    if (rc == 0 && quote->bills.count > 1)
-        qsort(quote->bills.items, quote->bills.count, sizeof *quote->bills.items, by_total);
+    if (rc == 0)
+        rc = sort_bills(quote, err);
     free(s.found.items);
     free(s.proofs);
     return rc;

@@ -148,7 +148,7 @@ static int total_at(const struct making *m, int64_t length_ns, char **member, st
     struct charge_use use = m->use;
     struct charge charge;
     int64_t usd = 0;
-    if (use.storage_ns == use.length_ns)
+    if (!m->context->storage_ns.known)
         use.storage_ns = length_ns;
     use.length_ns = length_ns;
     int rc = charge_use(&m->price.rule, &use, &charge, err);
@@ -225,15 +225,42 @@ static int describe(struct making *m, const char *name, struct err *err)
     return rc;
 }
 
+// Which rates of exchange were used, and of which date: the price's, and the tariff's for fees.
 static int note_exchange(struct making *m, struct err *err)
 {
-    const char *source = "";
-    int64_t usd;
-    if (strcmp(m->price.paid_in, "USD") == 0)
+    const char *const names[] = {m->price.paid_in, m->price.fees_in};
+    struct buf text = {0};
+    int rc = 0;
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        const char *source = "";
+        int64_t usd;
+        if (!names[i] || strcmp(names[i], "USD") == 0)
+            continue;
+        rc = currency_to_usd(m->context->currencies, names[i], m->context->day, MONEY_UNIT, &usd,
+                             NULL, &source, err);
+        buf_printf(&text, "%s1 %s = %s", text.len > 0 ? "; " : "", names[i], source);
+    }
+    if (rc == 0)
+        rc = buf_check(&text, err);
+    if (rc == 0 && text.len > 0)
+        rc = text_set(&m->bill->exchange, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
+// Not a price that anybody published.
+static int note_estimated(struct making *m, struct err *err)
+{
+    struct buf text = {0};
+    if (!offer_estimated(m->offer) || (m->price.own && m->price.own->rate >= 0))
         return 0;
-    int rc = currency_to_usd(m->context->currencies, m->price.paid_in, m->context->day, MONEY_UNIT,
-                             &usd, NULL, &source, err);
-    return rc == 0 ? text_set(&m->bill->exchange, source, err) : rc;
+    m->bill->price_estimated = some_bool(true);
+    buf_printf(&text, "the price is %s", m->offer->source);
+    int rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = texts_add(&m->bill->notes, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
 }
 
 // What a promise costs whether the machine is used or not.
@@ -290,30 +317,68 @@ static int note_unpriced(struct making *m, const struct tariff *tariff, struct e
     return rc;
 }
 
+// The user's credits in USD, those that hold on the day, and in words.
+static int find_credit(const struct making *m, int64_t *credit, char *how, size_t size,
+                       struct err *err)
+{
+    const struct rates *rates = m->context->rates;
+    const struct rates_row *row = NULL;
+    char name[256], amount[MONEY_BYTES];
+    int rc = 0;
+    *credit = 0;
+    if (!rates || m->context->without_credit)
+        return 0;
+    price_rule_name(m->offer, name, sizeof name);
+    while (rc == 0 && (row = rates_credit(rates, m->offer->provider, name, m->context->day, row))) {
+        int64_t usd = 0;
+        rc = currency_to_usd(m->context->currencies, row->currency, m->context->day, row->credit,
+                             &usd, NULL, NULL, err);
+        money_short(row->credit, amount);
+        if (*credit > 0)
+            snprintf(how, size, "several");
+        else
+            snprintf(how, size, "of %s %s", amount, row->currency);
+        if (rc == 0)
+            rc = money_add(*credit, usd, credit, err);
+    }
+    return rc;
+}
+
+// A credit pays the bill as far as it goes: a line of its own, also at both ends of the interval.
 static int take_credit(struct making *m, struct err *err)
 {
-    int64_t credit = 0, total = bill_total(m->bill);
-    if (!m->price.own || m->price.own->credit <= 0)
-        return 0;
-    int rc = currency_to_usd(m->context->currencies, m->price.own->currency, m->context->day,
-                             m->price.own->credit, &credit, NULL, NULL, err);
+    char how[64] = "", left[MONEY_BYTES], text[160];
+    struct bill *b = m->bill;
+    int64_t credit = 0, total = bill_total(b);
+    int rc = find_credit(m, &credit, how, sizeof how, err);
+    if (rc != 0 || credit <= 0 || total <= 0)
+        return rc;
+    int64_t paid = credit < total ? credit : total;
+    rc = text_set(&b->before_credit, b->total, err);
+    if (rc == 0)
+        rc = add_usd(m, "credit", how, -paid, err);
+    char **const amounts[] = {&b->total, &b->low, &b->high};
+    for (size_t i = 0; rc == 0 && i < sizeof amounts / sizeof *amounts; i++) {
+        int64_t amount = 0;
+        rc = *amounts[i] ? money_parse(*amounts[i], &amount, err) : 0;
+        if (rc == 0 && *amounts[i])
+            rc = set_amount(amounts[i], amount > credit ? amount - credit : 0, err);
+    }
     if (rc != 0)
         return rc;
-    // Credits are for all bills together: the total stays, and the note says what is there.
-    char have[MONEY_BYTES], text[120];
-    money_short(credit, have);
-    snprintf(text, sizeof text, "a credit of %s USD with %s pays %s of it", have,
-             m->offer->provider, credit >= total ? "all" : "a part");
-    return texts_add(&m->bill->notes, text, err);
+    money_short(credit - paid, left);
+    snprintf(text, sizeof text, "your credit with %.40s pays %s; %s USD of it would be left",
+             m->offer->provider, paid == total ? "all of it" : "a part", left);
+    return texts_add(&b->notes, text, err);
 }
 
 static int count_waiting(struct making *m, const struct bill_time *time, struct err *err)
 {
     int64_t waiting = 0;
-    if (m->context->hour_of_mine <= 0)
+    if (!m->context->hour_of_mine.known)
         return 0;
-    int rc = money_scale(m->context->hour_of_mine, time->total_ns, 3600 * NS_PER_S, MONEY_HALF_EVEN,
-                         &waiting, err);
+    int rc = money_scale(m->context->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S,
+                         MONEY_HALF_EVEN, &waiting, err);
     return rc == 0 ? set_amount(&m->bill->waiting, waiting, err) : rc;
 }
 
@@ -351,7 +416,7 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
         .used_ns = context->used_ns,
         .prorated = context->prorated,
         .storage_gb = context->storage_gb,
-        .storage_ns = context->storage_ns > 0 ? context->storage_ns : time->total_ns,
+        .storage_ns = context->storage_ns.known ? context->storage_ns.v : time->total_ns,
         .egress_bytes = context->egress_bytes,
         .ingress_bytes = context->ingress_bytes,
         .discount_permille = m.price.own ? m.price.own->discount_permille : 0,
@@ -363,6 +428,8 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
         rc = note_exchange(&m, err);
     if (rc == 0)
         rc = note_own(&m, err);
+    if (rc == 0)
+        rc = note_estimated(&m, err);
     if (rc == 0)
         rc = note_commitment(&m, err);
     if (rc == 0)
@@ -396,7 +463,7 @@ static int total_of(const struct bill_context *context, const struct offer *offe
     struct bill_time time = {.count = 1, .total_ns = ns, .low_ns = -1, .high_ns = -1};
     time.parts[0] = (struct bill_part){"run", ns};
     int rc = bill_make(context, offer, offer->name, &time, 0, &bill, err);
-    *total = rc == 0 ? bill_total(&bill) : 0;
+    *total = rc == 0 ? bill_before_credit(&bill) : 0; // spending a credit is spending
     record_release(bill_fields, &bill);
     return rc;
 }
@@ -421,10 +488,18 @@ int bill_longest(const struct bill_context *context, const struct offer *offer, 
     return rc;
 }
 
-int64_t bill_total(const struct bill *bill)
+static int64_t amount_of(const char *text)
 {
     int64_t nano = 0;
-    if (!bill->total || money_parse(bill->total, &nano, NULL) != 0)
-        return INT64_MAX;
-    return nano;
+    return text && money_parse(text, &nano, NULL) == 0 ? nano : INT64_MAX;
+}
+
+int64_t bill_total(const struct bill *bill)
+{
+    return amount_of(bill->total);
+}
+
+int64_t bill_before_credit(const struct bill *bill)
+{
+    return amount_of(bill->before_credit ? bill->before_credit : bill->total);
 }

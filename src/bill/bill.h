@@ -37,13 +37,14 @@ struct bill_context { // what all bills of a quote share
     const struct book *book;   // (optional) for hourly prices that a month's price caps
     int day;                   // of the prices and rules; 0: today
     bool prorated;
-    bool interrupted;      // by the provider, at the end of the time
-    int64_t used_ns;       // of the same machine, charged before in this month
-    int64_t commit_months; // committed use; 0: none
-    int64_t storage_gb;    // beside what the offer has
-    int64_t storage_ns;    // how long it is kept; 0: as long as the machine runs
+    bool interrupted;            // by the provider, at the end of the time
+    int64_t used_ns;             // of the same machine, charged before in this month
+    int64_t commit_months;       // committed use; 0: none
+    int64_t storage_gb;          // beside what the offer has
+    struct maybe_int storage_ns; // how long it is kept; absent: as long as the machine runs
     int64_t egress_bytes, ingress_bytes;
-    int64_t hour_of_mine; // nano-USD for an hour of waiting; 0: not counted
+    bool without_credit;           // the bill alone: a credit pays it once, not many times
+    struct maybe_int hour_of_mine; // nano-USD for an hour of waiting; absent: not counted
 };
 
 // `gpus_used` of the offer's, 0 where the run used none. Fails where an amount leaves its range or
@@ -57,7 +58,8 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
 int bill_longest(const struct bill_context *context, const struct offer *offer, int64_t budget,
                  int64_t most_ns, int64_t *longest_ns, struct err *err) MUST_USE;
 
-// The total as a number again, for sorting and sums: nano-USD.
+// The total as a number again, for sorting and sums: nano-USD. And before credits.
 int64_t bill_total(const struct bill *bill);
+int64_t bill_before_credit(const struct bill *bill);
 
 #endif

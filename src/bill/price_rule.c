@@ -48,6 +48,7 @@ static int one_currency(const struct bill_context *c, struct price_rule *p, stru
     p->currency = p->paid_in;
     if (!any || strcmp(theirs, p->paid_in) == 0)
         return 0;
+    p->fees_in = theirs;
     int rc = to_usd(c, p->paid_in, &r->rate, err);
     for (size_t i = 0; i < sizeof fees / sizeof *fees && rc == 0; i++)
         if (*fees[i] > 0)
@@ -56,12 +57,17 @@ static int one_currency(const struct bill_context *c, struct price_rule *p, stru
     return rc;
 }
 
+void price_rule_name(const struct offer *offer, char *out, size_t size)
+{
+    bool plain = offer->kind == OFFER_ON_DEMAND;
+    snprintf(out, size, "%s%s%s", offer->name, plain ? "" : ":",
+             plain ? "" : offer_kind_word(offer->kind));
+}
+
 static void find_own(const struct bill_context *c, const struct offer *offer, struct price_rule *p)
 {
     char name[256];
-    bool plain = offer->kind == OFFER_ON_DEMAND;
-    snprintf(name, sizeof name, "%s%s%s", offer->name, plain ? "" : ":",
-             plain ? "" : offer_kind_word(offer->kind));
+    price_rule_name(offer, name, sizeof name);
     p->own = c->rates ? rates_find(c->rates, offer->provider, name, c->day) : NULL;
     p->rate = offer->rate;
     p->per_s = offer->per_s;

@@ -13,6 +13,7 @@ struct price_rule {
     int64_t committed;           // months of a commitment that is part of it; 0: none
     int64_t rate, per_s;         // what is paid for the time, in `paid_in`
     const char *paid_in;
+    const char *fees_in; // where they were changed from another currency; else null
     struct rule rule;
     const char *currency; // of every amount in `rule`: that of the rate, or USD where the tariff's
                           // fees are in another one
@@ -25,5 +26,8 @@ int price_rule_make(const struct bill_context *context, const struct offer *offe
 // and the month's price or fee spread over that use. Units and minimums are left out.
 int price_rule_hour(const struct bill_context *context, const struct offer *offer,
                     int64_t use_s_a_month, int64_t *usd, struct err *err) MUST_USE;
+
+// How rates.csv calls it: "p4d.24xlarge", "p4d.24xlarge:spot".
+void price_rule_name(const struct offer *offer, char *out, size_t size);
 
 #endif

@@ -50,8 +50,11 @@ struct command {
     const char *about;     // a paragraph for --help and the manual
     const struct opt *options;
     size_t options_size; // of the struct that begins with struct cmd_common
-    size_t max_args;     // more are an error
-    bool takes_command;  // whether "-- CMD ..." is allowed
+    // (optional) such a struct: what it holds where nothing is given. Numbers of which 0 is one
+    // that can be meant are -1 there.
+    const void *defaults;
+    size_t max_args;    // more are an error
+    bool takes_command; // whether "-- CMD ..." is allowed
     const struct cmd_example *examples;
     // (optional) variables that count, beyond NO_COLOR
     const struct cmd_variable *variables;

@@ -160,7 +160,7 @@ static int add_all(const struct cmd_call *call, struct ledger *ledger, const str
     }
     if (words->all || rc != 0)
         return rc;
-    struct ledger_filter filter = {.workload = o->workload};
+    struct ledger_filter filter = {.workload = o->workload, .heads = true};
     return ledger_each(ledger, &filter, add, comparing, err);
 }
 

@@ -21,6 +21,11 @@ bool compare_cost_interval(const struct compare_row *row, const char *before, co
 void compare_ratio_words(const struct compare_against *against, char out[COMPARE_CELL]);
 void compare_work_words(const struct compare_row *row, char out[COMPARE_CELL]);
 void compare_percent_words(struct maybe_real share, double scale, char out[COMPARE_CELL]);
+// Their 95 % intervals; false where there is none, or none that the digits shown would tell.
+bool compare_work_interval(const struct compare_row *row, const char *between,
+                           char out[COMPARE_CELL]);
+bool compare_percent_interval(const struct compare_figure *share, double scale, const char *between,
+                              char out[COMPARE_CELL]);
 
 // The distinct notes of a workload's rows, numbered; the texts belong to the record. False: no
 // memory.

@@ -35,6 +35,16 @@ static void add_figure(struct buf *out, const char *text, const struct maybe_rea
         buf_printf(out, " %s |", text);
 }
 
+static void markdown_percent(struct buf *out, const struct compare_figure *share, double scale)
+{
+    char text[COMPARE_CELL];
+    compare_percent_words(share->value, scale, text);
+    buf_printf(out, " %s", text);
+    if (compare_percent_interval(share, scale, "–", text))
+        buf_printf(out, " (%s)", text);
+    buf_adds(out, " |");
+}
+
 static void markdown_row(struct buf *out, struct compare_notes *notes,
                          const struct compare_row *row)
 {
@@ -65,13 +75,13 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
     compare_ratio_words(&row->money, text);
     add_figure(out, text, &row->money.low, &row->money.high);
     compare_work_words(row, text);
-    buf_printf(out, " %s |", text);
-    compare_percent_words(row->accuracy.value, 100, text);
-    buf_printf(out, " %s |", text);
-    compare_percent_words(row->gpu_percent.value, 1, text);
-    buf_printf(out, " %s |", text);
-    compare_percent_words(row->share_of_peak.value, 100, text);
-    buf_printf(out, " %s |", text);
+    buf_printf(out, " %s", text);
+    if (compare_work_interval(row, "–", text))
+        buf_printf(out, " (%s)", text);
+    buf_adds(out, " |");
+    markdown_percent(out, &row->accuracy, 100);
+    markdown_percent(out, &row->gpu_percent, 1);
+    markdown_percent(out, &row->share_of_peak, 100);
     compare_notes_of(notes, row, text);
     buf_printf(out, " %s |\n", text);
 }
@@ -189,11 +199,13 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
         put_real(w, costs[i]);
     csv_put(w, row->money.verdict);
-    const struct maybe_real rest[] = {
-        row->trainings_per_usd.value, row->accuracy.value,    row->accuracy.low,
-        row->accuracy.high,           row->gpu_percent.value, row->share_of_peak.value};
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-        put_real(w, rest[i]);
+    const struct compare_figure *const rest[] = {&row->trainings_per_usd, &row->accuracy,
+                                                 &row->gpu_percent, &row->share_of_peak};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        put_real(w, rest[i]->value);
+        put_real(w, rest[i]->low);
+        put_real(w, rest[i]->high);
+    }
     put_texts(w, row->notes.items, row->notes.count);
     put_texts(w, row->reasons.items, row->reasons.count);
     csv_end(w);
@@ -228,11 +240,17 @@ void compare_csv(struct out *out, const struct compare *compare)
                                         "cost_confidence",
                                         "cost_verdict",
                                         "trainings_per_usd",
+                                        "trainings_per_usd_low",
+                                        "trainings_per_usd_high",
                                         "accuracy",
                                         "accuracy_low",
                                         "accuracy_high",
                                         "gpu_percent",
+                                        "gpu_percent_low",
+                                        "gpu_percent_high",
                                         "share_of_peak",
+                                        "share_of_peak_low",
+                                        "share_of_peak_high",
                                         "notes",
                                         "reasons"};
     struct csv_writer w = {.out = &out->text};

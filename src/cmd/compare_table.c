@@ -161,13 +161,6 @@ static void add_against(struct buf *line, const char *what, const struct compare
                shown ? "" : ": ", against->verdict, against->low.v, against->high.v);
 }
 
-static void add_share_interval(struct buf *line, const struct compare_figure *share)
-{
-    if (share->low.known && share->high.known && share->low.v < share->high.v)
-        buf_printf(line, "%s%.2f to %.2f%% right", line->len > 0 ? "; " : "", share->low.v * 100,
-                   share->high.v * 100);
-}
-
 static void add_interval(struct buf *line, const struct compare_figure *time)
 {
     if (!time->low.known || !time->high.known)
@@ -176,6 +169,40 @@ static void add_interval(struct buf *line, const struct compare_figure *time)
     clock_words(llround(time->low.v * 1e9), low, sizeof low);
     clock_words(llround(time->high.v * 1e9), high, sizeof high);
     buf_printf(line, "%s%s to %s", line->len > 0 ? "; " : "", low, high);
+}
+
+static bool figure_interval(const struct compare_row *row, enum column column,
+                            char out[COMPARE_CELL])
+{
+    switch (column) {
+    case WORK:
+        return compare_work_interval(row, " to ", out);
+    case RIGHT:
+        return compare_percent_interval(&row->accuracy, 100, " to ", out);
+    case USE:
+        return compare_percent_interval(&row->gpu_percent, 1, " to ", out);
+    case SPEC:
+        return compare_percent_interval(&row->share_of_peak, 100, " to ", out);
+    default:
+        return false;
+    }
+}
+
+// Figures that had to give way to others, and intervals of those that did not.
+static void add_figures(struct buf *line, struct table *t, const struct compare_row *row)
+{
+    char text[COMPARE_CELL], interval[COMPARE_CELL];
+    for (enum column c = 0; c < COLUMNS; c++) {
+        if (!below[c])
+            continue;
+        bool judged = figure_interval(row, c, interval);
+        cell_text(t, row, c, text);
+        if (t->below[c] && strcmp(text, "-") != 0)
+            buf_printf(line, "%s%s%s%s%s %s", line->len > 0 ? "; " : "", text, judged ? " (" : "",
+                       judged ? interval : "", judged ? ")" : "", below[c]);
+        else if (!t->below[c] && judged)
+            buf_printf(line, "%s%s %s", line->len > 0 ? "; " : "", interval, below[c]);
+    }
 }
 
 // What has no column of its own.
@@ -192,16 +219,9 @@ static void put_below(struct table *t, const struct compare_row *row)
     add_interval(&line, &row->time_s);
     if (compare_cost_interval(row, "$", " to ", text))
         add_part(&line, text);
-    add_share_interval(&line, &row->accuracy);
     add_against(&line, "time", &row->time);
     add_against(&line, "cost", &row->money);
-    for (enum column c = 0; c < COLUMNS; c++) {
-        if (!t->below[c])
-            continue;
-        cell_text(t, row, c, text);
-        if (strcmp(text, "-") != 0)
-            buf_printf(&line, "%s%s %s", line.len > 0 ? "; " : "", text, below[c]);
-    }
+    add_figures(&line, t, row);
     if (line.len > 0)
         out_wrap(t->out, 2, buf_str(&line));
     t->out->text.failed |= line.failed;

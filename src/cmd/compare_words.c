@@ -57,15 +57,33 @@ void compare_ratio_words(const struct compare_against *against, char out[COMPARE
         snprintf(out, COMPARE_CELL, "%.3g", ratio);
 }
 
-void compare_work_words(const struct compare_row *row, char out[COMPARE_CELL])
+static void work_text(double work, char out[COMPARE_CELL])
 {
-    double work = row->trainings_per_usd.value.v;
-    if (!row->trainings_per_usd.value.known)
-        snprintf(out, COMPARE_CELL, "-");
-    else if (work >= 99.95 && work < 1e6)
+    if (work >= 99.95 && work < 1e6)
         snprintf(out, COMPARE_CELL, "%.0f", work);
     else
         snprintf(out, COMPARE_CELL, work < 99.95 ? "%#.3g" : "%.3g", work);
+}
+
+void compare_work_words(const struct compare_row *row, char out[COMPARE_CELL])
+{
+    if (row->trainings_per_usd.value.known)
+        work_text(row->trainings_per_usd.value.v, out);
+    else
+        snprintf(out, COMPARE_CELL, "-");
+}
+
+bool compare_work_interval(const struct compare_row *row, const char *between,
+                           char out[COMPARE_CELL])
+{
+    const struct compare_figure *work = &row->trainings_per_usd;
+    char low[COMPARE_CELL], high[COMPARE_CELL];
+    if (!work->low.known || !work->high.known)
+        return false;
+    work_text(work->low.v, low);
+    work_text(work->high.v, high);
+    snprintf(out, COMPARE_CELL, "%.20s%s%.20s", low, between, high);
+    return strcmp(low, high) != 0;
 }
 
 void compare_percent_words(struct maybe_real share, double scale, char out[COMPARE_CELL])
@@ -74,6 +92,18 @@ void compare_percent_words(struct maybe_real share, double scale, char out[COMPA
         snprintf(out, COMPARE_CELL, "%.*f%%", scale > 1 ? 2 : 0, share.v * scale);
     else
         snprintf(out, COMPARE_CELL, "-");
+}
+
+bool compare_percent_interval(const struct compare_figure *share, double scale, const char *between,
+                              char out[COMPARE_CELL])
+{
+    char low[COMPARE_CELL], high[COMPARE_CELL];
+    if (!share->low.known || !share->high.known)
+        return false;
+    compare_percent_words(share->low, scale, low);
+    compare_percent_words(share->high, scale, high);
+    snprintf(out, COMPARE_CELL, "%.*s%s%.20s", (int)strlen(low) - 1, low, between, high);
+    return strcmp(low, high) != 0;
 }
 
 bool compare_notes_init(struct compare_notes *notes, const struct compare_workload *workload)

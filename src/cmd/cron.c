@@ -27,6 +27,8 @@ struct cron_options {
     const char *disk, *disk_rate, *rules, *rule_rate, *function_ms, *function_rate, *always_up;
 };
 
+static const struct cron_options defaults = {.up_ns = -1, .tasks = 1};
+
 #define AT(member) offsetof(struct cron_options, member)
 static const struct opt options[] = {
     {"up", 0, OPT_DURATION, "TIME", NULL, AT(up_ns), NULL,
@@ -286,14 +288,16 @@ static int own_rates(struct job *job, const struct rates_row **own, struct err *
     buf_printf(&name, "%s%s", job->name, job->kind == OFFER_SPOT ? ":spot" : "");
     int rc = buf_check(&name, err);
     *own = rc == 0 ? rates_find(job->rates, job->provider, buf_str(&name), job->day) : NULL;
-    buf_release(&name);
     if (*own)
         job->schedule.discount_permille = (*own)->discount_permille;
-    if (*own && (*own)->credit > 0) {
+    const struct rates_row *credited =
+        rc == 0 ? rates_credit(job->rates, job->provider, buf_str(&name), job->day, NULL) : NULL;
+    buf_release(&name);
+    if (credited) {
         char credit[MONEY_BYTES];
-        money_short((*own)->credit, credit);
+        money_short(credited->credit, credit);
         rc = note(job, err, "Your credit of %s %s is not taken off: it is not for every month.",
-                  credit, (*own)->currency);
+                  credit, credited->currency);
     }
     return rc;
 }
@@ -463,7 +467,7 @@ static int fill(struct job *job, const char *expression, struct err *err)
     struct schedule_record *r = &job->record;
     struct schedule_bill bill;
     char date[CLOCK_ISO_BYTES];
-    r->tasks = some_int(o->tasks > 0 ? o->tasks : 1);
+    r->tasks = some_int(o->tasks);
     int rc = schedule_bill(&job->schedule, r->tasks.v, &bill, err);
     if (rc != 0)
         return rc;
@@ -513,7 +517,9 @@ static int run(const struct cmd_call *call, struct err *err)
     }
     int rc = crontab_parse(&job.schedule.tab, expression, err);
     rc = rc == ERR_FORMAT ? ERR_USAGE : rc;
-    if (rc == 0 && o->up_ns <= 0) {
+    if (rc == 0 && o->tasks == 0)
+        rc = err_set(err, ERR_USAGE, "'--tasks' takes 1 or more");
+    if (rc == 0 && o->up_ns < 0) {
         err_set(err, ERR_USAGE, "how long is it up each time? there is no --up");
         rc = err_hint(err, "such as --up 2m");
     }
@@ -553,6 +559,7 @@ const struct command cmd_cron = {
         "--month names one.",
     .options = options,
     .options_size = sizeof(struct cron_options),
+    .defaults = &defaults,
     .max_args = 1,
     .examples = examples,
     .run = run,

@@ -35,10 +35,16 @@ static int columns_of(const char *text)
 static void row(struct out *out, const char *name, const char *what, const char *amount,
                 const char *free_amount, enum out_style style)
 {
-    int pad = 42 - columns_of(what);
-    out_styled(out, style, "%-11s %s%*s %10s %12s", name, what, pad > 0 ? pad : 0, "", amount,
-               free_amount);
+    enum { NAME = 11, AMOUNTS = 24, MOST = 42 };
+    int room = out->width - NAME - 1 - AMOUNTS;
+    room = room > MOST ? MOST : room;
+    bool below = columns_of(what) > room; // a narrow terminal: on a line of its own
+    int pad = room - (below ? 0 : columns_of(what));
+    out_styled(out, style, "%-*s %s%*s %10s %12s", NAME, name, below ? "" : what, pad > 0 ? pad : 0,
+               "", amount, free_amount);
     out_printf(out, "\n");
+    if (below)
+        out_wrap(out, 2, what);
 }
 
 static void head(struct out *out, const struct schedule_record *r)
@@ -89,6 +95,7 @@ static void alternatives(struct out *out, const struct schedule_record *r)
         struct buf text = {0};
         cheaper_words(r, a, &text);
         out_wrap(out, 0, buf_str(&text));
+        out->text.failed |= text.failed;
         buf_release(&text);
     }
 }

@@ -101,6 +101,8 @@ static int run_command(const struct command *const *commands, const struct comma
     struct cmd_common *options = calloc(1, command->options_size);
     if (!options)
         return err_memory(err);
+    if (command->defaults)
+        memcpy(options, command->defaults, command->options_size);
     *options = *given;
 
     int rc = opt_parse(tables, argc, argv, options, false, &rest, NULL, err);

@@ -9,8 +9,7 @@
 #include "base/tree.h"
 #include "cmd/quote.h"
 
-#define KEPT   3  // bills of each workload
-#define OTHERS 52 // columns of the table beside the offer
+#define KEPT 3 // bills of each workload
 
 // How many samples it trained on; 0: unknown.
 static int64_t rows_of(const struct run *run)
@@ -128,38 +127,58 @@ static void power_words(const struct run *run, int64_t total_ns, int64_t kwh, ch
     }
 }
 
-static void show_row(struct out *out, const struct report *report, const struct quote *q,
-                     int64_t kwh)
+// "0.0123 (0.0120-0.0126)*"; the star: the price is OLD.
+static void cost_words(const struct bill *b, bool interval, char *out, size_t size)
+{
+    char total[MONEY_BYTES], low[MONEY_BYTES], high[MONEY_BYTES];
+    int64_t nano[2] = {0};
+    const char *star = b->price_old.v ? "*" : "";
+    money_short(bill_total(b), total);
+    if (interval && b->low && b->high && money_parse(b->low, &nano[0], NULL) == 0 &&
+        money_parse(b->high, &nano[1], NULL) == 0) {
+        money_short(nano[0], low);
+        money_short(nano[1], high);
+        if (strcmp(low, high) != 0) {
+            snprintf(out, size, "%s (%s-%s)%s", total, low, high, star);
+            return;
+        }
+    }
+    snprintf(out, size, "%s%s", total, star);
+}
+
+enum { TIME_COLUMNS = 11, NAME_LEAST = 12, INTERVAL_FROM = 64 };
+
+static void show_machine(struct out *out, const struct bill *b, int cost_columns)
+{
+    char there[48], cost[3 * MONEY_BYTES], name[120]; // the region is in `fare quote`
+    bool plain = strcmp(b->kind, "on-demand") == 0;
+    clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
+    cost_words(b, out->width >= INTERVAL_FROM, cost, sizeof cost);
+    snprintf(name, sizeof name, "%s/%s%s%s", b->provider, b->name, plain ? "" : ":",
+             plain ? "" : b->kind);
+    int columns = out->width - 2 - TIME_COLUMNS - cost_columns - 3;
+    out_printf(out, "  ");
+    out_cell(out, columns > NAME_LEAST ? columns : NAME_LEAST, name);
+    out_cell_right(out, TIME_COLUMNS, there);
+    out_printf(out, "  %s\n", cost);
+}
+
+static void show_quote(struct out *out, const struct report *report, const struct quote *q,
+                       int64_t kwh, int cost_columns)
 {
     const struct run *run = run_of(report, q);
     struct bill_time time;
-    char here[48], power[48], cost[MONEY_BYTES + 2];
+    char here[48], power[48], line[160];
     if (!run || !bill_time_of(run, -1, &time))
         return;
     clock_words(time.total_ns, here, sizeof here);
     power_words(run, time.total_ns, kwh, power, sizeof power);
-    out_cell(out, 8, q->workload);
-    out_cell_right(out, 11, here);
-    out_printf(out, "  ");
-    out_cell(out, 8, power);
-    if (q->bills.count == 0) {
-        out_printf(out, "not measured elsewhere with this data\n");
-        return;
-    }
-    const struct bill *b = &q->bills.items[0];
-    char there[48];
-    char exact[MONEY_BYTES];
-    money_short(bill_total(b), exact);
-    snprintf(cost, sizeof cost, "%s%s", exact, b->price_old.v ? "*" : "");
-    clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
-    char name[120]; // the region is in `fare quote`
-    snprintf(name, sizeof name, "%s/%s%s%s", b->provider, b->name,
-             strcmp(b->kind, "on-demand") == 0 ? "" : ":",
-             strcmp(b->kind, "on-demand") == 0 ? "" : b->kind);
-    out_cell(out, out->width - OTHERS, name);
-    out_cell_right(out, 11, there);
-    out_cell_right(out, 9, cost);
-    out_printf(out, "\n");
+    snprintf(line, sizeof line, "%s here, power %s%s", here, power,
+             q->bills.count > 0 ? "" : "; not measured elsewhere with this data");
+    out_cell(out, 9, q->workload);
+    out_wrap_here(out, 10, line);
+    for (size_t i = 0; i < q->bills.count; i++)
+        show_machine(out, &q->bills.items[i], cost_columns);
 }
 
 static void say_verdict(struct out *out, const struct report *report)
@@ -202,19 +221,22 @@ static void say_verdict(struct out *out, const struct report *report)
 
 void money_show(struct out *out, const struct report *report, int64_t kwh)
 {
+    int columns = 0;
     if (report->quotes.count == 0)
         return;
-    out_printf(out, "\n");
-    out_cell(out, 8, "whole");
-    out_cell_right(out, 11, "here");
-    out_printf(out, "  ");
-    out_cell(out, 8, "power");
-    out_cell(out, out->width - OTHERS, "cheapest of those measured");
-    out_cell_right(out, 11, "there");
-    out_cell_right(out, 9, "USD");
-    out_printf(out, "\n");
     for (size_t i = 0; i < report->quotes.count; i++)
-        show_row(out, report, &report->quotes.items[i], kwh);
+        for (size_t k = 0; k < report->quotes.items[i].bills.count; k++) {
+            char cost[3 * MONEY_BYTES];
+            cost_words(&report->quotes.items[i].bills.items[k], out->width >= INTERVAL_FROM, cost,
+                       sizeof cost);
+            columns = out_columns(cost) > columns ? out_columns(cost) : columns;
+        }
+    out_printf(out, "\n");
+    out_wrap(out, 0,
+             "The whole training, here and on the cheapest machines to rent on which it was "
+             "measured: time, USD");
+    for (size_t i = 0; i < report->quotes.count; i++)
+        show_quote(out, report, &report->quotes.items[i], kwh, columns);
     out_printf(out, "\n");
     say_verdict(out, report);
 }

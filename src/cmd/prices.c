@@ -16,6 +16,8 @@ static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
 static const char *const formats[] = {"skypilot",         "gpuhunt", "aws-spot",
                                       "aws-spot-advisor", "fare",    NULL};
 
+static const struct prices_options defaults = {.max_age = -1, .last = -1};
+
 #define AT(member) offsetof(struct prices_options, member)
 static const struct opt options[] = {
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which",
@@ -95,9 +97,10 @@ static int to_int(int64_t value)
 }
 
 static int make_filter(const struct prices_options *o, const char *text, struct book_filter *f,
-                       enum offer_kind *kind, struct err *err)
+                       enum offer_kind *kind, int64_t *max_rate, struct err *err)
 {
     int64_t gpus = 0;
+    *max_rate = -1;
     *f = (struct book_filter){
         .text = text,
         .provider = o->provider,
@@ -112,7 +115,7 @@ static int make_filter(const struct prices_options *o, const char *text, struct 
     if (rc == 0 && o->gpus)
         rc = positive(o->gpus, "gpus", &gpus, err);
     if (rc == 0 && o->max_price)
-        rc = positive(o->max_price, "max-price", &f->max_rate, err);
+        rc = positive(o->max_price, "max-price", max_rate, err);
     if (rc != 0)
         return rc;
     f->without_gpu = o->gpus && gpus == 0;
@@ -131,7 +134,7 @@ struct listing {
     struct prices_line *items;
     size_t count, room;
     int day;
-    int64_t max_rate;
+    int64_t max_rate;              // nano-USD an hour; -1: any
     struct currencies *currencies; // opened where one is needed
     const char *rate;              // what the first of them was converted by
     size_t group;                  // where the offers of the current name begin
@@ -216,7 +219,7 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
         return 0;
     }
     int rc = convert(list, &line, err);
-    if (rc != 0 || (list->max_rate > 0 && line.usd_hour > list->max_rate))
+    if (rc != 0 || (list->max_rate >= 0 && line.usd_hour > list->max_rate))
         return rc;
     list->seen++;
     if (list->all)
@@ -293,7 +296,7 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
     enum offer_kind kind;
     struct listing list = {.all = o->all};
     struct devices *devices = NULL;
-    int rc = make_filter(o, text, &filter, &kind, err);
+    int rc = make_filter(o, text, &filter, &kind, &list.max_rate, err);
     if (rc == 0 && o->gpu)
         rc = devices_open(&devices, err);
     if (rc != 0)
@@ -302,14 +305,15 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
     if (device) // else its name stays as it is: catalogues know more of them
         filter.gpu = device->name;
     list.day = filter.day;
-    list.max_rate = filter.max_rate;
+    filter.max_rate = list.max_rate > 0 ? list.max_rate : 0;
     int today = filter.day ? filter.day : book_today();
-    if (o->max_age > 0)
+    filter.aged = o->max_age >= 0;
+    if (filter.aged)
         filter.max_age = to_int(o->max_age / INT64_C(86400000000000));
     else
         list.oldest = today - STALE_DAYS;
     rc = book_each(book, &filter, collect, &list, err);
-    size_t shown = o->last > 0 ? (size_t)o->last : o->all ? SIZE_MAX : LAST;
+    size_t shown = o->last >= 0 ? (size_t)o->last : o->all ? SIZE_MAX : LAST;
     if (shown > list.count)
         shown = list.count;
     if (rc == 0 && list.count > 0)
@@ -344,7 +348,7 @@ static int show_or_list(const struct cmd_call *call, const struct book *book, co
     if (rc == 0)
         return prices_page(call, book, &offer, day, err);
     struct book_filter part = {.text = text, .day = day};
-    struct listing some = {.oldest = 0};
+    struct listing some = {.max_rate = -1};
     int found = rc == ERR_MISSING ? book_each(book, &part, collect, &some, err) : rc;
     bool any = some.count > 0;
     listing_release(&some);
@@ -390,6 +394,7 @@ const struct command cmd_prices = {
         "'update' fetches them. Prices not seen for 30 days (spot: 7) are marked OLD.",
     .options = options,
     .options_size = sizeof(struct prices_options),
+    .defaults = &defaults,
     .max_args = 4096,
     .examples = examples,
     .variables = variables,

@@ -193,17 +193,20 @@ static void around_rows(struct out *out, const struct page *page)
 
 static void history_rows(struct out *out, const struct offer_record *r)
 {
-    enum { MOST = 40 };
+    enum { MOST = 40, SOURCE_AT = 36, SOURCE_LEAST = 16 };
+    bool beside = out->width >= SOURCE_AT + SOURCE_LEAST; // else below
     size_t count = r->history.count, first = count > MOST ? count - MOST : 0;
     out_printf(out, "\n");
-    out_styled(out, OUT_BOLD, "%-10s %-10s %12s  %s", "since", "last seen", "price", "source");
+    out_styled(out, OUT_BOLD, "%-10s %-10s %12s%s", "since", "last seen", "price",
+               beside ? "  source" : "");
     out_printf(out, "\n");
     if (first > 0)
         out_printf(out, "... %zu older ones: --json has them all\n", first);
     for (size_t i = first; i < count; i++) {
         const struct offer_price *p = &r->history.items[i];
-        out_printf(out, "%-10s %-10s %12s  ", p->since, p->seen, p->price);
-        out_cell(out, out->width - 37, p->source ? p->source : "-");
+        out_printf(out, "%-10s %-10s %12s%s", p->since, p->seen, p->price, beside ? "  " : "\n  ");
+        out_cell(out, beside ? out->width - SOURCE_AT - 1 : out->width - 3,
+                 p->source ? p->source : "-");
         buf_trim(&out->text);
         out_printf(out, "\n");
     }

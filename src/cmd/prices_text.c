@@ -105,7 +105,7 @@ static void size_cells(struct out *out, const struct offer *o)
 }
 
 static void table_row(struct out *out, const struct prices_line *line, int day, int name,
-                      bool everywhere, bool sizes)
+                      bool everywhere, bool sizes, bool gpus)
 {
     const struct offer *o = &line->offer;
     char gpu[64], price[MONEY_BYTES], unit[MONEY_BYTES];
@@ -115,11 +115,12 @@ static void table_row(struct out *out, const struct prices_line *line, int day, 
     cell_price(line->usd_hour, price);
     cell_price(prices_unit(o, line->usd_hour), unit);
     out_cell(out, name, buf_str(&text));
-    out_cell(out, GPU_COLUMNS, gpu);
+    if (gpus)
+        out_cell(out, GPU_COLUMNS, gpu);
     if (sizes)
         size_cells(out, o);
     out_cell_right(out, PRICE_COLUMNS, price);
-    out_printf(out, strcmp(o->currency, "USD") == 0 ? " " : "*");
+    out_printf(out, offer_estimated(o) ? "~" : strcmp(o->currency, "USD") == 0 ? " " : "*");
     out_cell_right(out, PRICE_COLUMNS, unit);
     out_printf(out, " ");
     age_cell(out, o, day);
@@ -131,33 +132,41 @@ static void table_row(struct out *out, const struct prices_line *line, int day, 
 void prices_table(struct out *out, const struct prices_line *lines, size_t count, int day,
                   bool everywhere, const char *rate)
 {
-    bool gpus = count > 0 && lines[0].offer.gpus_milli > 0, old = false, foreign = false;
+    bool gpus = count > 0 && lines[0].offer.gpus_milli > 0, old = false, foreign = false,
+         estimated = false;
     // Regions take the room of sizes, which the page of an offer tells.
     bool sizes = !everywhere && out->width >= 70;
-    int name = out->width - GPU_COLUMNS - 2 * PRICE_COLUMNS - AGE_COLUMNS - 4 -
-               (sizes ? VCPU_COLUMNS + MEMORY_COLUMNS + 2 : 0);
+    bool shows_gpu = out->width >= 56; // most names tell it
+    int name = out->width - 2 * PRICE_COLUMNS - AGE_COLUMNS - 3 -
+               (shows_gpu ? GPU_COLUMNS + 1 : 0) - (sizes ? VCPU_COLUMNS + MEMORY_COLUMNS + 2 : 0);
     if (name < 12)
         name = 12;
-    out_styled(out, OUT_BOLD, "%-*s %-*s", name, "offer", GPU_COLUMNS, "gpu");
+    out_styled(out, OUT_BOLD, "%-*s", name, "offer");
+    if (shows_gpu)
+        out_styled(out, OUT_BOLD, " %-*s", GPU_COLUMNS, "gpu");
     if (sizes)
         out_styled(out, OUT_BOLD, " %*s %*s", VCPU_COLUMNS, "vCPU", MEMORY_COLUMNS, "GiB");
     out_styled(out, OUT_BOLD, " %*s %*s %*s", PRICE_COLUMNS, "USD/h", PRICE_COLUMNS,
                gpus ? "/GPU" : "/vCPU", AGE_COLUMNS, "seen");
     out_printf(out, "\n");
     for (size_t i = 0; i < count; i++) {
-        table_row(out, &lines[i], day, name, everywhere, sizes);
+        table_row(out, &lines[i], day, name, everywhere, sizes, shows_gpu);
         foreign |= strcmp(lines[i].offer.currency, "USD") != 0;
         old |= offer_old(&lines[i].offer, day);
+        estimated |= offer_estimated(&lines[i].offer);
     }
     if (foreign) {
         out_printf(out, "* ");
         struct buf text = {0};
         buf_printf(&text, "converted from another currency: %s", rate ? rate : "no rate is known");
         out_wrap_here(out, 2, buf_str(&text));
+        out->text.failed |= text.failed;
         buf_release(&text);
     }
+    if (estimated)
+        out_wrap(out, 0, "~ estimated; the offer's page says from what.");
     if (old)
-        out_printf(out, "OLD prices may have changed: 'fare prices update' fetches new ones.\n");
+        out_wrap(out, 0, "OLD prices may have changed: 'fare prices update' fetches new ones.");
 }
 
 // ---- records ----

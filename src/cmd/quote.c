@@ -11,13 +11,23 @@
 #include "record/read.h"
 
 #define LIFE_MONTHS 36
-#define PIN_MAX     ((size_t)4 << 20) // a list of every region is not kept
+#define PIN_BILLS   2000 // a list of everything (--all) is not kept: it is long, and soon made again
+#define WRITE_AT    ((size_t)1 << 20)
 #define DAY_S       INT64_C(86400)
 #define GB          INT64_C(1000000000)
 
 static const char *const rules[] = {"paid", "prorated", NULL};
 static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
 static const char *const formats[] = {"table", "json", "focus", NULL};
+
+static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE,
+                                              .boot_ns = -1,
+                                              .keep_ns = -1,
+                                              .deadline_ns = -1,
+                                              .hours_per_month = -1,
+                                              .runs = -1,
+                                              .watts = -1,
+                                              .life = LIFE_MONTHS};
 
 #define AT(member) offsetof(struct quote_options, member)
 static const struct opt options[] = {
@@ -115,6 +125,11 @@ static int take_day(const char *text, int *day, struct err *err)
     return 0;
 }
 
+static struct maybe_int given(int64_t value)
+{
+    return value >= 0 ? some_int(value) : (struct maybe_int){0};
+}
+
 static int64_t whole_gb(int64_t bytes)
 {
     return bytes / GB + (bytes % GB > 0);
@@ -125,13 +140,13 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     static const enum offer_kind kind_values[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
     struct bill_context *c = &job->ask.context;
     struct advice_wishes *w = &job->wishes;
-    job->ask.boot_ns = o->boot_ns > 0 ? o->boot_ns : -1;
+    job->ask.boot_ns = o->boot_ns;
     job->ask.offer = o->offer;
     job->ask.gpu = o->gpu;
     job->ask.provider = o->provider;
     job->ask.region = o->region;
     job->ask.every_region = o->all;
-    job->ask.max_age = o->max_age > 0 && o->max_age < 100000 ? (int)o->max_age : QUOTE_MAX_AGE;
+    job->ask.max_age = o->max_age < 100000 ? (int)o->max_age : 100000;
     for (size_t i = 0; o->kind && kinds[i]; i++)
         if (strcmp(o->kind, kinds[i]) == 0)
             job->ask.kind = &kind_values[i];
@@ -140,30 +155,34 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     c->interrupted = o->interrupted;
     c->used_ns = o->used_ns;
     c->storage_gb = whole_gb(o->storage);
-    c->storage_ns = o->keep_ns;
+    c->storage_ns = given(o->keep_ns);
     c->egress_bytes = o->egress;
     c->ingress_bytes = o->ingress;
-    w->deadline_ns = o->deadline_ns;
-    w->runs = o->runs;
-    w->use_ns_a_month = o->hours_per_month * 3600 * NS_PER_S;
-    w->own = (struct own_machine){.life_months = o->life > 0 ? o->life : LIFE_MONTHS,
-                                  .busy_mw = -1,
-                                  .idle_mw = -1,
-                                  .kwh = -1};
+    w->deadline_ns = given(o->deadline_ns);
+    w->runs = o->runs > 0 ? o->runs : 0;
+    w->use_ns_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 * NS_PER_S : 0;
+    w->buy = o->buy;
+    w->own = (struct own_machine){.life_months = o->life, .busy_mw = -1, .idle_mw = -1, .kwh = -1};
     w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
+    if (o->hours_per_month == 0)
+        return err_set(err, ERR_USAGE, "'--hours-per-month' takes 1 hour or more");
     if (o->hours_per_month > 720)
         return err_set(err, ERR_USAGE, "a month of 30 days has 720 hours");
+    if (o->life == 0)
+        return err_set(err, ERR_USAGE, "'--life' takes 1 month or more");
     if (o->watts >= 1000000)
         return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
-    if (o->runs > 1000000)
-        return err_set(err, ERR_USAGE, "'--runs' takes a million at most");
-    if (o->watts > 0)
+    if (o->runs == 0 || o->runs > 1000000)
+        return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
+    if (o->watts >= 0)
         w->own.busy_mw = o->watts * 1000;
     int rc = take_day(o->date, &c->day, err);
     if (rc == 0)
-        rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine, err);
+        rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
     if (rc == 0)
-        rc = take_amount("budget", o->budget, &w->budget, err);
+        rc = take_amount("budget", o->budget, &w->budget.v, err);
+    c->hour_of_mine.known = o->hour_of_mine;
+    w->budget.known = o->budget;
     if (rc == 0)
         rc = take_amount("buy", o->buy, &w->own.purchase, err);
     if (rc == 0)
@@ -215,7 +234,9 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     struct buf line = {0}, key = {0};
     char made[CLOCK_ISO_BYTES];
     const char *id = job->quote.run;
-    if (!job->asked || !id || job->quote.bills.count == 0 || strncmp(id, "published-", 10) == 0)
+    if (!job->asked || !id || strncmp(id, "published-", 10) == 0)
+        return;
+    if (job->quote.bills.count == 0 || job->quote.bills.count > PIN_BILLS)
         return;
     clock_iso(clock_date_s(), made);
     made[10] = '\0';
@@ -226,20 +247,46 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
             buf_printf(&key, " %.80s", parts[i]);
     const int64_t numbers[] = {o->storage, o->egress, o->ingress, o->boot_ns};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (numbers[i] > 0)
+        if (numbers[i] > 0 || (numbers[i] == 0 && i == 3))
             buf_printf(&key, " %lld", (long long)numbers[i]);
     int rc = record_to_line(quote_fields, &job->quote, &line, &err);
     if (rc == 0)
         rc = buf_check(&key, &err);
-    if (rc == 0 && line.len <= PIN_MAX)
+    if (rc == 0)
         rc = ledger_new(&ledger, o->ledger, &err);
-    if (rc == 0 && ledger)
+    if (rc == 0)
         rc = ledger_pin(ledger, id, buf_str(&key), buf_str(&line), &err);
     if (rc != 0)
         out_complain(err.text);
     ledger_free(ledger);
     buf_release(&line);
     buf_release(&key);
+}
+
+// Thousands of bills are written one by one, each on a line: together they may be more than memory.
+static int print_json(struct out *out, struct quote *quote, struct err *err)
+{
+    static const char list[] = "\"bills\":[";
+    struct buf frame = {0};
+    size_t count = quote->bills.count;
+    if (count <= PIN_BILLS)
+        return out_record(out, quote_fields, quote, err);
+    quote->bills.count = 0;
+    int rc = record_to_line(quote_fields, quote, &frame, err);
+    quote->bills.count = count;
+    const char *at = strstr(buf_str(&frame), list);
+    if (rc == 0)
+        buf_add(&out->text, buf_str(&frame), (size_t)(at - buf_str(&frame)) + strlen(list));
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        buf_adds(&out->text, i ? ",\n" : "\n");
+        rc = record_to_line(bill_fields, &quote->bills.items[i], &out->text, err);
+        if (rc == 0 && out->text.len > WRITE_AT)
+            rc = out_write(out, err);
+    }
+    if (rc == 0)
+        out_printf(out, "\n%s\n", at + strlen(list));
+    buf_release(&frame);
+    return rc;
 }
 
 struct pinned {
@@ -314,7 +361,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = describe(&job, o, err);
     take_watts(&job);
-    if (job.wishes.own.purchase > 0 && job.asked)
+    if (job.wishes.buy && job.asked)
         job.ask.own = &job.wishes.own;
     if (rc == 0)
         rc = quote_make(&job.ask, &job.quote, err);
@@ -322,7 +369,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = advice_make(&job.ask, &job.wishes, &job.quote, err);
     bool json = o->common.json || (o->format && strcmp(o->format, "json") == 0);
     if (rc == 0 && json)
-        rc = out_record(call->out, quote_fields, &job.quote, err);
+        rc = print_json(call->out, &job.quote, err);
     else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0)
         rc = quote_focus(call->out, &job, err);
     else if (rc == 0)
@@ -347,6 +394,7 @@ const struct command cmd_quote = {
         "units, minimums, fees, caps; tax is left out. Prices come from the book ('fare prices').",
     .options = options,
     .options_size = sizeof(struct quote_options),
+    .defaults = &defaults,
     .max_args = 4096,
     .examples = examples,
     .run = run,

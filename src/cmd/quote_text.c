@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quote for people: sentences, then the table; one offer as a bill. And as rows of FOCUS.
+// A quote for people: sentences, then the table; one offer as a bill.
 #include "cmd/quote.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/csv.h"
 #include "base/money.h"
 
 #define ROWS 15 // without --all
@@ -20,14 +19,14 @@ static void short_money(const char *amount, char out[MONEY_BYTES])
         snprintf(out, MONEY_BYTES, "?");
 }
 
-// "0.52", or "0.51-0.53" where there is an interval that shows.
-static void cost_words(const struct bill *b, char *out, size_t size)
+// "0.52", or "0.52 (0.51-0.53)" where there is an interval that shows.
+static void cost_words(const struct bill *b, bool interval, char *out, size_t size)
 {
     char low[MONEY_BYTES], high[MONEY_BYTES], total[MONEY_BYTES];
     short_money(b->total, total);
     short_money(b->low, low);
     short_money(b->high, high);
-    if (b->low && b->high && strcmp(low, high) != 0)
+    if (interval && b->low && b->high && strcmp(low, high) != 0)
         snprintf(out, size, "%s (%s-%s)", total, low, high);
     else
         snprintf(out, size, "%s", total);
@@ -38,15 +37,20 @@ static void time_words(const struct bill *b, char *out, size_t size)
     clock_words((int64_t)(b->time_s.v * 1e9), out, size);
 }
 
-static void age_words(const struct bill *b, char *out, size_t size)
+static void age_words(const struct bill *b, bool days, char *out, size_t size)
 {
-    if (b->price_old.known && b->price_old.v)
+    if (!days)
+        snprintf(out, size, "%s", b->price_old.known && b->price_old.v ? "OLD" : "");
+    else if (b->price_old.known && b->price_old.v)
         snprintf(out, size, "OLD: %lld days", (long long)b->price_age_days.v);
     else
         snprintf(out, size, "%lld days", (long long)b->price_age_days.v);
 }
 
 enum { GPUS, TIME, COST, WITH_YOU, AGE, COLUMNS };
+
+// What gives way on a narrow terminal, each with those before it.
+enum room { ROOM_FOR_ALL, NO_GPUS, NO_INTERVALS, NO_AGES, NO_TIME };
 
 // The end of a name tells spot from on demand, the beginning whose it is: what is cut is between.
 static void short_name(const struct bill *b, int width, char *out, size_t size)
@@ -73,80 +77,121 @@ static void waiting_words(const struct bill *b, char *out, size_t size)
     snprintf(out, size, "%s", text);
 }
 
-static void fill_cells(const struct bill *b, char cells[COLUMNS][64])
+static void fill_cells(const struct bill *b, enum room room, char cells[COLUMNS][64])
 {
-    cells[GPUS][0] = '\0';
+    memset(cells, 0, COLUMNS * sizeof *cells);
     if (b->gpu && b->gpus.known)
         snprintf(cells[GPUS], sizeof cells[GPUS], "%g×%s", b->gpus.v, b->gpu);
     if (b->gpus_used.known && b->gpus.known && (double)b->gpus_used.v < b->gpus.v)
         snprintf(cells[GPUS], sizeof cells[GPUS], "%lld of %g×%s", (long long)b->gpus_used.v,
                  b->gpus.v, b->gpu ? b->gpu : "");
     time_words(b, cells[TIME], sizeof cells[TIME]);
-    cost_words(b, cells[COST], sizeof cells[COST]);
+    cells[COST][0] = '~';
+    cost_words(b, room < NO_INTERVALS, cells[COST] + b->price_estimated.v, sizeof cells[COST] - 1);
     if (b->incomplete.v || b->tariff_assumed.v) {
         size_t len = strlen(cells[COST]);
         snprintf(cells[COST] + len, sizeof cells[COST] - len, "*");
     }
     waiting_words(b, cells[WITH_YOU], sizeof cells[WITH_YOU]);
-    age_words(b, cells[AGE], sizeof cells[AGE]);
+    age_words(b, room < NO_AGES, cells[AGE], sizeof cells[AGE]);
 }
 
-static void show_row(struct out *out, const struct bill *b, const int *widths, int name_width)
+static void show_cells(struct out *out, const int *widths, int name_width, const char *name,
+                       char cells[COLUMNS][64])
 {
-    char cells[COLUMNS][64];
-    char name[256];
-    fill_cells(b, cells);
-    short_name(b, name_width, name, sizeof name);
     out_cell(out, name_width, name);
     if (widths[GPUS] > 0)
         out_cell(out, widths[GPUS], cells[GPUS]);
-    out_cell_right(out, widths[TIME], cells[TIME]);
-    out_printf(out, "  ");
+    if (widths[TIME] > 0) {
+        out_cell_right(out, widths[TIME], cells[TIME]);
+        out_printf(out, "  ");
+    }
     out_cell(out, widths[COST], cells[COST]);
     if (widths[WITH_YOU] > 0)
         out_cell(out, widths[WITH_YOU], cells[WITH_YOU]);
+}
+
+static void show_row(struct out *out, const struct bill *b, enum room room, const int *widths,
+                     int name_width)
+{
+    char cells[COLUMNS][64];
+    char name[256];
+    fill_cells(b, room, cells);
+    short_name(b, name_width, name, sizeof name);
+    show_cells(out, widths, name_width, name, cells);
     out_styled(out, b->price_old.known && b->price_old.v ? OUT_YELLOW : OUT_DIM, "%s", cells[AGE]);
+    buf_trim(&out->text);
     out_printf(out, "\n");
 }
 
-static void show_table(struct out *out, const struct quote *q, size_t rows)
+// The rates of exchange behind the rows, each once, with their dates: one may be OLD.
+static void say_exchange(struct out *out, const struct quote *q, size_t rows)
+{
+    enum { MOST = 8 };
+    const char *said[MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < rows && count < MOST; i++) {
+        const char *text = q->bills.items[i].exchange;
+        for (size_t k = 0; text && k < count; k++)
+            text = strcmp(said[k], text) == 0 ? NULL : text;
+        if (text) {
+            said[count++] = text;
+            out_wrap(out, 0, text);
+        }
+    }
+}
+
+// The widths of the columns, and what is left for the name.
+static int measure(const struct out *out, const struct quote *q, size_t rows, enum room room,
+                   int widths[COLUMNS])
 {
     static const char *const heads[COLUMNS] = {"GPUs", "time", "USD", "with you", "seen"};
-    int widths[COLUMNS], sum = 0;
-    bool waiting = q->bills.items[0].waiting, marked = false;
-    rows = rows < q->bills.count ? rows : q->bills.count;
+    int sum = 1;
     for (int c = 0; c < COLUMNS; c++)
         widths[c] = (int)strlen(heads[c]);
     for (size_t i = 0; i < rows; i++) {
         char cells[COLUMNS][64];
-        fill_cells(&q->bills.items[i], cells);
-        marked |= q->bills.items[i].incomplete.v || q->bills.items[i].tariff_assumed.v;
+        fill_cells(&q->bills.items[i], room, cells);
         for (int c = 0; c < COLUMNS; c++)
             widths[c] = out_columns(cells[c]) > widths[c] ? out_columns(cells[c]) : widths[c];
     }
-    if (!waiting)
+    if (!q->bills.items[0].waiting)
         widths[WITH_YOU] = 0;
-    if (out->width < 64) // the name says more
+    if (room >= NO_GPUS)
         widths[GPUS] = 0;
+    if (room >= NO_TIME)
+        widths[TIME] = 0;
     for (int c = 0; c < COLUMNS; c++)
         sum += widths[c] + (widths[c] > 0);
-    int name_width = out->width - sum - 1;
-    name_width = name_width < 12 ? 12 : name_width;
-    out_cell(out, name_width, "offer");
-    if (widths[GPUS] > 0)
-        out_cell(out, widths[GPUS], heads[GPUS]);
-    out_cell_right(out, widths[TIME], heads[TIME]);
-    out_printf(out, "  ");
-    out_cell(out, widths[COST], heads[COST]);
-    if (waiting)
-        out_cell(out, widths[WITH_YOU], heads[WITH_YOU]);
-    out_printf(out, "%s\n", heads[AGE]);
+    return out->width - sum;
+}
+
+static void show_table(struct out *out, const struct quote *q, size_t rows)
+{
+    enum { NAME_LEAST = 12 };
+    int widths[COLUMNS], name_width;
+    bool marked = false, estimated = false;
+    enum room room = out->width < 64 ? NO_GPUS : ROOM_FOR_ALL; // the name says more
+    rows = rows < q->bills.count ? rows : q->bills.count;
+    while ((name_width = measure(out, q, rows, room, widths)) < NAME_LEAST && room < NO_TIME)
+        room++;
+    name_width = name_width < NAME_LEAST ? NAME_LEAST : name_width;
+    for (size_t i = 0; i < rows; i++) {
+        estimated |= q->bills.items[i].price_estimated.v;
+        marked |= q->bills.items[i].incomplete.v || q->bills.items[i].tariff_assumed.v;
+    }
+    show_cells(out, widths, name_width, "offer",
+               (char[COLUMNS][64]){"GPUs", "time", "USD", "with you", "seen"});
+    out_printf(out, room < NO_AGES ? "seen\n" : "\n");
     for (size_t i = 0; i < rows; i++)
-        show_row(out, &q->bills.items[i], widths, name_width);
+        show_row(out, &q->bills.items[i], room, widths, name_width);
     if (marked)
         out_wrap(out, 0,
                  "* the provider's rules are not known (per second was assumed), or have no price "
                  "for something that was asked for: --offer shows what.");
+    if (estimated)
+        out_wrap(out, 0, "~ the price is estimated: nobody published it. --offer says from what.");
+    say_exchange(out, q, rows);
     if (q->bills.count > rows)
         out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);
 }
@@ -170,50 +215,57 @@ static const char *period(int64_t per_s)
     return "its period";
 }
 
+// "  storage           100 GB        0.011574074"; on a narrow terminal the middle stands below.
+static void show_line(struct out *out, const char *what, const char *how, const char *amount)
+{
+    enum { HOW = 16, AMOUNT = 18, WHAT = 36, NARROW = 60 };
+    bool below = out->width < NARROW;
+    int room = out->width - AMOUNT - 4 - (below ? 0 : HOW + 1);
+    out_printf(out, "  ");
+    out_cell(out, room > WHAT ? WHAT : room, what);
+    if (!below)
+        out_cell(out, HOW, how ? how : "");
+    out_cell_right(out, AMOUNT, amount);
+    out_printf(out, "\n");
+    if (below && how && *how)
+        out_wrap(out, 4, how);
+}
+
 static void show_bill(struct out *out, const struct bill *b)
 {
-    char total[MONEY_BYTES], line[160];
+    char total[3 * MONEY_BYTES], line[240];
     struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");
-    buf_printf(&head, "%s %s for %s, seen %s", b->rate, b->currency, period(b->per_s.v),
-               b->price_date);
+    buf_printf(&head, "%s%s %s for %s, seen %s", b->price_estimated.v ? "estimated: " : "", b->rate,
+               b->currency, period(b->per_s.v), b->price_date);
     if (b->price_old.v)
         buf_printf(&head, " (OLD: %lld days)", (long long)b->price_age_days.v);
     buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
                b->machine ? b->machine : "an unknown machine", b->basis);
     out_wrap(out, 2, buf_str(&head));
+    out->text.failed |= head.failed;
     buf_release(&head);
     out_wrap(out, 2, b->words ? b->words : "");
-    if (b->exchange) {
-        struct buf exchange = {0};
-        buf_printf(&exchange, "1 %s = %s", b->currency, b->exchange);
-        out_wrap(out, 2, buf_str(&exchange));
-        buf_release(&exchange);
-    }
+    if (b->exchange)
+        out_wrap(out, 2, b->exchange);
     out_printf(out, "\n");
-    int what_width = out->width < 74 ? out->width - 38 : 36;
-    what_width = what_width < 8 ? 8 : what_width;
     for (size_t i = 0; i < b->items.count; i++) {
         const struct bill_item *item = &b->items.items[i];
-        out_printf(out, "  ");
-        out_cell(out, what_width, item->what);
-        out_cell(out, 16, item->how ? item->how : "");
-        out_cell_right(out, 18, item->amount);
-        out_printf(out, "\n");
+        if (b->before_credit && i + 1 == b->items.count) // the last
+            show_line(out, "before credit", "", b->before_credit);
+        show_line(out, item->what, item->how, item->amount);
     }
-    out_printf(out, "  ");
-    out_cell(out, what_width, "total, without tax");
     time_words(b, line, sizeof line);
-    out_cell(out, 16, line);
-    out_cell_right(out, 18, b->total);
-    cost_words(b, line, sizeof line);
-    out_printf(out, "\n");
-    if (strchr(line, '('))
-        out_printf(out, "  95 %% interval of the time: %s USD\n", line);
+    show_line(out, "total, without tax", line, b->total);
+    cost_words(b, true, total, sizeof total);
+    snprintf(line, sizeof line, "95 %% interval of the time: %s USD", total);
+    if (strchr(total, '('))
+        out_wrap(out, 2, line);
     if (b->waiting) {
         short_money(b->waiting, total);
-        out_printf(out, "  your waiting, not in the total: %s USD\n", total);
+        snprintf(line, sizeof line, "your waiting, not in the total: %s USD", total);
+        out_wrap(out, 2, line);
     }
     if (b->tariff_assumed.known && b->tariff_assumed.v)
         out_wrap(out, 2, "This provider's rules are not known: per second was assumed.");
@@ -231,7 +283,7 @@ static void show_bill(struct out *out, const struct bill *b)
 
 static bool filtered(const struct quote_options *o)
 {
-    return o->gpu || o->provider || o->region || o->kind || o->max_age;
+    return o->gpu || o->provider || o->region || o->kind || o->max_age != QUOTE_MAX_AGE;
 }
 
 static void say_nothing_fits(struct out *out, const struct quote_job *job,
@@ -291,6 +343,7 @@ static void say_rest(struct out *out, const struct quote *q, const struct quote_
         struct buf line = {0};
         buf_printf(&line, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
         out_wrap(out, 0, buf_str(&line));
+        out->text.failed |= line.failed;
         buf_release(&line);
     }
     char text[240] = "Tax is left out.";
@@ -302,20 +355,37 @@ static void say_rest(struct out *out, const struct quote *q, const struct quote_
     out_wrap(out, 0, text);
 }
 
+static void show_title(struct out *out, const struct quote_job *job)
+{
+    const struct quote *q = &job->quote;
+    struct buf rest = {0}, all = {0};
+    buf_printf(&rest, ", the whole training%s%s%s", q->date ? ", prices of " : "",
+               q->date ? q->date : "",
+               job->ask.context.prorated ? ", prorated (nobody charges so)" : "");
+    buf_printf(&all, "%s%s", q->workload, buf_str(&rest));
+    if (out_columns(buf_str(&all)) <= out->width) {
+        out_styled(out, OUT_BOLD, "%s", q->workload);
+        out_printf(out, "%s\n", buf_str(&rest));
+    } else {
+        out_wrap(out, 0, buf_str(&all));
+    }
+    out_printf(out, "\n");
+    out->text.failed |= rest.failed || all.failed;
+    buf_release(&rest);
+    buf_release(&all);
+}
+
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o)
 {
     const struct quote *q = &job->quote;
-    out_styled(out, OUT_BOLD, "%s", q->workload);
-    out_printf(out, ", the whole training%s%s%s\n\n", q->date ? ", prices of " : "",
-               q->date ? q->date : "",
-               job->ask.context.prorated ? ", prorated (nobody charges so)" : "");
+    show_title(out, job);
     if (q->bills.count > 0 && !o->offer)
         say_of_others(out, job);
     if (q->bills.count == 0 && q->misfits.count == 0)
         say_nothing_fits(out, job, o);
     if (q->bills.count == 1 && o->offer) {
         show_bill(out, &q->bills.items[0]);
-        if (o->deadline_ns || o->budget || o->buy || o->runs || o->hours_per_month)
+        if (q->advice.count > 1)
             out_printf(out, "\n");
         for (size_t i = 1; i < q->advice.count; i++) // the first is the bill once more
             out_wrap(out, 0, q->advice.items[i]);
@@ -326,42 +396,4 @@ void quote_show(struct out *out, const struct quote_job *job, const struct quote
         show_table(out, q, o->all ? SIZE_MAX : ROWS);
     }
     say_rest(out, q, o);
-}
-
-// ---- FOCUS
-
-static const char *const focus_columns[] = {
-    "BilledCost",        "EffectiveCost",     "ListCost",        "ContractedCost",
-    "BillingCurrency",   "ChargePeriodStart", "ChargePeriodEnd", "ChargeCategory",
-    "ChargeDescription", "ProviderName",      "ServiceCategory", "ServiceName",
-    "RegionId",          "ResourceId",        "SkuId",           NULL};
-
-int quote_focus(struct out *out, const struct quote_job *job, struct err *err)
-{
-    struct csv_writer w = {.out = &out->text};
-    int64_t start_s =
-        job->ask.context.day > 0 ? job->ask.context.day * INT64_C(86400) : clock_date_s();
-    for (size_t i = 0; focus_columns[i]; i++)
-        csv_put(&w, focus_columns[i]);
-    csv_end(&w);
-    // One bill: several would be added up by whoever reads them.
-    for (size_t i = 0; i < job->quote.bills.count && i < 1; i++) {
-        const struct bill *b = &job->quote.bills.items[i];
-        char start[CLOCK_ISO_BYTES], end[CLOCK_ISO_BYTES];
-        clock_iso(start_s, start);
-        clock_iso(start_s + (int64_t)(b->charged_s.v + 0.999999), end);
-        for (size_t k = 0; k < b->items.count; k++) {
-            const struct bill_item *item = &b->items.items[k];
-            bool credit = item->amount && item->amount[0] == '-';
-            const char *const row[] = {
-                item->amount, item->amount, item->amount, item->amount,
-                "USD",        start,        end,          credit ? "Credit" : "Usage",
-                item->what,   b->provider,  "Compute",    b->name,
-                b->region,    b->run,       b->offer};
-            for (size_t c = 0; c < sizeof row / sizeof *row; c++)
-                csv_put(&w, row[c]);
-            csv_end(&w);
-        }
-    }
-    return buf_check(&out->text, err);
 }

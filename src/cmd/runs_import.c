@@ -142,6 +142,8 @@ static int import_other(struct importing *m, const struct importer *importer, co
         rc = ledger_line(&runs.runs.items[i], &line, err);
         if (rc == 0)
             rc = add_text(m, buf_str(&line), line.len, err);
+        if (rc == ERR_FORMAT)
+            err_context(err, "%s, run %zu", path, i + 1);
         buf_release(&line);
     }
     record_release(runs_fields, &runs);

@@ -55,8 +55,10 @@ static int read_result(const json_t *result, struct run *run, struct err *err)
     struct maybe_int wall = {0};
     if (json_is_number(mean))
         wall = import_ns(json_number_value(mean), 1);
-    if (!command || !wall.known)
+    if (!command || !json_is_number(mean))
         return err_set(err, ERR_FORMAT, "a result needs 'command' and 'mean'");
+    if (!wall.known)
+        return err_set(err, ERR_FORMAT, "mean: %.12g is no time", json_number_value(mean));
     run->phases.wall_ns = wall;
     run->full = some_bool(true);
     run->exit_code = some_int(0);

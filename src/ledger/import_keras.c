@@ -52,8 +52,10 @@ static int read_row(const struct csv *csv, const int at[COLUMNS], struct run *ru
         return csv_context(csv, at[EPOCH], err);
     }
     struct maybe_int ns = {0};
-    if (values[ELAPSED].known) {
-        ns = import_ns(values[ELAPSED].v, 1);
+    const char *elapsed = csv_text(csv, at[ELAPSED]);
+    if (elapsed && *elapsed) { // a loss may be "nan", a time not
+        if (values[ELAPSED].known)
+            ns = import_ns(values[ELAPSED].v, 1);
         if (!ns.known) {
             err_set(err, ERR_FORMAT, "bad time '%s'", csv_text(csv, at[ELAPSED]));
             return csv_context(csv, at[ELAPSED], err);

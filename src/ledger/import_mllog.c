@@ -17,6 +17,8 @@ static bool knows(const char *text, size_t len)
     return len > 0 && text[0] != '{' && memmem(text, len, marker, sizeof marker - 1);
 }
 
+#define MOST_MS 4e15 // far behind every date that a clock can show
+
 struct state {
     struct run *run;
     double run_start, run_stop, init_start, epoch_start, eval_start; // ms; NAN: not yet
@@ -52,6 +54,16 @@ static struct maybe_int since(double from_ms, double to_ms)
                                           : import_ns(to_ms - from_ms, 1e-3);
 }
 
+// The end of what began at `from_ms`; unknown where nothing did.
+static int until(double from_ms, double to_ms, struct maybe_int *ns, struct err *err)
+{
+    *ns = since(from_ms, to_ms);
+    if (ns->known || isnan(from_ms) || isnan(to_ms))
+        return 0;
+    return err_set(err, ERR_FORMAT, "it ends %s",
+                   to_ms < from_ms ? "before it began" : "over 100 years later");
+}
+
 static int on_time(struct state *s, const char *key, const json_t *event, double ms,
                    struct err *err)
 {
@@ -60,11 +72,14 @@ static int on_time(struct state *s, const char *key, const json_t *event, double
     if (strcmp(key, "init_start") == 0) {
         s->init_start = ms;
     } else if (strcmp(key, "init_stop") == 0) {
-        run->phases.setup_ns = since(s->init_start, ms);
+        return until(s->init_start, ms, &run->phases.setup_ns, err);
     } else if (strcmp(key, "run_start") == 0) {
         s->run_start = ms;
     } else if (strcmp(key, "run_stop") == 0) {
         s->run_stop = ms;
+        int rc = until(s->run_start, ms, &run->phases.wall_ns, err);
+        if (rc != 0)
+            return rc;
         const char *status =
             json_string_value(json_object_get(json_object_get(event, "metadata"), "status"));
         bool good = status && strcmp(status, "success") == 0;
@@ -81,8 +96,8 @@ static int on_time(struct state *s, const char *key, const json_t *event, double
         struct run_epoch *epoch = epoch_of(run, number, err);
         if (!epoch)
             return ERR_MEMORY;
-        *(eval ? &epoch->test_ns : &epoch->train_ns) =
-            since(eval ? s->eval_start : s->epoch_start, ms);
+        return until(eval ? s->eval_start : s->epoch_start, ms,
+                     eval ? &epoch->test_ns : &epoch->train_ns, err);
     }
     return 0;
 }
@@ -130,8 +145,11 @@ static int read_event(struct state *s, const char *text, size_t len, struct err 
     int rc = 0;
     if (!key)
         rc = err_set(err, ERR_FORMAT, "an event without a key");
+    double ms = member_number(event, "time_ms");
+    if (rc == 0 && (ms < 0 || ms > MOST_MS))
+        rc = err_set(err, ERR_FORMAT, "time_ms: %.12g is no time", ms);
     if (rc == 0)
-        rc = on_time(s, key, event, member_number(event, "time_ms"), err);
+        rc = on_time(s, key, event, ms, err);
     if (rc == 0)
         rc = on_value(s, key, event, err);
     json_decref(event);
@@ -146,7 +164,7 @@ static int sum_up(struct state *s, const char *file, struct err *err)
     int rc = 0;
     run->phases.wall_ns = since(s->run_start, s->run_stop);
     char iso[CLOCK_ISO_BYTES] = "";
-    if (s->run_start > 0 && s->run_start < 4e15)
+    if (s->run_start > 0 && s->run_start < MOST_MS)
         clock_iso((int64_t)(s->run_start / 1000), iso);
     if (iso[0])
         rc = text_set(&run->started, iso, err);

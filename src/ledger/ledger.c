@@ -12,6 +12,7 @@
 #include "ledger/inside.h"
 #include "ledger/row.h"
 #include "ledger/schema.h"
+#include "ledger/times.h"
 #include "ledger/spool.h"
 #include "record/read.h"
 
@@ -128,6 +129,22 @@ static int insert_labels(struct ledger *ledger, const struct row *row, struct er
     return rc;
 }
 
+static int insert_head(struct ledger *ledger, const struct row *row, const char *text,
+                       struct err *err)
+{
+    struct buf head = {0};
+    int rc = 0;
+    if (row_head(row, text, strlen(text), &head)) {
+        const char *const values[] = {row->id, buf_str(&head)};
+        rc = buf_check(&head, err);
+        if (rc == 0)
+            rc = ledger->place.backend->run(ledger->db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL,
+                                            NULL, err);
+    }
+    buf_release(&head);
+    return rc;
+}
+
 static const char *or_empty(const char *text)
 {
     return text ? text : "";
@@ -172,6 +189,8 @@ static int insert(struct ledger *ledger, const struct row *row, const char *text
     *added = changed > 0;
     if (rc == 0 && *added)
         rc = insert_labels(ledger, row, err);
+    if (rc == 0 && *added)
+        rc = insert_head(ledger, row, text, err);
     buf_release(&machine);
     return rc;
 }
@@ -341,7 +360,9 @@ int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool 
     int rc = row_read(text, len, &row, err);
     if (rc != 0)
         return rc;
-    rc = insert(ledger, &row, text, added, err);
+    rc = times_check(text, len, err);
+    if (rc == 0)
+        rc = insert(ledger, &row, text, added, err);
     row_release(&row);
     return rc;
 }
@@ -472,8 +493,10 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
     int rc = ledger_connect(ledger, NULL, err);
     const char *order = orders[filter->sort];
     // The newest of those asked for come first; these are then put in order.
-    buf_adds(&q.sql, order ? "SELECT id, record FROM (SELECT * FROM fare_run"
-                           : "SELECT id, record FROM fare_run");
+    buf_printf(&q.sql, "SELECT id, %s FROM %sfare_run",
+               filter->heads ? "COALESCE((SELECT head FROM fare_head WHERE run = id), record)"
+                             : "record",
+               order ? "(SELECT * FROM " : "");
     if (rc == 0)
         rc = add_filter(&q, filter, since, err);
     buf_adds(&q.sql, " ORDER BY started DESC, id DESC");

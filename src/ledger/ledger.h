@@ -72,6 +72,7 @@ struct ledger_filter {
     size_t label_count;
     enum ledger_sort sort; // started and name: newest first; step and wall: shortest first
     int64_t limit;         // 0: none
+    bool heads;            // long lists (steps, samples) are left out of the records, see row.h
 };
 
 // Given each record's text, in order; a value other than 0 ends the walk and is returned.
@@ -100,8 +101,9 @@ int ledger_pin(struct ledger *ledger, const char *run, const char *made, const c
 int ledger_pinned(struct ledger *ledger, const char *run, ledger_visit_fn *visit, void *arg,
                   struct err *err) MUST_USE;
 
-// Many at once, all or none: begin, add each text, end. Adding checks the record; a bad one is
-// ERR_FORMAT, and the caller decides whether to go on. `*added` is false for one that is there.
+// Many at once, all or none: begin, add each text, end. Adding checks the record, and whether
+// its times can be; a bad one is ERR_FORMAT, and the caller decides whether to go on. `*added` is
+// false for one that is there.
 int ledger_import_begin(struct ledger *ledger, struct err *err) MUST_USE;
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
                       struct err *err) MUST_USE;

@@ -126,6 +126,9 @@ int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struc
             rc = backend->run(ledger->db, "DELETE FROM fare_label WHERE run = $1", &value, 1, NULL,
                               NULL, NULL, err);
         if (rc == 0)
+            rc = backend->run(ledger->db, "DELETE FROM fare_head WHERE run = $1", &value, 1, NULL,
+                              NULL, NULL, err);
+        if (rc == 0)
             rc = backend->run(ledger->db, "DELETE FROM fare_quote WHERE run = $1", &value, 1, NULL,
                               NULL, NULL, err);
         if (rc == 0)

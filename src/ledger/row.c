@@ -89,3 +89,76 @@ bool row_wall_s(const struct row *row, double *seconds)
         return false;
     return true;
 }
+
+// ---- the head
+
+static const char *after_space(const char *p)
+{
+    return p + strspn(p, " \t\n\r");
+}
+
+// Behind a text's closing quote. These are records that were checked: they end where they should.
+static const char *after_text(const char *p)
+{
+    for (p++; *p && *p != '"'; p++)
+        p += *p == '\\' && p[1];
+    return *p ? p + 1 : p;
+}
+
+// Behind a value: a text, a number or word, or what stands in brackets.
+static const char *after_value(const char *p)
+{
+    int depth = 0;
+    do {
+        p += strcspn(p, depth ? "\"[]{}" : "\"[]{},");
+        if (*p == '"')
+            p = after_text(p);
+        else if (*p == '[' || *p == '{')
+            depth++, p++;
+        else if (depth && *p)
+            depth--, p++;
+        else
+            break; // the comma or bracket behind it
+    } while (depth > 0 && *p);
+    return p;
+}
+
+static bool is_long(const struct row *row, const char *key, size_t len)
+{
+    static const char *const names[] = {"\"step_plot_ms\"", "\"samples\"", "\"stages\"",
+                                        "\"checks\"",       "\"drift\"",   "\"epoch_list\""};
+    size_t count = sizeof names / sizeof *names;
+    if (row->full.known && row->full.v && !row->phases.wall_ns.known)
+        count--; // the last: the epochs tell the time
+    for (size_t i = 0; i < count; i++)
+        if (strlen(names[i]) == len && memcmp(names[i], key, len) == 0)
+            return true;
+    return false;
+}
+
+bool row_head(const struct row *row, const char *text, size_t len, struct buf *head)
+{
+    size_t left_out = 0;
+    const char *p = after_space(text);
+    buf_reset(head);
+    buf_addc(head, '{');
+    p += *p == '{';
+    while (*(p = after_space(p)) == '"') {
+        const char *key = p, *behind = after_text(p);
+        p = after_value(after_space(after_space(behind) + 1)); // the colon
+        if (is_long(row, key, (size_t)(behind - key))) {
+            left_out += (size_t)(p - key);
+        } else {
+            if (head->len > 1)
+                buf_addc(head, ',');
+            buf_add(head, key, (size_t)(p - key));
+        }
+        p = after_space(p);
+        p += *p == ',';
+    }
+    buf_addc(head, '}');
+    if (left_out >= len / 2)
+        return true;
+    buf_reset(head);
+    return false;
+}

@@ -3,6 +3,7 @@
 #ifndef FARE_LEDGER_ROW_H
 #define FARE_LEDGER_ROW_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "record/run.h"
 
@@ -48,5 +49,11 @@ void row_release(struct row *row);
 // The time of the whole training in seconds: measured where it was trained to the end, otherwise
 // projected. False where neither is known.
 bool row_wall_s(const struct row *row, double *seconds);
+
+// The record without the lists that grow with a run (steps, samples, epochs): what whoever walks
+// through many runs reads. The epochs stay where only they tell how long the training took. `text`
+// is what `row` was read from. False, and nothing in `head`, where that would save less than half:
+// the record is its own head then.
+bool row_head(const struct row *row, const char *text, size_t len, struct buf *head);
 
 #endif

@@ -3,10 +3,12 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/tree.h"
+#include "ledger/row.h"
 
 // One list per version, from the one before. @text is the database's word for texts that are
 // compared byte by byte, @keyed that for a table kept in the order of its key. A version that was
@@ -37,7 +39,18 @@ static const char *const version_3[] = {
     "PRIMARY KEY (run, made))",
     NULL,
 };
-static const char *const *const versions[SCHEMA_VERSION] = {version_1, version_2, version_3};
+// Of long records what is read of many at once (row.h), so that the rest stays on the disk.
+static const char *const version_4[] = {
+    "CREATE TABLE fare_head (run @text PRIMARY KEY, head TEXT NOT NULL) @keyed",
+    NULL,
+};
+static int fill_heads(const struct backend *backend, void *db, struct err *err);
+
+static const struct {
+    const char *const *statements;
+    int (*fill)(const struct backend *backend, void *db, struct err *err); // (optional) then
+} versions[SCHEMA_VERSION] = {
+    {version_1, NULL}, {version_2, NULL}, {version_3, NULL}, {version_4, fill_heads}};
 
 static int take_number(void *arg, const char *const *values, struct err *err)
 {
@@ -123,6 +136,82 @@ static int set_version(const struct backend *backend, void *db, struct err *err)
     return rc;
 }
 
+// ---- version 4: heads of the runs that are there
+
+enum { AT_ONCE = 100 }; // a database that is answering cannot be written to meanwhile
+
+struct heads {
+    struct head {
+        char *run, *head; // null head: the record is its own
+    } items[AT_ONCE];
+    size_t count;
+};
+
+static int take_head(void *arg, const char *const *values, struct err *err)
+{
+    struct heads *heads = arg;
+    struct head *item = &heads->items[heads->count++]; // the statement's limit is ours
+    struct buf head = {0};
+    struct row row;
+    struct err ignored = {0};
+    size_t len = values[1] ? strlen(values[1]) : 0;
+    item->run = text_copy(values[0], err);
+    if (!item->run)
+        return ERR_MEMORY;
+    int rc = row_read(values[1] ? values[1] : "", len, &row, &ignored);
+    bool has_head = rc == 0 && row_head(&row, values[1], len, &head);
+    if (has_head)
+        item->head = buf_take(&head, err);
+    if (rc == 0)
+        row_release(&row);
+    buf_release(&head);
+    bool failed = rc == ERR_MEMORY || (has_head && !item->head);
+    return failed ? err_memory(err) : 0; // one that cannot be read stays as it is
+}
+
+static int insert_heads(const struct backend *backend, void *db, const struct heads *heads,
+                        struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < heads->count && rc == 0; i++) {
+        const char *const values[] = {heads->items[i].run, heads->items[i].head};
+        if (values[1])
+            rc = backend->run(db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL, NULL, err);
+    }
+    return rc;
+}
+
+static int fill_heads(const struct backend *backend, void *db, struct err *err)
+{
+    char *last = text_copy("", err);
+    int rc = last ? 0 : ERR_MEMORY;
+    size_t count = AT_ONCE;
+    struct buf sql = {0};
+    buf_printf(&sql, "SELECT id, record FROM fare_run WHERE id > $1 ORDER BY id LIMIT %d", AT_ONCE);
+    if (rc == 0)
+        rc = buf_check(&sql, err);
+    while (rc == 0 && count == AT_ONCE) {
+        struct heads heads = {.count = 0};
+        const char *behind = last;
+        rc = backend->run(db, buf_str(&sql), &behind, 1, take_head, &heads, NULL, err);
+        if (rc == 0)
+            rc = insert_heads(backend, db, &heads, err);
+        count = heads.count;
+        for (size_t i = 0; i < heads.count; i++) {
+            if (i + 1 == heads.count && heads.items[i].run) {
+                free(last);
+                last = heads.items[i].run;
+            } else {
+                free(heads.items[i].run);
+            }
+            free(heads.items[i].head);
+        }
+    }
+    buf_release(&sql);
+    free(last);
+    return rc;
+}
+
 int schema_migrate(const struct backend *backend, void *db, const char *name, struct err *err)
 {
     int64_t version;
@@ -142,8 +231,11 @@ int schema_migrate(const struct backend *backend, void *db, const char *name, st
     if (rc == 0)
         rc = check(version, name, err);
     bool old = rc == 0 && version < SCHEMA_VERSION;
-    for (int64_t v = version; rc == 0 && v < SCHEMA_VERSION; v++)
-        rc = apply(backend, db, versions[v], err);
+    for (int64_t v = version; rc == 0 && v < SCHEMA_VERSION; v++) {
+        rc = apply(backend, db, versions[v].statements, err);
+        if (rc == 0 && versions[v].fill)
+            rc = versions[v].fill(backend, db, err);
+    }
     if (old && rc == 0)
         rc = set_version(backend, db, err);
     if (rc == 0)

@@ -6,7 +6,10 @@
 #include "base/err.h"
 #include "ledger/backend.h"
 
-#define SCHEMA_VERSION 3
+#define SCHEMA_VERSION 4
+
+#define SCHEMA_INSERT_HEAD                                                                         \
+    "INSERT INTO fare_head (run, head) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 
 // Brings the database to our version in one transaction; a newer one is ERR_FORMAT and untouched.
 int schema_migrate(const struct backend *backend, void *db, const char *name,

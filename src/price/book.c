@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/folders.h"
@@ -105,6 +106,16 @@ static int open_folder(struct image *image, folder_fn *folder, struct err *err)
     return rc;
 }
 
+// What was imported; a book that somebody names has to be there.
+static int open_imported(struct image *image, const char *path, bool named, struct err *err)
+{
+    if (named && access(path, F_OK) != 0 && errno == ENOENT) {
+        err_set(err, ERR_MISSING, "there is no book '%s'", path);
+        return err_hint(err, "'fare prices import FILE --book %.100s' makes one", path);
+    }
+    return image_open(image, path, err);
+}
+
 int book_open(struct book **out, const char *path, struct err *err)
 {
     struct book *book = calloc(1, sizeof *book);
@@ -117,7 +128,8 @@ int book_open(struct book **out, const char *path, struct err *err)
         struct err why = {0};
         rc = book_path(path, &imported, &why);
         if (rc == 0 && strcmp(buf_str(&imported), "-") != 0)
-            rc = image_open(&book->layers[LAYER_IMPORTED], buf_str(&imported), err);
+            rc = open_imported(&book->layers[LAYER_IMPORTED], buf_str(&imported), path && *path,
+                               err);
         else if (rc == ERR_MISSING)
             rc = 0; // there is no home: nothing was ever imported
         else if (rc != 0)
@@ -185,7 +197,7 @@ static int sieve_init(struct sieve *sieve, const struct book *book, const struct
         sieve->wants[WANT_TEXT] = sieve->provider_part;
         sieve->wants[WANT_IN] = slash + 1;
     }
-    if (f->max_age > 0)
+    if (f->aged)
         sieve->oldest = sieve->day - f->max_age;
     for (int i = 0; i < LAYERS; i++)
         for (int k = 0; k < WANTS; k++)
@@ -311,6 +323,11 @@ int offer_age(const struct offer *offer, int day)
 {
     int age = (day ? day : book_today()) - offer->day;
     return age > 0 ? age : 0;
+}
+
+bool offer_estimated(const struct offer *offer)
+{
+    return strncmp(offer->source, "estimated:", 10) == 0;
 }
 
 bool offer_old(const struct offer *offer, int day)

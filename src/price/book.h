@@ -25,7 +25,8 @@
 struct book;
 
 // `path`: the imported layer, instead of FARE_BOOK or book in the user's data folder ("-": none).
-// A file that is not there is an empty layer; FARE_BOOK may be "-" too.
+// A file of these two that is not there is an empty layer, a `path` that is not there ERR_MISSING;
+// FARE_BOOK may be "-" too.
 int book_open(struct book **out, const char *path, struct err *err) MUST_USE;
 void book_close(struct book *book); // null is fine
 
@@ -39,7 +40,8 @@ struct book_filter {
     bool bare_metal;             // only those
     bool with_gpu, without_gpu;
     int day;         // prices as of this date, in days since 1970; 0: as of today
-    int max_age;     // days before `day` (or today); 0: any
+    bool aged;       // only prices that were seen within `max_age`
+    int max_age;     // days before `day` (or today)
     int gpus_milli;  // at least so many
     int vcpus_milli; // at least
     int memory_mib, gpu_memory_mib;
@@ -80,6 +82,9 @@ bool book_risk(const struct book *book, const struct offer *offer, int day, stru
 // OLD: over 30 days on demand, over 7 spot. An offer by the month ages like one on demand.
 int offer_age(const struct offer *offer, int day);
 bool offer_old(const struct offer *offer, int day);
+
+// Nobody published the price: its source begins with "estimated:" and says from what.
+bool offer_estimated(const struct offer *offer);
 
 // "on-demand", "spot", "monthly", and back; false for anything else.
 const char *offer_kind_word(enum offer_kind kind);

@@ -68,6 +68,23 @@ static bool is_name(const char *text)
     return true;
 }
 
+// On which line of the text that machine of that region is; the reader of JSON does not tell.
+static size_t line_of(const struct import *im, const char *region, const char *type)
+{
+    const char *const names[] = {"spot_advisor", region, type};
+    const char *at = im->text;
+    size_t line = 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct buf key = {0};
+        buf_printf(&key, "\"%s\"", names[i]);
+        const char *found = strstr(at, buf_str(&key));
+        buf_release(&key);
+        for (; found && at < found; at++)
+            line += *at == '\n';
+    }
+    return line;
+}
+
 static int take(struct import *im, const struct range ranges[RANGES], const char *region,
                 const char *type, const json_t *value, struct err *err)
 {
@@ -76,9 +93,11 @@ static int take(struct import *im, const struct range ranges[RANGES], const char
     im->report->rows++;
     if (!is_name(region) || !is_name(type) || !json_is_integer(r) || index < 0 || index >= RANGES ||
         ranges[index].low < 0)
-        return err_set(err, ERR_FORMAT, "%.64s, %.64s: not a rate of interruptions", region, type);
+        return err_set(err, ERR_FORMAT, "line %zu, %.64s, %.64s: not a rate of interruptions",
+                       line_of(im, region, type), region, type);
     if (s && (!json_is_integer(s) || saving < 0 || saving > 100))
-        return err_set(err, ERR_FORMAT, "%.64s, %.64s: not a saving in per cent", region, type);
+        return err_set(err, ERR_FORMAT, "line %zu, %.64s, %.64s: not a saving in per cent",
+                       line_of(im, region, type), region, type);
     const struct offer_risk risk = {
         .low_percent = ranges[index].low,
         .high_percent = ranges[index].high,

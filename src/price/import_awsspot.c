@@ -235,7 +235,7 @@ static int add_days(struct import *im, const struct changes *c, size_t from, siz
 static int read_history(struct import *im, struct err *err)
 {
     struct changes c = {0};
-    bool table = format_has_columns(im->text, table_columns);
+    bool table = !strchr("{[", im->text[strspn(im->text, " \t\r\n")]); // an empty one is none
     int rc = table ? read_csv(im, &c, err) : read_json(im, &c, err);
     int last = 0;
     for (size_t i = 0; i < c.count; i++)

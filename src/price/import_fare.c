@@ -8,6 +8,7 @@
 #include "price/book.h"
 #include "price/format.h"
 #include "price/image.h"
+#include "price/stock.h"
 
 enum {
     PROVIDER,
@@ -165,7 +166,8 @@ static int take(struct import *im, const struct table *t, struct err *err)
     if (rc != 0)
         return rc;
     offer.gpu = format_gpu(im, offer.gpu, offer.gpus_milli, &offer.gpu_memory_mib);
-    return format_add(im, &offer, err);
+    rc = format_add(im, &offer, err);
+    return rc == 0 ? stock_from(im->stock, im->name, csv_line(&t->csv), err) : rc;
 }
 
 static int read_table(struct import *im, struct err *err)

@@ -2,6 +2,7 @@
 #include "price/rates.h"
 
 #include <fnmatch.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,8 +16,8 @@
 
 struct kept {
     struct rates_row row;
-    int64_t from, to; // days
-    char *text;       // the three texts, one behind the other
+    int64_t from; // day
+    char *text;   // the three texts, one behind the other
 };
 
 struct rates {
@@ -80,7 +81,7 @@ static int read_column(struct kept *kept, int column, const char *text, struct e
     case FROM:
         return read_date(text, &kept->from, err);
     case TO:
-        return read_date(text, &kept->to, err);
+        return read_date(text, &kept->row.to, err);
     default:
         return 0;
     }
@@ -89,11 +90,11 @@ static int read_column(struct kept *kept, int column, const char *text, struct e
 static int read_row(struct kept *kept, const struct csv *csv, const int at[COLUMNS],
                     struct err *err)
 {
-    *kept = (struct kept){.row.rate = -1, .from = 0, .to = INT64_MAX};
+    *kept = (struct kept){.row = {.rate = -1, .to = INT64_MAX}};
     for (int i = 0; i < COLUMNS; i++)
         if (read_column(kept, i, csv_text(csv, at[i]), err) != 0)
             return csv_context(csv, at[i], err);
-    if (kept->from >= kept->to) {
+    if (kept->from >= kept->row.to) {
         err_set(err, ERR_FORMAT, "expected a date after 'from'");
         return csv_context(csv, at[TO], err);
     }
@@ -163,20 +164,43 @@ void rates_close(struct rates *rates)
 
 // ---- finding
 
+static bool holds(const struct kept *k, const char *provider, const char *offer, int64_t day)
+{
+    if (strcmp(k->row.provider, provider) != 0 || day < k->from || day >= k->row.to)
+        return false;
+    return k->row.offer[0] == '\0' || fnmatch(k->row.offer, offer, 0) == 0;
+}
+
+static int64_t day_of(int day)
+{
+    return day != 0 ? day : clock_date_s() / DAY_S;
+}
+
 const struct rates_row *rates_find(const struct rates *rates, const char *provider,
                                    const char *offer, int day)
 {
-    int64_t on = day != 0 ? day : clock_date_s() / DAY_S;
+    int64_t on = day_of(day);
     const struct kept *found = NULL;
     for (size_t i = 0; i < rates->count; i++) {
         const struct kept *k = &rates->rows[i];
-        if (strcmp(k->row.provider, provider) != 0 || on < k->from || on >= k->to)
+        bool credit_alone = k->row.credit > 0 && k->row.discount_permille == 0 && k->row.rate < 0;
+        if (credit_alone || !holds(k, provider, offer, on))
             continue;
-        bool named = k->row.offer[0] != '\0';
-        if (named && fnmatch(k->row.offer, offer, 0) != 0)
-            continue;
-        if (!found || named || found->row.offer[0] == '\0')
+        if (!found || k->row.offer[0] != '\0' || found->row.offer[0] == '\0')
             found = k;
     }
     return found ? &found->row : NULL;
+}
+
+const struct rates_row *rates_credit(const struct rates *rates, const char *provider,
+                                     const char *offer, int day, const struct rates_row *after)
+{
+    bool behind = !after;
+    for (size_t i = 0; i < rates->count; i++) {
+        const struct kept *k = &rates->rows[i];
+        if (behind && k->row.credit > 0 && holds(k, provider, offer, day_of(day)))
+            return &k->row;
+        behind |= &k->row == after;
+    }
+    return NULL;
 }

@@ -6,7 +6,7 @@
 // `offer` is the provider's name for it, with ":spot" behind for spot ("p4d.24xlarge:spot");
 // "p4d.*" is all that begin so, spot too; empty is all of the provider's. `rate` is for an hour of
 // the whole machine, `currency` that of `rate` and `credit` (empty: USD), `from` the first date on
-// which it holds, `to` the first on which it does not any more.
+// which it holds, `to` the first on which it does not any more: of a credit, when it expires.
 #ifndef FARE_PRICE_RATES_H
 #define FARE_PRICE_RATES_H
 
@@ -20,8 +20,9 @@ struct rates_row {
     const char *provider, *offer; // belong to the table
     const char *currency;
     int64_t discount_permille; // 0: none
-    int64_t credit;            // nano-units, for all bills of the provider together; 0: none
+    int64_t credit;            // nano-units; 0: none. See rates_credit()
     int64_t rate;              // nano-units an hour; -1: the list price
+    int64_t to;                // the first day on which it does not hold any more; INT64_MAX: none
 };
 
 struct rates;
@@ -33,7 +34,13 @@ void rates_close(struct rates *rates); // null is fine
 // The row for that offer ("p4d.24xlarge", "p4d.24xlarge:spot") on that day (days since 1970; 0:
 // today); null where the list price holds. A row that names the offer wins over one for all of the
 // provider's, then the later row over the earlier. A discount is taken off a negotiated rate too.
+// Rows that have nothing but a credit are passed over: they change no price.
 const struct rates_row *rates_find(const struct rates *rates, const char *provider,
                                    const char *offer, int day);
+
+// The credits for that offer on that day, all rows that have one: the first with `after` null, then
+// the one behind `after`; null: no more.
+const struct rates_row *rates_credit(const struct rates *rates, const char *provider,
+                                     const char *offer, int day, const struct rates_row *after);
 
 #endif

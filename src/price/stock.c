@@ -70,6 +70,13 @@ int stock_add(struct stock *stock, const struct offer *o, struct err *err)
     return rc;
 }
 
+int stock_from(struct stock *stock, const char *table, size_t line, struct err *err)
+{
+    struct stock_row *row = &stock->rows[stock->count - 1];
+    row->line = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
+    return words_add(&stock->words, table, &row->table, err);
+}
+
 int stock_add_risk(struct stock *stock, const char *provider, const char *name, const char *region,
                    const struct offer_risk *risk, struct err *err)
 {

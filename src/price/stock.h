@@ -23,6 +23,7 @@ struct stock_row {
     int32_t gpus_milli, gpu_memory_mib, vcpus_milli, memory_mib;
     uint8_t kind, bare_metal;
     struct image_price price;
+    uint32_t table, line; // of a table of fare's own kind: its name, and where; 0: a catalogue
 };
 
 // A zeroed struct is an empty stock.
@@ -39,7 +40,8 @@ struct stock_counts {
     size_t prices;  // of known offers that changed
     size_t seen;    // of known offers that did not
     size_t leaps;   // of those that changed: to over ten times what it was, or under a tenth
-    size_t doubles; // other prices for the same thing on the same date: the lowest counts
+    size_t doubles; // other prices for the same thing on the same date: the lowest of a catalogue's
+                    // counts; tables that people write are refused
 };
 
 void stock_release(struct stock *stock);
@@ -56,7 +58,11 @@ int stock_add_risk(struct stock *stock, const char *provider, const char *name, 
 int stock_join_zones(struct stock *stock, size_t first, const char *zonal,
                      struct err *err) MUST_USE;
 
-// Appends the image of `old` (may be empty) and the stock to `out`.
+// The row that was added last is from this line of a table that people write.
+int stock_from(struct stock *stock, const char *table, size_t line, struct err *err) MUST_USE;
+
+// Appends the image of `old` (may be empty) and the stock to `out`. ERR_FORMAT where a table has
+// two prices for the same thing on the same date, with file and line.
 int stock_build(struct stock *stock, const struct image *old, struct buf *out,
                 struct stock_counts *counts, struct err *err) MUST_USE;
 

@@ -4,9 +4,12 @@
 #include "price/stock.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "price/book.h"
 #include "price/prices.h"
 
 struct making {
@@ -149,6 +152,29 @@ static bool is_leap(const struct image_price *a, const struct image_price *b)
     return a->currency == b->currency && (x > 10 * y || y > 10 * x);
 }
 
+// People who write two prices for one date meant one of them; which, nobody can tell.
+static int two_prices(const struct making *m, const struct stock_row *a, const struct stock_row *b,
+                      struct err *err)
+{
+    const struct words *words = &m->stock->words;
+    bool later = a->table == b->table ? a->line > b->line : m->ranks[a->table] > m->ranks[b->table];
+    const struct stock_row *first = later ? b : a, *second = later ? a : b;
+    const char *zone = words_text(words, a->zone);
+    const char *region = *zone ? zone : words_text(words, a->region);
+    char date[CLOCK_ISO_BYTES], where[160] = "";
+    clock_iso((int64_t)a->price.since * 86400, date);
+    if (first->table != second->table)
+        snprintf(where, sizeof where, " of '%.120s'", words_text(words, first->table));
+    err_set(err, ERR_FORMAT,
+            "'%.200s', line %u: another price of %s/%s%s%s%s%s on %.10s: see line %u%s",
+            words_text(words, second->table), (unsigned int)second->line,
+            words_text(words, a->provider), words_text(words, a->name), *region ? "@" : "", region,
+            a->kind == OFFER_ON_DEMAND ? "" : ":",
+            a->kind == OFFER_ON_DEMAND ? "" : offer_kind_word((enum offer_kind)a->kind), date,
+            (unsigned int)first->line, where);
+    return err_hint(err, "one row is one price on one date: give the later one its own date");
+}
+
 // All rows of one key, from `*at` on.
 static int take_rows(struct making *m, size_t *at, bool known, struct image_offer *to,
                      struct err *err)
@@ -163,7 +189,10 @@ static int take_rows(struct making *m, size_t *at, bool known, struct image_offe
         if (compare(&key, &its) != 0)
             break;
         if (last && last->price.since == row->price.since) {
-            m->counts->doubles += !price_same(&last->price, &row->price);
+            bool other = !price_same(&last->price, &row->price);
+            m->counts->doubles += other;
+            if (other && last->line > 0 && row->line > 0)
+                return two_prices(m, last, row, err);
             continue;
         }
         take_row(row, to);

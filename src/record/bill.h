@@ -34,6 +34,7 @@ struct bill {
     struct maybe_int price_age_days;
     struct maybe_bool price_old;
     char *price_source;
+    struct maybe_bool price_estimated;
     char *exchange; // other currencies: the rate used, and whose
 
     // The rule.
@@ -52,8 +53,9 @@ struct bill {
     struct maybe_real charged_s;
 
     LIST_OF(struct bill_item) items;
-    char *total; // USD, without tax
-    char *low;   // of the 95 % interval
+    char *before_credit; // USD, where a credit of the user's pays a part
+    char *total;         // USD, without tax
+    char *low;           // of the 95 % interval
     char *high;
     struct maybe_bool incomplete; // something that was asked for has no price in the tariff
     char *waiting;                // the person's time, where it is asked for; not in the total

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import sqlite3
 import subprocess
 import sys
 from fractions import Fraction as F
@@ -148,9 +149,9 @@ RUNS = [
     record("pair", workload="pair", machine=H100, use={"gpus": 2}, ended="finished", full=True,
            phases={"wall_ns": 900 * 10**9}),
     record("never", workload="w0", machine=H100, use={"gpus": 1}, ended="finished", full=True, phases={"wall_ns": 0}),
-    record("backwards", workload="w1", machine=H100, use={"gpus": 1}, projection={"wall_s": -100, "low_s": -200}),
+    record("backwards", workload="w1", machine=H100, use={"gpus": 1}, projection={"wall_s": 100, "low_s": 200}),
     record("endless", workload="w2", machine=H100, use={"gpus": 1}, ended="finished", full=True,
-           phases={"wall_ns": 2**63 - 1}),
+           phases={"wall_ns": 2**61}),
     record("twenty", workload="long", epochs=20, machine=H100, use={"gpus": 1}, ended="finished", full=True,
            phases={"wall_ns": 900 * 10**9}),
     record("two", workload="long", epochs=2, machine={"gpu": "Tesla T4", "gpus": 1}, use={"gpus": 1}, ended="finished",
@@ -301,8 +302,8 @@ def rates():
     try:
         bill = quote("20261110T000000Z-strong", "--offer", "acme/one@there")["bills"][0]
         full = charge("3.00", 3000) + F("0.05")
-        same(F(bill["total"]), full * 9 / 10)
-        assert any("credit" in n for n in bill["notes"]), bill["notes"]
+        same(F(bill["before_credit"]), full * 9 / 10)
+        same(F(bill["total"]), 0, "the credit pays all of it")
         bill = quote("20261110T000000Z-strong", "--offer", "rhein/one")["bills"][0]
         assert abs(F(bill["total"]) - F(3000, 3600)) < F(2, 10**9), bill["total"]
     finally:
@@ -570,6 +571,15 @@ check("what a tariff has no price for", unpriced)
 
 
 def impossible():
+    # An import refuses such times; a ledger from before it did may hold them.
+    db = sqlite3.connect(Path(os.environ["XDG_DATA_HOME"]) / "fare/ledger.db")
+    for run, old, new in (("backwards", ": 100", ": -100"), ("backwards", ": 200", ": -200"),
+                          ("endless", str(2**61), str(2**63 - 1))):
+        changed = db.execute("UPDATE fare_run SET record = replace(record, ?, ?) WHERE id = ? AND record LIKE ?",
+                             (old, new, f"20261110T000000Z-{run}", f"%{old}%"))
+        same(changed.rowcount, 1, run)
+    db.commit()
+    db.close()
     for word in ("never", "backwards", "endless"):
         same(quote(f"20261110T000000Z-{word}")["bills"], [], word)
 

@@ -44,7 +44,8 @@ static void begin(struct fixture *x)
                                             .book = x->book,
                                             .storage_gb = 10,
                                             .ingress_bytes = 5,
-                                            .hour_of_mine = 5}};
+                                            .hour_of_mine = {5, true}},
+                                .max_age = 100000};
 }
 
 static void end(struct fixture *x)
@@ -81,10 +82,11 @@ static void advice(void **state)
     struct fixture x;
     struct quote quote = {0};
     struct err why = {0};
-    const struct advice_wishes wishes = {.deadline_ns = INT64_C(3600000000000),
-                                         .budget = INT64_C(1000000000),
+    const struct advice_wishes wishes = {.deadline_ns = {INT64_C(3600000000000), true},
+                                         .budget = {INT64_C(1000000000), true},
                                          .use_ns_a_month = INT64_C(36000000000000),
                                          .runs = 5,
+                                         .buy = true,
                                          .own = {.purchase = INT64_C(2500000000000),
                                                  .life_months = 36,
                                                  .use_s_a_month = 720 * 3600,

@@ -98,11 +98,11 @@ report(f"killed {killed} times, nothing that was safe is lost", killed == 60 and
 
 
 # ---- a power cut at every write
-NEWEST = 3  # the schema of this fare
+NEWEST = 4  # the schema of this fare
 
 
-def first_version(home):
-    """A ledger as the first version left it, with one run."""
+def first_version(home, names=("old",)):
+    """A ledger as the first version left it, with a run of each name."""
     (home / "fare").mkdir(parents=True)
     db = sqlite3.connect(home / "fare/ledger.db")
     db.executescript("""
@@ -114,12 +114,13 @@ def first_version(home):
         CREATE TABLE fare_label (name TEXT NOT NULL, value TEXT NOT NULL, run TEXT NOT NULL,
             PRIMARY KEY (name, value, run)) WITHOUT ROWID;
         """)
-    run = {"id": "old", "labels": [{"key": "a", "value": "b"}], "step_plot_ms": [1.0] * 200}
-    db.execute("INSERT INTO fare_run VALUES ('old','','','','','','','',NULL,NULL,?)", [json.dumps(run)])
-    db.execute("INSERT INTO fare_label VALUES ('a','b','old')")
+    for name in names:
+        run = {"id": name, "labels": [{"key": "a", "value": "b"}], "step_plot_ms": [1.0] * 200, "seed": 7}
+        db.execute("INSERT INTO fare_run VALUES (?,'','','','','','','',NULL,NULL,?)", [name, json.dumps(run)])
+        db.execute("INSERT INTO fare_label VALUES ('a','b',?)", [name])
     db.commit()
     db.close()
-    return ["old"]
+    return list(names)
 
 
 def set_version(home, version):
@@ -173,6 +174,13 @@ runs, said = exported(home)
 version = sqlite3.connect(home / "fare/ledger.db").execute("SELECT version FROM fare_schema").fetchall()
 report("the first version's ledger is brought forward, and its run kept", runs and "old" in runs
        and version == [(NEWEST,)], f"{runs} {said} {version}")
+home = place()
+names = first_version(home, [f"run-{i}" for i in range(250)])
+runs, said = exported(home)
+heads = dict(sqlite3.connect(home / "fare/ledger.db").execute("SELECT run, head FROM fare_head"))
+report("and each of 250 runs gets its head, without the plot", runs and sorted(heads) == sorted(names)
+       and all(json.loads(h) == {"id": n, "labels": [{"key": "a", "value": "b"}], "seed": 7} for n, h in heads.items()),
+       f"{said} {len(heads)} {list(heads.items())[:2]}")
 
 # ---- a newer schema
 home = place()

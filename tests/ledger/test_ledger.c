@@ -346,6 +346,89 @@ static void published(void **state)
     buf_release(&text);
 }
 
+// Plots and samples, and what a careless scan would trip over: brackets and quotes in texts, a
+// long list's name as a value and inside another member, white space.
+#define LONG "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30]"
+
+static void makes_heads(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *head; // null: the record is its own head
+    } cases[] = {
+        {"{\"id\":\"a\",\"step_plot_ms\":" LONG ",\"batch\":3}", "{\"id\":\"a\",\"batch\":3}"},
+        {"{\"step_plot_ms\":" LONG ",\"id\":\"a\"}", "{\"id\":\"a\"}"},
+        {" { \"id\" : \"a\" ,\n\"step_plot_ms\" : " LONG " } ", "{\"id\" : \"a\"}"},
+        {"{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"samples\":[{\"at_s\":1},{\"at_s\":2},"
+         "{\"at_s\":3},{\"at_s\":4},{\"at_s\":5}],\"seed\":1}",
+         "{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"seed\":1}"},
+        {"{\"id\":\"a\",\"new\":{\"samples\":1},\"name\":\"samples\",\"step_plot_ms\":" LONG "}",
+         "{\"id\":\"a\",\"new\":{\"samples\":1},\"name\":\"samples\"}"},
+        // The epochs go where the whole time is known, and stay where it is their sum.
+        {"{\"id\":\"a\",\"full\":true,\"phases\":{\"wall_ns\":5},\"epoch_list\":[{\"train_ns\":1},"
+         "{\"train_ns\":2},{\"train_ns\":3},{\"train_ns\":4}]}",
+         "{\"id\":\"a\",\"full\":true,\"phases\":{\"wall_ns\":5}}"},
+        {"{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}],\"step_plot_ms\":" LONG "}",
+         "{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}]}"},
+        {"{\"id\":\"a\",\"framework\":\"pytorch\",\"step_plot_ms\":[1]}", NULL}, // little to save
+        {"{\"id\":\"a\"}", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct row row;
+        struct buf head = {0};
+        struct err err = {0};
+        const char *text = cases[i].text;
+        assert_ok(row_read(text, strlen(text), &row, &err), &err);
+        bool made = row_head(&row, text, strlen(text), &head);
+        assert_string_equal(made ? buf_str(&head) : "own", cases[i].head ? cases[i].head : "own");
+        buf_release(&head);
+        row_release(&row);
+    }
+}
+
+static int join(void *arg, const char *id, const char *text, struct err *err)
+{
+    (void)id;
+    (void)err;
+    buf_printf(arg, "%s\n", text);
+    return 0;
+}
+
+static void gives_heads(void **state)
+{
+    (void)state;
+    struct ledger *ledger = opened();
+    struct err err = {0};
+    struct buf got = {0}, id = {0};
+    static const char one[] = "{\"id\":\"aaaa\",\"started\":\"2026-01-01\",\"name\":\"n\","
+                              "\"step_plot_ms\":" LONG "}";
+    add(ledger, one);
+    add(ledger, "{\"id\":\"bbbb\",\"name\":\"m\"}");
+    static const enum ledger_sort sorts[] = {LEDGER_STARTED, LEDGER_WALL};
+    for (size_t i = 0; i < 2; i++) {
+        struct ledger_filter filter = {.heads = true, .sort = sorts[i]};
+        buf_reset(&got);
+        assert_ok(ledger_each(ledger, &filter, join, &got, &err), &err);
+        assert_string_equal(buf_str(&got),
+                            "{\"id\":\"aaaa\",\"started\":\"2026-01-01\",\"name\":\"n\"}\n"
+                            "{\"id\":\"bbbb\",\"name\":\"m\"}\n");
+    }
+    buf_reset(&got);
+    assert_ok(ledger_find(ledger, "aaaa", &got, &err), &err); // the whole is still there
+    assert_string_equal(buf_str(&got), one);
+    // A run that is deleted takes its head along: one with the same id is another run.
+    assert_ok(ledger_delete(ledger, "aaaa", &id, &err), &err);
+    add(ledger, "{\"id\":\"aaaa\",\"name\":\"other\"}");
+    buf_reset(&got);
+    assert_ok(ledger_each(ledger, &(struct ledger_filter){.heads = true, .name = "other"}, join,
+                          &got, &err),
+              &err);
+    assert_string_equal(buf_str(&got), "{\"id\":\"aaaa\",\"name\":\"other\"}\n");
+    buf_release(&got);
+    buf_release(&id);
+    ledger_free(ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +437,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(imports, set_up, tear_down),
         cmocka_unit_test_setup_teardown(records_a_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(not_a_ledger, set_up, tear_down),
+        cmocka_unit_test(makes_heads),
+        cmocka_unit_test_setup_teardown(gives_heads, set_up, tear_down),
         cmocka_unit_test(names_no_password),
         cmocka_unit_test_setup_teardown(places, set_up, tear_down),
         cmocka_unit_test(published),

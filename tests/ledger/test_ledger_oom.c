@@ -9,6 +9,7 @@
 #include "advise/comparable.h"
 #include "base/fs.h"
 #include "ledger/import.h"
+#include "ledger/inside.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
 
@@ -99,7 +100,9 @@ static void asking(void **state)
 {
     (void)state;
     static const char text[] = "{\"id\":\"abcdef\",\"name\":\"n\",\"started\":\"2026-01-01\","
-                               "\"labels\":[{\"key\":\"k\",\"value\":\"v\"}]}";
+                               "\"labels\":[{\"key\":\"k\",\"value\":\"v\"}],"
+                               "\"step_plot_ms\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,"
+                               "19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39]}";
     static const char *labels[] = {"k=v"};
     const struct ledger_filter filter = {.gpu = "",
                                          .machine = "",
@@ -129,6 +132,39 @@ static void asking(void **state)
         buf_release(&id);
         OOM_EXPECT(rc, &err);
     }
+}
+
+// A ledger of the version before, brought forward: all of it, or nothing.
+static void migrating(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"id\":\"a\",\"step_plot_ms\":[1,2,3,4,5,6,7,8,9,10,11,12,13]}";
+    struct err ok = {0};
+    struct ledger *ledger = NULL;
+    assert_ok(ledger_new(&ledger, path, &ok), &ok);
+    assert_ok(add(ledger, text, &ok), &ok);
+    OOM_EACH
+    {
+        struct err err = {0};
+        struct ledger *again = NULL;
+        long counted = oom_countdown;
+        oom_countdown = -1;
+        assert_ok(ledger_sql(ledger, "DROP TABLE IF EXISTS fare_head", &ok), &ok);
+        assert_ok(ledger_sql(ledger, "UPDATE fare_schema SET version = 3", &ok), &ok);
+        oom_countdown = counted;
+        int rc = ledger_new(&again, path, &err);
+        if (rc == 0)
+            rc = ledger_connect(again, NULL, &err);
+        ledger_free(again);
+        OOM_EXPECT(rc, &err);
+        struct err why = {0}; // the table is there where the version says so, and nowhere else
+        int there = ledger_sql(ledger, "SELECT run FROM fare_head", &why);
+        assert_true((there == 0) == (rc == 0));
+    }
+    struct buf id = {0};
+    assert_ok(ledger_delete(ledger, "a", &id, &ok), &ok);
+    buf_release(&id);
+    ledger_free(ledger);
 }
 
 static void recording(void **state)
@@ -178,10 +214,8 @@ int main(void)
     setenv("TMPDIR", home, 1);
     snprintf(path, sizeof path, "%s/l.db", home);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading),
-        cmocka_unit_test(importing),
-        cmocka_unit_test(asking),
-        cmocka_unit_test(recording),
+        cmocka_unit_test(reading),   cmocka_unit_test(importing), cmocka_unit_test(asking),
+        cmocka_unit_test(migrating), cmocka_unit_test(recording),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

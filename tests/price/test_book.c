@@ -190,7 +190,7 @@ static void filters(void **state)
     assert_int_equal(FILTER(.gpu_memory_mib = 40960), 1);
     assert_int_equal(FILTER(.max_rate = 950000000, .provider = "aws"), 1);
     assert_int_equal(FILTER(.day = day("2016-06-01")), 1);
-    assert_int_equal(FILTER(.day = day("2018-02-10"), .max_age = 30), 3);
+    assert_int_equal(FILTER(.day = day("2018-02-10"), .aged = true, .max_age = 30), 3);
     assert_int_equal(FILTER(.day = day("2015-01-01")), 0);
     book_close(book);
 }

@@ -185,6 +185,86 @@ static void advisor(void **state)
     expect_fault("aws-spot-advisor", "a", "{\n\n", "a, line 3");
 }
 
+// ---- files that somebody made to break something, or that broke on the way ----
+
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+#define SPOTS "timestamp,availability_zone,instance_type,spot_price\n"
+#define TYPE(value)                                                                                \
+    "{" RANGES ",\n\"spot_advisor\":{\"r-1\":{\"Linux\":{\n\"a\":{\"r\":0},\n\"t\":" value "}}}}"
+
+static void hostile(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *format, *text, *says;
+    } cases[] = {
+        {"negative price", "gpuhunt", HUNT "a,r,1,1,1,0,,,True,,\nb,r,-2,1,1,0,,,True,,\n",
+         "f, line 3, column 'price': '-2' is below zero"},
+        {"price without end", "gpuhunt", HUNT "a,r,1e400,1,1,0,,,True,,\n",
+         "f, line 2, column 'price': '1e400'"},
+        {"no number", "gpuhunt", HUNT "a,r,NaN,1,1,0,,,True,,\n",
+         "f, line 2, column 'price': 'NaN'"},
+        {"infinite price", "gpuhunt", HUNT "a,r,inf,1,1,0,,,True,,\n", "f, line 2, column 'price'"},
+        {"half a GPU below zero", "gpuhunt", HUNT "a,r,1,1,1,-0.5,H100,80,True,,\n",
+         "f, line 2, column 'gpu_count'"},
+        {"more memory than there is", "gpuhunt", HUNT "a,r,1,1,1e30,0,,,True,,\n",
+         "f, line 2, column 'memory'"},
+        {"too few columns", "gpuhunt", HUNT "a,r,1\n", "f, line 2"},
+        {"too many columns", "gpuhunt", HUNT "a,r,1,1,1,0,,,True,,,,,\n", "f, line 2"},
+        {"a quote that never ends", "gpuhunt", HUNT "a,r,1,1,1,0,,,True,,\n\"b,r,1,1\n",
+         "f, line 3"},
+        {"another encoding", "gpuhunt", HUNT "caf\xe9,r,1,1,1,0,,,True,,\n", "not UTF-8"},
+        {"control characters", "gpuhunt", HUNT "a\x1b[2J,r,1,1,1,0,,,True,,\n", "f, line 2"},
+        {"mixed ends of lines", "gpuhunt", HUNT "a,r,1,1,1,0,,,True,,\r\nb,r,-1,1,1,0,,,True,,\n",
+         "f, line 3, column 'price'"},
+        {"negative price", "aws-spot", SPOTS "2026-03-01,z1a,t,1\n2026-03-02,z1a,t,-0.1\n",
+         "f, line 3: '-0.1' is below zero"},
+        {"price without end", "aws-spot", SPOTS "2026-03-01,z1a,t,1" ZEROS "\n", "f, line 2"},
+        {"a time before there were any", "aws-spot", SPOTS "1969-12-31,z1a,t,1\n",
+         "f, line 2: '1969-12-31' is not a time"},
+        {"a day that is none", "aws-spot", SPOTS "2026-02-30,z1a,t,1\n", "f, line 2: '2026-02-30'"},
+        {"an endless name", "aws-spot", SPOTS "2026-03-01,z1a," ZEROS "0,1\n", "f, line 2"},
+        {"missing column", "aws-spot", "timestamp,instance_type,spot_price\n",
+         "f has no column 'availability_zone'"},
+        {"JSON that is cut off", "aws-spot", "{\"SpotPriceHistory\":[\n{\"SpotPrice\":\"1\",\n",
+         "f, line 3"},
+        {"a number where a text should be", "aws-spot",
+         LINE("z1a", "t", "1", "2026-03-01") "\n{\"SpotPrice\":1}\n",
+         "f, line 2: '' is not a time"},
+        {"control characters", "aws-spot",
+         "{\"AvailabilityZone\":\"z\",\"InstanceType\":\"a\\u001b[2J\",\"SpotPrice\":\"1\"}",
+         "f, line 1: not a spot price"},
+        {"another encoding", "aws-spot", "{\"SpotPrice\":\"\xe9\"}", "f, line 1"},
+        {"brackets without end", "aws-spot",
+         "{\"SpotPriceHistory\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "f, line 1"},
+        {"a rate that has no range", "aws-spot-advisor", TYPE("{\"r\":3}"),
+         "f: line 4, r-1, t: not a rate of interruptions"},
+        {"a rate below zero", "aws-spot-advisor", TYPE("{\"r\":-1}"), "f: line 4, r-1, t"},
+        {"a rate without end", "aws-spot-advisor", TYPE("{\"r\":1e400}"), "f, line 4"},
+        {"a rate that is a text", "aws-spot-advisor", TYPE("{\"r\":\"0\"}"), "f: line 4, r-1, t"},
+        {"a saving of everything and more", "aws-spot-advisor", TYPE("{\"r\":0,\"s\":101}"),
+         "f: line 4, r-1, t: not a saving in per cent"},
+        {"a saving below zero", "aws-spot-advisor", TYPE("{\"r\":0,\"s\":-1}"),
+         "f: line 4, r-1, t"},
+        {"a machine that is a list", "aws-spot-advisor", TYPE("[]"), "f: line 4, r-1, t"},
+        {"JSON that is cut off", "aws-spot-advisor", "{" RANGES ",\n\"spot_advisor\":{\n",
+         "f, line 3"},
+        {"ranges that overlap themselves", "aws-spot-advisor",
+         "{\"ranges\":[{\"index\":0,\"label\":\"20-10%\"}],\"spot_advisor\":{}}",
+         "f: ranges[0] is not a range"},
+        {"a range far outside", "aws-spot-advisor",
+         "{\"ranges\":[{\"index\":99999,\"label\":\"<5%\"}],\"spot_advisor\":{}}",
+         "f: ranges[0] is not a range"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct read r = read_text(cases[i].format, "f", cases[i].text);
+        if (r.rc == 0 || !strstr(r.err.text, cases[i].says))
+            fail_msg("%s, %s: rc %d, '%s', not '%s'", cases[i].format, cases[i].what, r.rc,
+                     r.err.text, cases[i].says);
+        image_release(&r.image);
+    }
+}
+
 // ---- fare's own ----
 
 static void native(void **state)
@@ -256,7 +336,7 @@ int main(void)
         cmocka_unit_test(gpuhunt),       cmocka_unit_test(same_thing_twice),
         cmocka_unit_test(aws_spot),      cmocka_unit_test(aws_spot_faults),
         cmocka_unit_test(advisor),       cmocka_unit_test(native),
-        cmocka_unit_test(native_faults),
+        cmocka_unit_test(native_faults), cmocka_unit_test(hostile),
     };
     return cmocka_run_group_tests(tests, use_share, NULL);
 }

@@ -199,7 +199,7 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
     copies_wait<AHEAD - 2>();
     f4 in = ring[0][THREAD];
     SYNC();
-    auto one = [&](int s, int parity) {
+    auto one = [&](int s, int parity) __attribute__((always_inline)) {
         int now = parity * GROUP * row, next = GROUP * row - now;
         u4 v[H / 32];
         UNROLL
@@ -304,7 +304,7 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
     copies_wait<AHEAD - 3>();
     u4 own = ring[0][THREAD], other = ring[1][THREAD]; // of this step, and of the one before it in time
     float tc = tanh_fast(__builtin_bit_cast(float, own.z));
-    auto one = [&](int s, int parity) {
+    auto one = [&](int s, int parity) __attribute__((always_inline)) {
         int now = parity * GROUP * row;
         float gi = half_low(own.x), gf = half_high(own.x), gg = half_low(own.y), go = half_high(own.y);
         float old = s + 1 < time ? __builtin_bit_cast(float, other.z) : 0;

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fare quote: what options, credits, currencies and exports do to a bill, against sums done here with fractions."""
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+from fractions import Fraction as F
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+import tap  # noqa: E402
+
+FARE = os.environ["FARE"]
+HERE = Path(os.environ["TMPDIR"])
+CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
+NANO = F(1, 10**9)
+
+
+def fare(*args, code=0):
+    p = subprocess.run([FARE, *args], capture_output=True, text=True)
+    if p.returncode != code:
+        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
+    return p.stdout if code == 0 else p.stderr
+
+
+def quote(*args):
+    return json.loads(fare("quote", *args, "--json"))
+
+
+def bill(*args):
+    return quote(*args)["bills"][0]
+
+
+def items(b):
+    return {i["what"]: F(i["amount"]) for i in b["items"]}
+
+
+def check(name, action):
+    try:
+        action()
+        tap.report(name, True)
+    except (AssertionError, KeyError, IndexError, StopIteration) as e:
+        tap.report(name, False, f"{type(e).__name__}: {e}")
+
+
+def same(got, expected, what=""):
+    assert got == expected, f"{what}: {got!r}, not {expected!r}"
+
+
+def near(got, expected, parts=2):
+    assert abs(F(got) - expected) <= parts * NANO, f"{got}, not {float(expected)}"
+
+
+class own_file:
+    """A file in the user's folder, for as long as the block runs."""
+    def __init__(self, name, text):
+        self.path, self.text = CONFIG / name, text
+
+    def __enter__(self):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(self.text)
+
+    def __exit__(self, *_):
+        self.path.unlink()
+
+
+(CONFIG / "offers").mkdir(parents=True)
+(CONFIG / "providers").mkdir()
+(CONFIG / "offers" / "mine.csv").write_text("""\
+provider,name,region,kind,gpu,gpus,vcpus,memory_gib,price,currency,per,date,source
+acme,strong,here,,H100,1,16,128,9.00,USD,hour,2026-11-01,mine
+acme,cheap,here,,T4,1,4,16,0.36,USD,hour,2026-11-01,mine
+acme,month,here,monthly,T4,1,4,16,72,USD,month,2026-11-01,mine
+rhein,one,de,,H100,1,16,128,2.00,EUR,hour,2026-11-01,mine
+rhein,fees,de,,H100,1,16,128,2.00,USD,hour,2026-11-01,mine
+tokyo,one,jp,,H100,1,16,128,300,JPY,hour,2026-11-01,mine
+stale,one,here,,H100,1,16,128,1.00,USD,hour,2026-10-01,mine
+""")
+(CONFIG / "providers" / "acme.json").write_text(json.dumps({"schema": "fare.tariffs/1", "tariffs": [
+    {"id": "acme", "provider": "acme", "kind": "on-demand", "unit_ms": 1000, "setup_fee": "0.05", "storage_rate": "0.10",
+     "egress_rate": "0.08", "ingress_rate": "0.02", "source": "mine", "date": "2026-11-01"}]}))
+(CONFIG / "providers" / "rhein.json").write_text(json.dumps({"schema": "fare.tariffs/1", "tariffs": [
+    {"id": "rhein", "provider": "rhein", "kind": "on-demand", "unit_ms": 1000, "currency": "EUR", "offers": ["fees"],
+     "monthly_fee": "10", "source": "mine", "date": "2026-11-01"}]}))
+RATES = "provider,offer,discount_percent,credit,rate,currency,from,to\n"
+
+
+def record(name, **more):
+    run = {"schema": "fare.run/1", "id": f"20261110T000000Z-{name}", "started": "2026-11-10T00:00:00Z", "name": name,
+           "workload": "mlp", "framework": "fare", "ended": "sampled", "full": False, "phases": {"boot_ns": 30 * 10**9}}
+    run.update(more)
+    return run
+
+
+def machine(gpu):
+    return {"machine": {"gpu": gpu, "gpus": 1}, "use": {"gpus": 1, "gpu_list": [{"index": 0, "name": gpu}]}}
+
+
+(HERE / "runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [
+    record("h100", projection={"after_s": 60, "wall_s": 3000, "low_s": 2900, "high_s": 3100}, **machine("NVIDIA H100 80GB HBM3")),
+    record("t4", projection={"after_s": 60, "wall_s": 15000, "low_s": 14000, "high_s": 16000}, **machine("Tesla T4"))]))
+fare("runs", "import", str(HERE / "runs.jsonl"))
+RUN = ("20261110T000000Z-h100", "--date", "2026-11-10")
+STRONG = (*RUN, "--offer", "acme/strong")
+HOUR = F("9.00")
+BOOT = 30  # which the run saw itself
+
+
+def parts():
+    b = bill(*STRONG, "--storage", "200GB", "--ingress", "7GB", "--egress", "3GB")
+    i, s = items(b), 3000 + BOOT
+    same(i["ingress"], 7 * F("0.02"))
+    same(i["egress"], 3 * F("0.08"))
+    near(i["storage"], F("0.10") * 200 * s / 2592000)
+    near(b["total"], HOUR * s / 3600 + F("0.05") + i["ingress"] + i["egress"] + i["storage"])
+    # A disk that is kept for ten days, whatever the machine does.
+    b = bill(*STRONG, "--storage", "200GB", "--keep", "10d")
+    near(items(b)["storage"], F("0.10") * 200 * 10 / 30)
+    near(F(b["high"]) - F(b["low"]), HOUR * 200 / 3600)
+
+
+check("storage that is kept, traffic both ways", parts)
+
+
+def zero():
+    same(F(bill(*STRONG)["items"][0]["amount"]), HOUR * BOOT / 3600, "the run's own boot")
+    b = bill(*STRONG, "--boot", "0s")
+    same(b["time_s"], 3000)
+    assert "boot" not in items(b), b["items"]
+    b = bill(*STRONG, "--storage", "200GB", "--keep", "0s")
+    assert "storage" not in items(b), b["items"]
+    b = bill(*STRONG, "--storage", "0GB", "--egress", "0GB", "--ingress", "0GB")
+    same(sorted(items(b)), sorted(items(bill(*STRONG))))
+    same(F(bill(*STRONG, "--hour-of-mine", "0")["waiting"]), 0)
+    advice = " ".join(quote(*RUN, "--provider", "acme", "--deadline", "0s", "--budget", "0")["advice"])
+    assert "none of them is done" in advice and "For 0.00 USD there is none" in advice, advice
+    for option in ("--runs", "--hours-per-month", "--life"):
+        assert "1" in fare("quote", *RUN, option, "0", code=2)
+    text = " ".join(quote(*RUN, "--provider", "acme", "--buy", "100", "--watts", "0", "--kwh", "0.30")["advice"])
+    assert "power is not counted" not in text and "has paid for itself" in text, text
+    assert "power is not counted" in " ".join(quote(*RUN, "--provider", "acme", "--buy", "100")["advice"])
+    own = [b for b in quote(*RUN, "--buy", "0", "--watts", "0", "--kwh", "0")["bills"] if b["provider"] == "own"]
+    same(F(own[0]["total"]), 0, "a machine that was a present")
+
+
+check("0 is 0", zero)
+
+
+def ages():
+    def names(*args):
+        return sorted({b["provider"] for b in quote(*RUN, "--gpu", "h100", *args)["bills"]} & {"acme", "stale"})
+    same(names(), ["acme", "stale"])
+    same(names("--max-age", "40"), ["acme", "stale"])  # 2026-10-01 to 2026-11-10
+    same(names("--max-age", "39"), ["acme"])
+    same(names("--max-age", "9"), ["acme"])
+    same(names("--max-age", "8"), [])
+    same(names("--max-age", "0"), [])
+    same(len(quote("20261110T000000Z-h100", "--date", "2026-11-01", "--provider", "acme", "--max-age", "0")["bills"]), 3,
+         "what was seen on the day itself")
+
+
+check("--max-age", ages)
+
+
+def credits():
+    plain = F(bill(*STRONG)["total"])
+    with own_file("rates.csv", RATES + "acme,,,5,,USD,,2026-12-01\nacme,,20,,,,,\nrhein,,,100,,USD,,\n"):
+        b = bill(*STRONG)
+        near(b["before_credit"], plain * F(8, 10))  # the discount's row is not hidden by the credit's
+        near(b["total"], plain * F(8, 10) - 5)
+        near(b["low"], (HOUR * (2900 + BOOT) / 3600 + F("0.05")) * F(8, 10) - 5)
+        same(items(b)["credit"], F(-5))
+        near(sum(items(b).values()), F(b["total"]))
+        text = fare("quote", *STRONG)
+        lines = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and "." in line]
+        assert lines.index("before") + 1 == lines.index("credit") and lines.index("credit") + 1 == lines.index("total,"), text
+        assert "before_credit" not in bill("20261110T000000Z-h100", "--offer", "acme/strong", "--date", "2026-12-01"), "expired"
+        b = bill(*RUN, "--offer", "rhein/one")  # pays all of it, and no more
+        same((F(b["total"]), F(b["low"]), F(b["high"])), (0, 0, 0))
+        assert any("would be left" in n for n in b["notes"]), b["notes"]
+        q = quote(*RUN, "--provider", "acme", "--runs", "3")
+        assert any("credits" in a for a in q["advice"]), q["advice"]
+    with own_file("rates.csv", RATES + "acme,,,2,,USD,,\nacme,strong,,1,,USD,,\nacme,cheap,,64,,USD,,\n"):
+        near(bill(*STRONG)["total"], plain - 3)  # all that hold, together
+    with own_file("rates.csv", RATES + "acme,,,1,,XXX,,\n"):
+        q = quote(*RUN, "--gpu", "h100", "--provider", "acme")
+        assert "XXX" in q["misfits"][0]["why"], q
+
+
+check("credits are a line of the bill", credits)
+
+
+def currencies():
+    rows = "date,currency,usd,source\n2026-01-01,EUR,1.5,mine\n2026-11-05,EUR,1.25,mine\n2026-12-24,EUR,9,mine\n" \
+           "2026-11-09,JPY,0.007,mine\n"
+    b = bill(*RUN, "--offer", "rhein/one")
+    assert b["exchange"].startswith("1 EUR = OLD: 1.228 USD on 2018-02-01"), b["exchange"]
+    assert "tokyo/one@jp" in [m["offer"] for m in quote(*RUN, "--provider", "tokyo")["misfits"]], "no rate, no bill"
+    with own_file("currencies.csv", rows):
+        b = bill(*RUN, "--offer", "rhein/one")
+        near(b["total"], 2 * F(3000 + BOOT, 3600) * F("1.25"))
+        same(b["exchange"], "1 EUR = 1.25 USD on 2026-11-05, mine")
+        b = bill("20261110T000000Z-h100", "--offer", "rhein/one", "--date", "2026-11-04")
+        near(b["total"], 2 * F(3000 + BOOT, 3600) * F("1.5"))
+        same(b["exchange"], "1 EUR = OLD: 1.5 USD on 2026-01-01, mine")
+        near(bill(*RUN, "--offer", "tokyo/one")["total"], 300 * F(3000 + BOOT, 3600) * F("0.007"))
+        b = bill(*RUN, "--offer", "rhein/fees")  # the price in USD, the fee in EUR
+        near(b["total"], 2 * F(3000 + BOOT, 3600) + 10 * F("1.25"))
+        same(b["exchange"], "1 EUR = 1.25 USD on 2026-11-05, mine")
+        text = " ".join(fare("quote", *RUN, "--all").split())
+        assert text.count("1 EUR = 1.25 USD on 2026-11-05") == 1 and text.count("1 JPY = 0.007 USD on 2026-11-09") == 1, text
+
+
+check("rates of exchange of one's own, by date", currencies)
+
+
+def estimated():
+    run = ("published-2018-tweets-hetzner-ex51-ssd-gpu", "--offer", "hetzner/ex51-ssd-gpu:monthly", "--date", "2018-02-15")
+    paid, prorated = bill(*run), bill(*run, "--rule", "prorated")
+    same(F(paid["total"]), F("158.59"), "the whole month")
+    near(prorated["total"], F("158.59") * F("2.27") / 720)
+    same(f"{float(F(prorated['total'])):.1f}", "0.5", "what was printed")
+    for b in (paid, prorated):
+        assert b["price_estimated"] is True, b
+        # 0.45 and 0.55 USD are printed as 0.5; 2.265 h and 2.275 h as 2.27 h
+        low, high = F("0.45") * 720 / F("2.275"), F("0.55") * 720 / F("2.265")
+        assert any(f"estimated: {float(low):.2f} to {float(high):.2f} USD" in n for n in b["notes"]), b["notes"]
+    text = fare("quote", "tweets", "--date", "2018-02-15", "--gpu", "gtx1080")
+    assert "~158.59" in text and "estimated" in text, text
+    assert "estimated" in fare("prices", "hetzner/ex51-ssd-gpu:monthly", "--date", "2018-02-15")
+
+
+check("the monthly server's price is estimated, and says so", estimated)
+
+
+def focus(*args):
+    return list(csv.DictReader(io.StringIO(fare("quote", *STRONG, *args, "--format", "focus"))))
+
+
+def rows_of_focus():
+    args = ("--storage", "100GB", "--egress", "5GB", "--ingress", "1GB")
+    with own_file("rates.csv", RATES + "acme,strong,10,2,7.20,USD,,\n"):
+        rows, b = focus(*args), bill(*STRONG, *args)
+        same(sum(F(r["BilledCost"]) for r in rows), F(b["total"]), "billed")
+        by = {r["ChargeDescription"]: r for r in rows}
+        assert "discount" not in by, by
+        s = 3000 + BOOT
+        time = [r for r in rows if r["ServiceCategory"] == "Compute"]
+        near(sum(F(r["ListCost"]) for r in time), HOUR * s / 3600)
+        near(sum(F(r["ContractedCost"]) for r in time), F("7.20") * s / 3600)
+        near(sum(F(r["BilledCost"]) for r in time), F("7.20") * s / 3600 * F(9, 10), 4)
+        near(F(by["egress"]["BilledCost"]), 5 * F("0.08") * F(9, 10))
+        same(F(by["egress"]["ListCost"]), 5 * F("0.08"))
+        categories = {k: (r["ServiceCategory"], r["ChargeCategory"]) for k, r in by.items()}
+        same(categories["storage"], ("Storage", "Usage"))
+        same(categories["egress"], ("Networking", "Usage"))
+        same(categories["ingress"], ("Networking", "Usage"))
+        same(categories["set-up fee"], ("Other", "Purchase"))
+        same(categories["credit"], ("Other", "Credit"))
+        same({r["PricingCategory"] for r in time}, {"Standard"})
+        same(F(by["credit"]["BilledCost"]), F(-2))
+        same({(r["BillingPeriodStart"], r["BillingPeriodEnd"]) for r in rows},
+             {("2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z")})
+        same({(r["ChargePeriodStart"], r["ChargePeriodEnd"]) for r in rows},
+             {("2026-11-10T00:00:00Z", "2026-11-10T00:50:30Z")})
+    # Names of the specification, version 1.2.
+    known = """AvailabilityZone BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd
+        BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargeFrequency ChargePeriodEnd ChargePeriodStart
+        ConsumedQuantity ConsumedUnit ContractedCost ContractedUnitPrice EffectiveCost InvoiceIssuerName ListCost
+        ListUnitPrice PricingCategory PricingQuantity PricingUnit ProviderName PublisherName RegionId RegionName ResourceId
+        ResourceName ResourceType ServiceCategory ServiceName ServiceSubcategory SkuId SkuPriceId Tags""".split()
+    same([c for c in rows[0] if c not in known], [])
+
+
+check("rows of FOCUS: list price, contract, discount, category", rows_of_focus)
+
+
+def parallel():
+    # Ten runs: on the strong machine 10 x 3030 s = 8 h 25 min. The cheap one takes 15030 s for each, so that it is done
+    # with two of them in that time: five in parallel, each with two.
+    text = " ".join(" ".join(quote(*RUN, "--provider", "acme", "--kind", "on-demand", "--runs", "10")["advice"]).split())
+    strong = HOUR * 30300 / 3600 + F("0.05")
+    cheap = 5 * (F("0.36") * 2 * 15030 / 3600 + F("0.05"))
+    assert f"10 runs one after the other, in one go, on acme/strong@here: 8 h 25 min, {float(strong):.2f} USD; " \
+           f"on 5 × acme/cheap@here in parallel: 8 h 21 min, {float(cheap):.2f} USD." in text, text
+
+
+check("one strong machine, or several cheap ones", parallel)
+
+
+def heavy():
+    text = " ".join(" ".join(quote(*RUN, "--provider", "acme", "--hours-per-month", "20")["advice"]).split())
+    # Occasional: one run. Steady: 20 h are 23.8 runs of 3030 s, for which the cheap machine needs 99.2 h and the monthly
+    # one costs its 72 USD. Heavy: 855.4 runs, which only the strong machine gets done in 720 h.
+    one = F("0.36") * 15030 / 3600 + F("0.05")
+    steady = F("0.36") * math.ceil(F(72000, 3030) * 15030) / 3600 + F("0.05")
+    all_month = HOUR * 720 + F("0.05")
+    assert f"For occasional use (one run a month): acme/cheap@here, {float(one):.2f} USD a month" in text, text
+    assert f"(23.8 runs): acme/cheap@here, {float(steady):.2f} USD a month" in text, text
+    assert f"For heavy use (round the clock): acme/strong@here, {float(all_month):.2f} USD a month" in text, text
+    # Of 100 h a month the cheap one would need 496: dearer than the month's price.
+    text = " ".join(" ".join(quote("20261110T000000Z-t4", "--date", "2026-11-10", "--provider", "acme",
+                                   "--hours-per-month", "600")["advice"]).split())
+    assert "acme/month@here:monthly, 72.00 USD a month" in text, text
+
+
+check("occasional, steady and heavy use", heavy)
+
+
+def long_list():
+    rows = "".join(f"many,type-{i},here,,H100,1,16,128,{3 + i / 1000:.3f},USD,hour,2026-11-01,mine\n" for i in range(2500))
+    with own_file("offers/many.csv", (CONFIG / "offers" / "mine.csv").read_text().splitlines()[0] + "\n" + rows):
+        q = quote(*RUN, "--provider", "many", "--all")  # too many for one piece of JSON
+        same([b["name"] for b in q["bills"]], [f"type-{i}" for i in range(2500)])
+        same(q["schema"], "fare.quote/1")
+        same(set(q) - {"misfits"}, {"schema", "workload", "run", "date", "rule", "bills", "not_measured", "advice"})
+        near(q["bills"][2499]["total"], F("5.499") * 3030 / 3600)
+        text = fare("quote", *RUN, "--provider", "many", "--all")
+        same(sum(line.startswith("many/type-") for line in text.splitlines()), 2500)
+
+
+check("thousands of bills", long_list)
+tap.done()
