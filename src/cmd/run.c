@@ -24,7 +24,7 @@ struct run_options {
 
 #define RUNS_MAX 64
 
-static const char *const engines[] = {"cpu", "ref", NULL};
+static const char *const engines[] = {"cuda", "cpu", "ref", NULL};
 static const char *const precisions[] = {"f32", "tf32", "bf16", NULL};
 
 #define AT(member) offsetof(struct run_options, training.member)
@@ -46,11 +46,12 @@ static const struct opt options[] = {
      "samples per step, in place of the definition's; several are run one after the other, to "
      "show where the device saturates"},
     {"engine", 0, OPT_CHOICE, "NAME", engines, AT(engine), "How",
-     "cpu (default), or ref: plain, slow, the truth the others are tested against"},
+     "cuda (default where there is an NVIDIA GPU for it), cpu, or ref: plain, slow, the truth the "
+     "others are tested against"},
     {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "How",
      "threads (default: as many as this process may use)"},
     {"precision", 0, OPT_CHOICE, "P", precisions, AT(precision), "How",
-     "f32 (default), tf32 (with a framework on a GPU), or bf16 where it really works"},
+     "f32 (default), tf32 (GPUs; the default there), or bf16 where it really works"},
     {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
      "train the workload with another framework: pytorch"},
     {"checkpoint", 0, OPT_TEXT, "DIR", NULL, AT(checkpoint), "Checkpoints",

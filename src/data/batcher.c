@@ -72,6 +72,14 @@ static void flip_rows(float *image, int64_t rows, int width)
         }
 }
 
+static void augment_stream(const struct batcher *b, int64_t epoch, uint32_t augment[4])
+{
+    struct rng stream;
+    rng_split(&b->root, "augment", (uint64_t)epoch, &stream);
+    memcpy(augment, stream.key, sizeof stream.key);
+    memcpy(augment + 2, stream.stream, sizeof stream.stream);
+}
+
 // The sample's own random words of an epoch: a block of four.
 static void draw_words(const struct batcher *b, int64_t epoch, uint32_t sample, uint32_t words[4])
 {
@@ -287,6 +295,8 @@ static int make_slot(const struct batcher *b, struct slot *slot, struct err *err
     size_t batch = (size_t)b->options.batch;
     slot->samples = calloc(batch, sizeof *slot->samples);
     slot->labels = calloc(batch, sizeof *slot->labels);
+    if (b->options.by_number)
+        return slot->samples && slot->labels ? 0 : err_memory(err);
     if (b->set->time > 0)
         slot->tokens = calloc(batch * (size_t)b->set->time, sizeof *slot->tokens);
     else
@@ -326,10 +336,9 @@ static int start_threads(struct batcher *b, struct err *err)
     return 0;
 }
 
-static void make_scale(struct batcher *b)
+float batcher_scale(const struct batcher_options *options, int v)
 {
-    for (int v = 0; v < 256; v++)
-        b->scale[v] = b->options.centre_unit ? (float)(v / 127.5 - 1) : (float)v / 255;
+    return options->centre_unit ? (float)(v / 127.5 - 1) : (float)v / 255;
 }
 
 int batcher_new(struct batcher **out, const struct dataset *set,
@@ -346,9 +355,10 @@ int batcher_new(struct batcher **out, const struct dataset *set,
     b->options = *options;
     b->steps = (set->count + options->batch - 1) / options->batch;
     b->pixels = (int64_t)set->channels * set->height * set->width;
-    b->slot_count = set->files ? SLOTS : 1;
+    b->slot_count = set->files && !options->by_number ? SLOTS : 1;
     b->ordered = -1;
-    make_scale(b);
+    for (int v = 0; v < 256; v++)
+        b->scale[v] = batcher_scale(options, v);
     rng_init(&b->root, options->seed);
     int rc = 0;
     if (options->shuffle && set->count > 0) {
@@ -357,7 +367,7 @@ int batcher_new(struct batcher **out, const struct dataset *set,
     }
     for (int i = 0; rc == 0 && set->count > 0 && i < b->slot_count; i++)
         rc = make_slot(b, &b->slots[i], err);
-    if (rc == 0 && set->files && set->count > 0)
+    if (rc == 0 && set->files && set->count > 0 && !options->by_number)
         rc = start_threads(b, err);
     if (rc != 0)
         batcher_free(b);
@@ -433,7 +443,8 @@ int batcher_next(struct batcher *b, struct batch *batch, struct err *err)
         rc = next_decoded(b, &slot, err);
     } else {
         plan(b, slot, b->epoch, b->step);
-        gather(b, slot);
+        if (!b->options.by_number)
+            gather(b, slot);
     }
     b->step++; // also past a batch that could not be read
     if (rc != 0)
@@ -442,5 +453,7 @@ int batcher_next(struct batcher *b, struct batch *batch, struct err *err)
     batch->image = slot->image;
     batch->tokens = slot->tokens;
     batch->labels = slot->labels;
+    batch->samples = slot->samples;
+    augment_stream(b, slot->epoch, batch->augment);
     return 1;
 }

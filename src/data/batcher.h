@@ -17,13 +17,17 @@ struct batcher_options {
     bool flip;        // flowers: horizontal flips
     bool centre_unit; // pixels to -1 ... 1; else 0 ... 1
     int threads;      // for decoding ahead; 0: as many as this process may use
+    bool by_number;   // batches are numbers of samples, for an engine that has the set itself
 };
 
 struct batch {
-    int64_t count;   // samples in it; the last of an epoch may have fewer than the rest
-    float *image;    // (batch, channels, height, width), or null
-    int32_t *tokens; // (batch, time), or null
-    int32_t *labels; // (batch)
+    int64_t count;       // samples in it; the last of an epoch may have fewer than the rest
+    float *image;        // (batch, channels, height, width), or null
+    int32_t *tokens;     // (batch, time), or null
+    int32_t *labels;     // (batch)
+    uint32_t *samples;   // (batch): their numbers in the set
+    uint32_t augment[4]; // key and stream of the epoch's random words: sample i has words 4 i ... 4
+                         // i + 3
 };
 
 // The set must outlive it. One without samples has no batches.
@@ -33,6 +37,9 @@ int batcher_new(struct batcher **batcher, const struct dataset *set,
 void batcher_free(struct batcher *batcher);
 
 int64_t batcher_steps(const struct batcher *batcher); // batches in an epoch
+
+// What byte `v` of an image becomes.
+float batcher_scale(const struct batcher_options *options, int v);
 
 // The next batch is number `step` of `epoch`; both count from 0. A step beyond the epoch's last
 // is ERR_USAGE; the number of steps itself is the end of the epoch.

@@ -72,6 +72,10 @@ struct engine_library {
     char name[32], version[32], kernels[48];
 };
 
+struct engine_l1_times { // seconds; 0: not told
+    double to_device, calculation;
+};
+
 struct engine_program; // each engine has its own
 
 struct engine {
@@ -106,8 +110,10 @@ struct engine {
     int (*read)(struct engine_program *program, int index, float *values, struct err *err);
     int (*write)(struct engine_program *program, int index, const float *values, struct err *err);
     // (optional) L1 distances: out (n × m) between the rows of a (n × dim) and b (m × dim).
+    // `times` is filled by an engine with a device of its own, whose calculation does not begin
+    // with the call.
     int (*l1)(const struct engine_options *options, const float *a, const float *b, int64_t n,
-              int64_t m, int64_t dim, float *out, struct err *err);
+              int64_t m, int64_t dim, float *out, struct engine_l1_times *times, struct err *err);
     // (optional) The most that l1 could do here: pairs of elements per second, by a loop that
     // touches registers only.
     double (*l1_peak)(const struct engine_options *options);

@@ -414,8 +414,10 @@ static int ref_write(struct engine_program *program, int index, const float *val
 }
 
 static int ref_l1(const struct engine_options *options, const float *a, const float *b, int64_t n,
-                  int64_t m, int64_t dim, float *out, struct err *err)
+                  int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
+                  struct err *err)
 {
+    (void)times;
     (void)options;
     (void)err;
     for (int64_t i = 0; i < n; i++)

@@ -257,6 +257,7 @@ const struct field run_fields[] = {
     BOOL(reached, "a full run on the real data reached what a correct one does"),
     REAL(l1_pairs_per_s, "l1: element differences per second"),
     REAL(l1_share_of_peak, "l1: that, divided by the rate of a loop that touches registers only"),
+    REAL(l1_copy_bytes_per_s, "l1: bytes per second on the way to the device"),
     REAL(l1_largest_error, "l1: largest relative error against f64, over a sample of pairs"),
     INT(peak_memory_bytes, "largest resident memory of the process so far"),
     FIELD_IN(T, phases, phase_fields, "where the time went"),

@@ -218,6 +218,7 @@ struct run {
     struct maybe_bool reached;        // full runs on the real data: what a correct run reaches
     struct maybe_real l1_pairs_per_s; // l1: differences per second
     struct maybe_real l1_share_of_peak;
+    struct maybe_real l1_copy_bytes_per_s; // to the device
     struct maybe_real l1_largest_error;
     struct maybe_int peak_memory_bytes;
 

@@ -16,7 +16,7 @@
 
 static const char *precision_name(enum engine_precision precision)
 {
-    return precision == ENGINE_BF16 ? "bf16" : "f32";
+    return precision == ENGINE_BF16 ? "bf16" : precision == ENGINE_TF32 ? "tf32" : "f32";
 }
 
 // " name=value" with the fewest digits that bring the number back; nine always do.

@@ -110,6 +110,11 @@ static int describe_data(struct job *job, struct err *err)
     return rc;
 }
 
+static const char *precision_name(enum engine_precision precision)
+{
+    return precision == ENGINE_BF16 ? "bf16" : precision == ENGINE_TF32 ? "tf32" : "f32";
+}
+
 static int describe(struct job *job, struct err *err)
 {
     struct run *run = job->run;
@@ -129,8 +134,7 @@ static int describe(struct job *job, struct err *err)
     if (rc == 0 && job->options->variant.auxiliary)
         rc = text_set(&run->variant, "auxiliary head", err);
     if (rc == 0)
-        rc = text_set(&run->precision,
-                      job->engine_options.precision == ENGINE_BF16 ? "bf16" : "f32", err);
+        rc = text_set(&run->precision, precision_name(job->engine_options.precision), err);
     return rc;
 }
 
@@ -331,13 +335,13 @@ static bool l1_stopped(const struct native_options *o)
 // Passes over all pairs, and between them the loop that tells what the processor could do: shared
 // machines drift, so both must be seen at the same time.
 static int l1_passes(struct job *job, const float *a, const float *b, float *out,
-                     int64_t *fastest_ns, double *peak, struct err *err)
+                     int64_t *fastest_ns, double *peak, double *copied, struct err *err)
 {
     const struct native_options *o = job->options;
     int64_t end_ns = clock_now_ns() + INT64_C(1000000000) * L1_SECONDS;
     int rc = 0;
     *fastest_ns = INT64_MAX;
-    *peak = 0;
+    *peak = *copied = 0;
     for (int pass = 0; rc == 0 && (pass < L1_PASSES || clock_now_ns() < end_ns); pass++) {
         if (l1_stopped(o))
             break;
@@ -346,8 +350,14 @@ static int l1_passes(struct job *job, const float *a, const float *b, float *out
             *peak = fmax(*peak, job->engine->l1_peak(&job->engine_options));
         meter_phase(job->meter, METER_TRAIN);
         int64_t began_ns = clock_now_ns();
-        rc = job->engine->l1(&job->engine_options, a, b, o->n, o->m, o->dim, out, err);
+        struct engine_l1_times times = {0};
+        rc = job->engine->l1(&job->engine_options, a, b, o->n, o->m, o->dim, out, &times, err);
         int64_t took_ns = clock_now_ns() - began_ns;
+        if (times.calculation > 0)
+            took_ns = (int64_t)(times.calculation * 1e9);
+        double bytes = (double)((o->n + o->m) * o->dim) * sizeof *a;
+        if (times.to_device > 0)
+            *copied = fmax(*copied, bytes / times.to_device);
         meter_steps(job->meter, 0, 1);
         *fastest_ns = took_ns < *fastest_ns ? took_ns : *fastest_ns;
     }
@@ -359,7 +369,7 @@ static int run_l1(struct job *job, struct err *err)
 {
     const struct native_options *o = job->options;
     int64_t n = o->n, m = o->m, dim = o->dim, fastest_ns;
-    double peak;
+    double peak, copied;
     if (!job->engine->l1)
         return err_set(err, ERR_USAGE, "the engine %s has no l1", job->engine->name);
     if (n <= 0 || m <= 0 || dim <= 0 || n > 1 << 20 || m > 1 << 20 || dim > 1 << 20 ||
@@ -374,7 +384,7 @@ static int run_l1(struct job *job, struct err *err)
         fill_uniform(a, n * dim, (uint64_t)o->seed);
         fill_uniform(b, m * dim, (uint64_t)o->seed + 1);
         memset(out, 0, (size_t)(n * m) * sizeof *out); // its pages, before the clock runs
-        rc = l1_passes(job, a, b, out, &fastest_ns, &peak, err);
+        rc = l1_passes(job, a, b, out, &fastest_ns, &peak, &copied, err);
     }
     struct run *run = job->run;
     if (rc == 0 && fastest_ns < INT64_MAX) {
@@ -382,6 +392,8 @@ static int run_l1(struct job *job, struct err *err)
         run->l1_pairs_per_s = some_real(rate);
         if (peak > 0)
             run->l1_share_of_peak = some_real(rate / peak);
+        if (copied > 0)
+            run->l1_copy_bytes_per_s = some_real(copied);
         run->l1_largest_error = some_real(l1_error(a, b, out, n, m, dim));
         run->reached = some_bool(run->l1_largest_error.v <= job->workload->reach);
     }
@@ -440,28 +452,49 @@ static int measure(struct job *job, struct err *err)
     return rc;
 }
 
+// A GPU where there is one that fare can use, else the CPU. On a GPU the default is tf32, where it
+// has that.
+static int choose_engine(struct job *job, struct err *err)
+{
+    const struct native_options *o = job->options;
+    const char *wanted = o->precision;
+    bool any = !wanted || strcmp(wanted, "f32") == 0;
+    enum engine_precision precision = any                           ? ENGINE_F32
+                                      : strcmp(wanted, "bf16") == 0 ? ENGINE_BF16
+                                                                    : ENGINE_TF32;
+    job->engine_options = (struct engine_options){
+        .threads = team_set((int)o->threads), .precision = precision, .seed = (uint64_t)o->seed};
+    job->engine = o->engine ? engine_find(o->engine, err) : &engine_cuda;
+    if (!job->engine)
+        return ERR_USAGE;
+    if (job->engine == &engine_cuda) {
+        struct engine_options tf32 = job->engine_options;
+        tf32.precision = ENGINE_TF32;
+        if (!wanted && engine_cuda.available(&tf32, NULL) == 0)
+            job->engine_options = tf32;
+        else if (!o->engine && engine_cuda.available(&job->engine_options, NULL) != 0)
+            job->engine = &engine_cpu;
+    }
+    if (job->engine != &engine_cuda && precision == ENGINE_TF32)
+        return err_set(err, ERR_USAGE, "the engine '%s' has f32 and bf16; tf32 is for GPUs",
+                       job->engine->name);
+    return 0;
+}
+
 int native_run(const struct workload *workload, const struct native_options *options,
                struct run *run, struct buf *says, struct err *err)
 {
     struct job job = {.workload = workload, .options = options, .run = run, .says = says};
-    job.engine = engine_find(options->engine ? options->engine : "cpu", err);
-    if (!job.engine)
-        return ERR_USAGE;
-    if (options->precision && strcmp(options->precision, "tf32") == 0)
-        return err_set(err, ERR_USAGE, "the engine '%s' has f32 and bf16; tf32 is for GPUs",
-                       job.engine->name);
+    int chosen = choose_engine(&job, err);
+    if (chosen != 0)
+        return chosen;
     reset_peak_memory();
-    job.engine_options = (struct engine_options){
-        .threads = team_set((int)options->threads),
-        .precision = options->precision && strcmp(options->precision, "bf16") == 0 ? ENGINE_BF16
-                                                                                   : ENGINE_F32,
-        .seed = (uint64_t)options->seed,
-    };
     int64_t start_ns = options->start_ns ? options->start_ns : clock_now_ns();
     int rc = meter_new(&job.meter, start_ns, err);
     if (rc != 0)
         return rc;
-    const struct sampler_options look = {.root = "", .start_ns = start_ns, .no_gpus = true};
+    const struct sampler_options look = {
+        .root = "", .start_ns = start_ns, .no_gpus = job.engine != &engine_cuda};
     rc = sampler_start(&job.sampler, &look, err);
     if (rc == 0)
         rc = measure(&job, err);

@@ -13,8 +13,8 @@
 struct native_options {
     bool full;             // to the end; else a sample
     const char *data;      // a folder, or null: what was fetched, or a set that is made
-    const char *engine;    // null: cpu
-    const char *precision; // null: f32
+    const char *engine;    // null: cuda where there is a GPU for it, else cpu
+    const char *precision; // null: tf32 on a GPU that has it, else f32
     struct workload_options variant;
     const char *checkpoint;
     const char *from;

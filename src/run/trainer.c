@@ -12,6 +12,8 @@
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then a few batches are evaluated, to know what that costs
 #define PROBE_BATCHES    8
+#define LOOK_STEPS       100        // an engine with a queue is asked after so many steps at most,
+#define LOOK_NS          50000000LL // or after so long
 
 struct trainer {
     const struct workload *workload;
@@ -34,6 +36,10 @@ struct trainer {
     bool jumps;  // a sample that spends some steps in each stage, whatever their length
     bool enough; // a sample that is over
     bool probed;
+    bool by_number;     // the engine has the sets and a queue
+    int64_t queued;     // steps since it was asked last
+    int64_t asked_ns;   // when that was
+    int64_t look_steps; // how many steps it may queue
     struct trainer_result *result;
 };
 
@@ -42,10 +48,14 @@ static bool stopped(const struct trainer *t)
     return (t->o->stop && *t->o->stop) || (t->o->until_ns > 0 && clock_now_ns() >= t->o->until_ns);
 }
 
-static struct engine_batch for_engine(const struct batch *b)
+static struct engine_batch for_engine(const struct batch *b, bool by_number, bool held_out)
 {
-    return (struct engine_batch){
-        .count = b->count, .image = b->image, .tokens = b->tokens, .labels = b->labels};
+    struct engine_batch batch = {.count = b->count, .labels = b->labels, .held_out = held_out};
+    batch.image = by_number ? NULL : b->image;
+    batch.tokens = by_number ? NULL : b->tokens;
+    batch.samples = by_number ? b->samples : NULL;
+    memcpy(batch.augment, b->augment, sizeof batch.augment);
+    return batch;
 }
 
 static void tell(const struct trainer *t, bool evaluating)
@@ -179,6 +189,33 @@ static int refuse_used_folder(const struct trainer *t, struct err *err)
     return rc;
 }
 
+// A set as the engine takes it; the time is that of the way to the device.
+static int load_set(struct trainer *t, const struct dataset *from,
+                    const struct batcher_options *batches, bool held_out, struct err *err)
+{
+    struct engine_set set = {.count = from->count,
+                             .channels = from->channels,
+                             .height = from->height,
+                             .width = from->width,
+                             .pixels = from->pixels,
+                             .shift_flip = batches->shift_flip,
+                             .flip = batches->flip,
+                             .time = from->time,
+                             .tokens = from->tokens,
+                             .token_stride = from->token_stride,
+                             .starts = from->starts,
+                             .labels = from->labels};
+    for (int v = 0; v < 256; v++)
+        set.scale[v] = batcher_scale(batches, v);
+    if (from->tokens && from->count > 0)
+        set.token_count = from->starts ? from->starts[from->count]
+                                       : (from->count - 1) * from->token_stride + from->time;
+    meter_phase(t->o->meter, METER_DEVICE);
+    int rc = t->engine->load(t->program, &set, held_out, err);
+    meter_phase(t->o->meter, METER_SETUP);
+    return rc;
+}
+
 static int prepare(struct trainer *t, struct err *err)
 {
     const struct trainer_options *o = t->o;
@@ -199,14 +236,22 @@ static int prepare(struct trainer *t, struct err *err)
                                              .engine = t->engine,
                                              .options = o->engine_options};
     int threads = o->engine_options.threads;
+    t->by_number = t->engine->load && !o->data->train.files && !o->data->test.files;
+    t->look_steps = 1;
     struct batcher_options batches =
         workload_batches(t->workload, o->engine_options.seed, true, threads);
     batches.batch = t->recipe.batch;
+    batches.by_number = t->by_number;
     rc = batcher_new(&t->train, &o->data->train, &batches, err);
+    if (rc == 0 && t->by_number)
+        rc = load_set(t, &o->data->train, &batches, false, err);
     if (rc == 0 && o->data->test.count > 0) {
         batches = workload_batches(t->workload, o->engine_options.seed, false, threads);
         batches.batch = t->recipe.batch;
+        batches.by_number = t->by_number;
         rc = batcher_new(&t->test, &o->data->test, &batches, err);
+        if (rc == 0 && t->by_number)
+            rc = load_set(t, &o->data->test, &batches, true, err);
     }
     if (rc == 0)
         rc = plan(t, err);
@@ -229,10 +274,47 @@ static int prepare(struct trainer *t, struct err *err)
     return rc;
 }
 
+// The steps since the last look are done, and what they scored is known.
+static int ask(struct trainer *t, struct err *err)
+{
+    if (t->queued == 0)
+        return 0;
+    struct engine_score before = t->place.score;
+    int64_t steps = t->queued;
+    int rc = t->engine->collect(t->program, &t->place.score, err);
+    t->queued = 0;
+    if (rc != 0)
+        return rc;
+    meter_steps(t->o->meter, t->stage, steps);
+    double count = (double)(t->place.score.count - before.count);
+    for (int64_t i = 0; count > 0 && i < steps; i++)
+        losses_add(&t->losses, (t->place.score.loss - before.loss) / count);
+    // The first looks are close together, so that a slow start is seen.
+    int64_t now_ns = clock_now_ns(), each_ns = (now_ns - t->asked_ns) / steps;
+    t->asked_ns = now_ns;
+    int64_t most = each_ns > 0 ? LOOK_NS / each_ns : LOOK_STEPS;
+    t->look_steps = t->look_steps * 2 < most ? t->look_steps * 2 : most;
+    t->look_steps = t->look_steps < 1 ? 1 : t->look_steps > LOOK_STEPS ? LOOK_STEPS : t->look_steps;
+    return 0;
+}
+
+// Before the phase changes: the steps that are queued belong to the one before.
+static int ask_of_phase(struct trainer *t, struct err *err)
+{
+    int stage = t->stage;
+    t->stage = t->place.phase;
+    int rc = ask(t, err);
+    t->stage = stage;
+    return rc;
+}
+
 static int save(struct trainer *t, struct err *err)
 {
     if (!t->o->dir)
         return 0;
+    int asked = ask(t, err);
+    if (asked != 0)
+        return asked;
     meter_phase(t->o->meter, METER_CHECKPOINT);
     struct buf path = {0};
     int rc = checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err);
@@ -261,24 +343,32 @@ static int step(struct trainer *t, struct err *err)
     if (!t->jumps)
         t->stage = stage_of(&t->recipe, t->place.iteration);
     if (t->stage != t->place.phase) {
-        rc = t->engine->set_phase(t->program, t->stage, err);
+        rc = ask_of_phase(t, err);
+        if (rc == 0)
+            rc = t->engine->set_phase(t->program, t->stage, err);
         if (rc != 0)
             return rc;
         t->place.phase = t->stage;
     }
     double before = t->place.score.loss;
-    struct engine_batch in = for_engine(&batch);
+    struct engine_batch in = for_engine(&batch, t->by_number, false);
     t->engine->set_iteration(t->program, t->place.iteration);
     rc = t->engine->step(t->program, &in, &t->place.score, err);
     if (rc != 0)
         return rc;
-    meter_steps(t->o->meter, t->stage, 1);
-    losses_add(&t->losses, (t->place.score.loss - before) / (double)in.count);
     t->result->steps++;
     t->result->samples += in.count;
     t->place.step++;
     t->place.iteration++;
-    return 1;
+    if (!t->by_number) {
+        meter_steps(t->o->meter, t->stage, 1);
+        losses_add(&t->losses, (t->place.score.loss - before) / (double)in.count);
+        return 1;
+    }
+    bool last = t->place.step == t->steps_per_epoch || t->place.iteration == t->last_step;
+    if (++t->queued >= t->look_steps || last)
+        rc = ask(t, err);
+    return rc == 0 ? 1 : rc;
 }
 
 // Evaluates up to `most` samples of the held-out part, or all (0).
@@ -286,16 +376,19 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
 {
     meter_phase(t->o->meter, METER_EVALUATE);
     int rc = batcher_seek(t->test, 0, 0, err);
-    while (rc == 0 && !stopped(t) && (most == 0 || score->count < most)) {
+    for (int64_t seen = 0; rc == 0 && !stopped(t) && (most == 0 || seen < most);) {
         struct batch batch;
         rc = batcher_next(t->test, &batch, err);
         if (rc <= 0)
             break;
-        struct engine_batch in = for_engine(&batch);
+        struct engine_batch in = for_engine(&batch, t->by_number, true);
         rc = t->engine->evaluate(t->program, &in, score, err);
         meter_evaluated(t->o->meter, in.count);
+        seen += in.count;
         tell(t, true);
     }
+    if (rc == 0 && t->by_number)
+        rc = t->engine->collect(t->program, score, err);
     meter_phase(t->o->meter, METER_IDLE);
     return rc < 0 ? rc : 0;
 }
@@ -372,6 +465,7 @@ static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err 
 {
     t->epoch_began_ns = clock_now_ns();
     t->epoch_began_step = t->place.step;
+    t->asked_ns = t->epoch_began_ns;
     meter_phase(t->o->meter, METER_TRAIN);
     int64_t before_ns = meter_train_ns(t->o->meter);
     int rc = 1;
@@ -379,12 +473,18 @@ static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err 
         rc = step(t, err);
         if (rc <= 0)
             break;
+        if (t->queued > 0 && !save_is_due(t))
+            continue;
         int other = between(t, err);
         if (other != 0)
             rc = other;
         else if (!goes_on(t))
             break;
+        t->asked_ns = clock_now_ns();
     }
+    int asked = rc < 0 ? 0 : ask(t, err);
+    if (asked != 0)
+        rc = asked;
     meter_phase(t->o->meter, METER_IDLE);
     epoch->train_ns = meter_train_ns(t->o->meter) - before_ns;
     epoch->steps = t->place.step;

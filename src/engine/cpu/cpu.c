@@ -310,8 +310,10 @@ static int cpu_write(struct engine_program *program, int index, const float *val
 }
 
 static int cpu_l1(const struct engine_options *options, const float *a, const float *b, int64_t n,
-                  int64_t m, int64_t dim, float *out, struct err *err)
+                  int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
+                  struct err *err)
 {
+    (void)times;
     team_set(options->threads);
     return l1_distances(a, b, n, m, dim, out, err);
 }

@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "engine/cuda/driver.h"
+#include "engine/cuda/l1.h"
 #include "engine/cuda/params.h"
 #include "engine/cuda/plan.h"
 #include "engine/dropout.h"
@@ -126,7 +127,8 @@ static int build(struct engine_program *program, const struct net *net, struct e
     if (rc == 0)
         rc = cuda_alloc(cuda, ROWS * program->row_bytes, &program->table, err);
     void *host[3] = {0};
-    const int64_t bytes[3] = {ROWS * program->row_bytes, ROWS * batch * (int64_t)sizeof *program->scores,
+    const int64_t bytes[3] = {ROWS * program->row_bytes,
+                              ROWS * batch * (int64_t)sizeof *program->scores,
                               rc == 0 ? input_numbers(program) * 4 : 0};
     for (int i = 0; rc == 0 && i < 3; i++)
         rc = cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err);
@@ -293,7 +295,8 @@ static int drain(struct engine_program *program, struct err *err)
         return 0;
     int rc = launch_queued(program, err);
     for (int from = program->done; rc == 0 && from < program->tick;) {
-        int row = from % ROWS, count = program->tick - from < ROWS - row ? program->tick - from : ROWS - row;
+        int row = from % ROWS,
+            count = program->tick - from < ROWS - row ? program->tick - from : ROWS - row;
         int64_t bytes = program->recipe.batch * (int64_t)sizeof *program->scores;
         rc = cuda_download(program->cuda, program->scores + row * program->recipe.batch,
                            program->plan.scores + (device_ptr)(row * bytes), count * bytes, err);
@@ -646,5 +649,7 @@ const struct engine engine_cuda = {
     .tensor = cuda_tensor,
     .read = cuda_read,
     .write = cuda_write,
+    .l1 = cuda_l1,
+    .l1_peak = cuda_l1_peak,
     .library = cuda_library,
 };

@@ -32,6 +32,8 @@ struct api {
     int (*cuMemFree_v2)(device_ptr);
     int (*cuMemHostAlloc)(void **, size_t, unsigned);
     int (*cuMemFreeHost)(void *);
+    int (*cuMemHostRegister_v2)(void *, size_t, unsigned);
+    int (*cuMemHostUnregister)(void *);
     int (*cuMemsetD8Async)(device_ptr, unsigned char, size_t, void *);
     int (*cuMemcpyHtoDAsync_v2)(device_ptr, const void *, size_t, void *);
     int (*cuMemcpyDtoHAsync_v2)(void *, device_ptr, size_t, void *);
@@ -82,6 +84,8 @@ static const struct dl_symbol symbols[] = {
     NEED(cuMemFree_v2),
     NEED(cuMemHostAlloc),
     NEED(cuMemFreeHost),
+    MAY(cuMemHostRegister_v2),
+    MAY(cuMemHostUnregister),
     NEED(cuMemsetD8Async),
     NEED(cuMemcpyHtoDAsync_v2),
     NEED(cuMemcpyDtoHAsync_v2),
@@ -382,6 +386,18 @@ int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *er
 int64_t cuda_used(const struct cuda *cuda)
 {
     return cuda->used;
+}
+
+void cuda_pin(struct cuda *cuda, const void *from, int64_t bytes)
+{
+    if (cuda->api.cuMemHostRegister_v2)
+        (void)cuda->api.cuMemHostRegister_v2((void *)(uintptr_t)from, (size_t)bytes, 0);
+}
+
+void cuda_unpin(struct cuda *cuda, const void *from)
+{
+    if (cuda->api.cuMemHostUnregister)
+        (void)cuda->api.cuMemHostUnregister((void *)(uintptr_t)from);
 }
 
 int cuda_upload(struct cuda *cuda, device_ptr to, const void *from, int64_t bytes, struct err *err)

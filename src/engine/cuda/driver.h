@@ -42,6 +42,11 @@ void cuda_free(struct cuda *cuda, device_ptr ptr);
 int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err) MUST_USE;
 int64_t cuda_used(const struct cuda *cuda); // bytes on the GPU
 
+// Memory of the caller's own becomes such memory, until it is let go. Where it cannot, copies wait
+// and are slower, and that is all.
+void cuda_pin(struct cuda *cuda, const void *from, int64_t bytes);
+void cuda_unpin(struct cuda *cuda, const void *from);
+
 // In the order of the stream. Copies from host memory of cuda_alloc_host() do not wait.
 int cuda_upload(struct cuda *cuda, device_ptr to, const void *from, int64_t bytes,
                 struct err *err) MUST_USE;

@@ -201,7 +201,7 @@ struct cuda_head {
     const struct cuda_now *now;
     int *tick;
     struct cuda_score *scores;
-    int rows;         // of the ring
+    int rows; // of the ring
     const float *x, *weight, *bias;
     float *x_out;   // x after dropout, or null
     float *dz, *dx; // or null

@@ -17,7 +17,7 @@ extern SHARED float l1_memory[];
 
 DEVICE float magnitude(float x)
 {
-    return x < 0 ? -x : x;
+    return __builtin_fabsf(x);
 }
 
 DEVICE void l1_load(const cuda_l1 &g, float *stage, int i0, int j0, int k0)

@@ -123,7 +123,10 @@ static struct form form_of(const struct cuda *cuda, enum shape shape)
     bool old = cuda_about(cuda)->major < 8, tensor = cuda_precision(cuda) != ENGINE_F32;
     int m = shape == DEEP ? 32 : shape == MEDIUM || shape == SMALL ? 64 : 128;
     int n = shape == WIDE || shape == MEDIUM ? 64 : 32;
-    int k = shape == DEEP ? (tensor ? 128 : 64) : old && shape == WIDE ? 16 : !old && shape == SMALL ? 64 : 32;
+    int k = shape == DEEP            ? (tensor ? 128 : 64)
+            : old && shape == WIDE   ? 16
+            : !old && shape == SMALL ? 64
+                                     : 32;
     int stages = old || shape == SMALL ? 2 : shape == MEDIUM || (shape == DEEP && !tensor) ? 4 : 3;
     int a_rows = m * k, a_columns = k * (m + 8), b_rows = n * k, b_columns = k * (n + 8);
     int parts[3] = {a_rows + b_rows, a_rows + b_columns, a_columns + b_columns};
@@ -720,7 +723,8 @@ static void add_lstm(struct builder *b, bool back, const struct cuda_lstm *g)
                                           : (back ? "lstm_back_128" : "lstm_forward_128");
     // As in lstm.cu: eight steps ahead, and what goes from thread to thread.
     unsigned units = (unsigned)g->units;
-    unsigned shared = fast ? 8 * 4 * units * 16 + 2 * 4 * units * 4 + 2 * 4 * (4 * units + 32) * 2 : 6 * 4 * units * 4;
+    unsigned shared = fast ? 8 * 4 * units * 16 + 2 * 4 * units * 4 + 2 * 4 * (4 * units + 32) * 2
+                           : 6 * 4 * units * 4;
     add(b, kernel, tiles(g->samples, 4), g->ways, fast ? 4 * units : 256, shared, g, sizeof *g);
 }
 
@@ -778,8 +782,8 @@ static bool has_head(const struct gpu_plan *plan)
     const struct value *in = &plan->values[l->inputs[0]];
     return in->rows == 1 && in->pitch <= CUDA_HEAD_INPUTS &&
            plan->values[last].pitch <= CUDA_HEAD_UNITS &&
-           (int64_t)in->pitch * (plan->values[last].columns + 3) <= 12 * 1024 - 128 && in->readers == 1 &&
-           plan->layers[l->inputs[0]].op != NET_IMAGE;
+           (int64_t)in->pitch * (plan->values[last].columns + 3) <= 12 * 1024 - 128 &&
+           in->readers == 1 && plan->layers[l->inputs[0]].op != NET_IMAGE;
 }
 
 static void head(struct builder *b, bool labelled)
@@ -1230,7 +1234,8 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
         shape_value(plan, i);
         const struct net_layer *l = &plan->layers[i];
         if (l->op == NET_CONV && l->kernel_h * l->kernel_w > TAPS_MAX)
-            return err_set(err, ERR_USAGE, "the cuda engine takes kernels of at most %d cells, not %d × %d",
+            return err_set(err, ERR_USAGE,
+                           "the cuda engine takes kernels of at most %d cells, not %d × %d",
                            TAPS_MAX, l->kernel_h, l->kernel_w);
         if (plan->layers[i].op != NET_DROPOUT)
             continue;

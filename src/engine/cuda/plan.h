@@ -37,9 +37,9 @@ struct gpu_plan {
     struct value *values; // (layers)
     device_ptr *extra;    // (layers, 4): what a layer keeps for the way back
     device_ptr tokens, labels, now, tick, scores, probabilities;
-    device_ptr workspace;                    // parts of forward products
+    device_ptr workspace; // parts of forward products
     int64_t workspace_room;
-    device_ptr ages, rates; // of an embedding's rows
+    device_ptr ages, rates;         // of an embedding's rows
     int embedding;                  // its layer, or -1
     int head;                       // the last layer, where one kernel does it and the loss; or -1
     int drop_slots[CUDA_DROPS_MAX]; // layers

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// L1 distances on the GPU: copies and calculation, timed apart.
+#include "engine/cuda/l1.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/driver.h"
+#include "engine/cuda/kernels.h"
+
+// As in l1.cu.
+#define TILE_N      256
+#define TILE_M      128
+#define PEAK_PAIRS  128 // of a thread's round
+#define PEAK_ADDED  8   // additions of a round that are not a pair's
+#define PEAK_ROUNDS 20000
+#define OUT_MOST    ((int64_t)1 << 31) // bytes of the result that are on the GPU at once
+
+static unsigned shared_bytes(const struct cuda *cuda)
+{
+    int k = cuda_about(cuda)->major < 8 ? 8 : 16, stages = cuda_about(cuda)->major < 8 ? 2 : 3;
+    return (unsigned)((TILE_N + TILE_M) * (k + 4) * stages * 4);
+}
+
+// Rows with zeros behind them, so that vectors of four fit; the caller's own where they do.
+static const float *padded(const float *from, int64_t rows, int64_t dim, int64_t pitch, float **own)
+{
+    *own = NULL;
+    if (dim == pitch)
+        return from;
+    *own = calloc((size_t)(rows * pitch), sizeof **own);
+    for (int64_t i = 0; *own && i < rows; i++)
+        memcpy(*own + i * pitch, from + i * dim, (size_t)dim * sizeof **own);
+    return *own;
+}
+
+struct job {
+    struct cuda *cuda;
+    device_ptr a, b, out;
+    int64_t n, m, pitch;
+    float *result;
+};
+
+static int copy_in(const struct job *j, const float *a, const float *b, double *seconds,
+                   struct err *err)
+{
+    int64_t a_bytes = j->n * j->pitch * 4, b_bytes = j->m * j->pitch * 4;
+    cuda_pin(j->cuda, a, a_bytes);
+    cuda_pin(j->cuda, b, b_bytes);
+    int rc = cuda_sync(j->cuda, err);
+    if (rc == 0)
+        rc = cuda_mark(j->cuda, 0, err);
+    if (rc == 0)
+        rc = cuda_upload(j->cuda, j->a, a, a_bytes, err);
+    if (rc == 0)
+        rc = cuda_upload(j->cuda, j->b, b, b_bytes, err);
+    if (rc == 0)
+        rc = cuda_mark(j->cuda, 1, err);
+    if (rc == 0)
+        rc = cuda_between(j->cuda, seconds, err);
+    cuda_unpin(j->cuda, a);
+    cuda_unpin(j->cuda, b);
+    return rc;
+}
+
+// Rows [from, from + rows) of the result.
+static int calculate(const struct job *j, int64_t from, int64_t rows, double *seconds,
+                     struct err *err)
+{
+    struct cuda_l1 g = {.a = (const float *)(uintptr_t)(j->a + (device_ptr)(from * j->pitch) * 4),
+                        .b = (const float *)(uintptr_t)j->b,
+                        .out = (float *)(uintptr_t)j->out,
+                        .n = (int)rows,
+                        .m = (int)j->m,
+                        .dim = (int)j->pitch};
+    struct launch launch;
+    double took = 0;
+    int rc = cuda_launch_make(j->cuda, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
+                              (unsigned)((j->m + TILE_M - 1) / TILE_M), 256, shared_bytes(j->cuda),
+                              &g, sizeof g, &launch, err);
+    if (rc == 0)
+        rc = cuda_mark(j->cuda, 0, err);
+    if (rc == 0)
+        rc = cuda_launch(j->cuda, &launch, err);
+    if (rc == 0)
+        rc = cuda_mark(j->cuda, 1, err);
+    if (rc == 0)
+        rc = cuda_between(j->cuda, &took, err);
+    if (rc == 0)
+        rc = cuda_download(j->cuda, j->result + from * j->m, j->out, rows * j->m * 4, err);
+    *seconds += took;
+    return rc;
+}
+
+int cuda_l1(const struct engine_options *options, const float *a, const float *b, int64_t n,
+            int64_t m, int64_t dim, float *out, struct engine_l1_times *times, struct err *err)
+{
+    struct job j = {.n = n, .m = m, .pitch = (dim + 3) / 4 * 4, .result = out};
+    struct engine_l1_times mine = {0};
+    float *own_a, *own_b;
+    int rc = cuda_open(options->precision, &j.cuda, err);
+    if (rc != 0)
+        return rc;
+    const float *from_a = padded(a, n, dim, j.pitch, &own_a),
+                *from_b = padded(b, m, dim, j.pitch, &own_b);
+    int64_t rows = OUT_MOST / (m * 4) / TILE_N * TILE_N;
+    rows = rows < TILE_N ? TILE_N : rows > n ? n : rows;
+    if (!from_a || !from_b)
+        rc = err_memory(err);
+    if (rc == 0)
+        rc = cuda_alloc(j.cuda, n * j.pitch * 4, &j.a, err);
+    if (rc == 0)
+        rc = cuda_alloc(j.cuda, m * j.pitch * 4, &j.b, err);
+    if (rc == 0)
+        rc = cuda_alloc(j.cuda, rows * m * 4, &j.out, err);
+    if (rc == 0)
+        rc = copy_in(&j, from_a, from_b, &mine.to_device, err);
+    for (int64_t at = 0; rc == 0 && at < n; at += rows)
+        rc = calculate(&j, at, n - at < rows ? n - at : rows, &mine.calculation, err);
+    if (rc == 0 && times)
+        *times = mine;
+    free(own_a);
+    free(own_b);
+    cuda_close(j.cuda);
+    return rc;
+}
+
+double cuda_l1_peak(const struct engine_options *options)
+{
+    struct cuda *cuda = NULL;
+    struct launch launch;
+    double seconds = 0, best = 0;
+    struct cuda_l1 g = {.dim = PEAK_ROUNDS};
+    int rc = cuda_open(options->precision, &cuda, NULL);
+    if (rc != 0)
+        return 0;
+    unsigned blocks = 2 * (unsigned)cuda_about(cuda)->processors;
+    rc = cuda_launch_make(cuda, "l1_peak", blocks, 1, 256, 0, &g, sizeof g, &launch, NULL);
+    for (int i = 0; rc == 0 && i < 3; i++) {
+        rc = cuda_mark(cuda, 0, NULL);
+        if (rc == 0)
+            rc = cuda_launch(cuda, &launch, NULL);
+        if (rc == 0)
+            rc = cuda_mark(cuda, 1, NULL);
+        if (rc == 0)
+            rc = cuda_between(cuda, &seconds, NULL);
+        // Two additions make a pair.
+        double pairs = (double)blocks * 256 * PEAK_ROUNDS * (PEAK_PAIRS + PEAK_ADDED / 2.0);
+        if (rc == 0 && seconds > 0 && pairs / seconds > best)
+            best = pairs / seconds;
+    }
+    cuda_close(cuda);
+    return best;
+}
