@@ -2,16 +2,16 @@
 // gemm: dense layers and convolutions, forward and backward, as products of matrices.
 //
 // A block makes a tile of the result. Tiles of the operands come in slices of k, copied to shared
-// memory ahead of their use in a ring of stages, as they lie in memory: an operand whose k lies side
-// by side has rows of k (pitch + 4, so that the eight rows and four columns that a warp reads meet
-// no bank twice), the other has rows of m or n (+ 8). Windows of an image are found on the way: the
-// matrix of all windows is never made.
+// memory ahead of their use in a ring of stages, as they lie in memory: an operand whose k lies
+// side by side has rows of k (pitch + 4, so that the eight rows and four columns that a warp reads
+// meet no bank twice), the other has rows of m or n (+ 8). Windows of an image are found on the
+// way: the matrix of all windows is never made.
 //
 // Shapes of a block: WIDE makes 128 × 64 with 4 × 2 warps; NARROW makes 128 × 32, two warps sharing
-// each slice; DEEP makes 32 × 32, its eight warps taking an eighth of each slice. Shares are summed in
-// a fixed order. Results are the same on every
-// run. PRECISION: 0 true single precision, 1 tf32, 2 bf16 operands; sums are always f32.
-#include "rules.h"
+// each slice; DEEP makes 32 × 32, its eight warps taking an eighth of each slice. Shares are summed
+// in a fixed order. Results are the same on every run. PRECISION: 0 true single precision, 1 tf32,
+// 2 bf16 operands; sums are always f32.
+#include "rules.cuh"
 
 enum { FORWARD, BACK, WEIGHTS };
 
@@ -35,14 +35,15 @@ template <class S, int KIND, bool WINDOWS> struct loader {
     const float *a, *b;
     int a_at, b_at; // within a line, in numbers
     int a_first, b_first;
-    int k, k_end;         // where the next slice begins
-    bool a_there, b_there; // where it does not depend on k
+    int k, k_end;                              // where the next slice begins
+    bool a_there, b_there;                     // where it does not depend on k
     int b_offset, b_step_offset, ldb, b_limit; // b_limit: lines that b has, from b_first
     // Plain: offset of the first line and between lines. Windows over an image: below.
     int a_offset, a_step_offset, a_limit;
-    int height, width, pitch, kernel_w, stride, units, units_pitch, tap_pitch, out_width, out_height;
+    int height, width, pitch, kernel_w, stride, units, units_pitch, tap_pitch, out_width,
+        out_height;
     int row_offset[S::a_count], row_y[S::a_count], row_x[S::a_count];
-    int ky, kx, channel;                    // of a's vector: they move with k; for weights they stay
+    int ky, kx, channel; // of a's vector: they move with k; for weights they stay
     int unit[S::b_count], b_tap[S::b_count]; // back: of b's lines
 
     METHOD loader(const cuda_gemm &g, int m0, int n0, int k0, int k_end_)
@@ -109,7 +110,8 @@ template <class S, int KIND, bool WINDOWS> struct loader {
         UNROLL
         for (int i = 0; i < S::a_count; i++) {
             int row = (KIND == WEIGHTS ? k0 : m0) + a_first + i * S::a_step;
-            int pixels = out_height * out_width, sample = row / pixels, pixel = row - sample * pixels;
+            int pixels = out_height * out_width, sample = row / pixels,
+                pixel = row - sample * pixels;
             int y = pixel / out_width, x = pixel - y * out_width;
             if (KIND == BACK) {
                 row_y[i] = y + g.top;
@@ -211,7 +213,8 @@ template <class S, int KIND, bool WINDOWS> struct loader {
                 here = (KIND == FORWARD ? k + b_at < k_end : b_there) && i * S::b_step < b_limit;
                 offset = b_offset + i * b_step_offset;
             }
-            copy16(to_b + (b_first + i * S::b_step) * S::b_pitch + b_at, b + (here ? offset : 0), here);
+            copy16(to_b + (b_first + i * S::b_step) * S::b_pitch + b_at, b + (here ? offset : 0),
+                   here);
         }
         if (KIND == FORWARD) {
             b_offset += S::ks;
@@ -258,12 +261,12 @@ template <class S, int P> struct sums {
                 UNROLL
                 for (int i = 0; i < S::mt; i++)
                     UNROLL
-                    for (int j = 0; j < S::nt; j++) {
-                        c[i][j][0] += x[i][0] * y[j][0];
-                        c[i][j][1] += x[i][0] * y[j][1];
-                        c[i][j][2] += x[i][1] * y[j][0];
-                        c[i][j][3] += x[i][1] * y[j][1];
-                    }
+                for (int j = 0; j < S::nt; j++) {
+                    c[i][j][0] += x[i][0] * y[j][0];
+                    c[i][j][1] += x[i][0] * y[j][1];
+                    c[i][j][2] += x[i][1] * y[j][0];
+                    c[i][j][3] += x[i][1] * y[j][1];
+                }
             }
             return;
         }
@@ -275,34 +278,34 @@ template <class S, int P> struct sums {
             UNROLL
             for (int i = 0; i < S::mt; i++)
                 UNROLL
-                for (int r = 0; r < 4; r++) {
-                    int m = m0 + 16 * i + g + 8 * (r & 1);
-                    if (P == 1)
-                        x[i][r] = tf32_of(a_value(a, m, k + t + 4 * (r >> 1)));
-                    else
-                        x[i][r] = bf16_pair(a_value(a, m, k + t + 8 * (r >> 1)),
-                                            a_value(a, m, k + t + 4 + 8 * (r >> 1)));
-                }
+            for (int r = 0; r < 4; r++) {
+                int m = m0 + 16 * i + g + 8 * (r & 1);
+                if (P == 1)
+                    x[i][r] = tf32_of(a_value(a, m, k + t + 4 * (r >> 1)));
+                else
+                    x[i][r] = bf16_pair(a_value(a, m, k + t + 8 * (r >> 1)),
+                                        a_value(a, m, k + t + 4 + 8 * (r >> 1)));
+            }
             UNROLL
             for (int j = 0; j < S::nt; j++)
                 UNROLL
-                for (int r = 0; r < 2; r++) {
-                    int n = n0 + 8 * j + g;
-                    if (P == 1)
-                        y[j][r] = tf32_of(b_value(b, n, k + t + 4 * r));
-                    else
-                        y[j][r] = bf16_pair(b_value(b, n, k + t + 8 * r),
-                                            b_value(b, n, k + t + 4 + 8 * r));
-                }
+            for (int r = 0; r < 2; r++) {
+                int n = n0 + 8 * j + g;
+                if (P == 1)
+                    y[j][r] = tf32_of(b_value(b, n, k + t + 4 * r));
+                else
+                    y[j][r] =
+                        bf16_pair(b_value(b, n, k + t + 8 * r), b_value(b, n, k + t + 4 + 8 * r));
+            }
             UNROLL
             for (int i = 0; i < S::mt; i++)
                 UNROLL
-                for (int j = 0; j < S::nt; j++) {
-                    if (P == 1)
-                        mma_tf32(c[i][j], x[i], y[j]);
-                    else
-                        mma_bf16(c[i][j], x[i], y[j]);
-                }
+            for (int j = 0; j < S::nt; j++) {
+                if (P == 1)
+                    mma_tf32(c[i][j], x[i], y[j]);
+                else
+                    mma_bf16(c[i][j], x[i], y[j]);
+            }
         }
 #endif
     }
@@ -343,7 +346,8 @@ DEVICE void end_row(const float *bias, int relu, const u32 *stream, u32 threshol
     *(f4 *)to = v;
 }
 
-template <int KIND> DEVICE void store(const cuda_gemms &jobs, const cuda_gemm &g, int z, int m, int n, f4 v)
+template <int KIND>
+DEVICE void store(const cuda_gemms &jobs, const cuda_gemm &g, int z, int m, int n, f4 v)
 {
     if (KIND == FORWARD) {
         if (m >= g.m || n >= g.ldy)
@@ -351,8 +355,8 @@ template <int KIND> DEVICE void store(const cuda_gemms &jobs, const cuda_gemm &g
         if (g.parts > 1)
             *(f4 *)(g.y + z * g.part + (long)m * g.ldy + n) = v;
         else
-            end_row(g.bias, g.relu, DROP_STREAM(g.drop), g.drop.threshold, g.drop.scale, g.columns, m,
-                    n, v, g.y + (long)m * g.ldy + n);
+            end_row(g.bias, g.relu, DROP_STREAM(g.drop), g.drop.threshold, g.drop.scale, g.columns,
+                    m, n, v, g.y + (long)m * g.ldy + n);
     } else if (KIND == BACK) {
         if (m >= g.m || n >= g.n)
             return;
@@ -376,14 +380,16 @@ template <int KIND> DEVICE void store(const cuda_gemms &jobs, const cuda_gemm &g
         if (m >= g.m || n >= g.units)
             return;
         if (g.fused)
-            step_four(jobs.optimizer, g.at + (i64)n * g.ldy + m, g.decayed ? jobs.optimizer.weight_decay : 0, v);
+            step_four(jobs.optimizer, g.at + (i64)n * g.ldy + m,
+                      g.decayed ? jobs.optimizer.weight_decay : 0, v);
         else
             *(f4 *)(g.y + z * g.part + (long)n * g.ldy + m) = v;
     }
 }
 
 // Its grid is one number: job after job, tile after tile.
-template <class S, int KIND, bool WINDOWS, int P> DEVICE void product(const cuda_gemms &jobs, float *shared)
+template <class S, int KIND, bool WINDOWS, int P>
+DEVICE void product(const cuda_gemms &jobs, float *shared)
 {
     int block = BLOCK, which = 0;
     while (which + 1 < jobs.count && block >= jobs.job[which + 1].first)
@@ -399,10 +405,10 @@ template <class S, int KIND, bool WINDOWS, int P> DEVICE void product(const cuda
     UNROLL
     for (int i = 0; i < S::mt; i++)
         UNROLL
-        for (int j = 0; j < S::nt; j++)
-            UNROLL
-            for (int r = 0; r < 4; r++)
-                sum.c[i][j][r] = 0;
+    for (int j = 0; j < S::nt; j++)
+        UNROLL
+    for (int r = 0; r < 4; r++)
+        sum.c[i][j][r] = 0;
     float bias = 0;
     bool sums_bias = KIND == WEIGHTS && g.bias && tile_m == 0 && THREAD < S::bn;
     UNROLL
@@ -432,7 +438,8 @@ template <class S, int KIND, bool WINDOWS, int P> DEVICE void product(const cuda
         else
             g.bias_grad[z * g.part + n0 + THREAD] = bias;
     }
-    // Through shared memory, so that rows are stored whole: the tile as (m, n), or (n, m) for weights.
+    // Through shared memory, so that rows are stored whole: the tile as (m, n), or (n, m) for
+    // weights.
     copies_wait<0>();
     SYNC();
     constexpr int pitch = (KIND == WEIGHTS ? S::bm : S::bn) + 4;
@@ -442,12 +449,12 @@ template <class S, int KIND, bool WINDOWS, int P> DEVICE void product(const cuda
     UNROLL
     for (int i = 0; i < S::mt; i++)
         UNROLL
-        for (int j = 0; j < S::nt; j++)
-            UNROLL
-            for (int r = 0; r < 4; r++) {
-                int m = wm0 + 16 * i + lg + 8 * (r >> 1), n = wn0 + 8 * j + 2 * lt + (r & 1);
-                tile[KIND == WEIGHTS ? n * pitch + m : m * pitch + n] = sum.c[i][j][r];
-            }
+    for (int j = 0; j < S::nt; j++)
+        UNROLL
+    for (int r = 0; r < 4; r++) {
+        int m = wm0 + 16 * i + lg + 8 * (r >> 1), n = wn0 + 8 * j + 2 * lt + (r & 1);
+        tile[KIND == WEIGHTS ? n * pitch + m : m * pitch + n] = sum.c[i][j][r];
+    }
     SYNC();
     constexpr int line = (KIND == WEIGHTS ? S::bm : S::bn) / 4;
     for (int i = THREAD; i < S::bm * S::bn / 4; i += 256) {
@@ -486,10 +493,10 @@ template <int KIND> using narrow = shape<KIND, 128, 32, 4, 1, 2, 32, 2>;
 template <int KIND> using deep = shape<KIND, 32, 32, 1, 1, 8, 64, 2>;
 #endif
 
-#define GEMM(name, kind, form, windows, blocks)                                                      \
-    KERNEL(256, blocks) name(const cuda_gemms jobs)                                                  \
-    {                                                                                                \
-        product<form<kind>, kind, windows, PRECISION>(jobs, shared_memory);                          \
+#define GEMM(name, kind, form, windows, blocks)                                                    \
+    KERNEL(256, blocks) name(const cuda_gemms jobs)                                                \
+    {                                                                                              \
+        product<form<kind>, kind, windows, PRECISION>(jobs, shared_memory);                        \
     }
 
 GEMM(gemm_forward_wide, FORWARD, wide, false, 2)
@@ -522,6 +529,6 @@ KERNEL(256, 1) gemm_finish(const cuda_finish f)
         v.z += more.z;
         v.w += more.w;
     }
-    end_row(f.bias, f.relu, DROP_STREAM(f.drop), f.drop.threshold, f.drop.scale, f.columns, row, col, v,
-            f.y + (long)row * f.pitch + col);
+    end_row(f.bias, f.relu, DROP_STREAM(f.drop), f.drop.threshold, f.drop.scale, f.columns, row,
+            col, v, f.y + (long)row * f.pitch + col);
 }

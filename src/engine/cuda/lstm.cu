@@ -2,14 +2,14 @@
 // lstm: the steps of an LSTM that depend on each other; what does not is a product (gemm.cu).
 //
 // A block takes four sequences of one direction through all steps. In the fast form (64 or 128
-// units, tensor cores) the recurrent weights stay in registers for the whole way, as the A operand of
-// products with 8 columns, of which every other one is a sequence: so a thread gets the four gates
-// of one unit of one sequence, and nothing has to change hands but the new state, through shared
-// memory. Operands are halves with ten bits, as tf32 has them; gradients are scaled so that halves
-// can hold them. The general form does any number of units in single precision.
+// units, tensor cores) the recurrent weights stay in registers for the whole way, as the A operand
+// of products with 8 columns, of which every other one is a sequence: so a thread gets the four
+// gates of one unit of one sequence, and nothing has to change hands but the new state, through
+// shared memory. Operands are halves with ten bits, as tf32 has them; gradients are scaled so that
+// halves can hold them. The general form does any number of units in single precision.
 //
 // A thread reads what it alone needs, some steps ahead, through asynchronous copies of its own.
-#include "dev.h"
+#include "dev.cuh"
 
 #ifndef PRECISION
 #define PRECISION 1
@@ -54,7 +54,8 @@ KERNEL(256, 1) lstm_forward(const cuda_lstm g)
                 z.z += h * row[k + 2 * g.pitch_units];
                 z.w += h * row[k + 3 * g.pitch_units];
             }
-            float in = g.hard ? hard_of(z.x) : sigmoid_of(z.x), keep = g.hard ? hard_of(z.y) : sigmoid_of(z.y);
+            float in = g.hard ? hard_of(z.x) : sigmoid_of(z.x),
+                  keep = g.hard ? hard_of(z.y) : sigmoid_of(z.y);
             float out = g.hard ? hard_of(z.w) : sigmoid_of(z.w), add = tanh_of(z.z);
             float c = keep * cell[i] + in * add, h = out * tanh_of(c);
             if (g.keep) {
@@ -132,9 +133,12 @@ KERNEL(256, 1) lstm_back(const cuda_lstm g)
 template <int BYTES> DEVICE void copy_own(void *to, const void *from)
 {
     if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)),
+                     "l"(from)
+                     : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(BYTES)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)),
+                     "l"(from), "n"(BYTES)
                      : "memory");
 }
 
@@ -144,25 +148,27 @@ template <int H> struct ahead { // steps that are read ahead: a power of two
 
 template <int H> DEVICE void forward_fast(const cuda_lstm &g)
 {
-    constexpr int AHEAD = ahead<H>::steps, threads = 4 * H, row = H + 32; // row: of the state, in halves
+    constexpr int AHEAD = ahead<H>::steps, threads = 4 * H,
+                  row = H + 32; // row: of the state, in halves
     SHARED __attribute__((aligned(16))) u16 state[2][GROUP][row];
     SHARED f4 ring[AHEAD][threads];
     int lane = THREAD & 31, warp = THREAD >> 5, lg = lane >> 2, lt = lane & 3, unit = 8 * warp + lg;
-    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0, time = g.time;
+    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0,
+        time = g.time;
     bool real = sample < g.samples, even = !(lg & 1);
     const float *w = g.weight + (i64)way * 4 * H * H;
     u32 a[2][H / 16][4]; // gates i, f in the first, g, o in the second
     UNROLL
     for (int m = 0; m < 2; m++)
         UNROLL
-        for (int s = 0; s < H / 16; s++) {
-            int k = ((s >> 1) * 4 + lt) * 8 + (s & 1) * 4;
-            const float *r0 = w + (4 * unit + 2 * m) * H + k, *r1 = r0 + H;
-            a[m][s][0] = half_pair(r0[0], r0[1]);
-            a[m][s][1] = half_pair(r1[0], r1[1]);
-            a[m][s][2] = half_pair(r0[2], r0[3]);
-            a[m][s][3] = half_pair(r1[2], r1[3]);
-        }
+    for (int s = 0; s < H / 16; s++) {
+        int k = ((s >> 1) * 4 + lt) * 8 + (s & 1) * 4;
+        const float *r0 = w + (4 * unit + 2 * m) * H + k, *r1 = r0 + H;
+        a[m][s][0] = half_pair(r0[0], r0[1]);
+        a[m][s][1] = half_pair(r1[0], r1[1]);
+        a[m][s][2] = half_pair(r0[2], r0[3]);
+        a[m][s][3] = half_pair(r1[2], r1[3]);
+    }
     for (int i = THREAD; i < GROUP * row; i += threads)
         (&state[0][0][0])[i] = 0;
     int t = way ? time - 1 : 0, step = way ? -1 : 1;
@@ -198,10 +204,10 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
         UNROLL
         for (int k = 0; k < H / 32; k++)
             UNROLL
-            for (int m = 0; m < 2; m++) {
-                mma_half(z[m][0], a[m][2 * k], v[k].x, v[k].y);
-                mma_half(z[m][1], a[m][2 * k + 1], v[k].z, v[k].w);
-            }
+        for (int m = 0; m < 2; m++) {
+            mma_half(z[m][0], a[m][2 * k], v[k].x, v[k].y);
+            mma_half(z[m][1], a[m][2 * k + 1], v[k].z, v[k].w);
+        }
         // While the products are on their way: what the step before left, and what the next needs.
         if (keep && s > 0) {
             *gates = kept;
@@ -218,7 +224,8 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
         copies_wait<AHEAD - 2>();
         in = ring[(s + 1) & (AHEAD - 1)][THREAD];
         before = h;
-        float gi = sigmoid_fast(z[0][0][0] + z[0][1][0]), gf = sigmoid_fast(z[0][0][2] + z[0][1][2]);
+        float gi = sigmoid_fast(z[0][0][0] + z[0][1][0]),
+              gf = sigmoid_fast(z[0][0][2] + z[0][1][2]);
         float gg = tanh_fast(z[1][0][0] + z[1][1][0]), go = sigmoid_fast(z[1][0][2] + z[1][1][2]);
         c = gf * c + gi * gg;
         h = go * tanh_fast(c);
@@ -243,8 +250,8 @@ DEVICE float within(float x)
     return x > 60000 ? 60000 : x < -60000 ? -60000 : x;
 }
 
-// The 4 H sums of a step go back to H units: a pair of warps makes 16 of these, each from half of the
-// sums, and hands the other the half of the units that is not its own.
+// The 4 H sums of a step go back to H units: a pair of warps makes 16 of these, each from half of
+// the sums, and hands the other the half of the units that is not its own.
 template <int H> DEVICE void back_fast(const cuda_lstm &g)
 {
     constexpr int AHEAD = ahead<H>::steps, threads = 4 * H, row = 4 * H + 32;
@@ -253,7 +260,8 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
     SHARED u2 gate_ring[AHEAD][threads];
     SHARED float cell_ring[AHEAD][threads];
     int lane = THREAD & 31, warp = THREAD >> 5, lg = lane >> 2, lt = lane & 3, unit = 8 * warp + lg;
-    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0, time = g.time;
+    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0,
+        time = g.time;
     bool real = sample < g.samples, even = !(lg & 1);
     const float *w = g.weight + (i64)way * 4 * H * H;
     int tile = warp >> 1, half = warp & 1;
@@ -292,9 +300,11 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
     u2 kept = gate_ring[0][THREAD];
     for (int s = 0; s < time; s++) {
         int now = (s & 1) * GROUP * row;
-        float gi = half_low(kept.x), gf = half_high(kept.x), gg = half_low(kept.y), go = half_high(kept.y);
+        float gi = half_low(kept.x), gf = half_high(kept.x), gg = half_low(kept.y),
+              go = half_high(kept.y);
         float d = dc + dh * go * (1 - tc * tc);
-        f4 z = {d * gg * gi * (1 - gi), d * old * gf * (1 - gf), d * gi * (1 - gg * gg), dh * tc * go * (1 - go)};
+        f4 z = {d * gg * gi * (1 - gi), d * old * gf * (1 - gf), d * gi * (1 - gg * gg),
+                dh * tc * go * (1 - go)};
         u2 packed = {half_pair(within(z.x), within(z.y)), half_pair(within(z.z), within(z.w))};
         *(u2 *)(to + now) = packed;
         dc = d * gf;
@@ -308,7 +318,8 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
             mma_half(e[0], a[2 * k], v.x, v.y);
             mma_half(e[1], a[2 * k + 1], v.z, v.w);
         }
-        // Meanwhile: this step's result, and the next one's gates, its cell and the one before that.
+        // Meanwhile: this step's result, and the next one's gates, its cell and the one before
+        // that.
         if (real) {
             f4 store = {z.x * (1 / SCALE), z.y * (1 / SCALE), z.z * (1 / SCALE), z.w * (1 / SCALE)};
             *out = store;
@@ -332,10 +343,10 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
     }
 }
 
-#define LSTM(name, form, h)                                                                          \
-    KERNEL(4 * h, 1) name(const cuda_lstm g)                                                         \
-    {                                                                                                \
-        form<h>(g);                                                                                  \
+#define LSTM(name, form, h)                                                                        \
+    KERNEL(4 * h, 1) name(const cuda_lstm g)                                                       \
+    {                                                                                              \
+        form<h>(g);                                                                                \
     }
 
 LSTM(lstm_forward_64, forward_fast, 64)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // train: the loss with its gradient, and the optimizers (net/recipe.h has the rules).
-#include "rules.h"
+#include "rules.cuh"
 
 // One block; a warp takes a row, rows in a fixed order.
 KERNEL(1024, 1) loss(const cuda_loss g)
@@ -54,8 +54,9 @@ KERNEL(1024, 1) loss(const cuda_loss g)
         float inverse = 1 / total;
         if (dz)
             for (int k = lane; k < g.pitch; k += 32) {
-                float d = counts && k < g.units ? (exp_of(z[k] - most) * inverse - (k == label ? 1.0f : 0.0f)) * share
-                                                : 0;
+                float d = counts && k < g.units
+                              ? (exp_of(z[k] - most) * inverse - (k == label ? 1.0f : 0.0f)) * share
+                              : 0;
                 dz[k] = g.add ? dz[k] + d : d;
             }
         if (g.out)
@@ -90,8 +91,8 @@ DEVICE int add_one(int *at)
 }
 
 // The head of a net: dense layer, loss, and the gradient of what comes before, for a row by a warp
-// that keeps the row in registers. In single precision: it is little work. The last block to end adds
-// the rows' losses up, in their order.
+// that keeps the row in registers. In single precision: it is little work. The last block to end
+// adds the rows' losses up, in their order.
 extern SHARED float head_memory[];
 
 KERNEL(128, 1) head(const cuda_head g)
@@ -197,14 +198,16 @@ KERNEL(128, 1) head(const cuda_head g)
             d[0] = d[1] = 0;
         if (g.dz)
             UNROLL
-            for (int k = 0; k < 2; k++)
-                if (lane + 32 * k < g.pitch)
-                    g.dz[(i64)row * g.pitch + lane + 32 * k] = lane + 32 * k < units ? d[k] : 0;
+        for (int k = 0; k < 2; k++)
+            if (lane + 32 * k < g.pitch)
+                g.dz[(i64)row * g.pitch + lane + 32 * k] = lane + 32 * k < units ? d[k] : 0;
         if (g.dx) {
             for (int u = 0; u < units; u++) {
                 const float *w = head_memory + u * inputs + 4 * lane;
                 float own = u < 32 ? d[0] : d[1], from;
-                asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(from) : "f"(own), "r"(u & 31));
+                asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;"
+                             : "=f"(from)
+                             : "f"(own), "r"(u & 31));
                 UNROLL
                 for (int i = 0; i < vectors; i++)
                     if (128 * i < inputs) {
@@ -218,7 +221,8 @@ KERNEL(128, 1) head(const cuda_head g)
             UNROLL
             for (int i = 0; i < vectors; i++)
                 if (4 * lane + 128 * i < inputs) {
-                    f4 v = {dx[i].x * kept[i].x, dx[i].y * kept[i].y, dx[i].z * kept[i].z, dx[i].w * kept[i].w};
+                    f4 v = {dx[i].x * kept[i].x, dx[i].y * kept[i].y, dx[i].z * kept[i].z,
+                            dx[i].w * kept[i].w};
                     *(f4 *)(g.dx + (i64)row * inputs + 4 * lane + 128 * i) = v;
                 }
         }
@@ -244,7 +248,7 @@ KERNEL(128, 1) head(const cuda_head g)
         right += ((volatile int *)g.row_right)[r];
     }
     for (int k = 16; k > 0; k >>= 1) {
-        int low = shuffle_xor((int)(u32)__builtin_bit_cast(u64, sum), k);
+        int low = shuffle_xor((int)(u32) __builtin_bit_cast(u64, sum), k);
         int high = shuffle_xor((int)(u32)(__builtin_bit_cast(u64, sum) >> 32), k);
         sum += __builtin_bit_cast(double, (u64)(u32)low | (u64)(u32)high << 32);
         right += shuffle_xor(right, k);
@@ -281,8 +285,8 @@ KERNEL(256, 1) optimize(const cuda_optimize g)
 // ---- embedding ----
 //
 // Adam moves every row in every step, but a batch touches few. With `lazy` a row that is not used
-// waits, and the steps that it missed are made when it is used next. Its mean shrinks by rho in each,
-// so that after some hundred of them nothing moves any more, and the rest is a power.
+// waits, and the steps that it missed are made when it is used next. Its mean shrinks by rho in
+// each, so that after some hundred of them nothing moves any more, and the rest is a power.
 
 DEVICE float power(float base, int n)
 {
@@ -362,13 +366,14 @@ KERNEL(256, 1) embed_gather(const cuda_embed g)
         return;
     i64 position = i / line;
     int c = (int)(i - position * line) * 4;
-    *(f4 *)(g.y + position * g.pitch + c) = *(const f4 *)(g.table + (i64)g.tokens[position] * g.pitch + c);
+    *(f4 *)(g.y + position * g.pitch + c) =
+        *(const f4 *)(g.table + (i64)g.tokens[position] * g.pitch + c);
 }
 
 // A block per position; the first one of a token sums the gradients of all and makes the row's step
-// (or hands the sum to the optimizer). Each warp finds its share of the positions, four by four; then
-// warp w takes every eighth that was found, beginning with the w-th, so that the order of the sum is
-// always the same.
+// (or hands the sum to the optimizer). Each warp finds its share of the positions, four by four;
+// then warp w takes every eighth that was found, beginning with the w-th, so that the order of the
+// sum is always the same.
 KERNEL(256, 6) embed_back(const cuda_embed g)
 {
     enum { PIECE = 4096 }; // positions that are looked through at once
@@ -397,7 +402,8 @@ KERNEL(256, 6) embed_back(const cuda_embed g)
                 four.y = place + 1 < positions ? (u32)tokens[place + 1] : ~0u;
                 four.z = place + 2 < positions ? (u32)tokens[place + 2] : ~0u;
             }
-            bool same[4] = {four.x == (u32)token, four.y == (u32)token, four.z == (u32)token, four.w == (u32)token};
+            bool same[4] = {four.x == (u32)token, four.y == (u32)token, four.z == (u32)token,
+                            four.w == (u32)token};
             UNROLL
             for (int k = 0; k < 4; k++) {
                 u32 all = ballot(same[k]);
@@ -442,17 +448,21 @@ KERNEL(256, 6) embed_back(const cuda_embed g)
             }
             i64 at = (i64)token * pitch + c;
             if (g.lazy) {
-                f4 p4 = *(const f4 *)(g.table + at), a4 = *(const f4 *)(g.state0 + at), b4 = *(const f4 *)(g.state1 + at);
+                f4 p4 = *(const f4 *)(g.table + at), a4 = *(const f4 *)(g.state0 + at),
+                   b4 = *(const f4 *)(g.state1 + at);
                 float d[4] = {sum.x, sum.y, sum.z, sum.w}, p[4] = {p4.x, p4.y, p4.z, p4.w};
-                float a[4] = {a4.x, a4.y, a4.z, a4.w}, b[4] = {b4.x, b4.y, b4.z, b4.w}, rate = g.now->rate;
+                float a[4] = {a4.x, a4.y, a4.z, a4.w}, b[4] = {b4.x, b4.y, b4.z, b4.w},
+                      rate = g.now->rate;
                 UNROLL
                 for (int k = 0; k < 4; k++) {
-                    moved now = step_of(ADAM, g.rho, g.beta2, g.epsilon, g.momentum, rate, d[k], p[k], a[k], b[k]);
+                    moved now = step_of(ADAM, g.rho, g.beta2, g.epsilon, g.momentum, rate, d[k],
+                                        p[k], a[k], b[k]);
                     p[k] = now.p;
                     a[k] = now.a;
                     b[k] = now.b;
                 }
-                f4 p_new = {p[0], p[1], p[2], p[3]}, a_new = {a[0], a[1], a[2], a[3]}, b_new = {b[0], b[1], b[2], b[3]};
+                f4 p_new = {p[0], p[1], p[2], p[3]}, a_new = {a[0], a[1], a[2], a[3]},
+                   b_new = {b[0], b[1], b[2], b[3]};
                 *(f4 *)(g.table + at) = p_new;
                 *(f4 *)(g.state0 + at) = a_new;
                 *(f4 *)(g.state1 + at) = b_new;

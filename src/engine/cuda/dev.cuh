@@ -5,16 +5,17 @@
 //
 // Kernels are built for sm_60, sm_70 and sm_80. What only newer ones have (asynchronous copies,
 // tensor cores with tf32 and bf16) is done the plain way below sm_80, or is not there.
-#ifndef FARE_ENGINE_CUDA_DEV_H
-#define FARE_ENGINE_CUDA_DEV_H
+#ifndef FARE_ENGINE_CUDA_DEV_CUH
+#define FARE_ENGINE_CUDA_DEV_CUH
 
 #include "kernels.h"
 
-#define KERNEL(threads, blocks) extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
-#define DEVICE                  static __attribute__((device)) inline
-#define METHOD                  __attribute__((device)) inline
-#define SHARED                  __attribute__((shared))
-#define UNROLL                  _Pragma("unroll")
+#define KERNEL(threads, blocks)                                                                    \
+    extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
+#define DEVICE static __attribute__((device)) inline
+#define METHOD __attribute__((device)) inline
+#define SHARED __attribute__((shared))
+#define UNROLL _Pragma("unroll")
 
 #define THREAD  __nvvm_read_ptx_sreg_tid_x()
 #define THREADS __nvvm_read_ptx_sreg_ntid_x()
@@ -23,8 +24,8 @@
 #define BLOCK_Z __nvvm_read_ptx_sreg_ctaid_z()
 #define BLOCKS  __nvvm_read_ptx_sreg_nctaid_x()
 // Written out: the compiler believes that its own word for it cannot change a shared variable.
-#define SYNC()  asm volatile("bar.sync 0;" ::: "memory")
-#define ALL     0xffffffffu
+#define SYNC() asm volatile("bar.sync 0;" ::: "memory")
+#define ALL    0xffffffffu
 
 #if __CUDA_ARCH__ >= 800
 #define HAS_ASYNC 1
@@ -202,8 +203,8 @@ DEVICE u32 shared_address(const void *p)
 DEVICE void copy16(void *to, const void *from, bool there)
 {
 #if HAS_ASYNC
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
-                 "r"(there ? 16 : 0)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(there ? 16 : 0)
                  : "memory");
 #else
     f4 zero = {0, 0, 0, 0};
