@@ -44,7 +44,7 @@ lint: ## the checks of the source
 
 format: ## let clang-format write the source anew
 	@scripts/setup test
-	@find src tests bench -name '*.[ch]' -exec clang-format -i {} +
+	@find src tests bench -regex '.*\.\(c\|h\|cu\|cuh\)' -exec clang-format -i {} +
 
 docs: build ## write the manual page, completions and docs/json.md from the tables
 	@scripts/docs

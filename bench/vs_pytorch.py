@@ -52,7 +52,7 @@ def fare(name):
 
 
 def torch(name, data):
-    command = [args.python, str(HERE / "pytorch_reference.py"), "speed", name, "--threads", str(args.threads),
+    command = [args.python, str(HERE / "pytorch_reference.py"), name, "--threads", str(args.threads),
                "--seconds", str(args.seconds)]
     if "vocabulary" in data:
         command += ["--vocabulary", str(data["vocabulary"]), "--time", str(data["time"])]

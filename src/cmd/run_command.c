@@ -13,7 +13,7 @@
 #include "base/folders.h"
 #include "cmd/check.h"
 #include "run/command.h"
-#include "run/made.h"
+#include "run/handover.h"
 
 static int options_of(const struct run_command_options *o, const struct measure_options *m,
                       bool sample, struct command_options *c, struct err *err)
@@ -300,26 +300,36 @@ static int run_script(const struct workload *workload, const struct run_command_
     return rc;
 }
 
-// The folder with its data, or else a file with the set that is made, and the time that took.
-static int find_samples(const struct workload *workload, const struct native_options *t,
-                        struct buf *dir, struct made *made, struct err *err)
+// Opens the set as fare's own training does, or makes it, and writes it down for the script.
+static int hand_over(const struct workload *workload, const struct native_options *t,
+                     struct handover *handover, struct run *run, struct err *err)
 {
-    if (workload->metric == WORKLOAD_L1)
-        return 0;
-    int found = native_data_dir(workload, t->data, dir, err);
-    if (found == 0) {
-        buf_reset(dir);
-        return made_write(made, workload, (int)t->threads, err);
-    }
-    return found < 0 ? found : 0;
+    const struct handover_options how = {
+        .threads = (int)t->threads, .stop = &training_stop, .until_ns = t->until_ns};
+    struct data_pair data = {0};
+    struct buf dir = {0};
+    int64_t began_ns = clock_now_ns();
+    int found = native_data_dir(workload, t->data, &dir, err);
+    int rc = found < 0 ? found : 0;
+    if (rc == 0)
+        rc = native_data_open(workload, found > 0 ? buf_str(&dir) : NULL, how.threads, &data, err);
+    if (rc == 0)
+        rc = native_describe_data(&data, run, err);
+    int64_t opened_ns = clock_now_ns();
+    if (rc == 0)
+        rc = handover_write(handover, &data, &how, err);
+    handover->took_ns += opened_ns - began_ns;
+    data_release(&data);
+    buf_release(&dir);
+    return rc;
 }
 
 int run_framework(const struct workload *workload, const struct run_command_options *o,
                   const struct native_options *t, bool json, struct run *run, struct buf *says,
                   struct err *err)
 {
-    struct buf script = {0}, dir = {0};
-    struct made made = {0};
+    struct buf script = {0};
+    struct handover handover = {0};
     struct arguments a = {.count = 0};
     int rc = find_script(o->with, workload->name, &script, err);
     if (rc == 0 && (t->engine || t->checkpoint || t->from || t->generate > 0))
@@ -328,29 +338,26 @@ int run_framework(const struct workload *workload, const struct run_command_opti
                      "--with has none of them");
     if (rc == 0)
         rc = note_what(workload, o->with, run, err);
-    if (rc == 0)
-        rc = find_samples(workload, t, &dir, &made, err);
-    if (rc == 0 && training_stop) { // by the user, while the set was made
+    if (rc == 0 && workload->metric != WORKLOAD_L1)
+        rc = hand_over(workload, t, &handover, run, err);
+    if (rc == 0 && training_over(t)) { // before it began
         rc = text_set(&run->ended, "stopped", err);
     } else if (rc == 0) {
         add(&a, find_python(), NULL);
         add(&a, buf_str(&script), NULL);
-        if (dir.len > 0)
-            add(&a, "--data", buf_str(&dir));
-        if (made.path)
-            add(&a, "--made", made.path);
+        if (handover.path)
+            add(&a, "--data", handover.path);
         add_options(&a, workload, t);
         struct command_options c = {
-            .argv = a.items, .output_to_stderr = json, .load_ns = made.took_ns};
+            .argv = a.items, .output_to_stderr = json, .load_ns = handover.took_ns};
         rc = run_script(workload, o, t, &c, run, says, err);
     }
     struct err other = {0};
-    if (rc != 0 && run->workload && !run->ended && // the samples could not be handed over
+    if (rc != 0 && run->workload && !run->ended && // its data could not be handed over
         (text_set(&run->ended, "failed", &other) != 0 ||
          text_set(&run->problem, err->text, &other) != 0))
         rc = err_memory(err);
-    made_remove(&made);
+    handover_remove(&handover);
     buf_release(&script);
-    buf_release(&dir);
     return rc;
 }

@@ -211,13 +211,8 @@ static int start_measuring(struct job *job, struct err *err)
     extern char **environ;
     int64_t begun_ns = job->started_ns - job->options->load_ns;
     int rc = meter_new(&job->meter, begun_ns, err);
-    if (rc == 0 && job->options->load_ns > 0) {
-        meter_at(job->meter, begun_ns);
-        meter_phase(job->meter, METER_LOAD);
-        meter_at(job->meter, job->started_ns);
-        meter_phase(job->meter, METER_SETUP);
-        meter_at(job->meter, 0);
-    }
+    if (rc == 0)
+        meter_before(job->meter, METER_LOAD, job->options->load_ns);
     if (rc == 0)
         rc = follow_new(&job->follow, &job->options->follow, job->meter, job->run, err);
     const struct sampler_options options = {

@@ -77,6 +77,12 @@ void meter_plan(struct meter *meter, const struct meter_plan *plan)
         meter->plan.stages = METER_STAGES_MAX;
 }
 
+void meter_before(struct meter *meter, enum meter_phase phase, int64_t ns)
+{
+    meter->phase_ns[phase] += ns;
+    meter->mark_ns += ns;
+}
+
 void meter_at(struct meter *meter, int64_t at_ns)
 {
     meter->at_ns = at_ns;

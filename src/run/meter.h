@@ -56,6 +56,10 @@ void meter_free(struct meter *meter); // null is fine
 // The plan may come, or change, after the data was loaded.
 void meter_plan(struct meter *meter, const struct meter_plan *plan);
 
+// Before anything else is told: the first `ns` were this phase, however long ago that was. What
+// follows is METER_SETUP, as without it.
+void meter_before(struct meter *meter, enum meter_phase phase, int64_t ns);
+
 // From now on it is this phase.
 void meter_phase(struct meter *meter, enum meter_phase phase);
 

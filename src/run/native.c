@@ -90,10 +90,9 @@ static int load_data(struct job *job, struct err *err)
 
 // ---- what is known before it starts
 
-static int describe_data(struct job *job, struct err *err)
+int native_describe_data(const struct data_pair *data, struct run *run, struct err *err)
 {
-    struct run_data *to = &job->run->data;
-    const struct data_pair *data = &job->data;
+    struct run_data *to = &run->data;
     int rc = text_set(&to->name, data->name, err);
     if (rc == 0 && data->source)
         rc = text_set(&to->source, data->source, err);
@@ -446,7 +445,7 @@ static int measure(struct job *job, struct err *err)
     if (rc == 0 && !l1)
         rc = load_data(job, err);
     if (rc == 0 && !l1)
-        rc = describe_data(job, err);
+        rc = native_describe_data(&job->data, job->run, err);
     if (rc == 0)
         rc = l1 ? run_l1(job, err) : train(job, err);
     return rc;

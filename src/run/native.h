@@ -51,4 +51,7 @@ int native_data_dir(const struct workload *workload, const char *data, struct bu
 int native_data_open(const struct workload *workload, const char *dir, int threads,
                      struct data_pair *data, struct err *err) MUST_USE;
 
+// What the record says of it: run->data.
+int native_describe_data(const struct data_pair *data, struct run *run, struct err *err) MUST_USE;
+
 #endif

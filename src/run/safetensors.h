@@ -9,8 +9,8 @@
 // opened, so that whatever safetensors_open() accepts has every byte it promises. It is stricter
 // than the reference implementation where the format is (no name twice, '{' first) and refuses
 // names with a NUL. Values are read from the file when they are asked for, not mapped: a file
-// that is cut meanwhile gives an error and not a SIGBUS. The writer writes F32, I32 and U8, and the
-// file appears whole or not at all (base/fs).
+// that is cut meanwhile gives an error and not a SIGBUS. The writer writes F32, I64, I32 and U8,
+// and the file appears whole or not at all (base/fs).
 #ifndef FARE_RUN_SAFETENSORS_H
 #define FARE_RUN_SAFETENSORS_H
 
@@ -80,7 +80,7 @@ struct safetensors_entry {
     const char *name;
     int rank;
     const int64_t *dim;
-    const char *type; // "U8" or "I32"; null: F32
+    const char *type; // "U8", "I32" or "I64"; null: F32
 };
 
 struct safetensors_text {

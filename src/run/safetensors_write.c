@@ -80,6 +80,13 @@ static int check_names(const struct safetensors_entry *entries, int count, struc
     return rc;
 }
 
+static int bytes_of(const char *type)
+{
+    if (type && strcmp(type, "U8") == 0)
+        return 1;
+    return type && strcmp(type, "I64") == 0 ? 8 : 4;
+}
+
 static int make_header(struct buf *out, const struct safetensors_text *texts, int text_count,
                        const struct safetensors_entry *entries, int count, int64_t *total,
                        struct err *err)
@@ -92,9 +99,9 @@ static int make_header(struct buf *out, const struct safetensors_text *texts, in
         return rc;
     for (int i = 0; i < count; i++) {
         const struct safetensors_entry *e = &entries[i];
-        int64_t bytes = e->type && strcmp(e->type, "U8") == 0 ? 1 : 4;
+        int64_t bytes = bytes_of(e->type);
         for (int d = 0; d < e->rank; d++)
-            bytes *= e->dim[d]; // which lie in memory: no overflow
+            bytes *= e->dim[d]; // of what lies in memory or on a disk: no overflow
         buf_adds(out, text_count > 0 || i > 0 ? "," : "");
         add_quoted(out, e->name);
         buf_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", e->type ? e->type : "F32");

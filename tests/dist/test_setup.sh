@@ -19,8 +19,11 @@ every_line() {
 }
 check "every line of the list is understood" every_line
 
-nothing_missing() {
-    [ -z "$("$ROOT/scripts/setup" build test 2>&1)" ]
+nothing_missing() { # of Debian's: what the Python index has is fetched into the build, or not to be had
+    mkdir "$work/debian"
+    cp "$ROOT/scripts/setup" "$work/debian/"
+    grep -v '^pypi ' "$ROOT/scripts/packages.txt" >"$work/debian/packages.txt"
+    [ -z "$("$work/debian/setup" build test 2>&1)" ]
 }
 check "silent where nothing is missing" nothing_missing
 

@@ -102,7 +102,8 @@ static inline struct engine_batch pair_batch(struct pair *pair, uint64_t number,
         pair->tokens[i] = (int32_t)rng_below(&rng, (uint64_t)pair->vocabulary);
     for (int64_t i = 0; i < pair->batch; i++)
         pair->labels[i] = (int32_t)rng_below(&rng, (uint64_t)pair->classes);
-    return (struct engine_batch){count, pair->image, pair->tokens, pair->labels};
+    return (struct engine_batch){
+        .count = count, .image = pair->image, .tokens = pair->tokens, .labels = pair->labels};
 }
 
 static inline float *values_of(const struct engine *engine, struct engine_program *program,

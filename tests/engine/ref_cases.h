@@ -142,7 +142,8 @@ static inline struct engine_batch data(int64_t count, int classes, int vocabular
         tokens[k] = (k * 5 + k / 7 + 3) % vocabulary;
     for (int k = 0; k < BATCH; k++)
         labels[k] = k % classes;
-    return (struct engine_batch){count, image, tokens, labels};
+    return (struct engine_batch){
+        .count = count, .image = image, .tokens = tokens, .labels = labels};
 }
 
 // Parameter number p gets ((37 k + 11 p + 5) mod 101 - 50) / 128; a variance its size and a half.

@@ -72,6 +72,28 @@ static void phases_add_up(void **state)
     meter_free(meter);
 }
 
+// A minute of decoding before the command starts is its load, and part of its time.
+static void what_came_before_counts(void **state)
+{
+    (void)state;
+    const int64_t minute_ns = INT64_C(60000) * MS;
+    struct err err = {0};
+    struct meter *meter;
+    struct run run = {0};
+    assert_ok(meter_new(&meter, clock_now_ns() - minute_ns, &err), &err);
+    meter_before(meter, METER_LOAD, minute_ns);
+    clock_sleep_ns(5 * MS);
+    meter_phase(meter, METER_LOAD);
+    clock_sleep_ns(2 * MS);
+    steps(meter, 0, 5, MS);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    assert_in_range(run.phases.setup_ns.v, 5 * MS, 1000 * MS);
+    assert_in_range(run.phases.load_ns.v, minute_ns + 2 * MS, minute_ns + 1000 * MS);
+    assert_int_equal(sum(&run.phases), run.phases.wall_ns.v);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
 // 2,000 steps of a millisecond, 10 evaluations of 20 ms, seen for a twentieth.
 static void the_whole_is_projected(void **state)
 {
@@ -191,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(phases_add_up),
+        cmocka_unit_test(what_came_before_counts),
         cmocka_unit_test(the_whole_is_projected),
         cmocka_unit_test(stages_are_told_apart),
         cmocka_unit_test(it_stops),

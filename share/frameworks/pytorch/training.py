@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a workload in PyTorch, on CUDA, ROCm or the CPU, whatever PyTorch has, and tells fare how it goes.
 
-`fare run NAME --with pytorch` starts NAME.py, which calls main(). By hand: python3 mlp.py --data DIR.
+`fare run NAME --with pytorch` starts NAME.py, which calls main(), and hands over the samples in a file.
 """
 import argparse
 import signal
@@ -25,8 +25,7 @@ EVALUATE_BATCH = 500
 
 def options(name):
     parser = argparse.ArgumentParser(description=f"Trains {name} in PyTorch.")
-    parser.add_argument("--data", default="", help="folder with the data")
-    parser.add_argument("--made", default="", help="file with samples that fare made, in place of data")
+    parser.add_argument("--data", default="", help="file with the samples, from fare")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=0)
@@ -58,11 +57,7 @@ class Batches:
 
     def __init__(self, name, part, device, training, seed):
         self.name, self.training, self.device = name, training, device
-        # The windows of a text overlap: their tokens go there once, not forty times.
-        self.x, self.y = part[0].to(device) if part[0].is_contiguous() else part[0], part[1].to(device)
-        if not part[0].is_contiguous() and device.type != "cpu":
-            base = part[0].as_strided((part[0].shape[0] * 3 + 37,), (1,)).to(device)
-            self.x = base.as_strided(part[0].shape, part[0].stride())
+        self.x, self.y = part[0].to(device), part[1].to(device)
         self.generator = torch.Generator().manual_seed(seed)
 
     def __len__(self):
@@ -103,7 +98,7 @@ class Training:
         self.name, self.o, self.device = name, o, device
         self.workload = nets.WORKLOADS[name]
         fare.phase("load")
-        data = sets.load(name, o.data, o.made)
+        data = sets.load(name, o.data)
         fare.phase("device")
         self.train = Batches(name, data.train, device, True, o.seed)
         self.test = Batches(name, data.test, device, False, o.seed) if data.test else None
@@ -116,12 +111,8 @@ class Training:
         self.batch = o.batch or self.workload.batch
         self.per_epoch = -(-len(self.train) // self.batch)
         self.made, self.limit = 0, o.steps or float("inf")
-        about = {"name": data.name, "made": data.made, "train_samples": len(self.train),
-                 "test_samples": len(self.test) if self.test else 0,
-                 "classes": data.classes, "time": data.time, "vocabulary": data.vocabulary, "source": data.source,
-                 "identity": data.identity}
         fare.about(batch=self.batch, parameters=sum(p.numel() for p in nets.trained(self.net)),
-                   steps_per_epoch=self.per_epoch, data=about,
+                   steps_per_epoch=self.per_epoch,
                    **({"epochs": self.epochs, "total_steps": self.epochs * self.per_epoch} if self.epochs else
                       {"total_steps": sum(s for s, _ in STAGES),
                        "stages": [{"total_steps": s} for s, _ in STAGES]}))

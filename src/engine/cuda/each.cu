@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// each: what is done number by number: samples into the input, pools, dropout, concatenation, means,
-// batch norm. One thread makes four channels of a pixel where it can.
-#include "dev.h"
+// each: what is done number by number: samples into the input, pools, dropout, concatenation,
+// means, batch norm. One thread makes four channels of a pixel where it can.
+#include "dev.cuh"
 
 // ---- samples of a set, chosen by number ----
 
@@ -40,8 +40,10 @@ KERNEL(256, 1) gather(const cuda_gather g)
     SYNC();
     u4 words = {0, 0, 0, 0};
     if (g.shift || g.flip)
-        words = philox(sample, 0, now->augment[2], now->augment[3], now->augment[0], now->augment[1]);
-    int right = g.shift ? shift_of(words.x, g.width) : 0, down = g.shift ? shift_of(words.y, g.height) : 0;
+        words =
+            philox(sample, 0, now->augment[2], now->augment[3], now->augment[0], now->augment[1]);
+    int right = g.shift ? shift_of(words.x, g.width) : 0,
+        down = g.shift ? shift_of(words.y, g.height) : 0;
     bool flipped = (g.shift || g.flip) && words.z >> 31;
     int pixels = g.height * g.width;
     const u8 *from = g.pixels + (i64)sample * g.channels * pixels;
@@ -74,7 +76,8 @@ KERNEL(256, 1) pool_forward(const cuda_pool g)
     int c = (int)(i % line) * 4;
     i64 pixel = i / line;
     int out_pixels = g.out_height * g.out_width, sample = (int)(pixel / out_pixels);
-    int at = (int)(pixel - (i64)sample * out_pixels), y = at / g.out_width, x = at - y * g.out_width;
+    int at = (int)(pixel - (i64)sample * out_pixels), y = at / g.out_width,
+        x = at - y * g.out_width;
     const u32 *stream = DROP_STREAM(g.drop);
     float v[4];
     int cells = 0;
@@ -89,7 +92,8 @@ KERNEL(256, 1) pool_forward(const cuda_pool g)
             int sx = x * g.stride - g.left + kx;
             if (sx < 0 || sx >= g.width)
                 continue;
-            f4 cell = *(const f4 *)(g.x + (((i64)sample * g.height + sy) * g.width + sx) * g.pitch + c);
+            f4 cell =
+                *(const f4 *)(g.x + (((i64)sample * g.height + sy) * g.width + sx) * g.pitch + c);
             cells++;
             v[0] = g.average ? v[0] + cell.x : max_of(v[0], cell.x);
             v[1] = g.average ? v[1] + cell.y : max_of(v[1], cell.y);
@@ -132,7 +136,8 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
         own[2] = v.z;
         own[3] = v.w;
     }
-    int y0 = (y + g.top - g.size_h + g.stride) / g.stride, x0 = (x + g.left - g.size_w + g.stride) / g.stride;
+    int y0 = (y + g.top - g.size_h + g.stride) / g.stride,
+        x0 = (x + g.left - g.size_w + g.stride) / g.stride;
     y0 = y + g.top - g.size_h + 1 <= 0 ? 0 : y0;
     x0 = x + g.left - g.size_w + 1 <= 0 ? 0 : x0;
     for (int oy = y0; oy < g.out_height && oy * g.stride - g.top <= y; oy++)
@@ -201,7 +206,8 @@ KERNEL(256, 1) pool_back_2(const cuda_pool g)
     f4 a = *(const f4 *)(g.x + first), b = *(const f4 *)(g.x + first + g.pitch);
     f4 e = *(const f4 *)(g.x + first + down), f = *(const f4 *)(g.x + first + down + g.pitch);
     f4 d4 = *(const f4 *)(g.dy + pixel * g.pitch + c);
-    float v[4][4] = {{a.x, b.x, e.x, f.x}, {a.y, b.y, e.y, f.y}, {a.z, b.z, e.z, f.z}, {a.w, b.w, e.w, f.w}};
+    float v[4][4] = {
+        {a.x, b.x, e.x, f.x}, {a.y, b.y, e.y, f.y}, {a.z, b.z, e.z, f.z}, {a.w, b.w, e.w, f.w}};
     float d[4] = {d4.x, d4.y, d4.z, d4.w}, to[4][4];
     UNROLL
     for (int k = 0; k < 4; k++) {
@@ -245,9 +251,12 @@ KERNEL(256, 1) each(const cuda_each g)
         return;
     }
     const u32 *stream = DROP_STREAM(g.drop);
-    u64 index = g.pixels > 1 ? image_index((int)(row / g.pixels), c, g.columns, g.pixels, (int)(row % g.pixels))
+    u64 index = g.pixels > 1 ? image_index((int)(row / g.pixels), c, g.columns, g.pixels,
+                                           (int)(row % g.pixels))
                              : (u64)row * g.columns + c;
-    v = c < g.columns && stream ? drop_one(stream, g.drop.threshold, g.drop.scale, index, v) : c < g.columns ? v : 0;
+    v = c < g.columns && stream ? drop_one(stream, g.drop.threshold, g.drop.scale, index, v)
+        : c < g.columns         ? v
+                                : 0;
     g.y[i] = g.add ? g.y[i] + v : v;
 }
 

@@ -478,7 +478,8 @@ DEVICE void store(const JOBS &jobs, const cuda_gemm &g, int z, int m, int n, f4 
         if (m >= g.m || n >= g.units)
             return;
         if (g.fused)
-            step_four(jobs.optimizer, g.at + (i64)n * g.ldy + m, g.decayed ? jobs.optimizer.weight_decay : 0, v);
+            step_four(jobs.optimizer, g.at + (i64)n * g.ldy + m,
+                      g.decayed ? jobs.optimizer.weight_decay : 0, v);
         else
             *(f4 *)(g.y + z * g.part + (long)n * g.ldy + m) = v;
     }
@@ -538,7 +539,8 @@ DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shar
                 g.bias_grad[z * g.part + n0 + THREAD] = bias;
         }
     }
-    // Through shared memory, so that rows are stored whole: the tile as (m, n), or (n, m) for weights.
+    // Through shared memory, so that rows are stored whole: the tile as (m, n), or (n, m) for
+    // weights.
     copies_wait<0>();
     SYNC();
     constexpr int pitch = (KIND == WEIGHTS ? S::bm : S::bn) + 4;
@@ -647,6 +649,6 @@ KERNEL(256, 1) gemm_finish(const cuda_finish f)
         v.z += more.z;
         v.w += more.w;
     }
-    end_row(f.bias, f.relu, DROP_STREAM(f.drop), f.drop.threshold, f.drop.scale, f.columns, row, col, v,
-            f.y + (long)row * f.pitch + col);
+    end_row(f.bias, f.relu, DROP_STREAM(f.drop), f.drop.threshold, f.drop.scale, f.columns, row,
+            col, v, f.y + (long)row * f.pitch + col);
 }

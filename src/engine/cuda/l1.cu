@@ -4,7 +4,7 @@
 // Two additions per pair of numbers, so the floor is the adders' own. A thread keeps 16 × 8 sums in
 // registers and reads 24 vectors of four from shared memory for 1024 additions; slices
 // come three stages ahead.
-#include "dev.h"
+#include "dev.cuh"
 
 #if HAS_ASYNC
 enum { LK = 16, LSTAGES = 3 };
@@ -27,7 +27,8 @@ DEVICE void l1_load(const cuda_l1 &g, float *stage, int i0, int j0, int k0)
     for (int k = 0; k < LM / LLINES; k++) {
         int row = line + LLINES * k;
         bool there = i0 + row < g.n && k0 + at < g.dim;
-        copy16(stage + row * LPITCH + at, there ? g.a + (i64)(i0 + row) * g.dim + k0 + at : g.a, there);
+        copy16(stage + row * LPITCH + at, there ? g.a + (i64)(i0 + row) * g.dim + k0 + at : g.a,
+               there);
     }
     UNROLL
     for (int k = 0; k < (LN + LLINES - 1) / LLINES; k++) {
@@ -35,7 +36,8 @@ DEVICE void l1_load(const cuda_l1 &g, float *stage, int i0, int j0, int k0)
         if (LLINES > LN && row >= LN)
             break;
         bool there = j0 + row < g.m && k0 + at < g.dim;
-        copy16(stage + (LM + row) * LPITCH + at, there ? g.b + (i64)(j0 + row) * g.dim + k0 + at : g.b, there);
+        copy16(stage + (LM + row) * LPITCH + at,
+               there ? g.b + (i64)(j0 + row) * g.dim + k0 + at : g.b, there);
     }
 }
 
@@ -47,8 +49,8 @@ KERNEL(256, 1) l1(const cuda_l1 g)
     UNROLL
     for (int i = 0; i < 16; i++)
         UNROLL
-        for (int j = 0; j < 8; j++)
-            sum[i][j] = 0;
+    for (int j = 0; j < 8; j++)
+        sum[i][j] = 0;
     UNROLL
     for (int s = 0; s < LSTAGES - 1; s++) {
         if (s < slices)
@@ -86,14 +88,15 @@ KERNEL(256, 1) l1(const cuda_l1 g)
     UNROLL
     for (int i = 0; i < 16; i++)
         UNROLL
-        for (int j = 0; j < 8; j++) {
-            int row = i0 + ty + 16 * i, col = j0 + tx + 16 * j;
-            if (row < g.n && col < g.m)
-                g.out[(i64)row * g.m + col] = sum[i][j];
-        }
+    for (int j = 0; j < 8; j++) {
+        int row = i0 + ty + 16 * i, col = j0 + tx + 16 * j;
+        if (row < g.n && col < g.m)
+            g.out[(i64)row * g.m + col] = sum[i][j];
+    }
 }
 
-// The same additions on registers alone: `dim` rounds of 128 pairs per thread, and 8 additions more.
+// The same additions on registers alone: `dim` rounds of 128 pairs per thread, and 8 additions
+// more.
 KERNEL(256, 1) l1_peak(const cuda_l1 g)
 {
     float sum[128], x[16], y[8];

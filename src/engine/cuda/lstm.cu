@@ -9,7 +9,7 @@
 // can hold them. The general form does any number of units in single precision.
 //
 // A thread reads what it alone needs, some steps ahead, through asynchronous copies of its own.
-#include "dev.h"
+#include "dev.cuh"
 
 #ifndef PRECISION
 #define PRECISION 1
@@ -54,7 +54,8 @@ KERNEL(256, 1) lstm_forward(const cuda_lstm g)
                 z.z += h * row[k + 2 * g.pitch_units];
                 z.w += h * row[k + 3 * g.pitch_units];
             }
-            float in = g.hard ? hard_of(z.x) : sigmoid_of(z.x), keep = g.hard ? hard_of(z.y) : sigmoid_of(z.y);
+            float in = g.hard ? hard_of(z.x) : sigmoid_of(z.x),
+                  keep = g.hard ? hard_of(z.y) : sigmoid_of(z.y);
             float out = g.hard ? hard_of(z.w) : sigmoid_of(z.w), add = tanh_of(z.z);
             float c = keep * cell[i] + in * add, h = out * tanh_of(c);
             if (g.keep) {
@@ -167,14 +168,14 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
     UNROLL
     for (int m = 0; m < 2; m++)
         UNROLL
-        for (int s = 0; s < H / 16; s++) {
-            int k = ((s >> 1) * 4 + lt) * 8 + (s & 1) * 4;
-            const float *r0 = w + (4 * unit + 2 * m) * H + k, *r1 = r0 + H;
-            a[m][s][0] = half_pair(r0[0], r0[1]);
-            a[m][s][1] = half_pair(r1[0], r1[1]);
-            a[m][s][2] = half_pair(r0[2], r0[3]);
-            a[m][s][3] = half_pair(r1[2], r1[3]);
-        }
+    for (int s = 0; s < H / 16; s++) {
+        int k = ((s >> 1) * 4 + lt) * 8 + (s & 1) * 4;
+        const float *r0 = w + (4 * unit + 2 * m) * H + k, *r1 = r0 + H;
+        a[m][s][0] = half_pair(r0[0], r0[1]);
+        a[m][s][1] = half_pair(r1[0], r1[1]);
+        a[m][s][2] = half_pair(r0[2], r0[3]);
+        a[m][s][3] = half_pair(r1[2], r1[3]);
+    }
     for (int i = THREAD; i < GROUP * row; i += threads)
         (&state[0][0][0])[i] = 0;
     int t = way ? time - 1 : 0, step = way ? -1 : 1;
@@ -229,7 +230,8 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
             copy_own(ring_at + ((s + AHEAD - 1) & (AHEAD - 1)) * threads * 16, x + parity * x_step);
         copies_end_group();
         before = h;
-        float gi = sigmoid_fast(z[0][0][0] + z[0][1][0]), gf = sigmoid_fast(z[0][0][2] + z[0][1][2]);
+        float gi = sigmoid_fast(z[0][0][0] + z[0][1][0]),
+              gf = sigmoid_fast(z[0][0][2] + z[0][1][2]);
         float gg = tanh_fast(z[1][0][0] + z[1][1][0]), go = sigmoid_fast(z[1][0][2] + z[1][1][2]);
         c = gf * c + gi * gg;
         h = go * tanh_fast(c);
@@ -262,8 +264,8 @@ DEVICE u32 half_pair_within(float low, float high)
     return half_pair(l, h);
 }
 
-// The 4 H sums of a step go back to H units: a pair of warps makes 16 of these, each from half of the
-// sums, and hands the other the half of the units that is not its own.
+// The 4 H sums of a step go back to H units: a pair of warps makes 16 of these, each from half of
+// the sums, and hands the other the half of the units that is not its own.
 template <int H> DEVICE void back_fast(const cuda_lstm &g)
 {
     constexpr int threads = 4 * H, row = 4 * H + 32;
@@ -353,10 +355,10 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
         one(s, 0);
 }
 
-#define LSTM(name, form, h)                                                                          \
-    KERNEL(4 * h, 1) name(const cuda_lstm g)                                                         \
-    {                                                                                                \
-        form<h>(g);                                                                                  \
+#define LSTM(name, form, h)                                                                        \
+    KERNEL(4 * h, 1) name(const cuda_lstm g)                                                       \
+    {                                                                                              \
+        form<h>(g);                                                                                \
     }
 
 LSTM(lstm_forward_64, forward_fast, 64)

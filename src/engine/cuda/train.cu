@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // train: the loss with its gradient, and the optimizers (net/recipe.h has the rules).
-#include "rules.h"
+#include "rules.cuh"
 
 // What a sample scored; the first block also says that the next step may come.
 DEVICE void tell(struct cuda_score *scores, int ring, int batch, const cuda_now *now, int *tick, int row, float lost,
@@ -335,9 +335,9 @@ KERNEL(128, 1) embed_gather(const cuda_embed g)
 }
 
 // A block per position; the first one of a token sums the gradients of all and makes the row's step
-// (or hands the sum to the optimizer). Each warp finds its share of the positions, four by four; then
-// warp w takes every eighth that was found, beginning with the w-th, so that the order of the sum is
-// always the same.
+// (or hands the sum to the optimizer). Each warp finds its share of the positions, four by four;
+// then warp w takes every eighth that was found, beginning with the w-th, so that the order of the
+// sum is always the same.
 KERNEL(256, 6) embed_back(const cuda_embed g)
 {
     enum { PIECE = 4096 }; // positions that are looked through at once
@@ -366,7 +366,8 @@ KERNEL(256, 6) embed_back(const cuda_embed g)
                 four.y = place + 1 < positions ? (u32)tokens[place + 1] : ~0u;
                 four.z = place + 2 < positions ? (u32)tokens[place + 2] : ~0u;
             }
-            bool same[4] = {four.x == (u32)token, four.y == (u32)token, four.z == (u32)token, four.w == (u32)token};
+            bool same[4] = {four.x == (u32)token, four.y == (u32)token, four.z == (u32)token,
+                            four.w == (u32)token};
             UNROLL
             for (int k = 0; k < 4; k++) {
                 u32 all = ballot(same[k]);
@@ -411,18 +412,21 @@ KERNEL(256, 6) embed_back(const cuda_embed g)
             }
             i64 at = (i64)token * pitch + c;
             if (g.lazy) {
-                f4 p4 = *(const f4 *)(g.table + at), a4 = *(const f4 *)(g.state0 + at), b4 = *(const f4 *)(g.state1 + at);
+                f4 p4 = *(const f4 *)(g.table + at), a4 = *(const f4 *)(g.state0 + at),
+                   b4 = *(const f4 *)(g.state1 + at);
                 float d[4] = {sum.x, sum.y, sum.z, sum.w}, p[4] = {p4.x, p4.y, p4.z, p4.w};
                 float a[4] = {a4.x, a4.y, a4.z, a4.w}, b[4] = {b4.x, b4.y, b4.z, b4.w}, rate = g.now->rate;
                 catch_up<4>(g, g.age[token], g.now->age, p, a, b);
                 UNROLL
                 for (int k = 0; k < 4; k++) {
-                    moved now = step_of(ADAM, g.rho, g.beta2, g.epsilon, g.momentum, rate, d[k], p[k], a[k], b[k]);
+                    moved now = step_of(ADAM, g.rho, g.beta2, g.epsilon, g.momentum, rate, d[k],
+                                        p[k], a[k], b[k]);
                     p[k] = now.p;
                     a[k] = now.a;
                     b[k] = now.b;
                 }
-                f4 p_new = {p[0], p[1], p[2], p[3]}, a_new = {a[0], a[1], a[2], a[3]}, b_new = {b[0], b[1], b[2], b[3]};
+                f4 p_new = {p[0], p[1], p[2], p[3]}, a_new = {a[0], a[1], a[2], a[3]},
+                   b_new = {b[0], b[1], b[2], b[3]};
                 *(f4 *)(g.table + at) = p_new;
                 *(f4 *)(g.state0 + at) = a_new;
                 *(f4 *)(g.state1 + at) = b_new;

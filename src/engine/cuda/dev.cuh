@@ -5,8 +5,8 @@
 //
 // Kernels are built for sm_60, sm_70 and sm_80. What only newer ones have (asynchronous copies,
 // tensor cores with tf32 and bf16) is done the plain way below sm_80, or is not there.
-#ifndef FARE_ENGINE_CUDA_DEV_H
-#define FARE_ENGINE_CUDA_DEV_H
+#ifndef FARE_ENGINE_CUDA_DEV_CUH
+#define FARE_ENGINE_CUDA_DEV_CUH
 
 #include "kernels.h"
 
@@ -23,8 +23,8 @@
 #define BLOCK_Z __nvvm_read_ptx_sreg_ctaid_z()
 #define BLOCKS  __nvvm_read_ptx_sreg_nctaid_x()
 // Written out: the compiler believes that its own word for it cannot change a shared variable.
-#define SYNC()  asm volatile("bar.sync 0;" ::: "memory")
-#define ALL     0xffffffffu
+#define SYNC() asm volatile("bar.sync 0;" ::: "memory")
+#define ALL    0xffffffffu
 
 #if __CUDA_ARCH__ >= 800
 #define HAS_ASYNC 1

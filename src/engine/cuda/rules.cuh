@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // rules: one step of an optimizer for one number (net/recipe.h has the rules).
-#ifndef FARE_ENGINE_CUDA_RULES_H
-#define FARE_ENGINE_CUDA_RULES_H
+#ifndef FARE_ENGINE_CUDA_RULES_CUH
+#define FARE_ENGINE_CUDA_RULES_CUH
 
-#include "dev.h"
+#include "dev.cuh"
 
 enum { RMSPROP, RMSPROP_MOMENTUM, ADADELTA, ADAM }; // as in net/recipe.h
 
@@ -11,8 +11,8 @@ struct moved {
     float p, a, b;
 };
 
-DEVICE moved step_of(int kind, float rho, float beta2, float epsilon, float momentum, float rate, float g,
-                     float p, float a, float b)
+DEVICE moved step_of(int kind, float rho, float beta2, float epsilon, float momentum, float rate,
+                     float g, float p, float a, float b)
 {
     moved to = {p, a, b};
     if (kind == RMSPROP) {
@@ -39,8 +39,8 @@ DEVICE void step_one(const cuda_optimizer &o, i64 at, float decay, float g)
 {
     bool two = o.kind != RMSPROP;
     float p = o.p[at];
-    moved to = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, o.now->rate, g + decay * p, p, o.state0[at],
-                       two ? o.state1[at] : 0);
+    moved to = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, o.now->rate, g + decay * p, p,
+                       o.state0[at], two ? o.state1[at] : 0);
     o.p[at] = to.p;
     o.state0[at] = to.a;
     if (two)
@@ -54,10 +54,14 @@ DEVICE void step_four(const cuda_optimizer &o, i64 at, float decay, f4 g4)
     f4 zero = {0, 0, 0, 0}, p4 = *(const f4 *)(o.p + at), a4 = *(const f4 *)(o.state0 + at);
     f4 b4 = two ? *(const f4 *)(o.state1 + at) : zero;
     float rate = o.now->rate;
-    moved x = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, rate, g4.x + decay * p4.x, p4.x, a4.x, b4.x);
-    moved y = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, rate, g4.y + decay * p4.y, p4.y, a4.y, b4.y);
-    moved z = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, rate, g4.z + decay * p4.z, p4.z, a4.z, b4.z);
-    moved w = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, rate, g4.w + decay * p4.w, p4.w, a4.w, b4.w);
+    moved x = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, rate, g4.x + decay * p4.x,
+                      p4.x, a4.x, b4.x);
+    moved y = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, rate, g4.y + decay * p4.y,
+                      p4.y, a4.y, b4.y);
+    moved z = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, rate, g4.z + decay * p4.z,
+                      p4.z, a4.z, b4.z);
+    moved w = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, rate, g4.w + decay * p4.w,
+                      p4.w, a4.w, b4.w);
     f4 p_new = {x.p, y.p, z.p, w.p}, a_new = {x.a, y.a, z.a, w.a}, b_new = {x.b, y.b, z.b, w.b};
     *(f4 *)(o.p + at) = p_new;
     *(f4 *)(o.state0 + at) = a_new;

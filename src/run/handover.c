@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/handover.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "data/images.h"
+#include "data/parallel.h"
+#include "run/safetensors.h"
+
+#define IMAGES_AT_ONCE 64 // 17 MB
+#define ENTRIES_MAX    6
+
+struct job {
+    const struct handover_options *options;
+    struct handover *handover;
+    struct safetensors_writer writer;
+    struct safetensors_entry entries[ENTRIES_MAX];
+    int64_t dims[ENTRIES_MAX][4];
+    int count;
+    bool stopped;
+};
+
+// What failed is the writing, not the data.
+static int unwritten(int rc, struct err *err)
+{
+    if (rc == 0 || rc == ERR_MEMORY)
+        return rc;
+    err_context(err, "cannot hand over the samples");
+    err_hint(err, "TMPDIR names a folder with more room");
+    return rc;
+}
+
+static bool over(struct job *job)
+{
+    const struct handover_options *o = job->options;
+    job->stopped |= (o->stop && *o->stop) || (o->until_ns > 0 && clock_now_ns() >= o->until_ns);
+    return job->stopped;
+}
+
+static int write_bytes(struct job *job, const void *bytes, int64_t len, struct err *err)
+{
+    return unwritten(safetensors_add_bytes(&job->writer, bytes, len, err), err);
+}
+
+// ---- what there is
+
+static bool overlap(const struct dataset *set)
+{
+    return set->time > 0 && !set->starts && set->token_stride < set->time;
+}
+
+static int64_t token_count(const struct dataset *set)
+{
+    return set->starts ? set->starts[set->count] : (set->count - 1) * set->token_stride + set->time;
+}
+
+static void add_entry(struct job *job, const char *name, const char *type, int rank,
+                      const int64_t *dim)
+{
+    assert(job->count < ENTRIES_MAX);
+    int64_t *kept = job->dims[job->count];
+    memcpy(kept, dim, (size_t)rank * sizeof *dim);
+    job->entries[job->count++] = (struct safetensors_entry){name, rank, kept, type};
+}
+
+static void add_starts(struct job *job, const char *name, const struct dataset *set)
+{
+    const int64_t places = set->count + 1;
+    if (set->count > 0 && set->starts)
+        add_entry(job, name, "I64", 1, &places);
+}
+
+static void add_labels(struct job *job, const char *name, const struct dataset *set)
+{
+    if (set->count > 0)
+        add_entry(job, name, "I32", 1, &set->count);
+}
+
+static void add_samples(struct job *job, const char *x, const char *tokens,
+                        const struct dataset *set)
+{
+    const int64_t images[] = {set->count, set->channels, set->height, set->width};
+    const int64_t texts[] = {set->count, set->time};
+    if (set->count == 0)
+        return;
+    const int64_t all = token_count(set);
+    if (set->time == 0)
+        add_entry(job, x, "U8", 4, images);
+    else if (set->starts || overlap(set))
+        add_entry(job, tokens, "I32", 1, &all);
+    else
+        add_entry(job, x, "I32", 2, texts);
+}
+
+// ---- images that are decoded or drawn when they are needed: all are needed now
+
+struct decoding {
+    const struct dataset *set;
+    int64_t first; // image of the set that comes first in `pixels`
+    uint8_t *pixels;
+    pthread_mutex_t lock;
+    struct err err; // of the first one that failed,
+    int64_t failed; // which is this one
+};
+
+static void decode_some(void *decoding_, int64_t from, int64_t to)
+{
+    struct decoding *d = decoding_;
+    struct image_reader *reader = NULL;
+    struct err err = {0};
+    int rc = image_reader_new(&reader, d->set->files, &err);
+    int64_t i = from;
+    for (; rc == 0 && i < to; i++)
+        rc = image_read(reader, d->first + i, d->pixels + i * IMAGES_BYTES, &err);
+    image_reader_free(reader);
+    if (rc == 0)
+        return;
+    pthread_mutex_lock(&d->lock);
+    if (d->err.code == 0 || i < d->failed) {
+        d->err = err;
+        d->failed = i;
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+static int write_files(struct job *job, const struct dataset *set, struct err *err)
+{
+    struct decoding d = {.set = set, .lock = PTHREAD_MUTEX_INITIALIZER};
+    d.pixels = malloc((size_t)IMAGES_AT_ONCE * IMAGES_BYTES);
+    int rc = d.pixels ? 0 : err_memory(err);
+    for (; rc == 0 && d.first < set->count && !over(job); d.first += IMAGES_AT_ONCE) {
+        int64_t left = set->count - d.first, count = left < IMAGES_AT_ONCE ? left : IMAGES_AT_ONCE;
+        int64_t began_ns = clock_now_ns();
+        parallel_for(job->options->threads, count, decode_some, &d);
+        job->handover->took_ns += clock_now_ns() - began_ns;
+        if (d.err.code != 0) {
+            rc = d.err.code;
+            if (err)
+                *err = d.err;
+        } else {
+            rc = write_bytes(job, d.pixels, count * IMAGES_BYTES, err);
+        }
+    }
+    free(d.pixels);
+    return rc;
+}
+
+// ---- the file
+
+static int write_starts(struct job *job, const struct dataset *set, struct err *err)
+{
+    if (set->count == 0 || !set->starts)
+        return 0;
+    assert(set->starts[0] == 0);
+    return write_bytes(job, set->starts, (set->count + 1) * (int64_t)sizeof *set->starts, err);
+}
+
+static int write_labels(struct job *job, const struct dataset *set, struct err *err)
+{
+    return write_bytes(job, set->labels, set->count * (int64_t)sizeof *set->labels, err);
+}
+
+static int write_samples(struct job *job, const struct dataset *set, struct err *err)
+{
+    if (set->count == 0)
+        return 0;
+    if (set->files)
+        return write_files(job, set, err);
+    if (set->time > 0)
+        return write_bytes(job, set->tokens, token_count(set) * (int64_t)sizeof *set->tokens, err);
+    return write_bytes(job, set->pixels, set->count * set->channels * set->height * set->width,
+                       err);
+}
+
+// Not after a minute of decoding.
+static int check_room(const char *folder, int64_t bytes, struct err *err)
+{
+    struct statvfs st;
+    if (statvfs(folder, &st) != 0 || st.f_blocks == 0)
+        return 0; // it does not say
+    uint64_t room = (uint64_t)st.f_bavail * st.f_frsize;
+    if (room >= (uint64_t)bytes)
+        return 0;
+    return err_set(err, ERR_IO, "they need %lld bytes in '%s', where %llu are free",
+                   (long long)bytes, folder, (unsigned long long)room);
+}
+
+static int begin(struct job *job, const struct data_pair *data, struct err *err)
+{
+    const struct dataset *train = &data->train, *test = &data->test;
+    // The widest come first, so that each number lies at a multiple of its size.
+    add_starts(job, "train.starts", train);
+    add_starts(job, "test.starts", test);
+    add_labels(job, "train.y", train);
+    add_labels(job, "test.y", test);
+    add_samples(job, "train.x", "train.tokens", train);
+    add_samples(job, "test.x", "test.tokens", test);
+
+    char classes[24], vocabulary[24], time[24], stride[24];
+    snprintf(classes, sizeof classes, "%d", train->classes);
+    snprintf(vocabulary, sizeof vocabulary, "%d", train->vocabulary);
+    snprintf(time, sizeof time, "%d", train->time);
+    snprintf(stride, sizeof stride, "%lld", (long long)train->token_stride);
+    const struct safetensors_text texts[] = {
+        {"name", data->name},     {"identity", data->identity},
+        {"source", data->source}, {"classes", classes},
+        {"time", time},           {"vocabulary", vocabulary},
+        {"stride", stride},
+    };
+    int count = train->time == 0 ? 4 : overlap(train) ? 7 : 6;
+    int rc = safetensors_begin(&job->writer, job->handover->path, texts, count, job->entries,
+                               job->count, err);
+    if (rc == 0) {
+        rc = check_room(job->handover->folder, job->writer.left, err);
+        if (rc != 0)
+            safetensors_abandon(&job->writer);
+    }
+    return unwritten(rc, err);
+}
+
+static int write_file(struct job *job, const struct data_pair *data, struct err *err)
+{
+    const struct dataset *train = &data->train, *test = &data->test;
+    int rc = begin(job, data, err);
+    if (rc != 0)
+        return rc;
+    rc = write_starts(job, train, err);
+    if (rc == 0)
+        rc = write_starts(job, test, err);
+    if (rc == 0)
+        rc = write_labels(job, train, err);
+    if (rc == 0)
+        rc = write_labels(job, test, err);
+    if (rc == 0)
+        rc = write_samples(job, train, err);
+    if (rc == 0)
+        rc = write_samples(job, test, err);
+    if (rc == 0 && !over(job))
+        return unwritten(safetensors_commit(&job->writer, err), err);
+    safetensors_abandon(&job->writer);
+    return rc;
+}
+
+// ---- together
+
+static int make_folder(struct handover *h, struct err *err)
+{
+    const char *place = getenv("TMPDIR");
+    struct buf path = {0};
+    place = place && place[0] == '/' ? place : "/tmp";
+    buf_printf(&path, "%s/fare-XXXXXX", place);
+    h->folder = buf_take(&path, err);
+    if (!h->folder)
+        return ERR_MEMORY;
+    if (!mkdtemp(h->folder)) {
+        int rc = err_errno(err, errno, "cannot make a folder in '%s'", place);
+        free(h->folder);
+        h->folder = NULL;
+        return unwritten(rc, err);
+    }
+    buf_printf(&path, "%s/data.safetensors", h->folder);
+    h->path = buf_take(&path, err);
+    return h->path ? 0 : ERR_MEMORY;
+}
+
+int handover_write(struct handover *h, const struct data_pair *data,
+                   const struct handover_options *options, struct err *err)
+{
+    struct job job = {.options = options, .handover = h};
+    memset(h, 0, sizeof *h);
+    int rc = make_folder(h, err);
+    if (rc == 0)
+        rc = write_file(&job, data, err);
+    if (rc != 0 || job.stopped)
+        handover_remove(h);
+    return rc;
+}
+
+void handover_remove(struct handover *h)
+{
+    if (h->path)
+        unlink(h->path);
+    if (h->folder)
+        rmdir(h->folder);
+    free(h->path);
+    free(h->folder);
+    memset(h, 0, sizeof *h);
+}
