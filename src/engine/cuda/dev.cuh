@@ -10,11 +10,12 @@
 
 #include "kernels.h"
 
-#define KERNEL(threads, blocks) extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
-#define DEVICE                  static __attribute__((device, always_inline)) inline
-#define METHOD                  __attribute__((device, always_inline)) inline
-#define SHARED                  __attribute__((shared))
-#define UNROLL                  _Pragma("unroll")
+#define KERNEL(threads, blocks)                                                                    \
+    extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
+#define DEVICE static __attribute__((device, always_inline)) inline
+#define METHOD __attribute__((device, always_inline)) inline
+#define SHARED __attribute__((shared))
+#define UNROLL _Pragma("unroll")
 
 #define THREAD  __nvvm_read_ptx_sreg_tid_x()
 #define THREADS __nvvm_read_ptx_sreg_ntid_x()
@@ -202,7 +203,8 @@ DEVICE void mma_half_from(float *d, const u32 *a, u32 b0, u32 b1, float c0, floa
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%12,%11,%12};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c0), "f"(c2), "f"(0.0f));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c0), "f"(c2),
+          "f"(0.0f));
 }
 
 DEVICE void mma_half(float *c, const u32 *a, u32 b0, u32 b1)
@@ -224,11 +226,13 @@ DEVICE u32 shared_address(const void *p)
 DEVICE void copy16(u32 to, const void *from, bool there)
 {
 #if HAS_ASYNC
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(there ? 16 : 0)
                  : "memory");
 #else
     f4 zero = {0, 0, 0, 0}, v = there ? *(const f4 *)from : zero;
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z),
+                 "f"(v.w)
                  : "memory");
 #endif
 }

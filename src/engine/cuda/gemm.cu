@@ -2,19 +2,19 @@
 // gemm: dense layers and convolutions, forward and backward, as products of matrices.
 //
 // A block makes a tile of the result. Tiles of the operands come in slices of k, copied to shared
-// memory ahead of their use in a ring of stages, as they lie in memory: one whose k lies side by side
-// has rows of k, the other has rows of m or n. A thread reads four numbers at once: of the first kind
-// four k of a row, of the second four rows or columns of a k. What the tensor cores take for neighbours
-// need not be neighbours in memory, as long as both operands agree, so which number goes where is
-// chosen so that no two threads meet in a bank. Windows of an image are found on the way: the matrix of
-// all windows is never made.
+// memory ahead of their use in a ring of stages, as they lie in memory: one whose k lies side by
+// side has rows of k, the other has rows of m or n. A thread reads four numbers at once: of the
+// first kind four k of a row, of the second four rows or columns of a k. What the tensor cores take
+// for neighbours need not be neighbours in memory, as long as both operands agree, so which number
+// goes where is chosen so that no two threads meet in a bank. Windows of an image are found on the
+// way: the matrix of all windows is never made.
 //
 // Shapes of a block: WIDE makes 128 × 64 with 4 × 2 warps; NARROW makes 128 × 32, two warps sharing
 // each slice; MEDIUM 64 × 64 likewise; DEEP makes 32 × 32, its eight warps taking an eighth of each
 // slice; SMALL makes 64 × 32 with four shares. Shares are summed in
 // a fixed order: results are the same on every run. A warp makes 32 × 32. PRECISION: 0 true single
 // precision, 1 tf32 (the hardware ignores the other bits), 2 bf16 operands; sums are always f32.
-#include "rules.h"
+#include "rules.cuh"
 
 enum { FORWARD, BACK, WEIGHTS };
 
@@ -41,22 +41,25 @@ template <class S> DEVICE int swizzled(int row, int k)
 }
 
 // Copies the slices of both operands, one after the other. What it needs of the job it keeps in
-// registers: the copies could change anything in memory, for all the compiler knows. A thread copies
-// vectors of the same place in several lines; lines that belong to one thread are an even number of
-// lines apart, so that they lie alike (sums::take() says how).
+// registers: the copies could change anything in memory, for all the compiler knows. A thread
+// copies vectors of the same place in several lines; lines that belong to one thread are an even
+// number of lines apart, so that they lie alike (sums::take() says how).
 template <class S, int KIND, bool WINDOWS> struct loader {
-    const float *a, *b; // of the thread's first line, in the next slice
+    const float *a, *b;                     // of the thread's first line, in the next slice
     i64 a_lines, b_lines, a_slice, b_slice; // to the thread's next line; to the next slice
-    u32 a_to, b_to;    // in a stage
-    int k, k_end;      // where the next slice begins
-    int a_at, a_left, b_at, b_left; // left: lines or columns that are there, from the thread's first
-    bool a_there, b_there, whole;   // whole: only the end of k can be missing
+    u32 a_to, b_to;                         // in a stage
+    int k, k_end;                           // where the next slice begins
+    int a_at, a_left, b_at,
+        b_left;                   // left: lines or columns that are there, from the thread's first
+    bool a_there, b_there, whole; // whole: only the end of k can be missing
     // Windows over an image: the thread's lines are pixels, or for weights its vector is a tap.
     int pitch, tap, channel, offset, line_offset[S::a_count];
     u32 valid[S::a_count]; // a bit for each tap
     const int *taps;       // their offsets
-    int unit[S::b_count], unit_tap[S::b_count], units, units_pitch, ldb, tap_pitch; // back: of b's lines
-    int width, height, x[S::a_count], y[S::a_count], row_jump, image_jump, low_x, span_x, low_y, span_y; // weights
+    int unit[S::b_count], unit_tap[S::b_count], units, units_pitch, ldb,
+        tap_pitch; // back: of b's lines
+    int width, height, x[S::a_count], y[S::a_count], row_jump, image_jump, low_x, span_x, low_y,
+        span_y; // weights
 
     METHOD loader(const cuda_gemm &g, int m0, int n0, int k0, int k_end_, const int *taps_)
     {
@@ -68,8 +71,11 @@ template <class S, int KIND, bool WINDOWS> struct loader {
         taps = taps_;
         pitch = g.pitch;
         a_to = (a_first * S::a_pitch + (S::a_rows ? swizzled<S>(a_first, a_at) : a_at)) * 4;
-        int b_row = S::a_rows && !S::b_rows ? (b_first & ~15) | (b_first & 3) << 2 | (b_first >> 2 & 3) : b_first;
-        b_to = (S::a_size + b_row * S::b_pitch + (S::b_rows ? swizzled<S>(b_first, b_at) : b_at)) * 4;
+        int b_row = S::a_rows && !S::b_rows
+                        ? (b_first & ~15) | (b_first & 3) << 2 | (b_first >> 2 & 3)
+                        : b_first;
+        b_to =
+            (S::a_size + b_row * S::b_pitch + (S::b_rows ? swizzled<S>(b_first, b_at) : b_at)) * 4;
         whole = m0 + S::bm <= g.m && n0 + S::bn <= g.n;
         // b: weights, a unit after the other; rows of dy; weights, where k is the unit.
         ldb = g.ldb;
@@ -229,7 +235,8 @@ template <class S, int KIND, bool WINDOWS> struct loader {
         if (KIND == BACK && WINDOWS) {
             UNROLL
             for (int i = 0; i < S::b_count; i++) {
-                bool here = b_there && unit[i] < units && k + (int)THREAD / S::b_line + i * S::b_step < k_end;
+                bool here = b_there && unit[i] < units &&
+                            k + (int)THREAD / S::b_line + i * S::b_step < k_end;
                 copy16(to + b_to + i * S::b_step * S::b_pitch * 4,
                        b + (here ? unit[i] * ldb + unit_tap[i] * tap_pitch : 0), here);
                 unit[i] += S::ks;
@@ -256,8 +263,8 @@ template <class S, int KIND, bool WINDOWS> struct loader {
     }
 };
 
-// Which row or column of a warp's 32 × 32 a thread's number belongs to, by where the tensor cores have
-// it: row g or g + 8 of tile i, column c of tile j.
+// Which row or column of a warp's 32 × 32 a thread's number belongs to, by where the tensor cores
+// have it: row g or g + 8 of tile i, column c of tile j.
 template <class S> DEVICE int row_of(int i, int half, int g)
 {
     return S::a_rows ? 16 * i + 8 * half + g : 4 * g + 2 * i + half;
@@ -275,15 +282,16 @@ template <class S, int P> struct sums {
         UNROLL
         for (int i = 0; i < S::mt; i++)
             UNROLL
-            for (int j = 0; j < S::nt; j++)
-                UNROLL
-                for (int r = 0; r < 4; r++)
-                    c[i][j][r] = 0;
+        for (int j = 0; j < S::nt; j++)
+            UNROLL
+        for (int r = 0; r < 4; r++)
+            c[i][j][r] = 0;
     }
 
-    // a's numbers of 16 k: [tile][k of a thread: 4][row, row + 8]; b's: [tile][k]. Thread t of four has
-    // k = 4 t ... 4 t + 3 where rows of k are involved, else t, t + 4, t + 8, t + 12.
-    METHOD void take(const float *a, const float *b, int m0, int n0, int k, float x[S::mt][4][2], float y[S::nt][4])
+    // a's numbers of 16 k: [tile][k of a thread: 4][row, row + 8]; b's: [tile][k]. Thread t of four
+    // has k = 4 t ... 4 t + 3 where rows of k are involved, else t, t + 4, t + 8, t + 12.
+    METHOD void take(const float *a, const float *b, int m0, int n0, int k, float x[S::mt][4][2],
+                     float y[S::nt][4])
     {
         int lane = THREAD & 31, g = lane >> 2, t = lane & 3;
         UNROLL
@@ -331,26 +339,28 @@ template <class S, int P> struct sums {
         UNROLL
         for (int i = 0; i < S::mt; i++)
             UNROLL
-            for (int half = 0; half < 2; half++) {
-                int row = m0 + row_of<S>(i, half, g);
-                x[i][half] = S::a_rows ? a[row * S::a_pitch + swizzled<S>(row, k)] : a[k * S::a_pitch + row];
-            }
+        for (int half = 0; half < 2; half++) {
+            int row = m0 + row_of<S>(i, half, g);
+            x[i][half] =
+                S::a_rows ? a[row * S::a_pitch + swizzled<S>(row, k)] : a[k * S::a_pitch + row];
+        }
         UNROLL
         for (int j = 0; j < S::nt; j++)
             UNROLL
-            for (int r = 0; r < 2; r++) {
-                int row = n0 + column_of<S>(j, 2 * t + r);
-                y[j][r] = S::b_rows ? b[row * S::b_pitch + swizzled<S>(row, k)] : b[line_of(k) * S::b_pitch + row];
-            }
+        for (int r = 0; r < 2; r++) {
+            int row = n0 + column_of<S>(j, 2 * t + r);
+            y[j][r] = S::b_rows ? b[row * S::b_pitch + swizzled<S>(row, k)]
+                                : b[line_of(k) * S::b_pitch + row];
+        }
         UNROLL
         for (int i = 0; i < S::mt; i++)
             UNROLL
-            for (int j = 0; j < S::nt; j++) {
-                c[i][j][0] += x[i][0] * y[j][0];
-                c[i][j][1] += x[i][0] * y[j][1];
-                c[i][j][2] += x[i][1] * y[j][0];
-                c[i][j][3] += x[i][1] * y[j][1];
-            }
+        for (int j = 0; j < S::nt; j++) {
+            c[i][j][0] += x[i][0] * y[j][0];
+            c[i][j][1] += x[i][0] * y[j][1];
+            c[i][j][2] += x[i][1] * y[j][0];
+            c[i][j][3] += x[i][1] * y[j][1];
+        }
     }
 
     // Where line k of b lies: beside rows of k, thread t's four (4 t ... 4 t + 3) are four apart.
@@ -379,30 +389,31 @@ template <class S, int P> struct sums {
                 UNROLL
                 for (int h = 0; h < 4; h += 2)
                     UNROLL
-                    for (int i = 0; i < S::mt; i++)
-                        UNROLL
-                        for (int j = 0; j < S::nt; j++) {
-                            u32 u[4] = {bits(x[i][h][0]), bits(x[i][h][1]), bits(x[i][h + 1][0]), bits(x[i][h + 1][1])};
-                            u32 v[2] = {bits(y[j][h]), bits(y[j][h + 1])};
-                            mma_tf32(c[i][j], u, v);
-                        }
+                for (int i = 0; i < S::mt; i++)
+                    UNROLL
+                for (int j = 0; j < S::nt; j++) {
+                    u32 u[4] = {bits(x[i][h][0]), bits(x[i][h][1]), bits(x[i][h + 1][0]),
+                                bits(x[i][h + 1][1])};
+                    u32 v[2] = {bits(y[j][h]), bits(y[j][h + 1])};
+                    mma_tf32(c[i][j], u, v);
+                }
             } else {
                 u32 u[S::mt][4], v[S::nt][2];
                 UNROLL
                 for (int i = 0; i < S::mt; i++)
                     UNROLL
-                    for (int r = 0; r < 4; r++)
-                        u[i][r] = bf16_pair(x[i][2 * (r >> 1)][r & 1], x[i][2 * (r >> 1) + 1][r & 1]);
+                for (int r = 0; r < 4; r++)
+                    u[i][r] = bf16_pair(x[i][2 * (r >> 1)][r & 1], x[i][2 * (r >> 1) + 1][r & 1]);
                 UNROLL
                 for (int j = 0; j < S::nt; j++)
                     UNROLL
-                    for (int r = 0; r < 2; r++)
-                        v[j][r] = bf16_pair(y[j][2 * r], y[j][2 * r + 1]);
+                for (int r = 0; r < 2; r++)
+                    v[j][r] = bf16_pair(y[j][2 * r], y[j][2 * r + 1]);
                 UNROLL
                 for (int i = 0; i < S::mt; i++)
                     UNROLL
-                    for (int j = 0; j < S::nt; j++)
-                        mma_bf16(c[i][j], u[i], v[j]);
+                for (int j = 0; j < S::nt; j++)
+                    mma_bf16(c[i][j], u[i], v[j]);
             }
         }
 #endif
@@ -453,8 +464,8 @@ DEVICE void store(const JOBS &jobs, const cuda_gemm &g, int z, int m, int n, f4 
         if (g.parts > 1)
             *(f4 *)(g.y + z * g.part + (long)m * g.ldy + n) = v;
         else
-            end_row(g.bias, g.relu, DROP_STREAM(g.drop), g.drop.threshold, g.drop.scale, g.columns, m,
-                    n, v, g.y + (long)m * g.ldy + n);
+            end_row(g.bias, g.relu, DROP_STREAM(g.drop), g.drop.threshold, g.drop.scale, g.columns,
+                    m, n, v, g.y + (long)m * g.ldy + n);
     } else if constexpr (KIND == BACK) {
         if (m >= g.m || n >= g.n)
             return;
@@ -498,7 +509,8 @@ DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shar
     if (WINDOWS && KIND != WEIGHTS) {
         for (int n = THREAD; n < g.taps; n += 256) {
             int ky = n / g.kernel_w, kx = n - ky * g.kernel_w;
-            taps[n] = KIND == BACK ? -(ky / g.stride * g.width + kx / g.stride) * g.pitch : (ky * g.width + kx) * g.pitch;
+            taps[n] = KIND == BACK ? -(ky / g.stride * g.width + kx / g.stride) * g.pitch
+                                   : (ky * g.width + kx) * g.pitch;
         }
         SYNC();
     }
@@ -550,12 +562,12 @@ DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shar
     UNROLL
     for (int i = 0; i < S::mt; i++)
         UNROLL
-        for (int j = 0; j < S::nt; j++)
-            UNROLL
-            for (int r = 0; r < 4; r++) {
-                int m = wm0 + row_of<S>(i, r >> 1, lg), n = wn0 + column_of<S>(j, 2 * lt + (r & 1));
-                tile[KIND == WEIGHTS ? n * pitch + m : m * pitch + n] = sum.c[i][j][r];
-            }
+    for (int j = 0; j < S::nt; j++)
+        UNROLL
+    for (int r = 0; r < 4; r++) {
+        int m = wm0 + row_of<S>(i, r >> 1, lg), n = wn0 + column_of<S>(j, 2 * lt + (r & 1));
+        tile[KIND == WEIGHTS ? n * pitch + m : m * pitch + n] = sum.c[i][j][r];
+    }
     SYNC();
     constexpr int line = (KIND == WEIGHTS ? S::bm : S::bn) / 4;
     for (int i = THREAD; i < S::bm * S::bn / 4; i += 256) {
@@ -598,21 +610,21 @@ template <int KIND> using small = shape<KIND, 64, 32, 2, 1, 4, 32, 2>;
 template <int KIND> using deep = shape<KIND, 32, 32, 1, 1, 8, 64, 2>;
 #endif
 
-#define GEMM(name, kind, form, windows, blocks)                                                      \
-    KERNEL(256, blocks) name(const cuda_gemm job)                                                    \
-    {                                                                                                \
-        product<form<kind>, kind, windows, PRECISION>(job, job, BLOCK, shared_memory);               \
+#define GEMM(name, kind, form, windows, blocks)                                                    \
+    KERNEL(256, blocks) name(const cuda_gemm job)                                                  \
+    {                                                                                              \
+        product<form<kind>, kind, windows, PRECISION>(job, job, BLOCK, shared_memory);             \
     }
 
 // Several in one launch, job after job.
-#define GEMMS(name, form, windows)                                                                   \
-    KERNEL(256, 2) name(const cuda_gemms jobs)                                                       \
-    {                                                                                                \
-        int block = BLOCK, which = 0;                                                                \
-        while (which + 1 < jobs.count && block >= jobs.job[which + 1].first)                         \
-            which++;                                                                                 \
-        product<form<WEIGHTS>, WEIGHTS, windows, PRECISION>(                                         \
-            jobs.job[which], jobs, block - jobs.job[which].first, shared_memory);                    \
+#define GEMMS(name, form, windows)                                                                 \
+    KERNEL(256, 2) name(const cuda_gemms jobs)                                                     \
+    {                                                                                              \
+        int block = BLOCK, which = 0;                                                              \
+        while (which + 1 < jobs.count && block >= jobs.job[which + 1].first)                       \
+            which++;                                                                               \
+        product<form<WEIGHTS>, WEIGHTS, windows, PRECISION>(                                       \
+            jobs.job[which], jobs, block - jobs.job[which].first, shared_memory);                  \
     }
 
 GEMM(gemm_forward_wide, FORWARD, wide, false, 2)

@@ -2,11 +2,11 @@
 // lstm: the steps of an LSTM that depend on each other; what does not is a product (gemm.cu).
 //
 // A block takes four sequences of one direction through all steps. In the fast form (64 or 128
-// units, tensor cores) the recurrent weights stay in registers for the whole way, as the A operand of
-// products with 8 columns, each sequence twice: so a thread gets the four gates of one unit of one
-// sequence, and nothing has to change hands but the new state, through shared
-// memory. Operands are halves with ten bits, as tf32 has them; gradients are scaled so that halves
-// can hold them. The general form does any number of units in single precision.
+// units, tensor cores) the recurrent weights stay in registers for the whole way, as the A operand
+// of products with 8 columns, each sequence twice: so a thread gets the four gates of one unit of
+// one sequence, and nothing has to change hands but the new state, through shared memory. Operands
+// are halves with ten bits, as tf32 has them; gradients are scaled so that halves can hold them.
+// The general form does any number of units in single precision.
 //
 // A thread reads what it alone needs, some steps ahead, through asynchronous copies of its own.
 #include "dev.cuh"
@@ -138,30 +138,34 @@ DEVICE void copy_own(u32 to, const void *from)
 // Without a branch.
 DEVICE void store_if(bool really, void *to, u4 v)
 {
-    asm volatile("{.reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5};}" ::"r"((u32)really),
-                 "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
-                 : "memory");
+    asm volatile(
+        "{.reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5};}" ::"r"(
+            (u32)really),
+        "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+        : "memory");
 }
 
 DEVICE void store_if(bool really, void *to, float v)
 {
-    asm volatile("{.reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.f32 [%1], %2;}" ::"r"((u32)really), "l"(to), "f"(v)
-                 : "memory");
+    asm volatile(
+        "{.reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.f32 [%1], %2;}" ::"r"((u32)really),
+        "l"(to), "f"(v)
+        : "memory");
 }
 
 #define AHEAD 8 // steps that are read ahead: a power of two
 
-// Shared memory: the ring of what is read ahead, then what goes from thread to thread. The host knows
-// its size (plan.c).
-// What the way back needs of a unit's step is four words: the gates as halves, i and f, g and o, the
-// cell, and nothing.
+// Shared memory: the ring of what is read ahead, then what goes from thread to thread. The host
+// knows its size (plan.c). What the way back needs of a unit's step is four words: the gates as
+// halves, i and f, g and o, the cell, and nothing.
 template <int H> DEVICE void forward_fast(const cuda_lstm &g)
 {
     constexpr int threads = 4 * H, row = H + 32; // row: of the state, in halves
     f4(*ring)[threads] = (f4(*)[threads])lstm_memory;
     u16(*state)[GROUP][row] = (u16(*)[GROUP][row])(ring + AHEAD);
     int lane = THREAD & 31, warp = THREAD >> 5, lg = lane >> 2, lt = lane & 3, unit = 8 * warp + lg;
-    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0, time = g.time;
+    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0,
+        time = g.time;
     bool real = sample < g.samples, keep = g.keep && real;
     const float *w = g.weight + (i64)way * 4 * H * H;
     u32 a[2][H / 16][4]; // gates i, f in the first, g, o in the second
@@ -200,7 +204,8 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
     copies_wait<AHEAD - 2>();
     f4 in = ring[0][THREAD];
     SYNC();
-    auto one = [&](int s, int parity) __attribute__((always_inline)) {
+    auto one = [&](int s, int parity) __attribute__((always_inline))
+    {
         int now = parity * GROUP * row, next = GROUP * row - now;
         u4 v[H / 32];
         UNROLL
@@ -214,11 +219,12 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
         UNROLL
         for (int k = 1; k < H / 32; k++)
             UNROLL
-            for (int m = 0; m < 2; m++) {
-                mma_half(z[m][0], a[m][2 * k], v[k].x, v[k].y);
-                mma_half(z[m][1], a[m][2 * k + 1], v[k].z, v[k].w);
-            }
-        // While the products are on their way: what the next step needs, and what the last one left.
+        for (int m = 0; m < 2; m++) {
+            mma_half(z[m][0], a[m][2 * k], v[k].x, v[k].y);
+            mma_half(z[m][1], a[m][2 * k + 1], v[k].z, v[k].w);
+        }
+        // While the products are on their way: what the next step needs, and what the last one
+        // left.
         copies_wait<AHEAD - 3>();
         in = ring[(s + 1) & (AHEAD - 1)][THREAD];
         bool store = keep && s > 0;
@@ -260,7 +266,8 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
 // Two as halves, no larger than halves can be.
 DEVICE u32 half_pair_within(float low, float high)
 {
-    float l = __builtin_fminf(__builtin_fmaxf(low, -60000), 60000), h = __builtin_fminf(__builtin_fmaxf(high, -60000), 60000);
+    float l = __builtin_fminf(__builtin_fmaxf(low, -60000), 60000),
+          h = __builtin_fminf(__builtin_fmaxf(high, -60000), 60000);
     return half_pair(l, h);
 }
 
@@ -273,7 +280,8 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
     float(*handed)[threads] = (float(*)[threads])(ring + AHEAD);
     u16(*dz)[GROUP][row] = (u16(*)[GROUP][row])(handed + 2);
     int lane = THREAD & 31, warp = THREAD >> 5, lg = lane >> 2, lt = lane & 3, unit = 8 * warp + lg;
-    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0, time = g.time;
+    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0,
+        time = g.time;
     bool real = sample < g.samples;
     const float *w = g.weight + (i64)way * 4 * H * H;
     int tile = warp >> 1, half = warp & 1;
@@ -304,14 +312,18 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
     const u16 *from = &dz[0][lg >> 1][half * 2 * H + 8 * lt];
     u16 *to = &dz[0][lt][4 * unit];
     copies_wait<AHEAD - 3>();
-    u4 own = ring[0][THREAD], other = ring[1][THREAD]; // of this step, and of the one before it in time
+    u4 own = ring[0][THREAD],
+       other = ring[1][THREAD]; // of this step, and of the one before it in time
     float tc = tanh_fast(__builtin_bit_cast(float, own.z));
-    auto one = [&](int s, int parity) __attribute__((always_inline)) {
+    auto one = [&](int s, int parity) __attribute__((always_inline))
+    {
         int now = parity * GROUP * row;
-        float gi = half_low(own.x), gf = half_high(own.x), gg = half_low(own.y), go = half_high(own.y);
+        float gi = half_low(own.x), gf = half_high(own.x), gg = half_low(own.y),
+              go = half_high(own.y);
         float old = s + 1 < time ? __builtin_bit_cast(float, other.z) : 0;
         float d = dc + dh * (go * (1 - tc * tc));
-        float zi = d * (gg * gi * (1 - gi)), zf = d * (old * gf * (1 - gf)), zg = d * (gi * (1 - gg * gg));
+        float zi = d * (gg * gi * (1 - gi)), zf = d * (old * gf * (1 - gf)),
+              zg = d * (gi * (1 - gg * gg));
         float zo = dh * (tc * go * (1 - go));
         u2 packed = {half_pair_within(zi, zf), half_pair_within(zg, zo)};
         *(u2 *)(to + now) = packed;
@@ -334,10 +346,12 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
         tc = tanh_fast(__builtin_bit_cast(float, own.z));
         copies_wait<AHEAD - 4>();
         other = ring[(s + 2) & (AHEAD - 1)][THREAD];
-        u4 store = {bits(zi * (1 / SCALE)), bits(zf * (1 / SCALE)), bits(zg * (1 / SCALE)), bits(zo * (1 / SCALE))};
+        u4 store = {bits(zi * (1 / SCALE)), bits(zf * (1 / SCALE)), bits(zg * (1 / SCALE)),
+                    bits(zo * (1 / SCALE))};
         store_if(real, out + parity * out_step, store);
         if (s + AHEAD - 1 < time)
-            copy_own(ring_at + ((s + AHEAD - 1) & (AHEAD - 1)) * threads * 16, kept + parity * next_step);
+            copy_own(ring_at + ((s + AHEAD - 1) & (AHEAD - 1)) * threads * 16,
+                     kept + parity * next_step);
         copies_end_group();
         float first = e[0][0] + e[1][0], second = e[0][2] + e[1][2];
         handed[parity][THREAD ^ 32] = half ? first : second;

@@ -3,8 +3,8 @@
 #include "rules.cuh"
 
 // What a sample scored; the first block also says that the next step may come.
-DEVICE void tell(struct cuda_score *scores, int ring, int batch, const cuda_now *now, int *tick, int row, float lost,
-                 bool right)
+DEVICE void tell(struct cuda_score *scores, int ring, int batch, const cuda_now *now, int *tick,
+                 int row, float lost, bool right)
 {
     cuda_score score = {lost, right};
     scores[(i64)(now->tick % ring) * batch + row] = score;
@@ -30,8 +30,8 @@ KERNEL(128, 1) loss(const cuda_loss g)
         if (g.out && lane == 0)
             g.out[row] = p;
         if (g.scored && lane == 0)
-            tell(g.scores, g.rows, g.batch, g.now, g.tick, row, (x > 0 ? x : 0) - (label ? x : 0) + log_of(1 + e),
-                 (x > 0) == (label != 0));
+            tell(g.scores, g.rows, g.batch, g.now, g.tick, row,
+                 (x > 0 ? x : 0) - (label ? x : 0) + log_of(1 + e), (x > 0) == (label != 0));
         return;
     }
     float most = -__builtin_inff();
@@ -56,14 +56,17 @@ KERNEL(128, 1) loss(const cuda_loss g)
     float inverse = 1 / total;
     if (dz)
         for (int k = lane; k < g.pitch; k += 32) {
-            float d = counts && k < g.units ? (exp_of(z[k] - most) * inverse - (k == label ? 1.0f : 0.0f)) * share : 0;
+            float d = counts && k < g.units
+                          ? (exp_of(z[k] - most) * inverse - (k == label ? 1.0f : 0.0f)) * share
+                          : 0;
             dz[k] = g.add ? dz[k] + d : d;
         }
     if (g.out)
         for (int k = lane; k < g.units; k += 32)
             g.out[(i64)row * g.units + k] = exp_of(z[k] - most) * inverse;
     if (g.scored && lane == 0)
-        tell(g.scores, g.rows, g.batch, g.now, g.tick, row, log_of(total) + most - z[label], best == label);
+        tell(g.scores, g.rows, g.batch, g.now, g.tick, row, log_of(total) + most - z[label],
+             best == label);
 }
 
 // The head of a net: dense layer, loss, and the gradient of what comes before, for a row by a warp
@@ -78,9 +81,10 @@ DEVICE float dot(f4 a, f4 b)
 KERNEL(128, 1) head(const cuda_head g)
 {
     constexpr int vectors = CUDA_HEAD_INPUTS / 128;
-    int lane = THREAD & 31, row = BLOCK * 4 + (THREAD >> 5), units = g.units, inputs = g.inputs, columns = g.columns;
-    // The weights, and zeros behind them: four units are taken at once, and a row's last vectors may
-    // reach into the next row.
+    int lane = THREAD & 31, row = BLOCK * 4 + (THREAD >> 5), units = g.units, inputs = g.inputs,
+        columns = g.columns;
+    // The weights, and zeros behind them: four units are taken at once, and a row's last vectors
+    // may reach into the next row.
     for (int i = 4 * THREAD; i < units * inputs; i += 512)
         copy16(head_memory + i, g.weight + i, true);
     for (int i = THREAD; i < 3 * inputs + 128; i += 128)
@@ -137,8 +141,8 @@ KERNEL(128, 1) head(const cuda_head g)
         for (int i = 0; i < vectors; i++)
             if (128 * i < inputs)
                 UNROLL
-                for (int k = 0; k < 4; k++)
-                    sum[k] += dot(x[i], *(const f4 *)(w + k * inputs + 128 * i));
+        for (int k = 0; k < 4; k++)
+            sum[k] += dot(x[i], *(const f4 *)(w + k * inputs + 128 * i));
         UNROLL
         for (int k = 16; k > 0; k >>= 1) {
             float other[4];
@@ -196,9 +200,9 @@ KERNEL(128, 1) head(const cuda_head g)
         d[1] = 0;
     if (g.dz)
         UNROLL
-        for (int k = 0; k < 2; k++)
-            if (lane + 32 * k < g.pitch)
-                g.dz[(i64)row * g.pitch + lane + 32 * k] = d[k];
+    for (int k = 0; k < 2; k++)
+        if (lane + 32 * k < g.pitch)
+            g.dz[(i64)row * g.pitch + lane + 32 * k] = d[k];
     if (!g.dx)
         return;
     for (int u = 0; u < units; u += 4) {
@@ -213,18 +217,19 @@ KERNEL(128, 1) head(const cuda_head g)
         for (int i = 0; i < vectors; i++)
             if (128 * i < inputs)
                 UNROLL
-                for (int j = 0; j < 4; j++) {
-                    f4 v = *(const f4 *)(w + j * inputs + 128 * i);
-                    dx[i].x += from[j] * v.x;
-                    dx[i].y += from[j] * v.y;
-                    dx[i].z += from[j] * v.z;
-                    dx[i].w += from[j] * v.w;
-                }
+        for (int j = 0; j < 4; j++) {
+            f4 v = *(const f4 *)(w + j * inputs + 128 * i);
+            dx[i].x += from[j] * v.x;
+            dx[i].y += from[j] * v.y;
+            dx[i].z += from[j] * v.z;
+            dx[i].w += from[j] * v.w;
+        }
     }
     UNROLL
     for (int i = 0; i < vectors; i++)
         if (4 * lane + 128 * i < inputs) {
-            f4 v = {dx[i].x * kept[i].x, dx[i].y * kept[i].y, dx[i].z * kept[i].z, dx[i].w * kept[i].w};
+            f4 v = {dx[i].x * kept[i].x, dx[i].y * kept[i].y, dx[i].z * kept[i].z,
+                    dx[i].w * kept[i].w};
             *(f4 *)(g.dx + (i64)row * inputs + 4 * lane + 128 * i) = v;
         }
 }
@@ -251,11 +256,11 @@ KERNEL(256, 1) optimize(const cuda_optimize g)
 // ---- embedding ----
 //
 // Adam moves every row in every step, but a batch touches few. With `lazy` a row that is not used
-// waits, and the steps that it missed are made up for in registers when it is used next; what is read
-// there is written only together with the row's own next step, so that nobody reads a row that
+// waits, and the steps that it missed are made up for in registers when it is used next; what is
+// read there is written only together with the row's own next step, so that nobody reads a row that
 // another changes. The mean shrinks by rho in each missed step, so that after some hundred of them
-// nothing moves any more, and the rest is a power. The root of v is carried along: it shrinks by the
-// root of beta2.
+// nothing moves any more, and the rest is a power. The root of v is carried along: it shrinks by
+// the root of beta2.
 
 DEVICE float power(float base, int n)
 {
@@ -266,12 +271,14 @@ DEVICE float power(float base, int n)
     return y;
 }
 
-template <int N> DEVICE void catch_up(const cuda_embed &g, int from, int to, float *p, float *m, float *v)
+template <int N>
+DEVICE void catch_up(const cuda_embed &g, int from, int to, float *p, float *m, float *v)
 {
     if (from >= to)
         return;
     const float *rates = g.rates;
-    float rho = g.rho, beta2 = g.beta2, shrink = sqrt_of(beta2), epsilon = g.epsilon, rate = g.rate, root[N];
+    float rho = g.rho, beta2 = g.beta2, shrink = sqrt_of(beta2), epsilon = g.epsilon, rate = g.rate,
+          root[N];
     int known = g.known, t = from;
     UNROLL
     for (int i = 0; i < N; i++)
@@ -415,7 +422,8 @@ KERNEL(256, 6) embed_back(const cuda_embed g)
                 f4 p4 = *(const f4 *)(g.table + at), a4 = *(const f4 *)(g.state0 + at),
                    b4 = *(const f4 *)(g.state1 + at);
                 float d[4] = {sum.x, sum.y, sum.z, sum.w}, p[4] = {p4.x, p4.y, p4.z, p4.w};
-                float a[4] = {a4.x, a4.y, a4.z, a4.w}, b[4] = {b4.x, b4.y, b4.z, b4.w}, rate = g.now->rate;
+                float a[4] = {a4.x, a4.y, a4.z, a4.w}, b[4] = {b4.x, b4.y, b4.z, b4.w},
+                      rate = g.now->rate;
                 catch_up<4>(g, g.age[token], g.now->age, p, a, b);
                 UNROLL
                 for (int k = 0; k < 4; k++) {
