@@ -92,7 +92,7 @@ _fare() {
         return
         ;;
     --engine)
-        COMPREPLY=($(compgen -W 'cpu ref' -- "$cur"))
+        COMPREPLY=($(compgen -W 'cuda cpu ref' -- "$cur"))
         return
         ;;
     --threads)

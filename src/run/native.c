@@ -461,8 +461,8 @@ static int choose_engine(struct job *job, struct err *err)
     enum engine_precision precision = any                           ? ENGINE_F32
                                       : strcmp(wanted, "bf16") == 0 ? ENGINE_BF16
                                                                     : ENGINE_TF32;
-    job->engine_options = (struct engine_options){
-        .threads = team_set((int)o->threads), .precision = precision, .seed = (uint64_t)o->seed};
+    job->engine_options =
+        (struct engine_options){.precision = precision, .seed = (uint64_t)o->seed};
     job->engine = o->engine ? engine_find(o->engine, err) : &engine_cuda;
     if (!job->engine)
         return ERR_USAGE;
@@ -487,6 +487,7 @@ int native_run(const struct workload *workload, const struct native_options *opt
     int chosen = choose_engine(&job, err);
     if (chosen != 0)
         return chosen;
+    job.engine_options.threads = team_set((int)options->threads);
     reset_peak_memory();
     int64_t start_ns = options->start_ns ? options->start_ns : clock_now_ns();
     int rc = meter_new(&job.meter, start_ns, err);
