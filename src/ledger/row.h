@@ -52,8 +52,8 @@ bool row_wall_s(const struct row *row, double *seconds);
 
 // The record without the lists that grow with a run (steps, samples, epochs): what whoever walks
 // through many runs reads. The epochs stay where only they tell how long the training took. `text`
-// is what `row` was read from. False, and nothing in `head`, where that would save less than half:
-// the record is its own head then.
+// is what `row` was read from. False, and nothing in `head`, where the record is short or that
+// would save less than half: the record is its own head then.
 bool row_head(const struct row *row, const char *text, size_t len, struct buf *head);
 
 #endif

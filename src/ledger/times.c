@@ -93,6 +93,39 @@ static int check_record(const struct field *fields, const char *record, struct e
     return rc;
 }
 
+// A quick look that lets pass what is surely right: after a name that ends like a time's comes a
+// number, or a list of numbers, without a sign or an exponent and with few digits before the point.
+// Whatever else it is, the table is asked.
+static bool may_be_wrong(const char *text, size_t len)
+{
+    if (memchr(text, '\\', len)) // a name may be written in another way
+        return true;
+    const char *end = text + len;
+    for (const char *p = text; (p = memchr(p, ':', (size_t)(end - p))); p++) {
+        const char *name = p;
+        while (name > text &&
+               (name[-1] == ' ' || name[-1] == '\t' || name[-1] == '\n' || name[-1] == '\r'))
+            name--;
+        if (name - text < 4 || name[-1] != '"' || name[-2] != 's')
+            continue;
+        int digits = name[-3] == '_' ? 9 : name[-3] == 'm' ? 12 : name[-3] == 'u' ? 15 : 18;
+        int run = 0;
+        const char *v = p + 1;
+        for (; v < end && *v != '"' && *v != '}' && *v != '{'; v++) {
+            if (*v == '-' || *v == '+' || *v == 'e' || *v == 'E')
+                return true;
+            if (*v == '.') // what is behind it is small
+                while (v + 1 < end && v[1] >= '0' && v[1] <= '9')
+                    v++;
+            run = *v >= '0' && *v <= '9' ? run + 1 : 0;
+            if (run > digits)
+                return true;
+        }
+        p = v - 1 > p ? v - 1 : p;
+    }
+    return false;
+}
+
 static bool has_time(const struct field *f)
 {
     for (const struct field *sub = f->sub; sub && sub->name; sub++)
@@ -101,17 +134,25 @@ static bool has_time(const struct field *f)
     return per_second(f->name) > 0 || strcmp(f->name, "started") == 0;
 }
 
-// The table of a run without what holds no time, so that it is passed over.
-static const struct field *timed_fields(void)
+static bool has_interval(const struct field *f)
+{
+    return strcmp(f->name, "started") == 0 || strcmp(f->name, "projection") == 0 ||
+           strcmp(f->name, "steady") == 0;
+}
+
+// The table of a run without what holds no time, so that it is passed over; or with just the
+// members that must fit each other.
+static const struct field *timed_fields(bool all)
 {
     enum { MOST = 96 };
-    static struct field table[MOST];
+    static struct field tables[2][MOST];
+    struct field *table = tables[all];
     size_t count = 0;
     if (table[0].name)
         return table;
     for (const struct field *f = run_fields; f->name; f++) {
         assert(count + 1 < MOST);
-        if (has_time(f))
+        if (all ? has_time(f) : has_interval(f))
             table[count++] = *f;
     }
     return table;
@@ -130,9 +171,10 @@ int times_check(const char *text, size_t len, struct err *err)
 {
     struct run run = {0};
     int64_t date;
-    const struct field *fields = timed_fields();
+    bool all = may_be_wrong(text, len);
+    const struct field *fields = timed_fields(all);
     int rc = record_from_kept(fields, text, len, &run, err);
-    if (rc == 0)
+    if (rc == 0 && all)
         rc = check_record(fields, (const char *)&run, err);
     if (rc == 0)
         rc = check_interval("projection", run.projection.low_s, run.projection.high_s, err);

@@ -115,7 +115,7 @@ def first_version(home, names=("old",)):
             PRIMARY KEY (name, value, run)) WITHOUT ROWID;
         """)
     for name in names:
-        run = {"id": name, "labels": [{"key": "a", "value": "b"}], "step_plot_ms": [1.0] * 200, "seed": 7}
+        run = {"id": name, "labels": [{"key": "a", "value": "b"}], "step_plot_ms": [1.00048828125] * 200, "seed": 7}
         db.execute("INSERT INTO fare_run VALUES (?,'','','','','','','',NULL,NULL,?)", [name, json.dumps(run)])
         db.execute("INSERT INTO fare_label VALUES ('a','b',?)", [name])
     db.commit()

@@ -348,7 +348,17 @@ static void published(void **state)
 
 // Plots and samples, and what a careless scan would trip over: brackets and quotes in texts, a
 // long list's name as a value and inside another member, white space.
-#define LONG "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30]"
+#define HUNDRED                                                                                    \
+    "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,"   \
+    "34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,"
+#define LONG                                                                                       \
+    "[" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED    \
+        HUNDRED "0]"
+#define SAMPLES "{\"at_s\":2},{\"at_s\":3},{\"at_s\":4},{\"at_s\":5},{\"at_s\":6},{\"at_s\":7},"
+#define MORE    SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES
+#define MANY    MORE MORE MORE MORE MORE
+#define EPOCHS  "{\"train_ns\":2},{\"train_ns\":3},{\"train_ns\":4},{\"train_ns\":5},"
+#define TRAINED EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS EPOCHS
 
 static void makes_heads(void **state)
 {
@@ -359,18 +369,19 @@ static void makes_heads(void **state)
         {"{\"id\":\"a\",\"step_plot_ms\":" LONG ",\"batch\":3}", "{\"id\":\"a\",\"batch\":3}"},
         {"{\"step_plot_ms\":" LONG ",\"id\":\"a\"}", "{\"id\":\"a\"}"},
         {" { \"id\" : \"a\" ,\n\"step_plot_ms\" : " LONG " } ", "{\"id\" : \"a\"}"},
-        {"{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"samples\":[{\"at_s\":1},{\"at_s\":2},"
-         "{\"at_s\":3},{\"at_s\":4},{\"at_s\":5}],\"seed\":1}",
+        {"{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"samples\":[" MANY "{\"at_s\":5}],\"seed\":1}",
          "{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"seed\":1}"},
         {"{\"id\":\"a\",\"new\":{\"samples\":1},\"name\":\"samples\",\"step_plot_ms\":" LONG "}",
          "{\"id\":\"a\",\"new\":{\"samples\":1},\"name\":\"samples\"}"},
         // The epochs go where the whole time is known, and stay where it is their sum.
-        {"{\"id\":\"a\",\"full\":true,\"phases\":{\"wall_ns\":5},\"epoch_list\":[{\"train_ns\":1},"
-         "{\"train_ns\":2},{\"train_ns\":3},{\"train_ns\":4}]}",
+        {"{\"id\":\"a\",\"full\":true,\"phases\":{\"wall_ns\":5},\"epoch_list\":[" TRAINED TRAINED
+             TRAINED TRAINED "{\"train_ns\":4}]}",
          "{\"id\":\"a\",\"full\":true,\"phases\":{\"wall_ns\":5}}"},
         {"{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}],\"step_plot_ms\":" LONG "}",
          "{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}]}"},
         {"{\"id\":\"a\",\"framework\":\"pytorch\",\"step_plot_ms\":[1]}", NULL}, // little to save
+        {"{\"id\":\"a\",\"step_plot_ms\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}",
+         NULL}, // a short record
         {"{\"id\":\"a\"}", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -13,6 +13,12 @@
 #include "ledger/ledger.h"
 #include "record/read.h"
 
+// Long enough that a record with it has a head.
+#define LINE "11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,"
+#define PLOT                                                                                       \
+    LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE \
+        LINE LINE LINE LINE LINE LINE LINE
+
 static char path[256];
 
 static void reading(void **state)
@@ -101,8 +107,7 @@ static void asking(void **state)
     (void)state;
     static const char text[] = "{\"id\":\"abcdef\",\"name\":\"n\",\"started\":\"2026-01-01\","
                                "\"labels\":[{\"key\":\"k\",\"value\":\"v\"}],"
-                               "\"step_plot_ms\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,"
-                               "19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39]}";
+                               "\"step_plot_ms\":[" PLOT "18]}";
     static const char *labels[] = {"k=v"};
     const struct ledger_filter filter = {.gpu = "",
                                          .machine = "",
@@ -138,7 +143,7 @@ static void asking(void **state)
 static void migrating(void **state)
 {
     (void)state;
-    static const char text[] = "{\"id\":\"a\",\"step_plot_ms\":[1,2,3,4,5,6,7,8,9,10,11,12,13]}";
+    static const char text[] = "{\"id\":\"a\",\"step_plot_ms\":[" PLOT "13]}";
     struct err ok = {0};
     struct ledger *ledger = NULL;
     assert_ok(ledger_new(&ledger, path, &ok), &ok);

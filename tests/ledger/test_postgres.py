@@ -148,7 +148,7 @@ def tests():
     plots = where / "plots.jsonl"
     plots.write_text("".join(json.dumps({
         "id": f"h{i:04}", "started": "2026-03-01T00:00:00Z", "workload": "plots", "framework": f"f{i % 3}",
-        "ended": "finished", "full": True, "step_plot_ms": [1.5] * 300, "phases": {"wall_ns": (i + 1) * 10**9},
+        "ended": "finished", "full": True, "step_plot_ms": [1.5] * 600, "phases": {"wall_ns": (i + 1) * 10**9},
         "machine": {"name": f"m{i % 5}"}}) + "\n" for i in range(250)))
     tables = []
     for url in (URL, lite):
