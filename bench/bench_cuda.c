@@ -112,17 +112,17 @@ static void measure(const char *name)
     double best = 1e9, worst = 0, loss = 0;
     for (int round = 0; round < 6; round++) {
         struct engine_score score = {0};
-        int64_t began_ns = clock_now_ns();
+        int64_t done, began_ns = clock_now_ns();
         for (int s = 0; s < steps; s++) {
             for (int64_t i = 0; i < batch; i++)
                 samples[i] = (uint32_t)(((int64_t)s * batch + i) % count);
             struct engine_batch b = {.count = batch, .samples = samples};
             if (engine_cuda.step(program, &b, &score, &err) != 0)
                 die(&err);
-            if (s % 100 == 99 && engine_cuda.collect(program, &score, &err) != 0)
+            if (s % 100 == 99 && engine_cuda.collect(program, 50, &score, &done, &err) != 0)
                 die(&err);
         }
-        if (engine_cuda.collect(program, &score, &err) != 0)
+        if (engine_cuda.collect(program, 0, &score, &done, &err) != 0)
             die(&err);
         double us = (double)(clock_now_ns() - began_ns) / 1e3 / steps;
         if (round > 0) {

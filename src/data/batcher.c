@@ -37,6 +37,11 @@ struct batcher {
     struct rng root;
     uint32_t *order; // of `ordered`; null where nothing is shuffled
     int64_t ordered;
+    // By number: the next epoch's order is made meanwhile, so that nobody waits for it.
+    uint32_t *next_order;
+    int64_t next_epoch; // which it is for
+    pthread_t orderer;
+    bool ordering;
     int64_t epoch, step; // of the next batch to hand out
 
     struct slot slots[SLOTS];
@@ -141,16 +146,40 @@ static void place_image(const struct batcher *b, const struct slot *slot, int64_
 
 // ---- planning ----
 
+static void make_order(const struct batcher *b, int64_t epoch, uint32_t *order)
+{
+    struct rng rng;
+    for (int64_t i = 0; i < b->set->count; i++)
+        order[i] = (uint32_t)i;
+    rng_split(&b->root, "shuffle", (uint64_t)epoch, &rng);
+    rng_shuffle(&rng, order, (size_t)b->set->count, sizeof *order);
+}
+
+static void *order_ahead(void *batcher)
+{
+    const struct batcher *b = batcher;
+    make_order(b, b->next_epoch, b->next_order);
+    return NULL;
+}
+
 static void shuffle_for(struct batcher *b, int64_t epoch)
 {
     if (b->ordered == epoch)
         return;
-    struct rng rng;
-    for (int64_t i = 0; i < b->set->count; i++)
-        b->order[i] = (uint32_t)i;
-    rng_split(&b->root, "shuffle", (uint64_t)epoch, &rng);
-    rng_shuffle(&rng, b->order, (size_t)b->set->count, sizeof *b->order);
+    bool there = b->ordering && b->next_epoch == epoch;
+    if (b->ordering)
+        pthread_join(b->orderer, NULL);
+    b->ordering = false;
+    if (there) {
+        uint32_t *order = b->order;
+        b->order = b->next_order;
+        b->next_order = order;
+    } else {
+        make_order(b, epoch, b->order);
+    }
     b->ordered = epoch;
+    b->next_epoch = epoch + 1;
+    b->ordering = b->next_order && pthread_create(&b->orderer, NULL, order_ahead, b) == 0;
 }
 
 // Writes down which samples the batch has, and their labels.
@@ -363,7 +392,9 @@ int batcher_new(struct batcher **out, const struct dataset *set,
     int rc = 0;
     if (options->shuffle && set->count > 0) {
         b->order = malloc((size_t)set->count * sizeof *b->order);
-        rc = b->order ? 0 : err_memory(err);
+        if (options->by_number)
+            b->next_order = malloc((size_t)set->count * sizeof *b->order);
+        rc = b->order && (b->next_order || !options->by_number) ? 0 : err_memory(err);
     }
     for (int i = 0; rc == 0 && set->count > 0 && i < b->slot_count; i++)
         rc = make_slot(b, &b->slots[i], err);
@@ -401,6 +432,9 @@ void batcher_free(struct batcher *b)
         free(b->slots[i].tokens);
         free(b->slots[i].labels);
     }
+    if (b->ordering)
+        pthread_join(b->orderer, NULL);
+    free(b->next_order);
     free(b->order);
     free(b);
 }

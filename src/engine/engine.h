@@ -94,10 +94,12 @@ struct engine {
                     struct engine_score *score, struct err *err);
     // (optional) Takes a set: the one to train on, or the one held out. Batches may then name
     // samples of it, and steps and evaluations of them need not be done when the call returns:
-    // collect() waits for them and adds what they scored, to one score for each kind.
+    // collect() waits until at most `leave` of them are left to do, adds what the others scored and
+    // says how many they were.
     int (*load)(struct engine_program *program, const struct engine_set *set, bool held_out,
                 struct err *err);
-    int (*collect)(struct engine_program *program, struct engine_score *score, struct err *err);
+    int (*collect)(struct engine_program *program, int64_t leave, struct engine_score *score,
+                   int64_t *steps, struct err *err);
     // The last layer's outputs after softmax or sigmoid: (batch, units). For printing text.
     int (*predict)(struct engine_program *program, const struct engine_batch *batch, float *out,
                    struct err *err);

@@ -39,7 +39,8 @@ struct trainer {
     bool by_number;     // the engine has the sets and a queue
     int64_t queued;     // steps since it was asked last
     int64_t asked_ns;   // when that was
-    int64_t look_steps; // how many steps it may queue
+    int64_t look_steps; // after how many steps it is asked
+    bool looked;        // just now
     struct trainer_result *result;
 };
 
@@ -274,16 +275,17 @@ static int prepare(struct trainer *t, struct err *err)
     return rc;
 }
 
-// The steps since the last look are done, and what they scored is known.
-static int ask(struct trainer *t, struct err *err)
+// Of the steps that are queued all but `leave` are done, and what they scored is known. Some are
+// left, so that the engine has something to do meanwhile.
+static int ask(struct trainer *t, int64_t leave, struct err *err)
 {
-    if (t->queued == 0)
+    int64_t steps = 0;
+    if (t->queued <= leave)
         return 0;
     struct engine_score before = t->place.score;
-    int64_t steps = t->queued;
-    int rc = t->engine->collect(t->program, &t->place.score, err);
-    t->queued = 0;
-    if (rc != 0)
+    int rc = t->engine->collect(t->program, leave, &t->place.score, &steps, err);
+    t->queued -= steps;
+    if (rc != 0 || steps == 0)
         return rc;
     meter_steps(t->o->meter, t->stage, steps);
     double count = (double)(t->place.score.count - before.count);
@@ -303,7 +305,7 @@ static int ask_of_phase(struct trainer *t, struct err *err)
 {
     int stage = t->stage;
     t->stage = t->place.phase;
-    int rc = ask(t, err);
+    int rc = ask(t, 0, err);
     t->stage = stage;
     return rc;
 }
@@ -312,7 +314,7 @@ static int save(struct trainer *t, struct err *err)
 {
     if (!t->o->dir)
         return 0;
-    int asked = ask(t, err);
+    int asked = ask(t, 0, err);
     if (asked != 0)
         return asked;
     meter_phase(t->o->meter, METER_CHECKPOINT);
@@ -366,8 +368,10 @@ static int step(struct trainer *t, struct err *err)
         return 1;
     }
     bool last = t->place.step == t->steps_per_epoch || t->place.iteration == t->last_step;
-    if (++t->queued >= t->look_steps || last)
-        rc = ask(t, err);
+    int64_t leave = last ? 0 : t->look_steps / 2;
+    t->looked = ++t->queued >= t->look_steps + leave || last;
+    if (t->looked)
+        rc = ask(t, leave, err);
     return rc == 0 ? 1 : rc;
 }
 
@@ -387,8 +391,9 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
         seen += in.count;
         tell(t, true);
     }
+    int64_t ignored;
     if (rc == 0 && t->by_number)
-        rc = t->engine->collect(t->program, score, err);
+        rc = t->engine->collect(t->program, 0, score, &ignored, err);
     meter_phase(t->o->meter, METER_IDLE);
     return rc < 0 ? rc : 0;
 }
@@ -421,8 +426,12 @@ static int probe(struct trainer *t, struct err *err)
 {
     struct engine_score score = {0};
     t->probed = true;
+    int asked = ask(t, 0, err);
+    if (asked != 0)
+        return asked;
     int rc = t->test ? score_test(t, PROBE_BATCHES * t->recipe.batch, &score, err) : 0;
     meter_phase(t->o->meter, METER_TRAIN);
+    t->asked_ns = clock_now_ns();
     return rc;
 }
 
@@ -473,16 +482,15 @@ static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err 
         rc = step(t, err);
         if (rc <= 0)
             break;
-        if (t->queued > 0 && !save_is_due(t))
+        if (t->by_number && !t->looked && !save_is_due(t))
             continue;
         int other = between(t, err);
         if (other != 0)
             rc = other;
         else if (!goes_on(t))
             break;
-        t->asked_ns = clock_now_ns();
     }
-    int asked = rc < 0 ? 0 : ask(t, err);
+    int asked = rc < 0 ? 0 : ask(t, 0, err);
     if (asked != 0)
         rc = asked;
     meter_phase(t->o->meter, METER_IDLE);

@@ -47,14 +47,17 @@ struct engine_program {
     device_ptr table;
     char *rows; // of the host
     int64_t row_bytes;
-    int tick;           // of the next row
-    int launched, done; // ticks
+    int tick;                // of the next row
+    int launched, done;      // ticks
+    int points[CUDA_POINTS]; // the tick that each point of the stream is behind
+    int point_count;         // set so far; the last ones count
     bool evaluates[ROWS];
     int counts[ROWS]; // samples that count
     struct graph *train[RECIPE_PHASES_MAX], *train_more[RECIPE_PHASES_MAX], *evaluate;
     struct launch gather[2];
-    struct cuda_score *scores; // of the host
-    struct engine_score waiting;
+    struct cuda_score *scores;   // of the host
+    struct engine_score waiting; // what collect() has not been asked for yet
+    int64_t waiting_steps;
     float *staging; // of the host: an input
 };
 
@@ -285,31 +288,46 @@ static int launch_queued(struct engine_program *program, struct err *err)
             rc = cuda_graph_launch(program->cuda, graph, err);
         program->launched += !evaluates && same == AT_ONCE ? AT_ONCE : 1;
     }
-    return rc;
+    if (rc != 0)
+        return rc;
+    int which = program->point_count++ % CUDA_POINTS;
+    program->points[which] = program->launched;
+    return cuda_point(program->cuda, which, err);
 }
 
-// Waits for all that is queued and adds up what it scored.
-static int drain(struct engine_program *program, struct err *err)
+// Waits until at most `leave` of what is queued is left to do, and adds up what the rest scored.
+static int drain(struct engine_program *program, int64_t leave, struct err *err)
 {
-    if (program->done == program->tick)
+    int64_t batch = program->recipe.batch, bytes = batch * (int64_t)sizeof *program->scores;
+    if (program->tick - program->done <= leave)
         return 0;
-    int rc = launch_queued(program, err);
-    for (int from = program->done; rc == 0 && from < program->tick;) {
-        int row = from % ROWS,
-            count = program->tick - from < ROWS - row ? program->tick - from : ROWS - row;
-        int64_t bytes = program->recipe.batch * (int64_t)sizeof *program->scores;
-        rc = cuda_download(program->cuda, program->scores + row * program->recipe.batch,
-                           program->plan.scores + (device_ptr)(row * bytes), count * bytes, err);
+    int rc = program->launched < program->tick ? launch_queued(program, err) : 0;
+    // The first point behind what is asked for.
+    int end = program->tick, which = -1;
+    for (int i = program->point_count - 1; i >= 0 && i > program->point_count - CUDA_POINTS; i--) {
+        int at = program->points[i % CUDA_POINTS];
+        if (at < program->tick - leave || at <= program->done)
+            break;
+        end = at;
+        which = i % CUDA_POINTS;
+    }
+    if (rc == 0)
+        rc = which >= 0 ? cuda_wait(program->cuda, which, err) : cuda_sync(program->cuda, err);
+    for (int from = program->done; rc == 0 && from < end;) {
+        int row = from % ROWS, count = end - from < ROWS - row ? end - from : ROWS - row;
+        rc = cuda_fetch(program->cuda, program->scores + row * batch,
+                        program->plan.scores + (device_ptr)(row * bytes), count * bytes, err);
         from += count;
     }
-    for (; rc == 0 && program->done < program->tick; program->done++) {
+    for (; rc == 0 && program->done < end; program->done++) {
         int row = program->done % ROWS;
-        const struct cuda_score *score = program->scores + row * program->recipe.batch;
+        const struct cuda_score *score = program->scores + row * batch;
         for (int i = 0; i < program->counts[row]; i++) {
             program->waiting.loss += (double)score[i].loss;
             program->waiting.correct += score[i].right;
         }
         program->waiting.count += program->counts[row];
+        program->waiting_steps++;
     }
     return rc;
 }
@@ -317,9 +335,9 @@ static int drain(struct engine_program *program, struct err *err)
 static int queue(struct engine_program *program, const struct engine_batch *batch, bool training,
                  struct err *err)
 {
-    int rc = program->tick - program->done >= ROWS - 1 ? drain(program, err) : 0;
+    int rc = program->tick - program->done >= ROWS - 1 ? drain(program, ROWS / 2, err) : 0;
     if (rc == 0 && training && program->iteration != program->seen) {
-        rc = drain(program, err);
+        rc = drain(program, 0, err);
         if (rc == 0)
             rc = settle(program, err);
         if (rc == 0)
@@ -342,13 +360,16 @@ static int queue(struct engine_program *program, const struct engine_batch *batc
     return program->tick - program->launched >= LAUNCH ? launch_queued(program, err) : 0;
 }
 
-static int cuda_collect(struct engine_program *program, struct engine_score *score, struct err *err)
+static int cuda_collect(struct engine_program *program, int64_t leave, struct engine_score *score,
+                        int64_t *steps, struct err *err)
 {
-    int rc = drain(program, err);
+    int rc = drain(program, leave, err);
     score->loss += program->waiting.loss;
     score->correct += program->waiting.correct;
     score->count += program->waiting.count;
+    *steps = program->waiting_steps;
     program->waiting = (struct engine_score){0};
+    program->waiting_steps = 0;
     return rc;
 }
 
@@ -473,7 +494,7 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
     int rc = engine_check_batch(program->layers, program->layer_count, program->loss, batch,
                                 labelled, err);
     if (rc == 0)
-        rc = drain(program, err);
+        rc = drain(program, 0, err);
     if (rc == 0 && training && program->iteration != program->seen) {
         rc = settle(program, err);
         if (rc == 0)
@@ -518,9 +539,10 @@ static int take_score(struct engine_program *program, const struct engine_batch 
 {
     program->counts[program->tick % ROWS] = (int)batch->count;
     program->launched = ++program->tick;
-    int rc = drain(program, err);
+    int rc = drain(program, 0, err);
+    int64_t steps;
     if (rc == 0)
-        rc = cuda_collect(program, score, err);
+        rc = cuda_collect(program, 0, score, &steps, err);
     return rc;
 }
 
@@ -573,7 +595,7 @@ static int cuda_set_phase(struct engine_program *program, int phase, struct err 
     if (phase < 0 || phase >= program->recipe.phase_count)
         return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
                        program->recipe.phase_count);
-    int rc = drain(program, err);
+    int rc = drain(program, 0, err);
     if (rc == 0)
         rc = gpu_params_reset_states(&program->params, program->cuda, err);
     program->phase = phase;
@@ -598,7 +620,7 @@ static void cuda_tensor(const struct engine_program *program, int index,
 
 static int cuda_read(struct engine_program *program, int index, float *values, struct err *err)
 {
-    int rc = drain(program, err);
+    int rc = drain(program, 0, err);
     if (rc == 0)
         rc = settle(program, err);
     return rc == 0 ? gpu_params_read(&program->params, program->cuda, index, values, err) : rc;
@@ -607,7 +629,7 @@ static int cuda_read(struct engine_program *program, int index, float *values, s
 static int cuda_write(struct engine_program *program, int index, const float *values,
                       struct err *err)
 {
-    int rc = drain(program, err);
+    int rc = drain(program, 0, err);
     if (rc == 0)
         rc = settle(program, err);
     return rc == 0 ? gpu_params_write(&program->params, program->cuda, index, values, err) : rc;

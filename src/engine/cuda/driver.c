@@ -53,6 +53,7 @@ struct api {
     int (*cuEventDestroy_v2)(void *);
     int (*cuEventRecord)(void *, void *);
     int (*cuEventSynchronize)(void *);
+    int (*cuStreamWaitEvent)(void *, void *, unsigned);
     int (*cuEventElapsedTime)(float *, void *, void *);
 };
 
@@ -104,6 +105,7 @@ static const struct dl_symbol symbols[] = {
     NEED(cuEventDestroy_v2),
     NEED(cuEventRecord),
     NEED(cuEventSynchronize),
+    NEED(cuStreamWaitEvent),
     NEED(cuEventElapsedTime),
 };
 
@@ -116,7 +118,7 @@ enum { // CUresult, those that get words of their own
 enum { ATTRIBUTE_PROCESSORS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
 enum { FUNCTION_SHARED_BYTES = 8 };
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
-enum { STREAM_NON_BLOCKING = 1, CAPTURE_THREAD_LOCAL = 1 };
+enum { STREAM_NON_BLOCKING = 1, CAPTURE_THREAD_LOCAL = 1, EVENT_NO_TIME = 2 };
 
 #define PIECES_MAX   8192
 #define LEAST_DRIVER 10020 // what the oldest of our PTX needs: CUDA 10.2
@@ -141,7 +143,8 @@ static struct opened {
 
 struct cuda {
     struct api api;
-    void *stream, *module, *marks[2];
+    void *stream, *aside, *module, *marks[2], *points[CUDA_POINTS],
+        *turns[2]; // aside: another stream; turns: from the one to the other and back
     struct cuda_about about;
     enum engine_precision precision;
     struct piece *pieces; // what is allocated
@@ -293,8 +296,14 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
     int rc = cuda->pieces ? open_shared(cuda, err) : err_memory(err);
     if (rc == 0)
         rc = CALL(cuda, cuStreamCreate, err, &cuda->stream, STREAM_NON_BLOCKING);
+    if (rc == 0)
+        rc = CALL(cuda, cuStreamCreate, err, &cuda->aside, STREAM_NON_BLOCKING);
     for (int i = 0; rc == 0 && i < 2; i++)
         rc = CALL(cuda, cuEventCreate, err, &cuda->marks[i], 0);
+    for (int i = 0; rc == 0 && i < 2; i++)
+        rc = CALL(cuda, cuEventCreate, err, &cuda->turns[i], EVENT_NO_TIME);
+    for (int i = 0; rc == 0 && i < CUDA_POINTS; i++)
+        rc = CALL(cuda, cuEventCreate, err, &cuda->points[i], EVENT_NO_TIME);
     if (rc != 0) {
         cuda_close(cuda);
         return rc;
@@ -314,9 +323,17 @@ void cuda_close(struct cuda *cuda)
             (void)api->cuMemFree_v2(cuda->pieces[i].ptr);
     for (int i = 0; i < cuda->host_count; i++)
         (void)api->cuMemFreeHost(cuda->host[i]);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (cuda->marks[i])
             (void)api->cuEventDestroy_v2(cuda->marks[i]);
+        if (cuda->turns[i])
+            (void)api->cuEventDestroy_v2(cuda->turns[i]);
+    }
+    for (int i = 0; i < CUDA_POINTS; i++)
+        if (cuda->points[i])
+            (void)api->cuEventDestroy_v2(cuda->points[i]);
+    if (cuda->aside)
+        (void)api->cuStreamDestroy_v2(cuda->aside);
     if (cuda->stream)
         (void)api->cuStreamDestroy_v2(cuda->stream);
     free(cuda->pieces);
@@ -434,11 +451,40 @@ int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned
     return rc;
 }
 
-int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
+static int launch_on(struct cuda *cuda, void *stream, const struct launch *launch, struct err *err)
 {
     void *args[] = {(void *)(uintptr_t)launch->args}; // which the driver only reads
     return CALL(cuda, cuLaunchKernel, err, launch->function, launch->x, launch->y, 1,
-                launch->threads, 1, 1, launch->shared, cuda->stream, args, NULL);
+                launch->threads, 1, 1, launch->shared, stream, args, NULL);
+}
+
+int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
+{
+    return launch_on(cuda, cuda->stream, launch, err);
+}
+
+// One stream waits for where the other is.
+static int turn(struct cuda *cuda, int which, void *from, void *to, struct err *err)
+{
+    int rc = CALL(cuda, cuEventRecord, err, cuda->turns[which], from);
+    return rc == 0 ? CALL(cuda, cuStreamWaitEvent, err, to, cuda->turns[which], 0) : rc;
+}
+
+static int capture_once(struct cuda *cuda, const struct launch *const *lists, const int *counts,
+                        int list_count, struct err *err)
+{
+    bool beside = false;
+    int rc = 0;
+    for (int l = 0; l < list_count; l++)
+        for (int i = 0; rc == 0 && i < counts[l]; i++) {
+            const struct launch *launch = &lists[l][i];
+            if (launch->aside)
+                rc = turn(cuda, 0, cuda->stream, cuda->aside, err);
+            beside |= launch->aside;
+            if (rc == 0)
+                rc = launch_on(cuda, launch->aside ? cuda->aside : cuda->stream, launch, err);
+        }
+    return rc == 0 && beside ? turn(cuda, 1, cuda->aside, cuda->stream, err) : rc;
 }
 
 static int instantiate(struct cuda *cuda, struct graph *graph, struct err *err)
@@ -459,10 +505,8 @@ int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const i
         return err_memory(err);
     int rc = CALL(cuda, cuStreamBeginCapture_v2, err, cuda->stream, CAPTURE_THREAD_LOCAL);
     if (rc == 0) {
-        for (int t = 0; t < times; t++)
-            for (int l = 0; l < list_count; l++)
-                for (int i = 0; rc == 0 && i < counts[l]; i++)
-                    rc = cuda_launch(cuda, &lists[l][i], err);
+        for (int t = 0; rc == 0 && t < times; t++)
+            rc = capture_once(cuda, lists, counts, list_count, err);
         int ended = CALL(cuda, cuStreamEndCapture, err, cuda->stream, &graph->graph);
         rc = rc != 0 ? rc : ended;
     }
@@ -490,6 +534,22 @@ void cuda_graph_free(struct cuda *cuda, struct graph *graph)
 int cuda_graph_launch(struct cuda *cuda, struct graph *graph, struct err *err)
 {
     return CALL(cuda, cuGraphLaunch, err, graph->exec, cuda->stream);
+}
+
+int cuda_point(struct cuda *cuda, int which, struct err *err)
+{
+    return CALL(cuda, cuEventRecord, err, cuda->points[which], cuda->stream);
+}
+
+int cuda_wait(struct cuda *cuda, int which, struct err *err)
+{
+    return CALL(cuda, cuEventSynchronize, err, cuda->points[which]);
+}
+
+int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, struct err *err)
+{
+    int rc = CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->aside);
+    return rc == 0 ? CALL(cuda, cuStreamSynchronize, err, cuda->aside) : rc;
 }
 
 // ---- time ----

@@ -59,6 +59,7 @@ struct launch {
     const char *name; // of the kernel
     void *function;
     unsigned x, y, threads, shared; // blocks, threads of each, bytes of shared memory
+    bool aside;                     // in a graph: beside what follows it, until the end of its list
     size_t size;
     _Alignas(16) unsigned char args[1900];
 };
@@ -69,12 +70,21 @@ int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned
                      struct launch *out, struct err *err) MUST_USE;
 int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err) MUST_USE;
 
-// The launches `times` times over as one graph, which is launched at once.
+// The launches `times` times over as one graph, which is launched at once. What is `aside` begins
+// when all that stands before it is done, and ends before the next round begins.
 struct graph;
 int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const int *counts,
                    int list_count, int times, struct graph **out, struct err *err) MUST_USE;
 void cuda_graph_free(struct cuda *cuda, struct graph *graph);
 int cuda_graph_launch(struct cuda *cuda, struct graph *graph, struct err *err) MUST_USE;
+
+// Points of the stream: set one, wait until it is reached. Copies from the GPU that do not wait for
+// what was queued after it.
+#define CUDA_POINTS 32
+int cuda_point(struct cuda *cuda, int which, struct err *err) MUST_USE;
+int cuda_wait(struct cuda *cuda, int which, struct err *err) MUST_USE;
+int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes,
+               struct err *err) MUST_USE;
 
 // Time between two points of the stream.
 int cuda_mark(struct cuda *cuda, int which, struct err *err) MUST_USE;          // 0 or 1

@@ -48,6 +48,13 @@ static void add(struct builder *b, const char *kernel, int64_t x, int64_t y, uns
         to->count++;
 }
 
+// The launch that was added last is not waited for by those that follow.
+static void set_aside(const struct builder *b)
+{
+    if (b->rc == 0)
+        b->to->items[b->to->count - 1].aside = true;
+}
+
 // One thread per number.
 static void add_each(struct builder *b, const char *kernel, int64_t numbers, const void *args,
                      size_t size)
@@ -243,9 +250,12 @@ static void flush_weights(struct builder *b, int group)
     struct form form = form_of(b->plan->cuda, group == WHOLE ? SMALL : WIDE);
     struct cuda_gemms *jobs = &b->weights[group];
     jobs->optimizer = optimizer_of(b->plan);
-    if (jobs->count > 0)
+    if (jobs->count > 0) {
         add(b, kernels[group], b->weight_blocks[group], 1, 256, form.weights_shared, jobs,
             sizeof *jobs);
+        if (group == WHOLE) // what it changes nobody reads before the next step
+            set_aside(b);
+    }
     jobs->count = 0;
     b->weight_blocks[group] = 0;
 }
@@ -668,8 +678,12 @@ static void embedding_back(struct builder *b, int layer)
         add(b, "fill", blocks < 1024 ? blocks : 1024, 1, 256, 0, &fill, sizeof fill);
     }
     add(b, "embed_back", g.positions, tiles(g.pitch, 128), 256, 0, &g, sizeof g);
-    if (g.lazy && g.pitch > 128)
+    if (g.lazy) // else the optimizer waits for it
+        set_aside(b);
+    if (g.lazy && g.pitch > 128) {
         add_each(b, "embed_age", g.positions, &g, sizeof g);
+        set_aside(b);
+    }
 }
 
 static void one_hot(struct builder *b, int layer)
