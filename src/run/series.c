@@ -15,7 +15,8 @@ int series_init(struct series *series, struct err *err)
     series->block = 1;
     series->step_ns = malloc(SERIES_MAX * sizeof *series->step_ns);
     series->at_s = malloc(SERIES_MAX * sizeof *series->at_s);
-    if (series->step_ns && series->at_s)
+    series->in = malloc(SERIES_MAX * sizeof *series->in);
+    if (series->step_ns && series->at_s && series->in)
         return 0;
     series_release(series);
     return err_memory(err);
@@ -25,13 +26,32 @@ void series_release(struct series *series)
 {
     free(series->step_ns);
     free(series->at_s);
+    free(series->in);
     memset(series, 0, sizeof *series);
+}
+
+double series_steps(const struct series *series, int64_t from, int64_t to)
+{
+    double sum = 0;
+    for (int64_t i = from; i < to; i++)
+        sum += series->in[i];
+    return sum;
+}
+
+double series_ns(const struct series *series, int64_t from, int64_t to)
+{
+    double sum = 0;
+    for (int64_t i = from; i < to; i++)
+        sum += series->in[i] * series->step_ns[i];
+    return sum;
 }
 
 static void halve(struct series *series)
 {
     for (int64_t i = 0; i < series->count / 2; i++) {
-        series->step_ns[i] = (series->step_ns[2 * i] + series->step_ns[2 * i + 1]) / 2;
+        double ns = series_ns(series, 2 * i, 2 * i + 2);
+        series->in[i] = series->in[2 * i] + series->in[2 * i + 1];
+        series->step_ns[i] = ns / series->in[i];
         series->at_s[i] = series->at_s[2 * i + 1];
     }
     series->count /= 2;
@@ -53,6 +73,7 @@ void series_add(struct series *series, int64_t at_ns, int64_t took_ns, int64_t s
         return;
     series->step_ns[series->count] = (double)series->part_ns / (double)series->part_steps;
     series->at_s[series->count] = (double)at_ns / 1e9;
+    series->in[series->count] = (double)series->part_steps;
     series->count++;
     series->part_steps = series->part_ns = 0;
 }

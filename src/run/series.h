@@ -13,8 +13,9 @@
 struct series {
     double *step_ns; // mean time of a step in an entry
     double *at_s;    // when the entry ended
+    double *in;      // steps in the entry
     int64_t count;   // entries
-    int64_t block;   // steps in each
+    int64_t block;   // steps that an entry has at least
     int64_t steps;   // all, those of the entry that is not full yet included
     int64_t total_ns;
     int64_t part_steps, part_ns; // the entry that is not full yet
@@ -25,6 +26,10 @@ void series_release(struct series *series);
 
 // `steps` steps took `took_ns` together and ended at `at_ns`. Allocates nothing.
 void series_add(struct series *series, int64_t at_ns, int64_t took_ns, int64_t steps);
+
+// Steps in the entries [from, to), and their time.
+double series_steps(const struct series *series, int64_t from, int64_t to);
+double series_ns(const struct series *series, int64_t from, int64_t to);
 
 // Medians of up to 200 stretches, in ms, into a LIST_OF(double).
 int series_plot(const struct series *series, void *reals, struct err *err) MUST_USE;

@@ -48,11 +48,8 @@ static void look(const struct series *series, const struct calibrate *calibrate,
     view->count = series->count < STRETCHES ? series->count : STRETCHES;
     for (int64_t i = 0; i < view->count; i++) {
         int64_t from = entry_of(series, view, i), to = entry_of(series, view, i + 1);
-        view->ns[i] = 0;
-        for (int64_t k = from; k < to; k++) {
-            values[k - from] = series->step_ns[k];
-            view->ns[i] += series->step_ns[k] * (double)series->block;
-        }
+        view->ns[i] = series_ns(series, from, to);
+        memcpy(values, series->step_ns + from, (size_t)(to - from) * sizeof *values);
         view->value[i] = stats_median_of(values, (size_t)(to - from)) /
                          calibrate_at(calibrate, series->at_s[(from + to) / 2]);
     }
@@ -131,13 +128,18 @@ static int64_t classify(const struct level *levels, int n, double total_ns, enum
 
 // ---- how far the mean may be off, as a forecast
 
+static double mean_of(const struct series *series, int64_t from, int64_t to)
+{
+    return series_ns(series, from, to) / series_steps(series, from, to);
+}
+
 // Means of `batches` equal parts of the entries from `first` on.
 static void batch_means(const struct series *series, int64_t first, int batches, double *out)
 {
     int64_t n = series->count - first;
     for (int b = 0; b < batches; b++) {
         int64_t from = first + b * n / batches, to = first + (b + 1) * n / batches;
-        out[b] = stats_mean(series->step_ns + from, (size_t)(to - from));
+        out[b] = mean_of(series, from, to);
     }
 }
 
@@ -191,11 +193,6 @@ static int64_t slow_start(const struct series *series)
     return n;
 }
 
-static double mean_of(const struct series *series, int64_t from, int64_t to)
-{
-    return stats_mean(series->step_ns + from, (size_t)(to - from));
-}
-
 // The mean step from here on, and how far it may be off.
 static void forecast(const struct series *series, int64_t start, struct steady *out)
 {
@@ -206,8 +203,8 @@ static void forecast(const struct series *series, int64_t start, struct steady *
     double doubt = 0;
     out->mean_ns = mean_of(series, from, n);
     if (early && first > 0) // it may come again, with little weight
-        doubt =
-            fmin(fabs(mean_of(series, 0, first) / out->mean_ns - 1), 1) * (double)first / (double)n;
+        doubt = fmin(fabs(mean_of(series, 0, first) / out->mean_ns - 1), 1) *
+                series_steps(series, 0, first) / series_steps(series, 0, n);
     else if (!early) // any mixture of the two levels is as likely as another
         doubt = fabs(mean_of(series, start, first) - mean_of(series, first, n)) / out->mean_ns /
                 sqrt(12);
@@ -239,8 +236,7 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
     } else {
         out->first = 1; // the first step of a program is never like the others
     }
-    for (int64_t i = 0; i < out->first; i++)
-        out->before_ns += series->step_ns[i] * (double)series->block;
+    out->before_ns = series_ns(series, 0, out->first);
     forecast(series, start, out);
 }
 
@@ -251,8 +247,8 @@ int steady_fill(const struct steady *steady, const struct series *series, struct
     int rc = text_set(&out->kind, kinds[steady->kind], err);
     int64_t n = series->count - steady->first;
     const double *x = series->step_ns + steady->first;
-    out->first_step = some_int(steady->first * series->block);
-    out->steps = some_int(n * series->block);
+    out->first_step = some_int((int64_t)series_steps(series, 0, steady->first));
+    out->steps = some_int((int64_t)series_steps(series, steady->first, series->count));
     if (rc != 0 || n <= 0 || steady->kind == STEADY_UNSTEADY)
         return rc;
     size_t outliers = 0;

@@ -254,6 +254,33 @@ static void the_interval_holds_the_future(void **state)
     }
 }
 
+// A GPU is asked after a step, two, four, and then every hundred: what an entry weighs is its
+// steps.
+static void reports_of_many_steps(void **state)
+{
+    (void)state;
+    struct run_steady out = {0};
+    struct err err = {0};
+    begin(3);
+    int64_t steps[60] = {1, 2, 4, 8, 16, 32, 64};
+    for (int i = 0; i < 60; i++) {
+        int64_t n = i < 7 ? steps[i] : i % 5 == 4 ? 69 : 100;
+        double each = (i == 0 ? 1163000 : 35000) * (1 + 0.005 * rng_normal(&rng));
+        int64_t took = (int64_t)(each * (double)n);
+        series_add(&series, series.total_ns + took, took, n);
+    }
+    struct steady s = judge();
+    assert_int_equal(s.kind, STEADY_WARM_UP);
+    assert_int_equal(s.first, 1);
+    assert_true(fabs(s.mean_ns / 35000 - 1) < 0.005);
+    assert_true(s.relative_error < 0.02);
+    assert_ok(steady_fill(&s, &series, &out, &err), &err);
+    assert_int_equal(out.first_step.v, 1);
+    assert_int_equal(out.steps.v, series.steps - 1);
+    free(out.kind);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +295,7 @@ int main(void)
         cmocka_unit_test(few_steps_say_so),
         cmocka_unit_test(long_ones_are_merged),
         cmocka_unit_test(the_interval_holds_the_future),
+        cmocka_unit_test(reports_of_many_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
