@@ -61,7 +61,7 @@ closed() {
         }
     done
     for file in "$bundle"/lib/* "$bundle"/lib/cxx/*; do
-        [ -d "$file" ] || printf '%s\n' "${all[@]}" | grep -qxF "${file##*/}" || {
+        [ -d "$file" ] || [[ " ${all[*]} " == *" ${file##*/} "* ]] || {
             echo "carried, but not needed: ${file##*/}"
             missing=1
         }
