@@ -58,12 +58,18 @@ struct engine_program {
     struct cuda_score *scores;   // of the host
     struct engine_score waiting; // what collect() has not been asked for yet
     int64_t waiting_steps;
-    float *staging; // of the host: an input
+    float *staging; // of the host: an input,
+    int32_t *words; // its tokens and labels
 };
 
 static struct cuda_about last_about; // of the GPU that was opened last, for the record
 
 // ---- making ----
+
+static void *on_gpu(device_ptr ptr)
+{
+    return (void *)(uintptr_t)ptr;
+}
 
 static int cuda_available(const struct engine_options *options, struct err *err)
 {
@@ -129,15 +135,17 @@ static int build(struct engine_program *program, const struct net *net, struct e
     program->row_bytes = (int64_t)(sizeof(struct cuda_now) + (size_t)batch * 4 + 15) / 16 * 16;
     if (rc == 0)
         rc = cuda_alloc(cuda, ROWS * program->row_bytes, &program->table, err);
-    void *host[3] = {0};
-    const int64_t bytes[3] = {ROWS * program->row_bytes,
+    void *host[4] = {0};
+    const int64_t bytes[4] = {ROWS * program->row_bytes,
                               ROWS * batch * (int64_t)sizeof *program->scores,
-                              rc == 0 ? input_numbers(program) * 4 : 0};
-    for (int i = 0; rc == 0 && i < 3; i++)
+                              rc == 0 ? input_numbers(program) * 4 : 0,
+                              rc == 0 ? batch * program->plan.values[0].rows * 4 : 0};
+    for (int i = 0; rc == 0 && i < 4; i++)
         rc = cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err);
     program->rows = host[0];
     program->scores = host[1];
     program->staging = host[2];
+    program->words = host[3];
     if (rc == 0)
         rc = gpu_params_start(&program->params, cuda, program->options.seed, err);
     return rc;
@@ -202,23 +210,22 @@ static void fill_now(const struct engine_program *program, const struct engine_b
     }
 }
 
+// Every row of an embedding has seen so many steps.
 static int set_ages(struct engine_program *program, int64_t age, struct err *err)
 {
-    int vocabulary =
-        program->plan.embedding >= 0 ? program->layers[program->plan.embedding].vocabulary : 0;
+    const struct gpu_plan *plan = &program->plan;
     program->seen = age;
-    if (program->plan.catch_up.count == 0)
+    if (plan->catch_up.count == 0)
         return 0;
-    int32_t *ages = malloc((size_t)vocabulary * sizeof *ages);
-    if (!ages)
-        return err_memory(err);
-    for (int i = 0; i < vocabulary; i++)
-        ages[i] = (int32_t)age;
-    int rc = cuda_upload(program->cuda, program->plan.ages, ages, (int64_t)vocabulary * 4, err);
-    if (rc == 0)
-        rc = cuda_sync(program->cuda, err);
-    free(ages);
-    return rc;
+    int32_t number = (int32_t)age;
+    struct cuda_fill fill = {.to = on_gpu(plan->ages),
+                             .count = program->layers[plan->embedding].vocabulary};
+    memcpy(&fill.value, &number, sizeof number); // its bits: what is filled are words
+    struct launch launch;
+    int64_t blocks = (fill.count + 255) / 256;
+    int rc = cuda_launch_make(program->cuda, "fill", (unsigned)(blocks < 1024 ? blocks : 1024), 1,
+                              256, 0, &fill, sizeof fill, &launch, err);
+    return rc == 0 ? cuda_launch(program->cuda, &launch, err) : rc;
 }
 
 // Rows of an embedding that wait know steps by their iteration. Where that does not simply go on,
@@ -388,11 +395,6 @@ static int load_part(struct engine_program *program, struct set *set, int which,
     return rc == 0 ? cuda_sync(program->cuda, err) : rc;
 }
 
-static void *on_gpu(device_ptr ptr)
-{
-    return (void *)(uintptr_t)ptr;
-}
-
 // Labels and tokens may come from anywhere, and a wrong one would be read past the end.
 static int check_set(const struct engine_program *program, const struct engine_set *from,
                      struct err *err)
@@ -502,16 +504,15 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
     }
     if (rc != 0)
         return rc;
-    if (batch->image) {
+    if (batch->image && !plan->tokens) {
         stage_image(program, batch);
         rc = cuda_upload(program->cuda, plan->values[0].out, program->staging,
                          input_numbers(program) * 4, err);
     }
-    int32_t *words = calloc((size_t)size * (size_t)(plan->values[0].rows + 1), sizeof *words);
-    if (!words)
-        return err_memory(err);
     int time = program->layers[0].out.dim[0];
-    if (rc == 0 && batch->tokens) {
+    int32_t *words = program->words;
+    if (rc == 0 && batch->tokens && plan->tokens) {
+        memset(words, 0, (size_t)(size * time) * 4);
         memcpy(words, batch->tokens, (size_t)(batch->count * time) * 4);
         rc = cuda_upload(program->cuda, plan->tokens, words, size * time * 4, err);
         if (rc == 0)
@@ -527,10 +528,7 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
     fill_now(program, batch, training, &now);
     if (rc == 0)
         rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
-    if (rc == 0)
-        rc = cuda_sync(program->cuda, err);
-    free(words);
-    return rc;
+    return rc == 0 ? cuda_sync(program->cuda, err) : rc;
 }
 
 // The score of what was just done.

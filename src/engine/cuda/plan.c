@@ -762,21 +762,23 @@ static void lstm_back(struct builder *b, int layer, bool trains)
         return;
     linear_weights(b, &input);
     const struct block *state = gpu_params_block(plan->params, layer, 1);
+    const device_ptr *extra = &plan->extra[4 * layer];
     int h = g.units, hp = g.pitch_units, positions = g.samples * g.time;
     for (int way = 0; way < g.ways; way++) {
-        struct cuda_gemm w = {.m = hp,
-                              .n = 4 * h,
-                              .k = positions,
-                              .a = g.state + (int64_t)way * positions * hp,
-                              .b = g.dz + (int64_t)way * 4 * h,
-                              .y = (float *)on_gpu(state->grad) + (int64_t)way * 4 * h * hp,
-                              .part = state->room,
-                              .ldb = g.ways * 4 * h,
-                              .ldy = hp,
-                              .parts = state->parts,
-                              .units = 4 * h,
-                              .fused = is_fused(state),
-                              .at = state->at + (int64_t)way * 4 * h * hp};
+        struct cuda_gemm w = {
+            .m = hp,
+            .n = 4 * h,
+            .k = positions,
+            .a = on_gpu(extra[3] + (device_ptr)way * (device_ptr)(positions * hp) * 4),
+            .b = on_gpu(extra[0] + (device_ptr)(way * 4 * h) * 4),
+            .y = on_gpu(state->grad + (device_ptr)(way * 4 * h * hp) * 4),
+            .part = state->room,
+            .ldb = g.ways * 4 * h,
+            .ldy = hp,
+            .parts = state->parts,
+            .units = 4 * h,
+            .fused = is_fused(state),
+            .at = state->at + (int64_t)way * 4 * h * hp};
         w.per_part = (int)tiles(tiles(w.k, w.parts), 32) * 32;
         w.height = w.width = w.out_height = w.out_width = w.taps = w.kernel_w = w.stride = 1;
         w.pitch = hp;
