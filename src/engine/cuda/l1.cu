@@ -75,13 +75,19 @@ KERNEL(256, 1) l1(const cuda_l1 g)
             UNROLL
             for (int i = 0; i < 16; i++) {
                 f4 x = *(const f4 *)(a + i * 16 * LPITCH + k);
+                // Eight sums between two additions to the same one, so that none waits for another.
                 UNROLL
-                for (int j = 0; j < 8; j++) {
+                for (int j = 0; j < 8; j++)
                     sum[i][j] += magnitude(x.x - y[j].x);
+                UNROLL
+                for (int j = 0; j < 8; j++)
                     sum[i][j] += magnitude(x.y - y[j].y);
+                UNROLL
+                for (int j = 0; j < 8; j++)
                     sum[i][j] += magnitude(x.z - y[j].z);
+                UNROLL
+                for (int j = 0; j < 8; j++)
                     sum[i][j] += magnitude(x.w - y[j].w);
-                }
             }
         }
     }
