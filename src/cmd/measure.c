@@ -68,6 +68,8 @@ double measure_max_s(const struct measure_options *o, double default_s)
     return o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : default_s;
 }
 
+#define SPEND_MARGIN_NS (200 * NS_PER_MS)
+
 int measure_until(const struct measure_options *o, int64_t *until_ns, struct err *err)
 {
     int64_t budget = 0, ns = 0;
@@ -85,8 +87,10 @@ int measure_until(const struct measure_options *o, int64_t *until_ns, struct err
     if (rc == 0 && ns == 0)
         return err_set(err, ERR_USAGE, "%s USD do not pay for the start of %s", o->max_spend,
                        o->offer);
+    // Ending takes a moment, which must not begin another unit.
+    int64_t margin_ns = ns / 50 < SPEND_MARGIN_NS ? ns / 50 : SPEND_MARGIN_NS;
     if (rc == 0)
-        *until_ns = clock_now_ns() + ns;
+        *until_ns = clock_now_ns() + ns - margin_ns;
     return rc;
 }
 

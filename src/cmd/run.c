@@ -173,11 +173,14 @@ static void print_epochs(struct out *out, const struct run *run)
         return;
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
-        char time[24];
-        clock_words(e->train_ns.v, time, sizeof time);
-        out_printf(out, "%-10s epoch %lld: %s, loss %.4f, %.2f %% right while training",
-                   run->workload, (long long)e->epoch.v, time, e->train_loss.v,
-                   e->train_accuracy.v * 100);
+        char time[24] = "-", right[48] = "";
+        if (e->train_ns.known)
+            clock_words(e->train_ns.v, time, sizeof time);
+        if (e->train_accuracy.known)
+            snprintf(right, sizeof right, ", %.2f %% right while training",
+                     e->train_accuracy.v * 100);
+        out_printf(out, "%-10s epoch %lld: %s, loss %.4f%s", run->workload, (long long)e->epoch.v,
+                   time, e->train_loss.v, right);
         if (e->test_accuracy.known)
             out_printf(out, ", %.2f %% held out", e->test_accuracy.v * 100);
         out_printf(out, "\n");
@@ -222,6 +225,10 @@ static int run_one(struct session *session, const struct workload *workload, int
                            : training_run(workload, &how, run, &says, err);
     if (rc != 0)
         err_context(err, "%s", workload->name);
+    if (rc == ERR_USAGE && !run->ended) { // it was never one
+        record_release(run_fields, run);
+        session->runs.runs.count--;
+    }
     if (!o->common.json && rc == 0) {
         out_printf(session->out, "%s", buf_str(&says));
         print_epochs(session->out, run);

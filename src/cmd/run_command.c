@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "cmd/check.h"
+#include "data/parallel.h"
 #include "run/command.h"
 #include "run/handover.h"
 
@@ -264,7 +265,7 @@ static void add_options(struct arguments *a, const struct workload *workload,
     if (t->precision)
         add(a, "--precision", t->precision);
     add_number(a, "--seed", t->seed);
-    add_number(a, "--threads", t->threads);
+    add_number(a, "--threads", parallel_threads((int)t->threads)); // as many as fare's own
     add_number(a, "--epochs", t->epochs);
     add_number(a, "--batch", t->batch);
     add_number(a, "--steps", t->full || l1 ? 0 : t->steps);
@@ -292,6 +293,12 @@ static int run_script(const struct workload *workload, const struct run_command_
     int rc = command_run(c, run, says, err);
     if (rc == 0 && strcmp(run->ended, "stopped") == 0 && !training_over(t))
         training_stop = 1; // nor those that would come next
+    // One that ends well without having trained is no training.
+    if (rc == 0 && strcmp(run->ended, "finished") == 0 && !(run->steps.known && run->steps.v > 0)) {
+        rc = text_set(&run->ended, "failed", err);
+        if (rc == 0)
+            rc = text_set(&run->problem, "it ended without having told of a step", err);
+    }
     if (rc == 0 && strcmp(run->ended, "failed") == 0) {
         rc =
             err_set(err, ERR_FAIL, "%s with '%s' failed: %s", o->with, find_python(), run->problem);

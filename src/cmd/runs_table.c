@@ -46,13 +46,15 @@ static const char *place(const struct run *run)
     return name ? name : "-";
 }
 
-// "0.812 ±1 %": half the interval's width.
+// "0.812 ±1 %": half the interval's width; "unsteady" where no figure stands for the steps.
 static void step(const struct run *run, char out[32])
 {
     const struct run_steady *s = &run->steady;
     double ms = s->step_ms.known ? s->step_ms.v : run->step_ms.v;
     if (!s->step_ms.known && !run->step_ms.known)
         snprintf(out, 32, "-");
+    else if (s->kind && strcmp(s->kind, "unsteady") == 0)
+        snprintf(out, 32, "unsteady");
     else if (s->step_ms.known && s->low_ms.known && s->high_ms.known && ms > 0)
         snprintf(out, 32, "%.4g ±%.2g%%", ms, (s->high_ms.v - s->low_ms.v) / 2 / ms * 100);
     else

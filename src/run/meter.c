@@ -14,6 +14,7 @@
 // of it: what the neighbours do, heat, the host's housekeeping. At least this, which is an
 // assumption; where the calibration loop shows that the machine's speed moves by more, that is
 // taken.
+#define EVALUATE_DOUBT    0.05 // how far a few batches may be off from an evaluation, at least
 #define TOLD_LATE_NS      (INT64_C(10) * NS_PER_S)
 #define METER_DRIFT_FLOOR 0.01
 
@@ -220,8 +221,8 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
     // The share of drift holds for evaluations too.
     double trained_left_s = train_s - (double)(phase_so_far(meter, METER_TRAIN, now_ns)) / 1e9;
     double evaluate_left_s = evaluate_s - (double)evaluate_ns / 1e9;
-    if (trained_left_s > 0)
-        deviation_s *= 1 + fmax(evaluate_left_s, 0) / trained_left_s;
+    double share = trained_left_s > 0 ? deviation_s / trained_left_s : 0;
+    deviation_s += fmax(evaluate_left_s, 0) * fmax(share, EVALUATE_DOUBT);
     double before_s = (double)meter->before_ns / 1e9;
     double other_s = 0; // between the steps: calibration, looks like this one, the progress line
     int64_t idle_ns = phase_so_far(meter, METER_IDLE, now_ns);
