@@ -185,7 +185,7 @@ static void say_verdict(struct out *out, const struct report *report)
 {
     int64_t here_ns = 0, there_ns = 0, sum = 0;
     size_t count = 0;
-    bool old = false;
+    bool old = false, made = false;
     for (size_t i = 0; i < report->quotes.count; i++) {
         const struct quote *q = &report->quotes.items[i];
         const struct run *run = run_of(report, q);
@@ -195,10 +195,11 @@ static void say_verdict(struct out *out, const struct report *report)
         here_ns += time.total_ns;
         there_ns += (int64_t)(q->bills.items[0].time_s.v * 1e9);
         sum += bill_total(&q->bills.items[0]);
+        made |= run->data.made.known && run->data.made.v;
         old |= q->bills.items[0].price_old.known && q->bills.items[0].price_old.v;
         count++;
     }
-    char here[48], there[48], cost[MONEY_BYTES], text[400];
+    char here[48], there[48], cost[MONEY_BYTES], text[600];
     clock_words(here_ns, here, sizeof here);
     clock_words(there_ns, there, sizeof there);
     money_short(sum, cost);
@@ -210,12 +211,16 @@ static void say_verdict(struct out *out, const struct report *report)
         snprintf(
             text, sizeof text,
             "%zu of them were measured on machines to rent too: %s here, %s there for %s USD in "
-            "all, so renting is %.1f times as %s.%s 'fare quote WORKLOAD' has the bills, whose "
+            "all, so renting is %.1f times as %s.%s%s 'fare quote WORKLOAD' has the bills, whose "
             "runs they are and how old the prices; 'fare prices update' gets new ones.",
             count, here, there, cost,
             here_ns > there_ns ? (double)here_ns / (double)there_ns
                                : (double)there_ns / (double)here_ns,
-            here_ns > there_ns ? "fast" : "slow", old ? " Prices with a * are OLD." : "");
+            here_ns > there_ns ? "fast" : "slow",
+            made ? " Here samples are made, as many and as large as the real ones there: that "
+                   "tells the time, not the accuracy."
+                 : "",
+            old ? " Prices with a * are OLD." : "");
     out_wrap(out, 0, text);
 }
 
