@@ -144,8 +144,15 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
         else if (rc == ERR_IO)
             *call->exit_code = 126;
         if (rc == 0 && c.until_ns > 0 && clock_now_ns() >= c.until_ns &&
-            strcmp(run->ended, "stopped") == 0)
+            strcmp(run->ended, "stopped") == 0) {
             measure_say_spent(m, &says);
+            int64_t late_ns = clock_now_ns() - c.until_ns;
+            char late[24];
+            clock_words(late_ns, late, sizeof late);
+            if (late_ns > NS_PER_S)
+                buf_printf(&says, "it took %s to end, which cost more: --grace sets the limit\n",
+                           late);
+        }
         if (rc == 0)
             measure_keep(m, run, 1, &says);
     }

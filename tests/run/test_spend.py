@@ -118,4 +118,7 @@ report("--max-time ends a command that tells nothing", code == 0 and runs[0]["en
        and 1.8 <= runs[0]["phases"]["wall_ns"] / 1e9 <= 3.5, (code, runs, error))
 p = subprocess.run([FARE, "run", "--no-ledger", "--max-time", "1s", "--", "sleep", "60"], capture_output=True, text=True)
 report("and says why", "sleep was ended after 1." in p.stderr and "its time is over" in p.stderr, p)
+code, lines = shown("--grace", "2s", "--", "sh", "-c", "trap '' TERM; sleep 30 & wait; sleep 30")
+report("a command that takes its time to end costs more, and that is said", SPENT in lines
+       and any("to end, which cost more" in line for line in lines), lines)
 done()
