@@ -30,9 +30,9 @@ struct engine_batch {
     const float *image;    // (batch, channels, height, width), or null
     const int32_t *tokens; // (batch, time), or null
     const int32_t *labels; // (batch)
-    // In place of them: numbers of samples in a set that the engine was given by load().
+    // In place of them: numbers of samples in a set that the engine was given by load(). A step
+    // takes them from the one to train on, an evaluation from the one held out.
     const uint32_t *samples;
-    bool held_out;       // of the second set
     uint32_t augment[4]; // key and stream of the random words that move and flip images
 };
 

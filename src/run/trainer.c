@@ -49,9 +49,9 @@ static bool stopped(const struct trainer *t)
     return (t->o->stop && *t->o->stop) || (t->o->until_ns > 0 && clock_now_ns() >= t->o->until_ns);
 }
 
-static struct engine_batch for_engine(const struct batch *b, bool by_number, bool held_out)
+static struct engine_batch for_engine(const struct batch *b, bool by_number)
 {
-    struct engine_batch batch = {.count = b->count, .labels = b->labels, .held_out = held_out};
+    struct engine_batch batch = {.count = b->count, .labels = b->labels};
     batch.image = by_number ? NULL : b->image;
     batch.tokens = by_number ? NULL : b->tokens;
     batch.samples = by_number ? b->samples : NULL;
@@ -353,7 +353,7 @@ static int step(struct trainer *t, struct err *err)
         t->place.phase = t->stage;
     }
     double before = t->place.score.loss;
-    struct engine_batch in = for_engine(&batch, t->by_number, false);
+    struct engine_batch in = for_engine(&batch, t->by_number);
     t->engine->set_iteration(t->program, t->place.iteration);
     rc = t->engine->step(t->program, &in, &t->place.score, err);
     if (rc != 0)
@@ -385,7 +385,7 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
         rc = batcher_next(t->test, &batch, err);
         if (rc <= 0)
             break;
-        struct engine_batch in = for_engine(&batch, t->by_number, true);
+        struct engine_batch in = for_engine(&batch, t->by_number);
         rc = t->engine->evaluate(t->program, &in, score, err);
         meter_evaluated(t->o->meter, in.count);
         seen += in.count;

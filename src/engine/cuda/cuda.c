@@ -24,12 +24,6 @@
 #define LAUNCH  16  // steps that are queued before they are launched
 #define AT_ONCE 8   // steps of the longer graph
 
-struct set {
-    struct cuda_gather gather;
-    bool loaded;
-    device_ptr parts[5];
-};
-
 struct engine_program {
     struct net_layer *layers;
     int layer_count;
@@ -39,7 +33,6 @@ struct engine_program {
     struct cuda *cuda;
     struct gpu_params params;
     struct gpu_plan plan;
-    struct set sets[2];
     int phase;
     int64_t iteration;
     int64_t seen; // the iteration that waiting rows of an embedding were told
@@ -342,6 +335,7 @@ static int drain(struct engine_program *program, int64_t leave, struct err *err)
 static int queue(struct engine_program *program, const struct engine_batch *batch, bool training,
                  struct err *err)
 {
+    assert(program->gather[!training].function); // load() came before
     int rc = program->tick - program->done >= ROWS - 1 ? drain(program, ROWS / 2, err) : 0;
     if (rc == 0 && training && program->iteration != program->seen) {
         rc = drain(program, 0, err);
@@ -382,14 +376,13 @@ static int cuda_collect(struct engine_program *program, int64_t leave, struct en
 
 // ---- sets ----
 
-static int load_part(struct engine_program *program, struct set *set, int which, const void *from,
-                     int64_t bytes, device_ptr *out, struct err *err)
+static int load_part(struct engine_program *program, const void *from, int64_t bytes,
+                     device_ptr *out, struct err *err)
 {
     *out = 0;
     if (!from)
         return 0;
     int rc = cuda_alloc(program->cuda, bytes, out, err);
-    set->parts[which] = *out;
     if (rc == 0)
         rc = cuda_upload(program->cuda, *out, from, bytes, err);
     return rc == 0 ? cuda_sync(program->cuda, err) : rc;
@@ -415,7 +408,6 @@ static int check_set(const struct engine_program *program, const struct engine_s
 static int cuda_load(struct engine_program *program, const struct engine_set *from, bool held_out,
                      struct err *err)
 {
-    struct set *set = &program->sets[held_out];
     const struct value *in = &program->plan.values[0];
     const struct gpu_plan *plan = &program->plan;
     bool flat = image_is_flat(program->layers, program->layer_count, 0);
@@ -423,17 +415,16 @@ static int cuda_load(struct engine_program *program, const struct engine_set *fr
     device_ptr part[5];
     int rc = check_set(program, from, err);
     if (rc == 0)
-        rc = load_part(program, set, 0, from->pixels, from->count * from->channels * pixels,
-                       &part[0], err);
+        rc = load_part(program, from->pixels, from->count * from->channels * pixels, &part[0], err);
     if (rc == 0)
-        rc = load_part(program, set, 1, from->pixels ? from->scale : NULL, sizeof from->scale,
-                       &part[1], err);
+        rc = load_part(program, from->pixels ? from->scale : NULL, sizeof from->scale, &part[1],
+                       err);
     if (rc == 0)
-        rc = load_part(program, set, 2, from->tokens, from->token_count * 4, &part[2], err);
+        rc = load_part(program, from->tokens, from->token_count * 4, &part[2], err);
     if (rc == 0)
-        rc = load_part(program, set, 3, from->starts, (from->count + 1) * 8, &part[3], err);
+        rc = load_part(program, from->starts, (from->count + 1) * 8, &part[3], err);
     if (rc == 0)
-        rc = load_part(program, set, 4, from->labels, from->count * 4, &part[4], err);
+        rc = load_part(program, from->labels, from->count * 4, &part[4], err);
     if (rc != 0)
         return rc;
     struct cuda_gather gather = {.table = on_gpu(program->table),
@@ -461,7 +452,6 @@ static int cuda_load(struct engine_program *program, const struct engine_set *fr
                                  .sample_pitch = in->rows * in->pitch,
                                  .shift = from->shift_flip,
                                  .flip = from->flip};
-    set->loaded = true;
     return cuda_launch_make(program->cuda, "gather", (unsigned)program->recipe.batch, 1, 256, 0,
                             &gather, sizeof gather, &program->gather[held_out], err);
 }

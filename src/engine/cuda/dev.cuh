@@ -18,14 +18,12 @@
 #define UNROLL _Pragma("unroll")
 
 #define THREAD  __nvvm_read_ptx_sreg_tid_x()
-#define THREADS __nvvm_read_ptx_sreg_ntid_x()
 #define BLOCK   __nvvm_read_ptx_sreg_ctaid_x()
 #define BLOCK_Y __nvvm_read_ptx_sreg_ctaid_y()
 #define BLOCK_Z __nvvm_read_ptx_sreg_ctaid_z()
 #define BLOCKS  __nvvm_read_ptx_sreg_nctaid_x()
 // Written out: the compiler believes that its own word for it cannot change a shared variable.
 #define SYNC() asm volatile("bar.sync 0;" ::: "memory")
-#define ALL    0xffffffffu
 
 #if __CUDA_ARCH__ >= 800
 #define HAS_ASYNC 1

@@ -123,11 +123,6 @@ enum { STREAM_NON_BLOCKING = 1, CAPTURE_THREAD_LOCAL = 1, EVENT_NO_TIME = 2 };
 #define PIECES_MAX   8192
 #define LEAST_DRIVER 10020 // what the oldest of our PTX needs: CUDA 10.2
 
-struct piece {
-    device_ptr ptr;
-    int64_t bytes;
-};
-
 // The driver, the GPU and the kernels of each precision, opened once and kept until the process
 // ends: the driver has threads of its own that outlive a call, and compiling takes seconds.
 static struct opened {
@@ -147,11 +142,10 @@ struct cuda {
         *turns[2]; // aside: another stream; turns: from the one to the other and back
     struct cuda_about about;
     enum engine_precision precision;
-    struct piece *pieces; // what is allocated
+    device_ptr *pieces; // what is allocated
     int piece_count;
     void *host[16];
     int host_count;
-    int64_t used;
 };
 
 struct graph {
@@ -319,8 +313,7 @@ void cuda_close(struct cuda *cuda)
         return;
     const struct api *api = &cuda->api;
     for (int i = 0; i < cuda->piece_count; i++)
-        if (cuda->pieces[i].ptr)
-            (void)api->cuMemFree_v2(cuda->pieces[i].ptr);
+        (void)api->cuMemFree_v2(cuda->pieces[i]);
     for (int i = 0; i < cuda->host_count; i++)
         (void)api->cuMemFreeHost(cuda->host[i]);
     for (int i = 0; i < 2; i++) {
@@ -372,21 +365,8 @@ int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *er
         return out_of_memory(cuda, bytes, err);
     if (code != 0)
         return failed(&cuda->api, code, "cuMemAlloc", err);
-    cuda->pieces[cuda->piece_count++] = (struct piece){*out, (int64_t)size};
-    cuda->used += (int64_t)size;
+    cuda->pieces[cuda->piece_count++] = *out;
     return CALL(cuda, cuMemsetD8Async, err, *out, 0, size, cuda->stream);
-}
-
-void cuda_free(struct cuda *cuda, device_ptr ptr)
-{
-    for (int i = 0; i < cuda->piece_count; i++)
-        if (cuda->pieces[i].ptr == ptr) {
-            (void)cuda->api.cuStreamSynchronize(cuda->stream);
-            (void)cuda->api.cuMemFree_v2(ptr);
-            cuda->used -= cuda->pieces[i].bytes;
-            cuda->pieces[i] = cuda->pieces[--cuda->piece_count];
-            return;
-        }
 }
 
 int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err)
@@ -398,11 +378,6 @@ int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *er
         memset(*out, 0, (size_t)bytes);
     }
     return rc;
-}
-
-int64_t cuda_used(const struct cuda *cuda)
-{
-    return cuda->used;
 }
 
 void cuda_pin(struct cuda *cuda, const void *from, int64_t bytes)

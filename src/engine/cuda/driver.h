@@ -37,11 +37,8 @@ const struct cuda_about *cuda_about(const struct cuda *cuda);
 
 // Memory on the GPU, zeroed, until cuda_close(). The error says how much was asked for.
 int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err) MUST_USE;
-void cuda_free(struct cuda *cuda, device_ptr ptr);
 // Memory of the host that copies reach directly.
 int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err) MUST_USE;
-int64_t cuda_used(const struct cuda *cuda); // bytes on the GPU
-
 // Memory of the caller's own becomes such memory, until it is let go. Where it cannot, copies wait
 // and are slower, and that is all.
 void cuda_pin(struct cuda *cuda, const void *from, int64_t bytes);

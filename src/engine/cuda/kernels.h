@@ -55,8 +55,6 @@ struct cuda_gather {
     int shift, flip;  // shift: by up to a tenth; flip: the other way round, by chance
 };
 
-enum cuda_act { CUDA_ACT_NONE, CUDA_ACT_RELU };
-
 // A product of matrices, where one of them may be an image that is walked through by a window.
 //   forward   y (rows of y, units) = x windows × weights^T, + bias, relu, dropout
 //   back      dx (rows of x, inputs) = dy windows × weights, masked by what x is after relu
@@ -119,7 +117,6 @@ struct cuda_finish {
 // A pool over an image; with `drop`, dropout behind it.
 struct cuda_pool {
     const float *x;
-    const float *y; // back: what came out
     const float *dy;
     float *out; // forward: y; back: dx
     int batch, channels, pitch, height, width, out_height, out_width;

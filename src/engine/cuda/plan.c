@@ -18,7 +18,6 @@ struct builder {
     struct cuda_gemms weights[3]; // jobs that wait for a common launch
     int weight_blocks[3];
     bool training;
-    const struct recipe_phase *phase;
     bool *reaches, *written; // (layers): wants a gradient; has one
     int rc;
     struct err *err;
@@ -1063,7 +1062,6 @@ static void build_backward(struct builder *b, int phase)
     }
     b->to = &plan->backward[phase];
     b->training = true;
-    b->phase = now;
     b->reaches = flags + count;
     b->written = flags + 2 * count;
     for (int i = 0; i < plan->layer_count; i++) {
