@@ -11,10 +11,10 @@
 
 static int64_t used;
 
-static int number(const char *name, int otherwise)
+static int64_t number(const char *name, int64_t otherwise)
 {
     const char *text = getenv(name);
-    return text ? atoi(text) : otherwise;
+    return text ? atoll(text) : otherwise;
 }
 
 static int fails(const char *call)
@@ -24,7 +24,7 @@ static int fails(const char *call)
     size_t len = strlen(call);
     if (!text || strncmp(text, call, len) != 0 || text[len] != ':')
         return 0;
-    return ++seen >= atoi(text + len + 1) ? number("FAKE_GPU_CODE", 999) : 0;
+    return ++seen >= atoi(text + len + 1) ? (int)number("FAKE_GPU_CODE", 999) : 0;
 }
 #define CALL()                                                                                     \
     do {                                                                                           \
@@ -55,7 +55,7 @@ int cuGetErrorString(int code, const char **text)
 
 int cuDriverGetVersion(int *version)
 {
-    *version = number("FAKE_GPU_DRIVER", 13000);
+    *version = (int)number("FAKE_GPU_DRIVER", 13000);
     return 0;
 }
 
@@ -82,7 +82,7 @@ int cuDeviceGetName(char *name, int bytes, int device)
 int cuDeviceGetAttribute(int *value, int what, int device)
 {
     (void)device;
-    int capability = number("FAKE_GPU_CAPABILITY", 90);
+    int capability = (int)number("FAKE_GPU_CAPABILITY", 90);
     *value = what == 75 ? capability / 10 : what == 76 ? capability % 10 : 132;
     return 0;
 }

@@ -302,6 +302,46 @@ static void slices(struct net *net, const struct size *s)
     head(net, net_conv(net, y, conv, "last"));
 }
 
+// As in Inception: convolutions that batch norm follows, and nothing else between the input and the
+// global average.
+static int normed(struct net *net, int x, const struct size *s, int h, int w, int stride,
+                  enum net_padding padding, const char *name)
+{
+    char norm_name[32];
+    snprintf(norm_name, sizeof norm_name, "%s.n", name);
+    struct net_conv conv = {.filters = s->units,
+                            .kernel_h = h,
+                            .kernel_w = w,
+                            .stride = stride,
+                            .padding = padding,
+                            .no_bias = true};
+    return net_batch_norm(net, net_conv(net, x, conv, name), 0.9f, 0.001f, true, norm_name);
+}
+
+static void normed_chain(struct net *net, const struct size *s)
+{
+    int x = normed(net, image(net, s), s, 3, 3, 2, NET_VALID, "a");
+    x = normed(net, x, s, 1, 3, 1, NET_SAME, "b");
+    head(net, net_global_average(net, normed(net, x, s, 1, 1, 1, NET_SAME, "c")));
+}
+
+// One inside another, pools on both sides, readers of one image that are many.
+static void normed_block(struct net *net, const struct size *s)
+{
+    struct size wide = *s;
+    wide.units = (s->units + 7) / 8 * 8;
+    int x = normed(net, image(net, s), &wide, 3, 3, 1, NET_SAME, "a");
+    int both[2] = {net_max_pool(net, x, 3, 2, NET_VALID),
+                   normed(net, x, &wide, 3, 3, 2, NET_VALID, "b")};
+    x = net_concat(net, both, 2);
+    int y = net_average_pool(net, x, 3, 1, NET_SAME);
+    int inner[2] = {normed(net, x, &wide, 1, 3, 1, NET_SAME, "c"),
+                    normed(net, x, &wide, 3, 1, 1, NET_SAME, "d")};
+    int outer[3] = {normed(net, y, &wide, 1, 1, 1, NET_SAME, "e"), net_concat(net, inner, 2),
+                    normed(net, x, &wide, 3, 3, 1, NET_SAME, "f")};
+    head(net, net_global_average(net, net_concat(net, outer, 3)));
+}
+
 // As in Inception: the other head branches off on the way, over a pool of 5 × 5.
 static void auxiliary(struct net *net, const struct size *s)
 {
@@ -400,6 +440,8 @@ static const struct op_case op_cases[] = {
     {"concatenation", concat, 2e-5, image_sizes},
     {"concatenation of the same", concat_twice, 5e-6, image_sizes},
     {"concatenation of slices", slices, 2e-5, image_sizes},
+    {"normed convolutions", normed_chain, 2e-5, window_sizes + 1},
+    {"normed convolutions, branches", normed_block, 5e-5, window_sizes + 1},
     {"auxiliary loss", auxiliary, 5e-6, window_sizes},
     {"auxiliary loss, input shared", auxiliary_shared, 3e-6, vector_sizes},
     {"LSTM of one-hot vectors", lstm_one_hot, 4e-5, sequence_sizes},

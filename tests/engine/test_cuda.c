@@ -76,9 +76,7 @@ static void every_operation(enum engine_precision precision)
             continue;
         for (const struct size *size = op_cases[i].sizes; size->batch; size++) {
             run_case(&op_cases[i], size, precision, size->batch);
-            // A batch norm sees the whole batch on this engine.
-            if (size->batch > 1 && !strstr(op_cases[i].name, "norm") &&
-                !strstr(op_cases[i].name, "concat"))
+            if (size->batch > 1)
                 run_case(&op_cases[i], size, precision, (size->batch + 1) / 2);
         }
     }
@@ -115,6 +113,25 @@ static void lstms_of_64_and_128_units(void **state)
             for (const struct size *size = sizes; size->batch; size++)
                 for (int precision = 0; precision < 3; precision++)
                     run_case(&op_cases[i], size, (enum engine_precision)precision, size->batch);
+}
+
+// Tiles of every form that convolutions over images in bf16 have, and edges of them.
+static void images_of_every_form(void **state)
+{
+    (void)state;
+    static const struct size sizes[] = {{8, 16, 48, 47, 32},
+                                        {8, 24, 48, 47, 64},
+                                        {8, 16, 48, 47, 96},
+                                        {8, 16, 48, 47, 128},
+                                        {5, 40, 61, 60, 136},
+                                        {3, 136, 11, 13, 264},
+                                        {0}};
+    if (!here(ENGINE_BF16))
+        skip();
+    for (size_t i = 0; i < sizeof op_cases / sizeof *op_cases; i++)
+        if (strstr(op_cases[i].name, "normed"))
+            for (const struct size *size = sizes; size->batch; size++)
+                run_case(&op_cases[i], size, ENGINE_BF16, size->batch - (size->units == 64));
 }
 
 // Adam moves all rows of an embedding in every step; here those that are not used wait.
@@ -203,6 +220,7 @@ int main(void)
         cmocka_unit_test(every_operation_in_tf32),
         cmocka_unit_test(every_operation_in_bf16),
         cmocka_unit_test(lstms_of_64_and_128_units),
+        cmocka_unit_test(images_of_every_form),
         cmocka_unit_test(rows_that_wait_are_where_adam_would_have_them),
         cmocka_unit_test(real_nets_over_some_steps),
     };

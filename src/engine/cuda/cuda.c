@@ -92,6 +92,13 @@ static void cuda_release(struct engine_program *program)
     free(program);
 }
 
+static uint16_t bf16_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 static int64_t input_numbers(const struct engine_program *program)
 {
     const struct value *in = &program->plan.values[0];
@@ -452,8 +459,9 @@ static int cuda_load(struct engine_program *program, const struct engine_set *fr
                                  .sample_pitch = in->rows * in->pitch,
                                  .shift = from->shift_flip,
                                  .flip = from->flip};
-    return cuda_launch_make(program->cuda, "gather", (unsigned)program->recipe.batch, 1, 256, 0,
-                            &gather, sizeof gather, &program->gather[held_out], err);
+    return cuda_launch_make(program->cuda, plan->images ? "image_gather" : "gather",
+                            (unsigned)program->recipe.batch, plan->images ? 32 : 1, 256, 0, &gather,
+                            sizeof gather, &program->gather[held_out], err);
 }
 
 // ---- batches of the host ----
@@ -471,9 +479,14 @@ static void stage_image(const struct engine_program *program, const struct engin
             memcpy(to, from, (size_t)numbers * 4);
             continue;
         }
+        uint16_t *rounded = (uint16_t *)program->staging + i * in->rows * in->pitch;
         for (int c = 0; c < in->columns; c++)
-            for (int64_t p = 0; p < pixels; p++)
-                to[p * in->pitch + c] = from[c * pixels + p];
+            for (int64_t p = 0; p < pixels; p++) {
+                if (program->plan.images)
+                    rounded[p * in->pitch + c] = bf16_of(from[c * pixels + p]);
+                else
+                    to[p * in->pitch + c] = from[c * pixels + p];
+            }
     }
 }
 
@@ -497,7 +510,7 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
     if (batch->image && !plan->tokens) {
         stage_image(program, batch);
         rc = cuda_upload(program->cuda, plan->values[0].out, program->staging,
-                         input_numbers(program) * 4, err);
+                         input_numbers(program) * (plan->images ? 2 : 4), err);
     }
     int time = program->layers[0].out.dim[0];
     int32_t *words = program->words;

@@ -12,16 +12,19 @@
 
 #define KERNEL(threads, blocks)                                                                    \
     extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
-#define DEVICE static __attribute__((device, always_inline)) inline
-#define METHOD __attribute__((device, always_inline)) inline
-#define SHARED __attribute__((shared))
-#define UNROLL _Pragma("unroll")
+#define DEVICE       static __attribute__((device, always_inline)) inline
+#define METHOD       __attribute__((device, always_inline)) inline
+#define SHARED       __attribute__((shared))
+#define UNROLL       _Pragma("unroll")
+#define PRAGMA(text) _Pragma(#text)
+#define UNROLL_BY(n) PRAGMA(unroll n)
 
-#define THREAD  __nvvm_read_ptx_sreg_tid_x()
-#define BLOCK   __nvvm_read_ptx_sreg_ctaid_x()
-#define BLOCK_Y __nvvm_read_ptx_sreg_ctaid_y()
-#define BLOCK_Z __nvvm_read_ptx_sreg_ctaid_z()
-#define BLOCKS  __nvvm_read_ptx_sreg_nctaid_x()
+#define THREAD   __nvvm_read_ptx_sreg_tid_x()
+#define BLOCK    __nvvm_read_ptx_sreg_ctaid_x()
+#define BLOCK_Y  __nvvm_read_ptx_sreg_ctaid_y()
+#define BLOCK_Z  __nvvm_read_ptx_sreg_ctaid_z()
+#define BLOCKS   __nvvm_read_ptx_sreg_nctaid_x()
+#define BLOCKS_Y __nvvm_read_ptx_sreg_nctaid_y()
 // Written out: the compiler believes that its own word for it cannot change a shared variable.
 #define SYNC() asm volatile("bar.sync 0;" ::: "memory")
 
@@ -128,6 +131,24 @@ DEVICE float tanh_of(float x)
 DEVICE u32 bits(float x)
 {
     return __builtin_bit_cast(u32, x);
+}
+
+// To the nearest bf16, to the even one of two.
+DEVICE u16 bf16_of(float x)
+{
+    u32 b = bits(x);
+    return x == x ? (u16)((b + 0x7fff + (b >> 16 & 1)) >> 16) : 0x7fff;
+}
+
+// The two numbers of a pair of bf16.
+DEVICE float low_of(u32 pair)
+{
+    return __builtin_bit_cast(float, pair << 16);
+}
+
+DEVICE float high_of(u32 pair)
+{
+    return __builtin_bit_cast(float, pair & 0xffff0000u);
 }
 
 #if HAS_ASYNC
@@ -302,6 +323,17 @@ DEVICE u4 philox(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1)
     }
     u4 words = {c0, c1, c2, c3};
     return words;
+}
+
+// ---- augmentation ----
+
+DEVICE int shift_of(u32 word, int side)
+{
+#pragma clang fp contract(off)
+    // As the host has it: uniform in plus or minus a tenth of the side, to the nearest pixel.
+    double share = (double)(word >> 8) * (1.0 / 8388608) - 1, x = share * 0.1 * side + 0.5;
+    int whole = (int)x;
+    return (double)whole > x ? whole - 1 : whole;
 }
 
 // Structures that kernels take are read member by member: a copy of one would go to local memory.

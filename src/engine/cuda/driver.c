@@ -123,6 +123,8 @@ enum { STREAM_NON_BLOCKING = 1, CAPTURE_THREAD_LOCAL = 1, EVENT_NO_TIME = 2 };
 #define PIECES_MAX   8192
 #define LEAST_DRIVER 10020 // what the oldest of our PTX needs: CUDA 10.2
 
+enum { IMAGES = 3, MODULES }; // a module for each precision, and one for images in bf16
+
 // The driver, the GPU and the kernels of each precision, opened once and kept until the process
 // ends: the driver has threads of its own that outlive a call, and compiling takes seconds.
 static struct opened {
@@ -131,14 +133,14 @@ static struct opened {
     struct dl dl;
     bool open;
     int device;
-    void *context, *modules[3];
-    int64_t load_ns[3];
+    void *context, *modules[MODULES];
+    int64_t load_ns[MODULES];
     struct cuda_about about;
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct cuda {
     struct api api;
-    void *stream, *aside, *module, *marks[2], *points[CUDA_POINTS],
+    void *stream, *aside, *module, *images, *marks[2], *points[CUDA_POINTS],
         *turns[2]; // aside: another stream; turns: from the one to the other and back
     struct cuda_about about;
     enum engine_precision precision;
@@ -237,22 +239,24 @@ static int open_gpu(struct opened *o, struct err *err)
     return rc;
 }
 
-static int load_kernels(struct opened *o, enum engine_precision precision, struct err *err)
+static int load_kernels(struct opened *o, int which, struct err *err)
 {
     char log[2048] = "";
     int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
     const struct cuda_about *about = &o->about;
-    const char *ptx = ptx_for(10 * about->major + about->minor, precision);
-    if (o->modules[precision])
+    int capability = 10 * about->major + about->minor;
+    const char *ptx = which == IMAGES ? ptx_for_images(capability)
+                                      : ptx_for(capability, (enum engine_precision)which);
+    if (o->modules[which])
         return 0;
     if (!ptx)
         return err_set(err, ERR_USAGE,
                        "%s cannot calculate in %s: that needs compute capability 8.0", about->name,
-                       precision == ENGINE_TF32 ? "tf32" : "bf16");
+                       which == ENGINE_TF32 ? "tf32" : "bf16");
     int64_t began_ns = clock_now_ns();
-    int code = o->api.cuModuleLoadDataEx(&o->modules[precision], ptx, 2, options, values);
-    o->load_ns[precision] = clock_now_ns() - began_ns;
+    int code = o->api.cuModuleLoadDataEx(&o->modules[which], ptx, 2, options, values);
+    o->load_ns[which] = clock_now_ns() - began_ns;
     if (code == UNSUPPORTED_PTX)
         return err_set(err, ERR_MISSING, "the driver (CUDA %d.%d) is too old for fare's kernels",
                        about->driver / 1000, about->driver % 1000 / 10);
@@ -275,6 +279,18 @@ static int open_shared(struct cuda *cuda, struct err *err)
     cuda->about = o->about;
     cuda->about.load_ns = o->load_ns[cuda->precision];
     cuda->module = o->modules[cuda->precision];
+    pthread_mutex_unlock(&o->lock);
+    return rc;
+}
+
+int cuda_open_images(struct cuda *cuda, struct err *err)
+{
+    struct opened *o = &opened;
+    pthread_mutex_lock(&o->lock);
+    int rc = load_kernels(o, IMAGES, err);
+    if (!cuda->images)
+        cuda->about.load_ns += o->load_ns[IMAGES];
+    cuda->images = o->modules[IMAGES];
     pthread_mutex_unlock(&o->lock);
     return rc;
 }
@@ -418,7 +434,8 @@ int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned
     *out = (struct launch){
         .name = kernel, .x = x, .y = y, .threads = threads, .shared = shared, .size = size};
     memcpy(out->args, args, size);
-    int rc = CALL(cuda, cuModuleGetFunction, err, &out->function, cuda->module, kernel);
+    void *module = strncmp(kernel, "image_", 6) == 0 ? cuda->images : cuda->module;
+    int rc = CALL(cuda, cuModuleGetFunction, err, &out->function, module, kernel);
     if (rc == 0 && shared > 48 * 1024)
         rc = CALL(cuda, cuFuncSetAttribute, err, out->function, FUNCTION_SHARED_BYTES, (int)shared);
     if (rc != 0)

@@ -31,6 +31,8 @@ struct cuda_about {
 // Opens the first GPU that CUDA shows and loads the kernels of a precision. A machine without a
 // driver, or with one that is too old for the kernels, is ERR_MISSING and says what is missing.
 int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err) MUST_USE;
+// The kernels of images in bf16 as well (images.h), whose names begin with "image_".
+int cuda_open_images(struct cuda *cuda, struct err *err) MUST_USE;
 void cuda_close(struct cuda *cuda); // null is fine; frees all its memory
 enum engine_precision cuda_precision(const struct cuda *cuda);
 const struct cuda_about *cuda_about(const struct cuda *cuda);

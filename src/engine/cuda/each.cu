@@ -5,15 +5,6 @@
 
 // ---- samples of a set, chosen by number ----
 
-DEVICE int shift_of(u32 word, int side)
-{
-#pragma clang fp contract(off)
-    // As the host has it: uniform in plus or minus a tenth of the side, to the nearest pixel.
-    double share = (double)(word >> 8) * (1.0 / 8388608) - 1, x = share * 0.1 * side + 0.5;
-    int whole = (int)x;
-    return (double)whole > x ? whole - 1 : whole;
-}
-
 // A block per sample of the batch; those beyond the count become zeros.
 KERNEL(256, 1) gather(const cuda_gather g)
 {
@@ -318,7 +309,8 @@ KERNEL(256, 1) norm_sums(const cuda_norm g)
 {
     SHARED float both[2][8][32];
     int c = (int)BLOCK_Y * 32 + (THREAD & 31), lane = THREAD & 31, line = THREAD >> 5;
-    int per = (g.rows + g.parts - 1) / g.parts, from = BLOCK * per, to = min_of(g.rows, from + per);
+    int per = (g.rows + g.parts - 1) / g.parts, from = BLOCK * per,
+        to = min_of(g.now->count * g.pixels, from + per);
     float s = 0, q = 0;
     if (c < g.pitch) {
         bool back = g.dy != nullptr;
@@ -366,7 +358,8 @@ KERNEL(256, 1) norm_channels(const cuda_norm g)
         g.weight_grad[c] = (float)q;
         return;
     }
-    double n = g.rows, m = s / n, var = q / n - m * m, mean = m + (double)g.x[c];
+    double n = (double)g.now->count * g.pixels, m = s / n, var = q / n - m * m,
+           mean = m + (double)g.x[c];
     var = var < 0 ? 0 : var;
     g.mean[c] = (float)mean;
     float root = sqrt_of((float)(var + (double)g.epsilon));
@@ -402,9 +395,13 @@ KERNEL(256, 1) norm_each(const cuda_norm g)
         g.y[i] = g.relu ? max_of(y, 0) : y;
         return;
     }
-    float d = g.dy[i], n = (float)g.rows;
+    float d = g.dy[i];
+    i64 rows = (i64)g.now->count * g.pixels;
+    float n = (float)rows;
     if (g.relu && !(g.out[i] > 0))
         d = 0;
     float dx = w * inverse * (d - g.bias_grad[c] / n - x * (g.weight_grad[c] / n));
+    if (i >= rows * g.pitch) // of no sample
+        dx = 0;
     g.y[i] = g.add ? g.y[i] + dx : dx;
 }

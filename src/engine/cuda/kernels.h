@@ -93,6 +93,7 @@ struct cuda_gemm {
 struct cuda_optimizer {
     const struct cuda_now *now;
     float *p, *state0, *state1;
+    unsigned short *rounded; // p as bf16, or null
     int kind;
     float rho, beta2, epsilon, momentum, weight_decay;
 };
@@ -173,6 +174,8 @@ struct cuda_norm {
     float *weight_grad, *bias_grad;
     float *running_mean, *running_var;
     const float *out; // back: the result, for relu
+    const struct cuda_now *now;
+    int pixels; // of a sample: what counts is now->count of them
     int rows, pitch, channels, parts;
     float epsilon, decay;
     int relu, training, add;
@@ -254,6 +257,64 @@ struct cuda_lstm {
     float *dz;           // (samples, time, ways × 4 units)
     int samples, time, units, pitch, ways, hard, keep;
     int pitch_units; // of a row of weights, and of the states
+};
+
+// ---- images that are kept as bf16: rows of a pixel's channels, the row's pitch a multiple of 8
+// ----
+
+// A product where one operand is an image that is walked through by a window (image_conv.cu).
+struct cuda_image_conv {
+    int m, n, k;             // of the product; n and depth are multiples of 8
+    const unsigned short *a; // forward: x; back: dy; weights: dy
+    const unsigned short *b; // forward, back: weights; weights: x
+    void *y;                 // weights: f32, in parts; else bf16
+    float *sums;             // forward: (tiles of m, 2, n), or null
+    const struct cuda_now *now;
+    int pixels;               // of a sample of the result: what counts is now->count of them
+    int height, width, pitch; // of the image that is walked through
+    int depth;                // channels of a tap
+    int out_height, out_width, taps, kernel_w, stride, top, left;
+    int units, units_pitch; // units of the layer; weights: pitch of dy
+    int ldb, tap_pitch, ldy;
+    int add;      // back: to what is there
+    int per_part; // weights: pixels of a part
+    long long part;
+    int tiles_m, tiles_n;
+};
+
+// Batch norm. What is made of a channel's sums: y = relu(scale × z + shift), and on the way back
+// dz = scale × d + by_z × z + rest, in dy's place.
+struct cuda_image_norm {
+    const unsigned short *z;
+    unsigned short *y, *dy;
+    float *sums; // (parts, 2, channels)
+    float *mean, *inverse, *scale, *shift, *by_z, *rest;
+    const float *weight, *bias;
+    float *weight_grad, *bias_grad, *running_mean, *running_var;
+    const struct cuda_now *now;
+    int rows, pixels, z_pitch, pitch, channels, columns, parts; // columns: channels that are real
+    float epsilon, decay;
+    int relu, training;
+};
+
+// `out` is the smaller image or its gradient, `in` the larger one or its gradient.
+struct cuda_image_pool {
+    unsigned short *in, *out;
+    unsigned char *chosen; // (pixels of out, channels): the cell of the window that is the largest
+    int batch, channels, in_pitch, out_pitch, height, width, out_height, out_width;
+    int size_h, size_w, stride, top, left, add;
+};
+
+struct cuda_image_mean {
+    unsigned short *image;
+    float *vector;
+    int batch, pixels, channels, image_pitch, pitch, add;
+};
+
+struct cuda_image_round {
+    const float *from;
+    unsigned short *to;
+    long long count;
 };
 
 struct cuda_l1 {

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/images.h"
+#include "engine/cuda/kernels.h"
+
 // ---- layout ----
 
 static struct block *add_block(struct gpu_params *p, int layer, int64_t weights, int64_t bias)
@@ -29,10 +32,12 @@ static void place(struct slot *slot, int64_t at, int64_t s0, int64_t s1)
 }
 
 // The pitch of the value that a layer reads.
-static int in_pitch(const struct net *net, const struct net_layer *layer)
+static int in_pitch(const struct gpu_params *p, const struct net *net,
+                    const struct net_layer *layer)
 {
     const struct net_shape *in = &net->layers[layer->inputs[0]].out;
-    return pad4(in->rank == 2 ? in->dim[1] : in->dim[0]);
+    int pad = in->rank == 3 ? p->pad : 4;
+    return ((in->rank == 2 ? in->dim[1] : in->dim[0]) + pad - 1) / pad * pad;
 }
 
 static void place_dense(struct gpu_params *p, const struct net *net, int layer)
@@ -41,7 +46,7 @@ static void place_dense(struct gpu_params *p, const struct net *net, int layer)
     const struct net_shape *in = &net->layers[l->inputs[0]].out;
     struct slot *slots = &p->slots[l->first_param];
     bool flat = image_is_flat(net->layers, net->layer_count, l->inputs[0]);
-    int pitch = flat ? pad4((int)net_shape_count(in)) : in_pitch(net, l);
+    int pitch = flat ? pad4((int)net_shape_count(in)) : in_pitch(p, net, l);
     int64_t pixels = flat            ? 1
                      : in->rank == 3 ? (int64_t)in->dim[1] * in->dim[2]
                      : in->rank == 2 ? in->dim[0]
@@ -66,7 +71,7 @@ static void place_conv(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
     struct slot *slots = &p->slots[l->first_param];
-    int pitch = in_pitch(net, l), taps = l->kernel_h * l->kernel_w;
+    int pitch = in_pitch(p, net, l), taps = l->kernel_h * l->kernel_w;
     struct block *block = add_block(p, layer, (int64_t)l->units * taps * pitch, pad4(l->units));
     place(&slots[0], block->at, (int64_t)taps * pitch, 1);
     slots[0].stride[2] = (int64_t)l->kernel_w * pitch;
@@ -79,7 +84,7 @@ static void place_conv(struct gpu_params *p, const struct net *net, int layer)
 static void place_lstm(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
-    int ways = l->both_ways ? 2 : 1, pitch = in_pitch(net, l), h = l->units, hp = pad4(h);
+    int ways = l->both_ways ? 2 : 1, pitch = in_pitch(p, net, l), h = l->units, hp = pad4(h);
     struct block *in = add_block(p, layer, (int64_t)ways * 4 * h * pitch, (int64_t)ways * 4 * h);
     struct block *state = add_block(p, layer, (int64_t)ways * 4 * h * hp, 0);
     for (int way = 0; way < ways; way++) {
@@ -95,7 +100,7 @@ static void place_lstm(struct gpu_params *p, const struct net *net, int layer)
 static void place_norm(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
-    int channels = pad4(l->out.dim[0]);
+    int channels = (l->out.dim[0] + p->pad - 1) / p->pad * p->pad;
     struct block *both = add_block(p, layer, channels, channels), *running;
     both->bias_at = both->at;
     running = add_block(p, layer, channels, channels);
@@ -136,7 +141,9 @@ static void place_layer(struct gpu_params *p, const struct net *net, int layer)
 int gpu_params_new(struct gpu_params *p, const struct net *net, const struct recipe *recipe,
                    struct cuda *cuda, struct err *err)
 {
-    *p = (struct gpu_params){.recipe = *recipe, .states = recipe_states(recipe)};
+    bool images = images_in_bf16(net->layers, net->layer_count, cuda_precision(cuda));
+    *p = (struct gpu_params){
+        .recipe = *recipe, .states = recipe_states(recipe), .pad = images ? 8 : 4};
     p->slots = calloc((size_t)net->param_count + 1, sizeof *p->slots);
     p->blocks = calloc((size_t)net->layer_count * 2 + 1, sizeof *p->blocks);
     if (!p->slots || !p->blocks)
@@ -150,6 +157,10 @@ int gpu_params_new(struct gpu_params *p, const struct net *net, const struct rec
     int rc = cuda_alloc(cuda, bytes, &p->values, err);
     for (int k = 0; rc == 0 && k < p->states; k++)
         rc = cuda_alloc(cuda, bytes, &p->state[k], err);
+    if (rc == 0 && images)
+        rc = cuda_open_images(cuda, err);
+    if (rc == 0 && images)
+        rc = cuda_alloc(cuda, p->room * 2, &p->rounded, err);
     return rc;
 }
 
@@ -267,6 +278,18 @@ void gpu_params_tensor(const struct gpu_params *p, int index, struct engine_tens
         snprintf(tensor->name, sizeof tensor->name, "%s.state%d", param->name, state);
 }
 
+static int round_values(const struct gpu_params *p, struct cuda *cuda, int64_t at, int64_t count,
+                        struct err *err)
+{
+    struct cuda_image_round g = {.from = (const float *)(uintptr_t)gpu_params_at(p, at),
+                                 .to =
+                                     (unsigned short *)(uintptr_t)(p->rounded + (device_ptr)at * 2),
+                                 .count = count};
+    struct launch launch;
+    int rc = cuda_launch_make(cuda, "image_round", 256, 1, 256, 0, &g, sizeof g, &launch, err);
+    return rc == 0 ? cuda_launch(cuda, &launch, err) : rc;
+}
+
 static int transfer(const struct gpu_params *p, struct cuda *cuda, int index, float *values,
                     bool to_net, struct err *err)
 {
@@ -284,6 +307,8 @@ static int transfer(const struct gpu_params *p, struct cuda *cuda, int index, fl
         move(slot, mine, values, to_net);
     if (rc == 0 && !to_net)
         rc = cuda_upload(cuda, base, mine, bytes, err);
+    if (rc == 0 && !to_net && state < 0 && p->rounded)
+        rc = round_values(p, cuda, slot->at, slot_span(slot), err);
     if (rc == 0 && !to_net)
         rc = cuda_sync(cuda, err);
     free(mine);

@@ -41,6 +41,8 @@ struct gpu_params {
     int block_count;
     int64_t room;
     device_ptr values, state[2];
+    device_ptr rounded; // the values as bf16, where images are (images.h); or 0
+    int pad;            // what the channels of an image are rounded up to
 };
 
 static inline int pad4(int n)

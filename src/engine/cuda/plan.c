@@ -5,28 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/images.h"
+#include "engine/cuda/plan_parts.h"
 #include "engine/dropout.h"
 #include "engine/engine.h"
 
-#define TAPS_MAX    32    // cells of a convolution's kernel
 #define RATES_KNOWN 32768 // beyond it Adam's correction is 1 in single precision
-
-// What is being built, and the launch that goes wrong first.
-struct builder {
-    struct gpu_plan *plan;
-    struct launches *to;
-    struct cuda_gemms weights[3]; // jobs that wait for a common launch
-    int weight_blocks[3];
-    bool training;
-    bool *reaches, *written; // (layers): wants a gradient; has one
-    int rc;
-    struct err *err;
-};
 
 // ---- launches ----
 
-static void add(struct builder *b, const char *kernel, int64_t x, int64_t y, unsigned threads,
-                unsigned shared, const void *args, size_t size)
+void gpu_plan_add(struct builder *b, const char *kernel, int64_t x, int64_t y, unsigned threads,
+                  unsigned shared, const void *args, size_t size)
 {
     struct launches *to = b->to;
     if (b->rc != 0)
@@ -54,31 +43,18 @@ static void set_aside(const struct builder *b)
         b->to->items[b->to->count - 1].aside = true;
 }
 
-// One thread per number.
-static void add_each(struct builder *b, const char *kernel, int64_t numbers, const void *args,
-                     size_t size)
+void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const void *args,
+                   size_t size)
 {
-    add(b, kernel, (numbers + 255) / 256, 1, 256, 0, args, size);
+    gpu_plan_add(b, kernel, (numbers + 255) / 256, 1, 256, 0, args, size);
 }
 
-static device_ptr room(struct builder *b, int64_t bytes)
+device_ptr gpu_plan_room(struct builder *b, int64_t bytes)
 {
     device_ptr ptr = 0;
     if (b->rc == 0)
         b->rc = cuda_alloc(b->plan->cuda, bytes, &ptr, b->err);
     return ptr;
-}
-
-static void *on_gpu(device_ptr ptr)
-{
-    return (void *)(uintptr_t)ptr; // kernels alone follow it
-}
-
-// From now on who adds to this gradient finds one there.
-static void wrote(const struct builder *b, int layer, bool back)
-{
-    if (back)
-        b->written[layer] = true;
 }
 
 static struct cuda_drop drop_of(const struct builder *b, int layer)
@@ -105,6 +81,7 @@ static struct cuda_optimizer optimizer_of(const struct gpu_plan *plan)
                                    .p = on_gpu(p->values),
                                    .state0 = on_gpu(p->state[0]),
                                    .state1 = on_gpu(p->state[1]),
+                                   .rounded = on_gpu(p->rounded),
                                    .kind = (int)recipe->optimizer,
                                    .rho = recipe->rho,
                                    .beta2 = recipe->beta2,
@@ -144,11 +121,6 @@ static struct form form_of(const struct cuda *cuda, enum shape shape)
     return (struct form){m, n, k, (unsigned)parts[0], (unsigned)parts[1], (unsigned)parts[2]};
 }
 
-static int64_t tiles(int64_t n, int size)
-{
-    return (n + size - 1) / size;
-}
-
 // Of the GPU's processors some would be idle with large tiles.
 static enum shape shape_of(const struct cuda_gemm *g, int n, bool windowed)
 {
@@ -169,7 +141,8 @@ static void launch_gemm(struct builder *b, const char *kernel, struct cuda_gemm 
 {
     g->tiles_m = (int)tiles(g->m, form->m);
     g->tiles_n = (int)tiles(n, form->n);
-    add(b, kernel, (int64_t)g->tiles_m * g->tiles_n * g->parts, 1, 256, shared, g, sizeof *g);
+    gpu_plan_add(b, kernel, (int64_t)g->tiles_m * g->tiles_n * g->parts, 1, 256, shared, g,
+                 sizeof *g);
 }
 
 static void make_parts(struct cuda_gemm *g, int64_t blocks, int wanted, int least, int step)
@@ -219,13 +192,14 @@ static void forward_gemm(struct builder *b, struct cuda_gemm *g)
                                  .drop = g->drop};
     int64_t room_needed = finish.part * g->parts;
     if (room_needed > plan->workspace_room) { // earlier launches keep the smaller one
-        plan->workspace = room(b, room_needed * 4);
+        plan->workspace = gpu_plan_room(b, room_needed * 4);
         plan->workspace_room = room_needed;
     }
     finish.parts = g->y = on_gpu(plan->workspace);
     g->part = finish.part;
     launch_gemm(b, forward_kernels[windowed][DEEP], g, g->ldy, &form, form.forward_shared);
-    add_each(b, "gemm_finish", (int64_t)finish.rows * finish.pitch / 4, &finish, sizeof finish);
+    gpu_plan_each(b, "gemm_finish", (int64_t)finish.rows * finish.pitch / 4, &finish,
+                  sizeof finish);
 }
 
 static void back_gemm(struct builder *b, struct cuda_gemm *g)
@@ -250,8 +224,8 @@ static void flush_weights(struct builder *b, int group)
     struct cuda_gemms *jobs = &b->weights[group];
     jobs->optimizer = optimizer_of(b->plan);
     if (jobs->count > 0) {
-        add(b, kernels[group], b->weight_blocks[group], 1, 256, form.weights_shared, jobs,
-            sizeof *jobs);
+        gpu_plan_add(b, kernels[group], b->weight_blocks[group], 1, 256, form.weights_shared, jobs,
+                     sizeof *jobs);
         if (group == WHOLE) // what it changes nobody reads before the next step
             set_aside(b);
     }
@@ -479,8 +453,9 @@ static void pool_forward(struct builder *b, int layer)
 {
     struct cuda_pool pool = pool_of(b, layer);
     pool.out = on_gpu(b->plan->values[layer].out);
-    add_each(b, "pool_forward", b->plan->batch * pool.out_height * pool.out_width * pool.pitch / 4,
-             &pool, sizeof pool);
+    gpu_plan_each(b, "pool_forward",
+                  b->plan->batch * pool.out_height * pool.out_width * pool.pitch / 4, &pool,
+                  sizeof pool);
 }
 
 static void pool_back(struct builder *b, int layer)
@@ -498,11 +473,12 @@ static void pool_back(struct builder *b, int layer)
                  !pool.add && pool.height == 2 * pool.out_height &&
                  pool.width == 2 * pool.out_width;
     if (apart)
-        add_each(b, "pool_back_2", plan->batch * pool.out_height * pool.out_width * pool.pitch / 4,
-                 &pool, sizeof pool);
+        gpu_plan_each(b, "pool_back_2",
+                      plan->batch * pool.out_height * pool.out_width * pool.pitch / 4, &pool,
+                      sizeof pool);
     else
-        add_each(b, "pool_back", plan->batch * pool.height * pool.width * pool.pitch / 4, &pool,
-                 sizeof pool);
+        gpu_plan_each(b, "pool_back", plan->batch * pool.height * pool.width * pool.pitch / 4,
+                      &pool, sizeof pool);
     b->written[input] = true;
 }
 
@@ -522,7 +498,7 @@ static void drop_each(struct builder *b, int layer, bool back)
                              .pixels = plan->layers[layer].out.rank == 3 ? to->rows : 1,
                              .add = back && b->written[input],
                              .drop = drop_of(b, layer)};
-    add_each(b, "each", (int64_t)each.rows * each.pitch, &each, sizeof each);
+    gpu_plan_each(b, "each", (int64_t)each.rows * each.pitch, &each, sizeof each);
     wrote(b, input, back);
 }
 
@@ -538,7 +514,7 @@ static void relu_back(struct builder *b, int layer)
         .columns = value->columns,
         .scale = value->drop >= 0 ? 1.0f / (1.0f - b->plan->layers[value->drop].rate) : 1,
         .drop = {.slot = -1}};
-    add_each(b, "each", (int64_t)each.rows * each.pitch, &each, sizeof each);
+    gpu_plan_each(b, "each", (int64_t)each.rows * each.pitch, &each, sizeof each);
 }
 
 static void concat(struct builder *b, int layer, bool back)
@@ -560,7 +536,7 @@ static void concat(struct builder *b, int layer, bool back)
                                  .from_at = back ? at : 0,
                                  .to_at = back ? 0 : at,
                                  .add = back && b->written[input]};
-        add_each(b, "copy_part", (int64_t)copy.rows * copy.count, &copy, sizeof copy);
+        gpu_plan_each(b, "copy_part", (int64_t)copy.rows * copy.count, &copy, sizeof copy);
         wrote(b, input, back);
     }
 }
@@ -579,7 +555,7 @@ static void mean(struct builder *b, int layer, bool back)
                           .pitch = to->pitch,
                           .back = back,
                           .add = back && b->written[input]};
-    add_each(b, "mean_of", plan->batch * (back ? from->rows : 1) * to->pitch, &g, sizeof g);
+    gpu_plan_each(b, "mean_of", plan->batch * (back ? from->rows : 1) * to->pitch, &g, sizeof g);
     wrote(b, input, back);
 }
 
@@ -608,6 +584,8 @@ static void norm(struct builder *b, int layer, bool back)
                           .running_mean = on_gpu(gpu_params_at(plan->params, running->at)),
                           .running_var = on_gpu(gpu_params_at(plan->params, running->at) + half),
                           .out = on_gpu(value->out),
+                          .now = on_gpu(plan->now),
+                          .pixels = value->rows,
                           .rows = rows,
                           .pitch = value->pitch,
                           .channels = value->columns,
@@ -619,8 +597,8 @@ static void norm(struct builder *b, int layer, bool back)
                           .relu = l->relu,
                           .training = b->training};
     if (b->training) {
-        add(b, "norm_sums", g.parts, tiles(g.pitch, 32), 256, 0, &g, sizeof g);
-        add_each(b, "norm_channels", g.pitch, &g, sizeof g);
+        gpu_plan_add(b, "norm_sums", g.parts, tiles(g.pitch, 32), 256, 0, &g, sizeof g);
+        gpu_plan_each(b, "norm_channels", g.pitch, &g, sizeof g);
     }
     if (back && !b->reaches[input])
         return;
@@ -629,7 +607,7 @@ static void norm(struct builder *b, int layer, bool back)
         g.add = b->written[input];
         b->written[input] = true;
     }
-    add_each(b, "norm_each", (int64_t)rows * g.pitch, &g, sizeof g);
+    gpu_plan_each(b, "norm_each", (int64_t)rows * g.pitch, &g, sizeof g);
 }
 
 static struct cuda_embed embed_of(const struct builder *b, int layer)
@@ -665,7 +643,7 @@ static struct cuda_embed embed_of(const struct builder *b, int layer)
 static void embedding_forward(struct builder *b, int layer)
 {
     struct cuda_embed g = embed_of(b, layer);
-    add(b, "embed_gather", g.positions, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
+    gpu_plan_add(b, "embed_gather", g.positions, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
 }
 
 static void embedding_back(struct builder *b, int layer)
@@ -674,13 +652,13 @@ static void embedding_back(struct builder *b, int layer)
     if (!g.lazy) {
         struct cuda_fill fill = {.to = g.grad, .count = (int64_t)g.vocabulary * g.pitch};
         int64_t blocks = (fill.count + 255) / 256;
-        add(b, "fill", blocks < 1024 ? blocks : 1024, 1, 256, 0, &fill, sizeof fill);
+        gpu_plan_add(b, "fill", blocks < 1024 ? blocks : 1024, 1, 256, 0, &fill, sizeof fill);
     }
-    add(b, "embed_back", g.positions, tiles(g.pitch, 128), 256, 0, &g, sizeof g);
+    gpu_plan_add(b, "embed_back", g.positions, tiles(g.pitch, 128), 256, 0, &g, sizeof g);
     if (g.lazy) // else the optimizer waits for it
         set_aside(b);
     if (g.lazy && g.pitch > 128) {
-        add_each(b, "embed_age", g.positions, &g, sizeof g);
+        gpu_plan_each(b, "embed_age", g.positions, &g, sizeof g);
         set_aside(b);
     }
 }
@@ -692,7 +670,7 @@ static void one_hot(struct builder *b, int layer)
                              .y = on_gpu(value->out),
                              .rows = (int)b->plan->batch * value->rows,
                              .pitch = value->pitch};
-    add_each(b, "one_hot", (int64_t)g.rows * g.pitch, &g, sizeof g);
+    gpu_plan_each(b, "one_hot", (int64_t)g.rows * g.pitch, &g, sizeof g);
 }
 
 // extra: xz (and dz), gates, cell, state.
@@ -738,7 +716,8 @@ static void add_lstm(struct builder *b, bool back, const struct cuda_lstm *g)
     unsigned units = (unsigned)g->units;
     unsigned shared = fast ? 8 * 4 * units * 16 + 2 * 4 * units * 4 + 2 * 4 * (4 * units + 32) * 2
                            : 6 * 4 * units * 4;
-    add(b, kernel, tiles(g->samples, 4), g->ways, fast ? 4 * units : 256, shared, g, sizeof *g);
+    gpu_plan_add(b, kernel, tiles(g->samples, 4), g->ways, fast ? 4 * units : 256, shared, g,
+                 sizeof *g);
 }
 
 static void lstm_forward(struct builder *b, int layer)
@@ -834,7 +813,7 @@ static void head(struct builder *b, bool labelled)
                               x->drop >= 0 ? 1.0f / (1.0f - plan->layers[x->drop].rate) : 1,
                           .drop = drop_of(b, in->in_head ? l->inputs[0] : -1)};
     unsigned shared = (unsigned)((g.units + 3) * g.inputs + 128) * 4;
-    add(b, "head", tiles(plan->batch, 4), 1, 128, shared, &g, sizeof g);
+    gpu_plan_add(b, "head", tiles(plan->batch, 4), 1, 128, shared, &g, sizeof g);
 }
 
 static void loss(struct builder *b, bool labelled)
@@ -859,7 +838,7 @@ static void loss(struct builder *b, bool labelled)
                           .sigmoid = plan->loss == NET_SIGMOID,
                           .weight = 1,
                           .scored = labelled};
-    add(b, "loss", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
+    gpu_plan_add(b, "loss", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
 }
 
 static void aux_back(struct builder *b, int layer)
@@ -880,7 +859,7 @@ static void aux_back(struct builder *b, int layer)
                           .pitch = value->pitch,
                           .weight = l->weight,
                           .add = b->written[head]};
-    add(b, "loss", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
+    gpu_plan_add(b, "loss", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
     b->written[head] = true;
 }
 
@@ -924,7 +903,7 @@ static int optimizer(struct builder *b, const bool *trains)
                               chunk_count * (int64_t)sizeof *chunk_param,
                               chunk_count * (int64_t)sizeof *chunk_at};
     for (int i = 0; b->rc == 0 && chunk_count > 0 && i < 3; i++) {
-        on[i] = room(b, bytes[i]);
+        on[i] = gpu_plan_room(b, bytes[i]);
         if (b->rc == 0)
             b->rc = cuda_upload(plan->cuda, on[i], host[i], bytes[i], b->err);
     }
@@ -935,7 +914,7 @@ static int optimizer(struct builder *b, const bool *trains)
                               .chunk_param = on_gpu(on[1]),
                               .chunk_at = on_gpu(on[2])};
     if (chunk_count > 0)
-        add(b, "optimize", chunk_count, 1, 256, 0, &g, sizeof g);
+        gpu_plan_add(b, "optimize", chunk_count, 1, 256, 0, &g, sizeof g);
     free(rows);
     free(chunk_param);
     free(chunk_at);
@@ -953,6 +932,8 @@ static void build_forward(struct builder *b, struct launches *to, bool training,
         const struct net_layer *l = &plan->layers[i];
         const struct value *value = &plan->values[i];
         struct linear linear;
+        if (plan->images && images_forward(b, i))
+            continue;
         switch (l->op) {
         case NET_DENSE:
         case NET_CONV:
@@ -1001,6 +982,8 @@ static void back_layer(struct builder *b, int i, bool trains)
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[i];
     struct linear linear;
+    if (plan->images && images_back(b, i, trains))
+        return;
     switch (l->op) {
     case NET_DENSE:
     case NET_CONV:
@@ -1153,33 +1136,37 @@ static void give_memory(struct builder *b, int i)
     const struct net_layer *l = &plan->layers[i];
     struct value *value = &plan->values[i];
     int64_t bytes = plan->batch * value->rows * value->pitch * 4;
+    if (plan->images && l->out.rank == 3)
+        return; // images_memory()
     if (l->op == NET_TOKENS) {
-        plan->tokens = room(b, plan->batch * value->rows * 4);
+        plan->tokens = gpu_plan_room(b, plan->batch * value->rows * 4);
         return;
     }
     const struct value *same = l->op == NET_AUX ? &plan->values[l->inputs[0]]
                                : l->op == NET_DROPOUT && plan->values[l->inputs[0]].drop == i
                                    ? &plan->values[l->inputs[0]]
                                    : NULL;
-    value->out = same ? same->out : room(b, bytes);
-    value->grad = same ? same->grad : l->learns || i + 1 == plan->layer_count ? room(b, bytes) : 0;
+    value->out = same ? same->out : gpu_plan_room(b, bytes);
+    value->grad = same                                      ? same->grad
+                  : l->learns || i + 1 == plan->layer_count ? gpu_plan_room(b, bytes)
+                                                            : 0;
     device_ptr *extra = &plan->extra[4 * i];
     if (same && l->op == NET_DROPOUT) { // what reads it sees whose it is
         value->masked = same->masked;
         value->drop = same->drop;
     }
     if (l->op == NET_BATCH_NORM) {
-        extra[0] = room(b, (int64_t)64 * 2 * value->pitch * 4);
-        extra[1] = room(b, value->pitch * 4);
-        extra[2] = room(b, value->pitch * 4);
+        extra[0] = gpu_plan_room(b, (int64_t)64 * 2 * value->pitch * 4);
+        extra[1] = gpu_plan_room(b, value->pitch * 4);
+        extra[2] = gpu_plan_room(b, value->pitch * 4);
     }
     if (l->op == NET_LSTM) {
         const struct value *in = &plan->values[l->inputs[0]];
         int64_t positions = plan->batch * in->rows * (l->both_ways ? 2 : 1);
-        extra[0] = room(b, positions * 4 * l->units * 4);
-        extra[1] = room(b, positions * 4 * l->units * 4);
-        extra[2] = room(b, positions * l->units * 4);
-        extra[3] = room(b, positions * pad4(l->units) * 4);
+        extra[0] = gpu_plan_room(b, positions * 4 * l->units * 4);
+        extra[1] = gpu_plan_room(b, positions * 4 * l->units * 4);
+        extra[2] = gpu_plan_room(b, positions * l->units * 4);
+        extra[3] = gpu_plan_room(b, positions * pad4(l->units) * 4);
     }
 }
 
@@ -1192,7 +1179,9 @@ static void give_gradients(struct builder *b)
         bool second = i > 0 && plan->params->blocks[i - 1].layer == block->layer;
         if (!block->trained || block->lazy)
             continue;
-        if (l->op == NET_DENSE || l->op == NET_CONV || l->op == NET_LSTM) {
+        if (plan->images && l->op == NET_CONV)
+            block->parts = images_weight_parts(plan, block->layer);
+        else if (l->op == NET_DENSE || l->op == NET_CONV || l->op == NET_LSTM) {
             struct walk walk = walk_of(plan, block->layer);
             int ways = l->both_ways ? 2 : 1,
                 units = l->op == NET_LSTM ? 4 * l->units * ways : l->units;
@@ -1201,7 +1190,7 @@ static void give_gradients(struct builder *b)
                                         second ? pad4(l->units) : walk.taps * walk.pitch, units);
         }
         if (!is_fused(block))
-            block->grad = room(b, block->parts * block->room * 4);
+            block->grad = gpu_plan_room(b, block->parts * block->room * 4);
     }
 }
 
@@ -1212,8 +1201,8 @@ static void give_embedding(struct builder *b, int layer)
     const struct recipe *recipe = &plan->params->recipe;
     int vocabulary = plan->layers[layer].vocabulary;
     plan->embedding = layer;
-    plan->ages = room(b, (int64_t)vocabulary * 4);
-    plan->rates = room(b, RATES_KNOWN * 4);
+    plan->ages = gpu_plan_room(b, (int64_t)vocabulary * 4);
+    plan->rates = gpu_plan_room(b, RATES_KNOWN * 4);
     float *rates = malloc(RATES_KNOWN * sizeof *rates);
     if (!rates)
         b->rc = err_memory(b->err);
@@ -1231,7 +1220,7 @@ static void give_embedding(struct builder *b, int layer)
     struct cuda_embed g = embed_of(b, layer);
     b->to = &plan->catch_up;
     if (g.lazy)
-        add(b, "embed_catch_up", vocabulary, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
+        gpu_plan_add(b, "embed_catch_up", vocabulary, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
 }
 
 int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
@@ -1244,6 +1233,7 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
         return err_memory(err);
     plan->score_rows = score_rows;
     plan->embedding = -1;
+    plan->images = images_in_bf16(plan->layers, plan->layer_count, cuda_precision(plan->cuda));
     for (int i = 0; i < plan->layer_count; i++) {
         shape_value(plan, i);
         const struct net_layer *l = &plan->layers[i];
@@ -1260,11 +1250,13 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     }
     find_readers(plan);
     find_head(plan);
-    plan->now = room(&b, sizeof(struct cuda_now));
-    plan->tick = room(&b, 4);
-    plan->scores = room(&b, score_rows * plan->batch * (int64_t)sizeof(struct cuda_score));
-    plan->labels = room(&b, plan->batch * 4);
-    plan->probabilities = room(&b, plan->batch * plan->values[count - 1].columns * 4);
+    plan->now = gpu_plan_room(&b, sizeof(struct cuda_now));
+    plan->tick = gpu_plan_room(&b, 4);
+    plan->scores = gpu_plan_room(&b, score_rows * plan->batch * (int64_t)sizeof(struct cuda_score));
+    plan->labels = gpu_plan_room(&b, plan->batch * 4);
+    plan->probabilities = gpu_plan_room(&b, plan->batch * plan->values[count - 1].columns * 4);
+    if (plan->images)
+        images_memory(&b);
     for (int i = 0; i < plan->layer_count; i++) {
         plan->values[i].masked = reader_masks(plan, i);
         give_memory(&b, i);

@@ -32,6 +32,7 @@ struct gpu_plan {
     const struct net_layer *layers;
     int layer_count;
     enum net_loss loss;
+    bool images; // are kept as bf16 (images.h)
     int64_t batch;
     struct gpu_params *params;
     struct value *values; // (layers)

@@ -14,6 +14,7 @@ PTX(sm_70_f32);
 PTX(sm_80_f32);
 PTX(sm_80_tf32);
 PTX(sm_80_bf16);
+PTX(sm_80_images);
 
 const char *ptx_for(int capability, enum engine_precision precision)
 {
@@ -22,4 +23,9 @@ const char *ptx_for(int capability, enum engine_precision precision)
     if (capability < 80)
         return NULL;
     return precision == ENGINE_TF32 ? ptx_sm_80_tf32 : ptx_sm_80_bf16;
+}
+
+const char *ptx_for_images(int capability)
+{
+    return capability >= 80 ? ptx_sm_80_images : NULL;
 }

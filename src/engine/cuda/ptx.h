@@ -7,5 +7,6 @@
 
 // For a compute capability such as 90; null where it cannot do that precision.
 const char *ptx_for(int capability, enum engine_precision precision);
+const char *ptx_for_images(int capability); // in bf16
 
 #endif

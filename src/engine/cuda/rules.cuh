@@ -42,6 +42,8 @@ DEVICE void step_one(const cuda_optimizer &o, i64 at, float decay, float g)
     moved to = step_of(o.kind, o.rho, o.beta2, o.epsilon, o.momentum, o.now->rate, g + decay * p, p,
                        o.state0[at], two ? o.state1[at] : 0);
     o.p[at] = to.p;
+    if (o.rounded)
+        o.rounded[at] = bf16_of(to.p);
     o.state0[at] = to.a;
     if (two)
         o.state1[at] = to.b;
@@ -64,6 +66,10 @@ DEVICE void step_four(const cuda_optimizer &o, i64 at, float decay, f4 g4)
                       p4.w, a4.w, b4.w);
     f4 p_new = {x.p, y.p, z.p, w.p}, a_new = {x.a, y.a, z.a, w.a}, b_new = {x.b, y.b, z.b, w.b};
     *(f4 *)(o.p + at) = p_new;
+    if (o.rounded) {
+        u2 pairs = {bf16_of(x.p) | (u32)bf16_of(y.p) << 16, bf16_of(z.p) | (u32)bf16_of(w.p) << 16};
+        *(u2 *)(o.rounded + at) = pairs;
+    }
     *(f4 *)(o.state0 + at) = a_new;
     if (two)
         *(f4 *)(o.state1 + at) = b_new;

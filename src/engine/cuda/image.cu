@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+// image: what is done with images that are kept as bf16, besides convolutions (image_conv.cu):
+// samples into the input, batch norm, pools, means. A thread takes eight channels of a pixel.
+#include "dev.cuh"
+
+struct eight {
+    float v[8];
+};
+
+DEVICE eight spread(u4 from)
+{
+    eight to = {{low_of(from.x), high_of(from.x), low_of(from.y), high_of(from.y), low_of(from.z),
+                 high_of(from.z), low_of(from.w), high_of(from.w)}};
+    return to;
+}
+
+DEVICE u4 pack(const eight &from)
+{
+    u4 to = {bf16_pair(from.v[0], from.v[1]), bf16_pair(from.v[2], from.v[3]),
+             bf16_pair(from.v[4], from.v[5]), bf16_pair(from.v[6], from.v[7])};
+    return to;
+}
+
+DEVICE eight load_eight(const float *from)
+{
+    f4 a = *(const f4 *)from, b = *(const f4 *)(from + 4);
+    eight to = {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
+    return to;
+}
+
+DEVICE void store_eight(float *to, const eight &from)
+{
+    f4 a = {from.v[0], from.v[1], from.v[2], from.v[3]},
+       b = {from.v[4], from.v[5], from.v[6], from.v[7]};
+    *(f4 *)to = a;
+    *(f4 *)(to + 4) = b;
+}
+
+// Stores eight numbers, or adds them to what is there.
+DEVICE void put(u16 *to, eight v, bool add)
+{
+    if (add) {
+        eight old = spread(*(const u4 *)to);
+        UNROLL
+        for (int k = 0; k < 8; k++)
+            v.v[k] += old.v[k];
+    }
+    *(u4 *)to = pack(v);
+}
+
+// ---- samples of a set, chosen by number ----
+
+DEVICE int within(int x, int side)
+{
+    return x < 0 ? 0 : x >= side ? side - 1 : x;
+}
+
+// A block per sample and piece of it; samples beyond the count become zeros.
+KERNEL(256, 1) image_gather(const cuda_gather g)
+{
+    SHARED float scale[256];
+    scale[THREAD] = g.scale[THREAD];
+    const char *row = g.table + (long)(*g.tick % g.rows) * g.row_bytes;
+    const cuda_now *now = (const cuda_now *)row;
+    const u32 *samples = (const u32 *)(row + sizeof(cuda_now));
+    int i = BLOCK;
+    if (i == 0 && BLOCK_Y == 0 && THREAD < sizeof(cuda_now) / 4)
+        ((u32 *)g.now)[THREAD] = ((const u32 *)now)[THREAD];
+    bool counts = i < now->count;
+    u32 sample = counts ? samples[i] : 0;
+    if (THREAD == 0 && BLOCK_Y == 0)
+        g.labels[i] = counts ? g.set_labels[sample] : 0;
+    SYNC();
+    u4 words = {0, 0, 0, 0};
+    if (g.shift || g.flip)
+        words =
+            philox(sample, 0, now->augment[2], now->augment[3], now->augment[0], now->augment[1]);
+    int right = g.shift ? shift_of(words.x, g.width) : 0,
+        down = g.shift ? shift_of(words.y, g.height) : 0;
+    bool flipped = words.z >> 31;
+    int pixels = g.height * g.width;
+    const u8 *from = g.pixels + (i64)sample * g.channels * pixels;
+    u16 *to = (u16 *)g.image + (i64)i * g.sample_pitch;
+    for (int p = (int)BLOCK_Y * 256 + THREAD; p < pixels; p += (int)BLOCKS_Y * 256) {
+        int y = p / g.width, x = p - y * g.width;
+        int sx = within((flipped ? g.width - 1 - x : x) + right, g.width),
+            at = within(y + down, g.height) * g.width + sx;
+        for (int c = 0; c < g.padded; c += 8) {
+            eight v;
+            UNROLL
+            for (int k = 0; k < 8; k++)
+                v.v[k] = counts && c + k < g.channels ? scale[from[(c + k) * pixels + at]] : 0;
+            *(u4 *)(to + (i64)p * g.pixel_pitch + c) = pack(v);
+        }
+    }
+}
+
+KERNEL(256, 1) image_round(const cuda_image_round g)
+{
+    for (i64 i = (i64)BLOCK * 256 + THREAD; i < g.count; i += (i64)BLOCKS * 256)
+        g.to[i] = bf16_of(g.from[i]);
+}
+
+// ---- batch norm ----
+
+// A block's threads: pieces of eight channels side by side, then lines of pixels.
+struct place {
+    int piece, line, lines;
+    bool there;
+};
+DEVICE place place_of(int channels)
+{
+    int pieces = channels / 8, lines = 256 / pieces;
+    place p = {(int)THREAD % pieces, (int)THREAD / pieces, lines, (int)THREAD / pieces < lines};
+    return p;
+}
+
+// Sums over the parts of 32 channels in a fixed order.
+DEVICE void sum_parts(const cuda_image_norm &g, double *s, double *q)
+{
+    SHARED double both[2][8][32];
+    int lane = THREAD & 31, line = THREAD >> 5, c = (int)BLOCK * 32 + lane;
+    *s = *q = 0;
+    for (int p = line; p < g.parts && c < g.channels; p += 8) {
+        *s += (double)g.sums[((i64)p * 2) * g.channels + c];
+        *q += (double)g.sums[((i64)p * 2 + 1) * g.channels + c];
+    }
+    both[0][line][lane] = *s;
+    both[1][line][lane] = *q;
+    SYNC();
+    if (line > 0)
+        return;
+    for (int k = 1; k < 8; k++) {
+        *s += both[0][k][lane];
+        *q += both[1][k][lane];
+    }
+}
+
+// From the sums: what every number of a channel is multiplied by and what is added.
+KERNEL(256, 1) image_norm_channels(const cuda_image_norm g)
+{
+    double s = 0, q = 0, mean, var;
+    int c = (int)BLOCK * 32 + (THREAD & 31);
+    if (g.training)
+        sum_parts(g, &s, &q);
+    if (THREAD >= 32 || c >= g.channels)
+        return;
+    bool real = c < g.columns;
+    if (g.training) {
+        double n = (double)g.now->count * g.pixels;
+        mean = s / n;
+        var = q / n - mean * mean;
+        var = var < 0 ? 0 : var;
+        double unbiased = n > 1 ? var * n / (n - 1) : var, decay = g.decay;
+        if (real) {
+            g.running_mean[c] = (float)(decay * (double)g.running_mean[c] + (1 - decay) * mean);
+            g.running_var[c] = (float)(decay * (double)g.running_var[c] + (1 - decay) * unbiased);
+        }
+    } else {
+        mean = real ? (double)g.running_mean[c] : 0;
+        var = real ? (double)g.running_var[c] : 1;
+    }
+    float inverse = 1 / sqrt_of((float)(var + (double)g.epsilon));
+    float scale = real ? g.weight[c] * inverse : 0;
+    g.mean[c] = (float)mean;
+    g.inverse[c] = inverse;
+    g.scale[c] = scale;
+    g.shift[c] = real ? (float)((double)g.bias[c] - mean * (double)scale) : 0;
+}
+
+KERNEL(256, 1) image_norm(const cuda_image_norm g)
+{
+    place p = place_of(g.channels);
+    if (!p.there)
+        return;
+    int c = p.piece * 8, step = p.lines * (int)BLOCKS;
+    eight scale = load_eight(g.scale + c), shift = load_eight(g.shift + c);
+    for (int row = (int)BLOCK * p.lines + p.line; row < g.rows; row += step) {
+        eight v = spread(*(const u4 *)(g.z + (i64)row * g.z_pitch + c));
+        UNROLL
+        for (int k = 0; k < 8; k++) {
+            v.v[k] = v.v[k] * scale.v[k] + shift.v[k];
+            v.v[k] = g.relu ? max_of(v.v[k], 0) : v.v[k];
+        }
+        *(u4 *)(g.y + (i64)row * g.pitch + c) = pack(v);
+    }
+}
+
+// The gradient before relu's slope, and whether it counts.
+DEVICE eight slope_of(const eight &z, eight d, const eight &scale, const eight &shift, int relu)
+{
+    UNROLL
+    for (int k = 0; k < 8; k++)
+        if (relu && !(z.v[k] * scale.v[k] + shift.v[k] > 0))
+            d.v[k] = 0;
+    return d;
+}
+
+// Sums of the gradient and of it times the normed input, for a part of the rows.
+KERNEL(256, 1) image_norm_sums(const cuda_image_norm g)
+{
+    SHARED float both[2][256 * 8];
+    place p = place_of(g.channels);
+    int c = p.piece * 8, end = min_of(g.rows, g.now->count * g.pixels);
+    int per = (g.rows + g.parts - 1) / g.parts, from = BLOCK * per, to = min_of(end, from + per);
+    if (p.there) {
+        eight scale = load_eight(g.scale + c), shift = load_eight(g.shift + c);
+        eight mean = load_eight(g.mean + c), s = {}, q = {};
+        UNROLL_BY(4)
+        for (int row = from + p.line; row < to; row += p.lines) {
+            eight z = spread(*(const u4 *)(g.z + (i64)row * g.z_pitch + c));
+            eight d = slope_of(z, spread(*(const u4 *)(g.dy + (i64)row * g.pitch + c)), scale,
+                               shift, g.relu);
+            UNROLL
+            for (int k = 0; k < 8; k++) {
+                s.v[k] += d.v[k];
+                q.v[k] += d.v[k] * (z.v[k] - mean.v[k]);
+            }
+        }
+        store_eight(&both[0][p.line * g.channels + c], s);
+        store_eight(&both[1][p.line * g.channels + c], q);
+    }
+    SYNC();
+    for (int i = THREAD; i < 2 * g.channels; i += 256) {
+        int which = i / g.channels, at = i - which * g.channels;
+        float sum = 0;
+        for (int k = 0; k < p.lines; k++)
+            sum += both[which][k * g.channels + at];
+        g.sums[((i64)BLOCK * 2 + which) * g.channels + at] = sum;
+    }
+}
+
+// dz = by_d × d + by_z × z + rest.
+KERNEL(256, 1) image_norm_back_channels(const cuda_image_norm g)
+{
+    double s, q;
+    int c = (int)BLOCK * 32 + (THREAD & 31);
+    sum_parts(g, &s, &q);
+    if (THREAD >= 32 || c >= g.channels)
+        return;
+    bool real = c < g.columns;
+    double n = (double)g.now->count * g.pixels, inverse = g.inverse[c], scale = g.scale[c];
+    q *= inverse; // times the normed input
+    if (real) {
+        g.bias_grad[c] = (float)s;
+        g.weight_grad[c] = (float)q;
+    }
+    double by_z = -scale * inverse * q / n;
+
+    g.by_z[c] = (float)by_z;
+    g.rest[c] = (float)(-scale * s / n - by_z * (double)g.mean[c]);
+}
+
+KERNEL(256, 1) image_norm_back(const cuda_image_norm g)
+{
+    place p = place_of(g.channels);
+    if (!p.there)
+        return;
+    int c = p.piece * 8, step = p.lines * (int)BLOCKS, end = g.now->count * g.pixels;
+    eight scale = load_eight(g.scale + c), shift = load_eight(g.shift + c);
+    eight by_z = load_eight(g.by_z + c), rest = load_eight(g.rest + c);
+    for (int row = (int)BLOCK * p.lines + p.line; row < g.rows; row += step) {
+        u16 *at = (u16 *)g.dy + (i64)row * g.pitch + c; // in place
+        eight z = spread(*(const u4 *)(g.z + (i64)row * g.z_pitch + c));
+        eight d = slope_of(z, spread(*(const u4 *)at), scale, shift, g.relu);
+        UNROLL
+        for (int k = 0; k < 8; k++)
+            d.v[k] = row < end ? d.v[k] * scale.v[k] + (z.v[k] * by_z.v[k] + rest.v[k]) : 0;
+        *(u4 *)at = pack(d);
+    }
+}
+
+// ---- pools ----
+
+struct cell {
+    int sample, y, x, c;
+    i64 pixel;
+    bool there;
+};
+DEVICE cell cell_of(int batch, int height, int width, int channels)
+{
+    int pieces = channels / 8;
+    u32 i = BLOCK * 256 + THREAD, pixel = i / pieces, sample = pixel / (height * width);
+    int at = (int)(pixel - sample * (height * width)), y = at / width;
+    cell to = {(int)sample,        y, at - y * width, (int)(i - pixel * pieces) * 8, pixel,
+               (int)sample < batch};
+    return to;
+}
+
+// Which cell of its window, row by row, was the largest is kept for the way back.
+KERNEL(256, 1) image_max(const cuda_image_pool g)
+{
+    cell o = cell_of(g.batch, g.out_height, g.out_width, g.channels);
+    if (!o.there)
+        return;
+    eight best;
+    u32 which[8];
+    UNROLL
+    for (int k = 0; k < 8; k++) {
+        best.v[k] = -__builtin_inff();
+        which[k] = 0;
+    }
+    for (int ky = 0; ky < g.size_h; ky++) {
+        int sy = o.y * g.stride - g.top + ky;
+        if (sy < 0 || sy >= g.height)
+            continue;
+        for (int kx = 0; kx < g.size_w; kx++) {
+            int sx = o.x * g.stride - g.left + kx;
+            if (sx < 0 || sx >= g.width)
+                continue;
+            i64 at = (((i64)o.sample * g.height + sy) * g.width + sx) * g.in_pitch + o.c;
+            eight v = spread(*(const u4 *)(g.in + at));
+            UNROLL
+            for (int k = 0; k < 8; k++)
+                if (v.v[k] > best.v[k]) {
+                    best.v[k] = v.v[k];
+                    which[k] = ky * g.size_w + kx;
+                }
+        }
+    }
+    *(u4 *)(g.out + o.pixel * g.out_pitch + o.c) = pack(best);
+    u2 kept = {which[0] | which[1] << 8 | which[2] << 16 | which[3] << 24,
+               which[4] | which[5] << 8 | which[6] << 16 | which[7] << 24};
+    *(u2 *)(g.chosen + o.pixel * g.channels + o.c) = kept;
+}
+
+// A thread per eight numbers of the input: looks at the windows that it is in.
+DEVICE int first_window(int at, int before, int size, int stride)
+{
+    int first = at + before - size + 1;
+    return first <= 0 ? 0 : (first + stride - 1) / stride;
+}
+
+KERNEL(256, 1) image_max_back(const cuda_image_pool g)
+{
+    cell i = cell_of(g.batch, g.height, g.width, g.channels);
+    if (!i.there)
+        return;
+    eight sum = {};
+    int y0 = first_window(i.y, g.top, g.size_h, g.stride),
+        x0 = first_window(i.x, g.left, g.size_w, g.stride);
+    for (int oy = y0; oy < g.out_height && oy * g.stride - g.top <= i.y; oy++)
+        for (int ox = x0; ox < g.out_width && ox * g.stride - g.left <= i.x; ox++) {
+            u32 mine = (i.y - oy * g.stride + g.top) * g.size_w + i.x - ox * g.stride + g.left;
+            i64 pixel = ((i64)i.sample * g.out_height + oy) * g.out_width + ox;
+            u2 kept = *(const u2 *)(g.chosen + pixel * g.channels + i.c);
+            eight d = spread(*(const u4 *)(g.out + pixel * g.out_pitch + i.c));
+            UNROLL
+            for (int k = 0; k < 8; k++)
+                if (((k < 4 ? kept.x : kept.y) >> 8 * (k & 3) & 255) == mine)
+                    sum.v[k] += d.v[k];
+        }
+    put(g.in + i.pixel * g.in_pitch + i.c, sum, g.add);
+}
+
+DEVICE int cells_of(int o, int before, int size, int stride, int side)
+{
+    int from = o * stride - before, to = min_of(from + size, side);
+    return to - (from < 0 ? 0 : from);
+}
+
+KERNEL(256, 1) image_average(const cuda_image_pool g)
+{
+    cell o = cell_of(g.batch, g.out_height, g.out_width, g.channels);
+    if (!o.there)
+        return;
+    eight sum = {};
+    for (int ky = 0; ky < g.size_h; ky++) {
+        int sy = o.y * g.stride - g.top + ky;
+        if (sy < 0 || sy >= g.height)
+            continue;
+        for (int kx = 0; kx < g.size_w; kx++) {
+            int sx = o.x * g.stride - g.left + kx;
+            if (sx < 0 || sx >= g.width)
+                continue;
+            i64 at = (((i64)o.sample * g.height + sy) * g.width + sx) * g.in_pitch + o.c;
+            eight v = spread(*(const u4 *)(g.in + at));
+            UNROLL
+            for (int k = 0; k < 8; k++)
+                sum.v[k] += v.v[k];
+        }
+    }
+    float share = 1.0f / (float)(cells_of(o.y, g.top, g.size_h, g.stride, g.height) *
+                                 cells_of(o.x, g.left, g.size_w, g.stride, g.width));
+    UNROLL
+    for (int k = 0; k < 8; k++)
+        sum.v[k] *= share;
+    *(u4 *)(g.out + o.pixel * g.out_pitch + o.c) = pack(sum);
+}
+
+KERNEL(256, 1) image_average_back(const cuda_image_pool g)
+{
+    cell i = cell_of(g.batch, g.height, g.width, g.channels);
+    if (!i.there)
+        return;
+    eight sum = {};
+    int y0 = first_window(i.y, g.top, g.size_h, g.stride),
+        x0 = first_window(i.x, g.left, g.size_w, g.stride);
+    for (int oy = y0; oy < g.out_height && oy * g.stride - g.top <= i.y; oy++)
+        for (int ox = x0; ox < g.out_width && ox * g.stride - g.left <= i.x; ox++) {
+            i64 pixel = ((i64)i.sample * g.out_height + oy) * g.out_width + ox;
+            eight d = spread(*(const u4 *)(g.out + pixel * g.out_pitch + i.c));
+            float share = 1.0f / (float)(cells_of(oy, g.top, g.size_h, g.stride, g.height) *
+                                         cells_of(ox, g.left, g.size_w, g.stride, g.width));
+            UNROLL
+            for (int k = 0; k < 8; k++)
+                sum.v[k] += d.v[k] * share;
+        }
+    put(g.in + i.pixel * g.in_pitch + i.c, sum, g.add);
+}
+
+// ---- the mean of an image, a vector of f32 ----
+
+KERNEL(256, 1) image_mean(const cuda_image_mean g)
+{
+    int pieces = g.channels / 8, i = (int)BLOCK * 256 + THREAD, sample = i / pieces,
+        c = (i - sample * pieces) * 8;
+    if (sample >= g.batch)
+        return;
+    eight sum = {};
+    for (int p = 0; p < g.pixels; p++) {
+        eight v = spread(*(const u4 *)(g.image + ((i64)sample * g.pixels + p) * g.image_pitch + c));
+        UNROLL
+        for (int k = 0; k < 8; k++)
+            sum.v[k] += v.v[k];
+    }
+    UNROLL
+    for (int k = 0; k < 8; k++)
+        if (c + k < g.pitch)
+            g.vector[(i64)sample * g.pitch + c + k] = sum.v[k] / (float)g.pixels;
+}
+
+KERNEL(256, 1) image_mean_back(const cuda_image_mean g)
+{
+    int pieces = g.channels / 8;
+    i64 i = (i64)BLOCK * 256 + THREAD, row = i / pieces;
+    int c = (int)(i - row * pieces) * 8, sample = (int)(row / g.pixels);
+    if (sample >= g.batch)
+        return;
+    eight v;
+    UNROLL
+    for (int k = 0; k < 8; k++)
+        v.v[k] = c + k < g.pitch ? g.vector[(i64)sample * g.pitch + c + k] / (float)g.pixels : 0;
+    put(g.image + row * g.image_pitch + c, v, g.add);
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cuda/images.h"
+
+#include <assert.h>
+
+// ---- which nets ----
+
+static int readers_of(const struct net_layer *layers, int count, int of)
+{
+    int readers = 0;
+    for (int i = of + 1; i < count; i++)
+        for (int k = 0; k < layers[i].input_count; k++)
+            readers += layers[i].inputs[k] == of;
+    return readers;
+}
+
+// Whether a layer can read or make an image in bf16.
+static bool takes_image(const struct net_layer *layers, int count, int i)
+{
+    const struct net_layer *l = &layers[i], *in = &layers[l->inputs[0]];
+    switch (l->op) {
+    case NET_CONV:
+        return !l->bias && !l->relu && readers_of(layers, count, i) == 1 && i + 1 < count &&
+               layers[i + 1].op == NET_BATCH_NORM && layers[i + 1].inputs[0] == i &&
+               l->kernel_h * l->kernel_w <= TAPS_MAX;
+    case NET_BATCH_NORM:
+        return in->op == NET_CONV && l->out.dim[0] <= 2048;
+    case NET_MAX_POOL:
+    case NET_AVERAGE_POOL:
+        return in->op != NET_CONV && l->kernel_h * l->kernel_w < 256;
+    case NET_GLOBAL_AVERAGE:
+        return in->op != NET_CONV;
+    case NET_CONCAT:
+        for (int k = 0; k < l->input_count; k++) {
+            const struct net_layer *part = &layers[l->inputs[k]];
+            if (part->op == NET_CONV || part->op == NET_IMAGE || part->out.dim[0] % 8 != 0 ||
+                readers_of(layers, count, l->inputs[k]) != 1)
+                return false;
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool images_in_bf16(const struct net_layer *layers, int count, enum engine_precision precision)
+{
+    if (precision != ENGINE_BF16 || layers[0].op != NET_IMAGE)
+        return false;
+    bool any = false;
+    for (int i = 1; i < count; i++) {
+        bool image = layers[layers[i].inputs[0]].out.rank == 3;
+        any |= layers[i].op == NET_CONV;
+        if (image && !takes_image(layers, count, i))
+            return false;
+    }
+    return any;
+}
+
+static bool is_image(const struct gpu_plan *plan, int layer)
+{
+    return plan->layers[layer].out.rank == 3;
+}
+
+// ---- memory ----
+
+static int64_t bytes_of(const struct gpu_plan *plan, const struct value *value)
+{
+    return plan->batch * value->rows * value->pitch * 2;
+}
+
+// What a concatenation joins lies in its memory.
+static void join(struct gpu_plan *plan, int layer)
+{
+    const struct net_layer *l = &plan->layers[layer];
+    const struct value *whole = &plan->values[layer];
+    for (int k = 0, at = 0; k < l->input_count; at += plan->values[l->inputs[k]].columns, k++) {
+        struct value *part = &plan->values[l->inputs[k]];
+        part->pitch = whole->pitch;
+        part->out = whole->out + (device_ptr)at * 2;
+        part->grad = whole->grad + (device_ptr)at * 2;
+    }
+}
+
+enum { CHANNEL_FIGURES = 6 }; // of a batch norm: mean, inverse, scale, shift, by_z, rest
+
+static int norm_parts(const struct gpu_plan *plan, int layer)
+{
+    int64_t parts = plan->batch * plan->values[layer].rows / 64;
+    int most = 4 * cuda_about(plan->cuda)->processors;
+    return parts < 1 ? 1 : parts > most ? most : (int)parts;
+}
+
+void images_memory(struct builder *b)
+{
+    struct gpu_plan *plan = b->plan;
+    for (int i = plan->layer_count - 1; i >= 0; i--) { // what joins before what is joined
+        struct value *value = &plan->values[i];
+        const struct net_layer *l = &plan->layers[i];
+        device_ptr *extra = &plan->extra[4 * i];
+        int channels = pad8(value->columns);
+        if (!is_image(plan, i))
+            continue;
+        if (!value->out) {
+            value->pitch = channels;
+            value->out = gpu_plan_room(b, bytes_of(plan, value));
+            // A convolution's gradient takes the place of the one behind its batch norm.
+            if (l->op != NET_IMAGE && l->op != NET_CONV)
+                value->grad = gpu_plan_room(b, bytes_of(plan, value));
+        }
+        if (b->rc == 0 && plan->batch * value->rows * value->pitch > INT32_MAX)
+            b->rc = err_set(b->err, ERR_USAGE,
+                            "layer '%s' has too many numbers for a batch of %lld in bf16", l->name,
+                            (long long)plan->batch);
+        if (l->op == NET_CONCAT)
+            join(plan, i);
+        if (l->op == NET_MAX_POOL)
+            extra[0] = gpu_plan_room(b, plan->batch * value->rows * channels);
+        if (l->op == NET_BATCH_NORM) {
+            int64_t rows = plan->batch * value->rows, parts = tiles(rows, 64);
+            extra[0] = gpu_plan_room(b, (parts > 1 ? parts : 1) * 2 * channels * 4);
+            extra[1] = gpu_plan_room(b, (int64_t)CHANNEL_FIGURES * channels * 4);
+            struct value *conv = &plan->values[l->inputs[0]];
+            conv->pitch = channels; // its gradient may have another: that of the norm's
+        }
+    }
+}
+
+// ---- convolutions ----
+
+struct form {
+    const char *forward, *back;
+    int m, n, stages;
+    double cost; // of a multiplication, relative
+};
+
+static const struct form forms[] = {
+    {"image_forward_128", "image_back_128", 128, 128, 3, 1.0},
+    {"image_forward_96", "image_back_96", 128, 96, 3, 1.05},
+    {"image_forward_64", "image_back_64", 128, 64, 4, 1.15},
+    {"image_forward_32", "image_back_32", 128, 32, 4, 1.6},
+    {"image_forward_few", "image_back_few", 64, 64, 4, 1.5},
+};
+
+static const struct form weight_forms[] = {
+    {"image_weights_128", NULL, 128, 128, 3, 1.0},
+    {"image_weights_64", NULL, 64, 128, 4, 1.15},
+    {"image_weights_32", NULL, 32, 128, 4, 1.6},
+};
+
+static unsigned shared_of(const struct form *form)
+{
+    return (unsigned)(form->stages * (form->m + form->n) * 128 + TAPS_MAX * 4);
+}
+
+// Two blocks fit on a processor; a round of blocks takes as long as one of them.
+static int64_t rounds(const struct gpu_plan *plan, int64_t blocks)
+{
+    return tiles(blocks, 2 * cuda_about(plan->cuda)->processors);
+}
+
+static const struct form *form_of(const struct gpu_plan *plan, int m, int n)
+{
+    const struct form *best = NULL;
+    double least = 0;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const struct form *f = &forms[i];
+        double time =
+            (double)(rounds(plan, tiles(m, f->m) * tiles(n, f->n)) * f->m * f->n) * f->cost;
+        if (!best || time < least) {
+            best = f;
+            least = time;
+        }
+    }
+    return best;
+}
+
+static struct cuda_image_conv conv_of(const struct gpu_plan *plan, int layer)
+{
+    const struct net_layer *l = &plan->layers[layer];
+    const struct net_shape *in = &plan->layers[l->inputs[0]].out;
+    return (struct cuda_image_conv){.now = on_gpu(plan->now),
+                                    .pixels = plan->values[layer].rows,
+                                    .height = in->dim[1],
+                                    .width = in->dim[2],
+                                    .pitch = plan->values[l->inputs[0]].pitch,
+                                    .depth = pad8(in->dim[0]),
+                                    .out_height = l->out.dim[1],
+                                    .out_width = l->out.dim[2],
+                                    .taps = l->kernel_h * l->kernel_w,
+                                    .kernel_w = l->kernel_w,
+                                    .stride = l->stride,
+                                    .top = l->pad_top,
+                                    .left = l->pad_left,
+                                    .units = l->units};
+}
+
+static void launch(struct builder *b, const char *kernel, const struct form *form,
+                   struct cuda_image_conv *g, int parts)
+{
+    g->tiles_m = (int)tiles(g->m, form->m);
+    g->tiles_n = (int)tiles(g->n, form->n);
+    gpu_plan_add(b, kernel, (int64_t)g->tiles_m * g->tiles_n * parts, 1, 256, shared_of(form), g,
+                 sizeof *g);
+}
+
+static const unsigned short *weights_at(const struct gpu_plan *plan, int layer)
+{
+    const struct block *block = gpu_params_block(plan->params, layer, 0);
+    return on_gpu(plan->params->rounded + (device_ptr)block->at * 2);
+}
+
+static void conv_forward(struct builder *b, int layer)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct value *value = &plan->values[layer];
+    struct cuda_image_conv g = conv_of(plan, layer);
+    g.m = (int)plan->batch * value->rows;
+    g.n = pad8(g.units);
+    g.k = g.taps * g.depth;
+    g.a = on_gpu(plan->values[plan->layers[layer].inputs[0]].out);
+    g.b = weights_at(plan, layer);
+    g.y = on_gpu(value->out);
+    g.ldb = g.k;
+    g.ldy = value->pitch;
+    assert(plan->layers[layer + 1].op == NET_BATCH_NORM);
+    g.sums = b->training ? on_gpu(plan->extra[4 * (layer + 1)]) : NULL;
+    const struct form *form = form_of(plan, g.m, g.n);
+    launch(b, form->forward, form, &g, 1);
+}
+
+static void conv_back(struct builder *b, int layer)
+{
+    const struct gpu_plan *plan = b->plan;
+    int input = plan->layers[layer].inputs[0];
+    const struct value *in = &plan->values[input], *norm = &plan->values[layer + 1];
+    struct cuda_image_conv g = conv_of(plan, layer);
+    g.m = (int)plan->batch * in->rows;
+    g.n = g.depth;
+    g.tap_pitch = g.depth;
+    g.ldb = g.taps * g.depth;
+    g.depth = pad8(g.units);
+    g.k = g.taps * g.depth;
+    g.a = on_gpu(norm->grad);
+    g.b = weights_at(plan, layer);
+    g.y = on_gpu(in->grad);
+    g.ldy = in->pitch;
+    g.add = b->written[input];
+    int height = g.height, width = g.width;
+    g.height = g.out_height; // the image that is walked through is dy
+    g.width = g.out_width;
+    g.pitch = norm->pitch;
+    g.out_height = height;
+    g.out_width = width;
+    const struct form *form = form_of(plan, g.m, g.n);
+    launch(b, form->back, form, &g, 1);
+    b->written[input] = true;
+}
+
+// The form and the parts of a weights' gradient that take the least time.
+static const struct form *weight_form(const struct gpu_plan *plan, int layer, int *parts)
+{
+    const struct net_layer *l = &plan->layers[layer];
+    int64_t n = (int64_t)l->kernel_h * l->kernel_w * pad8(plan->layers[l->inputs[0]].out.dim[0]);
+    int64_t k = plan->batch * plan->values[layer].rows;
+    const struct form *best = NULL;
+    double least = 0;
+    for (size_t i = 0; i < sizeof weight_forms / sizeof *weight_forms; i++) {
+        const struct form *f = &weight_forms[i];
+        int64_t blocks = tiles(l->units, f->m) * tiles(n, f->n);
+        for (int p = 1; p <= 64 && (p == 1 || k / p >= 512); p++) {
+            // Each part is written and read again.
+            double time =
+                (double)(rounds(plan, blocks * p) * f->m * f->n) * f->cost / p * (1 + 0.02 * p);
+            if (!best || time < least) {
+                best = f;
+                least = time;
+                *parts = p;
+            }
+        }
+    }
+    return best;
+}
+
+int images_weight_parts(const struct gpu_plan *plan, int layer)
+{
+    int parts = 1;
+    (void)weight_form(plan, layer, &parts);
+    int64_t k = plan->batch * plan->values[layer].rows, per = tiles(tiles(k, parts), 64) * 64;
+    return (int)tiles(k, (int)per);
+}
+
+static void conv_weights(struct builder *b, int layer)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct value *norm = &plan->values[layer + 1];
+    const struct block *block = gpu_params_block(plan->params, layer, 0);
+    struct cuda_image_conv g = conv_of(plan, layer);
+    int parts = 1;
+    const struct form *form = weight_form(plan, layer, &parts);
+    g.m = pad8(g.units);
+    g.n = g.taps * g.depth;
+    g.k = (int)plan->batch * plan->values[layer].rows;
+    g.a = on_gpu(norm->grad);
+    g.b = on_gpu(plan->values[plan->layers[layer].inputs[0]].out);
+    g.y = on_gpu(block->grad);
+    g.ldy = g.n;
+    g.units_pitch = norm->pitch;
+    g.part = block->room;
+    g.per_part = (int)tiles(tiles(g.k, parts), 64) * 64;
+    assert(tiles(g.k, g.per_part) == block->parts);
+    launch(b, form->forward, form, &g, block->parts);
+}
+
+// ---- batch norm ----
+
+static struct cuda_image_norm norm_of(const struct builder *b, int layer)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *l = &plan->layers[layer];
+    const struct value *in = &plan->values[l->inputs[0]], *value = &plan->values[layer];
+    const struct block *both = gpu_params_block(plan->params, layer, 0);
+    const struct block *running = gpu_params_block(plan->params, layer, 1);
+    int channels = pad8(value->columns);
+    device_ptr line = (device_ptr)channels * 4, figures = plan->extra[4 * layer + 1];
+    return (struct cuda_image_norm){
+        .z = on_gpu(in->out),
+        .y = on_gpu(value->out),
+        .dy = on_gpu(value->grad),
+        .sums = on_gpu(plan->extra[4 * layer]),
+        .mean = on_gpu(figures),
+        .inverse = on_gpu(figures + line),
+        .scale = on_gpu(figures + 2 * line),
+        .shift = on_gpu(figures + 3 * line),
+        .by_z = on_gpu(figures + 4 * line),
+        .rest = on_gpu(figures + 5 * line),
+        .weight = on_gpu(gpu_params_at(plan->params, both->at)),
+        .bias = on_gpu(gpu_params_at(plan->params, both->at) + line),
+        .weight_grad = on_gpu(both->grad),
+        .bias_grad = on_gpu(both->grad + line),
+        .running_mean = on_gpu(gpu_params_at(plan->params, running->at)),
+        .running_var = on_gpu(gpu_params_at(plan->params, running->at) + line),
+        .now = on_gpu(plan->now),
+        .rows = (int)plan->batch * value->rows,
+        .pixels = value->rows,
+        .z_pitch = in->pitch,
+        .pitch = value->pitch,
+        .channels = channels,
+        .columns = value->columns,
+        .epsilon = l->epsilon,
+        .decay = l->decay,
+        .relu = l->relu,
+        .training = b->training};
+}
+
+// A thread takes some rows, so that a channel's figures are read once for them.
+static void norm_rows(struct builder *b, const char *kernel, const struct cuda_image_norm *g)
+{
+    int lines = 256 / (g->channels / 8);
+    int64_t blocks = tiles(g->rows, 4 * lines), most = 16L * cuda_about(b->plan->cuda)->processors;
+    gpu_plan_add(b, kernel, blocks < most ? blocks : most, 1, 256, 0, g, sizeof *g);
+}
+
+static void norm_forward(struct builder *b, int layer)
+{
+    const struct gpu_plan *plan = b->plan;
+    struct cuda_image_norm g = norm_of(b, layer);
+    g.parts = (int)tiles(g.rows, form_of(plan, g.rows, g.channels)->m);
+    gpu_plan_add(b, "image_norm_channels", tiles(g.channels, 32), 1, 256, 0, &g, sizeof g);
+    norm_rows(b, "image_norm", &g);
+}
+
+static void norm_back(struct builder *b, int layer)
+{
+    struct cuda_image_norm g = norm_of(b, layer);
+    g.parts = norm_parts(b->plan, layer);
+    gpu_plan_add(b, "image_norm_sums", g.parts, 1, 256, 0, &g, sizeof g);
+    gpu_plan_add(b, "image_norm_back_channels", tiles(g.channels, 32), 1, 256, 0, &g, sizeof g);
+    int conv = b->plan->layers[layer].inputs[0];
+    if (!b->reaches[conv])
+        return;
+    norm_rows(b, "image_norm_back", &g);
+    b->written[conv] = true;
+}
+
+// ---- pools and means ----
+
+static void pool(struct builder *b, int layer, bool back)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *l = &plan->layers[layer];
+    int input = l->inputs[0];
+    const struct net_shape *shape = &plan->layers[input].out;
+    const struct value *in = &plan->values[input], *out = &plan->values[layer];
+    bool average = l->op == NET_AVERAGE_POOL;
+    if (back && !b->reaches[input])
+        return;
+    struct cuda_image_pool g = {.in = on_gpu(back ? in->grad : in->out),
+                                .out = on_gpu(back ? out->grad : out->out),
+                                .chosen = on_gpu(plan->extra[4 * layer]),
+                                .batch = (int)plan->batch,
+                                .channels = pad8(shape->dim[0]),
+                                .in_pitch = in->pitch,
+                                .out_pitch = out->pitch,
+                                .height = shape->dim[1],
+                                .width = shape->dim[2],
+                                .out_height = l->out.dim[1],
+                                .out_width = l->out.dim[2],
+                                .size_h = l->kernel_h,
+                                .size_w = l->kernel_w,
+                                .stride = l->stride,
+                                .top = l->pad_top,
+                                .left = l->pad_left,
+                                .add = back && b->written[input]};
+    const char *kernel = back ? (average ? "image_average_back" : "image_max_back")
+                              : (average ? "image_average" : "image_max");
+    gpu_plan_each(b, kernel, plan->batch * (back ? in : out)->rows * g.channels / 8, &g, sizeof g);
+    wrote(b, input, back);
+}
+
+static void mean(struct builder *b, int layer, bool back)
+{
+    const struct gpu_plan *plan = b->plan;
+    int input = plan->layers[layer].inputs[0];
+    const struct value *in = &plan->values[input], *out = &plan->values[layer];
+    if (back && !b->reaches[input])
+        return;
+    struct cuda_image_mean g = {.image = on_gpu(back ? in->grad : in->out),
+                                .vector = on_gpu(back ? out->grad : out->out),
+                                .batch = (int)plan->batch,
+                                .pixels = in->rows,
+                                .channels = pad8(in->columns),
+                                .image_pitch = in->pitch,
+                                .pitch = out->pitch,
+                                .add = back && b->written[input]};
+    gpu_plan_each(b, back ? "image_mean_back" : "image_mean",
+                  plan->batch * (back ? in->rows : 1) * g.channels / 8, &g, sizeof g);
+    wrote(b, input, back);
+}
+
+// ---- layers ----
+
+bool images_forward(struct builder *b, int layer)
+{
+    switch (b->plan->layers[layer].op) {
+    case NET_CONV:
+        conv_forward(b, layer);
+        return true;
+    case NET_BATCH_NORM:
+        norm_forward(b, layer);
+        return true;
+    case NET_MAX_POOL:
+    case NET_AVERAGE_POOL:
+        pool(b, layer, false);
+        return true;
+    case NET_GLOBAL_AVERAGE:
+        mean(b, layer, false);
+        return true;
+    case NET_CONCAT: // what it joins is there
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool images_back(struct builder *b, int layer, bool trains)
+{
+    const struct net_layer *l = &b->plan->layers[layer];
+    switch (l->op) {
+    case NET_CONV:
+        if (b->reaches[l->inputs[0]])
+            conv_back(b, layer);
+        if (trains)
+            conv_weights(b, layer);
+        return true;
+    case NET_BATCH_NORM:
+        norm_back(b, layer);
+        return true;
+    case NET_MAX_POOL:
+    case NET_AVERAGE_POOL:
+        pool(b, layer, true);
+        return true;
+    case NET_GLOBAL_AVERAGE:
+        mean(b, layer, true);
+        return true;
+    case NET_CONCAT:
+        for (int k = 0; k < l->input_count; k++)
+            b->written[l->inputs[k]] = true;
+        return true;
+    default:
+        return false;
+    }
+}

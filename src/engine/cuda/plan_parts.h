@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_parts: what those who build parts of a plan share: the builder, and launches added to it.
+#ifndef FARE_ENGINE_CUDA_PLAN_PARTS_H
+#define FARE_ENGINE_CUDA_PLAN_PARTS_H
+
+#include "engine/cuda/plan.h"
+
+#define TAPS_MAX 32 // cells of a convolution's kernel
+
+// What is being built, and the launch that goes wrong first.
+struct builder {
+    struct gpu_plan *plan;
+    struct launches *to;
+    struct cuda_gemms weights[3]; // jobs that wait for a common launch
+    int weight_blocks[3];
+    bool training;
+    bool *reaches, *written; // (layers): wants a gradient; has one
+    int rc;
+    struct err *err;
+};
+
+void gpu_plan_add(struct builder *b, const char *kernel, int64_t x, int64_t y, unsigned threads,
+                  unsigned shared, const void *args, size_t size);
+// One thread per number.
+void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const void *args,
+                   size_t size);
+// Memory on the GPU.
+device_ptr gpu_plan_room(struct builder *b, int64_t bytes);
+
+static inline void *on_gpu(device_ptr ptr)
+{
+    return (void *)(uintptr_t)ptr; // kernels alone follow it
+}
+
+// From now on who adds to this gradient finds one there.
+static inline void wrote(const struct builder *b, int layer, bool back)
+{
+    if (back)
+        b->written[layer] = true;
+}
+
+static inline int64_t tiles(int64_t n, int size)
+{
+    return (n + size - 1) / size;
+}
+
+#endif
