@@ -39,7 +39,9 @@ static void profile(struct engine_program *program, const char *what, const stru
         struct graph *graph;
         struct err err = {0};
         double seconds = 0;
-        const struct launch *list = &items[i];
+        struct launch alone = items[i];
+        const struct launch *list = &alone;
+        alone.exact = false;
         const int one = 1;
         if (cuda_graph_new(program->cuda, &list, &one, 1, 100, &graph, &err) != 0)
             die(&err);
@@ -51,8 +53,16 @@ static void profile(struct engine_program *program, const char *what, const stru
                 die(&err);
         cuda_graph_free(program->cuda, graph);
         sum += seconds * 1e4;
-        printf("    %-8s %-20s %5u x %u blocks  %6.2f us\n", what, items[i].name, items[i].x,
+        printf("    %-8s %-20s %5u x %u blocks  %6.2f us", what, items[i].name, items[i].x,
                items[i].y, seconds * 1e4);
+        if (strstr(items[i].name, "image_") &&
+            items[i].size == sizeof(struct cuda_image_conv)) { // a product: what it is, how fast
+            struct cuda_image_conv g;
+            memcpy(&g, items[i].args, sizeof g);
+            printf("  %7d x %4d x %6d, %d taps, %5.0f TFLOP/s", g.m, g.n, g.k, g.taps,
+                   2e-12 * g.m * g.n * g.k / seconds * 100);
+        }
+        printf("\n");
     }
     printf("    %-8s %.1f us\n", what, sum);
 }

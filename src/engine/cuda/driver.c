@@ -12,6 +12,12 @@
 #include "engine/cuda/ptx.h"
 
 // The driver's functions, called as it calls them: a device is an int, a pointer on it 64 bits.
+struct node_params { // CUDA_KERNEL_NODE_PARAMS_v1
+    void *function;
+    unsigned grid[3], block[3], shared;
+    void **args, **extra;
+};
+
 struct api {
     int (*cuInit)(unsigned);
     int (*cuGetErrorName)(int, const char **);
@@ -42,8 +48,8 @@ struct api {
     int (*cuFuncSetAttribute)(void *, int, int);
     int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void *, void **, void **);
-    int (*cuStreamBeginCapture_v2)(void *, int);
-    int (*cuStreamEndCapture)(void *, void **);
+    int (*cuGraphCreate)(void **, unsigned);
+    int (*cuGraphAddKernelNode)(void **, void *, void *const *, size_t, const struct node_params *);
     int (*cuGraphInstantiateWithFlags)(void **, void *, unsigned long long);
     int (*cuGraphInstantiate_v2)(void **, void *, void **, char *, size_t);
     int (*cuGraphLaunch)(void *, void *);
@@ -94,8 +100,8 @@ static const struct dl_symbol symbols[] = {
     NEED(cuModuleGetFunction),
     NEED(cuFuncSetAttribute),
     NEED(cuLaunchKernel),
-    NEED(cuStreamBeginCapture_v2),
-    NEED(cuStreamEndCapture),
+    NEED(cuGraphCreate),
+    NEED(cuGraphAddKernelNode),
     MAY(cuGraphInstantiateWithFlags),
     MAY(cuGraphInstantiate_v2),
     NEED(cuGraphLaunch),
@@ -118,7 +124,7 @@ enum { // CUresult, those that get words of their own
 enum { ATTRIBUTE_PROCESSORS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
 enum { FUNCTION_SHARED_BYTES = 8 };
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
-enum { STREAM_NON_BLOCKING = 1, CAPTURE_THREAD_LOCAL = 1, EVENT_NO_TIME = 2 };
+enum { STREAM_NON_BLOCKING = 1, EVENT_NO_TIME = 2 };
 
 #define PIECES_MAX   8192
 #define LEAST_DRIVER 10020 // what the oldest of our PTX needs: CUDA 10.2
@@ -140,8 +146,8 @@ static struct opened {
 
 struct cuda {
     struct api api;
-    void *stream, *aside, *module, *images, *marks[2], *points[CUDA_POINTS],
-        *turns[2]; // aside: another stream; turns: from the one to the other and back
+    void *stream, *aside, *module, *images, *marks[2],
+        *points[CUDA_POINTS]; // aside: another stream, for what is fetched meanwhile
     struct cuda_about about;
     enum engine_precision precision;
     device_ptr *pieces; // what is allocated
@@ -310,8 +316,6 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
         rc = CALL(cuda, cuStreamCreate, err, &cuda->aside, STREAM_NON_BLOCKING);
     for (int i = 0; rc == 0 && i < 2; i++)
         rc = CALL(cuda, cuEventCreate, err, &cuda->marks[i], 0);
-    for (int i = 0; rc == 0 && i < 2; i++)
-        rc = CALL(cuda, cuEventCreate, err, &cuda->turns[i], EVENT_NO_TIME);
     for (int i = 0; rc == 0 && i < CUDA_POINTS; i++)
         rc = CALL(cuda, cuEventCreate, err, &cuda->points[i], EVENT_NO_TIME);
     if (rc != 0) {
@@ -335,8 +339,6 @@ void cuda_close(struct cuda *cuda)
     for (int i = 0; i < 2; i++) {
         if (cuda->marks[i])
             (void)api->cuEventDestroy_v2(cuda->marks[i]);
-        if (cuda->turns[i])
-            (void)api->cuEventDestroy_v2(cuda->turns[i]);
     }
     for (int i = 0; i < CUDA_POINTS; i++)
         if (cuda->points[i])
@@ -455,28 +457,103 @@ int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
     return launch_on(cuda, cuda->stream, launch, err);
 }
 
-// One stream waits for where the other is.
-static int turn(struct cuda *cuda, int which, void *from, void *to, struct err *err)
+// ---- graphs ----
+
+// A graph as it grows: its nodes, and those that nothing waits for yet.
+struct growth {
+    void **nodes, **before; // before: room for what one node waits for
+    bool *loose, *aside;
+    int count;
+};
+
+// What is loose, or with `beside` what stands aside as well.
+static int loose_nodes(const struct growth *g, bool beside)
 {
-    int rc = CALL(cuda, cuEventRecord, err, cuda->turns[which], from);
-    return rc == 0 ? CALL(cuda, cuStreamWaitEvent, err, to, cuda->turns[which], 0) : rc;
+    int count = 0;
+    for (int i = 0; i < g->count; i++)
+        if (g->loose[i] && (beside || !g->aside[i]))
+            g->before[count++] = g->nodes[i];
+    return count;
 }
 
-static int capture_once(struct cuda *cuda, const struct launch *const *lists, const int *counts,
-                        int list_count, struct err *err)
+static void tie(struct growth *g, bool beside)
 {
-    bool beside = false;
-    int rc = 0;
-    for (int l = 0; l < list_count; l++)
-        for (int i = 0; rc == 0 && i < counts[l]; i++) {
-            const struct launch *launch = &lists[l][i];
-            if (launch->aside)
-                rc = turn(cuda, 0, cuda->stream, cuda->aside, err);
-            beside |= launch->aside;
-            if (rc == 0)
-                rc = launch_on(cuda, launch->aside ? cuda->aside : cuda->stream, launch, err);
+    for (int i = 0; i < g->count; i++)
+        if (beside || !g->aside[i])
+            g->loose[i] = false;
+}
+
+static int add_node(struct cuda *cuda, struct graph *graph, struct growth *g,
+                    const struct launch *launch, int before, struct err *err)
+{
+    void *args[] = {(void *)(uintptr_t)launch->args}; // which the driver only reads
+    struct node_params params = {.function = launch->function,
+                                 .grid = {launch->x, launch->y, 1},
+                                 .block = {launch->threads, 1, 1},
+                                 .shared = launch->shared,
+                                 .args = args};
+    int rc = CALL(cuda, cuGraphAddKernelNode, err, &g->nodes[g->count], graph->graph, g->before,
+                  (size_t)before, &params);
+    if (rc != 0)
+        err_context(err, "kernel '%s' of %u blocks, %u bytes shared, after %d others", launch->name,
+                    launch->x, launch->shared, before);
+    g->loose[g->count] = true;
+    g->aside[g->count] = launch->aside;
+    g->count++;
+    return rc;
+}
+
+// A list: `first` is where its nodes begin, and what they find done.
+static int add_list(struct cuda *cuda, struct graph *graph, struct growth *g,
+                    const struct launch *list, int count, bool new_round, struct err *err)
+{
+    int first = g->count, rc = 0;
+    int start = loose_nodes(g, new_round);
+    void **found = malloc(((size_t)start + 1) * sizeof *found);
+    if (!found)
+        return err_memory(err);
+    memcpy(found, g->before, (size_t)start * sizeof *found);
+    for (int i = 0; rc == 0 && i < count; i++) {
+        const struct launch *launch = &list[i];
+        int before = 0;
+        if (launch->exact && launch->after_count > 0) {
+            for (int k = 0; k < launch->after_count; k++) {
+                g->before[before++] = g->nodes[first + launch->after[k]];
+                g->loose[first + launch->after[k]] = false;
+            }
+        } else if (launch->exact) {
+            memcpy(g->before, found, (size_t)start * sizeof *found);
+            before = start;
+        } else {
+            before = loose_nodes(g, new_round && i == 0);
+            if (!launch->aside)
+                tie(g, new_round && i == 0);
         }
-    return rc == 0 && beside ? turn(cuda, 1, cuda->aside, cuda->stream, err) : rc;
+        rc = add_node(cuda, graph, g, launch, before, err);
+    }
+    free(found);
+    return rc;
+}
+
+static int grow(struct cuda *cuda, struct graph *graph, struct growth *g,
+                const struct launch *const *lists, const int *counts, int list_count, int times,
+                struct err *err)
+{
+    size_t total = 0;
+    for (int l = 0; l < list_count; l++)
+        total += (size_t)counts[l];
+    total = total * (size_t)times + 1;
+    g->nodes = calloc(total, sizeof *g->nodes);
+    g->before = calloc(total, sizeof *g->before);
+    g->loose = calloc(total, sizeof *g->loose);
+    g->aside = calloc(total, sizeof *g->aside);
+    int rc = g->nodes && g->before && g->loose && g->aside ? 0 : err_memory(err);
+    if (rc == 0)
+        rc = CALL(cuda, cuGraphCreate, err, &graph->graph, 0);
+    for (int t = 0; rc == 0 && t < times; t++)
+        for (int l = 0; rc == 0 && l < list_count; l++)
+            rc = add_list(cuda, graph, g, lists[l], counts[l], l == 0, err);
+    return rc;
 }
 
 static int instantiate(struct cuda *cuda, struct graph *graph, struct err *err)
@@ -495,13 +572,12 @@ int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const i
     *out = NULL;
     if (!graph)
         return err_memory(err);
-    int rc = CALL(cuda, cuStreamBeginCapture_v2, err, cuda->stream, CAPTURE_THREAD_LOCAL);
-    if (rc == 0) {
-        for (int t = 0; rc == 0 && t < times; t++)
-            rc = capture_once(cuda, lists, counts, list_count, err);
-        int ended = CALL(cuda, cuStreamEndCapture, err, cuda->stream, &graph->graph);
-        rc = rc != 0 ? rc : ended;
-    }
+    struct growth growth = {0};
+    int rc = grow(cuda, graph, &growth, lists, counts, list_count, times, err);
+    free(growth.nodes);
+    free(growth.before);
+    free(growth.loose);
+    free(growth.aside);
     if (rc == 0)
         rc = instantiate(cuda, graph, err);
     if (rc != 0) {

@@ -53,12 +53,18 @@ int cuda_download(struct cuda *cuda, void *to, device_ptr from, int64_t bytes,
                   struct err *err) MUST_USE; // waits
 int cuda_sync(struct cuda *cuda, struct err *err) MUST_USE;
 
+#define LAUNCH_AFTER 16
+
 // A kernel with its one structure.
 struct launch {
     const char *name; // of the kernel
     void *function;
     unsigned x, y, threads, shared; // blocks, threads of each, bytes of shared memory
-    bool aside;                     // in a graph: beside what follows it, until the end of its list
+    // In a graph a launch waits for all that stand before it, and those that follow wait for it,
+    // except where it is aside: then only the next round does. Or it waits for exactly these of its
+    // list, or for none of it.
+    bool aside, exact;
+    int after_count, after[LAUNCH_AFTER];
     size_t size;
     _Alignas(16) unsigned char args[1900];
 };
@@ -69,8 +75,7 @@ int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned
                      struct launch *out, struct err *err) MUST_USE;
 int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err) MUST_USE;
 
-// The launches `times` times over as one graph, which is launched at once. What is `aside` begins
-// when all that stands before it is done, and ends before the next round begins.
+// The launches `times` times over as one graph, which is launched at once.
 struct graph;
 int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const int *counts,
                    int list_count, int times, struct graph **out, struct err *err) MUST_USE;

@@ -115,24 +115,33 @@ DEVICE place place_of(int channels)
     return p;
 }
 
-// Sums over the parts of 32 channels in a fixed order.
+// Sums over the parts of 8 channels in a fixed order: 32 lines of threads, four parts of each on
+// their way at once. The first line's threads have them.
 DEVICE void sum_parts(const cuda_image_norm &g, double *s, double *q)
 {
-    SHARED double both[2][8][32];
-    int lane = THREAD & 31, line = THREAD >> 5, c = (int)BLOCK * 32 + lane;
-    *s = *q = 0;
-    for (int p = line; p < g.parts && c < g.channels; p += 8) {
-        *s += (double)g.sums[((i64)p * 2) * g.channels + c];
-        *q += (double)g.sums[((i64)p * 2 + 1) * g.channels + c];
-    }
-    both[0][line][lane] = *s;
-    both[1][line][lane] = *q;
+    SHARED float both[2][32][8];
+    int lane = THREAD & 7, line = THREAD >> 3, c = (int)BLOCK * 8 + lane;
+    const float *from = g.sums + c;
+    float some[2][4] = {};
+    for (int p = line; p < g.parts; p += 4 * 32)
+        UNROLL
+    for (int k = 0; k < 4; k++)
+        if (p + 32 * k < g.parts) {
+            i64 at = (i64)(p + 32 * k) * 2 * g.channels;
+            some[0][k] += from[at];
+            some[1][k] += from[at + g.channels];
+        }
+    UNROLL
+    for (int k = 0; k < 2; k++)
+        both[k][line][lane] = (some[k][0] + some[k][1]) + (some[k][2] + some[k][3]);
     SYNC();
+    *s = *q = 0;
     if (line > 0)
         return;
-    for (int k = 1; k < 8; k++) {
-        *s += both[0][k][lane];
-        *q += both[1][k][lane];
+    UNROLL
+    for (int k = 0; k < 32; k++) {
+        *s += (double)both[0][k][lane];
+        *q += (double)both[1][k][lane];
     }
 }
 
@@ -140,18 +149,20 @@ DEVICE void sum_parts(const cuda_image_norm &g, double *s, double *q)
 KERNEL(256, 1) image_norm_channels(const cuda_image_norm g)
 {
     double s = 0, q = 0, mean, var;
-    int c = (int)BLOCK * 32 + (THREAD & 31);
+    int c = (int)BLOCK * 8 + (THREAD & 7);
+    // What needs a division is begun before the sums are there.
+    double n = (double)g.now->count * g.pixels, share = 1 / n;
+    float more = n > 1 ? (float)n / (float)(n - 1) : 1;
     if (g.training)
         sum_parts(g, &s, &q);
-    if (THREAD >= 32 || c >= g.channels)
+    if (THREAD >= 8)
         return;
     bool real = c < g.columns;
     if (g.training) {
-        double n = (double)g.now->count * g.pixels;
-        mean = s / n;
-        var = q / n - mean * mean;
+        mean = s * share;
+        var = q * share - mean * mean;
         var = var < 0 ? 0 : var;
-        double unbiased = n > 1 ? var * n / (n - 1) : var, decay = g.decay;
+        double unbiased = var * (double)more, decay = g.decay;
         if (real) {
             g.running_mean[c] = (float)(decay * (double)g.running_mean[c] + (1 - decay) * mean);
             g.running_var[c] = (float)(decay * (double)g.running_var[c] + (1 - decay) * unbiased);
@@ -234,21 +245,22 @@ KERNEL(256, 1) image_norm_sums(const cuda_image_norm g)
 KERNEL(256, 1) image_norm_back_channels(const cuda_image_norm g)
 {
     double s, q;
-    int c = (int)BLOCK * 32 + (THREAD & 31);
+    int c = (int)BLOCK * 8 + (THREAD & 7);
+    double share = 1 / ((double)g.now->count * g.pixels);
     sum_parts(g, &s, &q);
-    if (THREAD >= 32 || c >= g.channels)
+    if (THREAD >= 8)
         return;
     bool real = c < g.columns;
-    double n = (double)g.now->count * g.pixels, inverse = g.inverse[c], scale = g.scale[c];
+    double inverse = g.inverse[c], scale = g.scale[c];
     q *= inverse; // times the normed input
     if (real) {
         g.bias_grad[c] = (float)s;
         g.weight_grad[c] = (float)q;
     }
-    double by_z = -scale * inverse * q / n;
+    double by_z = -scale * inverse * q * share;
 
     g.by_z[c] = (float)by_z;
-    g.rest[c] = (float)(-scale * s / n - by_z * (double)g.mean[c]);
+    g.rest[c] = (float)(-scale * s * share - by_z * (double)g.mean[c]);
 }
 
 KERNEL(256, 1) image_norm_back(const cuda_image_norm g)
@@ -407,6 +419,58 @@ KERNEL(256, 1) image_average_back(const cuda_image_pool g)
                 sum.v[k] += d.v[k] * share;
         }
     put(g.in + i.pixel * g.in_pitch + i.c, sum, g.add);
+}
+
+// Windows of 3 × 3 that step by one, around their middle: a thread walks along a row, three numbers
+// of a column at a time, for CUDA_WALK pixels of it. The way back is the same walk over shares of
+// the gradient.
+KERNEL(256, 1) image_average_3(const cuda_image_pool g)
+{
+    int pieces = g.channels / 8;
+    u32 i = BLOCK * 256 + THREAD, row = i / pieces;
+    int c = (int)(i - row * pieces) * 8, y = (int)(row % g.height);
+    int x0 = (int)BLOCK_Y * CUDA_WALK, x1 = min_of(x0 + CUDA_WALK, g.width);
+    if (row >= (u32)(g.batch * g.height))
+        return;
+    const u16 *from = (g.back ? g.out : g.in) + c;
+    u16 *to = (g.back ? g.in : g.out) + c;
+    int from_pitch = g.back ? g.out_pitch : g.in_pitch,
+        to_pitch = g.back ? g.in_pitch : g.out_pitch;
+    float tall[3], wide[2] = {1.0f / (float)(g.width < 3 ? g.width : 3),
+                              1.0f / (float)(g.width < 2 ? 1 : 2)}; // shares: inside, at an end
+    UNROLL
+    for (int k = 0; k < 3; k++) {
+        int cells = 3 - (y + k - 1 == 0) - (y + k - 1 == g.height - 1);
+        tall[k] = 1.0f / (float)cells;
+    }
+    eight old = {}, now = {};
+    i64 first = (i64)row * g.width;
+    for (int x = x0 > 0 ? x0 - 1 : 0; x <= x1; x++) {
+        eight next = {};
+        if (x < g.width) {
+            float share = x == 0 || x == g.width - 1 ? wide[1] : wide[0];
+            UNROLL
+            for (int k = 0; k < 3; k++) {
+                if (y + k - 1 < 0 || y + k - 1 >= g.height)
+                    continue;
+                eight v =
+                    spread(*(const u4 *)(from + (first + (k - 1) * g.width + x) * from_pitch));
+                UNROLL
+                for (int n = 0; n < 8; n++)
+                    next.v[n] += g.back ? v.v[n] * (share * tall[k]) : v.v[n];
+            }
+        }
+        if (x > x0) {
+            float share = g.back ? 1 : tall[1] * (x == 1 || x == g.width ? wide[1] : wide[0]);
+            eight sum;
+            UNROLL
+            for (int n = 0; n < 8; n++)
+                sum.v[n] = (old.v[n] + now.v[n] + next.v[n]) * share;
+            put(to + (first + x - 1) * to_pitch, sum, g.add);
+        }
+        old = now;
+        now = next;
+    }
 }
 
 // ---- the mean of an image, a vector of f32 ----

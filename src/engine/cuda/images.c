@@ -126,9 +126,48 @@ void images_memory(struct builder *b)
     }
 }
 
+// ---- what waits for what ----
+
+// Branches of a net go side by side: a launch waits for those that made what it reads, and for the
+// one before it that wrote where it adds.
+
+static void wait_for(const struct builder *b, struct launch *launch, int layer)
+{
+    const struct net_layer *l = &b->plan->layers[layer];
+    if (l->op == NET_CONCAT && b->made[layer] < 0) { // forward: who made its parts
+        for (int k = 0; k < l->input_count; k++)
+            wait_for(b, launch, l->inputs[k]);
+        return;
+    }
+    if (b->made[layer] < 0)
+        return;
+    for (int i = 0; i < launch->after_count; i++)
+        if (launch->after[i] == b->made[layer])
+            return;
+    if (launch->after_count < LAUNCH_AFTER)
+        launch->after[launch->after_count++] = b->made[layer];
+    else
+        launch->exact = false; // for all of them
+}
+
+// The launch that was just added: waits for what made `from` and, unless negative, `and`; makes
+// `makes`.
+static void wire(const struct builder *b, int from, int and, int makes)
+{
+    if (b->rc != 0)
+        return;
+    struct launch *launch = &b->to->items[b->to->count - 1];
+    launch->exact = true;
+    wait_for(b, launch, from);
+    if (and >= 0)
+        wait_for(b, launch, and);
+    if (makes >= 0)
+        b->made[makes] = b->to->count - 1;
+}
+
 // ---- convolutions ----
 
-struct form {
+struct form { // as in image_conv.cu
     const char *forward, *back;
     int m, n, stages;
     double cost; // of a multiplication, relative
@@ -144,8 +183,8 @@ static const struct form forms[] = {
 
 static const struct form weight_forms[] = {
     {"image_weights_128", NULL, 128, 128, 3, 1.0},
+    {"image_weights_96", NULL, 96, 128, 3, 1.05},
     {"image_weights_64", NULL, 64, 128, 4, 1.15},
-    {"image_weights_32", NULL, 32, 128, 4, 1.6},
 };
 
 static unsigned shared_of(const struct form *form)
@@ -153,10 +192,12 @@ static unsigned shared_of(const struct form *form)
     return (unsigned)(form->stages * (form->m + form->n) * 128 + TAPS_MAX * 4);
 }
 
-// Two blocks fit on a processor; a round of blocks takes as long as one of them.
-static int64_t rounds(const struct gpu_plan *plan, int64_t blocks)
+// How long it takes, relative: two blocks fit on a processor, and a round of blocks takes as long
+// as one of them.
+static double time_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks)
 {
-    return tiles(blocks, 2 * cuda_about(plan->cuda)->processors);
+    int64_t rounds = tiles(blocks, 2 * cuda_about(plan->cuda)->processors);
+    return (double)(rounds * f->m * f->n) * f->cost;
 }
 
 static const struct form *form_of(const struct gpu_plan *plan, int m, int n)
@@ -165,8 +206,7 @@ static const struct form *form_of(const struct gpu_plan *plan, int m, int n)
     double least = 0;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct form *f = &forms[i];
-        double time =
-            (double)(rounds(plan, tiles(m, f->m) * tiles(n, f->n)) * f->m * f->n) * f->cost;
+        double time = time_of(plan, f, tiles(m, f->m) * tiles(n, f->n));
         if (!best || time < least) {
             best = f;
             least = time;
@@ -221,12 +261,13 @@ static void conv_forward(struct builder *b, int layer)
     g.a = on_gpu(plan->values[plan->layers[layer].inputs[0]].out);
     g.b = weights_at(plan, layer);
     g.y = on_gpu(value->out);
-    g.ldb = g.k;
+    g.ldb = g.taps * g.depth;
     g.ldy = value->pitch;
     assert(plan->layers[layer + 1].op == NET_BATCH_NORM);
     g.sums = b->training ? on_gpu(plan->extra[4 * (layer + 1)]) : NULL;
     const struct form *form = form_of(plan, g.m, g.n);
     launch(b, form->forward, form, &g, 1);
+    wire(b, plan->layers[layer].inputs[0], -1, layer);
 }
 
 static void conv_back(struct builder *b, int layer)
@@ -254,6 +295,7 @@ static void conv_back(struct builder *b, int layer)
     g.out_width = width;
     const struct form *form = form_of(plan, g.m, g.n);
     launch(b, form->back, form, &g, 1);
+    wire(b, layer, input, input);
     b->written[input] = true;
 }
 
@@ -270,8 +312,7 @@ static const struct form *weight_form(const struct gpu_plan *plan, int layer, in
         int64_t blocks = tiles(l->units, f->m) * tiles(n, f->n);
         for (int p = 1; p <= 64 && (p == 1 || k / p >= 512); p++) {
             // Each part is written and read again.
-            double time =
-                (double)(rounds(plan, blocks * p) * f->m * f->n) * f->cost / p * (1 + 0.02 * p);
+            double time = time_of(plan, f, blocks * p) / p * (1 + 0.02 * p);
             if (!best || time < least) {
                 best = f;
                 least = time;
@@ -304,12 +345,13 @@ static void conv_weights(struct builder *b, int layer)
     g.a = on_gpu(norm->grad);
     g.b = on_gpu(plan->values[plan->layers[layer].inputs[0]].out);
     g.y = on_gpu(block->grad);
-    g.ldy = g.n;
+    g.ldy = g.taps * g.depth;
     g.units_pitch = norm->pitch;
     g.part = block->room;
     g.per_part = (int)tiles(tiles(g.k, parts), 64) * 64;
     assert(tiles(g.k, g.per_part) == block->parts);
     launch(b, form->forward, form, &g, block->parts);
+    wire(b, layer, -1, -1);
 }
 
 // ---- batch norm ----
@@ -364,10 +406,13 @@ static void norm_rows(struct builder *b, const char *kernel, const struct cuda_i
 static void norm_forward(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
+    int conv = plan->layers[layer].inputs[0];
     struct cuda_image_norm g = norm_of(b, layer);
     g.parts = (int)tiles(g.rows, form_of(plan, g.rows, g.channels)->m);
-    gpu_plan_add(b, "image_norm_channels", tiles(g.channels, 32), 1, 256, 0, &g, sizeof g);
+    gpu_plan_add(b, "image_norm_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);
+    wire(b, conv, -1, layer);
     norm_rows(b, "image_norm", &g);
+    wire(b, layer, -1, layer);
 }
 
 static void norm_back(struct builder *b, int layer)
@@ -375,11 +420,14 @@ static void norm_back(struct builder *b, int layer)
     struct cuda_image_norm g = norm_of(b, layer);
     g.parts = norm_parts(b->plan, layer);
     gpu_plan_add(b, "image_norm_sums", g.parts, 1, 256, 0, &g, sizeof g);
-    gpu_plan_add(b, "image_norm_back_channels", tiles(g.channels, 32), 1, 256, 0, &g, sizeof g);
+    wire(b, layer, -1, layer);
+    gpu_plan_add(b, "image_norm_back_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);
+    wire(b, layer, -1, layer);
     int conv = b->plan->layers[layer].inputs[0];
     if (!b->reaches[conv])
         return;
     norm_rows(b, "image_norm_back", &g);
+    wire(b, layer, -1, conv);
     b->written[conv] = true;
 }
 
@@ -411,10 +459,20 @@ static void pool(struct builder *b, int layer, bool back)
                                 .stride = l->stride,
                                 .top = l->pad_top,
                                 .left = l->pad_left,
-                                .add = back && b->written[input]};
+                                .add = back && b->written[input],
+                                .back = back};
+    if (average && g.size_h == 3 && g.size_w == 3 && g.stride == 1 && g.top == 1 && g.left == 1 &&
+        g.out_height == g.height && g.out_width == g.width) {
+        gpu_plan_add(b, "image_average_3", tiles(plan->batch * g.height * g.channels / 8, 256),
+                     tiles(g.width, CUDA_WALK), 256, 0, &g, sizeof g);
+        wire(b, back ? layer : input, back ? input : -1, back ? input : layer);
+        wrote(b, input, back);
+        return;
+    }
     const char *kernel = back ? (average ? "image_average_back" : "image_max_back")
                               : (average ? "image_average" : "image_max");
     gpu_plan_each(b, kernel, plan->batch * (back ? in : out)->rows * g.channels / 8, &g, sizeof g);
+    wire(b, back ? layer : input, back ? input : -1, back ? input : layer);
     wrote(b, input, back);
 }
 
@@ -435,6 +493,8 @@ static void mean(struct builder *b, int layer, bool back)
                                 .add = back && b->written[input]};
     gpu_plan_each(b, back ? "image_mean_back" : "image_mean",
                   plan->batch * (back ? in->rows : 1) * g.channels / 8, &g, sizeof g);
+    if (back && b->rc == 0)
+        b->made[input] = b->to->count - 1; // all that stand before it are waited for
     wrote(b, input, back);
 }
 
@@ -484,8 +544,10 @@ bool images_back(struct builder *b, int layer, bool trains)
         mean(b, layer, true);
         return true;
     case NET_CONCAT:
-        for (int k = 0; k < l->input_count; k++)
+        for (int k = 0; k < l->input_count; k++) {
             b->written[l->inputs[k]] = true;
+            b->made[l->inputs[k]] = b->made[layer];
+        }
         return true;
     default:
         return false;

@@ -297,12 +297,14 @@ struct cuda_image_norm {
     int relu, training;
 };
 
+enum { CUDA_WALK = 9 }; // pixels of a row that a thread goes along
+
 // `out` is the smaller image or its gradient, `in` the larger one or its gradient.
 struct cuda_image_pool {
     unsigned short *in, *out;
     unsigned char *chosen; // (pixels of out, channels): the cell of the window that is the largest
     int batch, channels, in_pitch, out_pitch, height, width, out_height, out_width;
-    int size_h, size_w, stride, top, left, add;
+    int size_h, size_w, stride, top, left, add, back;
 };
 
 struct cuda_image_mean {

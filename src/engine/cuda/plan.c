@@ -923,11 +923,19 @@ static int optimizer(struct builder *b, const bool *trains)
 
 // ---- the lists ----
 
+// A new list: nothing of it has been made.
+static void forget(const struct builder *b)
+{
+    for (int i = 0; i < b->plan->layer_count; i++)
+        b->made[i] = -1;
+}
+
 static void build_forward(struct builder *b, struct launches *to, bool training, bool labelled)
 {
     const struct gpu_plan *plan = b->plan;
     b->to = to;
     b->training = training;
+    forget(b);
     for (int i = 0; i < plan->layer_count; i++) {
         const struct net_layer *l = &plan->layers[i];
         const struct value *value = &plan->values[i];
@@ -1039,6 +1047,7 @@ static void build_backward(struct builder *b, int phase)
     size_t count = (size_t)plan->layer_count;
     const struct recipe_phase *now = &plan->params->recipe.phases[phase];
     bool *flags = calloc(3 * count, sizeof *flags), *trains = flags;
+    forget(b);
     if (!flags) {
         b->rc = err_memory(b->err);
         return;
@@ -1225,8 +1234,8 @@ static void give_embedding(struct builder *b, int layer)
 
 int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
 {
-    struct builder b = {.plan = plan, .err = err};
     size_t count = (size_t)plan->layer_count;
+    struct builder b = {.plan = plan, .err = err};
     plan->values = calloc(count, sizeof *plan->values);
     plan->extra = calloc(4 * count, sizeof *plan->extra);
     if (!plan->values || !plan->extra)
@@ -1265,11 +1274,15 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     for (int i = 0; i < plan->layer_count; i++)
         if (plan->layers[i].op == NET_EMBEDDING)
             give_embedding(&b, i);
+    b.made = malloc((count + 1) * sizeof *b.made);
+    if (!b.made)
+        return err_memory(err);
     build_forward(&b, &plan->forward, true, true);
     build_forward(&b, &plan->evaluate, false, true);
     build_forward(&b, &plan->predict, false, false);
     for (int i = 0; i < plan->params->recipe.phase_count; i++)
         build_backward(&b, i);
+    free(b.made);
     return b.rc;
 }
 

@@ -15,6 +15,7 @@ struct builder {
     int weight_blocks[3];
     bool training;
     bool *reaches, *written; // (layers): wants a gradient; has one
+    int *made;               // (layers): the launch of this list that wrote it last, or -1
     int rc;
     struct err *err;
 };
