@@ -35,6 +35,11 @@ static const struct size window_sizes[] = {
     {4, 32, 12, 10, 16}, {7, 48, 7, 9, 31}, {0},
 };
 
+// Enough pixels behind a pool that no batch norm has a handful of numbers only.
+static const struct size normed_sizes[] = {
+    {3, 5, 11, 13, 7}, {2, 17, 15, 11, 33}, {4, 32, 12, 11, 16}, {7, 48, 10, 9, 31}, {0},
+};
+
 static const struct size vector_sizes[] = {
     {1, 1, 1, 1, 1},    {1, 1, 1, 7, 2},      {3, 1, 1, 13, 5},  {17, 1, 1, 31, 16},
     {32, 1, 1, 64, 48}, {127, 1, 1, 101, 67}, {5, 1, 1, 257, 1}, {0},
@@ -440,8 +445,8 @@ static const struct op_case op_cases[] = {
     {"concatenation", concat, 2e-5, image_sizes},
     {"concatenation of the same", concat_twice, 5e-6, image_sizes},
     {"concatenation of slices", slices, 2e-5, image_sizes},
-    {"normed convolutions", normed_chain, 2e-5, window_sizes + 1},
-    {"normed convolutions, branches", normed_block, 5e-5, window_sizes + 1},
+    {"normed convolutions", normed_chain, 2e-5, normed_sizes},
+    {"normed convolutions, branches", normed_block, 5e-5, normed_sizes},
     {"auxiliary loss", auxiliary, 5e-6, window_sizes},
     {"auxiliary loss, input shared", auxiliary_shared, 3e-6, vector_sizes},
     {"LSTM of one-hot vectors", lstm_one_hot, 4e-5, sequence_sizes},
