@@ -50,6 +50,11 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
                 buf_printf(out, " (%s to %s)", a, b);
         }
     }
+    if (bill->before_credit) {
+        char before[MONEY_BYTES];
+        money_short(bill_before_credit(bill), before);
+        buf_printf(out, " after credits, %s before,", before);
+    }
     buf_adds(out, " in ");
     add_time(out, bill->time_s.v);
     if (bill->incomplete.v)
@@ -64,16 +69,29 @@ static double longest(const struct bill *bill)
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
 }
 
-// For at most `budget`; null: whatever it costs.
+// What it may cost at worst.
+static int64_t dearest(const struct bill *bill)
+{
+    int64_t high = 0, total = bill_total(bill);
+    bool known = bill->high && money_parse(bill->high, &high, NULL) == 0;
+    return known && high > total ? high : total;
+}
+
+// For at most `budget`, at worst; null: whatever it costs.
 static const struct bill *fastest(const struct quote *quote, const int64_t *budget)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if ((!budget || bill_total(b) <= *budget) && (!best || b->time_s.v < best->time_s.v))
+        if ((!budget || dearest(b) <= *budget) && (!best || b->time_s.v < best->time_s.v))
             best = b;
     }
     return best;
+}
+
+static const char *at_worst(const struct bill *bill)
+{
+    return bill->high_s.known ? " (even at the end of its interval)" : "";
 }
 
 // ---- the verdict
@@ -82,7 +100,7 @@ static int say_cheapest(struct quote *quote, struct err *err)
 {
     const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote, NULL);
     struct buf text = {0};
-    buf_adds(&text, "Cheapest: ");
+    buf_printf(&text, "Cheapest%s: ", cheap->waiting ? ", with your waiting" : "");
     add_bill_words(&text, cheap);
     if (fast != cheap && fast->time_s.v < cheap->time_s.v) {
         buf_adds(&text, "; fastest: ");
@@ -104,7 +122,11 @@ static int say_frontier(struct quote *quote, struct err *err)
             continue;
         best = b->time_s.v;
         if (count++ < FRONTIER) {
-            buf_adds(&text, count > 1 ? "; " : "Nothing is both faster and cheaper than: ");
+            if (count > 1)
+                buf_adds(&text, "; ");
+            else
+                buf_printf(&text, "Nothing is both faster and cheaper%s than: ",
+                           b->waiting ? ", with your waiting," : "");
             add_bill_words(&text, b);
         }
     }
@@ -130,12 +152,15 @@ static int say_deadline(const struct advice_wishes *w, struct quote *quote, stru
     if (found) {
         buf_adds(&text, " the cheapest is ");
         add_bill_words(&text, found);
-        buf_printf(&text, "%s.", found->high_s.known ? " (even at the end of its interval)" : "");
+        buf_adds(&text, at_worst(found));
     } else {
-        buf_adds(&text, " none of them is done; the fastest is ");
-        add_bill_words(&text, fastest(quote, NULL));
-        buf_adds(&text, ".");
+        const struct bill *fast = fastest(quote, NULL);
+        bool nearly = fast->time_s.v * 1e9 <= (double)w->deadline_ns.v;
+        buf_printf(&text, " none of them is done%s; the fastest is ",
+                   nearly ? " for sure, at the end of its interval" : "");
+        add_bill_words(&text, fast);
     }
+    buf_adds(&text, ".");
     return say(quote, &text, err);
 }
 
@@ -148,9 +173,13 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
     if (found) {
         buf_adds(&text, " the fastest is ");
         add_bill_words(&text, found);
+        buf_adds(&text, at_worst(found));
     } else {
-        buf_adds(&text, " there is none; the cheapest is ");
-        add_bill_words(&text, &quote->bills.items[0]);
+        const struct bill *cheap = &quote->bills.items[0];
+        bool nearly = bill_total(cheap) <= w->budget.v;
+        buf_printf(&text, " there is none%s; the cheapest is ",
+                   nearly ? " for sure, at the end of its interval" : "");
+        add_bill_words(&text, cheap);
     }
     buf_adds(&text, ".");
     return say(quote, &text, err);

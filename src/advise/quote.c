@@ -24,7 +24,7 @@ struct proof { // a run that can stand for the training
 struct candidate {
     struct offer offer;
     const struct proof *proof;
-    int64_t per_hour; // nano-units of its currency
+    int64_t per_hour; // nano-USD
 };
 
 struct search {
@@ -151,6 +151,11 @@ static bool is_alike(const struct search *s, const struct proof *p, const struct
     return !*offer->gpu && same_processor(s, p, offer);
 }
 
+static bool fits(const struct search *s, const struct proof *p, const struct offer *offer)
+{
+    return is_itself(p, offer) || is_alike(s, p, offer);
+}
+
 // Null: there is room; else why not.
 static const char *too_small(const struct search *s, const struct proof *p,
                              const struct offer *offer, char why[160])
@@ -211,6 +216,15 @@ static const struct proof *find_proof(const struct search *s, const struct offer
     return best;
 }
 
+// To choose among regions, which may have prices in different currencies.
+static int64_t hour_in_usd(const struct search *s, const struct offer *offer)
+{
+    int64_t usd = 0;
+    int rc = currency_to_usd(s->ask->context.currencies, offer->currency, s->ask->context.day,
+                             offer_per_hour(offer), &usd, NULL, NULL, NULL);
+    return rc == 0 ? usd : INT64_MAX;
+}
+
 // The same thing in another region: the book is sorted by name, so it is near the end.
 static struct candidate *twin(struct search *s, const struct offer *o)
 {
@@ -261,7 +275,7 @@ static int consider(void *search, const struct offer *offer, struct err *err)
         return 0;
     if (too_small(s, p, offer, why))
         return misfit(s->quote, offer, why, err);
-    int64_t per_hour = offer_per_hour(offer);
+    int64_t per_hour = hour_in_usd(s, offer);
     struct candidate *c = s->ask->every_region ? NULL : twin(s, offer);
     if (c && c->per_hour <= per_hour)
         return 0;
@@ -336,6 +350,7 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     return rc == 0 && !kept ? ERR_MEMORY : rc < 0 ? rc : 0;
 }
 
+// What is left to pay, and the waiting where it is counted.
 static int64_t rank(const struct bill *bill)
 {
     int64_t total = bill_total(bill), waiting = 0;
@@ -346,7 +361,7 @@ static int64_t rank(const struct bill *bill)
 }
 
 struct place {            // of a bill in the order; its amounts are texts, which are read once
-    int64_t rank, before; // what is left to pay, and the bill before credits
+    int64_t rank, before; // credits that pay several leave the bill before them to tell
     const struct bill *bill;
 };
 
@@ -387,7 +402,25 @@ static int sort_bills(struct quote *quote, struct err *err)
     return rc;
 }
 
-// One offer: what was measured on it, or on the same; else the run asked for is declared to be so.
+// Another run of the same training, that was measured on this very thing.
+static int note_other(const struct search *s, const struct candidate *c, struct err *err)
+{
+    const struct proof *other = find_proof(s, &c->offer);
+    struct bill *bill = &s->quote->bills.items[s->quote->bills.count - 1];
+    struct buf text = {0};
+    if (!other || other == c->proof)
+        return 0;
+    buf_printf(&text, "run %s was measured on such a machine: 'fare quote %s --offer %s'",
+               other->run->id, other->run->id, bill->offer);
+    int rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = texts_add(&bill->notes, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
+// One offer. Whoever names a run gets that run's time, measured on such a machine or declared to
+// be; of a workload it is what was measured there, else the first is declared to be so.
 static int add_named(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
@@ -396,15 +429,20 @@ static int add_named(struct search *s, struct err *err)
     int rc = book_find(ask->book, ask->offer, ask->context.day, &c.offer, err);
     if (rc != 0)
         return rc;
-    c.proof = find_proof(s, &c.offer);
-    bool declared = !c.proof;
-    if (declared && s->proof_count > 0 && (!ask->asked || s->proofs[0].asked))
-        c.proof = &s->proofs[0];
+    const struct proof *first = s->proof_count > 0 ? &s->proofs[0] : NULL;
+    if (ask->asked)
+        c.proof = first && first->asked ? first : NULL;
+    else
+        c.proof = find_proof(s, &c.offer);
+    bool declared = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
+    if (!c.proof && !ask->asked)
+        c.proof = first;
     if (!c.proof)
         return 0;
     if (too_small(s, c.proof, &c.offer, why) && c.proof->gpus > 0 && *c.offer.gpu)
         return misfit(s->quote, &c.offer, why, err);
-    return add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
+    rc = add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
+    return rc == 0 && declared && s->quote->bills.count > 0 ? note_other(s, &c, err) : rc;
 }
 
 // The machine of the first run, bought: what an hour of its use costs.

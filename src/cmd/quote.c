@@ -40,7 +40,7 @@ static const struct opt options[] = {
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
      "list the quotes that were made of this run, with the prices of then"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
-     "this offer, which the machine measured is declared to be; the bill line by line"},
+     "this offer, which the machine of the run is declared to be; the bill line by line"},
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
     {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
@@ -135,6 +135,29 @@ static int64_t whole_gb(int64_t bytes)
     return bytes / GB + (bytes % GB > 0);
 }
 
+// What chooses among offers says nothing beside the name of one.
+static int check_named(const struct quote_options *o, struct err *err)
+{
+    const struct {
+        bool given;
+        const char *option, *instead;
+    } choices[] = {
+        {o->region, "--region", "name the region with the offer: PROVIDER/NAME@REGION"},
+        {o->kind, "--kind", "name the kind with the offer: PROVIDER/NAME:spot"},
+        {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
+        {o->gpu, "--gpu", "leave one of the two out"},
+        {o->max_age != QUOTE_MAX_AGE, "--max-age", "its price is used however old, and marked OLD"},
+        {o->all, "--all", "leave one of the two out"},
+    };
+    for (size_t i = 0; o->offer && i < sizeof choices / sizeof *choices; i++)
+        if (choices[i].given) {
+            err_set(err, ERR_USAGE, "'%s' chooses among offers, and '--offer' names one",
+                    choices[i].option);
+            return err_hint(err, "%s", choices[i].instead);
+        }
+    return 0;
+}
+
 static int take_options(struct quote_job *job, const struct quote_options *o, struct err *err)
 {
     static const enum offer_kind kind_values[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
@@ -176,7 +199,9 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
     if (o->watts >= 0)
         w->own.busy_mw = o->watts * 1000;
-    int rc = take_day(o->date, &c->day, err);
+    int rc = check_named(o, err);
+    if (rc == 0)
+        rc = take_day(o->date, &c->day, err);
     if (rc == 0)
         rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
     if (rc == 0)

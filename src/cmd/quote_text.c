@@ -19,11 +19,16 @@ static void short_money(const char *amount, char out[MONEY_BYTES])
         snprintf(out, MONEY_BYTES, "?");
 }
 
-// "0.52", or "0.52 (0.51-0.53)" where there is an interval that shows.
+// "0.52", or "0.52 (0.51-0.53)" where there is an interval that shows; "0.52 of 1.52" after
+// credits.
 static void cost_words(const struct bill *b, bool interval, char *out, size_t size)
 {
-    char low[MONEY_BYTES], high[MONEY_BYTES], total[MONEY_BYTES];
+    char low[MONEY_BYTES], high[MONEY_BYTES], total[2 * MONEY_BYTES + 4];
     short_money(b->total, total);
+    if (interval && b->before_credit) {
+        short_money(b->before_credit, low);
+        snprintf(total + strlen(total), MONEY_BYTES + 4, " of %s", low);
+    }
     short_money(b->low, low);
     short_money(b->high, high);
     if (interval && b->low && b->high && strcmp(low, high) != 0)
@@ -170,7 +175,7 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
     enum { NAME_LEAST = 12 };
     int widths[COLUMNS], name_width;
-    bool marked = false, estimated = false;
+    bool marked = false, estimated = false, credited = false;
     enum room room = out->width < 64 ? NO_GPUS : ROOM_FOR_ALL; // the name says more
     rows = rows < q->bills.count ? rows : q->bills.count;
     while ((name_width = measure(out, q, rows, room, widths)) < NAME_LEAST && room < NO_TIME)
@@ -178,6 +183,7 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
     name_width = name_width < NAME_LEAST ? NAME_LEAST : name_width;
     for (size_t i = 0; i < rows; i++) {
         estimated |= q->bills.items[i].price_estimated.v;
+        credited |= q->bills.items[i].before_credit != NULL;
         marked |= q->bills.items[i].incomplete.v || q->bills.items[i].tariff_assumed.v;
     }
     show_cells(out, widths, name_width, "offer",
@@ -191,6 +197,8 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
                  "for something that was asked for: --offer shows what.");
     if (estimated)
         out_wrap(out, 0, "~ the price is estimated: nobody published it. --offer says from what.");
+    if (credited && room < NO_INTERVALS)
+        out_wrap(out, 0, "A of B: A is left of B after your credits.");
     say_exchange(out, q, rows);
     if (q->bills.count > rows)
         out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);

@@ -193,6 +193,32 @@ def credits():
 check("credits are a line of the bill", credits)
 
 
+def paid_in_full():
+    """Credits that pay several: the smallest bill before them goes first, in sentence, frontier and table."""
+    table = (CONFIG / "offers" / "mine.csv").read_text().splitlines()[0] + "\n"
+    for name, gpus, price in (("a-eight", 8, "80.00"), ("b-four", 4, "30.00"), ("c-one", 1, "10.00"), ("d-two", 2, "21.00")):
+        table += f"paid,{name},here,,H100,{gpus},16,128,{price},USD,hour,2026-11-01,mine\n"
+    # The region that is cheaper in USD: 9 EUR are more than 10 USD.
+    table += "paid,c-one,abroad,,H100,1,16,128,9.00,EUR,hour,2026-11-01,mine\n"
+    order = ["paid/c-one@here", "paid/d-two@here", "paid/b-four@here", "paid/a-eight@here"]
+    with own_file("offers/paid.csv", table), own_file("rates.csv", RATES + "paid,,,1000,,USD,,\n"):
+        q = quote(*RUN, "--provider", "paid")
+        same([b["offer"] for b in q["bills"]], order)
+        same({F(b["total"]) for b in q["bills"]}, {F(0)})
+        before = F(10) * (3000 + BOOT) / 3600
+        assert q["advice"][0].startswith(f"Cheapest: paid/c-one@here, 0.00 USD after credits, {float(before):.2f} before, in "
+                                         ), q["advice"]
+        text = fare("quote", *RUN, "--provider", "paid")
+        same([line.split()[0] for line in text.splitlines() if line.startswith("paid/")], order)
+        assert f"0.00 of {float(before):.2f}" in text and "A of B" in text, text
+        assert q["advice"][1:] == ["Your credits are taken off each bill."], "all are equally fast: no frontier"
+    with own_file("offers/paid.csv", table):
+        same([b["offer"] for b in quote(*RUN, "--provider", "paid")["bills"]], order, "without credits the same")
+
+
+check("credits that pay several offers in full", paid_in_full)
+
+
 def currencies():
     rows = "date,currency,usd,source\n2026-01-01,EUR,1.5,mine\n2026-11-05,EUR,1.25,mine\n2026-12-24,EUR,9,mine\n" \
            "2026-11-09,JPY,0.007,mine\n"
