@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "bill/price_rule.h"
 
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
@@ -60,7 +61,7 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
     if (bill->incomplete.v)
         buf_adds(out, ", without what its tariff has no price for");
     if (bill->price_old.v)
-        buf_printf(out, ", at a price %lld days OLD", (long long)bill->price_age_days.v);
+        buf_printf(out, ", at a price %s OLD", units_count(bill->price_age_days.v, "day").s);
 }
 
 // What it may take at worst, as far as that is known.
@@ -348,9 +349,9 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
 
 static void add_depends(struct buf *text, const struct own_machine *own)
 {
-    buf_printf(text, " It depends on that rent%s and on the %lld hours a month that it works%s.",
+    buf_printf(text, " It depends on that rent%s and on the %s a month that it works%s.",
                own->kwh >= 0 && own->busy_mw >= 0 ? ", on the price of power" : "",
-               (long long)(own->use_s_a_month / 3600),
+               units_count(own->use_s_a_month / 3600, "hour").s,
                own->kwh >= 0 && own->busy_mw >= 0 ? "" : "; power is not counted (--watts, --kwh)");
 }
 
@@ -394,10 +395,9 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
     if (use_s < 0) {
         buf_printf(&text, ": renting %s is cheaper than its power alone.", rent->offer);
     } else if (tenths > w->own.life_months * 300) {
-        buf_printf(&text,
-                   " does not pay within its %lld months: against %s it would take %lld.%lld days.",
-                   (long long)w->own.life_months, rent->offer, (long long)(tenths / 10),
-                   (long long)(tenths % 10));
+        buf_printf(&text, " does not pay within its %s: against %s it would take %lld.%lld days.",
+                   units_count(w->own.life_months, "month").s, rent->offer,
+                   (long long)(tenths / 10), (long long)(tenths % 10));
     } else {
         char date[CLOCK_ISO_BYTES];
         int64_t start_s = ask->context.day > 0 ? ask->context.day * INT64_C(86400) : clock_date_s();

@@ -8,6 +8,7 @@
 #include "advise/selector.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "bill/charge.h"
 #include "base/index.h"
 #include "price/book.h"
@@ -382,8 +383,8 @@ static int by_book(struct pricing *p, const char *name, struct price *out, struc
     rc = buf_check(&full, err);
     buf_release(&full);
     if (offer_old(&offer, day))
-        snprintf(out->note, sizeof out->note, "OLD price: last seen %d days before",
-                 offer_age(&offer, day));
+        snprintf(out->note, sizeof out->note, "OLD price: last seen %s before",
+                 units_count(offer_age(&offer, day), "day").s);
     if (offer_estimated(&offer))
         snprintf(out->note, sizeof out->note, "the price is %.140s", offer.source);
     apply_rates(p, &offer, day, out);

@@ -165,8 +165,9 @@ static const char *too_small(const struct search *s, const struct proof *p,
                       : device              ? device->memory_mib
                                             : 0;
     if (p->gpus * 1000 > offer->gpus_milli)
-        snprintf(why, 160, "does not fit: it has %g GPUs, the run used %lld",
-                 offer->gpus_milli / 1000.0, (long long)p->gpus);
+        snprintf(why, 160, "does not fit: it has %g GPU%s, the run used %lld",
+                 offer->gpus_milli / 1000.0, offer->gpus_milli == 1000 ? "" : "s",
+                 (long long)p->gpus);
     else if (p->gpus > 0 && gpu_mib > 0 && p->gpu_memory_bytes > gpu_mib << 20)
         snprintf(why, 160, "does not fit: the run needed %s of GPU memory",
                  units_bytes(p->gpu_memory_bytes).s);

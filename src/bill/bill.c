@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bill/charge.h"
 #include "bill/price_rule.h"
 
@@ -277,9 +278,8 @@ static int note_commitment(struct making *m, struct err *err)
     if (rc != 0)
         return rc;
     money_short(month, amount);
-    snprintf(text, sizeof text,
-             "committed for %lld months: %s %s a month of 730 hours, used or not",
-             (long long)m->price.committed, amount, m->price.paid_in);
+    snprintf(text, sizeof text, "committed for %s: %s %s a month of 730 hours, used or not",
+             units_count(m->price.committed, "month").s, amount, m->price.paid_in);
     return texts_add(&m->bill->notes, text, err);
 }
 

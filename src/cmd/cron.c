@@ -210,8 +210,8 @@ static int find_rate(struct job *job, const struct rates_row *own, struct offer 
     if (rc == ERR_MISSING)
         err_hint(err, "say what an hour costs: --rate 0.01");
     if (rc == 0 && offer_old(offer, job->day))
-        rc = note(job, err, "OLD: the price was last seen %d days before.",
-                  offer_age(offer, job->day));
+        rc = note(job, err, "OLD: the price was last seen %s before.",
+                  units_count(offer_age(offer, job->day), "day").s);
     return rc;
 }
 
@@ -449,7 +449,10 @@ static int add_notes(struct job *job, const struct schedule_bill *bill, struct e
 {
     const struct schedule *s = &job->schedule;
     int rc = 0;
-    if (s->beside.source)
+    if (bill->starts == 0)
+        rc = note(job, err, "It does not start in %s: what is left is what stands beside it.",
+                  job->record.month);
+    if (rc == 0 && s->beside.source)
         rc = note(job, err, "Disk, scheduler, functions and what of them is free: %s.",
                   s->beside.source);
     if (rc == 0 && (!bill->disk.known || !bill->rules.known || !bill->functions.known))
@@ -517,6 +520,11 @@ static int run(const struct cmd_call *call, struct err *err)
     }
     int rc = crontab_parse(&job.schedule.tab, expression, err);
     rc = rc == ERR_FORMAT ? ERR_USAGE : rc;
+    if (rc == 0 && crontab_cycle(&job.schedule.tab) == 0) {
+        err_set(err, ERR_USAGE, "'%.60s' never starts: no month that it names has such a day",
+                expression);
+        rc = err_hint(err, "fields: minute hour day month weekday; '0 0 29 2 *' is every leap day");
+    }
     if (rc == 0 && o->tasks == 0)
         rc = err_set(err, ERR_USAGE, "'--tasks' takes 1 or more");
     if (rc == 0 && o->up_ns < 0) {

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 
 #define ROWS 15 // without --all
 
@@ -47,9 +48,9 @@ static void age_words(const struct bill *b, bool days, char *out, size_t size)
     if (!days)
         snprintf(out, size, "%s", b->price_old.known && b->price_old.v ? "OLD" : "");
     else if (b->price_old.known && b->price_old.v)
-        snprintf(out, size, "OLD: %lld days", (long long)b->price_age_days.v);
+        snprintf(out, size, "OLD: %s", units_count(b->price_age_days.v, "day").s);
     else
-        snprintf(out, size, "%lld days", (long long)b->price_age_days.v);
+        snprintf(out, size, "%s", units_count(b->price_age_days.v, "day").s);
 }
 
 enum { GPUS, TIME, COST, WITH_YOU, AGE, COLUMNS };
@@ -248,7 +249,7 @@ static void show_bill(struct out *out, const struct bill *b)
     buf_printf(&head, "%s%s %s for %s, seen %s", b->price_estimated.v ? "estimated: " : "", b->rate,
                b->currency, period(b->per_s.v), b->price_date);
     if (b->price_old.v)
-        buf_printf(&head, " (OLD: %lld days)", (long long)b->price_age_days.v);
+        buf_printf(&head, " (OLD: %s)", units_count(b->price_age_days.v, "day").s);
     buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
                b->machine ? b->machine : "an unknown machine", b->basis);
     out_wrap(out, 2, buf_str(&head));
@@ -356,9 +357,9 @@ static void say_rest(struct out *out, const struct quote *q, const struct quote_
     }
     char text[240] = "Tax is left out.";
     if (q->not_measured.known && q->not_measured.v > 0)
-        snprintf(text, sizeof text,
-                 "%lld other offers%s are not measured, and so not guessed. Tax is left out.",
-                 (long long)q->not_measured.v, filtered(o) ? " like these" : "");
+        snprintf(text, sizeof text, "%s%s %s not measured, and so not guessed. Tax is left out.",
+                 units_count(q->not_measured.v, "other offer").s, filtered(o) ? " like these" : "",
+                 q->not_measured.v == 1 ? "is" : "are");
     out_printf(out, "\n");
     out_wrap(out, 0, text);
 }

@@ -145,7 +145,7 @@ static void print_what(struct out *out, const struct run *run)
     if (run->net)
         fact(&facts, "%s", run->net);
     if (run->parameters.known)
-        fact(&facts, "%lld parameters", (long long)run->parameters.v);
+        fact(&facts, "%s", units_count(run->parameters.v, "parameter").s);
     if (run->recipe)
         fact(&facts, "%s", run->recipe);
     if (run->batch.known)
@@ -164,7 +164,7 @@ static void print_what(struct out *out, const struct run *run)
     if (run->precision)
         fact(&facts, "%s", run->precision);
     if (run->threads.known)
-        fact(&facts, "%lld threads", (long long)run->threads.v);
+        fact(&facts, "%s", units_count(run->threads.v, "thread").s);
     if (run->seed.known)
         fact(&facts, "seed %lld", (long long)run->seed.v);
     print_facts(out, "With", &facts);
@@ -173,7 +173,7 @@ static void print_what(struct out *out, const struct run *run)
     if (d->name)
         fact(&facts, "%s%s", d->name, d->made.known && d->made.v ? " (made)" : "");
     if (d->train_samples.known)
-        fact(&facts, "%lld samples", (long long)d->train_samples.v);
+        fact(&facts, "%s", units_count(d->train_samples.v, "sample").s);
     if (d->test_samples.known)
         fact(&facts, "%lld held out", (long long)d->test_samples.v);
     print_facts(out, "Data", &facts);

@@ -168,11 +168,11 @@ static void print_one(struct out *out, const struct workload_info *w)
         return;
     }
     if (w->epochs.known)
-        out_row(out, "Recipe", "%s, batch %lld, %lld epochs", w->optimizer, (long long)w->batch.v,
-                (long long)w->epochs.v);
+        out_row(out, "Recipe", "%s, batch %lld, %s", w->optimizer, (long long)w->batch.v,
+                units_count(w->epochs.v, "epoch").s);
     else
-        out_row(out, "Recipe", "%s, batch %lld, %lld steps", w->optimizer, (long long)w->batch.v,
-                (long long)w->steps.v);
+        out_row(out, "Recipe", "%s, batch %lld, %s", w->optimizer, (long long)w->batch.v,
+                units_count(w->steps.v, "step").s);
     if (w->reach_accuracy.known)
         out_row(out, "Reaches", "%.1f %% on the real data", w->reach_accuracy.v * 100);
     if (w->reach_loss.known)

@@ -507,7 +507,7 @@ check("an offer on which it was measured", measured_there)
 def few_gpus():
     q = quote("20261110T000000Z-pair", "--offer", "acme/one@here")
     same(q["bills"], [])
-    assert "has 1 GPUs, the run used 2" in q["misfits"][0]["why"], q["misfits"]
+    assert "has 1 GPU, the run used 2" in q["misfits"][0]["why"], q["misfits"]
 
 
 check("an offer with fewer GPUs", few_gpus)
