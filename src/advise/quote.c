@@ -295,13 +295,10 @@ static const char *machine_words(const struct run_machine *m)
     return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
 }
 
-static int add_notes(const struct quote_ask *ask, const struct candidate *c, struct bill *bill,
-                     struct err *err)
+static int add_notes(const struct candidate *c, struct bill *bill, struct err *err)
 {
     const struct run *run = c->proof->run;
     const struct comparison *against = c->proof->from->against;
-    bill->price_age_days = some_int(offer_age(&c->offer, ask->context.day));
-    bill->price_old = some_bool(offer_old(&c->offer, ask->context.day));
     if (c->proof->gpus > 0)
         bill->gpus_used = some_int(c->proof->gpus);
     int rc = 0;
@@ -341,7 +338,7 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     if (rc == 0 && basis)
         rc = text_set(&bill.basis, basis, err);
     if (rc == 0)
-        rc = add_notes(ask, c, &bill, err);
+        rc = add_notes(c, &bill, err);
     struct bill *kept = rc == 0 ? LIST_ADD(&quote->bills, err) : NULL;
     if (kept)
         *kept = bill;

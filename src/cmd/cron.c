@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/tree.h"
 #include "base/units.h"
+#include "bill/price_rule.h"
 #include "bill/schedule.h"
 #include "price/book.h"
 #include "price/currency.h"
@@ -284,15 +285,15 @@ static int make_rule(struct job *job, const struct tariff *tariff, const struct 
 
 static int own_rates(struct job *job, const struct rates_row **own, struct err *err)
 {
-    struct buf name = {0};
-    buf_printf(&name, "%s%s", job->name, job->kind == OFFER_SPOT ? ":spot" : "");
-    int rc = buf_check(&name, err);
-    *own = rc == 0 ? rates_find(job->rates, job->provider, buf_str(&name), job->day) : NULL;
+    const struct offer offer = {.name = job->name, .kind = job->kind};
+    char name[256];
+    int rc = 0;
+    price_rule_name(&offer, name, sizeof name);
+    *own = rates_find(job->rates, job->provider, name, job->day);
     if (*own)
         job->schedule.discount_permille = (*own)->discount_permille;
     const struct rates_row *credited =
-        rc == 0 ? rates_credit(job->rates, job->provider, buf_str(&name), job->day, NULL) : NULL;
-    buf_release(&name);
+        rates_credit(job->rates, job->provider, name, job->day, NULL);
     if (credited) {
         char credit[MONEY_BYTES];
         money_short(credited->credit, credit);

@@ -47,6 +47,8 @@ static void age_words(const struct bill *b, bool days, char *out, size_t size)
 {
     if (!days)
         snprintf(out, size, "%s", b->price_old.known && b->price_old.v ? "OLD" : "");
+    else if (b->price_own.v)
+        snprintf(out, size, "yours");
     else if (b->price_old.known && b->price_old.v)
         snprintf(out, size, "OLD: %s", units_count(b->price_age_days.v, "day").s);
     else
@@ -242,12 +244,16 @@ static void show_line(struct out *out, const char *what, const char *how, const 
 
 static void show_bill(struct out *out, const struct bill *b)
 {
-    char total[3 * MONEY_BYTES], line[240];
+    char total[MONEY_BYTES], high[MONEY_BYTES], line[240];
     struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");
-    buf_printf(&head, "%s%s %s for %s, seen %s", b->price_estimated.v ? "estimated: " : "", b->rate,
-               b->currency, period(b->per_s.v), b->price_date);
+    buf_printf(&head, "%s%s %s for %s%s%s", b->price_estimated.v ? "estimated: " : "", b->rate,
+               b->currency, period(b->per_s.v),
+               !b->price_own.v ? ", seen "
+               : b->price_date ? ", your own rate since "
+                               : ", your own rate",
+               b->price_date ? b->price_date : "");
     if (b->price_old.v)
         buf_printf(&head, " (OLD: %s)", units_count(b->price_age_days.v, "day").s);
     buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
@@ -267,9 +273,10 @@ static void show_bill(struct out *out, const struct bill *b)
     }
     time_words(b, line, sizeof line);
     show_line(out, "total, without tax", line, b->total);
-    cost_words(b, true, total, sizeof total);
-    snprintf(line, sizeof line, "95 %% interval of the time: %s USD", total);
-    if (strchr(total, '('))
+    short_money(b->low, total);
+    short_money(b->high, high);
+    snprintf(line, sizeof line, "95 %% interval of the time: %s to %s USD", total, high);
+    if (b->low && b->high && strcmp(total, high) != 0)
         out_wrap(out, 2, line);
     if (b->waiting) {
         short_money(b->waiting, total);

@@ -243,6 +243,52 @@ def currencies():
 check("rates of exchange of one's own, by date", currencies)
 
 
+def own_rate():
+    """A negotiated rate has a date of its own or none, never the list price's age; credits name their rate of exchange."""
+    old = ("20261110T000000Z-h100", "--offer", "stale/one", "--date", "2026-11-10")  # 40 days: OLD
+    same(bill(*old)["price_old"], True)
+    for since, words in (("2026-06-01", ", your own rate since 2026-06-01;"), ("", ", your own rate;")):
+        with own_file("rates.csv", RATES + f"stale,one,,,0.50,EUR,{since},\n"):
+            b = bill(*old)
+            same((b["price_own"], b.get("price_date"), b["price_source"]), (True, since or None, "your rates.csv"))
+            assert "price_age_days" not in b and "price_old" not in b, b
+            near(b["total"], F("0.50") * F(3000 + BOOT, 3600) * F("1.228"))
+            assert any("the list price is 1.00 USD, seen 2026-10-01" in n for n in b["notes"]), b["notes"]
+            text = " ".join(fare("quote", *old).split())
+            assert words in text and "1 EUR = OLD: 1.228 USD on 2018-02-01" in text and "(OLD" not in text, text
+            row = next(line for line in fare("quote", *RUN, "--provider", "stale").splitlines() if line.startswith("stale/one"))
+            assert row.endswith("yours"), row
+            advice = quote(*RUN, "--provider", "stale")["advice"]
+            assert "OLD" not in advice[0], advice
+    with own_file("rates.csv", RATES + "acme,,,1,,EUR,,\n"):
+        b = bill(*STRONG)
+        assert b["exchange"].startswith("1 EUR = OLD: 1.228 USD on 2018-02-01"), b
+        near(items(b)["credit"], -F("1.228"))
+        with own_file("currencies.csv", "date,currency,usd,source\n2026-11-05,EUR,1.25,mine\n"):
+            same(bill(*STRONG)["exchange"], "1 EUR = 1.25 USD on 2026-11-05, mine")
+            same(bill(*RUN, "--offer", "rhein/one")["exchange"].count("1 EUR"), 1)
+    assert "exchange" not in bill(*STRONG)
+
+
+check("rates and credits of one's own: their dates, their exchange", own_rate)
+
+
+def spending_old():
+    """--max-spend says by which price it counts, where that is OLD: 2026-10-01 is over 30 days ago."""
+    def says(offer):
+        p = subprocess.run([FARE, "run", "--max-spend", "1", "--offer", offer, "--no-ledger", "--", "true"],
+                           capture_output=True, text=True)
+        same(p.returncode, 0, p.stderr)
+        return p.stderr
+    assert "a price that is OLD, last seen 2026-10-01" in says("stale/one"), says("stale/one")
+    assert "rate of exchange that is OLD: 1 EUR = OLD: 1.228 USD" in says("rhein/one"), says("rhein/one")
+    with own_file("rates.csv", RATES + "stale,one,,,0.50,USD,,\n"):
+        assert "OLD" not in says("stale/one"), says("stale/one")
+
+
+check("--max-spend at an OLD price", spending_old)
+
+
 def estimated():
     run = ("published-2018-tweets-hetzner-ex51-ssd-gpu", "--offer", "hetzner/ex51-ssd-gpu:monthly", "--date", "2018-02-15")
     paid, prorated = bill(*run), bill(*run, "--rule", "prorated")
