@@ -334,7 +334,7 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
     if (rc == 0 && quote.bills.count > 0) {
         const struct bill *b = &quote.bills.items[0];
         if (p->count++ == 0)
-            out_printf(p->out, "The quotes of this run, and the cheapest offer of each\n\n");
+            out_wrap(p->out, 0, "The quotes of this run, and the cheapest offer of each\n");
         money_short(bill_total(b), cost);
         out_printf(p->out, "%s\n  ", made);
         out_cell(p->out, p->out->width - 30, b->offer);

@@ -186,9 +186,28 @@ void training_table(struct out *out, const struct run *runs, size_t count)
     for (size_t i = 1; i < count; i++)
         batches |= runs[i].batch.v != runs[0].batch.v && runs[i].workload && runs[0].workload &&
                    strcmp(runs[i].workload, runs[0].workload) == 0;
-    out_styled(out, OUT_BOLD, "%-9s %-12s %9s %8s %10s  %-17s %s", batches ? "batch" : "workload",
-               "data", "samples/s", "ms/step", "epoch", "whole training", "result");
-    out_printf(out, "\n");
+    struct out_column columns[] = {
+        {batches ? "batch" : "workload", 9, false, 0},
+        {"data", 9, false, 5},
+        {"samples/s", 9, true, 1},
+        {"ms/step", 8, true, 3},
+        {"epoch", 10, true, 4},
+        {"whole training", 17, false, 0},
+        {"result", 8, false, 2},
+    };
+    enum { DATA = 1, RESULT = 6, COLUMNS = 7 };
+    for (size_t i = 0; i < count; i++) {
+        char result[48];
+        outcome(result, &runs[i]);
+        if (out_columns(result) > columns[RESULT].width)
+            columns[RESULT].width = out_columns(result);
+    }
+    int least = columns[RESULT].width;
+    out_fit(columns, COLUMNS, DATA, out->width);
+    if (columns[DATA].width > 12)
+        columns[DATA].width = 12;
+    columns[RESULT].width = columns[RESULT].width ? least : 0;
+    out_heads(out, columns, COLUMNS);
     for (size_t i = 0; i < count; i++) {
         const struct run *r = &runs[i];
         char speed[24], step[24], epoch[24] = "-", all[48], result[48], data[24] = "-", name[24];
@@ -203,10 +222,11 @@ void training_table(struct out *out, const struct run *runs, size_t count)
             snprintf(name, sizeof name, "%.6s %lld", r->workload, (long long)r->batch.v);
         whole(all, r);
         outcome(result, r);
-        // ± is two bytes and one column.
-        int pad = strstr(all, "±") ? 18 : 17;
-        out_printf(out, "%-9s %-12s %9s %8s %10s  %-*s %s\n", name, data, speed, step, epoch, pad,
-                   all, result);
+        const char *const cells[] = {name, data, speed, step, epoch, all, result};
+        for (int c = 0; c < COLUMNS; c++)
+            out_field(out, &columns[c], cells[c]);
+        buf_trim(&out->text);
+        out_printf(out, "\n");
     }
 }
 
