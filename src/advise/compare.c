@@ -221,7 +221,7 @@ static int fill_relative(const struct run *run, const struct price *price, struc
     if (part->costed) {
         rc = cost_of(price, 3600, &hour, &part->costed, err);
         if (rc == 0 && part->costed)
-            part->cost = llround((double)hour / speed);
+            part->relative_cost = (double)hour / speed;
     }
     return rc;
 }
