@@ -145,9 +145,11 @@ static void compare_extent(struct maker *m)
 
 static void judge_one(struct maker *m, const struct run *run, const char *which)
 {
-    if (run->ended && strcmp(run->ended, "failed") == 0)
+    if (run_failed(run))
         say(m, COMPARABLE_NOT, "the %s failed%s%s", which, run->problem ? ": " : "",
             run->problem ? run->problem : "");
+    else if (run_stopped(run))
+        say(m, COMPARABLE_NOTED, "the %s was stopped before it was done", which);
     for (size_t i = 0; i < run->taints.count; i++)
         say(m, COMPARABLE_NOTED, "the %s is tainted: %s", which, run->taints.items[i]);
     const struct run_use *use = &run->use;

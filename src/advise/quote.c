@@ -17,6 +17,7 @@ struct proof { // a run that can stand for the training
     struct bill_time time;
     const struct device *device; // the GPU, or the processor of a run on CPUs; null: unknown
     bool asked;
+    bool stopped;                           // cut off: any other counts before it
     int64_t gpus;                           // 0: it ran on CPUs
     int64_t gpu_memory_bytes, memory_bytes; // at its peak; 0: unknown
 };
@@ -68,6 +69,7 @@ static bool prove(const struct quote_ask *ask, size_t index, struct proof *p)
     const struct run *run = ask->evidence[index].run;
     *p = (struct proof){.from = &ask->evidence[index], .run = run};
     p->asked = ask->asked && index == 0;
+    p->stopped = run_stopped(run);
     if (!bill_time_of(run, ask->boot_ns, &p->time))
         return false;
     p->gpus = gpus_of(run);
@@ -88,6 +90,8 @@ static bool better(const struct proof *a, const struct proof *b)
 {
     if (a->asked != b->asked)
         return a->asked;
+    if (a->stopped != b->stopped)
+        return b->stopped;
     return a->time.total_ns < b->time.total_ns;
 }
 
@@ -302,6 +306,10 @@ static int add_notes(const struct candidate *c, struct bill *bill, struct err *e
     if (c->proof->gpus > 0)
         bill->gpus_used = some_int(c->proof->gpus);
     int rc = 0;
+    if (run_failed(run))
+        rc = texts_add(&bill->notes, "the run failed: its time is a guess", err);
+    else if (run_stopped(run) && !against)
+        rc = texts_add(&bill->notes, "the run was stopped before it was done", err);
     for (size_t i = 0; rc == 0 && i < run->taints.count; i++)
         rc = texts_add(&bill->notes, run->taints.items[i], err);
     for (size_t i = 0; rc == 0 && against && i < against->reasons.count; i++)

@@ -504,6 +504,27 @@ def measured_there():
 check("an offer on which it was measured", measured_there)
 
 
+def failed_runs():
+    """A run that failed is no evidence, one that was stopped only where there is no other."""
+    def half(name, ended, wall, machine=H100, **more):
+        return record(name, workload="cut off", ended=ended, machine=machine, use={"gpus": 1},
+                      projection={"after_s": 1, "wall_s": wall, "low_s": wall / 2, "high_s": wall * 2}, **more)
+    (HERE / "cut.jsonl").write_text("".join(json.dumps(r) + "\n" for r in (
+        half("died", "failed", 10, problem="signal SIGKILL"), half("cut-off", "stopped", 20), half("whole", "sampled", 3000),
+        half("other", "sampled", 9000, {"gpu": "Tesla T4", "gpus": 1}))))
+    fare("runs", "import", str(HERE / "cut.jsonl"))
+    got = bills(quote("20261110T000000Z-other", "--provider", "acme"))
+    same(got["acme/slow@here"]["run"], "20261110T000000Z-other")
+    same(got["acme/one@there"]["run"], "20261110T000000Z-whole")
+    bill = quote("20261110T000000Z-died", "--offer", "acme/one@there")["bills"][0]
+    assert any("the run failed" in n for n in bill["notes"]), bill["notes"]
+    bill = quote("20261110T000000Z-cut-off", "--offer", "acme/one@there")["bills"][0]
+    assert any("was stopped before it was done" in n for n in bill["notes"]), bill["notes"]
+
+
+check("runs that were cut off", failed_runs)
+
+
 def few_gpus():
     q = quote("20261110T000000Z-pair", "--offer", "acme/one@here")
     same(q["bills"], [])
