@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
 
@@ -250,6 +251,34 @@ static int describe(struct quote_job *job, const struct quote_options *o, struct
     return rc;
 }
 
+// What else makes it another quote: "storage 10 GB boot 1 min 00 s".
+static void add_sizes(const struct quote_options *o, struct buf *key)
+{
+    const struct {
+        const char *name;
+        int64_t bytes;
+    } sizes[] = {{"egress", o->egress}, {"ingress", o->ingress}};
+    const struct {
+        const char *name;
+        int64_t ns;
+    } times[] = {
+        {"boot", o->boot_ns}, {"keep", o->keep_ns}, {"used", o->used_ns ? o->used_ns : -1}};
+    if (o->storage > 0)
+        buf_printf(key, " storage %lld GB", (long long)whole_gb(o->storage));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].bytes > 0)
+            buf_printf(key, " %s %s", sizes[i].name, units_bytes(sizes[i].bytes).s);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        char words[48];
+        clock_words(times[i].ns, words, sizeof words);
+        if (times[i].ns >= 0)
+            buf_printf(key, " %s %s", times[i].name, words);
+    }
+    if (o->commit > 0)
+        buf_printf(key, " committed %s", units_count(o->commit, "month").s);
+    buf_adds(key, o->interrupted ? " interrupted" : "");
+}
+
 // Keeps what was quoted, with the prices used, beside the run: the same day's quote by the same
 // rule replaces it. A ledger that does not take it is a warning.
 static void pin(const struct quote_job *job, const struct quote_options *o)
@@ -270,10 +299,7 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i])
             buf_printf(&key, " %.80s", parts[i]);
-    const int64_t numbers[] = {o->storage, o->egress, o->ingress, o->boot_ns};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (numbers[i] > 0 || (numbers[i] == 0 && i == 3))
-            buf_printf(&key, " %lld", (long long)numbers[i]);
+    add_sizes(o, &key);
     int rc = record_to_line(quote_fields, &job->quote, &line, &err);
     if (rc == 0)
         rc = buf_check(&key, &err);

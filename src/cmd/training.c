@@ -139,7 +139,7 @@ static void outcome(char out[48], const struct run *run)
     if (run->problem)
         snprintf(out, 48, "failed");
     else if (run->l1_largest_error.known)
-        snprintf(out, 48, "error %.0e", run->l1_largest_error.v);
+        snprintf(out, 48, "err %.0e", run->l1_largest_error.v);
     else if (run->test_accuracy.known)
         snprintf(out, 48, "%.1f %%", run->test_accuracy.v * 100);
     else if (run->last_loss.known)
@@ -188,25 +188,22 @@ void training_table(struct out *out, const struct run *runs, size_t count)
                    strcmp(runs[i].workload, runs[0].workload) == 0;
     struct out_column columns[] = {
         {batches ? "batch" : "workload", 9, false, 0},
-        {"data", 9, false, 5},
+        {"data", 12, false, 5},
         {"samples/s", 9, true, 1},
         {"ms/step", 8, true, 3},
         {"epoch", 10, true, 4},
         {"whole training", 17, false, 0},
-        {"result", 8, false, 2},
+        {"result", 6, false, 2},
     };
-    enum { DATA = 1, RESULT = 6, COLUMNS = 7 };
+    enum { WHOLE = 5, RESULT = 6, COLUMNS = 7 };
     for (size_t i = 0; i < count; i++) {
         char result[48];
         outcome(result, &runs[i]);
         if (out_columns(result) > columns[RESULT].width)
             columns[RESULT].width = out_columns(result);
     }
-    int least = columns[RESULT].width;
-    out_fit(columns, COLUMNS, DATA, out->width);
-    if (columns[DATA].width > 12)
-        columns[DATA].width = 12;
-    columns[RESULT].width = columns[RESULT].width ? least : 0;
+    out_fit(columns, COLUMNS, WHOLE, out->width);
+    columns[WHOLE].width = columns[WHOLE].width > 20 ? 20 : columns[WHOLE].width;
     out_heads(out, columns, COLUMNS);
     for (size_t i = 0; i < count; i++) {
         const struct run *r = &runs[i];

@@ -468,6 +468,9 @@ def pinned():
     assert any("acme/slow@here" in line and "3.05" in line and "2026-11-01" in line for line in after), after
     kept = json.loads(fare("quote", run, "--pinned", "--json"))["quotes"]
     same(sorted(k["quote"]["rule"] for k in kept if k["quote"]["bills"][0]["name"] == "slow"), ["paid", "prorated"])
+    quote(run, "--offer", "acme/slow", "--storage", "10GB", "--boot", "60s", "--interrupted", "--commit", "12")
+    after = fare("quote", run, "--pinned").splitlines()
+    assert any("paid acme/slow storage 10 GB boot 1 min 00 s committed 12 months interrupted" in line for line in after), after
     # A price that changes afterwards leaves it as it was.
     path = CONFIG / "offers" / "mine.csv"
     text = path.read_text()
