@@ -393,7 +393,7 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
                base_machine(ask) ? base_machine(ask) : "the one measured");
     add_money(&text, w->own.purchase);
     if (use_s < 0) {
-        buf_printf(&text, ": renting %s is cheaper than its power alone.", rent->offer);
+        buf_printf(&text, " never pays: renting %s stays cheaper.", rent->offer);
     } else if (tenths > w->own.life_months * 300) {
         buf_printf(&text, " does not pay within its %s: against %s it would take %lld.%lld days.",
                    units_count(w->own.life_months, "month").s, rent->offer,

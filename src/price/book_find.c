@@ -110,7 +110,9 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
     a->last_provider = offer->provider;
     a->last_name = offer->name;
     bool other = a->wish->provider && strcasecmp(a->wish->provider, offer->provider) != 0;
+    // Of another provider only what is called just so.
     if (a->nearest ? strcmp(a->nearest, offer->name) == 0 && !other
+        : other    ? strcasecmp(offer->name, a->wish->name) == 0
                    : strcasestr(offer->name, a->wish->name) != NULL) {
         if (a->found_count++ < ALIKE)
             buf_printf(&a->found, "%s%s/%s", a->found.len ? ", " : "", offer->provider,

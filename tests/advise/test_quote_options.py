@@ -363,6 +363,15 @@ def parallel():
 check("one strong machine, or several cheap ones", parallel)
 
 
+def never():
+    for more in (("--buy", "9000000000"), ("--buy", "100", "--watts", "900000", "--kwh", "1")):
+        text = " ".join(quote(*RUN, "--provider", "acme", "--kind", "on-demand", *more)["advice"])
+        assert "never pays: renting acme/cheap@here stays cheaper" in text, text
+
+
+check("a machine that never pays", never)
+
+
 def heavy():
     text = " ".join(" ".join(quote(*RUN, "--provider", "acme", "--hours-per-month", "20")["advice"]).split())
     # Occasional: one run. Steady: 20 h are 23.8 runs of 3030 s, for which the cheap machine needs 99.2 h and the monthly
