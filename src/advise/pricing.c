@@ -291,6 +291,7 @@ static int read_rule(const struct pricing *p, const struct offer *offer, struct 
     const char *source = "";
     char rate[MONEY_BYTES];
     out->prorated = p->prorated;
+    snprintf(out->provider, sizeof out->provider, "%.60s", offer->provider);
     if (!p->prorated)
         tariff = out->tariff = tariff_for(p->tariffs, offer, day, &out->assumed);
     money_text(offer->rate, rate);

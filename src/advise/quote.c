@@ -408,12 +408,17 @@ static int sort_bills(struct quote *quote, struct err *err)
     return rc;
 }
 
-// Another run of the same training, that was measured on this very thing.
-static int note_other(const struct search *s, const struct candidate *c, struct err *err)
+// What speaks against a declaration: a GPU that is missing, and another run of the same training
+// that was measured on this very thing.
+static int note_declared(const struct search *s, const struct candidate *c, struct err *err)
 {
     const struct proof *other = find_proof(s, &c->offer);
     struct bill *bill = &s->quote->bills.items[s->quote->bills.count - 1];
     struct buf text = {0};
+    if (c->proof->gpus > 0 && !*c->offer.gpu &&
+        texts_add(&bill->notes, "the run used a GPU, and the book knows of none in this offer",
+                  err) != 0)
+        return ERR_MEMORY;
     if (!other || other == c->proof)
         return 0;
     buf_printf(&text, "run %s was measured on such a machine: 'fare quote %s --offer %s'",
@@ -448,7 +453,9 @@ static int add_named(struct search *s, struct err *err)
     if (too_small(s, c.proof, &c.offer, why) && c.proof->gpus > 0 && *c.offer.gpu)
         return misfit(s->quote, &c.offer, why, err);
     rc = add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
-    return rc == 0 && declared && s->quote->bills.count > 0 ? note_other(s, &c, err) : rc;
+    if (rc == 0 && declared && s->quote->bills.count > 0)
+        rc = note_declared(s, &c, err);
+    return rc;
 }
 
 // The machine of the first run, bought: what an hour of its use costs.

@@ -180,38 +180,54 @@ static void step_time(char out[24], const struct run *run)
         snprintf(out, 24, "-");
 }
 
+static void epoch_time(char out[24], const struct run *run)
+{
+    snprintf(out, 24, "-");
+    if (run->epoch_s.known)
+        clock_words((int64_t)(run->epoch_s.v * 1e9), out, 24);
+}
+
+static void widen(struct out_column *column, const char *text)
+{
+    int columns = out_columns(text);
+    column->width = columns > column->width ? columns : column->width;
+}
+
 void training_table(struct out *out, const struct run *runs, size_t count)
 {
     bool batches = false;
     for (size_t i = 1; i < count; i++)
         batches |= runs[i].batch.v != runs[0].batch.v && runs[i].workload && runs[0].workload &&
                    strcmp(runs[i].workload, runs[0].workload) == 0;
-    struct out_column columns[] = {
+    enum { DATA = 1, EPOCH = 4, WHOLE = 5, RESULT = 6, COLUMNS = 7, DATA_MOST = 12 };
+    struct out_column columns[COLUMNS] = {
         {batches ? "batch" : "workload", 9, false, 0},
-        {"data", 12, false, 5},
+        {"data", 5, false, 5},
         {"samples/s", 9, true, 1},
         {"ms/step", 8, true, 3},
         {"epoch", 10, true, 4},
         {"whole training", 17, false, 0},
         {"result", 6, false, 2},
     };
-    enum { WHOLE = 5, RESULT = 6, COLUMNS = 7 };
     for (size_t i = 0; i < count; i++) {
-        char result[48];
+        char all[48], result[48], epoch[24];
+        whole(all, &runs[i]);
         outcome(result, &runs[i]);
-        if (out_columns(result) > columns[RESULT].width)
-            columns[RESULT].width = out_columns(result);
+        widen(&columns[WHOLE], all);
+        widen(&columns[RESULT], result);
+        epoch_time(epoch, &runs[i]);
+        widen(&columns[EPOCH], epoch);
     }
-    out_fit(columns, COLUMNS, WHOLE, out->width);
-    columns[WHOLE].width = columns[WHOLE].width > 20 ? 20 : columns[WHOLE].width;
+    out_fit(columns, COLUMNS, DATA, out->width);
+    if (columns[DATA].width > DATA_MOST)
+        columns[DATA].width = DATA_MOST;
     out_heads(out, columns, COLUMNS);
     for (size_t i = 0; i < count; i++) {
         const struct run *r = &runs[i];
-        char speed[24], step[24], epoch[24] = "-", all[48], result[48], data[24] = "-", name[24];
+        char speed[24], step[24], epoch[24], all[48], result[48], data[24] = "-", name[24];
         number(speed, 0, r->samples_per_s);
         step_time(step, r);
-        if (r->epoch_s.known)
-            clock_words((int64_t)(r->epoch_s.v * 1e9), epoch, sizeof epoch);
+        epoch_time(epoch, r);
         if (r->data.name)
             snprintf(data, sizeof data, "%.12s", r->data.name);
         snprintf(name, sizeof name, "%s", r->workload ? r->workload : "");

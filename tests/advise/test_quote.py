@@ -393,6 +393,8 @@ def named():
     bill = quote(strong, "--offer", "acme/one@there")["bills"][0]
     same((bill["run"], bill["basis"]), (strong, "projected"))
     assert not any("fare quote" in n for n in bill.get("notes", [])), bill["notes"]
+    assert any("knows of none in this offer" in n for n in quote(strong, "--offer", "acme/cpu")["bills"][0]["notes"])
+    same([i["what"] for i in quote(weak, "--offer", "acme/slow")["bills"][0]["items"]], ["run", "set-up fee"])
     # A run whose time nobody knows is not given another's.
     fare("runs", "import", str(HERE / "stopped.jsonl"))
     same(quote("20261110T000000Z-cut", "--offer", "acme/one@there")["bills"], [])
