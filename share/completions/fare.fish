@@ -91,7 +91,7 @@ complete -c fare -n '__fish_seen_subcommand_from quote' -l ledger -x -d 'a file 
 complete -c fare -n '__fish_seen_subcommand_from quote' -l book -r -F -d 'imported prices, instead of the user\'s'
 complete -c fare -n '__fish_seen_subcommand_from quote' -l format -x -a 'table json focus' -d 'table, json, or focus: rows of a FOCUS cost export (CSV)'
 complete -c fare -n '__fish_seen_subcommand_from quote' -l pinned -d 'list the quotes that were made of this run, with the prices of then'
-complete -c fare -n '__fish_seen_subcommand_from quote' -l offer -x -d 'this offer, which the machine measured is declared to be; the bill line by line'
+complete -c fare -n '__fish_seen_subcommand_from quote' -l offer -x -d 'this offer, which the machine of the run is declared to be; the bill line by line'
 complete -c fare -n '__fish_seen_subcommand_from quote' -l gpu -x -d 'only machines with this GPU'
 complete -c fare -n '__fish_seen_subcommand_from quote' -l provider -x -d 'only this provider\'s'
 complete -c fare -n '__fish_seen_subcommand_from quote' -l region -x -d 'only in this region'

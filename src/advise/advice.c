@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "bill/price_rule.h"
 
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
@@ -50,12 +51,17 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
                 buf_printf(out, " (%s to %s)", a, b);
         }
     }
+    if (bill->before_credit) {
+        char before[MONEY_BYTES];
+        money_short(bill_before_credit(bill), before);
+        buf_printf(out, " after credits, %s before,", before);
+    }
     buf_adds(out, " in ");
     add_time(out, bill->time_s.v);
     if (bill->incomplete.v)
         buf_adds(out, ", without what its tariff has no price for");
     if (bill->price_old.v)
-        buf_printf(out, ", at a price %lld days OLD", (long long)bill->price_age_days.v);
+        buf_printf(out, ", at a price %s OLD", units_count(bill->price_age_days.v, "day").s);
 }
 
 // What it may take at worst, as far as that is known.
@@ -64,16 +70,29 @@ static double longest(const struct bill *bill)
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
 }
 
-// For at most `budget`; null: whatever it costs.
+// What it may cost at worst.
+static int64_t dearest(const struct bill *bill)
+{
+    int64_t high = 0, total = bill_total(bill);
+    bool known = bill->high && money_parse(bill->high, &high, NULL) == 0;
+    return known && high > total ? high : total;
+}
+
+// For at most `budget`, at worst; null: whatever it costs.
 static const struct bill *fastest(const struct quote *quote, const int64_t *budget)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if ((!budget || bill_total(b) <= *budget) && (!best || b->time_s.v < best->time_s.v))
+        if ((!budget || dearest(b) <= *budget) && (!best || b->time_s.v < best->time_s.v))
             best = b;
     }
     return best;
+}
+
+static const char *at_worst(const struct bill *bill)
+{
+    return bill->high_s.known ? " (even at the end of its interval)" : "";
 }
 
 // ---- the verdict
@@ -82,7 +101,7 @@ static int say_cheapest(struct quote *quote, struct err *err)
 {
     const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote, NULL);
     struct buf text = {0};
-    buf_adds(&text, "Cheapest: ");
+    buf_printf(&text, "Cheapest%s: ", cheap->waiting ? ", with your waiting" : "");
     add_bill_words(&text, cheap);
     if (fast != cheap && fast->time_s.v < cheap->time_s.v) {
         buf_adds(&text, "; fastest: ");
@@ -104,7 +123,11 @@ static int say_frontier(struct quote *quote, struct err *err)
             continue;
         best = b->time_s.v;
         if (count++ < FRONTIER) {
-            buf_adds(&text, count > 1 ? "; " : "Nothing is both faster and cheaper than: ");
+            if (count > 1)
+                buf_adds(&text, "; ");
+            else
+                buf_printf(&text, "Nothing is both faster and cheaper%s than: ",
+                           b->waiting ? ", with your waiting," : "");
             add_bill_words(&text, b);
         }
     }
@@ -130,12 +153,15 @@ static int say_deadline(const struct advice_wishes *w, struct quote *quote, stru
     if (found) {
         buf_adds(&text, " the cheapest is ");
         add_bill_words(&text, found);
-        buf_printf(&text, "%s.", found->high_s.known ? " (even at the end of its interval)" : "");
+        buf_adds(&text, at_worst(found));
     } else {
-        buf_adds(&text, " none of them is done; the fastest is ");
-        add_bill_words(&text, fastest(quote, NULL));
-        buf_adds(&text, ".");
+        const struct bill *fast = fastest(quote, NULL);
+        bool nearly = fast->time_s.v * 1e9 <= (double)w->deadline_ns.v;
+        buf_printf(&text, " none of them is done%s; the fastest is ",
+                   nearly ? " for sure, at the end of its interval" : "");
+        add_bill_words(&text, fast);
     }
+    buf_adds(&text, ".");
     return say(quote, &text, err);
 }
 
@@ -148,9 +174,13 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
     if (found) {
         buf_adds(&text, " the fastest is ");
         add_bill_words(&text, found);
+        buf_adds(&text, at_worst(found));
     } else {
-        buf_adds(&text, " there is none; the cheapest is ");
-        add_bill_words(&text, &quote->bills.items[0]);
+        const struct bill *cheap = &quote->bills.items[0];
+        bool nearly = bill_total(cheap) <= w->budget.v;
+        buf_printf(&text, " there is none%s; the cheapest is ",
+                   nearly ? " for sure, at the end of its interval" : "");
+        add_bill_words(&text, cheap);
     }
     buf_adds(&text, ".");
     return say(quote, &text, err);
@@ -319,9 +349,9 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
 
 static void add_depends(struct buf *text, const struct own_machine *own)
 {
-    buf_printf(text, " It depends on that rent%s and on the %lld hours a month that it works%s.",
+    buf_printf(text, " It depends on that rent%s and on the %s a month that it works%s.",
                own->kwh >= 0 && own->busy_mw >= 0 ? ", on the price of power" : "",
-               (long long)(own->use_s_a_month / 3600),
+               units_count(own->use_s_a_month / 3600, "hour").s,
                own->kwh >= 0 && own->busy_mw >= 0 ? "" : "; power is not counted (--watts, --kwh)");
 }
 
@@ -363,12 +393,11 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
                base_machine(ask) ? base_machine(ask) : "the one measured");
     add_money(&text, w->own.purchase);
     if (use_s < 0) {
-        buf_printf(&text, ": renting %s is cheaper than its power alone.", rent->offer);
+        buf_printf(&text, " never pays: renting %s stays cheaper.", rent->offer);
     } else if (tenths > w->own.life_months * 300) {
-        buf_printf(&text,
-                   " does not pay within its %lld months: against %s it would take %lld.%lld days.",
-                   (long long)w->own.life_months, rent->offer, (long long)(tenths / 10),
-                   (long long)(tenths % 10));
+        buf_printf(&text, " does not pay within its %s: against %s it would take %lld.%lld days.",
+                   units_count(w->own.life_months, "month").s, rent->offer,
+                   (long long)(tenths / 10), (long long)(tenths % 10));
     } else {
         char date[CLOCK_ISO_BYTES];
         int64_t start_s = ask->context.day > 0 ? ask->context.day * INT64_C(86400) : clock_date_s();

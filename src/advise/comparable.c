@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 
 struct maker {
     const struct run *a, *b;
@@ -74,11 +75,11 @@ static void compare_definition(struct maker *m)
     if (a->recipe && b->recipe && strcmp(a->recipe, b->recipe) != 0)
         say(m, COMPARABLE_NOT, "the recipes differ: %s and %s", a->recipe, b->recipe);
     if (a->epochs.known && b->epochs.known && a->epochs.v != b->epochs.v)
-        say(m, COMPARABLE_NOTED, "%lld epochs and %lld: compare steps, not whole runs",
-            (long long)a->epochs.v, (long long)b->epochs.v);
+        say(m, COMPARABLE_NOTED, "%s and %lld: compare steps, not whole runs",
+            units_count(a->epochs.v, "epoch").s, (long long)b->epochs.v);
     else if (a->total_steps.known && b->total_steps.known && a->total_steps.v != b->total_steps.v)
-        say(m, COMPARABLE_NOTED, "%lld steps and %lld: compare steps, not whole runs",
-            (long long)a->total_steps.v, (long long)b->total_steps.v);
+        say(m, COMPARABLE_NOTED, "%s and %lld: compare steps, not whole runs",
+            units_count(a->total_steps.v, "step").s, (long long)b->total_steps.v);
 }
 
 static void compare_data(struct maker *m)
@@ -144,9 +145,11 @@ static void compare_extent(struct maker *m)
 
 static void judge_one(struct maker *m, const struct run *run, const char *which)
 {
-    if (run->ended && strcmp(run->ended, "failed") == 0)
+    if (run_failed(run))
         say(m, COMPARABLE_NOT, "the %s failed%s%s", which, run->problem ? ": " : "",
             run->problem ? run->problem : "");
+    else if (run_stopped(run))
+        say(m, COMPARABLE_NOTED, "the %s was stopped before it was done", which);
     for (size_t i = 0; i < run->taints.count; i++)
         say(m, COMPARABLE_NOTED, "the %s is tainted: %s", which, run->taints.items[i]);
     const struct run_use *use = &run->use;

@@ -221,7 +221,7 @@ static int fill_relative(const struct run *run, const struct price *price, struc
     if (part->costed) {
         rc = cost_of(price, 3600, &hour, &part->costed, err);
         if (rc == 0 && part->costed)
-            part->cost = llround((double)hour / speed);
+            part->relative_cost = (double)hour / speed;
     }
     return rc;
 }
@@ -362,7 +362,7 @@ static void group_key(struct comparing *c, size_t section, const struct run *run
     buf_addc(key, run->data.made.known && run->data.made.v ? 'm' : '-');
     buf_addc(key, run->full.known && run->full.v ? 'f' : '-');
     buf_addc(key, run->taints.count > 0 ? 't' : '-');
-    buf_addc(key, run->ended && strcmp(run->ended, "failed") == 0 ? 'x' : '-');
+    buf_addc(key, run_failed(run) ? 'x' : run_stopped(run) ? 's' : '-');
     buf_addc(key, !part->timed ? 'u' : part->relative ? 'r' : '-');
 }
 
@@ -424,7 +424,7 @@ static int find_group(struct comparing *c, size_t section, struct run *run, cons
     group->section = section;
     group->timed = part->timed;
     group->relative = part->relative;
-    group->failed = run->ended && strcmp(run->ended, "failed") == 0;
+    group->failed = run_failed(run);
     c->sections[section].timed |= group->timed && !group->relative && !group->failed;
     group->run = *run; // taken over
     memset(run, 0, sizeof *run);

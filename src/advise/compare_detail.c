@@ -100,7 +100,7 @@ static void attribute(const struct group *g, enum attribute which, char out[ATTR
     case TAINTED:
         return put_text(out, "", run->taints.count > 0 ? "tainted" : NULL, 20);
     case FAILED:
-        return put_text(out, "", g->failed ? "failed" : NULL, 20);
+        return put_text(out, "", g->failed ? "failed" : run_stopped(run) ? "stopped" : NULL, 20);
     case UNTIMED:
         return put_text(out, "", g->timed ? NULL : "without a time", 20);
     case ENGINE:

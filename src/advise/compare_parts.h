@@ -16,6 +16,7 @@
 struct part {                           // what is kept of a run
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD
+    double relative_cost;               // instead, where it is no money: not rounded to nano-USD
     bool timed, relative, costed;
     struct maybe_real accuracy, gpu_percent, share_of_peak;
 };

@@ -20,8 +20,9 @@ static void estimate_group(struct group *g, struct measured *room)
         estimate_of(room, n, &g->time);
     for (size_t i = 0; i < n; i++) {
         const struct part *part = &g->parts.items[i];
-        room[i] =
-            (struct measured){(double)part->cost, (double)part->cost_low, (double)part->cost_high};
+        room[i] = part->relative ? (struct measured){part->relative_cost, 0, 0}
+                                 : (struct measured){(double)part->cost, (double)part->cost_low,
+                                                     (double)part->cost_high};
     }
     if (g->costed)
         estimate_of(room, n, &g->cost);

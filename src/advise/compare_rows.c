@@ -57,7 +57,7 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     }
     if (rc == 0 && price->assumed) {
         char note[160];
-        const char *provider = g->run.machine.provider;
+        const char *provider = price->provider[0] ? price->provider : NULL;
         snprintf(note, sizeof note, "%s%.60s%s: whole seconds are assumed",
                  provider ? "how " : "who rents it out is not known, nor how they charge",
                  provider ? provider : "", provider ? " charges is not known" : "");

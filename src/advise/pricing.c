@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/pricing.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,9 @@
 #include "advise/selector.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "bill/charge.h"
+#include "bill/price_rule.h"
 #include "base/index.h"
 #include "price/book.h"
 #include "price/currency.h"
@@ -229,6 +232,27 @@ static int day_of(int64_t date_s)
     return (int)(date_s >= 0 ? date_s / DAY_S : -((DAY_S - 1 - date_s) / DAY_S));
 }
 
+// What has to be said of a price, one thing behind the other.
+static void add_note(struct price *price, const char *format, ...) PRINTF_LIKE(2, 3);
+static void add_note(struct price *price, const char *format, ...)
+{
+    static const char cut[] = " ...";
+    size_t room = sizeof price->note, len = strlen(price->note);
+    va_list args;
+    if (len > 0 && len + 2 < room)
+        len += (size_t)snprintf(price->note + len, room - len, "; ");
+    va_start(args, format);
+    int wanted = vsnprintf(price->note + len, room - len, format, args);
+    va_end(args);
+    if (wanted < 0 || (size_t)wanted < room - len)
+        return;
+    // Cut where a word ends, so that no letter of several bytes is torn.
+    size_t end = room - sizeof cut;
+    while (end > len && price->note[end] != ' ')
+        end--;
+    memcpy(price->note + end, cut, sizeof cut);
+}
+
 // ---- the rule
 
 // Caps and fees of a tariff in another currency than the price's.
@@ -267,6 +291,7 @@ static int read_rule(const struct pricing *p, const struct offer *offer, struct 
     const char *source = "";
     char rate[MONEY_BYTES];
     out->prorated = p->prorated;
+    snprintf(out->provider, sizeof out->provider, "%.60s", offer->provider);
     if (!p->prorated)
         tariff = out->tariff = tariff_for(p->tariffs, offer, day, &out->assumed);
     money_text(offer->rate, rate);
@@ -275,10 +300,8 @@ static int read_rule(const struct pricing *p, const struct offer *offer, struct 
     if (rc == 0)
         rc = currency_to_usd(p->currencies, offer->currency, day, MONEY_UNIT, &ignored,
                              &out->unit_nano_usd, &source, err);
-    size_t said = strlen(out->note);
-    if (rc == 0 && strncmp(source, "OLD: ", 5) == 0) // "OLD: 1.228 USD on 2018-02-01, ..."
-        snprintf(out->note + said, sizeof out->note - said, "%s1 %.3s = %.*s", said > 0 ? "; " : "",
-                 offer->currency, (int)strcspn(source, ","), source);
+    if (rc == 0 && *source) // "OLD: 1.228 USD on 2018-02-01, derived from ..."
+        add_note(out, "1 %.3s = %.*s", offer->currency, (int)strcspn(source, ","), source);
     if (rc == 0)
         rc = convert_fees(p, tariff, offer->currency, day, &out->rule, err);
     int64_t fees = 0;
@@ -342,23 +365,30 @@ static int find_offer(struct pricing *p, const char *name, int day, const struct
     return rc;
 }
 
-// What the user pays instead of the list price.
-static void apply_rates(const struct pricing *p, struct offer *offer, int day, struct price *out)
+// What the user pays instead of the list price, which then has no age.
+static bool apply_rates(const struct pricing *p, struct offer *offer, int day, struct price *out)
 {
-    struct buf name = {0};
-    buf_printf(&name, "%s%s", offer->name, offer->kind == OFFER_SPOT ? ":spot" : "");
+    char name[256];
+    price_rule_name(offer, name, sizeof name);
     const struct rates_row *row =
-        p->rates ? rates_find(p->rates, offer->provider, buf_str(&name), day) : NULL;
-    buf_release(&name);
-    if (!row)
-        return;
-    out->discount_permille = row->discount_permille;
-    if (row->rate >= 0) {
+        p->rates ? rates_find(p->rates, offer->provider, name, day) : NULL;
+    bool own = row && row->rate >= 0;
+    out->discount_permille = row ? row->discount_permille : 0;
+    if (own) {
         offer->rate = row->rate;
         offer->per_s = 3600;
         offer->currency = row->currency;
     }
-    snprintf(out->note, sizeof out->note, "your own rate or discount of %.40s", offer->provider);
+    if (!own && offer_old(offer, day))
+        add_note(out, "OLD price: last seen %s before",
+                 units_count(offer_age(offer, day), "day").s);
+    if (!own && offer_estimated(offer))
+        add_note(out, "the price is %s", offer->source);
+    if (own)
+        add_note(out, "your own rate of %.40s", offer->provider);
+    if (out->discount_permille > 0)
+        add_note(out, "your own discount of %.40s", offer->provider);
+    return own;
 }
 
 static int by_book(struct pricing *p, const char *name, struct price *out, struct err *err)
@@ -376,17 +406,12 @@ static int by_book(struct pricing *p, const char *name, struct price *out, struc
     }
     struct offer offer = found->offer;
     struct buf full = {0};
+    bool own = apply_rates(p, &offer, day, out);
     book_name(&offer, &full);
-    snprintf(out->from, sizeof out->from, "book: %.100s on %.10s%s", buf_str(&full), date,
-             offer_estimated(&offer) ? ", estimated" : "");
+    snprintf(out->from, sizeof out->from, "%s: %.100s on %.10s%s", own ? "rates.csv" : "book",
+             buf_str(&full), date, !own && offer_estimated(&offer) ? ", estimated" : "");
     rc = buf_check(&full, err);
     buf_release(&full);
-    if (offer_old(&offer, day))
-        snprintf(out->note, sizeof out->note, "OLD price: last seen %d days before",
-                 offer_age(&offer, day));
-    if (offer_estimated(&offer))
-        snprintf(out->note, sizeof out->note, "the price is %.140s", offer.source);
-    apply_rates(p, &offer, day, out);
     out->known = rc == 0;
     return rc == 0 ? read_rule(p, &offer, out, err) : rc;
 }

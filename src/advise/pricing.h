@@ -31,9 +31,10 @@ struct price {
     const struct tariff *tariff; // where the rule comes from; null: prorated. The pricing's
     int64_t discount_permille;   // the user's own
     int64_t unit_nano_usd;       // what one unit of the rule's currency is worth
-    int64_t fees;   // USD: monthly and for setting up, which a run does not cause: not in its cost
-    char from[160]; // "--price k80", "label of the run"; where it is not known: why, or empty
-    char note[160]; // what has to be said: an old price; mostly empty
+    int64_t fees; // USD: monthly and for setting up, which a run does not cause: not in its cost
+    char provider[64]; // who charges it; empty: unknown
+    char from[160];    // "--price k80", "label of the run"; where it is not known: why, or empty
+    char note[600];    // what has to be said: an old price; mostly empty
 };
 
 struct pricing;

@@ -17,6 +17,7 @@ struct proof { // a run that can stand for the training
     struct bill_time time;
     const struct device *device; // the GPU, or the processor of a run on CPUs; null: unknown
     bool asked;
+    bool stopped;                           // cut off: any other counts before it
     int64_t gpus;                           // 0: it ran on CPUs
     int64_t gpu_memory_bytes, memory_bytes; // at its peak; 0: unknown
 };
@@ -24,7 +25,7 @@ struct proof { // a run that can stand for the training
 struct candidate {
     struct offer offer;
     const struct proof *proof;
-    int64_t per_hour; // nano-units of its currency
+    int64_t per_hour; // nano-USD
 };
 
 struct search {
@@ -68,6 +69,7 @@ static bool prove(const struct quote_ask *ask, size_t index, struct proof *p)
     const struct run *run = ask->evidence[index].run;
     *p = (struct proof){.from = &ask->evidence[index], .run = run};
     p->asked = ask->asked && index == 0;
+    p->stopped = run_stopped(run);
     if (!bill_time_of(run, ask->boot_ns, &p->time))
         return false;
     p->gpus = gpus_of(run);
@@ -88,6 +90,8 @@ static bool better(const struct proof *a, const struct proof *b)
 {
     if (a->asked != b->asked)
         return a->asked;
+    if (a->stopped != b->stopped)
+        return b->stopped;
     return a->time.total_ns < b->time.total_ns;
 }
 
@@ -151,6 +155,11 @@ static bool is_alike(const struct search *s, const struct proof *p, const struct
     return !*offer->gpu && same_processor(s, p, offer);
 }
 
+static bool fits(const struct search *s, const struct proof *p, const struct offer *offer)
+{
+    return is_itself(p, offer) || is_alike(s, p, offer);
+}
+
 // Null: there is room; else why not.
 static const char *too_small(const struct search *s, const struct proof *p,
                              const struct offer *offer, char why[160])
@@ -160,8 +169,9 @@ static const char *too_small(const struct search *s, const struct proof *p,
                       : device              ? device->memory_mib
                                             : 0;
     if (p->gpus * 1000 > offer->gpus_milli)
-        snprintf(why, 160, "does not fit: it has %g GPUs, the run used %lld",
-                 offer->gpus_milli / 1000.0, (long long)p->gpus);
+        snprintf(why, 160, "does not fit: it has %g GPU%s, the run used %lld",
+                 offer->gpus_milli / 1000.0, offer->gpus_milli == 1000 ? "" : "s",
+                 (long long)p->gpus);
     else if (p->gpus > 0 && gpu_mib > 0 && p->gpu_memory_bytes > gpu_mib << 20)
         snprintf(why, 160, "does not fit: the run needed %s of GPU memory",
                  units_bytes(p->gpu_memory_bytes).s);
@@ -209,6 +219,15 @@ static const struct proof *find_proof(const struct search *s, const struct offer
         }
     }
     return best;
+}
+
+// To choose among regions, which may have prices in different currencies.
+static int64_t hour_in_usd(const struct search *s, const struct offer *offer)
+{
+    int64_t usd = 0;
+    int rc = currency_to_usd(s->ask->context.currencies, offer->currency, s->ask->context.day,
+                             offer_per_hour(offer), &usd, NULL, NULL, NULL);
+    return rc == 0 ? usd : INT64_MAX;
 }
 
 // The same thing in another region: the book is sorted by name, so it is near the end.
@@ -261,7 +280,7 @@ static int consider(void *search, const struct offer *offer, struct err *err)
         return 0;
     if (too_small(s, p, offer, why))
         return misfit(s->quote, offer, why, err);
-    int64_t per_hour = offer_per_hour(offer);
+    int64_t per_hour = hour_in_usd(s, offer);
     struct candidate *c = s->ask->every_region ? NULL : twin(s, offer);
     if (c && c->per_hour <= per_hour)
         return 0;
@@ -280,16 +299,17 @@ static const char *machine_words(const struct run_machine *m)
     return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
 }
 
-static int add_notes(const struct quote_ask *ask, const struct candidate *c, struct bill *bill,
-                     struct err *err)
+static int add_notes(const struct candidate *c, struct bill *bill, struct err *err)
 {
     const struct run *run = c->proof->run;
     const struct comparison *against = c->proof->from->against;
-    bill->price_age_days = some_int(offer_age(&c->offer, ask->context.day));
-    bill->price_old = some_bool(offer_old(&c->offer, ask->context.day));
     if (c->proof->gpus > 0)
         bill->gpus_used = some_int(c->proof->gpus);
     int rc = 0;
+    if (run_failed(run))
+        rc = texts_add(&bill->notes, "the run failed: its time is a guess", err);
+    else if (run_stopped(run) && !against)
+        rc = texts_add(&bill->notes, "the run was stopped before it was done", err);
     for (size_t i = 0; rc == 0 && i < run->taints.count; i++)
         rc = texts_add(&bill->notes, run->taints.items[i], err);
     for (size_t i = 0; rc == 0 && against && i < against->reasons.count; i++)
@@ -326,7 +346,7 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     if (rc == 0 && basis)
         rc = text_set(&bill.basis, basis, err);
     if (rc == 0)
-        rc = add_notes(ask, c, &bill, err);
+        rc = add_notes(c, &bill, err);
     struct bill *kept = rc == 0 ? LIST_ADD(&quote->bills, err) : NULL;
     if (kept)
         *kept = bill;
@@ -336,6 +356,7 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     return rc == 0 && !kept ? ERR_MEMORY : rc < 0 ? rc : 0;
 }
 
+// What is left to pay, and the waiting where it is counted.
 static int64_t rank(const struct bill *bill)
 {
     int64_t total = bill_total(bill), waiting = 0;
@@ -346,7 +367,7 @@ static int64_t rank(const struct bill *bill)
 }
 
 struct place {            // of a bill in the order; its amounts are texts, which are read once
-    int64_t rank, before; // what is left to pay, and the bill before credits
+    int64_t rank, before; // credits that pay several leave the bill before them to tell
     const struct bill *bill;
 };
 
@@ -387,7 +408,30 @@ static int sort_bills(struct quote *quote, struct err *err)
     return rc;
 }
 
-// One offer: what was measured on it, or on the same; else the run asked for is declared to be so.
+// What speaks against a declaration: a GPU that is missing, and another run of the same training
+// that was measured on this very thing.
+static int note_declared(const struct search *s, const struct candidate *c, struct err *err)
+{
+    const struct proof *other = find_proof(s, &c->offer);
+    struct bill *bill = &s->quote->bills.items[s->quote->bills.count - 1];
+    struct buf text = {0};
+    if (c->proof->gpus > 0 && !*c->offer.gpu &&
+        texts_add(&bill->notes, "the run used a GPU, and the book knows of none in this offer",
+                  err) != 0)
+        return ERR_MEMORY;
+    if (!other || other == c->proof)
+        return 0;
+    buf_printf(&text, "run %s was measured on such a machine: 'fare quote %s --offer %s'",
+               other->run->id, other->run->id, bill->offer);
+    int rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = texts_add(&bill->notes, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
+// One offer. Whoever names a run gets that run's time, measured on such a machine or declared to
+// be; of a workload it is what was measured there, else the first is declared to be so.
 static int add_named(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
@@ -396,15 +440,22 @@ static int add_named(struct search *s, struct err *err)
     int rc = book_find(ask->book, ask->offer, ask->context.day, &c.offer, err);
     if (rc != 0)
         return rc;
-    c.proof = find_proof(s, &c.offer);
-    bool declared = !c.proof;
-    if (declared && s->proof_count > 0 && (!ask->asked || s->proofs[0].asked))
-        c.proof = &s->proofs[0];
+    const struct proof *first = s->proof_count > 0 ? &s->proofs[0] : NULL;
+    if (ask->asked)
+        c.proof = first && first->asked ? first : NULL;
+    else
+        c.proof = find_proof(s, &c.offer);
+    bool declared = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
+    if (!c.proof && !ask->asked)
+        c.proof = first;
     if (!c.proof)
         return 0;
     if (too_small(s, c.proof, &c.offer, why) && c.proof->gpus > 0 && *c.offer.gpu)
         return misfit(s->quote, &c.offer, why, err);
-    return add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
+    rc = add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
+    if (rc == 0 && declared && s->quote->bills.count > 0)
+        rc = note_declared(s, &c, err);
+    return rc;
 }
 
 // The machine of the first run, bought: what an hour of its use costs.

@@ -30,8 +30,8 @@ struct quote_ask {
     const struct devices *devices;
     struct bill_context context;
     int64_t boot_ns;   // -1: as each run saw it
-    const char *offer; // only this one; where nothing was measured on it, the machine of the run
-                       // asked for is declared to be it
+    const char *offer; // only this one: the machine of the run asked for is declared to be it,
+                       // where it is not the same; of a workload what was measured on it
     const char *gpu, *provider, *region;
     const enum offer_kind *kind;   // null: any
     bool every_region;             // not only the cheapest of each offer

@@ -215,7 +215,9 @@ void clock_words(int64_t ns, char *out, size_t size)
     const uint64_t s = NS_PER_S;
     uint64_t n;
     // Each unit is tried on the rounded figure: 59.96 s is "1 min 00 s", never "60.0 s".
-    if (all < 1000)
+    if (all == 0)
+        snprintf(out, size, "0 s");
+    else if (all < 1000)
         snprintf(out, size, "%s%" PRIu64 " ns", sign, all);
     else if ((n = in_units(all, 1000)) < 1000)
         snprintf(out, size, "%s%" PRIu64 " us", sign, n);

@@ -81,3 +81,10 @@ struct units_text units_rate(double bytes_per_s)
     static const char *const names[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", NULL};
     return scaled(bytes_per_s, 1000, names);
 }
+
+struct units_text units_count(int64_t count, const char *noun)
+{
+    struct units_text out;
+    snprintf(out.s, sizeof out.s, "%lld %.11s%s", (long long)count, noun, count == 1 ? "" : "s");
+    return out;
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bill/charge.h"
 #include "bill/price_rule.h"
 
@@ -182,6 +183,26 @@ static int seen_day(const struct making *m)
     return day > 0 && m->offer->day > day ? day : m->offer->day;
 }
 
+// A negotiated rate takes the list price's place, and has nothing of its age.
+static bool own_rate(const struct making *m)
+{
+    return m->price.own && m->price.own->rate >= 0;
+}
+
+static int set_own_date(struct making *m, struct err *err)
+{
+    m->bill->price_own = some_bool(true);
+    return m->price.own->from > 0 ? set_date(&m->bill->price_date, (int)m->price.own->from, err)
+                                  : 0;
+}
+
+static int set_seen(struct making *m, struct err *err)
+{
+    m->bill->price_age_days = some_int(offer_age(m->offer, m->context->day));
+    m->bill->price_old = some_bool(offer_old(m->offer, m->context->day));
+    return set_date(&m->bill->price_date, seen_day(m), err);
+}
+
 static int describe(struct making *m, const char *name, struct err *err)
 {
     const struct tariff *tariff = m->price.tariff;
@@ -204,7 +225,7 @@ static int describe(struct making *m, const char *name, struct err *err)
         {&b->gpu, o->gpu},
         {&b->rate, rate},
         {&b->currency, m->price.paid_in},
-        {&b->price_source, o->source},
+        {&b->price_source, own_rate(m) ? "your rates.csv" : o->source},
         {&b->rule, m->use.prorated ? "prorated" : "paid"},
         {&b->tariff, tariff->id},
         {&b->words, buf_str(&words)},
@@ -214,7 +235,7 @@ static int describe(struct making *m, const char *name, struct err *err)
         rc = text_set(texts[i].to, texts[i].from, err);
     buf_release(&words);
     if (rc == 0)
-        rc = set_date(&b->price_date, seen_day(m), err);
+        rc = own_rate(m) ? set_own_date(m, err) : set_seen(m, err);
     b->per_s = some_int(m->price.per_s);
     if (o->gpus_milli > 0)
         b->gpus = some_real(o->gpus_milli / 1000.0);
@@ -225,24 +246,24 @@ static int describe(struct making *m, const char *name, struct err *err)
     return rc;
 }
 
-// Which rates of exchange were used, and of which date: the price's, and the tariff's for fees.
-static int note_exchange(struct making *m, struct err *err)
+// Which rate of exchange was used, and of which date; each once. `currency` may be null.
+static int note_exchange(struct making *m, const char *currency, struct err *err)
 {
-    const char *const names[] = {m->price.paid_in, m->price.fees_in};
     struct buf text = {0};
-    int rc = 0;
-    for (size_t i = 0; i < 2 && rc == 0; i++) {
-        const char *source = "";
-        int64_t usd;
-        if (!names[i] || strcmp(names[i], "USD") == 0)
-            continue;
-        rc = currency_to_usd(m->context->currencies, names[i], m->context->day, MONEY_UNIT, &usd,
+    char begin[16];
+    const char *source = "", *said = m->bill->exchange ? m->bill->exchange : "";
+    int64_t usd;
+    if (!currency || strcmp(currency, "USD") == 0)
+        return 0;
+    snprintf(begin, sizeof begin, "1 %.3s = ", currency);
+    if (strstr(said, begin))
+        return 0;
+    int rc = currency_to_usd(m->context->currencies, currency, m->context->day, MONEY_UNIT, &usd,
                              NULL, &source, err);
-        buf_printf(&text, "%s1 %s = %s", text.len > 0 ? "; " : "", names[i], source);
-    }
+    buf_printf(&text, "%s%s%s%s", said, *said ? "; " : "", begin, source);
     if (rc == 0)
         rc = buf_check(&text, err);
-    if (rc == 0 && text.len > 0)
+    if (rc == 0)
         rc = text_set(&m->bill->exchange, buf_str(&text), err);
     buf_release(&text);
     return rc;
@@ -252,7 +273,7 @@ static int note_exchange(struct making *m, struct err *err)
 static int note_estimated(struct making *m, struct err *err)
 {
     struct buf text = {0};
-    if (!offer_estimated(m->offer) || (m->price.own && m->price.own->rate >= 0))
+    if (!offer_estimated(m->offer) || own_rate(m))
         return 0;
     m->bill->price_estimated = some_bool(true);
     buf_printf(&text, "the price is %s", m->offer->source);
@@ -277,21 +298,21 @@ static int note_commitment(struct making *m, struct err *err)
     if (rc != 0)
         return rc;
     money_short(month, amount);
-    snprintf(text, sizeof text,
-             "committed for %lld months: %s %s a month of 730 hours, used or not",
-             (long long)m->price.committed, amount, m->price.paid_in);
+    snprintf(text, sizeof text, "committed for %s: %s %s a month of 730 hours, used or not",
+             units_count(m->price.committed, "month").s, amount, m->price.paid_in);
     return texts_add(&m->bill->notes, text, err);
 }
 
 // A rate of one's own in the place of the list's.
 static int note_own(struct making *m, struct err *err)
 {
-    const struct rates_row *own = m->price.own;
-    char list[MONEY_BYTES], text[160];
-    if (!own || own->rate < 0)
+    char list[MONEY_BYTES], seen[CLOCK_ISO_BYTES], text[160];
+    if (!own_rate(m))
         return 0;
     money_text(m->offer->rate, list);
-    snprintf(text, sizeof text, "your own rate; the list price is %s %s", list, m->offer->currency);
+    clock_iso((int64_t)seen_day(m) * DAY_S, seen);
+    snprintf(text, sizeof text, "your own rate; the list price is %s %s, seen %.10s", list,
+             m->offer->currency, seen);
     return texts_add(&m->bill->notes, text, err);
 }
 
@@ -318,8 +339,7 @@ static int note_unpriced(struct making *m, const struct tariff *tariff, struct e
 }
 
 // The user's credits in USD, those that hold on the day, and in words.
-static int find_credit(const struct making *m, int64_t *credit, char *how, size_t size,
-                       struct err *err)
+static int find_credit(struct making *m, int64_t *credit, char *how, size_t size, struct err *err)
 {
     const struct rates *rates = m->context->rates;
     const struct rates_row *row = NULL;
@@ -340,6 +360,8 @@ static int find_credit(const struct making *m, int64_t *credit, char *how, size_
             snprintf(how, size, "of %s %s", amount, row->currency);
         if (rc == 0)
             rc = money_add(*credit, usd, credit, err);
+        if (rc == 0)
+            rc = note_exchange(m, row->currency, err);
     }
     return rc;
 }
@@ -350,8 +372,8 @@ static int take_credit(struct making *m, struct err *err)
     char how[64] = "", left[MONEY_BYTES], text[160];
     struct bill *b = m->bill;
     int64_t credit = 0, total = bill_total(b);
-    int rc = find_credit(m, &credit, how, sizeof how, err);
-    if (rc != 0 || credit <= 0 || total <= 0)
+    int rc = total > 0 ? find_credit(m, &credit, how, sizeof how, err) : 0;
+    if (rc != 0 || credit <= 0)
         return rc;
     int64_t paid = credit < total ? credit : total;
     rc = text_set(&b->before_credit, b->total, err);
@@ -425,7 +447,9 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
     if (rc == 0)
         rc = describe(&m, name, err);
     if (rc == 0)
-        rc = note_exchange(&m, err);
+        rc = note_exchange(&m, m.price.paid_in, err);
+    if (rc == 0)
+        rc = note_exchange(&m, m.price.fees_in, err);
     if (rc == 0)
         rc = note_own(&m, err);
     if (rc == 0)

@@ -55,7 +55,7 @@ static void add_projected(struct bill_time *t, const struct run_projection *p)
         int64_t room = wall - (t->total_ns - before);
         add_part(t, parts[i].what, parts[i].ns < room ? parts[i].ns : room);
     }
-    add_part(t, "other", wall - (t->total_ns - before));
+    add_part(t, t->total_ns == before ? "run" : "other", wall - (t->total_ns - before));
     if (p->low_s.known && p->high_s.known && p->low_s.v >= 0 && p->low_s.v <= p->wall_s.v &&
         p->wall_s.v <= p->high_s.v && can_be(p->high_s.v)) {
         t->low_ns = before + ns_of(p->low_s);

@@ -309,7 +309,9 @@ static void findings(struct out *out, const struct machine *machine)
         return;
     }
     out_printf(out, "\n");
-    out_styled(out, OUT_BOLD, "What will spoil a measurement or cost money");
+    out_styled(out, OUT_BOLD, "%s",
+               out->width < 43 ? "What spoils a measurement or costs money"
+                               : "What will spoil a measurement or cost money");
     out_printf(out, "\n");
     for (size_t i = 0; i < machine->findings.count; i++) {
         const struct machine_finding *f = &machine->findings.items[i];

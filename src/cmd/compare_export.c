@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // compare as Markdown and CSV. Names come from records that anybody may have written: they are
 // quoted so that they stay text, in a page and in a spreadsheet.
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +157,7 @@ static void put_real(struct csv_writer *w, struct maybe_real number)
 {
     char text[40] = "";
     if (number.known && isfinite(number.v))
-        snprintf(text, sizeof text, "%.12g", number.v);
+        snprintf(text, sizeof text, "%.*g", DBL_DIG, number.v);
     csv_put(w, text);
 }
 

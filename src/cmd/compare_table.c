@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 enum column { NAME, TIME, TIME_RATIO, COST, COST_RATIO, WORK, RIGHT, USE, SPEC, NOTES, COLUMNS };
-enum { NAME_MIN = 8, NAME_MAX = 34 };
+enum { NAME_MIN = 9, NAME_MAX = 34 };
 
 static const char *const heads[COLUMNS] = {
     [NAME] = "on + with",    [TIME] = "time",  [TIME_RATIO] = "÷ base", [COST] = "cost $",
@@ -32,6 +32,7 @@ struct table {
     struct compare_notes notes;
     int widths[COLUMNS]; // 0: not shown
     bool below[COLUMNS]; // shown below the row
+    bool stacked;        // the name has a line of its own, above the figures
 };
 
 static void ratio_text(const struct compare_row *row, const struct compare_against *against,
@@ -131,8 +132,11 @@ static void measure_columns(struct table *t)
         }
     }
     int over = total_width(t) - t->out->width;
-    if (over > 0)
-        t->widths[NAME] = t->widths[NAME] - over > NAME_MIN ? t->widths[NAME] - over : NAME_MIN;
+    t->stacked = over > 0 && t->widths[NAME] - over < NAME_MIN;
+    if (t->stacked)
+        t->widths[NAME] = 1;
+    else if (over > 0)
+        t->widths[NAME] -= over;
 }
 
 static void put_cell(struct table *t, enum column column, const char *text)
@@ -210,7 +214,7 @@ static void put_below(struct table *t, const struct compare_row *row)
 {
     struct buf line = {0};
     char text[COMPARE_CELL];
-    if (name_columns(t, row) > t->widths[NAME]) // cut above
+    if (!t->stacked && name_columns(t, row) > t->widths[NAME]) // cut above
         row_name(row, &line);
     if (row->detail)
         add_part(&line, row->detail);
@@ -233,7 +237,9 @@ static void put_row(struct table *t, const struct compare_row *row)
     struct buf name = {0};
     char text[COMPARE_CELL];
     row_name(row, &name);
-    out_cell(t->out, t->widths[NAME], buf_str(&name));
+    if (t->stacked)
+        out_wrap(t->out, 0, buf_str(&name));
+    out_cell(t->out, t->widths[NAME], t->stacked ? "" : buf_str(&name));
     t->out->text.failed |= name.failed;
     buf_release(&name);
     for (enum column c = TIME; c < COLUMNS; c++) {
@@ -249,7 +255,10 @@ static void put_row(struct table *t, const struct compare_row *row)
 static void put_head(struct table *t)
 {
     struct buf line = {0};
-    buf_printf(&line, "%s%*s", heads[NAME], t->widths[NAME] - out_columns(heads[NAME]), "");
+    if (t->stacked)
+        buf_printf(&line, "%s\n ", heads[NAME]);
+    else
+        buf_printf(&line, "%s%*s", heads[NAME], t->widths[NAME] - out_columns(heads[NAME]), "");
     for (enum column c = TIME; c < NOTES; c++)
         if (t->widths[c] > 0)
             buf_printf(&line, " %*s%s", t->widths[c] - out_columns(heads[c]), "", heads[c]);
@@ -263,10 +272,12 @@ static void put_apart(struct out *out, const struct compare_workload *workload)
 {
     if (workload->apart.count == 0)
         return;
-    if (workload->base)
-        out_printf(out, "Not comparable with %s:\n", workload->base);
-    else
-        out_printf(out, "Not comparable:\n");
+    struct buf head = {0};
+    buf_printf(&head, "Not comparable%s%s:", workload->base ? " with " : "",
+               workload->base ? workload->base : "");
+    out_wrap(out, 0, buf_str(&head));
+    out->text.failed |= head.failed;
+    buf_release(&head);
     for (size_t i = 0; i < workload->apart.count; i++) {
         const struct compare_row *row = &workload->apart.items[i];
         struct buf line = {0};
@@ -294,11 +305,13 @@ static void put_workload(struct out *out, const struct compare_workload *workloa
     struct table t = {.out = out, .workload = workload};
     bool good = compare_notes_init(&t.notes, workload);
     out->text.failed |= !good;
+    struct buf title = {0};
+    buf_printf(&title, "%s%s", workload->base ? ", against " : ": the base has no run of it",
+               workload->base ? workload->base : "");
     out_styled(out, OUT_BOLD, "%s", workload->workload);
-    if (workload->base)
-        out_printf(out, ", against %s\n", workload->base);
-    else
-        out_printf(out, ": the base has no run of it\n");
+    out_wrap_here(out, out_columns(workload->workload), buf_str(&title));
+    out->text.failed |= title.failed;
+    buf_release(&title);
     for (size_t i = 0; i < workload->sentences.count; i++)
         out_wrap(out, 0, workload->sentences.items[i]);
     if (good && workload->rows.count > 0) {

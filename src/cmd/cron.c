@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/tree.h"
 #include "base/units.h"
+#include "bill/price_rule.h"
 #include "bill/schedule.h"
 #include "price/book.h"
 #include "price/currency.h"
@@ -210,8 +211,8 @@ static int find_rate(struct job *job, const struct rates_row *own, struct offer 
     if (rc == ERR_MISSING)
         err_hint(err, "say what an hour costs: --rate 0.01");
     if (rc == 0 && offer_old(offer, job->day))
-        rc = note(job, err, "OLD: the price was last seen %d days before.",
-                  offer_age(offer, job->day));
+        rc = note(job, err, "OLD: the price was last seen %s before.",
+                  units_count(offer_age(offer, job->day), "day").s);
     return rc;
 }
 
@@ -284,15 +285,15 @@ static int make_rule(struct job *job, const struct tariff *tariff, const struct 
 
 static int own_rates(struct job *job, const struct rates_row **own, struct err *err)
 {
-    struct buf name = {0};
-    buf_printf(&name, "%s%s", job->name, job->kind == OFFER_SPOT ? ":spot" : "");
-    int rc = buf_check(&name, err);
-    *own = rc == 0 ? rates_find(job->rates, job->provider, buf_str(&name), job->day) : NULL;
+    const struct offer offer = {.name = job->name, .kind = job->kind};
+    char name[256];
+    int rc = 0;
+    price_rule_name(&offer, name, sizeof name);
+    *own = rates_find(job->rates, job->provider, name, job->day);
     if (*own)
         job->schedule.discount_permille = (*own)->discount_permille;
     const struct rates_row *credited =
-        rc == 0 ? rates_credit(job->rates, job->provider, buf_str(&name), job->day, NULL) : NULL;
-    buf_release(&name);
+        rates_credit(job->rates, job->provider, name, job->day, NULL);
     if (credited) {
         char credit[MONEY_BYTES];
         money_short(credited->credit, credit);
@@ -449,7 +450,10 @@ static int add_notes(struct job *job, const struct schedule_bill *bill, struct e
 {
     const struct schedule *s = &job->schedule;
     int rc = 0;
-    if (s->beside.source)
+    if (bill->starts == 0)
+        rc = note(job, err, "It does not start in %s: what is left is what stands beside it.",
+                  job->record.month);
+    if (rc == 0 && s->beside.source)
         rc = note(job, err, "Disk, scheduler, functions and what of them is free: %s.",
                   s->beside.source);
     if (rc == 0 && (!bill->disk.known || !bill->rules.known || !bill->functions.known))
@@ -517,6 +521,11 @@ static int run(const struct cmd_call *call, struct err *err)
     }
     int rc = crontab_parse(&job.schedule.tab, expression, err);
     rc = rc == ERR_FORMAT ? ERR_USAGE : rc;
+    if (rc == 0 && crontab_cycle(&job.schedule.tab) == 0) {
+        err_set(err, ERR_USAGE, "'%.60s' never starts: no month that it names has such a day",
+                expression);
+        rc = err_hint(err, "fields: minute hour day month weekday; '0 0 29 2 *' is every leap day");
+    }
     if (rc == 0 && o->tasks == 0)
         rc = err_set(err, ERR_USAGE, "'--tasks' takes 1 or more");
     if (rc == 0 && o->up_ns < 0) {

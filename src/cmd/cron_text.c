@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 
 #define MONTH_S (30 * 86400.0)
 
@@ -52,8 +53,9 @@ static void head(struct out *out, const struct schedule_record *r)
     char up[32], charged[32];
     clock_words((int64_t)(r->up_s.v * 1e9), up, sizeof up);
     clock_words((int64_t)(r->charged_s.v * 1e9), charged, sizeof charged);
-    out_row(out, "Schedule", "%s: %.6g starts in %s%s, in UTC", r->schedule, r->starts.v,
-            strcmp(r->month, "30 days") == 0 ? "a month of " : "", r->month);
+    out_row(out, "Schedule", "%s: %.6g start%s in %s%s, in UTC", r->schedule, r->starts.v,
+            r->starts.v == 1 ? "" : "s", strcmp(r->month, "30 days") == 0 ? "a month of " : "",
+            r->month);
     out_row(out, "Up", "%s each time, charged as %s", up, charged);
     out_row(out, "Offer", "%s, %s USD an hour (%s)", r->offer, r->rate_per_hour, r->rate_source);
     out_row(out, "Rule", "%s%s", r->rule_assumed.v ? "ASSUMED: " : "", r->rule);
@@ -64,7 +66,9 @@ static void head(struct out *out, const struct schedule_record *r)
 static void cheaper_words(const struct schedule_record *r, const struct schedule_alternative *a,
                           struct buf *text)
 {
-    if (a->cheaper_from_tasks.known)
+    if (a->cheaper_from_tasks.known && a->cheaper_from_tasks.v == 1)
+        buf_adds(text, "From the first task on");
+    else if (a->cheaper_from_tasks.known)
         buf_printf(text, "From %lld tasks on", (long long)a->cheaper_from_tasks.v);
     else
         buf_adds(text, "For no number of tasks");
@@ -104,8 +108,7 @@ void cron_text(struct out *out, const struct schedule_record *r)
 {
     char amount[MONEY_BYTES], with[MONEY_BYTES], tasks[48];
     head(out, r);
-    snprintf(tasks, sizeof tasks, r->tasks.v == 1 ? "%lld task" : "%lld tasks",
-             (long long)r->tasks.v);
+    snprintf(tasks, sizeof tasks, "%s", units_count(r->tasks.v, "task").s);
     row(out, "USD a month", tasks, "paid", "with free", OUT_BOLD);
     for (size_t i = 0; i < r->items.count; i++) {
         const struct schedule_item *item = &r->items.items[i];

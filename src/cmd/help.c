@@ -5,7 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HELP_COLUMN = 24 };
+// Where the text of an option begins; below it on a narrow terminal.
+static int help_column(const struct out *out)
+{
+    return out->width < 60 ? 8 : 24;
+}
 
 // "-h, --help" or "    --color WHEN".
 static void option_head(char *out, size_t size, const struct opt *opt)
@@ -20,12 +24,12 @@ static void option_head(char *out, size_t size, const struct opt *opt)
 static void two_columns(struct out *out, const char *head, const char *text)
 {
     out_printf(out, "  %s", head);
-    size_t used = strlen(head) + 2;
-    if (used + 2 > HELP_COLUMN)
-        out_printf(out, "\n%*s", HELP_COLUMN, "");
+    int used = (int)strlen(head) + 2, column = help_column(out);
+    if (used + 2 > column)
+        out_printf(out, "\n%*s", column, "");
     else
-        out_printf(out, "%*s", (int)(HELP_COLUMN - used), "");
-    out_wrap_here(out, HELP_COLUMN, text);
+        out_printf(out, "%*s", column - used, "");
+    out_wrap_here(out, column, text);
 }
 
 static bool same_group(const struct opt *a, const struct opt *b)
@@ -55,8 +59,10 @@ static void examples(struct out *out, const struct command *command)
 {
     out_styled(out, OUT_BOLD, "\nExamples:");
     out_printf(out, "\n");
-    for (const struct cmd_example *e = command->examples; e->line; e++)
-        out_printf(out, "  %s\n      %s\n", e->line, e->what);
+    for (const struct cmd_example *e = command->examples; e->line; e++) {
+        out_printf(out, "  %s\n", e->line); // to be copied: never broken
+        out_wrap(out, 6, e->what);
+    }
 }
 
 static void command_list(struct out *out, const struct command *const *commands)
@@ -76,12 +82,18 @@ void cmd_help(struct out *out, const struct command *const *commands, const stru
 {
     bool bare = !command->name;
     out_styled(out, OUT_BOLD, "fare%s%s", bare ? "" : " ", bare ? "" : command->name);
-    out_printf(out, ": %s\n\n", command->summary);
+    out_printf(out, ": ");
+    out_wrap_here(out, bare ? 6 : 7 + (int)strlen(command->name), command->summary);
+    out_printf(out, "\nUsage: ");
+    struct buf usage = {0};
     if (bare)
-        out_printf(out, "Usage: fare [OPTION...]\n       fare COMMAND [OPTION...] [ARGUMENT...]\n");
+        buf_adds(&usage, "fare [OPTION...]\nfare COMMAND [OPTION...] [ARGUMENT...]");
     else
-        out_printf(out, "Usage: fare %s [OPTION...]%s%s\n", command->name,
+        buf_printf(&usage, "fare %s [OPTION...]%s%s", command->name,
                    command->arguments[0] ? " " : "", command->arguments);
+    out_wrap_here(out, 7, buf_str(&usage));
+    out->text.failed |= usage.failed;
+    buf_release(&usage);
     out_printf(out, "\n");
     out_wrap(out, 0, command->about);
     if (bare)
@@ -89,5 +101,6 @@ void cmd_help(struct out *out, const struct command *const *commands, const stru
     options(out, command);
     examples(out, command);
     if (bare)
-        out_printf(out, "\n'fare COMMAND --help' tells more about one command.\n");
+        out_printf(out, "\n"),
+            out_wrap(out, 0, "'fare COMMAND --help' tells more about one command.");
 }

@@ -8,6 +8,7 @@
 #include "base/folders.h"
 #include "base/fs.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "bill/bill.h"
 #include "ledger/ledger.h"
 #include "price/book.h"
@@ -35,6 +36,38 @@ int measure_within(const struct measure_options *o, double *within, struct err *
     return 0;
 }
 
+// What the user should know of the price before money is spent by it: a line each, to stderr.
+static int say_doubts(const struct bill_context *context, const struct offer *offer,
+                      struct err *err)
+{
+    struct bill bill = {0};
+    struct buf says = {0};
+    const struct bill_time moment = {
+        .parts = {{"run", 1}}, .count = 1, .total_ns = 1, .low_ns = -1, .high_ns = -1};
+    int rc = bill_make(context, offer, offer->name, &moment, 0, &bill, err);
+    if (rc == 0 && bill.price_old.v)
+        buf_printf(
+            &says,
+            "--max-spend counts with a price that is OLD, last seen %s, %s ago: 'fare prices "
+            "update' gets new ones\n",
+            bill.price_date, units_count(bill.price_age_days.v, "day").s);
+    if (rc == 0 && bill.exchange && strstr(bill.exchange, "OLD"))
+        buf_printf(&says, "--max-spend counts with a rate of exchange that is OLD: %s\n",
+                   bill.exchange);
+    if (rc == 0 && bill.price_estimated.v)
+        buf_printf(&says, "--max-spend counts with a price that is %s\n", bill.price_source);
+    if (rc == 0 && bill.tariff_assumed.v)
+        buf_adds(&says,
+                 "--max-spend: this provider's rules are not known; per second is assumed\n");
+    if (rc == 0)
+        rc = buf_check(&says, err);
+    if (rc == 0)
+        out_complain(buf_str(&says));
+    buf_release(&says);
+    record_release(bill_fields, &bill);
+    return rc;
+}
+
 static int longest_for(const char *name, int64_t budget, int64_t *ns, struct err *err)
 {
     struct book *book = NULL;
@@ -54,7 +87,9 @@ static int longest_for(const char *name, int64_t budget, int64_t *ns, struct err
     if (rc == 0) {
         const struct bill_context context = {
             .tariffs = tariffs, .currencies = currencies, .rates = rates};
-        rc = bill_longest(&context, &offer, budget, SPEND_MOST_NS, ns, err);
+        rc = say_doubts(&context, &offer, err);
+        if (rc == 0)
+            rc = bill_longest(&context, &offer, budget, SPEND_MOST_NS, ns, err);
     }
     rates_close(rates);
     currencies_close(currencies);

@@ -210,10 +210,10 @@ static void say_verdict(struct out *out, const struct report *report)
     else
         snprintf(
             text, sizeof text,
-            "%zu of them were measured on machines to rent too: %s here, %s there for %s USD in "
+            "%zu of them %s measured on machines to rent too: %s here, %s there for %s USD in "
             "all, so renting is %.1f times as %s.%s%s 'fare quote WORKLOAD' has the bills, whose "
             "runs they are and how old the prices; 'fare prices update' gets new ones.",
-            count, here, there, cost,
+            count, count == 1 ? "was" : "were", here, there, cost,
             here_ns > there_ns ? (double)here_ns / (double)there_ns
                                : (double)there_ns / (double)here_ns,
             here_ns > there_ns ? "fast" : "slow",

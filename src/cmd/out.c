@@ -104,6 +104,8 @@ void out_wrap_here(struct out *out, int indent, const char *text)
     bool first = true;
     while (*text) {
         size_t len = strcspn(text, " \n");
+        if (columns(text, len) > out->width - indent) // no line is long enough for the glue
+            len = strcspn(text, (const char[]){' ', '\n', OUT_GLUE, '\0'});
         int need = columns(text, len);
         if (!first && at + 1 + need > out->width) {
             buf_addc(&out->text, '\n');
@@ -123,7 +125,7 @@ void out_wrap_here(struct out *out, int indent, const char *text)
             at = indent;
             first = true;
         }
-        text += strspn(text, " \n");
+        text += strspn(text, (const char[]){' ', '\n', OUT_GLUE, '\0'});
     }
     buf_addc(&out->text, '\n');
 }
@@ -178,6 +180,52 @@ void out_cell(struct out *out, int width, const char *text)
 void out_cell_right(struct out *out, int width, const char *text)
 {
     add_cell(out, width, text, true);
+}
+
+static int room_for(const struct out_column *columns, size_t count)
+{
+    int sum = -1;
+    for (size_t i = 0; i < count; i++)
+        sum += columns[i].width > 0 ? columns[i].width + 1 : 0;
+    return sum;
+}
+
+void out_fit(struct out_column *columns, size_t count, size_t flexible, int width)
+{
+    enum { LEAST = 4 };
+    while (room_for(columns, count) > width) {
+        size_t next = count;
+        for (size_t i = 0; i < count; i++)
+            if (columns[i].width > 0 && columns[i].gives_way > 0 &&
+                (next == count || columns[i].gives_way > columns[next].gives_way))
+                next = i;
+        if (next == count)
+            break;
+        columns[next].width = 0;
+    }
+    struct out_column *takes = &columns[columns[flexible].width > 0 ? flexible : 0];
+    takes->width += width - room_for(columns, count);
+    takes->width = takes->width > LEAST ? takes->width : LEAST;
+}
+
+void out_field(struct out *out, const struct out_column *column, const char *text)
+{
+    if (column->width > 0) {
+        add_cell(out, column->width, text, column->right);
+        buf_addc(&out->text, ' ');
+    }
+}
+
+void out_heads(struct out *out, const struct out_column *columns, size_t count)
+{
+    struct out line = {.text = {0}};
+    for (size_t i = 0; i < count; i++)
+        out_field(&line, &columns[i], columns[i].head);
+    buf_trim(&line.text);
+    out_styled(out, OUT_BOLD, "%s", buf_str(&line.text));
+    buf_addc(&out->text, '\n');
+    out->text.failed |= line.text.failed;
+    out_release(&line);
 }
 
 int out_record(struct out *out, const struct field *fields, const void *record, struct err *err)

@@ -25,7 +25,8 @@ void out_release(struct out *out);
 void out_styled(struct out *out, enum out_style style, const char *format, ...) PRINTF_LIKE(3, 4);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// A space at which a line is not broken. Printed as a space.
+// A space at which a line is not broken, unless a line is too short for all of it. Printed as a
+// space.
 #define OUT_GLUE '\x1f'
 
 // "Label    text", the text wrapped at spaces below itself. A null label continues the last.
@@ -41,6 +42,21 @@ void out_wrap_here(struct out *out, int indent, const char *text);
 void out_cell(struct out *out, int width, const char *text);
 void out_cell_right(struct out *out, int width, const char *text);
 int out_columns(const char *text); // that it takes on a terminal
+
+// A table whose columns give way on a narrow terminal.
+struct out_column {
+    const char *head;
+    int width;     // 0: left out
+    bool right;    // aligned to the right
+    int gives_way; // 0: never; else the higher ones go first
+};
+
+// Leaves out what has no room in `width` columns. What is left over, or still lacks, the column
+// `flexible` gets, or the first one where that was left out.
+void out_fit(struct out_column *columns, size_t count, size_t flexible, int width);
+
+void out_heads(struct out *out, const struct out_column *columns, size_t count);
+void out_field(struct out *out, const struct out_column *column, const char *text);
 
 // A record as JSON, indented, with a newline at the end.
 int out_record(struct out *out, const struct field *fields, const void *record,

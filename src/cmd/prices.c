@@ -2,11 +2,13 @@
 // prices: the book: lists, one offer, import and update.
 #include "cmd/prices.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "machine/device.h"
 #include "price/currency.h"
 
@@ -263,10 +265,13 @@ static int print_json(struct out *out, const struct listing *list, size_t shown,
     return rc;
 }
 
-static void say_rest(struct out *out, const struct listing *list, size_t shown)
+static void say_rest(struct out *out, const struct listing *list, size_t shown, size_t later)
 {
     struct buf says = {0};
-    if (list->count == 0)
+    if (list->count == 0 && later > 0)
+        buf_printf(&says, "%s like that %s no price yet on that date. ",
+                   units_count((int64_t)later, "offer").s, later == 1 ? "has" : "have");
+    else if (list->count == 0)
         buf_printf(&says, "No offer like that in the book. ");
     else if (shown < list->count)
         buf_printf(&says, "The first %zu of %zu; -n N shows more. ", shown, list->count);
@@ -279,13 +284,38 @@ static void say_rest(struct out *out, const struct listing *list, size_t shown)
             "%zu offer%s not listed, with prices over two years old: --max-age 9999d or --date "
             "shows them. ",
             list->stale, list->stale == 1 ? " is" : "s are");
-    if (list->count == 0 && list->stale == 0)
+    if (list->count == 0 && list->stale == 0 && later == 0)
         buf_adds(&says, "'fare prices update' fetches the public catalogue. ");
     buf_trim(&says);
     if (says.len > 0)
         out_wrap(out, 0, buf_str(&says));
     out->text.failed |= says.failed;
     buf_release(&says);
+}
+
+static int count_one(void *count, const struct offer *offer, struct err *err)
+{
+    (void)offer;
+    (void)err;
+    ++*(size_t *)count;
+    return 0;
+}
+
+// How many are on offer at any later date, where there is none on the one asked for.
+static int count_later(const struct book *book, struct book_filter filter,
+                       const struct listing *list, size_t *later, struct err *err)
+{
+    size_t then = 0, ever = 0;
+    *later = 0;
+    if (list->count > 0 || list->stale > 0)
+        return 0;
+    filter.aged = false;
+    int rc = book_each(book, &filter, count_one, &then, err);
+    filter.day = INT_MAX;
+    if (rc == 0)
+        rc = book_each(book, &filter, count_one, &ever, err);
+    *later = ever > then ? ever - then : 0;
+    return rc;
 }
 
 static int list_offers(const struct cmd_call *call, const struct book *book, const char *text,
@@ -318,12 +348,15 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
         shown = list.count;
     if (rc == 0 && list.count > 0)
         qsort(list.items, list.count, sizeof *list.items, by_price);
+    size_t later = 0;
+    if (rc == 0 && filter.day > 0)
+        rc = count_later(book, filter, &list, &later, err);
     if (rc == 0 && o->common.json) {
         rc = print_json(call->out, &list, shown, filter.day, err);
     } else if (rc == 0) {
         if (shown > 0)
             prices_table(call->out, list.items, shown, filter.day, o->all || o->region, list.rate);
-        say_rest(call->out, &list, shown);
+        say_rest(call->out, &list, shown, later);
     }
     listing_release(&list);
     devices_close(devices);

@@ -13,6 +13,7 @@
 #include "base/http.h"
 #include "base/progress.h"
 #include "base/tree.h"
+#include "base/units.h"
 #include "price/import.h"
 #include "record/price_import.h"
 
@@ -77,8 +78,8 @@ static void print_file(struct out *out, const struct price_file *file)
         out_wrap_here(out, 2, file->error);
         return;
     }
-    out_printf(out, "%s: %lld rows, %lld prices of %s (%s)\n", file->file, (long long)file->rows.v,
-               (long long)file->offers.v, file->date, file->format);
+    out_printf(out, "%s: %s, %s of %s (%s)\n", file->file, units_count(file->rows.v, "row").s,
+               units_count(file->offers.v, "price").s, file->date, file->format);
     for (int kept = 0; kept < 2; kept++) {
         for (size_t i = 0; i < file->notes.count; i++) {
             const struct price_note *note = &file->notes.items[i];

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
 
@@ -40,7 +41,7 @@ static const struct opt options[] = {
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
      "list the quotes that were made of this run, with the prices of then"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
-     "this offer, which the machine measured is declared to be; the bill line by line"},
+     "this offer, which the machine of the run is declared to be; the bill line by line"},
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
     {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
@@ -135,6 +136,29 @@ static int64_t whole_gb(int64_t bytes)
     return bytes / GB + (bytes % GB > 0);
 }
 
+// What chooses among offers says nothing beside the name of one.
+static int check_named(const struct quote_options *o, struct err *err)
+{
+    const struct {
+        bool given;
+        const char *option, *instead;
+    } choices[] = {
+        {o->region, "--region", "name the region with the offer: PROVIDER/NAME@REGION"},
+        {o->kind, "--kind", "name the kind with the offer: PROVIDER/NAME:spot"},
+        {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
+        {o->gpu, "--gpu", "leave one of the two out"},
+        {o->max_age != QUOTE_MAX_AGE, "--max-age", "its price is used however old, and marked OLD"},
+        {o->all, "--all", "leave one of the two out"},
+    };
+    for (size_t i = 0; o->offer && i < sizeof choices / sizeof *choices; i++)
+        if (choices[i].given) {
+            err_set(err, ERR_USAGE, "'%s' chooses among offers, and '--offer' names one",
+                    choices[i].option);
+            return err_hint(err, "%s", choices[i].instead);
+        }
+    return 0;
+}
+
 static int take_options(struct quote_job *job, const struct quote_options *o, struct err *err)
 {
     static const enum offer_kind kind_values[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
@@ -176,7 +200,9 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
     if (o->watts >= 0)
         w->own.busy_mw = o->watts * 1000;
-    int rc = take_day(o->date, &c->day, err);
+    int rc = check_named(o, err);
+    if (rc == 0)
+        rc = take_day(o->date, &c->day, err);
     if (rc == 0)
         rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
     if (rc == 0)
@@ -225,6 +251,34 @@ static int describe(struct quote_job *job, const struct quote_options *o, struct
     return rc;
 }
 
+// What else makes it another quote: "storage 10 GB boot 1 min 00 s".
+static void add_sizes(const struct quote_options *o, struct buf *key)
+{
+    const struct {
+        const char *name;
+        int64_t bytes;
+    } sizes[] = {{"egress", o->egress}, {"ingress", o->ingress}};
+    const struct {
+        const char *name;
+        int64_t ns;
+    } times[] = {
+        {"boot", o->boot_ns}, {"keep", o->keep_ns}, {"used", o->used_ns ? o->used_ns : -1}};
+    if (o->storage > 0)
+        buf_printf(key, " storage %lld GB", (long long)whole_gb(o->storage));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].bytes > 0)
+            buf_printf(key, " %s %s", sizes[i].name, units_bytes(sizes[i].bytes).s);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        char words[48];
+        clock_words(times[i].ns, words, sizeof words);
+        if (times[i].ns >= 0)
+            buf_printf(key, " %s %s", times[i].name, words);
+    }
+    if (o->commit > 0)
+        buf_printf(key, " committed %s", units_count(o->commit, "month").s);
+    buf_adds(key, o->interrupted ? " interrupted" : "");
+}
+
 // Keeps what was quoted, with the prices used, beside the run: the same day's quote by the same
 // rule replaces it. A ledger that does not take it is a warning.
 static void pin(const struct quote_job *job, const struct quote_options *o)
@@ -245,10 +299,7 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i])
             buf_printf(&key, " %.80s", parts[i]);
-    const int64_t numbers[] = {o->storage, o->egress, o->ingress, o->boot_ns};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (numbers[i] > 0 || (numbers[i] == 0 && i == 3))
-            buf_printf(&key, " %lld", (long long)numbers[i]);
+    add_sizes(o, &key);
     int rc = record_to_line(quote_fields, &job->quote, &line, &err);
     if (rc == 0)
         rc = buf_check(&key, &err);
@@ -309,7 +360,7 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
     if (rc == 0 && quote.bills.count > 0) {
         const struct bill *b = &quote.bills.items[0];
         if (p->count++ == 0)
-            out_printf(p->out, "The quotes of this run, and the cheapest offer of each\n\n");
+            out_wrap(p->out, 0, "The quotes of this run, and the cheapest offer of each\n");
         money_short(bill_total(b), cost);
         out_printf(p->out, "%s\n  ", made);
         out_cell(p->out, p->out->width - 30, b->offer);

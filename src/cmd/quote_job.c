@@ -83,7 +83,8 @@ static int choose_evidence(struct quote_job *job, struct err *err)
             if (rc != 0)
                 return rc;
         }
-        if (c->verdict != COMPARABLE_NOT && same_length(job, run))
+        bool failed = run_failed(run) && !(job->asked && i == 0); // the one asked for says so
+        if (!failed && c->verdict != COMPARABLE_NOT && same_length(job, run))
             job->evidence[job->evidence_count++] = (struct quote_evidence){run, other ? c : NULL};
     }
     job->ask.asked = job->asked;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 
 #define ROWS 15 // without --all
 
@@ -19,11 +20,16 @@ static void short_money(const char *amount, char out[MONEY_BYTES])
         snprintf(out, MONEY_BYTES, "?");
 }
 
-// "0.52", or "0.52 (0.51-0.53)" where there is an interval that shows.
+// "0.52", or "0.52 (0.51-0.53)" where there is an interval that shows; "0.52 of 1.52" after
+// credits.
 static void cost_words(const struct bill *b, bool interval, char *out, size_t size)
 {
-    char low[MONEY_BYTES], high[MONEY_BYTES], total[MONEY_BYTES];
+    char low[MONEY_BYTES], high[MONEY_BYTES], total[2 * MONEY_BYTES + 4];
     short_money(b->total, total);
+    if (interval && b->before_credit) {
+        short_money(b->before_credit, low);
+        snprintf(total + strlen(total), MONEY_BYTES + 4, " of %s", low);
+    }
     short_money(b->low, low);
     short_money(b->high, high);
     if (interval && b->low && b->high && strcmp(low, high) != 0)
@@ -41,10 +47,12 @@ static void age_words(const struct bill *b, bool days, char *out, size_t size)
 {
     if (!days)
         snprintf(out, size, "%s", b->price_old.known && b->price_old.v ? "OLD" : "");
+    else if (b->price_own.v)
+        snprintf(out, size, "yours");
     else if (b->price_old.known && b->price_old.v)
-        snprintf(out, size, "OLD: %lld days", (long long)b->price_age_days.v);
+        snprintf(out, size, "OLD: %s", units_count(b->price_age_days.v, "day").s);
     else
-        snprintf(out, size, "%lld days", (long long)b->price_age_days.v);
+        snprintf(out, size, "%s", units_count(b->price_age_days.v, "day").s);
 }
 
 enum { GPUS, TIME, COST, WITH_YOU, AGE, COLUMNS };
@@ -170,7 +178,7 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
     enum { NAME_LEAST = 12 };
     int widths[COLUMNS], name_width;
-    bool marked = false, estimated = false;
+    bool marked = false, estimated = false, credited = false;
     enum room room = out->width < 64 ? NO_GPUS : ROOM_FOR_ALL; // the name says more
     rows = rows < q->bills.count ? rows : q->bills.count;
     while ((name_width = measure(out, q, rows, room, widths)) < NAME_LEAST && room < NO_TIME)
@@ -178,6 +186,7 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
     name_width = name_width < NAME_LEAST ? NAME_LEAST : name_width;
     for (size_t i = 0; i < rows; i++) {
         estimated |= q->bills.items[i].price_estimated.v;
+        credited |= q->bills.items[i].before_credit != NULL;
         marked |= q->bills.items[i].incomplete.v || q->bills.items[i].tariff_assumed.v;
     }
     show_cells(out, widths, name_width, "offer",
@@ -191,6 +200,8 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
                  "for something that was asked for: --offer shows what.");
     if (estimated)
         out_wrap(out, 0, "~ the price is estimated: nobody published it. --offer says from what.");
+    if (credited && room < NO_INTERVALS)
+        out_wrap(out, 0, "A of B: A is left of B after your credits.");
     say_exchange(out, q, rows);
     if (q->bills.count > rows)
         out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);
@@ -233,14 +244,18 @@ static void show_line(struct out *out, const char *what, const char *how, const 
 
 static void show_bill(struct out *out, const struct bill *b)
 {
-    char total[3 * MONEY_BYTES], line[240];
+    char total[MONEY_BYTES], high[MONEY_BYTES], line[240];
     struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");
-    buf_printf(&head, "%s%s %s for %s, seen %s", b->price_estimated.v ? "estimated: " : "", b->rate,
-               b->currency, period(b->per_s.v), b->price_date);
+    buf_printf(&head, "%s%s %s for %s%s%s", b->price_estimated.v ? "estimated: " : "", b->rate,
+               b->currency, period(b->per_s.v),
+               !b->price_own.v ? ", seen "
+               : b->price_date ? ", your own rate since "
+                               : ", your own rate",
+               b->price_date ? b->price_date : "");
     if (b->price_old.v)
-        buf_printf(&head, " (OLD: %lld days)", (long long)b->price_age_days.v);
+        buf_printf(&head, " (OLD: %s)", units_count(b->price_age_days.v, "day").s);
     buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
                b->machine ? b->machine : "an unknown machine", b->basis);
     out_wrap(out, 2, buf_str(&head));
@@ -258,9 +273,10 @@ static void show_bill(struct out *out, const struct bill *b)
     }
     time_words(b, line, sizeof line);
     show_line(out, "total, without tax", line, b->total);
-    cost_words(b, true, total, sizeof total);
-    snprintf(line, sizeof line, "95 %% interval of the time: %s USD", total);
-    if (strchr(total, '('))
+    short_money(b->low, total);
+    short_money(b->high, high);
+    snprintf(line, sizeof line, "95 %% interval of the time: %s to %s USD", total, high);
+    if (b->low && b->high && strcmp(total, high) != 0)
         out_wrap(out, 2, line);
     if (b->waiting) {
         short_money(b->waiting, total);
@@ -348,9 +364,9 @@ static void say_rest(struct out *out, const struct quote *q, const struct quote_
     }
     char text[240] = "Tax is left out.";
     if (q->not_measured.known && q->not_measured.v > 0)
-        snprintf(text, sizeof text,
-                 "%lld other offers%s are not measured, and so not guessed. Tax is left out.",
-                 (long long)q->not_measured.v, filtered(o) ? " like these" : "");
+        snprintf(text, sizeof text, "%s%s %s not measured, and so not guessed. Tax is left out.",
+                 units_count(q->not_measured.v, "other offer").s, filtered(o) ? " like these" : "",
+                 q->not_measured.v == 1 ? "is" : "are");
     out_printf(out, "\n");
     out_wrap(out, 0, text);
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/folders.h"
+#include "base/units.h"
 #include "cmd/check.h"
 #include "data/parallel.h"
 #include "run/command.h"
@@ -60,7 +61,7 @@ static void say_speed(struct out *out, const struct run *run)
 {
     char time[24];
     if (run->steps.known)
-        out_printf(out, "fare: %lld steps", (long long)run->steps.v);
+        out_printf(out, "fare: %s", units_count(run->steps.v, "step").s);
     if (run->steps.known && run->total_steps.known)
         out_printf(out, " of %lld", (long long)run->total_steps.v);
     if (run->step_ms.known)

@@ -2,6 +2,7 @@
 // runs: what was measured: lists, one run, two held against each other.
 #include "cmd/runs.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,8 +149,8 @@ static int add_dump(const char *bytes, size_t len, void *out)
 
 static int print_json(struct out *out, json_t *json, struct err *err)
 {
-    int rc =
-        json_dump_callback(json, add_dump, &out->text, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    int rc = json_dump_callback(json, add_dump, &out->text,
+                                JSON_INDENT(2) | JSON_REAL_PRECISION(DBL_DIG));
     out_printf(out, "\n");
     return rc == 0 ? 0 : err_memory(err);
 }

@@ -57,7 +57,8 @@ static void plot(struct out *out, const char *label, const double *values, size_
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     double bins[PLOT_COLUMNS], low = HUGE_VAL, high = -HUGE_VAL;
-    size_t columns = count < PLOT_COLUMNS ? count : PLOT_COLUMNS;
+    size_t room = out->width < PLOT_COLUMNS + 10 ? (size_t)out->width - 10 : PLOT_COLUMNS;
+    size_t columns = count < room ? count : room;
     if (count < 2)
         return;
     for (size_t c = 0; c < columns; c++) {
@@ -117,6 +118,8 @@ static void print_phases(struct out *out, const struct run *run)
         }
     if (known == 0)
         return;
+    enum { AROUND = 36 }; // a bar: its name, its time and share
+    int bar = out->width < BAR_COLUMNS + AROUND ? out->width - AROUND : BAR_COLUMNS;
     out_printf(out, "\n");
     out_styled(out, OUT_BOLD, "Where the time went");
     out_printf(out, "%s%s\n", total ? ": " : "", total ? duration(total).s : "");
@@ -124,13 +127,13 @@ static void print_phases(struct out *out, const struct run *run)
         if (!rows[i].ns.known || rows[i].ns.v < 0)
             continue;
         // Halves of a column, so that small phases still show.
-        int halves = (int)((double)rows[i].ns.v / (double)longest * BAR_COLUMNS * 2 + 0.5);
+        int halves = (int)((double)rows[i].ns.v / (double)longest * bar * 2 + 0.5);
         out_printf(out, "  %-11s", rows[i].name);
         for (int b = 0; b < halves / 2; b++)
             out_styled(out, OUT_GREEN, "█");
         if (halves % 2)
             out_styled(out, OUT_GREEN, "▌");
-        out_printf(out, "%*s %s", BAR_COLUMNS - (halves + 1) / 2, "", duration(rows[i].ns.v).s);
+        out_printf(out, "%*s %s", bar - (halves + 1) / 2, "", duration(rows[i].ns.v).s);
         if (total > 0 && i > 0) // boot is before our start
             out_printf(out, " (%.1f %%)", (double)rows[i].ns.v / (double)total * 100);
         out_printf(out, "\n");
@@ -145,7 +148,7 @@ static void print_what(struct out *out, const struct run *run)
     if (run->net)
         fact(&facts, "%s", run->net);
     if (run->parameters.known)
-        fact(&facts, "%lld parameters", (long long)run->parameters.v);
+        fact(&facts, "%s", units_count(run->parameters.v, "parameter").s);
     if (run->recipe)
         fact(&facts, "%s", run->recipe);
     if (run->batch.known)
@@ -164,7 +167,7 @@ static void print_what(struct out *out, const struct run *run)
     if (run->precision)
         fact(&facts, "%s", run->precision);
     if (run->threads.known)
-        fact(&facts, "%lld threads", (long long)run->threads.v);
+        fact(&facts, "%s", units_count(run->threads.v, "thread").s);
     if (run->seed.known)
         fact(&facts, "seed %lld", (long long)run->seed.v);
     print_facts(out, "With", &facts);
@@ -173,7 +176,7 @@ static void print_what(struct out *out, const struct run *run)
     if (d->name)
         fact(&facts, "%s%s", d->name, d->made.known && d->made.v ? " (made)" : "");
     if (d->train_samples.known)
-        fact(&facts, "%lld samples", (long long)d->train_samples.v);
+        fact(&facts, "%s", units_count(d->train_samples.v, "sample").s);
     if (d->test_samples.known)
         fact(&facts, "%lld held out", (long long)d->test_samples.v);
     print_facts(out, "Data", &facts);
@@ -290,9 +293,13 @@ static void print_epochs(struct out *out, const struct run *run)
     if (run->epoch_list.count == 0)
         return;
     out_printf(out, "\n");
-    out_styled(out, OUT_BOLD, "%-6s %12s %10s %10s %10s %10s", "epoch", "time", "loss", "right",
-               "held out", "right");
-    out_printf(out, "\n");
+    enum { COLUMNS = 6, WIDTH = 63 };
+    struct out_column columns[COLUMNS] = {{"epoch", 6, false, 0},    {"time", 12, true, 0},
+                                          {"loss", 10, true, 2},     {"right", 10, true, 3},
+                                          {"held out", 10, true, 1}, {"right", 10, true, 0}};
+    out_fit(columns, COLUMNS, 0, out->width < WIDTH ? out->width : WIDTH);
+    columns[0].width = 6;
+    out_heads(out, columns, COLUMNS);
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
         char cells[5][24];
@@ -312,8 +319,13 @@ static void print_epochs(struct out *out, const struct run *run)
             else
                 snprintf(cells[c + 1], 24, "%.4f", reals[c].value.v);
         }
-        out_printf(out, "%-6lld %12s %10s %10s %10s %10s\n", (long long)e->epoch.v, cells[0],
-                   cells[1], cells[2], cells[3], cells[4]);
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)e->epoch.v);
+        out_field(out, &columns[0], number);
+        for (int c = 1; c < COLUMNS; c++)
+            out_field(out, &columns[c], cells[c - 1]);
+        buf_trim(&out->text);
+        out_printf(out, "\n");
     }
 }
 
@@ -349,7 +361,9 @@ void runs_page(struct out *out, const struct run *run)
 {
     const char *name = run->name ? run->name : run->workload ? run->workload : "run";
     out_styled(out, OUT_BOLD, "%s", name);
-    out_printf(out, "  %s\n", run->id ? run->id : "");
+    const char *id = run->id ? run->id : "";
+    out_printf(out, "%s%s\n", out_columns(name) + 2 + out_columns(id) > out->width ? "\n" : "  ",
+               id);
     struct facts facts = {0};
     if (run->started)
         fact(&facts, "started %s", run->started);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runs, as tables of 80 columns.
+// runs, as tables.
 #include "cmd/runs.h"
 
 #include <ctype.h>
@@ -80,63 +80,95 @@ static bool whole(const struct run *run, char out[32])
     return !measured;
 }
 
-void runs_table(struct out *out, const struct run *runs, size_t count)
+enum { RUN, STARTED, NAME, ON, WITH, STEP, WHOLE, COLUMNS };
+
+static const char *run_name(const struct run *run)
 {
-    bool projected = false, tainted = false, failed = false;
-    int wide = out->width > 80 ? out->width - 80 : 0;
-    int id_width = 6; // of ids that are not random: their own width, up to a limit
-    for (size_t i = 0; i < count; i++) {
-        char id[32];
-        short_id(runs[i].id ? runs[i].id : "-", id);
-        int len = out_columns(id);
-        id_width = len > id_width ? len > 14 ? 14 : len : id_width;
-    }
-    int machine = 13 + wide - (id_width - 6);
-    out_styled(out, OUT_BOLD, "%-*s %-10s %-10s %-*s %-10s %12s %11s", id_width, "run", "started",
-               "name", machine, "on", "with", "ms/step", "whole");
-    out_printf(out, "\n");
-    for (size_t i = 0; i < count; i++) {
-        const struct run *run = &runs[i];
-        char id[32], age[24], ms[32], time[32];
-        short_id(run->id ? run->id : "-", id);
-        when(run->started, age);
-        step(run, ms);
-        projected |= whole(run, time);
-        bool bad = run->ended && strcmp(run->ended, "failed") == 0, spoilt = run->taints.count > 0;
-        failed |= bad;
-        tainted |= spoilt;
-        out_cell(out, id_width, id);
-        out_cell(out, 10, age);
-        out_cell(out, 10, run->name ? run->name : run->workload ? run->workload : "-");
-        out_cell(out, machine, place(run));
-        out_cell(out, 10, run->framework ? run->framework : "-");
-        out_cell_right(out, 12, ms);
-        out_printf(out, " ");
-        out_cell_right(out, 11, time);
-        out_printf(out, "%s%s\n", bad ? "x" : "", spoilt ? "!" : "");
-    }
-    if (projected || tainted || failed)
-        out_styled(out, OUT_DIM, "%s%s%s%s%s", projected ? "~ projected" : "",
-                   projected && (tainted || failed) ? "; " : "",
-                   tainted ? "! something may have spoiled it ('fare runs RUN' says what)" : "",
-                   tainted && failed ? "; " : "", failed ? "x failed" : ""),
-            out_printf(out, "\n");
+    return run->name ? run->name : run->workload ? run->workload : "-";
 }
 
+// Whether it was projected.
+static bool show_run(struct out *out, const struct out_column *columns, const struct run *run)
+{
+    char id[32], age[24], ms[32], time[32];
+    bool failed = run->ended && strcmp(run->ended, "failed") == 0;
+    short_id(run->id ? run->id : "-", id);
+    when(run->started, age);
+    step(run, ms);
+    bool projected = whole(run, time);
+    const char *const cells[COLUMNS] = {
+        id, age, run_name(run), place(run), run->framework ? run->framework : "-", ms, time};
+    for (int c = 0; c < COLUMNS; c++)
+        out_field(out, &columns[c], cells[c]);
+    buf_trim(&out->text);
+    out_printf(out, "%s%s\n", failed ? "x" : "", run->taints.count > 0 ? "!" : "");
+    return projected;
+}
+
+void runs_table(struct out *out, const struct run *runs, size_t count)
+{
+    enum { MARKS = 2, ID_MOST = 14 };
+    bool projected = false, tainted = false, failed = false;
+    struct out_column columns[COLUMNS] = {
+        [RUN] = {"run", 6, false, 0},     [STARTED] = {"started", 10, false, 3},
+        [NAME] = {"name", 10, false, 0},  [ON] = {"on", 8, false, 1},
+        [WITH] = {"with", 10, false, 4},  [STEP] = {"ms/step", 12, true, 2},
+        [WHOLE] = {"whole", 11, true, 0},
+    };
+    for (size_t i = 0; i < count; i++) { // ids that are not random have their own width
+        char id[32];
+        short_id(runs[i].id ? runs[i].id : "-", id);
+        int len = out_columns(id) > ID_MOST ? ID_MOST : out_columns(id);
+        columns[RUN].width = len > columns[RUN].width ? len : columns[RUN].width;
+    }
+    bool wide = out->width >= 80; // all of them, as narrow as they have to be
+    if (wide)
+        columns[ON].width = 1;
+    out_fit(columns, COLUMNS, ON, out->width - MARKS);
+    out_heads(out, columns, COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        projected |= show_run(out, columns, &runs[i]);
+        failed |= runs[i].ended && strcmp(runs[i].ended, "failed") == 0;
+        tainted |= runs[i].taints.count > 0;
+    }
+    struct buf legend = {0};
+    buf_printf(&legend, "%s%s%s%s%s", projected ? "~ projected" : "",
+               projected && (tainted || failed) ? "; " : "",
+               tainted ? "! perhaps spoiled ('fare runs RUN' says by what)" : "",
+               tainted && failed ? "; " : "", failed ? "x failed" : "");
+    if (legend.len > 0)
+        out_wrap(out, 0, buf_str(&legend));
+    out->text.failed |= legend.failed;
+    buf_release(&legend);
+}
+
+// Ids are there to be typed, and so never cut: on a narrow terminal they have a line of their own.
 void runs_published_table(struct out *out, const struct run *runs, size_t count)
 {
-    out_styled(out, OUT_BOLD, "%-46s %-13s %10s %8s", "published-", "on", "whole", "right");
-    out_printf(out, "\n");
+    enum { ID, DEVICE, TIME, RIGHT, FIELDS, ID_COLUMNS = 46 };
+    struct out_column columns[FIELDS] = {[ID] = {"published-", ID_COLUMNS, false, 0},
+                                         [DEVICE] = {"on", 12, false, 0},
+                                         [TIME] = {"whole", 11, true, 0},
+                                         [RIGHT] = {"right", 8, true, 0}};
+    bool folded = out->width < 80;
+    if (folded)
+        columns[ID] = (struct out_column){"published-", 0, false, 1};
+    out_heads(out, columns, FIELDS);
     for (size_t i = 0; i < count; i++) {
         const struct run *run = &runs[i];
         char time[32], right[16] = "-";
         const char *id = run->id ? run->id : "-";
+        id += strncmp(id, "published-", 10) == 0 ? 10 : 0;
         whole(run, time);
         if (run->test_accuracy.known)
             snprintf(right, sizeof right, "%.2f %%", run->test_accuracy.v * 100);
-        out_cell(out, 46, strncmp(id, "published-", 10) == 0 ? id + 10 : id);
-        out_cell(out, 13, run_gpu_name(run) ? run_gpu_name(run) : place(run));
-        out_cell_right(out, 10, time);
-        out_printf(out, " %8s\n", right);
+        const char *const cells[FIELDS] = {id, run_gpu_name(run) ? run_gpu_name(run) : place(run),
+                                           time, right};
+        if (folded)
+            out_printf(out, "%s\n", id);
+        for (int c = 0; c < FIELDS; c++)
+            out_field(out, &columns[c], cells[c]);
+        buf_trim(&out->text);
+        out_printf(out, "\n");
     }
 }

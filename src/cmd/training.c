@@ -139,7 +139,7 @@ static void outcome(char out[48], const struct run *run)
     if (run->problem)
         snprintf(out, 48, "failed");
     else if (run->l1_largest_error.known)
-        snprintf(out, 48, "error %.0e", run->l1_largest_error.v);
+        snprintf(out, 48, "err %.0e", run->l1_largest_error.v);
     else if (run->test_accuracy.known)
         snprintf(out, 48, "%.1f %%", run->test_accuracy.v * 100);
     else if (run->last_loss.known)
@@ -180,22 +180,54 @@ static void step_time(char out[24], const struct run *run)
         snprintf(out, 24, "-");
 }
 
+static void epoch_time(char out[24], const struct run *run)
+{
+    snprintf(out, 24, "-");
+    if (run->epoch_s.known)
+        clock_words((int64_t)(run->epoch_s.v * 1e9), out, 24);
+}
+
+static void widen(struct out_column *column, const char *text)
+{
+    int columns = out_columns(text);
+    column->width = columns > column->width ? columns : column->width;
+}
+
 void training_table(struct out *out, const struct run *runs, size_t count)
 {
     bool batches = false;
     for (size_t i = 1; i < count; i++)
         batches |= runs[i].batch.v != runs[0].batch.v && runs[i].workload && runs[0].workload &&
                    strcmp(runs[i].workload, runs[0].workload) == 0;
-    out_styled(out, OUT_BOLD, "%-9s %-12s %9s %8s %10s  %-17s %s", batches ? "batch" : "workload",
-               "data", "samples/s", "ms/step", "epoch", "whole training", "result");
-    out_printf(out, "\n");
+    enum { DATA = 1, EPOCH = 4, WHOLE = 5, RESULT = 6, COLUMNS = 7, DATA_MOST = 12 };
+    struct out_column columns[COLUMNS] = {
+        {batches ? "batch" : "workload", 9, false, 0},
+        {"data", 5, false, 5},
+        {"samples/s", 9, true, 1},
+        {"ms/step", 8, true, 3},
+        {"epoch", 10, true, 4},
+        {"whole training", 17, false, 0},
+        {"result", 6, false, 2},
+    };
+    for (size_t i = 0; i < count; i++) {
+        char all[48], result[48], epoch[24];
+        whole(all, &runs[i]);
+        outcome(result, &runs[i]);
+        widen(&columns[WHOLE], all);
+        widen(&columns[RESULT], result);
+        epoch_time(epoch, &runs[i]);
+        widen(&columns[EPOCH], epoch);
+    }
+    out_fit(columns, COLUMNS, DATA, out->width);
+    if (columns[DATA].width > DATA_MOST)
+        columns[DATA].width = DATA_MOST;
+    out_heads(out, columns, COLUMNS);
     for (size_t i = 0; i < count; i++) {
         const struct run *r = &runs[i];
-        char speed[24], step[24], epoch[24] = "-", all[48], result[48], data[24] = "-", name[24];
+        char speed[24], step[24], epoch[24], all[48], result[48], data[24] = "-", name[24];
         number(speed, 0, r->samples_per_s);
         step_time(step, r);
-        if (r->epoch_s.known)
-            clock_words((int64_t)(r->epoch_s.v * 1e9), epoch, sizeof epoch);
+        epoch_time(epoch, r);
         if (r->data.name)
             snprintf(data, sizeof data, "%.12s", r->data.name);
         snprintf(name, sizeof name, "%s", r->workload ? r->workload : "");
@@ -203,10 +235,11 @@ void training_table(struct out *out, const struct run *runs, size_t count)
             snprintf(name, sizeof name, "%.6s %lld", r->workload, (long long)r->batch.v);
         whole(all, r);
         outcome(result, r);
-        // ± is two bytes and one column.
-        int pad = strstr(all, "±") ? 18 : 17;
-        out_printf(out, "%-9s %-12s %9s %8s %10s  %-*s %s\n", name, data, speed, step, epoch, pad,
-                   all, result);
+        const char *const cells[] = {name, data, speed, step, epoch, all, result};
+        for (int c = 0; c < COLUMNS; c++)
+            out_field(out, &columns[c], cells[c]);
+        buf_trim(&out->text);
+        out_printf(out, "\n");
     }
 }
 

@@ -141,8 +141,10 @@ static struct units_text flops(double value)
 
 static void print_list(struct out *out, const struct workload_list *list)
 {
-    out_styled(out, OUT_BOLD, "%-10s %11s %9s %6s %7s  %s", "name", "parameters", "FLOP/step",
-               "batch", "epochs", "what it trains");
+    bool narrow = out->width < 72; // what it trains stands below
+    out_styled(out, OUT_BOLD, "%-10s %11s %9s %6s", "name", "parameters", "FLOP/step", "batch");
+    if (!narrow)
+        out_styled(out, OUT_BOLD, " %7s  %s", "epochs", "what it trains");
     out_printf(out, "\n");
     for (size_t i = 0; i < list->workloads.count; i++) {
         const struct workload_info *w = &list->workloads.items[i];
@@ -154,8 +156,14 @@ static void print_list(struct out *out, const struct workload_list *list)
         }
         if (w->epochs.known)
             snprintf(epochs, sizeof epochs, "%lld", (long long)w->epochs.v);
-        out_printf(out, "%-10s %11s %9s %6s %7s  ", w->name, parameters, cost, batch, epochs);
-        out_wrap_here(out, 49, w->summary);
+        out_printf(out, "%-10s %11s %9s %6s", w->name, parameters, cost, batch);
+        if (narrow) {
+            out_printf(out, "\n");
+            out_wrap(out, 2, w->summary);
+        } else {
+            out_printf(out, " %7s  ", epochs);
+            out_wrap_here(out, 49, w->summary);
+        }
     }
 }
 
@@ -168,11 +176,11 @@ static void print_one(struct out *out, const struct workload_info *w)
         return;
     }
     if (w->epochs.known)
-        out_row(out, "Recipe", "%s, batch %lld, %lld epochs", w->optimizer, (long long)w->batch.v,
-                (long long)w->epochs.v);
+        out_row(out, "Recipe", "%s, batch %lld, %s", w->optimizer, (long long)w->batch.v,
+                units_count(w->epochs.v, "epoch").s);
     else
-        out_row(out, "Recipe", "%s, batch %lld, %lld steps", w->optimizer, (long long)w->batch.v,
-                (long long)w->steps.v);
+        out_row(out, "Recipe", "%s, batch %lld, %s", w->optimizer, (long long)w->batch.v,
+                units_count(w->steps.v, "step").s);
     if (w->reach_accuracy.known)
         out_row(out, "Reaches", "%.1f %% on the real data", w->reach_accuracy.v * 100);
     if (w->reach_loss.known)
@@ -181,21 +189,31 @@ static void print_one(struct out *out, const struct workload_info *w)
             flops(w->forward_flops.v).s, flops(w->backward_flops.v).s,
             units_bytes((int64_t)w->bytes.v).s);
     out_printf(out, "\n");
-    out_styled(out, OUT_BOLD, "%-24s %-16s %-16s %12s", "layer", "kind", "output", "parameters");
-    out_printf(out, "\n");
+    enum { LAYER, KIND, OUTPUT, PARAMETERS, COLUMNS, WIDTH = 71 };
+    struct out_column columns[COLUMNS] = {[LAYER] = {"layer", 12, false, 0},
+                                          [KIND] = {"kind", 16, false, 1},
+                                          [OUTPUT] = {"output", 14, false, 0},
+                                          [PARAMETERS] = {"parameters", 12, true, 0}};
+    out_fit(columns, COLUMNS, LAYER, out->width < WIDTH ? out->width : WIDTH);
+    out_heads(out, columns, COLUMNS);
     for (size_t i = 0; i < w->layers.count; i++) {
         const struct workload_layer *l = &w->layers.items[i];
         char parameters[24] = "";
         if (l->parameters.known)
             snprintf(parameters, sizeof parameters, "%lld", (long long)l->parameters.v);
-        // × is two bytes and one column.
-        int crosses = 0;
-        for (const char *p = l->output; (p = strstr(p, "×")); p++)
-            crosses++;
-        out_printf(out, "%-24s %-16s %-*s %12s\n", l->name, l->op, 16 + crosses, l->output,
-                   parameters);
+        const char *const cells[COLUMNS] = {l->name, l->op, l->output, parameters};
+        for (int c = 0; c < COLUMNS; c++)
+            out_field(out, &columns[c], cells[c]);
+        buf_trim(&out->text);
+        out_printf(out, "\n");
     }
-    out_printf(out, "%-58s %12lld\n", "", (long long)w->parameters.v);
+    char all[24];
+    snprintf(all, sizeof all, "%lld", (long long)w->parameters.v);
+    const char *const sum[COLUMNS] = {"all of them", "", "", all};
+    for (int c = 0; c < COLUMNS; c++)
+        out_field(out, &columns[c], sum[c]);
+    buf_trim(&out->text);
+    out_printf(out, "\n");
 }
 
 static int list(const struct cmd_call *call, const char *name, struct err *err)

@@ -99,9 +99,11 @@ static int list(const struct cmd_call *call, struct err *err)
         rc = out_record(call->out, list_fields, &all, err);
     for (size_t i = 0; rc == 0 && !common->json && i < all.sets.count; i++) {
         const struct set_row *row = &all.sets.items[i];
-        out_printf(call->out, "%-10s %-10s %-14s %s\n", row->name,
+        const char *where = row->here.v ? row->path : "not here";
+        bool below = 37 + out_columns(where) > call->out->width;
+        out_printf(call->out, "%-10s %-10s %-14s%s%s\n", row->name,
                    row->download_bytes.known ? units_bytes(row->download_bytes.v).s : "size ?",
-                   row->workloads, row->here.v ? row->path : "not here");
+                   row->workloads, below ? "\n  " : " ", where);
     }
     record_release(list_fields, &all);
     data_sets_release(&sets);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // book: single offers by name, their history, their risk.
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/opt.h"
 #include "price/book.h"
 #include "price/layers.h"
 #include "price/prices.h"
+
+#define DAY_S INT64_C(86400)
 
 enum { ALIKE = 4, NAMES_MAX = 8192 };
 
@@ -106,7 +110,9 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
     a->last_provider = offer->provider;
     a->last_name = offer->name;
     bool other = a->wish->provider && strcasecmp(a->wish->provider, offer->provider) != 0;
+    // Of another provider only what is called just so.
     if (a->nearest ? strcmp(a->nearest, offer->name) == 0 && !other
+        : other    ? strcasecmp(offer->name, a->wish->name) == 0
                    : strcasestr(offer->name, a->wish->name) != NULL) {
         if (a->found_count++ < ALIKE)
             buf_printf(&a->found, "%s%s/%s", a->found.len ? ", " : "", offer->provider,
@@ -156,6 +162,50 @@ static int elsewhere(const struct wish *wish, const char *name, const struct off
     return ERR_MISSING;
 }
 
+// ---- names that have no price yet on the date ----
+
+struct first {
+    const struct book *book;
+    struct search search;
+    int since; // the first of all that fit; 0: none
+};
+
+static int take_since(void *arg, const struct offer *offer, struct err *err)
+{
+    (void)err;
+    struct first *f = arg;
+    f->since = f->since == 0 || offer->since < f->since ? offer->since : f->since;
+    return 1; // the oldest comes first
+}
+
+static int consider_first(void *arg, const struct offer *offer, struct err *err)
+{
+    struct first *f = arg;
+    f->search.found = false;
+    int rc = consider(&f->search, offer, err);
+    if (rc == 0 && f->search.found)
+        rc = book_history(f->book, offer, take_since, f, err);
+    return rc < 0 ? rc : 0;
+}
+
+// Whether it is on offer at a later date: then ERR_MISSING says from which one on.
+static int too_early(const struct book *book, const struct wish *wish, const char *name,
+                     struct book_filter filter, struct err *err)
+{
+    struct first first = {.book = book, .search = {.wish = wish}};
+    char on[CLOCK_ISO_BYTES], since[CLOCK_ISO_BYTES];
+    int day = filter.day != 0 ? filter.day : book_today();
+    filter.day = INT_MAX;
+    int rc = book_each(book, &filter, consider_first, &first, err);
+    if (rc != 0 || first.since <= day)
+        return rc;
+    clock_iso(day * DAY_S, on);
+    clock_iso(first.since * DAY_S, since);
+    err_set(err, ERR_MISSING, "'%s' has no price on %.10s: its first is of %.10s", name, on, since);
+    err_hint(err, "--date %.10s or later", since);
+    return ERR_MISSING;
+}
+
 int book_find(const struct book *book, const char *name, int day, struct offer *out,
               struct err *err)
 {
@@ -176,7 +226,7 @@ int book_find(const struct book *book, const char *name, int day, struct offer *
         rc = err_hint(err, "name one: %s/%s", search.best.provider, name);
     } else if (rc == 0 && search.found) {
         *out = search.best;
-    } else if (rc == 0) {
+    } else if (rc == 0 && (rc = too_early(book, &wish, name, filter, err)) == 0) {
         // Without place and kind, to tell what is wrong with the name.
         struct wish wider = wish;
         wider.place = NULL;

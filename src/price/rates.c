@@ -16,8 +16,7 @@
 
 struct kept {
     struct rates_row row;
-    int64_t from; // day
-    char *text;   // the three texts, one behind the other
+    char *text; // the three texts, one behind the other
 };
 
 struct rates {
@@ -79,7 +78,7 @@ static int read_column(struct kept *kept, int column, const char *text, struct e
             return err_set(err, ERR_FORMAT, "expected a currency such as EUR");
         return 0;
     case FROM:
-        return read_date(text, &kept->from, err);
+        return read_date(text, &kept->row.from, err);
     case TO:
         return read_date(text, &kept->row.to, err);
     default:
@@ -94,7 +93,7 @@ static int read_row(struct kept *kept, const struct csv *csv, const int at[COLUM
     for (int i = 0; i < COLUMNS; i++)
         if (read_column(kept, i, csv_text(csv, at[i]), err) != 0)
             return csv_context(csv, at[i], err);
-    if (kept->from >= kept->row.to) {
+    if (kept->row.from >= kept->row.to) {
         err_set(err, ERR_FORMAT, "expected a date after 'from'");
         return csv_context(csv, at[TO], err);
     }
@@ -166,7 +165,7 @@ void rates_close(struct rates *rates)
 
 static bool holds(const struct kept *k, const char *provider, const char *offer, int64_t day)
 {
-    if (strcmp(k->row.provider, provider) != 0 || day < k->from || day >= k->row.to)
+    if (strcmp(k->row.provider, provider) != 0 || day < k->row.from || day >= k->row.to)
         return false;
     return k->row.offer[0] == '\0' || fnmatch(k->row.offer, offer, 0) == 0;
 }

@@ -22,6 +22,7 @@ struct rates_row {
     int64_t discount_permille; // 0: none
     int64_t credit;            // nano-units; 0: none. See rates_credit()
     int64_t rate;              // nano-units an hour; -1: the list price
+    int64_t from;              // the first day on which it holds; 0: always did
     int64_t to;                // the first day on which it does not hold any more; INT64_MAX: none
 };
 

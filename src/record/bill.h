@@ -30,10 +30,11 @@ struct bill {
     char *rate;
     char *currency;
     struct maybe_int per_s;
-    char *price_date; // last seen at this price
+    char *price_date; // last seen at this price; of the user's own: since when, if that is known
     struct maybe_int price_age_days;
     struct maybe_bool price_old;
     char *price_source;
+    struct maybe_bool price_own; // negotiated: it has no age
     struct maybe_bool price_estimated;
     char *exchange; // other currencies: the rate used, and whose
 

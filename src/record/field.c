@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/field.h"
 
+#include <float.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -107,8 +108,9 @@ static int dump(const struct field *fields, const void *record, size_t flags, st
     json_t *json = record_to_json(fields, record, err);
     if (!json)
         return ERR_MEMORY;
-    // Twelve digits are more than any of our measurements has, and print 0.1 as 0.1.
-    int rc = json_dump_callback(json, add_dump, out, flags | JSON_REAL_PRECISION(12));
+    // As many digits as every decimal fraction survives with: 0.1 is printed as 0.1, a day to the
+    // nanosecond.
+    int rc = json_dump_callback(json, add_dump, out, flags | JSON_REAL_PRECISION(DBL_DIG));
     json_decref(json);
     if (rc != 0)
         return err_memory(err);

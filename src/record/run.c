@@ -445,3 +445,13 @@ int run_taint(struct run *run, const char *text, struct err *err)
             return 0;
     return texts_add(&run->taints, text, err);
 }
+
+bool run_failed(const struct run *run)
+{
+    return run->ended && strcmp(run->ended, "failed") == 0;
+}
+
+bool run_stopped(const struct run *run)
+{
+    return run->ended && strcmp(run->ended, "stopped") == 0;
+}

@@ -35,7 +35,7 @@ static int add_group(struct runs *runs, size_t at, double *steps, double *rates,
     const struct run *first = &runs->runs.items[at];
     for (size_t i = at; i < runs->runs.count; i++) {
         const struct run *run = &runs->runs.items[i];
-        if (!same(run, first) || !step_of(run).known)
+        if (!same(run, first) || !step_of(run).known || run_failed(run) || run_stopped(run))
             continue;
         steps[n++] = step_of(run).v;
         if (run->samples_per_s.known)

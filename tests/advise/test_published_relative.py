@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison of April 2017 that printed speeds relative to a laptop and prices, but no times. The figures are
 those that were published: 43, 167, 15 % faster, three times; $0.90, $0.40, two thirds; 2.59 times cheaper, 29.8 days."""
+import csv
+import io
 import json
 import os
 import subprocess
@@ -30,7 +32,7 @@ def rows(*args):
 
 
 def near(got, want):
-    return got is not None and abs(got - want) < 1e-7 * want
+    return got is not None and abs(got - want) < 1e-14 * want
 
 
 def ratios():
@@ -52,6 +54,9 @@ def ratios():
     report("another price", near(got["GPU+"]["money"]["ratio"], 0.40 / 0.20 / 1.15), got["GPU+"])
     got = rows("--published", "2017-inception", "--base", "laptop")
     report("another base", near(got[OWN]["time"]["ratio"], 1 / 167) and "money" not in got["GPU+"], got)
+    table = {r["machine"]: r for r in csv.DictReader(io.StringIO(fare("compare", "--published", "2017-inception", "--format", "csv")))}
+    report("as CSV, with all their digits", all(near(float(table[name]["time_ratio"]), want) for name, want in times.items())
+           and all(near(float(table[name]["cost_ratio"]), want) for name, want in costs.items()), table)
     text = fare("compare", "--published", "2017-inception")
     report("in sentences", "Cheapest: P5000, 0.2222 of the cost of p2.xlarge" in text
            and f"Fastest: {OWN}, 0.2575 of the time of" in text and "only speeds relative to each other are known" in text, text)

@@ -322,7 +322,13 @@ def advice():
     assert "the cheapest is acme/one@there" in says("--kind", "on-demand", "--deadline", "1h"), says("--deadline", "1h")
     assert "none of them is done" in says("--deadline", "10m")
     assert "none of them is done" in says("--deadline", "3030s"), "the end of the interval counts"
-    assert "For 0.800 USD the fastest is acme/one@here:spot" in says("--budget", "0.80"), says("--budget", "0.80")
+    # 3060 s at 0.90 an hour are 0.765, which the budget has to pay too
+    assert "For 0.765 USD the fastest is acme/one@here:spot, 0.750 USD (0.735 to 0.765) in 50 min 00 s, at a price" \
+        in says("--budget", "0.765") and "(even at the end of its interval)" in says("--budget", "0.765")
+    assert "For 0.764 USD there is none for sure, at the end of its interval; the cheapest is acme/one@here:spot" \
+        in says("--budget", "0.764"), says("--budget", "0.764")
+    assert "none of them is done for sure, at the end of its interval; the fastest" in says("--deadline", "3059s")
+    assert "For 0.749 USD there is none; the cheapest is" in says("--budget", "0.749")
     assert "there is none; the cheapest is" in says("--budget", "0.01")
     text = says("--runs", "10")
     assert "10 runs one after the other, in one go, on acme/one@here:spot: 8 h 20 min, 7.50 USD" in text, text
@@ -374,6 +380,60 @@ def declared():
 check("an offer that is only declared", declared)
 
 
+def named():
+    """The run that is named is the one priced, also where another was measured on the offer."""
+    weak, strong = "20261110T000000Z-weak", "20261110T000000Z-strong"
+    bill = quote(weak, "--offer", "acme/one@there")["bills"][0]
+    same((bill["run"], bill["basis"]), (weak, "declared"))
+    same(F(bill["total"]), charge("3.00", 30000) + F("0.05"))
+    assert any(f"fare quote {strong} --offer acme/one@there" in n for n in bill["notes"]), bill["notes"]
+    q = quote(strong, "--offer", "acme/slow")  # not the weak run's time, but that this one has no room there
+    same(q["bills"], [])
+    assert "60 GiB of GPU memory" in q["misfits"][0]["why"], q["misfits"]
+    bill = quote(strong, "--offer", "acme/one@there")["bills"][0]
+    same((bill["run"], bill["basis"]), (strong, "projected"))
+    assert not any("fare quote" in n for n in bill.get("notes", [])), bill["notes"]
+    assert any("knows of none in this offer" in n for n in quote(strong, "--offer", "acme/cpu")["bills"][0]["notes"])
+    # A run whose time nobody knows is not given another's.
+    fare("runs", "import", str(HERE / "stopped.jsonl"))
+    same(quote("20261110T000000Z-cut", "--offer", "acme/one@there")["bills"], [])
+    assert "not known" in fare("quote", "20261110T000000Z-cut", "--offer", "acme/one@there")
+    # A workload has no run that was named: what was measured there.
+    bill = quote("mlp", "--offer", "acme/slow")["bills"][0]
+    same((bill["run"], bill["basis"]), (weak, "projected"))
+    same([i["what"] for i in bill["items"]], ["run", "set-up fee"])
+
+
+(HERE / "stopped.jsonl").write_text(json.dumps(record("cut", machine=H100, use={"gpus": 1}, ended="stopped",
+                                                      started="2026-11-01T00:00:00Z")) + "\n")
+check("the run that is named is priced", named)
+
+
+def filters_beside():
+    for option in (("--region", "here"), ("--kind", "spot"), ("--provider", "acme"), ("--gpu", "h100"), ("--max-age", "5"),
+                   ("--all",)):
+        text = fare("quote", "20261110T000000Z-strong", "--offer", "acme/one", *option, code=2)
+        assert f"'{option[0]}' chooses among offers" in text, text
+
+
+check("filters beside the name of an offer are refused", filters_beside)
+
+
+def too_early():
+    text = fare("quote", "20261110T000000Z-strong", "--offer", "acme/one@there", "--date", "2026-10-31", code=1)
+    assert "'acme/one@there' has no price on 2026-10-31: its first is of 2026-11-01" in text, text
+    assert "--date 2026-11-01" in text, text
+    same(len(quote("20261110T000000Z-strong", "--offer", "acme/one@there", "--date", "2026-11-01")["bills"]), 1)
+    for command in (("prices", "acme/one"), ("cron", "@daily", "--up", "2m", "--offer", "acme/one")):
+        text = fare(*command, "--date", "2026-10-31", code=1)
+        assert "has no price on 2026-10-31: its first is of 2026-11-01" in text, text
+    text = fare("quote", "20261110T000000Z-strong", "--offer", "acme/two", "--date", "2026-10-31", code=1)
+    assert "no offer is called 'acme/two'" in text, text
+
+
+check("an offer before its first price", too_early)
+
+
 def focus():
     rows = list(csv.DictReader(io.StringIO(fare("quote", "20261110T000000Z-strong", "--provider", "acme", "--format",
                                                "focus"))))
@@ -410,6 +470,9 @@ def pinned():
     assert any("acme/slow@here" in line and "3.05" in line and "2026-11-01" in line for line in after), after
     kept = json.loads(fare("quote", run, "--pinned", "--json"))["quotes"]
     same(sorted(k["quote"]["rule"] for k in kept if k["quote"]["bills"][0]["name"] == "slow"), ["paid", "prorated"])
+    quote(run, "--offer", "acme/slow", "--storage", "10GB", "--boot", "60s", "--interrupted", "--commit", "12")
+    after = fare("quote", run, "--pinned").splitlines()
+    assert any("paid acme/slow storage 10 GB boot 1 min 00 s committed 12 months interrupted" in line for line in after), after
     # A price that changes afterwards leaves it as it was.
     path = CONFIG / "offers" / "mine.csv"
     text = path.read_text()
@@ -446,10 +509,31 @@ def measured_there():
 check("an offer on which it was measured", measured_there)
 
 
+def failed_runs():
+    """A run that failed is no evidence, one that was stopped only where there is no other."""
+    def half(name, ended, wall, machine=H100, **more):
+        return record(name, workload="cut off", ended=ended, machine=machine, use={"gpus": 1},
+                      projection={"after_s": 1, "wall_s": wall, "low_s": wall / 2, "high_s": wall * 2}, **more)
+    (HERE / "cut.jsonl").write_text("".join(json.dumps(r) + "\n" for r in (
+        half("died", "failed", 10, problem="signal SIGKILL"), half("cut-off", "stopped", 20), half("whole", "sampled", 3000),
+        half("other", "sampled", 9000, {"gpu": "Tesla T4", "gpus": 1}))))
+    fare("runs", "import", str(HERE / "cut.jsonl"))
+    got = bills(quote("20261110T000000Z-other", "--provider", "acme"))
+    same(got["acme/slow@here"]["run"], "20261110T000000Z-other")
+    same(got["acme/one@there"]["run"], "20261110T000000Z-whole")
+    bill = quote("20261110T000000Z-died", "--offer", "acme/one@there")["bills"][0]
+    assert any("the run failed" in n for n in bill["notes"]), bill["notes"]
+    bill = quote("20261110T000000Z-cut-off", "--offer", "acme/one@there")["bills"][0]
+    assert any("was stopped before it was done" in n for n in bill["notes"]), bill["notes"]
+
+
+check("runs that were cut off", failed_runs)
+
+
 def few_gpus():
     q = quote("20261110T000000Z-pair", "--offer", "acme/one@here")
     same(q["bills"], [])
-    assert "has 1 GPUs, the run used 2" in q["misfits"][0]["why"], q["misfits"]
+    assert "has 1 GPU, the run used 2" in q["misfits"][0]["why"], q["misfits"]
 
 
 check("an offer with fewer GPUs", few_gpus)

@@ -193,6 +193,32 @@ def credits():
 check("credits are a line of the bill", credits)
 
 
+def paid_in_full():
+    """Credits that pay several: the smallest bill before them goes first, in sentence, frontier and table."""
+    table = (CONFIG / "offers" / "mine.csv").read_text().splitlines()[0] + "\n"
+    for name, gpus, price in (("a-eight", 8, "80.00"), ("b-four", 4, "30.00"), ("c-one", 1, "10.00"), ("d-two", 2, "21.00")):
+        table += f"paid,{name},here,,H100,{gpus},16,128,{price},USD,hour,2026-11-01,mine\n"
+    # The region that is cheaper in USD: 9 EUR are more than 10 USD.
+    table += "paid,c-one,abroad,,H100,1,16,128,9.00,EUR,hour,2026-11-01,mine\n"
+    order = ["paid/c-one@here", "paid/d-two@here", "paid/b-four@here", "paid/a-eight@here"]
+    with own_file("offers/paid.csv", table), own_file("rates.csv", RATES + "paid,,,1000,,USD,,\n"):
+        q = quote(*RUN, "--provider", "paid")
+        same([b["offer"] for b in q["bills"]], order)
+        same({F(b["total"]) for b in q["bills"]}, {F(0)})
+        before = F(10) * (3000 + BOOT) / 3600
+        assert q["advice"][0].startswith(f"Cheapest: paid/c-one@here, 0.00 USD after credits, {float(before):.2f} before, in "
+                                         ), q["advice"]
+        text = fare("quote", *RUN, "--provider", "paid")
+        same([line.split()[0] for line in text.splitlines() if line.startswith("paid/")], order)
+        assert f"0.00 of {float(before):.2f}" in text and "A of B" in text, text
+        assert q["advice"][1:] == ["Your credits are taken off each bill."], "all are equally fast: no frontier"
+    with own_file("offers/paid.csv", table):
+        same([b["offer"] for b in quote(*RUN, "--provider", "paid")["bills"]], order, "without credits the same")
+
+
+check("credits that pay several offers in full", paid_in_full)
+
+
 def currencies():
     rows = "date,currency,usd,source\n2026-01-01,EUR,1.5,mine\n2026-11-05,EUR,1.25,mine\n2026-12-24,EUR,9,mine\n" \
            "2026-11-09,JPY,0.007,mine\n"
@@ -215,6 +241,52 @@ def currencies():
 
 
 check("rates of exchange of one's own, by date", currencies)
+
+
+def own_rate():
+    """A negotiated rate has a date of its own or none, never the list price's age; credits name their rate of exchange."""
+    old = ("20261110T000000Z-h100", "--offer", "stale/one", "--date", "2026-11-10")  # 40 days: OLD
+    same(bill(*old)["price_old"], True)
+    for since, words in (("2026-06-01", ", your own rate since 2026-06-01;"), ("", ", your own rate;")):
+        with own_file("rates.csv", RATES + f"stale,one,,,0.50,EUR,{since},\n"):
+            b = bill(*old)
+            same((b["price_own"], b.get("price_date"), b["price_source"]), (True, since or None, "your rates.csv"))
+            assert "price_age_days" not in b and "price_old" not in b, b
+            near(b["total"], F("0.50") * F(3000 + BOOT, 3600) * F("1.228"))
+            assert any("the list price is 1.00 USD, seen 2026-10-01" in n for n in b["notes"]), b["notes"]
+            text = " ".join(fare("quote", *old).split())
+            assert words in text and "1 EUR = OLD: 1.228 USD on 2018-02-01" in text and "(OLD" not in text, text
+            row = next(line for line in fare("quote", *RUN, "--provider", "stale").splitlines() if line.startswith("stale/one"))
+            assert row.endswith("yours"), row
+            advice = quote(*RUN, "--provider", "stale")["advice"]
+            assert "OLD" not in advice[0], advice
+    with own_file("rates.csv", RATES + "acme,,,1,,EUR,,\n"):
+        b = bill(*STRONG)
+        assert b["exchange"].startswith("1 EUR = OLD: 1.228 USD on 2018-02-01"), b
+        near(items(b)["credit"], -F("1.228"))
+        with own_file("currencies.csv", "date,currency,usd,source\n2026-11-05,EUR,1.25,mine\n"):
+            same(bill(*STRONG)["exchange"], "1 EUR = 1.25 USD on 2026-11-05, mine")
+            same(bill(*RUN, "--offer", "rhein/one")["exchange"].count("1 EUR"), 1)
+    assert "exchange" not in bill(*STRONG)
+
+
+check("rates and credits of one's own: their dates, their exchange", own_rate)
+
+
+def spending_old():
+    """--max-spend says by which price it counts, where that is OLD: 2026-10-01 is over 30 days ago."""
+    def says(offer):
+        p = subprocess.run([FARE, "run", "--max-spend", "1", "--offer", offer, "--no-ledger", "--", "true"],
+                           capture_output=True, text=True)
+        same(p.returncode, 0, p.stderr)
+        return p.stderr
+    assert "a price that is OLD, last seen 2026-10-01" in says("stale/one"), says("stale/one")
+    assert "rate of exchange that is OLD: 1 EUR = OLD: 1.228 USD" in says("rhein/one"), says("rhein/one")
+    with own_file("rates.csv", RATES + "stale,one,,,0.50,USD,,\n"):
+        assert "OLD" not in says("stale/one"), says("stale/one")
+
+
+check("--max-spend at an OLD price", spending_old)
 
 
 def estimated():
@@ -289,6 +361,15 @@ def parallel():
 
 
 check("one strong machine, or several cheap ones", parallel)
+
+
+def never():
+    for more in (("--buy", "9000000000"), ("--buy", "100", "--watts", "900000", "--kwh", "1")):
+        text = " ".join(quote(*RUN, "--provider", "acme", "--kind", "on-demand", *more)["advice"])
+        assert "never pays: renting acme/cheap@here stays cheaper" in text, text
+
+
+check("a machine that never pays", never)
 
 
 def heavy():

@@ -185,7 +185,7 @@ static void test_words(void **state)
         int64_t ns;
         const char *words;
     } cases[] = {
-        {0, "0 ns"},
+        {0, "0 s"},
         {999, "999 ns"},
         {1499, "1 us"},
         {1500, "2 us"},

@@ -57,11 +57,22 @@ static void sizes_as_people_read_them(void **state)
     assert_string_equal(units_rate(4.167e12).s, "4.17 TB/s");
 }
 
+static void counts_of_things(void **state)
+{
+    (void)state;
+    assert_string_equal(units_count(0, "day").s, "0 days");
+    assert_string_equal(units_count(1, "day").s, "1 day");
+    assert_string_equal(units_count(2, "day").s, "2 days");
+    assert_string_equal(units_count(INT64_MAX, "other offer").s,
+                        "9223372036854775807 other offers");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_as_people_write_them),
         cmocka_unit_test(sizes_as_people_read_them),
+        cmocka_unit_test(counts_of_things),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

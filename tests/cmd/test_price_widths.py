@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prices, quotes, bills and schedules on terminals of 40, 64 and 80 columns: no line is wider."""
+"""What every command prints on terminals of 40, 64, 80 and 120 columns: no line is wider."""
 import fcntl
+import json
 import os
 import pty
 import re
@@ -39,6 +40,19 @@ def shown(columns, *args):
     return re.sub(r"\033\[[0-9;]*m", "", text.decode()), p.wait()
 
 
+MACHINE = {"machine": {"gpu": "NVIDIA H100 80GB HBM3", "gpus": 1}, "use": {"gpus": 1}}
+RECORDS = [{"schema": "fare.run/1", "id": f"20261110T00000{i}Z-{name}", "started": "2026-11-10T00:00:00Z", "name": name,
+            "workload": "mlp", "framework": "fare", "ended": ended, "projection": {"wall_s": 123456, "low_s": 100000,
+            "high_s": 150000}, "taints": ["something else used the processor"],
+            "phases": {"setup_ns": 10**9, "load_ns": 754 * 10**9, "train_ns": 43210 * 10**9, "wall_ns": 44000 * 10**9},
+            "epoch_list": [{"epoch": e, "train_ns": 754 * 10**9, "train_loss": 0.1, "train_accuracy": 0.99, "test_loss": 0.2,
+                            "test_accuracy": 0.98} for e in (1, 10)],
+            "samples": [{"at_s": s, "cpu_percent": s % 90, "memory_bytes": s << 28} for s in range(1, 150)], **MACHINE}
+           for i, (name, ended) in enumerate((("a-run-with-a-rather-long-name", "sampled"), ("b", "failed"), ("c", "sampled")))]
+(CONFIG / "runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS))
+subprocess.run([FARE, "runs", "import", str(CONFIG / "runs.jsonl")], check=True, stdout=subprocess.DEVNULL)
+FIRST, LAST = RECORDS[0]["id"], RECORDS[2]["id"]
+
 RUN = "published-2018-tweets-leadergpu-2-p100-one-used"
 CASES = [
     ("quote", "tweets", "--date", "2018-02-15"),
@@ -54,11 +68,31 @@ CASES = [
     ("prices", "--book", "-", "hetzner/ex51-ssd-gpu:monthly", "--date", "2018-02-15"),
     ("cron", "0 */4 * * *", "--up", "2m", "--offer", "gcp/n1-standard-1:spot", "--date", "2018-11-01"),
     ("cron", "@hourly", "--up", "5m", "--offer", "leadergpu/2xP100", "--date", "2018-02-15", "--tasks", "12"),
-]
-for columns in (40, 64, 80):
+    ("runs",),
+    ("runs", "--published"),
+    ("runs", FIRST),
+    ("runs", FIRST, "--against", LAST),
+    ("quote", LAST, "--offer", "aws/p5.48xlarge"),
+    ("quote", LAST, "--pinned"),
+    ("compare",),
+    ("compare", FIRST, LAST),
+    ("compare", "--published", "2015-l1"),
+    ("compare", "--published", "2017-inception"),
+    ("compare", "--published", "2017-keras-backends"),
+    ("compare", "--published", "2018-tweets"),
+    ("check", "--no-cloud"),
+    ("workloads",),
+    ("workloads", "mlp"),
+    ("workloads", "inception"),
+    ("workloads", "data"),
+    ("run", "l1", "mlp", "--n", "256", "--m", "256", "--max-time", "1s", "--no-ledger", "--no-cloud"),
+    ("--help",),
+] + [(command, "--help") for command in ("check", "run", "runs", "quote", "compare", "prices", "cron", "workloads")]
+for columns in (40, 64, 80, 120):
     for case in CASES:
         text, code = shown(columns, *case)
-        # A single word, such as a run's id, cannot be broken.
-        wide = [line for line in text.splitlines() if len(line) > columns and len(line.split()) > 1]
+        # A single word, such as a run's id, cannot be broken, nor a command that is to be copied.
+        lines = [line for whole in text.split("\n") for line in whole.rstrip("\r").split("\r")]
+        wide = [line for line in lines if len(line) > columns and len(line.split()) > 1 and not line.startswith("  fare ")]
         report(f"{columns} columns: {' '.join(case)}", code == 0 and not wide, "\n".join(wide) or text)
 done()
