@@ -21,6 +21,7 @@ struct slot {
     int64_t count;
     uint32_t *samples; // (batch)
     float *image;
+    uint8_t *bytes;
     int32_t *tokens;
     int32_t *labels;
     int64_t next, done; // samples handed to a thread; samples finished
@@ -129,6 +130,10 @@ static void place_image(const struct batcher *b, const struct slot *slot, int64_
                         const uint8_t *from)
 {
     const struct batcher_options *o = &b->options;
+    if (slot->bytes) {
+        memcpy(slot->bytes + i * b->pixels, from, (size_t)b->pixels);
+        return;
+    }
     float *to = slot->image + i * b->pixels;
     uint32_t words[4] = {0};
     if (o->shift_flip || o->flip)
@@ -203,6 +208,9 @@ static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t st
     if (slot->image && slot->count < b->options.batch)
         memset(slot->image + slot->count * b->pixels, 0,
                (size_t)((b->options.batch - slot->count) * b->pixels) * sizeof *slot->image);
+    if (slot->bytes && slot->count < b->options.batch)
+        memset(slot->bytes + slot->count * b->pixels, 0,
+               (size_t)((b->options.batch - slot->count) * b->pixels));
     if (slot->tokens && slot->count < b->options.batch)
         memset(slot->tokens + slot->count * b->set->time, 0,
                (size_t)((b->options.batch - slot->count) * b->set->time) * sizeof *slot->tokens);
@@ -324,13 +332,15 @@ static int make_slot(const struct batcher *b, struct slot *slot, struct err *err
     size_t batch = (size_t)b->options.batch;
     slot->samples = calloc(batch, sizeof *slot->samples);
     slot->labels = calloc(batch, sizeof *slot->labels);
-    if (b->options.by_number)
-        return slot->samples && slot->labels ? 0 : err_memory(err);
-    if (b->set->time > 0)
+    bool bytes = b->options.form == BATCH_BYTES, none = b->options.form == BATCH_NUMBERS;
+    if (b->set->time > 0 && !none)
         slot->tokens = calloc(batch * (size_t)b->set->time, sizeof *slot->tokens);
-    else
+    else if (bytes)
+        slot->bytes = calloc(batch, (size_t)b->pixels);
+    else if (!none)
         slot->image = calloc(batch * (size_t)b->pixels, sizeof *slot->image);
-    return slot->samples && slot->labels && (slot->tokens || slot->image) ? 0 : err_memory(err);
+    bool there = none || slot->tokens || slot->image || slot->bytes;
+    return slot->samples && slot->labels && there ? 0 : err_memory(err);
 }
 
 static int start_threads(struct batcher *b, struct err *err)
@@ -384,7 +394,8 @@ int batcher_new(struct batcher **out, const struct dataset *set,
     b->options = *options;
     b->steps = (set->count + options->batch - 1) / options->batch;
     b->pixels = (int64_t)set->channels * set->height * set->width;
-    b->slot_count = set->files && !options->by_number ? SLOTS : 1;
+    bool by_number = options->form == BATCH_NUMBERS;
+    b->slot_count = set->files && !by_number ? SLOTS : 1;
     b->ordered = -1;
     for (int v = 0; v < 256; v++)
         b->scale[v] = batcher_scale(options, v);
@@ -392,13 +403,13 @@ int batcher_new(struct batcher **out, const struct dataset *set,
     int rc = 0;
     if (options->shuffle && set->count > 0) {
         b->order = malloc((size_t)set->count * sizeof *b->order);
-        if (options->by_number)
+        if (by_number)
             b->next_order = malloc((size_t)set->count * sizeof *b->order);
-        rc = b->order && (b->next_order || !options->by_number) ? 0 : err_memory(err);
+        rc = b->order && (b->next_order || !by_number) ? 0 : err_memory(err);
     }
     for (int i = 0; rc == 0 && set->count > 0 && i < b->slot_count; i++)
         rc = make_slot(b, &b->slots[i], err);
-    if (rc == 0 && set->files && set->count > 0 && !options->by_number)
+    if (rc == 0 && set->files && set->count > 0 && !by_number)
         rc = start_threads(b, err);
     if (rc != 0)
         batcher_free(b);
@@ -429,6 +440,7 @@ void batcher_free(struct batcher *b)
     for (int i = 0; i < SLOTS; i++) {
         free(b->slots[i].samples);
         free(b->slots[i].image);
+        free(b->slots[i].bytes);
         free(b->slots[i].tokens);
         free(b->slots[i].labels);
     }
@@ -477,7 +489,7 @@ int batcher_next(struct batcher *b, struct batch *batch, struct err *err)
         rc = next_decoded(b, &slot, err);
     } else {
         plan(b, slot, b->epoch, b->step);
-        if (!b->options.by_number)
+        if (b->options.form != BATCH_NUMBERS)
             gather(b, slot);
     }
     b->step++; // also past a batch that could not be read
@@ -485,6 +497,7 @@ int batcher_next(struct batcher *b, struct batch *batch, struct err *err)
         return rc;
     batch->count = slot->count;
     batch->image = slot->image;
+    batch->bytes = slot->bytes;
     batch->tokens = slot->tokens;
     batch->labels = slot->labels;
     batch->samples = slot->samples;

@@ -9,6 +9,10 @@
 
 #include "data/dataset.h"
 
+// What a batch has of its samples: numbers as a net takes them, or for an engine that makes those
+// itself the images' bytes as they are, or for one that has the set nothing.
+enum batch_form { BATCH_VALUES, BATCH_BYTES, BATCH_NUMBERS };
+
 struct batcher_options {
     int64_t batch;
     uint64_t seed;
@@ -17,12 +21,13 @@ struct batcher_options {
     bool flip;        // flowers: horizontal flips
     bool centre_unit; // pixels to -1 ... 1; else 0 ... 1
     int threads;      // for decoding ahead; 0: as many as this process may use
-    bool by_number;   // batches are numbers of samples, for an engine that has the set itself
+    enum batch_form form;
 };
 
 struct batch {
     int64_t count;       // samples in it; the last of an epoch may have fewer than the rest
     float *image;        // (batch, channels, height, width), or null
+    uint8_t *bytes;      // the same, not scaled, moved or flipped; or null
     int32_t *tokens;     // (batch, time), or null
     int32_t *labels;     // (batch)
     uint32_t *samples;   // (batch): their numbers in the set

@@ -131,6 +131,46 @@ static bool ends_in(const char *name, const char *ending)
     return len > tail && strcasecmp(name + len - tail, ending) == 0;
 }
 
+struct reading {
+    const struct image_files *files;
+    int64_t first;
+    uint8_t *out;
+    pthread_mutex_t lock;
+    struct err err; // of the first one that failed,
+    int64_t failed; // which is this one
+};
+
+static void read_some(void *reading_, int64_t from, int64_t to)
+{
+    struct reading *r = reading_;
+    struct image_reader *reader = NULL;
+    struct err err = {0};
+    int rc = image_reader_new(&reader, r->files, &err);
+    int64_t i = from;
+    for (; rc == 0 && i < to; i++)
+        rc = image_read(reader, r->first + i, r->out + i * IMAGES_BYTES, &err);
+    image_reader_free(reader);
+    if (rc == 0)
+        return;
+    pthread_mutex_lock(&r->lock);
+    if (r->err.code == 0 || i < r->failed) {
+        r->err = err;
+        r->failed = i;
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+int images_read(const struct image_files *files, int64_t first, int64_t count, int threads,
+                uint8_t *out, struct err *err)
+{
+    struct reading r = {
+        .files = files, .first = first, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
+    parallel_for(threads, count, read_some, &r);
+    if (r.err.code != 0 && err)
+        *err = r.err;
+    return r.err.code;
+}
+
 // 1: a JPEG; 0: not an image; negative: an image of another kind.
 static int kind_of(const char *name)
 {

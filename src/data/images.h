@@ -38,6 +38,10 @@ void image_reader_free(struct image_reader *reader);
 // Image i: (3, 299, 299).
 int image_read(struct image_reader *reader, int64_t i, uint8_t *out, struct err *err) MUST_USE;
 
+// Images first ... first + count - 1, on several threads (0: all there may be).
+int images_read(const struct image_files *files, int64_t first, int64_t count, int threads,
+                uint8_t *out, struct err *err) MUST_USE;
+
 // The set in a folder. After a failure the caller releases `pair`.
 int images_open(const char *dir, uint64_t seed, int threads, struct data_pair *pair,
                 struct err *err) MUST_USE;

@@ -33,11 +33,14 @@ struct engine_batch {
     // In place of them: numbers of samples in a set that the engine was given by load(). A step
     // takes them from the one to train on, an evaluation from the one held out.
     const uint32_t *samples;
-    uint32_t augment[4]; // key and stream of the random words that move and flip images
+    // Or the images' bytes beside their numbers, where load() was given no pixels.
+    const uint8_t *bytes; // (batch, channels, height, width), or null
+    uint32_t augment[4];  // key and stream of the random words that move and flip images
 };
 
 // A set that an engine keeps, and how samples are made of it (data/batcher.h has the rules). Either
-// pixels or tokens; all of it must stay until load() returns.
+// pixels or tokens; all of it must stay until load() returns. With neither, the samples' bytes come
+// with each batch.
 struct engine_set {
     int64_t count;
     int channels, height, width;
@@ -96,6 +99,7 @@ struct engine {
     // samples of it, and steps and evaluations of them need not be done when the call returns:
     // collect() waits until at most `leave` of them are left to do, adds what the others scored and
     // says how many they were.
+    int64_t (*room)(struct engine_program *program); // bytes that sets may have
     int (*load)(struct engine_program *program, const struct engine_set *set, bool held_out,
                 struct err *err);
     int (*collect)(struct engine_program *program, int64_t leave, struct engine_score *score,

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "data/images.h"
-#include "data/parallel.h"
 #include "run/safetensors.h"
 
 #define IMAGES_AT_ONCE 64 // 17 MB
@@ -103,54 +101,19 @@ static void add_samples(struct job *job, const char *x, const char *tokens,
 
 // ---- images that are decoded or drawn when they are needed: all are needed now
 
-struct decoding {
-    const struct dataset *set;
-    int64_t first; // image of the set that comes first in `pixels`
-    uint8_t *pixels;
-    pthread_mutex_t lock;
-    struct err err; // of the first one that failed,
-    int64_t failed; // which is this one
-};
-
-static void decode_some(void *decoding_, int64_t from, int64_t to)
-{
-    struct decoding *d = decoding_;
-    struct image_reader *reader = NULL;
-    struct err err = {0};
-    int rc = image_reader_new(&reader, d->set->files, &err);
-    int64_t i = from;
-    for (; rc == 0 && i < to; i++)
-        rc = image_read(reader, d->first + i, d->pixels + i * IMAGES_BYTES, &err);
-    image_reader_free(reader);
-    if (rc == 0)
-        return;
-    pthread_mutex_lock(&d->lock);
-    if (d->err.code == 0 || i < d->failed) {
-        d->err = err;
-        d->failed = i;
-    }
-    pthread_mutex_unlock(&d->lock);
-}
-
 static int write_files(struct job *job, const struct dataset *set, struct err *err)
 {
-    struct decoding d = {.set = set, .lock = PTHREAD_MUTEX_INITIALIZER};
-    d.pixels = malloc((size_t)IMAGES_AT_ONCE * IMAGES_BYTES);
-    int rc = d.pixels ? 0 : err_memory(err);
-    for (; rc == 0 && d.first < set->count && !over(job); d.first += IMAGES_AT_ONCE) {
-        int64_t left = set->count - d.first, count = left < IMAGES_AT_ONCE ? left : IMAGES_AT_ONCE;
+    uint8_t *pixels = malloc((size_t)IMAGES_AT_ONCE * IMAGES_BYTES);
+    int rc = pixels ? 0 : err_memory(err);
+    for (int64_t first = 0; rc == 0 && first < set->count && !over(job); first += IMAGES_AT_ONCE) {
+        int64_t left = set->count - first, count = left < IMAGES_AT_ONCE ? left : IMAGES_AT_ONCE;
         int64_t began_ns = clock_now_ns();
-        parallel_for(job->options->threads, count, decode_some, &d);
+        rc = images_read(set->files, first, count, job->options->threads, pixels, err);
         job->handover->took_ns += clock_now_ns() - began_ns;
-        if (d.err.code != 0) {
-            rc = d.err.code;
-            if (err)
-                *err = d.err;
-        } else {
-            rc = write_bytes(job, d.pixels, count * IMAGES_BYTES, err);
-        }
+        if (rc == 0)
+            rc = write_bytes(job, pixels, count * IMAGES_BYTES, err);
     }
-    free(d.pixels);
+    free(pixels);
     return rc;
 }
 

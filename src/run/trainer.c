@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "data/images.h"
 #include "run/checkpoint.h"
 #include "run/losses.h"
 
@@ -36,11 +37,11 @@ struct trainer {
     bool jumps;  // a sample that spends some steps in each stage, whatever their length
     bool enough; // a sample that is over
     bool probed;
-    bool by_number;     // the engine has the sets and a queue
-    int64_t queued;     // steps since it was asked last
-    int64_t asked_ns;   // when that was
-    int64_t look_steps; // after how many steps it is asked
-    bool looked;        // just now
+    enum batch_form form; // what the engine is handed; other than values: it has a queue
+    int64_t queued;       // steps since it was asked last
+    int64_t asked_ns;     // when that was
+    int64_t look_steps;   // after how many steps it is asked
+    bool looked;          // just now
     struct trainer_result *result;
 };
 
@@ -49,12 +50,14 @@ static bool stopped(const struct trainer *t)
     return (t->o->stop && *t->o->stop) || (t->o->until_ns > 0 && clock_now_ns() >= t->o->until_ns);
 }
 
-static struct engine_batch for_engine(const struct batch *b, bool by_number)
+static struct engine_batch for_engine(const struct trainer *t, const struct batch *b)
 {
+    bool values = t->form == BATCH_VALUES;
     struct engine_batch batch = {.count = b->count, .labels = b->labels};
-    batch.image = by_number ? NULL : b->image;
-    batch.tokens = by_number ? NULL : b->tokens;
-    batch.samples = by_number ? b->samples : NULL;
+    batch.image = b->image;
+    batch.tokens = b->tokens;
+    batch.bytes = b->bytes;
+    batch.samples = values ? NULL : b->samples;
     memcpy(batch.augment, b->augment, sizeof batch.augment);
     return batch;
 }
@@ -190,15 +193,36 @@ static int refuse_used_folder(const struct trainer *t, struct err *err)
     return rc;
 }
 
+// ---- what the engine is handed ----
+
+static int64_t image_bytes(const struct dataset *set)
+{
+    return set->count * set->channels * set->height * set->width;
+}
+
+// Sets go to an engine with memory of its own once, where they fit; images that do not fit go there
+// batch by batch, meanwhile.
+static enum batch_form choose_form(const struct trainer *t)
+{
+    const struct data_pair *data = t->o->data;
+    if (!t->engine->load)
+        return BATCH_VALUES;
+    if (data->train.time > 0)
+        return BATCH_NUMBERS;
+    return image_bytes(&data->train) + image_bytes(&data->test) <= t->engine->room(t->program)
+               ? BATCH_NUMBERS
+               : BATCH_BYTES;
+}
+
 // A set as the engine takes it; the time is that of the way to the device.
-static int load_set(struct trainer *t, const struct dataset *from,
+static int give_set(struct trainer *t, const struct dataset *from, const uint8_t *pixels,
                     const struct batcher_options *batches, bool held_out, struct err *err)
 {
     struct engine_set set = {.count = from->count,
                              .channels = from->channels,
                              .height = from->height,
                              .width = from->width,
-                             .pixels = from->pixels,
+                             .pixels = pixels,
                              .shift_flip = batches->shift_flip,
                              .flip = batches->flip,
                              .time = from->time,
@@ -214,6 +238,25 @@ static int load_set(struct trainer *t, const struct dataset *from,
     meter_phase(t->o->meter, METER_DEVICE);
     int rc = t->engine->load(t->program, &set, held_out, err);
     meter_phase(t->o->meter, METER_SETUP);
+    return rc;
+}
+
+// Images in files are decoded first.
+static int load_set(struct trainer *t, const struct dataset *from,
+                    const struct batcher_options *batches, bool held_out, struct err *err)
+{
+    if (t->form == BATCH_BYTES || !from->files)
+        return give_set(t, from, t->form == BATCH_BYTES ? NULL : from->pixels, batches, held_out,
+                        err);
+    uint8_t *pixels = malloc((size_t)image_bytes(from) + 1);
+    if (!pixels)
+        return err_memory(err);
+    meter_phase(t->o->meter, METER_LOAD);
+    int rc = images_read(from->files, 0, from->count, t->o->engine_options.threads, pixels, err);
+    meter_phase(t->o->meter, METER_SETUP);
+    if (rc == 0)
+        rc = give_set(t, from, pixels, batches, held_out, err);
+    free(pixels);
     return rc;
 }
 
@@ -237,21 +280,21 @@ static int prepare(struct trainer *t, struct err *err)
                                              .engine = t->engine,
                                              .options = o->engine_options};
     int threads = o->engine_options.threads;
-    t->by_number = t->engine->load && !o->data->train.files && !o->data->test.files;
+    t->form = choose_form(t);
     t->look_steps = 1;
     struct batcher_options batches =
         workload_batches(t->workload, o->engine_options.seed, true, threads);
     batches.batch = t->recipe.batch;
-    batches.by_number = t->by_number;
+    batches.form = t->form;
     rc = batcher_new(&t->train, &o->data->train, &batches, err);
-    if (rc == 0 && t->by_number)
+    if (rc == 0 && t->form != BATCH_VALUES)
         rc = load_set(t, &o->data->train, &batches, false, err);
     if (rc == 0 && o->data->test.count > 0) {
         batches = workload_batches(t->workload, o->engine_options.seed, false, threads);
         batches.batch = t->recipe.batch;
-        batches.by_number = t->by_number;
+        batches.form = t->form;
         rc = batcher_new(&t->test, &o->data->test, &batches, err);
-        if (rc == 0 && t->by_number)
+        if (rc == 0 && t->form != BATCH_VALUES)
             rc = load_set(t, &o->data->test, &batches, true, err);
     }
     if (rc == 0)
@@ -353,7 +396,7 @@ static int step(struct trainer *t, struct err *err)
         t->place.phase = t->stage;
     }
     double before = t->place.score.loss;
-    struct engine_batch in = for_engine(&batch, t->by_number);
+    struct engine_batch in = for_engine(t, &batch);
     t->engine->set_iteration(t->program, t->place.iteration);
     rc = t->engine->step(t->program, &in, &t->place.score, err);
     if (rc != 0)
@@ -362,7 +405,7 @@ static int step(struct trainer *t, struct err *err)
     t->result->samples += in.count;
     t->place.step++;
     t->place.iteration++;
-    if (!t->by_number) {
+    if (t->form == BATCH_VALUES) {
         meter_steps(t->o->meter, t->stage, 1);
         losses_add(&t->losses, (t->place.score.loss - before) / (double)in.count);
         return 1;
@@ -385,14 +428,14 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
         rc = batcher_next(t->test, &batch, err);
         if (rc <= 0)
             break;
-        struct engine_batch in = for_engine(&batch, t->by_number);
+        struct engine_batch in = for_engine(t, &batch);
         rc = t->engine->evaluate(t->program, &in, score, err);
         meter_evaluated(t->o->meter, in.count);
         seen += in.count;
         tell(t, true);
     }
     int64_t ignored;
-    if (rc == 0 && t->by_number)
+    if (rc == 0 && t->form != BATCH_VALUES)
         rc = t->engine->collect(t->program, 0, score, &ignored, err);
     meter_phase(t->o->meter, METER_IDLE);
     return rc < 0 ? rc : 0;
@@ -482,7 +525,7 @@ static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err 
         rc = step(t, err);
         if (rc <= 0)
             break;
-        if (t->by_number && !t->looked && !save_is_due(t))
+        if (t->form != BATCH_VALUES && !t->looked && !save_is_due(t))
             continue;
         int other = between(t, err);
         if (other != 0)

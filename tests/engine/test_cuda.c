@@ -135,6 +135,88 @@ static void images_of_every_form(void **state)
         run_case(&c, size, ENGINE_BF16, size->batch - (size->units == 64));
 }
 
+// Parameters after some steps over a set of images that the engine was given, or that come with
+// each batch.
+static void train_on_bytes(const struct net *net, enum engine_precision precision, bool fed,
+                           float *out, int64_t room)
+{
+    enum { COUNT = 40, BATCH = 8, PIXELS = 3 * 12 * 10 };
+    struct recipe recipe = with_batch(&see_gradients, BATCH);
+    struct engine_options options = {.precision = precision, .seed = 5};
+    struct engine_program *program = subject_program(net, &recipe, &options);
+    struct err err = {0};
+    static uint8_t pixels[COUNT * PIXELS], bytes[BATCH * PIXELS];
+    int32_t labels[COUNT], some[BATCH];
+    uint32_t samples[BATCH];
+    recipe.phases[0].rate = 0.01f;
+    for (int i = 0; i < COUNT * PIXELS; i++)
+        pixels[i] = (uint8_t)(i * 2654435761u >> 21);
+    for (int i = 0; i < COUNT; i++)
+        labels[i] = i % 5;
+    struct engine_set set = {.count = COUNT,
+                             .channels = 3,
+                             .height = 12,
+                             .width = 10,
+                             .pixels = fed ? NULL : pixels,
+                             .flip = true,
+                             .labels = labels};
+    for (int v = 0; v < 256; v++)
+        set.scale[v] = (float)v / 255;
+    assert_ok(engine_cuda.load(program, &set, false, &err), &err);
+    struct engine_score score = {0};
+    for (uint32_t step = 0; step < 9; step++) {
+        struct engine_batch batch = {.count = step == 4 ? 5 : BATCH,
+                                     .samples = samples,
+                                     .labels = some,
+                                     .bytes = fed ? bytes : NULL,
+                                     .augment = {1, 2, 3, step}};
+        for (uint32_t i = 0; i < BATCH; i++) {
+            samples[i] = (step * 13 + i * 7) % COUNT;
+            some[i] = labels[samples[i]];
+            memcpy(bytes + i * PIXELS, pixels + samples[i] * PIXELS, PIXELS);
+        }
+        engine_cuda.set_iteration(program, step);
+        assert_ok(engine_cuda.step(program, &batch, &score, &err), &err);
+        memset(bytes, 0xff, sizeof bytes); // the caller's own again
+    }
+    int64_t steps = 0;
+    assert_ok(engine_cuda.collect(program, 0, &score, &steps, &err), &err);
+    assert_int_equal(steps, 9);
+    assert_int_equal(score.count, 8 * BATCH + 5);
+    out[0] = (float)score.loss;
+    int64_t at = 1;
+    for (int i = 0; i < engine_cuda.tensor_count(program); i++) {
+        struct engine_tensor tensor;
+        engine_cuda.tensor(program, i, &tensor);
+        assert_true(at + tensor.count <= room);
+        assert_ok(engine_cuda.read(program, i, out + at, &err), &err);
+        at += tensor.count;
+    }
+    engine_cuda.release(program);
+}
+
+static void images_that_come_with_each_batch_are_those_of_a_set(void **state)
+{
+    (void)state;
+    static const struct size size = {8, 3, 12, 10, 16};
+    enum { ROOM = 1 << 16 };
+    static float a[ROOM], b[ROOM];
+    if (!here(ENGINE_BF16))
+        skip();
+    for (int precision = 0; precision < 3; precision++) {
+        struct net net;
+        net_init(&net, "fed");
+        normed_chain(&net, &size);
+        memset(a, 0, sizeof a);
+        memset(b, 0, sizeof b);
+        train_on_bytes(&net, (enum engine_precision)precision, false, a, ROOM);
+        train_on_bytes(&net, (enum engine_precision)precision, true, b, ROOM);
+        assert_memory_equal(a, b, sizeof a);
+        assert_true(a[0] > 0 && isfinite(a[0]));
+        net_release(&net);
+    }
+}
+
 // Adam moves all rows of an embedding in every step; here those that are not used wait.
 static void rows_that_wait_are_where_adam_would_have_them(void **state)
 {
@@ -222,6 +304,7 @@ int main(void)
         cmocka_unit_test(every_operation_in_bf16),
         cmocka_unit_test(lstms_of_64_and_128_units),
         cmocka_unit_test(images_of_every_form),
+        cmocka_unit_test(images_that_come_with_each_batch_are_those_of_a_set),
         cmocka_unit_test(rows_that_wait_are_where_adam_would_have_them),
         cmocka_unit_test(real_nets_over_some_steps),
     };

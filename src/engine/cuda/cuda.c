@@ -51,8 +51,13 @@ struct engine_program {
     struct cuda_score *scores;   // of the host
     struct engine_score waiting; // what collect() has not been asked for yet
     int64_t waiting_steps;
-    float *staging; // of the host: an input,
-    int32_t *words; // its tokens and labels
+    // Images that come with each batch, in turns: on the GPU and of the host.
+    device_ptr fed, fed_labels;
+    uint8_t *feed;
+    int32_t *feed_labels;
+    int64_t fed_bytes; // of a batch
+    float *staging;    // of the host: an input,
+    int32_t *words;    // its tokens and labels
 };
 
 static struct cuda_about last_about; // of the GPU that was opened last, for the record
@@ -197,6 +202,7 @@ static void fill_now(const struct engine_program *program, const struct engine_b
 {
     *now = (struct cuda_now){.count = (int)batch->count,
                              .tick = program->tick,
+                             .from = -1,
                              .age = (int)program->iteration,
                              .rate = training ? rate_at(program, program->iteration) : 0};
     memcpy(now->augment, batch->augment, sizeof now->augment);
@@ -339,9 +345,44 @@ static int drain(struct engine_program *program, int64_t leave, struct err *err)
     return rc;
 }
 
+static int check_labels(const struct engine_program *program, const int32_t *labels, int64_t count,
+                        struct err *err)
+{
+    const struct net_layer *last = &program->layers[program->layer_count - 1];
+    int classes = program->loss == NET_SIGMOID ? 2 : last->out.dim[0];
+    for (int64_t i = 0; i < count; i++)
+        if (labels[i] < 0 || labels[i] >= classes)
+            return err_set(err, ERR_FORMAT, "label %d of sample %lld is not one of %d classes",
+                           labels[i], (long long)i, classes);
+    return 0;
+}
+
+// The batch's images on their way, while the GPU is busy with those before it.
+static int feed(struct engine_program *program, const struct engine_batch *batch, int turn,
+                struct err *err)
+{
+    int64_t size = program->recipe.batch;
+    uint8_t *bytes = program->feed + turn * program->fed_bytes;
+    int32_t *labels = program->feed_labels + turn * size;
+    int rc = check_labels(program, batch->labels, batch->count, err);
+    if (rc == 0)
+        rc = cuda_turn_wait(program->cuda, turn, err);
+    if (rc != 0)
+        return rc;
+    memcpy(bytes, batch->bytes, (size_t)(program->fed_bytes / size * batch->count));
+    memcpy(labels, batch->labels, (size_t)batch->count * sizeof *labels);
+    rc = cuda_turn_fill(program->cuda, turn, program->fed + (device_ptr)(turn * program->fed_bytes),
+                        bytes, program->fed_bytes, err);
+    return rc == 0 ? cuda_turn_fill(program->cuda, turn,
+                                    program->fed_labels + (device_ptr)(turn * size) * 4, labels,
+                                    size * 4, err)
+                   : rc;
+}
+
 static int queue(struct engine_program *program, const struct engine_batch *batch, bool training,
                  struct err *err)
 {
+    int turn = program->tick % CUDA_TURNS;
     assert(program->gather[!training].function); // load() came before
     int rc = program->tick - program->done >= ROWS - 1 ? drain(program, ROWS / 2, err) : 0;
     if (rc == 0 && training && program->iteration != program->seen) {
@@ -356,6 +397,12 @@ static int queue(struct engine_program *program, const struct engine_batch *batc
     char *row = program->rows + program->tick % ROWS * program->row_bytes;
     struct cuda_now now;
     fill_now(program, batch, training, &now);
+    if (batch->bytes) {
+        now.from = (int)(turn * program->recipe.batch);
+        rc = feed(program, batch, turn, err);
+        if (rc != 0)
+            return rc;
+    }
     memcpy(row, &now, sizeof now);
     memcpy(row + sizeof now, batch->samples, (size_t)batch->count * 4);
     program->evaluates[program->tick % ROWS] = !training;
@@ -364,6 +411,10 @@ static int queue(struct engine_program *program, const struct engine_batch *batc
     if (training) {
         program->iteration++;
         program->seen = program->iteration;
+    }
+    if (batch->bytes) {
+        rc = launch_queued(program, err);
+        return rc == 0 ? cuda_turn_used(program->cuda, turn, err) : rc;
     }
     return program->tick - program->launched >= LAUNCH ? launch_queued(program, err) : 0;
 }
@@ -399,17 +450,37 @@ static int load_part(struct engine_program *program, const void *from, int64_t b
 static int check_set(const struct engine_program *program, const struct engine_set *from,
                      struct err *err)
 {
-    const struct net_layer *last = &program->layers[program->layer_count - 1];
-    int classes = program->loss == NET_SIGMOID ? 2 : last->out.dim[0];
-    for (int64_t i = 0; i < from->count; i++)
-        if (from->labels[i] < 0 || from->labels[i] >= classes)
-            return err_set(err, ERR_FORMAT, "label %d of sample %lld is not one of %d classes",
-                           from->labels[i], (long long)i, classes);
-    for (int64_t i = 0; from->tokens && i < from->token_count; i++)
+    int rc = check_labels(program, from->labels, from->count, err);
+    for (int64_t i = 0; rc == 0 && from->tokens && i < from->token_count; i++)
         if (from->tokens[i] < 0 || from->tokens[i] >= program->layers[0].vocabulary)
             return err_set(err, ERR_FORMAT, "token %d is not in the vocabulary of %d",
                            from->tokens[i], program->layers[0].vocabulary);
-    return 0;
+    return rc;
+}
+
+static int64_t cuda_room(struct engine_program *program)
+{
+    return cuda_memory_left(program->cuda) - 512LL * 1024 * 1024; // for others, and the driver
+}
+
+// Room for batches that come one by one, for both sets.
+static int make_turns(struct engine_program *program, const struct engine_set *set, struct err *err)
+{
+    int64_t batch = program->recipe.batch;
+    void *host[2] = {0};
+    if (program->fed)
+        return 0;
+    program->fed_bytes = batch * set->channels * set->height * set->width;
+    int rc = cuda_alloc(program->cuda, CUDA_TURNS * program->fed_bytes, &program->fed, err);
+    if (rc == 0)
+        rc = cuda_alloc(program->cuda, CUDA_TURNS * batch * 4, &program->fed_labels, err);
+    if (rc == 0)
+        rc = cuda_alloc_host(program->cuda, CUDA_TURNS * program->fed_bytes, &host[0], err);
+    if (rc == 0)
+        rc = cuda_alloc_host(program->cuda, CUDA_TURNS * batch * 4, &host[1], err);
+    program->feed = host[0];
+    program->feed_labels = host[1];
+    return rc;
 }
 
 static int cuda_load(struct engine_program *program, const struct engine_set *from, bool held_out,
@@ -419,21 +490,26 @@ static int cuda_load(struct engine_program *program, const struct engine_set *fr
     const struct gpu_plan *plan = &program->plan;
     bool flat = image_is_flat(program->layers, program->layer_count, 0);
     int64_t pixels = (int64_t)from->height * from->width;
-    device_ptr part[5];
-    int rc = check_set(program, from, err);
+    device_ptr part[5] = {0};
+    bool fed = !from->pixels && !from->tokens;
+    int rc = fed ? make_turns(program, from, err) : check_set(program, from, err);
     if (rc == 0)
         rc = load_part(program, from->pixels, from->count * from->channels * pixels, &part[0], err);
     if (rc == 0)
-        rc = load_part(program, from->pixels ? from->scale : NULL, sizeof from->scale, &part[1],
+        rc = load_part(program, from->tokens ? NULL : from->scale, sizeof from->scale, &part[1],
                        err);
     if (rc == 0)
         rc = load_part(program, from->tokens, from->token_count * 4, &part[2], err);
     if (rc == 0)
         rc = load_part(program, from->starts, (from->count + 1) * 8, &part[3], err);
-    if (rc == 0)
+    if (rc == 0 && !fed)
         rc = load_part(program, from->labels, from->count * 4, &part[4], err);
     if (rc != 0)
         return rc;
+    if (fed) {
+        part[0] = program->fed;
+        part[4] = program->fed_labels;
+    }
     struct cuda_gather gather = {.table = on_gpu(program->table),
                                  .rows = ROWS,
                                  .row_bytes = (int)program->row_bytes,
@@ -663,6 +739,7 @@ const struct engine engine_cuda = {
     .release = cuda_release,
     .step = cuda_step,
     .evaluate = cuda_evaluate,
+    .room = cuda_room,
     .load = cuda_load,
     .collect = cuda_collect,
     .predict = cuda_predict,

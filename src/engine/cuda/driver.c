@@ -146,8 +146,8 @@ static struct opened {
 
 struct cuda {
     struct api api;
-    void *stream, *aside, *module, *images, *marks[2],
-        *points[CUDA_POINTS]; // aside: another stream, for what is fetched meanwhile
+    void *stream, *aside, *module, *images, *marks[2], *points[CUDA_POINTS], *filled[CUDA_TURNS],
+        *used[CUDA_TURNS]; // aside: another stream, for copies meanwhile
     struct cuda_about about;
     enum engine_precision precision;
     device_ptr *pieces; // what is allocated
@@ -318,6 +318,11 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
         rc = CALL(cuda, cuEventCreate, err, &cuda->marks[i], 0);
     for (int i = 0; rc == 0 && i < CUDA_POINTS; i++)
         rc = CALL(cuda, cuEventCreate, err, &cuda->points[i], EVENT_NO_TIME);
+    for (int i = 0; rc == 0 && i < CUDA_TURNS; i++) {
+        rc = CALL(cuda, cuEventCreate, err, &cuda->filled[i], EVENT_NO_TIME);
+        if (rc == 0)
+            rc = CALL(cuda, cuEventCreate, err, &cuda->used[i], EVENT_NO_TIME);
+    }
     if (rc != 0) {
         cuda_close(cuda);
         return rc;
@@ -343,6 +348,12 @@ void cuda_close(struct cuda *cuda)
     for (int i = 0; i < CUDA_POINTS; i++)
         if (cuda->points[i])
             (void)api->cuEventDestroy_v2(cuda->points[i]);
+    for (int i = 0; i < CUDA_TURNS; i++) {
+        if (cuda->filled[i])
+            (void)api->cuEventDestroy_v2(cuda->filled[i]);
+        if (cuda->used[i])
+            (void)api->cuEventDestroy_v2(cuda->used[i]);
+    }
     if (cuda->aside)
         (void)api->cuStreamDestroy_v2(cuda->aside);
     if (cuda->stream)
@@ -372,6 +383,12 @@ static int out_of_memory(struct cuda *cuda, int64_t bytes, struct err *err)
         "the GPU has not enough memory: %.1f MiB more were asked for, %.1f of %.0f MiB are free",
         (double)bytes / 1048576, (double)left / 1048576, (double)all / 1048576);
     return err_hint(err, "a smaller --batch needs less; 'nvidia-smi' tells who else uses the GPU");
+}
+
+int64_t cuda_memory_left(struct cuda *cuda)
+{
+    size_t left = 0, all = 0;
+    return cuda->api.cuMemGetInfo_v2(&left, &all) == 0 ? (int64_t)left : 0;
 }
 
 int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
@@ -621,6 +638,25 @@ int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, stru
 }
 
 // ---- time ----
+
+int cuda_turn_wait(struct cuda *cuda, int turn, struct err *err)
+{
+    return CALL(cuda, cuEventSynchronize, err, cuda->used[turn]); // at once where never used
+}
+
+int cuda_turn_fill(struct cuda *cuda, int turn, device_ptr to, const void *from, int64_t bytes,
+                   struct err *err)
+{
+    int rc = CALL(cuda, cuMemcpyHtoDAsync_v2, err, to, from, (size_t)bytes, cuda->aside);
+    if (rc == 0)
+        rc = CALL(cuda, cuEventRecord, err, cuda->filled[turn], cuda->aside);
+    return rc == 0 ? CALL(cuda, cuStreamWaitEvent, err, cuda->stream, cuda->filled[turn], 0) : rc;
+}
+
+int cuda_turn_used(struct cuda *cuda, int turn, struct err *err)
+{
+    return CALL(cuda, cuEventRecord, err, cuda->used[turn], cuda->stream);
+}
 
 int cuda_mark(struct cuda *cuda, int which, struct err *err)
 {

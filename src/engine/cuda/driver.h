@@ -90,6 +90,16 @@ int cuda_wait(struct cuda *cuda, int which, struct err *err) MUST_USE;
 int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes,
                struct err *err) MUST_USE;
 
+// Memory that is filled from the host while the stream is busy, in turns: wait until a turn's is
+// free, fill it, use it in the stream, say so.
+#define CUDA_TURNS 4
+int cuda_turn_wait(struct cuda *cuda, int turn, struct err *err) MUST_USE;
+int cuda_turn_fill(struct cuda *cuda, int turn, device_ptr to, const void *from, int64_t bytes,
+                   struct err *err) MUST_USE;
+int cuda_turn_used(struct cuda *cuda, int turn, struct err *err) MUST_USE;
+
+int64_t cuda_memory_left(struct cuda *cuda);
+
 // Time between two points of the stream.
 int cuda_mark(struct cuda *cuda, int which, struct err *err) MUST_USE;          // 0 or 1
 int cuda_between(struct cuda *cuda, double *seconds, struct err *err) MUST_USE; // waits

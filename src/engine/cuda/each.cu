@@ -18,9 +18,9 @@ KERNEL(256, 1) gather(const cuda_gather g)
     if (i == 0 && THREAD < sizeof(cuda_now) / 4)
         ((u32 *)g.now)[THREAD] = ((const u32 *)now)[THREAD];
     bool counts = i < now->count;
-    u32 sample = counts ? samples[i] : 0;
+    u32 sample = counts ? samples[i] : 0, at = counts && now->from >= 0 ? now->from + i : sample;
     if (THREAD == 0)
-        g.labels[i] = counts ? g.set_labels[sample] : 0;
+        g.labels[i] = counts ? g.set_labels[at] : 0;
     if (g.time > 0) {
         i64 from = g.starts ? g.starts[sample] : sample * g.stride;
         i64 length = g.starts ? g.starts[sample + 1] - from : g.time;
@@ -37,7 +37,7 @@ KERNEL(256, 1) gather(const cuda_gather g)
         down = g.shift ? shift_of(words.y, g.height) : 0;
     bool flipped = (g.shift || g.flip) && words.z >> 31;
     int pixels = g.height * g.width;
-    const u8 *from = g.pixels + (i64)sample * g.channels * pixels;
+    const u8 *from = g.pixels + (i64)at * g.channels * pixels;
     float *to = g.image + (i64)i * g.sample_pitch;
     for (int p = THREAD; p < pixels; p += 256) {
         int y = p / g.width, x = p - y * g.width;

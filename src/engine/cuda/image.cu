@@ -67,9 +67,9 @@ KERNEL(256, 1) image_gather(const cuda_gather g)
     if (i == 0 && BLOCK_Y == 0 && THREAD < sizeof(cuda_now) / 4)
         ((u32 *)g.now)[THREAD] = ((const u32 *)now)[THREAD];
     bool counts = i < now->count;
-    u32 sample = counts ? samples[i] : 0;
+    u32 sample = counts ? samples[i] : 0, at = counts && now->from >= 0 ? now->from + i : sample;
     if (THREAD == 0 && BLOCK_Y == 0)
-        g.labels[i] = counts ? g.set_labels[sample] : 0;
+        g.labels[i] = counts ? g.set_labels[at] : 0;
     SYNC();
     u4 words = {0, 0, 0, 0};
     if (g.shift || g.flip)
@@ -79,17 +79,17 @@ KERNEL(256, 1) image_gather(const cuda_gather g)
         down = g.shift ? shift_of(words.y, g.height) : 0;
     bool flipped = words.z >> 31;
     int pixels = g.height * g.width;
-    const u8 *from = g.pixels + (i64)sample * g.channels * pixels;
+    const u8 *from = g.pixels + (i64)at * g.channels * pixels;
     u16 *to = (u16 *)g.image + (i64)i * g.sample_pitch;
     for (int p = (int)BLOCK_Y * 256 + THREAD; p < pixels; p += (int)BLOCKS_Y * 256) {
         int y = p / g.width, x = p - y * g.width;
         int sx = within((flipped ? g.width - 1 - x : x) + right, g.width),
-            at = within(y + down, g.height) * g.width + sx;
+            cell = within(y + down, g.height) * g.width + sx;
         for (int c = 0; c < g.padded; c += 8) {
             eight v;
             UNROLL
             for (int k = 0; k < 8; k++)
-                v.v[k] = counts && c + k < g.channels ? scale[from[(c + k) * pixels + at]] : 0;
+                v.v[k] = counts && c + k < g.channels ? scale[from[(c + k) * pixels + cell]] : 0;
             *(u4 *)(to + (i64)p * g.pixel_pitch + c) = pack(v);
         }
     }

@@ -15,10 +15,11 @@
 // The numbers of the step that is being made, at a fixed place: kernels in a graph cannot be told
 // anything new.
 struct cuda_now {
-    int count;                        // samples that count
-    int tick;                         // steps queued so far: where the step's row is
-    int age;                          // optimizer steps made before this one, for rows that wait
-    float rate;                       // of the optimizer, with decay or Adam's correction
+    int count;  // samples that count
+    int tick;   // steps queued so far: where the step's row is
+    int age;    // optimizer steps made before this one, for rows that wait
+    float rate; // of the optimizer, with decay or Adam's correction
+    int from;   // where in the set its samples lie side by side; negative: where their numbers say
     unsigned augment[4];              // key and stream
     unsigned drop[CUDA_DROPS_MAX][4]; // likewise
 };
