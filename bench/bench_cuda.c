@@ -144,8 +144,9 @@ static void measure(const char *name)
         }
         loss = score.loss / (double)score.count;
     }
-    printf("%-10s %s %8.1f us a step (to %.1f), loss %.4f\n", name, precision ? precision : "tf32",
-           best, worst, loss);
+    printf("%-10s %s %8.1f us a step (to %.1f), loss %.4f, %.0f MiB of memory left\n", name,
+           precision ? precision : "tf32", best, worst, loss,
+           (double)cuda_memory_left(program->cuda) / 1048576);
     if (getenv("PROFILE")) {
         profile(program, "gather", program->gather, 1);
         profile(program, "forward", program->plan.forward.items, program->plan.forward.count);

@@ -272,9 +272,10 @@ KERNEL(256, 1) image_norm_back(const cuda_image_norm g)
     eight scale = load_eight(g.scale + c), shift = load_eight(g.shift + c);
     eight by_z = load_eight(g.by_z + c), rest = load_eight(g.rest + c);
     for (int row = (int)BLOCK * p.lines + p.line; row < g.rows; row += step) {
-        u16 *at = (u16 *)g.dy + (i64)row * g.pitch + c; // in place
-        eight z = spread(*(const u4 *)(g.z + (i64)row * g.z_pitch + c));
-        eight d = slope_of(z, spread(*(const u4 *)at), scale, shift, g.relu);
+        u16 *at = (u16 *)g.z + (i64)row * g.z_pitch + c; // in its place
+        eight z = spread(*(const u4 *)at);
+        eight d =
+            slope_of(z, spread(*(const u4 *)(g.dy + (i64)row * g.pitch + c)), scale, shift, g.relu);
         UNROLL
         for (int k = 0; k < 8; k++)
             d.v[k] = row < end ? d.v[k] * scale.v[k] + (z.v[k] * by_z.v[k] + rest.v[k]) : 0;

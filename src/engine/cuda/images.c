@@ -2,6 +2,7 @@
 #include "engine/cuda/images.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 // ---- which nets ----
 
@@ -78,7 +79,95 @@ static void join(struct gpu_plan *plan, int layer)
         struct value *part = &plan->values[l->inputs[k]];
         part->pitch = whole->pitch;
         part->out = whole->out + (device_ptr)at * 2;
-        part->grad = whole->grad + (device_ptr)at * 2;
+    }
+}
+
+// ---- gradients share memory ----
+
+// The way back goes from the last layer to the first. A gradient is there from the first of those
+// that read the value, which write it, to the layer itself, which needs it, or for a concatenation
+// to the first of what it joins.
+struct tenant {
+    int from, to; // layers; from >= to
+};
+
+static int first_joined(const struct gpu_plan *plan, int layer)
+{
+    const struct net_layer *l = &plan->layers[layer];
+    int first = layer;
+    for (int k = 0; l->op == NET_CONCAT && k < l->input_count; k++) {
+        int part = first_joined(plan, l->inputs[k]);
+        first = part < first ? part : first;
+    }
+    return first;
+}
+
+static struct tenant tenant_of(const struct gpu_plan *plan, int layer)
+{
+    struct tenant t = {.from = layer, .to = first_joined(plan, layer)};
+    for (int i = layer + 1; i < plan->layer_count; i++)
+        for (int k = 0; k < plan->layers[i].input_count; k++)
+            if (plan->layers[i].inputs[k] == layer)
+                t.from = i;
+    return t;
+}
+
+static bool has_own_gradient(const struct gpu_plan *plan, int layer)
+{
+    const struct net_layer *l = &plan->layers[layer];
+    if (!is_image(plan, layer) || l->op == NET_IMAGE || l->op == NET_CONV)
+        return false;
+    for (int i = layer + 1; i < plan->layer_count; i++)
+        if (plan->layers[i].op == NET_CONCAT)
+            for (int k = 0; k < plan->layers[i].input_count; k++)
+                if (plan->layers[i].inputs[k] == layer)
+                    return false; // it lies in the whole's
+    return true;
+}
+
+// The smallest piece that is free and large enough; else a new one.
+static struct piece *find_piece(struct gpu_plan *plan, int64_t bytes, int from)
+{
+    struct piece *best = NULL;
+    for (int i = 0; i < plan->piece_count; i++) {
+        struct piece *p = &plan->pieces[i];
+        if (p->until > from && p->bytes >= bytes && (!best || p->bytes < best->bytes))
+            best = p;
+    }
+    if (!best) {
+        best = &plan->pieces[plan->piece_count++];
+        *best = (struct piece){.bytes = bytes, .tenant = -1};
+    }
+    return best;
+}
+
+static void give_gradients(struct builder *b)
+{
+    struct gpu_plan *plan = b->plan;
+    plan->pieces = calloc((size_t)plan->layer_count, sizeof *plan->pieces);
+    if (!plan->pieces) {
+        b->rc = err_memory(b->err);
+        return;
+    }
+    // In the order in which they are begun; a piece that was sized by a smaller tenant stays so.
+    for (int from = plan->layer_count - 1; from >= 0; from--)
+        for (int i = from; i >= 0; i--) {
+            struct value *value = &plan->values[i];
+            if (!has_own_gradient(plan, i) || tenant_of(plan, i).from != from)
+                continue;
+            struct piece *piece = find_piece(plan, bytes_of(plan, value), from);
+            if (!piece->at)
+                piece->at = gpu_plan_room(b, piece->bytes);
+            value->grad = piece->at;
+            value->after = piece->tenant;
+            piece->tenant = i;
+            piece->until = tenant_of(plan, i).to;
+        }
+    for (int i = plan->layer_count - 1; i >= 0; i--) {
+        const struct net_layer *l = &plan->layers[i];
+        for (int k = 0, at = 0; l->op == NET_CONCAT && k < l->input_count;
+             at += plan->values[l->inputs[k]].columns, k++)
+            plan->values[l->inputs[k]].grad = plan->values[i].grad + (device_ptr)at * 2;
     }
 }
 
@@ -98,15 +187,13 @@ void images_memory(struct builder *b)
         struct value *value = &plan->values[i];
         const struct net_layer *l = &plan->layers[i];
         device_ptr *extra = &plan->extra[4 * i];
+        value->after = -1;
         int channels = pad8(value->columns);
         if (!is_image(plan, i))
             continue;
         if (!value->out) {
             value->pitch = channels;
             value->out = gpu_plan_room(b, bytes_of(plan, value));
-            // A convolution's gradient takes the place of the one behind its batch norm.
-            if (l->op != NET_IMAGE && l->op != NET_CONV)
-                value->grad = gpu_plan_room(b, bytes_of(plan, value));
         }
         if (b->rc == 0 && plan->batch * value->rows * value->pitch > INT32_MAX)
             b->rc = err_set(b->err, ERR_USAGE,
@@ -120,10 +207,10 @@ void images_memory(struct builder *b)
             int64_t rows = plan->batch * value->rows, parts = tiles(rows, 64);
             extra[0] = gpu_plan_room(b, (parts > 1 ? parts : 1) * 2 * channels * 4);
             extra[1] = gpu_plan_room(b, (int64_t)CHANNEL_FIGURES * channels * 4);
-            struct value *conv = &plan->values[l->inputs[0]];
-            conv->pitch = channels; // its gradient may have another: that of the norm's
         }
     }
+    if (b->rc == 0)
+        give_gradients(b);
 }
 
 // ---- what waits for what ----
@@ -131,38 +218,68 @@ void images_memory(struct builder *b)
 // Branches of a net go side by side: a launch waits for those that made what it reads, and for the
 // one before it that wrote where it adds.
 
-static void wait_for(const struct builder *b, struct launch *launch, int layer)
+static void wait_for_launch(struct launch *launch, int which)
 {
-    const struct net_layer *l = &b->plan->layers[layer];
-    if (l->op == NET_CONCAT && b->made[layer] < 0) { // forward: who made its parts
-        for (int k = 0; k < l->input_count; k++)
-            wait_for(b, launch, l->inputs[k]);
-        return;
-    }
-    if (b->made[layer] < 0)
-        return;
     for (int i = 0; i < launch->after_count; i++)
-        if (launch->after[i] == b->made[layer])
+        if (launch->after[i] == which)
             return;
     if (launch->after_count < LAUNCH_AFTER)
-        launch->after[launch->after_count++] = b->made[layer];
+        launch->after[launch->after_count++] = which;
     else
         launch->exact = false; // for all of them
 }
 
-// The launch that was just added: waits for what made `from` and, unless negative, `and`; makes
-// `makes`.
-static void wire(const struct builder *b, int from, int and, int makes)
+static void wait_for(const struct builder *b, struct launch *launch, int layer)
 {
-    if (b->rc != 0)
+    const struct net_layer *l = &b->plan->layers[layer];
+    if (b->made[layer] >= 0) {
+        wait_for_launch(launch, b->made[layer]);
         return;
-    struct launch *launch = &b->to->items[b->to->count - 1];
+    }
+    for (int k = 0; l->op == NET_CONCAT && k < l->input_count; k++) // who made its parts
+        wait_for(b, launch, l->inputs[k]);
+}
+
+// The first that writes a gradient waits for those that read what was there before.
+static void wait_for_tenant(const struct builder *b, struct launch *launch, int layer)
+{
+    const struct net_layer *l = &b->plan->layers[layer];
+    if (b->read[layer] >= 0)
+        wait_for_launch(launch, b->read[layer]);
+    for (int k = 0; l->op == NET_CONCAT && k < l->input_count; k++)
+        wait_for_tenant(b, launch, l->inputs[k]);
+}
+
+static struct launch *last_launch(const struct builder *b)
+{
+    return b->rc == 0 ? &b->to->items[b->to->count - 1] : NULL;
+}
+
+// The launch that was just added waits for what made `from`, and makes `makes`.
+static void wire(const struct builder *b, int from, int makes)
+{
+    struct launch *launch = last_launch(b);
+    if (!launch)
+        return;
     launch->exact = true;
     wait_for(b, launch, from);
-    if (and >= 0)
-        wait_for(b, launch, and);
     if (makes >= 0)
         b->made[makes] = b->to->count - 1;
+}
+
+// The same for one that reads the gradient of `from` and writes, or adds to, that of `to`.
+static void wire_back(const struct builder *b, int from, int to)
+{
+    struct launch *launch = last_launch(b);
+    if (!launch)
+        return;
+    launch->exact = true;
+    wait_for(b, launch, from);
+    if (b->made[to] >= 0)
+        wait_for_launch(launch, b->made[to]);
+    else if (b->plan->values[to].after >= 0)
+        wait_for_tenant(b, launch, b->plan->values[to].after);
+    b->made[to] = b->read[from] = b->to->count - 1;
 }
 
 // ---- convolutions ----
@@ -192,11 +309,12 @@ static unsigned shared_of(const struct form *form)
     return (unsigned)(form->stages * (form->m + form->n) * 128 + TAPS_MAX * 4);
 }
 
-// How long it takes, relative: two blocks fit on a processor, and a round of blocks takes as long
-// as one of them.
-static double time_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks)
+// How long it takes, relative: so many blocks are at once on a processor, and a round of blocks
+// takes as long as one of them.
+static double time_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks,
+                      int at_once)
 {
-    int64_t rounds = tiles(blocks, 2 * cuda_about(plan->cuda)->processors);
+    int64_t rounds = tiles(blocks, at_once * cuda_about(plan->cuda)->processors);
     return (double)(rounds * f->m * f->n) * f->cost;
 }
 
@@ -206,7 +324,7 @@ static const struct form *form_of(const struct gpu_plan *plan, int m, int n)
     double least = 0;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct form *f = &forms[i];
-        double time = time_of(plan, f, tiles(m, f->m) * tiles(n, f->n));
+        double time = time_of(plan, f, tiles(m, f->m) * tiles(n, f->n), 2);
         if (!best || time < least) {
             best = f;
             least = time;
@@ -267,14 +385,14 @@ static void conv_forward(struct builder *b, int layer)
     g.sums = b->training ? on_gpu(plan->extra[4 * (layer + 1)]) : NULL;
     const struct form *form = form_of(plan, g.m, g.n);
     launch(b, form->forward, form, &g, 1);
-    wire(b, plan->layers[layer].inputs[0], -1, layer);
+    wire(b, plan->layers[layer].inputs[0], layer);
 }
 
 static void conv_back(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
     int input = plan->layers[layer].inputs[0];
-    const struct value *in = &plan->values[input], *norm = &plan->values[layer + 1];
+    const struct value *in = &plan->values[input], *value = &plan->values[layer];
     struct cuda_image_conv g = conv_of(plan, layer);
     g.m = (int)plan->batch * in->rows;
     g.n = g.depth;
@@ -282,7 +400,7 @@ static void conv_back(struct builder *b, int layer)
     g.ldb = g.taps * g.depth;
     g.depth = pad8(g.units);
     g.k = g.taps * g.depth;
-    g.a = on_gpu(norm->grad);
+    g.a = on_gpu(value->out); // where the gradient is now
     g.b = weights_at(plan, layer);
     g.y = on_gpu(in->grad);
     g.ldy = in->pitch;
@@ -290,12 +408,12 @@ static void conv_back(struct builder *b, int layer)
     int height = g.height, width = g.width;
     g.height = g.out_height; // the image that is walked through is dy
     g.width = g.out_width;
-    g.pitch = norm->pitch;
+    g.pitch = value->pitch;
     g.out_height = height;
     g.out_width = width;
     const struct form *form = form_of(plan, g.m, g.n);
     launch(b, form->back, form, &g, 1);
-    wire(b, layer, input, input);
+    wire_back(b, layer, input);
     b->written[input] = true;
 }
 
@@ -311,8 +429,8 @@ static const struct form *weight_form(const struct gpu_plan *plan, int layer, in
         const struct form *f = &weight_forms[i];
         int64_t blocks = tiles(l->units, f->m) * tiles(n, f->n);
         for (int p = 1; p <= 64 && (p == 1 || k / p >= 512); p++) {
-            // Each part is written and read again.
-            double time = time_of(plan, f, blocks * p) / p * (1 + 0.02 * p);
+            // Each part is written and read again, and takes memory. Others run beside it.
+            double time = time_of(plan, f, blocks * p, 1) / p * (1 + 0.06 * p);
             if (!best || time < least) {
                 best = f;
                 least = time;
@@ -334,24 +452,24 @@ int images_weight_parts(const struct gpu_plan *plan, int layer)
 static void conv_weights(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
-    const struct value *norm = &plan->values[layer + 1];
+    const struct value *value = &plan->values[layer];
     const struct block *block = gpu_params_block(plan->params, layer, 0);
     struct cuda_image_conv g = conv_of(plan, layer);
     int parts = 1;
     const struct form *form = weight_form(plan, layer, &parts);
     g.m = pad8(g.units);
     g.n = g.taps * g.depth;
-    g.k = (int)plan->batch * plan->values[layer].rows;
-    g.a = on_gpu(norm->grad);
+    g.k = (int)plan->batch * value->rows;
+    g.a = on_gpu(value->out);
     g.b = on_gpu(plan->values[plan->layers[layer].inputs[0]].out);
     g.y = on_gpu(block->grad);
     g.ldy = g.taps * g.depth;
-    g.units_pitch = norm->pitch;
+    g.units_pitch = value->pitch;
     g.part = block->room;
     g.per_part = (int)tiles(tiles(g.k, parts), 64) * 64;
     assert(tiles(g.k, g.per_part) == block->parts);
     launch(b, form->forward, form, &g, block->parts);
-    wire(b, layer, -1, -1);
+    wire(b, layer, -1);
 }
 
 // ---- batch norm ----
@@ -410,9 +528,9 @@ static void norm_forward(struct builder *b, int layer)
     struct cuda_image_norm g = norm_of(b, layer);
     g.parts = (int)tiles(g.rows, form_of(plan, g.rows, g.channels)->m);
     gpu_plan_add(b, "image_norm_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);
-    wire(b, conv, -1, layer);
+    wire(b, conv, layer);
     norm_rows(b, "image_norm", &g);
-    wire(b, layer, -1, layer);
+    wire(b, layer, layer);
 }
 
 static void norm_back(struct builder *b, int layer)
@@ -420,14 +538,15 @@ static void norm_back(struct builder *b, int layer)
     struct cuda_image_norm g = norm_of(b, layer);
     g.parts = norm_parts(b->plan, layer);
     gpu_plan_add(b, "image_norm_sums", g.parts, 1, 256, 0, &g, sizeof g);
-    wire(b, layer, -1, layer);
+    wire(b, layer, layer);
     gpu_plan_add(b, "image_norm_back_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);
-    wire(b, layer, -1, layer);
+    wire(b, layer, layer);
     int conv = b->plan->layers[layer].inputs[0];
     if (!b->reaches[conv])
         return;
     norm_rows(b, "image_norm_back", &g);
-    wire(b, layer, -1, conv);
+    wire(b, layer, conv);
+    b->read[layer] = b->made[conv];
     b->written[conv] = true;
 }
 
@@ -465,14 +584,20 @@ static void pool(struct builder *b, int layer, bool back)
         g.out_height == g.height && g.out_width == g.width) {
         gpu_plan_add(b, "image_average_3", tiles(plan->batch * g.height * g.channels / 8, 256),
                      tiles(g.width, CUDA_WALK), 256, 0, &g, sizeof g);
-        wire(b, back ? layer : input, back ? input : -1, back ? input : layer);
+        if (back)
+            wire_back(b, layer, input);
+        else
+            wire(b, input, layer);
         wrote(b, input, back);
         return;
     }
     const char *kernel = back ? (average ? "image_average_back" : "image_max_back")
                               : (average ? "image_average" : "image_max");
     gpu_plan_each(b, kernel, plan->batch * (back ? in : out)->rows * g.channels / 8, &g, sizeof g);
-    wire(b, back ? layer : input, back ? input : -1, back ? input : layer);
+    if (back)
+        wire_back(b, layer, input);
+    else
+        wire(b, input, layer);
     wrote(b, input, back);
 }
 

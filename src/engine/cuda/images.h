@@ -3,8 +3,9 @@
 // that batch norm follows, pools and concatenations, in the precision bf16.
 //
 // Half the bytes, and whole products on the tensor cores without a conversion. A concatenation is
-// no work: what it joins is written to its place in the whole, and finds its gradient there. The
-// gradient before batch norm takes the place of the one behind it. Weights and their steps are f32;
+// no work: what it joins is written to its place in the whole, and finds its gradient there. On the
+// way back the gradient of a convolution's result takes the result's place, and others share memory
+// that nobody needs any more. Weights and their steps are f32;
 // the optimizer leaves a rounded copy of them for the products.
 #ifndef FARE_ENGINE_CUDA_IMAGES_H
 #define FARE_ENGINE_CUDA_IMAGES_H

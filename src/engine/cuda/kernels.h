@@ -284,10 +284,10 @@ struct cuda_image_conv {
 };
 
 // Batch norm. What is made of a channel's sums: y = relu(scale × z + shift), and on the way back
-// dz = scale × d + by_z × z + rest, in dy's place.
+// dz = scale × d + by_z × z + rest, in z's place.
 struct cuda_image_norm {
-    const unsigned short *z;
-    unsigned short *y, *dy;
+    unsigned short *z, *y;
+    const unsigned short *dy;
     float *sums; // (parts, 2, channels)
     float *mean, *inverse, *scale, *shift, *by_z, *rest;
     const float *weight, *bias;

@@ -927,7 +927,7 @@ static int optimizer(struct builder *b, const bool *trains)
 static void forget(const struct builder *b)
 {
     for (int i = 0; i < b->plan->layer_count; i++)
-        b->made[i] = -1;
+        b->made[i] = b->read[i] = -1;
 }
 
 static void build_forward(struct builder *b, struct launches *to, bool training, bool labelled)
@@ -1274,7 +1274,8 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     for (int i = 0; i < plan->layer_count; i++)
         if (plan->layers[i].op == NET_EMBEDDING)
             give_embedding(&b, i);
-    b.made = malloc((count + 1) * sizeof *b.made);
+    b.made = malloc(2 * count * sizeof *b.made);
+    b.read = b.made + count;
     if (!b.made)
         return err_memory(err);
     build_forward(&b, &plan->forward, true, true);
@@ -1293,6 +1294,7 @@ void gpu_plan_free(struct gpu_plan *plan)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->items);
     free(plan->values);
+    free(plan->pieces);
     free(plan->extra);
     memset(plan, 0, sizeof *plan);
 }

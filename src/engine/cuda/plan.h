@@ -25,6 +25,13 @@ struct value {
     int drop;     // dropout layer whose output this is as well, or -1
     bool masked;  // what reads it takes care of relu's slope
     bool in_head; // dropout: what reads it, the head, does it
+    int after;    // images: whose gradient lay where this one's does, or -1
+};
+
+struct piece { // memory that gradients of images have in turns
+    device_ptr at;
+    int64_t bytes;
+    int tenant, until; // the last one, and the layer that needs it last
 };
 
 struct gpu_plan {
@@ -36,7 +43,9 @@ struct gpu_plan {
     int64_t batch;
     struct gpu_params *params;
     struct value *values; // (layers)
-    device_ptr *extra;    // (layers, 4): what a layer keeps for the way back
+    struct piece *pieces;
+    int piece_count;
+    device_ptr *extra; // (layers, 4): what a layer keeps for the way back
     device_ptr tokens, labels, now, tick, scores, probabilities;
     device_ptr workspace; // parts of forward products
     int64_t workspace_room;

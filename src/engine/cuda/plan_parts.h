@@ -15,7 +15,8 @@ struct builder {
     int weight_blocks[3];
     bool training;
     bool *reaches, *written; // (layers): wants a gradient; has one
-    int *made;               // (layers): the launch of this list that wrote it last, or -1
+    int *made,
+        *read; // (layers): the launch of this list that wrote it last, or read its gradient; or -1
     int rc;
     struct err *err;
 };
