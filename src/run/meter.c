@@ -175,7 +175,11 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     double left_s = (double)(total - series->steps) * steady.mean_ns / 1e9;
     if (left_s < 0)
         left_s = 0;
-    double floor = fmax(METER_DRIFT_FLOOR, calibrate_spread(&meter->calibrate));
+    // What wanders with the processor may wander as far as it does; steps on a GPU do not.
+    double drift = calibrate_spread(&meter->calibrate);
+    if (!steady.follows)
+        drift = fmin(drift, 4 * steady.scatter);
+    double floor = fmax(METER_DRIFT_FLOOR, drift);
     double share = hypot(steady.relative_error, floor);
     out->s = (double)series->total_ns / 1e9 + left_s;
     out->variance = pow(left_s * share, 2);

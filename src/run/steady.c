@@ -33,7 +33,7 @@ struct level {
 
 struct view { // the series in stretches
     int64_t count;
-    double value[STRETCHES]; // median step time, the machine's drift divided out
+    double value[STRETCHES]; // median step time; where it follows the machine's drift, without it
     double ns[STRETCHES];    // time spent
 };
 
@@ -42,17 +42,34 @@ static int64_t entry_of(const struct series *series, const struct view *view, in
     return stretch * series->count / view->count;
 }
 
-static void look(const struct series *series, const struct calibrate *calibrate, struct view *view)
+// How far most values are from the one in the middle, as a share of it.
+static double scatter(const double *values, int64_t count)
 {
-    double values[SERIES_MAX / STRETCHES + 2];
+    double off[STRETCHES];
+    memcpy(off, values, (size_t)count * sizeof *off);
+    double middle = stats_median_of(off, (size_t)count);
+    for (int64_t i = 0; i < count; i++)
+        off[i] = fabs(values[i] - middle);
+    return stats_median_of(off, (size_t)count) / middle;
+}
+
+// The drift of the machine's processor is divided out where that explains some of the differences:
+// steps on a GPU do not follow it. Returns whether these do.
+static bool look(const struct series *series, const struct calibrate *calibrate, struct view *view)
+{
+    double values[SERIES_MAX / STRETCHES + 2], still[STRETCHES];
     view->count = series->count < STRETCHES ? series->count : STRETCHES;
     for (int64_t i = 0; i < view->count; i++) {
         int64_t from = entry_of(series, view, i), to = entry_of(series, view, i + 1);
         view->ns[i] = series_ns(series, from, to);
         memcpy(values, series->step_ns + from, (size_t)(to - from) * sizeof *values);
-        view->value[i] = stats_median_of(values, (size_t)(to - from)) /
-                         calibrate_at(calibrate, series->at_s[(from + to) / 2]);
+        view->value[i] = stats_median_of(values, (size_t)(to - from));
+        still[i] = view->value[i] / calibrate_at(calibrate, series->at_s[(from + to) / 2]);
     }
+    bool follows = scatter(still, view->count) < scatter(view->value, view->count);
+    if (follows)
+        memcpy(view->value, still, (size_t)view->count * sizeof *still);
+    return follows;
 }
 
 static struct level level_of(const struct view *view, int64_t from, int64_t to)
@@ -222,7 +239,8 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
     }
     struct view view;
     int64_t start = 0;
-    look(series, calibrate, &view);
+    out->follows = look(series, calibrate, &view);
+    out->scatter = scatter(view.value, view.count);
     if (series->count >= SHORT) {
         struct level levels[STRETCHES];
         int n = find_levels(&view, levels);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // steady: whether a series of step times has settled, from where on, and what a step takes then.
 //
-// Levels come from base/changes, over medians of stretches with the machine's own drift divided
-// out. Two levels within STEADY_TOLERANCE of each other are one. After Barrett et al. (OOPSLA
-// 2017): flat, warm-up (settled at a faster level), slow-down (at a slower one), unsteady (no level
-// holds for the last quarter, or it comes and goes): then there is no single figure. A disturbance
-// in the middle that passes is part of a flat series, and of its mean.
+// Levels come from base/changes, over medians of stretches, with the machine's own drift divided
+// out where the steps follow it. Two levels within STEADY_TOLERANCE of each other are one. After
+// Barrett et al. (OOPSLA 2017): flat, warm-up (settled at a faster level), slow-down (at a slower
+// one), unsteady (no level holds for the last quarter, or it comes and goes): then there is no
+// single figure. A disturbance in the middle that passes is part of a flat series, and of its mean.
 //
 // The forecast is the mean from the steady part on where that follows a short warm-up. A level that
 // came later may go again (on rented machines the host moves virtual CPUs about, and a step takes
@@ -28,6 +28,8 @@ struct steady {
     double before_ns;      // time of the steps before it
     double mean_ns;        // of a step, as a forecast
     double relative_error; // of that forecast: one standard deviation
+    bool follows;          // the steps follow the drift of the machine's processor
+    double scatter;        // of most stretches around the middle one, as a share
 };
 
 // At least one entry. Takes about a millisecond.

@@ -185,6 +185,24 @@ static void drift_is_not_the_programs(void **state)
     end();
 }
 
+// Steps on a GPU do not get slower with the processor.
+static void what_does_not_follow_the_machine_is_left_alone(void **state)
+{
+    (void)state;
+    begin(8);
+    add(2000, 10, 0.005);
+    for (int s = 0; s < 20; s++) {
+        calibrate.sum_ns[s] = 10 * (20000 + 3000 * (s % 3));
+        calibrate.count[s] = 10;
+    }
+    calibrate.windows = 20;
+    struct steady s = judge();
+    assert_int_equal(s.kind, STEADY_FLAT);
+    assert_false(s.follows);
+    assert_true(s.scatter < 0.005);
+    end();
+}
+
 static void few_steps_say_so(void **state)
 {
     (void)state;
@@ -292,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_disturbance_that_passes),
         cmocka_unit_test(single_slow_steps_are_outliers),
         cmocka_unit_test(drift_is_not_the_programs),
+        cmocka_unit_test(what_does_not_follow_the_machine_is_left_alone),
         cmocka_unit_test(few_steps_say_so),
         cmocka_unit_test(long_ones_are_merged),
         cmocka_unit_test(the_interval_holds_the_future),
