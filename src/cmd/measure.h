@@ -5,6 +5,7 @@
 #define FARE_CMD_MEASURE_H
 
 #include "cmd/cmd.h"
+#include "ledger/journal.h"
 #include "record/run.h"
 
 struct measure_options {
@@ -67,9 +68,13 @@ void measure_say_spent(const struct measure_options *options, struct buf *says);
 int measure_begin(const struct measure_options *options, const struct machine *machine, bool first,
                   struct run *run, struct err *err) MUST_USE;
 
-// Keeps the runs in the ledger, failed ones too. A ledger that does not take them is a warning in
-// `says`, a line each: the measurement itself is not lost with it.
-void measure_keep(const struct measure_options *options, const struct run *runs, size_t count,
-                  struct buf *says);
+// Where what is known so far is kept while it runs, in case this process is killed; null where the
+// run is not kept, or that is not possible.
+struct journal *measure_journal(const struct measure_options *options, const struct run *run);
+
+// Keeps the run in the ledger, a failed one too, and closes its journal. A ledger that does not
+// take it is a warning in `says`, a line each: the measurement itself is not lost with it.
+void measure_keep(const struct measure_options *options, const struct run *run,
+                  struct journal *journal, struct buf *says);
 
 #endif

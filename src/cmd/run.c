@@ -193,7 +193,8 @@ struct session { // of `fare run`
     int64_t start_ns; // of the next run
     struct out *out;
     struct runs runs;
-    bool left_out; // a run for which there was no money left
+    struct buf says; // warnings
+    bool left_out;   // a run for which there was no money left
 };
 
 static bool spent(const struct session *session)
@@ -218,6 +219,8 @@ static int run_one(struct session *session, const struct workload *workload, int
     struct buf says = {0};
     int rc = measure_begin(&o->measure, &session->machine, session->start_ns != 0, run, err);
     session->start_ns = 0; // the next one begins when it begins
+    if (rc == 0)
+        how.journal = measure_journal(&o->measure, run);
     if (rc == 0 && o->command.with)
         rc = run_framework(workload, &o->command, &how, o->common.json, run, &says, err);
     else if (rc == 0)
@@ -225,13 +228,18 @@ static int run_one(struct session *session, const struct workload *workload, int
                            : training_run(workload, &how, run, &says, err);
     if (rc != 0)
         err_context(err, "%s", workload->name);
-    if (rc == ERR_USAGE && !run->ended) { // it was never one
-        record_release(run_fields, run);
-        session->runs.runs.count--;
-    }
+    bool is_run = rc != ERR_USAGE || run->ended;
+    if (is_run)
+        measure_keep(&o->measure, run, how.journal, &session->says);
+    else
+        journal_close(how.journal, false, &session->says);
     if (!o->common.json && rc == 0) {
         out_printf(session->out, "%s", buf_str(&says));
         print_epochs(session->out, run);
+    }
+    if (!is_run) {
+        record_release(run_fields, run);
+        session->runs.runs.count--;
     }
     buf_release(&says);
     return rc;
@@ -301,12 +309,10 @@ static int run(const struct cmd_call *call, struct err *err)
     training_catch();
     if (rc == 0)
         rc = run_all(&session, picked, count, batches, batch_count, err);
-    struct buf says = {0};
-    measure_keep(&o.measure, session.runs.runs.items, session.runs.runs.count, &says);
     if (rc == 0 && spent(&session))
-        measure_say_spent(&o.measure, &says);
-    out_complain(buf_str(&says));
-    buf_release(&says);
+        measure_say_spent(&o.measure, &session.says);
+    out_complain(buf_str(&session.says));
+    buf_release(&session.says);
     if (rc == 0)
         rc = repeat_group(&session.runs, err);
     if (o.common.json) {

@@ -135,6 +135,7 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
     if (rc == 0)
         rc = measure_begin(m, &machine, true, run, err);
     if (rc == 0) {
+        c.journal = measure_journal(m, run);
         rc = command_run(&c, run, &says, err);
         // As shells have it: a program that is not there, and one that cannot be started.
         if (rc == 0)
@@ -154,7 +155,9 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
                            late);
         }
         if (rc == 0)
-            measure_keep(m, run, 1, &says);
+            measure_keep(m, run, c.journal, &says);
+        else
+            journal_close(c.journal, false, &says);
     }
     if (rc == 0 && json) {
         rc = out_record(call->out, runs_fields, &runs, err);
@@ -292,6 +295,7 @@ static int run_script(const struct workload *workload, const struct run_command_
     c->framework = o->with;
     c->until_ns = t->until_ns;
     c->set = no_bytecode;
+    c->journal = t->journal;
     c->sample = !t->full && t->steps > 0;
     // The script tells its total.
     if (!t->full && t->steps == 0 && workload->metric != WORKLOAD_L1)

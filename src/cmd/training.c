@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/progress.h"
+#include "record/read.h"
 
 volatile sig_atomic_t training_stop;
 
@@ -94,6 +95,21 @@ static int apart(void *context)
     return rc != 0;
 }
 
+// What the process left behind that did not come to its end.
+static void take_part(const struct journal *journal, struct run *run)
+{
+    struct buf text = {0};
+    struct run part = {0};
+    if (journal && journal_read(journal, &text, NULL) == 0 &&
+        record_from_text(run_fields, buf_str(&text), text.len, &part, NULL) == 0) {
+        record_release(run_fields, run);
+        *run = part;
+    } else {
+        record_release(run_fields, &part);
+    }
+    buf_release(&text);
+}
+
 int training_run_apart(const struct workload *workload, const struct native_options *options,
                        struct run *run, struct err *err)
 {
@@ -111,6 +127,7 @@ int training_run_apart(const struct workload *workload, const struct native_opti
     json_t *json = json_loadb(buf_str(&result.out), result.out.len, 0, NULL);
     if (!result.exited || result.exit_code != 0 || !json) {
         struct buf words = {0};
+        take_part(options->journal, run);
         proc_result_words(&result, &words);
         rc = err_set(err, ERR_FAIL, "%s",
                      result.err_text.len > 0 ? buf_str(&result.err_text) : buf_str(&words));

@@ -238,8 +238,9 @@ const struct field run_fields[] = {
     FIELD_SUB(FIELD_LIST, T, libraries, library_fields, "what it computed with"),
     FIELD(FIELD_TEXTS, T, command, "the user's command"),
     FIELD_SUB(FIELD_LIST, T, labels, label_fields, "the user's --label"),
-    TEXT(ended, "finished, sampled (stopped when enough was known), stopped (by the user), failed"),
-    TEXT(problem, "why it failed"),
+    TEXT(ended, "finished, sampled (stopped when enough was known), stopped (by the user), failed, "
+                "killed (its process was, or the machine went down: what was known by then)"),
+    TEXT(problem, "why it failed; killed: how much of it is known"),
     BOOL(full, "trained to the end"),
     INT(exit_code, "the command's"),
     INT(signal, "the signal that ended the command"),

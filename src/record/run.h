@@ -198,8 +198,8 @@ struct run {
     LIST_OF(char *) command; // the user's own
     LIST_OF(struct run_label) labels;
 
-    char *ended;            // "finished", "sampled", "stopped", "failed"
-    char *problem;          // it failed: why
+    char *ended;            // "finished", "sampled", "stopped", "failed", "killed"
+    char *problem;          // it failed or was killed: why, how much is known
     struct maybe_bool full; // trained to the end
     struct maybe_int exit_code;
     struct maybe_int signal;

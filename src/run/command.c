@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "run/child.h"
+#include "run/partial.h"
 #include "run/peak.h"
 #include "run/relay.h"
 #include "run/signals.h"
@@ -37,6 +38,7 @@ struct job {
     struct follow *follow;
     struct meter *meter;
     struct sampler *sampler;
+    struct partial partial;
     int64_t started_ns;
 
     bool failed;      // out of memory
@@ -189,6 +191,8 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
         .env = env,
         .out = job->out.inside,
         .err = job->err.room ? job->err.inside : job->out.inside,
+        .streams = {{job->out.from, job->out.to},
+                    {job->err.room ? job->err.from : -1, job->err.room ? job->err.to : -1}},
         .extra = job->tail.inside,
         .extra_as = job->tail.inside_as,
         .own_group = !in_foreground(),
@@ -223,6 +227,7 @@ static int start_measuring(struct job *job, struct err *err)
     };
     if (rc == 0)
         rc = sampler_start(&job->sampler, &options, err);
+    partial_begin(&job->partial, job->options->journal, begun_ns);
     return rc;
 }
 
@@ -283,6 +288,13 @@ static void wait_for_something(struct job *job)
     work(job, fds[3].revents != 0, fds[5].revents != 0);
 }
 
+static int fill_part(void *context, struct run *part, struct err *err)
+{
+    const struct job *job = context;
+    int rc = follow_peek(job->follow, part, err);
+    return rc == 0 ? sampler_peek(job->sampler, part, err) : rc;
+}
+
 static void end_measuring(struct job *job, bool finished, struct err *err)
 {
     if (job->measured)
@@ -341,6 +353,8 @@ static void read_the_rest(struct job *job)
 static void run_to_its_end(struct job *job, struct err *err)
 {
     while (!job->child.ended && job->child.status >= 0) {
+        if (!job->measured && partial_due(&job->partial))
+            partial_keep(&job->partial, job->run, fill_part, job);
         wait_for_something(job);
         if (job->enough) {
             end_tree(job);
@@ -536,6 +550,7 @@ static int measure(struct job *job, struct err *err)
 
 static void release(struct job *job)
 {
+    partial_end(&job->partial);
     sampler_abandon(job->sampler);
     follow_free(job->follow);
     meter_free(job->meter);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "ledger/journal.h"
 #include "record/run.h"
 #include "run/follow.h"
 
@@ -26,11 +27,12 @@ struct command_options {
     const char *framework; // (optional) else "command"
     struct follow_options follow;
     int64_t grace_ns;
-    int64_t until_ns;      // by clock_now_ns(): end it then, whatever is known; 0: never
-    bool output_to_stderr; // its stdout goes to our stderr, since ours is for something else
-    bool sample;           // its own end is not the end of the training
-    int64_t load_ns;       // spent on its data before it started: the run begins so much earlier
-    const char *root;      // for the sampler; "" for this machine
+    int64_t until_ns;        // by clock_now_ns(): end it then, whatever is known; 0: never
+    bool output_to_stderr;   // its stdout goes to our stderr, since ours is for something else
+    bool sample;             // its own end is not the end of the training
+    int64_t load_ns;         // spent on its data before it started: the run begins so much earlier
+    const char *root;        // for the sampler; "" for this machine
+    struct journal *journal; // (optional) for what is known so far, see run/partial.h
 };
 
 // Fills the record: id, start, name, framework, command, how it ended, and all that was measured.

@@ -525,9 +525,8 @@ static void say(const struct follow *f, struct buf *says)
                        "--step-pattern.\n");
 }
 
-static void fill_totals(struct follow *f)
+static void fill_totals(const struct follow *f, struct run *run)
 {
-    struct run *run = f->run;
     if (run->steps.known || made(f) > 0)
         run->steps = some_int(made(f));
     if (total_steps(f) > 0)
@@ -559,9 +558,19 @@ int follow_finish(struct follow *f, bool finished, struct buf *says, struct err 
     close_epoch(f);
     int rc = meter_fill(f->meter, finished, f->run, err);
     if (rc == 0)
-        fill_totals(f);
+        fill_totals(f, f->run);
     say(f, says);
     if (rc == 0 && f->failed)
         rc = err_memory(err);
     return rc == 0 ? buf_check(says, err) : rc;
+}
+
+int follow_peek(struct follow *f, struct run *part, struct err *err)
+{
+    if (f->plan_changed)
+        plan(f);
+    int rc = meter_peek(f->meter, part, err);
+    if (rc == 0)
+        fill_totals(f, part);
+    return rc;
 }

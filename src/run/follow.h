@@ -49,4 +49,8 @@ bool follow_enough(struct follow *follow);
 // know: lines that could not be read, or how to tell more where nothing was told.
 int follow_finish(struct follow *follow, bool finished, struct buf *says, struct err *err) MUST_USE;
 
+// What is known by now, into a copy of the record, of which the epochs are already there; following
+// goes on.
+int follow_peek(struct follow *follow, struct run *part, struct err *err) MUST_USE;
+
 #endif

@@ -92,4 +92,7 @@ bool meter_project(struct meter *meter, struct run_projection *out);
 // be held against the truth; there is then no projection.
 int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *err) MUST_USE;
 
+// The same of a run that was cut off now; the meter goes on.
+int meter_peek(const struct meter *meter, struct run *run, struct err *err) MUST_USE;
+
 #endif
