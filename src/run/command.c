@@ -42,8 +42,7 @@ struct job {
     int64_t started_ns;
 
     bool failed;      // out of memory
-    bool measured;    // the measurement is over, whatever goes on
-    int rc;           // of its end
+    int rc;           // of the measurement's end
     bool interrupted; // the user ended it
     bool enough;      // we did
     bool over;        // because its time was over
@@ -59,14 +58,13 @@ struct job {
 static void output_line(void *context, char *line, size_t len, bool ended)
 {
     struct job *job = context;
-    if (!job->measured)
-        follow_output(job->follow, line, len, ended);
+    follow_output(job->follow, line, len, ended);
 }
 
 static void event_line(void *context, char *line, size_t len, bool ended)
 {
     struct job *job = context;
-    if (ended && !job->measured)
+    if (ended)
         follow_event(job->follow, line, len);
 }
 
@@ -295,16 +293,20 @@ static int fill_part(void *context, struct run *part, struct err *err)
     return rc == 0 ? sampler_peek(job->sampler, part, err) : rc;
 }
 
+// What was used is that of the training, not of its end.
+static void end_sampling(struct job *job, struct err *err)
+{
+    if (job->sampler)
+        job->rc = sampler_finish(job->sampler, job->run, err);
+    job->sampler = NULL;
+}
+
 static void end_measuring(struct job *job, bool finished, struct err *err)
 {
-    if (job->measured)
-        return;
-    job->measured = true;
-    job->rc = follow_finish(job->follow, finished, job->says, err);
-    int rc = sampler_finish(job->sampler, job->run, err);
+    end_sampling(job, err);
+    int rc = follow_finish(job->follow, finished, job->says, err);
     run_derive(job->run);
     peak_derive(job->run);
-    job->sampler = NULL;
     if (job->rc == 0)
         job->rc = rc;
 }
@@ -353,7 +355,7 @@ static void read_the_rest(struct job *job)
 static void run_to_its_end(struct job *job, struct err *err)
 {
     while (!job->child.ended && job->child.status >= 0) {
-        if (!job->measured && partial_due(&job->partial))
+        if (!job->enough && partial_due(&job->partial))
             partial_keep(&job->partial, job->run, fill_part, job);
         wait_for_something(job);
         if (job->enough) {
@@ -363,7 +365,8 @@ static void run_to_its_end(struct job *job, struct err *err)
         job->over = job->options->until_ns > 0 && clock_now_ns() >= job->options->until_ns;
         if ((follow_enough(job->follow) || job->over) && !job->child.ended) {
             job->enough = true;
-            end_measuring(job, false, err); // how it takes its end is not training
+            follow_stop(job->follow); // how it takes its end is not training
+            end_sampling(job, err);
             child_signal(&job->child, SIGTERM);
             job->next_signal = SIGKILL;
             job->next_ns = clock_now_ns() + job->options->grace_ns;

@@ -21,7 +21,8 @@ struct follow {
     bool has_pattern;
     struct meter *meter;
     struct run *run;
-    bool failed; // out of memory
+    bool failed;  // out of memory
+    bool stopped; // nothing more counts
 
     enum level level;
     struct maybe_int worker; // whose steps count
@@ -460,6 +461,8 @@ static void handle(struct follow *f, enum level level, enum event_result result,
 void follow_event(struct follow *f, char *line, size_t len)
 {
     struct event e = {0};
+    if (f->stopped)
+        return;
     enum event_result result = event_json.read(line, len, &e);
     handle(f, LEVEL_EVENTS, result, line, len, &e);
 }
@@ -467,6 +470,8 @@ void follow_event(struct follow *f, char *line, size_t len)
 void follow_output(struct follow *f, char *line, size_t len, bool ended)
 {
     struct event e = {0};
+    if (f->stopped)
+        return;
     if (ended) {
         enum event_result result = event_mllog.read(line, len, &e);
         handle(f, LEVEL_MLLOG, result, line, len, &e);
@@ -507,6 +512,15 @@ bool follow_enough(struct follow *f)
 }
 
 // ---- the end
+
+void follow_stop(struct follow *f)
+{
+    flush(f);
+    if (f->plan_changed)
+        plan(f);
+    meter_stop(f->meter);
+    f->stopped = true;
+}
 
 static void say(const struct follow *f, struct buf *says)
 {

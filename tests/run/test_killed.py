@@ -212,7 +212,7 @@ if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)]
     try:
         p = subprocess.Popen([FARE, "run", "--no-cloud", "--", sys.executable, "-c", TELL, "/dev/null"],
                              env={**env_of(small), "FARE_EVENTS": str(place() / "events")}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        part = wait_for_part(small)
+        part = wait_for_part(small, '"id"')
         try:
             with open(small / "filler", "wb", buffering=0) as f:
                 while f.write(b"x" * 512):
