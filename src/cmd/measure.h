@@ -25,7 +25,7 @@ struct measure_options {
 #define MEASURE_OPTION(name_, kind_, value_, type, member, group_, help_)                          \
     {                                                                                              \
         .name = name_, .kind = kind_, .value = value_, .at = offsetof(type, member),               \
-        .group = group_, .help = help_                                                             \
+        .group = group_, .help = help_, .least = 1 /* of all its numbers */                        \
     }
 
 // Rows for an option table whose struct `type` has them as `m`.

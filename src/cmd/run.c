@@ -24,6 +24,9 @@ struct run_options {
 
 #define RUNS_MAX 64
 
+static const struct run_options defaults = {
+    .training = {.seed = 1, .n = 8192, .m = 8192, .dim = 512}};
+
 static const char *const engines[] = {"cuda", "cpu", "ref", NULL};
 static const char *const precisions[] = {"f32", "tf32", "bf16", NULL};
 
@@ -32,16 +35,17 @@ static const char *const precisions[] = {"f32", "tf32", "bf16", NULL};
 static const struct opt options[] = {
     {"full", 0, OPT_FLAG, NULL, NULL, AT(full), NULL,
      "train to the end; without it a sample is trained"},
-    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "make just so many steps instead"},
+    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "make just so many steps instead",
+     .least = 1},
     {"repeat", 0, OPT_COUNT, "N", NULL, OF(repeat), "Sampling",
-     "run N times, each in a fresh process, and report the spread between them"},
+     "run N times, each in a fresh process, and report the spread between them", .least = 1},
     {"data", 0, OPT_TEXT, "DIR", NULL, AT(data), NULL,
      "folder with the data; without it, what 'fare workloads data get' fetched, or a set that is "
      "made on the spot"},
     {"seed", 0, OPT_COUNT, "N", NULL, AT(seed), NULL,
      "seed of the parameters, the order, dropout and augmentation (default 1)"},
     {"epochs", 0, OPT_COUNT, "N", NULL, AT(epochs), NULL,
-     "epochs of a full training, in place of the definition's"},
+     "epochs of a full training, in place of the definition's", .least = 1},
     {"batch", 0, OPT_TEXT, "N,...", NULL, OF(batches), "How",
      "samples per step, in place of the definition's; several are run one after the other, to "
      "show where the device saturates"},
@@ -49,7 +53,7 @@ static const struct opt options[] = {
      "cuda (default where there is an NVIDIA GPU for it), cpu, or ref: plain, slow, the truth the "
      "others are tested against"},
     {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "How",
-     "threads (default: as many as this process may use)"},
+     "threads (default: as many as this process may use)", .least = 1},
     {"precision", 0, OPT_CHOICE, "P", precisions, AT(precision), "How",
      "f32 (default), tf32 (GPUs; the default there), or bf16 where it really works"},
     {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
@@ -57,21 +61,23 @@ static const struct opt options[] = {
     {"checkpoint", 0, OPT_TEXT, "DIR", NULL, AT(checkpoint), "Checkpoints",
      "write checkpoints to this folder (safetensors), at the end of each epoch and of the run"},
     {"checkpoint-every", 0, OPT_COUNT, "N", NULL, AT(checkpoint_every), "Checkpoints",
-     "and after every N steps"},
+     "and after every N steps", .least = 1},
     {"resume", 0, OPT_FLAG, NULL, NULL, AT(resume), "Checkpoints",
      "go on from the newest checkpoint in that folder"},
     {"from", 0, OPT_TEXT, "FILE", NULL, AT(from), "Checkpoints",
      "start from the parameters in a safetensors file, as far as they fit"},
     {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Of single workloads",
-     "textgen: print N characters from the trained net"},
+     "textgen: print N characters from the trained net", .least = 1},
     {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Of single workloads",
      "imdb, tweets, textgen: hard-sigmoid gates, as old Keras had them on CPUs"},
     {"auxiliary", 0, OPT_FLAG, NULL, NULL, AT(variant.auxiliary), "Of single workloads",
      "inception: train the auxiliary head too"},
-    {"n", 0, OPT_COUNT, "N", NULL, AT(n), "Of single workloads", "l1: vectors in the first set"},
-    {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set"},
+    {"n", 0, OPT_COUNT, "N", NULL, AT(n), "Of single workloads", "l1: vectors in the first set",
+     .least = 1},
+    {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set",
+     .least = 1},
     {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Of single workloads",
-     "l1: numbers in a vector (defaults 8192, 8192, 512)"},
+     "l1: numbers in a vector (defaults 8192, 8192, 512)", .least = 1},
     RUN_COMMAND_OPTIONS(struct run_options, command),
     MEASURE_OPTIONS(struct run_options, measure),
     {NULL},
@@ -265,11 +271,6 @@ static int set_up(const struct cmd_call *call, struct run_options *o, struct ses
                   struct err *err)
 {
     *o = *(const struct run_options *)call->options;
-    if (o->training.seed == 0)
-        o->training.seed = 1;
-    o->training.n = o->training.n ? o->training.n : 8192;
-    o->training.m = o->training.m ? o->training.m : 8192;
-    o->training.dim = o->training.dim ? o->training.dim : 512;
     session->o = o;
     session->out = call->out;
     session->start_ns = clock_now_ns();
@@ -345,6 +346,7 @@ const struct command cmd_run = {
              "is kept in the ledger: 'fare runs' lists them.",
     .options = options,
     .options_size = sizeof(struct run_options),
+    .defaults = &defaults,
     .max_args = 64,
     .takes_command = true,
     .examples = examples,

@@ -235,9 +235,10 @@ static void add(struct arguments *a, const char *name, const char *value)
         a->items[a->count++] = (char *)(uintptr_t)value;
 }
 
-static void add_number(struct arguments *a, const char *name, int64_t value)
+// What is below `least` was not given.
+static void add_number(struct arguments *a, const char *name, int64_t value, int64_t least)
 {
-    if (value <= 0)
+    if (value < least)
         return;
     char *text = a->numbers[a->used++];
     snprintf(text, sizeof a->numbers[0], "%lld", (long long)value);
@@ -274,14 +275,14 @@ static void add_options(struct arguments *a, const struct workload *workload,
         add(a, "--sample", NULL);
     if (t->precision)
         add(a, "--precision", t->precision);
-    add_number(a, "--seed", t->seed);
-    add_number(a, "--threads", parallel_threads((int)t->threads)); // as many as fare's own
-    add_number(a, "--epochs", t->epochs);
-    add_number(a, "--batch", t->batch);
-    add_number(a, "--steps", t->full || l1 ? 0 : t->steps);
-    add_number(a, "--n", l1 ? t->n : 0);
-    add_number(a, "--m", l1 ? t->m : 0);
-    add_number(a, "--dim", l1 ? t->dim : 0);
+    add_number(a, "--seed", t->seed, 0);
+    add_number(a, "--threads", parallel_threads((int)t->threads), 1); // as many as fare's own
+    add_number(a, "--epochs", t->epochs, 1);
+    add_number(a, "--batch", t->batch, 1);
+    add_number(a, "--steps", t->full || l1 ? 0 : t->steps, 1);
+    add_number(a, "--n", l1 ? t->n : 0, 1);
+    add_number(a, "--m", l1 ? t->m : 0, 1);
+    add_number(a, "--dim", l1 ? t->dim : 0, 1);
 }
 
 static int run_script(const struct workload *workload, const struct run_command_options *o,

@@ -44,8 +44,8 @@ void follow_output(struct follow *follow, char *line, size_t len, bool ended);
 // aim is reached and the command can be ended.
 bool follow_enough(struct follow *follow);
 
-// The command is told to end: what it tells from now on does not count, and how long it takes to end
-// is idle time (meter_stop()).
+// The command is told to end: what it tells from now on does not count, and how long it takes to
+// end is idle time (meter_stop()).
 void follow_stop(struct follow *follow);
 
 // Ends the last phase and fills the record: what the meter knows, losses, epochs, samples per
