@@ -71,7 +71,7 @@ static const struct opt options[] = {
     {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
      "what an hour of your waiting is worth; shown beside the total"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
-     "the cheapest that is done within this time", .least = 1},
+     "the cheapest that is done within this time"},
     {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice", "the fastest for this money"},
     {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(hours_per_month), "Advice",
      "the best for occasional, steady (so many hours) and heavy use", .least = 1},
