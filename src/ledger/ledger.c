@@ -12,7 +12,6 @@
 #include "ledger/inside.h"
 #include "ledger/row.h"
 #include "ledger/schema.h"
-#include "ledger/times.h"
 #include "ledger/spool.h"
 #include "record/read.h"
 
@@ -370,12 +369,10 @@ int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool 
 {
     struct row row;
     *added = false;
-    int rc = row_read(text, len, &row, err);
+    int rc = row_judge(text, len, &row, err);
     if (rc != 0)
         return rc;
-    rc = times_check(text, len, err);
-    if (rc == 0)
-        rc = insert(ledger, &row, text, added, err);
+    rc = insert(ledger, &row, text, added, err);
     row_release(&row);
     return rc;
 }

@@ -260,6 +260,7 @@ struct report { // what bare `fare` prints
 };
 
 extern const struct field run_fields[], runs_fields[], report_fields[];
+extern const struct field run_phase_fields[], run_steady_fields[], run_projection_fields[];
 
 // Sets id, started, and schema: the id from `date_s` and some random bytes.
 int run_begin_record(struct run *run, int64_t date_s, struct err *err) MUST_USE;

@@ -311,19 +311,27 @@ static void take_epoch(struct follow *f, const struct event *e)
     f->failed |= !row;
 }
 
+static struct maybe_real share_of(struct maybe_real told)
+{
+    bool good = told.known && told.v >= 0 && told.v <= 1;
+    return good ? told : (struct maybe_real){0};
+}
+
+// An accuracy that is no share from 0 to 1 (a percentage, say) is passed over.
 static void take_figures(struct follow *f, const struct event *e)
 {
+    struct maybe_real accuracy = share_of(e->accuracy);
     bool testing = f->phase == METER_EVALUATE; // a plain accuracy told while evaluating
     struct maybe_real test_loss = e->test_loss.known || !testing ? e->test_loss : e->loss;
     struct maybe_real test_accuracy =
-        e->test_accuracy.known || !testing ? e->test_accuracy : e->accuracy;
+        e->test_accuracy.known || !testing ? share_of(e->test_accuracy) : accuracy;
     if (e->loss.known && !testing) {
         losses_add(&f->losses, e->loss.v);
         f->epoch_loss += e->loss.v;
         f->epoch_losses++;
     }
-    if (e->accuracy.known && !testing) {
-        f->epoch_accuracy += e->accuracy.v;
+    if (accuracy.known && !testing) {
+        f->epoch_accuracy += accuracy.v;
         f->epoch_accuracies++;
     }
     if (test_accuracy.known)
