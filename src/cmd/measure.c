@@ -20,6 +20,14 @@
 
 #define SPEND_MOST_NS (INT64_C(30) * 86400 * NS_PER_S)
 
+int measure_check(const struct measure_options *o, bool full, struct err *err)
+{
+    if (!full || !(o->within || o->max_time_ns > 0 || o->max_spend))
+        return 0;
+    return err_set(err, ERR_USAGE,
+                   "--within, --max-time and --max-spend are for samples, not for --full");
+}
+
 int measure_within(const struct measure_options *o, double *within, struct err *err)
 {
     *within = MEASURE_WITHIN;

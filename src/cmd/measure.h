@@ -50,6 +50,9 @@ struct measure_options {
         MEASURE_OPTION("no-cloud", OPT_FLAG, NULL, type, m.no_cloud, "Record",                     \
                        "do not ask the cloud's metadata service where this machine is")
 
+// ERR_USAGE where what is to be trained to its end (`full`) has an option that would cut it off.
+int measure_check(const struct measure_options *options, bool full, struct err *err) MUST_USE;
+
 // The share that --within says; the default where it does not.
 int measure_within(const struct measure_options *options, double *within, struct err *err) MUST_USE;
 

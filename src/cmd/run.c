@@ -120,10 +120,6 @@ static int check_options(const struct run_options *given, size_t names, struct e
         return err_set(err, ERR_USAGE, "--resume and --from cannot both say where to start");
     if (o->full && o->steps > 0)
         return err_set(err, ERR_USAGE, "--steps is for samples; a full training has --epochs");
-    if (o->full &&
-        (given->measure.within || given->measure.max_time_ns > 0 || given->measure.max_spend))
-        return err_set(err, ERR_USAGE,
-                       "--within, --max-time and --max-spend are for samples, not for --full");
     if (o->checkpoint && (given->repeat > 1 || (given->batches && strchr(given->batches, ','))))
         return err_set(err, ERR_USAGE, "--checkpoint is for one run, not for several");
     if (names == 0) {
@@ -175,8 +171,6 @@ static int pick(const struct opt_rest *rest, const struct workload **picked, siz
 
 static void print_epochs(struct out *out, const struct run *run)
 {
-    if (!run->full.known || !run->full.v)
-        return;
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
         char time[24] = "-", right[48] = "";
@@ -241,7 +235,8 @@ static int run_one(struct session *session, const struct workload *workload, int
         journal_close(how.journal, false, &session->says);
     if (!o->common.json && rc == 0) {
         out_printf(session->out, "%s", buf_str(&says));
-        print_epochs(session->out, run);
+        if (o->training.full)
+            print_epochs(session->out, run);
     }
     if (!is_run) {
         record_release(run_fields, run);
@@ -275,6 +270,8 @@ static int set_up(const struct cmd_call *call, struct run_options *o, struct ses
     session->out = call->out;
     session->start_ns = clock_now_ns();
     int rc = check_options(o, call->rest->count, err);
+    if (rc == 0)
+        rc = measure_check(&o->measure, o->training.full, err);
     o->training.max_s = measure_max_s(&o->measure, MEASURE_MAX_TIME_S);
     if (rc == 0)
         rc = measure_until(&o->measure, &o->training.until_ns, err);

@@ -13,6 +13,7 @@
 #include "base/folders.h"
 #include "cmd/check.h"
 #include "data/parallel.h"
+#include "run/checkpoint.h"
 #include "run/command.h"
 #include "run/handover.h"
 
@@ -121,7 +122,11 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
     const struct check_options check = {.no_cloud = m->no_cloud};
     // Nobody's command is cut off who did not say how long it is.
     bool sample = !full && (o->total_steps > 0 || o->total_epochs > 0);
-    int rc = options_of(o, m, sample, &c, err);
+    int rc = measure_check(m, full, err);
+    if (rc == 0)
+        rc = options_of(o, m, sample, &c, err);
+    if (rc != 0)
+        return rc;
     c.argv = call->rest->command;
     c.output_to_stderr = json;
     if (rc == 0)
@@ -138,12 +143,13 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
         c.journal = measure_journal(m, run);
         rc = command_run(&c, run, &says, err);
         // As shells have it: a program that is not there, and one that cannot be started.
-        if (rc == 0)
-            *call->exit_code = command_exit_code(run);
+        if (rc >= 0)
+            *call->exit_code = rc == COMMAND_ENDED_AS_PLANNED ? 0 : command_exit_code(run);
         else if (rc == ERR_MISSING)
             *call->exit_code = 127;
         else if (rc == ERR_IO)
             *call->exit_code = 126;
+        rc = rc > 0 ? 0 : rc;
         if (rc == 0 && c.until_ns > 0 && clock_now_ns() >= c.until_ns &&
             strcmp(run->ended, "stopped") == 0) {
             measure_say_spent(m, &says);
@@ -254,6 +260,31 @@ static int note_what(const struct workload *workload, const char *with, struct r
     return rc == 0 ? text_set(&run->framework, with, err) : rc;
 }
 
+// Which net and recipe: those of the definition, for this data, whoever trains them.
+static int note_definition(const struct workload *workload, const struct data_pair *data,
+                           const struct native_options *t, struct run *run, struct err *err)
+{
+    char net_sum[SHA256_HEX_BYTES], identity[SHA256_HEX_BYTES + 8];
+    struct net net;
+    struct recipe recipe = workload->recipe;
+    struct buf words = {0};
+    int rc = workload_net(workload, data, &t->variant, &net, err);
+    if (rc != 0)
+        return rc;
+    recipe.batch = t->batch > 0 ? t->batch : recipe.batch;
+    checkpoint_fingerprint(&net, net_sum);
+    checkpoint_recipe_text(&recipe, &words);
+    snprintf(identity, sizeof identity, "sha256:%s", net_sum);
+    rc = buf_check(&words, err);
+    if (rc == 0)
+        rc = text_set(&run->net, identity, err);
+    if (rc == 0)
+        rc = text_set(&run->recipe, buf_str(&words), err);
+    buf_release(&words);
+    net_release(&net);
+    return rc;
+}
+
 // Operations of a step, from the definition: the same for whoever trains it.
 static void note_flops(const struct workload *workload, const struct native_options *t,
                        struct run *run)
@@ -303,6 +334,7 @@ static int run_script(const struct workload *workload, const struct run_command_
         c->follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
     note_flops(workload, t, run);
     int rc = command_run(c, run, says, err);
+    rc = rc > 0 ? 0 : rc;
     if (rc == 0 && strcmp(run->ended, "stopped") == 0 && !training_over(t))
         training_stop = 1; // nor those that would come next
     // One that ends well without having trained is no training.
@@ -334,6 +366,8 @@ static int hand_over(const struct workload *workload, const struct native_option
         rc = native_data_open(workload, found > 0 ? buf_str(&dir) : NULL, how.threads, &data, err);
     if (rc == 0)
         rc = native_describe_data(&data, run, err);
+    if (rc == 0)
+        rc = note_definition(workload, &data, t, run, err);
     int64_t opened_ns = clock_now_ns();
     if (rc == 0)
         rc = handover_write(handover, &data, &how, err);

@@ -232,9 +232,9 @@ void training_notes(struct out *out, const struct runs *runs)
     for (size_t i = 0; i < runs->runs.count; i++) {
         const struct run *run = &runs->runs.items[i];
         if (unsteady(run))
-            out_row(out, run->workload,
-                    "the step times never settled: no single figure, and the whole training's "
-                    "time is a guess");
+            out_row(out, run->workload, "the step times never settled: no single figure%s",
+                    run->projection.wall_s.known ? ", and the whole training's time is a guess"
+                                                 : "");
         for (size_t k = 0; k < run->taints.count; k++)
             out_row(out, run->workload, "%s", run->taints.items[k]);
         if (run->reached.known && !run->reached.v)

@@ -594,5 +594,5 @@ int command_run(const struct command_options *options, struct run *run, struct b
         signals_end();
     }
     release(&job);
-    return rc;
+    return rc == 0 && job.enough && !job.interrupted ? COMMAND_ENDED_AS_PLANNED : rc;
 }

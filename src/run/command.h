@@ -38,12 +38,14 @@ struct command_options {
 // Fills the record: id, start, name, framework, command, how it ended, and all that was measured.
 // Fails where the command cannot be started (ERR_MISSING: no such program) or measured; a command
 // that itself fails is no error: run->ended is then "failed". What a person should know beyond the
-// record is appended to `says`, line by line.
+// record is appended to `says`, line by line. COMMAND_ENDED_AS_PLANNED where we ended it, since
+// enough was known or its time was over, and the user did not.
+enum { COMMAND_ENDED_AS_PLANNED = 1 };
 int command_run(const struct command_options *options, struct run *run, struct buf *says,
                 struct err *err) MUST_USE;
 
-// The exit code that a shell would give: the command's own, 128 + the signal's number, or 0 where
-// we ended it because enough was known.
+// The exit code that a shell would give: the command's own, 128 + the signal's number; 0 for one
+// that was a sample by its own end.
 int command_exit_code(const struct run *run);
 
 // What to call a run of these words: "train" for `python -u dir/train.py --lr 1`, "llama.finetune"

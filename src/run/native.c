@@ -122,7 +122,7 @@ static int describe(struct job *job, struct err *err)
     struct run *run = job->run;
     run->threads = some_int(job->engine_options.threads);
     run->seed = some_int(job->options->seed);
-    run->full = some_bool(job->options->full);
+    run->full = some_bool(false); // until it came to its end
     const char *name = job->workload->name;
     int rc = run->name ? 0 : text_set(&run->name, name, err);
     if (rc == 0)
@@ -322,6 +322,7 @@ static int train(struct job *job, struct err *err)
     job->run->batch = some_int(o->batch > 0 ? o->batch : job->workload->recipe.batch);
     int rc = trainer_run(job->workload, &options, &result, err);
     bool whole = rc == 0 && o->full && result.finished && !result.stopped;
+    job->run->full = some_bool(whole);
     int filled = meter_fill(job->meter, whole, job->run, err);
     rc = rc != 0 ? rc : filled;
     if (rc == 0)
@@ -443,6 +444,7 @@ static int run_l1(struct job *job, struct err *err)
     free(out);
     int filled = meter_fill(job->meter, false, run, err);
     rc = rc != 0 ? rc : filled;
+    run->full = some_bool(rc == 0 && o->full && !l1_stopped(o));
     if (rc == 0)
         rc = text_set(&run->ended, l1_stopped(o) ? "stopped" : "finished", err);
     return rc;
