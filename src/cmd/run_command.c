@@ -16,6 +16,7 @@
 #include "run/checkpoint.h"
 #include "run/command.h"
 #include "run/handover.h"
+#include "run/partial.h"
 
 static int options_of(const struct run_command_options *o, const struct measure_options *m,
                       bool sample, struct command_options *c, struct err *err)
@@ -351,6 +352,20 @@ static int run_script(const struct workload *workload, const struct run_command_
     return rc;
 }
 
+static int nothing_yet(void *context, struct run *part, struct err *err)
+{
+    (void)context, (void)part, (void)err;
+    return 0;
+}
+
+// Handing over the data may take a while, and it may be killed then.
+static void keep_beginning(const struct native_options *t, const struct run *run)
+{
+    struct partial partial;
+    partial_begin(&partial, t->journal, clock_now_ns());
+    partial_keep(&partial, run, nothing_yet, NULL);
+}
+
 // Opens the set as fare's own training does, or makes it, and writes it down for the script.
 static int hand_over(const struct workload *workload, const struct native_options *t,
                      struct handover *handover, struct run *run, struct err *err)
@@ -391,6 +406,8 @@ int run_framework(const struct workload *workload, const struct run_command_opti
                      "--with has none of them");
     if (rc == 0)
         rc = note_what(workload, o->with, run, err);
+    if (rc == 0)
+        keep_beginning(t, run);
     if (rc == 0 && workload->metric != WORKLOAD_L1)
         rc = hand_over(workload, t, &handover, run, err);
     if (rc == 0 && training_over(t)) { // before it began

@@ -101,7 +101,8 @@ void runs_filter(const struct runs_options *o, struct ledger_filter *filter)
             filter->sort = values[i];
 }
 
-void runs_warn(const char *says)
+// A warning on stderr, line by line, as errors are shown.
+static void warn(const char *says)
 {
     while (*says) {
         size_t len = strcspn(says, "\n");
@@ -114,12 +115,21 @@ void runs_warn(const char *says)
     }
 }
 
+int runs_connect(struct ledger *ledger, struct err *err)
+{
+    struct buf says = {0};
+    int rc = ledger_connect(ledger, &says, err);
+    warn(buf_str(&says));
+    buf_release(&says);
+    return rc;
+}
+
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
     struct err why = {0};
     if (strncmp(word, "published-", 10) != 0) {
-        int rc = ledger_find(ledger, word, text, err);
-        return rc;
+        int rc = runs_connect(ledger, err);
+        return rc == 0 ? ledger_find(ledger, word, text, err) : rc;
     }
     int rc = published_find(NULL, word, text, &why);
     if (rc == 0)
@@ -345,15 +355,12 @@ static int run(const struct cmd_call *call, struct err *err)
     if (o->published && call->rest->count == 0)
         return published(call, err);
     struct ledger *ledger = NULL;
-    struct buf says = {0};
     int rc = ledger_new(&ledger, o->ledger, err);
     if (rc != 0)
         return rc;
     bool shipped = call->rest->count == 1 && strncmp(call->rest->args[0], "published-", 10) == 0;
-    if (!shipped) { // what comes with fare can be read where there is no ledger
-        rc = ledger_connect(ledger, &says, err);
-        runs_warn(buf_str(&says));
-    }
+    if (!shipped) // what comes with fare can be read where there is no ledger
+        rc = runs_connect(ledger, err);
     const char *dir;
     size_t waiting = rc != 0 ? ledger_spooled(ledger, &dir) : 0;
     if (waiting > 0)
@@ -361,7 +368,6 @@ static int run(const struct cmd_call *call, struct err *err)
                  waiting == 1 ? "" : "s", dir, waiting == 1 ? "s" : "");
     if (rc == 0)
         rc = dispatch(call, ledger, err);
-    buf_release(&says);
     ledger_free(ledger);
     return rc;
 }

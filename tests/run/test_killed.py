@@ -145,6 +145,15 @@ told = sum(p.communicate()[1].count("was killed") for p in ps)
 report("of 16 that start at once one delivers it", told == 1 and len(runs(home)[0]) == 1 and left(home) == [],
        f"{told} {left(home)}")
 
+for command in (["quote", "mlp"], ["compare"]):
+    home = place()
+    p = start(home, "mlp", "--max-time", "100s", "--within", "0.1%")
+    wait_for_part(home, '"id"')
+    kill(p)
+    p = subprocess.run([FARE, *command], env=env_of(home), capture_output=True, text=True)
+    report(f"'fare {command[0]}' delivers it too, and says so", p.stderr.count("mlp was killed") == 1
+           and len(runs(home)[0]) == 1, p.stderr)
+
 # ---- runs before it, and several in processes of their own
 home = place()
 p = start(home, "mlp", "l1", "--steps", "60", "--n", "20000", "--m", "20000")
