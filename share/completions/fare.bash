@@ -208,7 +208,7 @@ _fare() {
         return
         ;;
     --ended)
-        COMPREPLY=($(compgen -W 'finished sampled stopped failed' -- "$cur"))
+        COMPREPLY=($(compgen -W 'finished sampled stopped failed killed' -- "$cur"))
         return
         ;;
     --label)

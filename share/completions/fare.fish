@@ -75,7 +75,7 @@ complete -c fare -n '__fish_seen_subcommand_from runs' -l framework -x -d 'those
 complete -c fare -n '__fish_seen_subcommand_from runs' -l gpu -x -d 'those whose GPU\'s name has this in it; import: the GPU\'s name'
 complete -c fare -n '__fish_seen_subcommand_from runs' -l machine -x -d 'those whose machine, instance type, processor or fingerprint has this in it; import: the machine\'s name'
 complete -c fare -n '__fish_seen_subcommand_from runs' -l name -x -d 'those of this name'
-complete -c fare -n '__fish_seen_subcommand_from runs' -l ended -x -a 'finished sampled stopped failed' -d 'those that ended so: finished, sampled, stopped or failed'
+complete -c fare -n '__fish_seen_subcommand_from runs' -l ended -x -a 'finished sampled stopped failed killed' -d 'those that ended so: finished, sampled, stopped or failed'
 complete -c fare -n '__fish_seen_subcommand_from runs' -l label -x -d 'those with this label, which may be given several times; import: a label to add'
 complete -c fare -n '__fish_seen_subcommand_from runs' -l since -x -d 'those started on this date or later'
 complete -c fare -n '__fish_seen_subcommand_from runs' -l last -s n -x -d 'the newest N of them (default 20)'

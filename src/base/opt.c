@@ -133,6 +133,8 @@ static int set(const struct opt *opt, const char *text, void *values, struct err
 {
     void *at = (char *)values + opt->at;
     const char *wanted = NULL;
+    int64_t number = 0;
+    bool good = false;
     switch (opt->kind) {
     case OPT_FLAG:
         *(bool *)at = true;
@@ -144,25 +146,24 @@ static int set(const struct opt *opt, const char *text, void *values, struct err
         return set_text(at, text, err);
     case OPT_CHOICE:
         return set_choice(opt, text, at, err);
-    case OPT_COUNT: {
-        int64_t number;
-        if (text_int(text, &number) && number >= 0) {
-            *(int64_t *)at = number;
-            return 0;
-        }
-        wanted = "a whole number, 0 or more";
+    case OPT_COUNT:
+        wanted = opt->least > 0 ? "a whole number, 1 or more" : "a whole number, 0 or more";
+        good = text_int(text, &number);
         break;
-    }
     case OPT_DURATION:
-        if (clock_parse_duration(text, at))
-            return 0;
-        wanted = "a time such as 90s, 1.5h or 250ms";
+        wanted = opt->least > 0 ? "a time above 0 such as 90s, 1.5h or 250ms"
+                                : "a time such as 90s, 1.5h or 250ms";
+        good = clock_parse_duration(text, &number);
         break;
     case OPT_BYTES:
-        if (units_parse_bytes(text, at))
-            return 0;
-        wanted = "a size such as 512M, 100GB or 16GiB";
+        wanted = opt->least > 0 ? "a size above 0 such as 512M, 100GB or 16GiB"
+                                : "a size such as 512M, 100GB or 16GiB";
+        good = units_parse_bytes(text, &number);
         break;
+    }
+    if (good && number >= opt->least) {
+        *(int64_t *)at = number;
+        return 0;
     }
     return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%s'", opt->name, wanted, text);
 }

@@ -21,9 +21,9 @@ enum opt_kind {
     OPT_TEXT,     // const char *
     OPT_TEXTS,    // struct opt_texts; may be given several times
     OPT_CHOICE,   // const char *, one of `choices`
-    OPT_COUNT,    // int64_t, 0 or more
-    OPT_DURATION, // int64_t, nanoseconds: 60s, 1.5h, 250ms
-    OPT_BYTES,    // int64_t: 512, 64K, 100GB (1000s), 16GiB (1024s)
+    OPT_COUNT,    // int64_t, `least` or more
+    OPT_DURATION, // int64_t, nanoseconds: 60s, 1.5h, 250ms; `least` or more
+    OPT_BYTES,    // int64_t: 512, 64K, 100GB (1000s), 16GiB (1024s); `least` or more
 };
 
 struct opt_texts {
@@ -41,6 +41,8 @@ struct opt {
     size_t at;
     const char *group; // heading in help; null: "Options"
     const char *help;  // one sentence, no full stop
+    int least;         // of numbers, 0 or 1: what is less is refused. 1 where 0 would mean nothing,
+                       // or be taken for an option that was not given
 };
 
 // What is left when the options are taken out: pointers into argv.

@@ -89,6 +89,7 @@ static int sample_one(const struct workload *workload, const struct native_optio
 static int sample(const struct measure_options *o, struct report *report, struct err *err)
 {
     struct native_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
+    struct buf says = {0};
     how.max_s = measure_max_s(o, SAMPLE_S);
     int rc = measure_until(o, &how.until_ns, err);
     if (rc == 0)
@@ -99,14 +100,13 @@ static int sample(const struct measure_options *o, struct report *report, struct
         if (!makes_sense(workloads[i], &report->machine))
             continue;
         struct run *one = LIST_ADD(&report->runs, err);
-        if (!one)
-            return ERR_MEMORY;
-        rc = measure_begin(o, &report->machine, i == 0, one, err);
-        if (rc == 0)
-            rc = sample_one(workloads[i], &how, one, err);
+        rc = one ? measure_begin(o, &report->machine, i == 0, one, err) : ERR_MEMORY;
+        if (rc != 0)
+            break;
+        how.journal = measure_journal(o, one);
+        rc = sample_one(workloads[i], &how, one, err);
+        measure_keep(o, one, how.journal, &says);
     }
-    struct buf says = {0};
-    measure_keep(o, report->runs.items, report->runs.count, &says);
     if (rc == 0 && !training_stop && training_over(&how))
         measure_say_spent(o, &says);
     out_complain(buf_str(&says));

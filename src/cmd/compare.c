@@ -161,7 +161,8 @@ static int add_all(const struct cmd_call *call, struct ledger *ledger, const str
     if (words->all || rc != 0)
         return rc;
     struct ledger_filter filter = {.workload = o->workload, .heads = true};
-    return ledger_each(ledger, &filter, add, comparing, err);
+    rc = runs_connect(ledger, err);
+    return rc == 0 ? ledger_each(ledger, &filter, add, comparing, err) : rc;
 }
 
 static int print(const struct cmd_call *call, const struct compare *compare, const char *ledger,

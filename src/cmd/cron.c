@@ -43,7 +43,7 @@ static const struct opt options[] = {
     {"month", 0, OPT_TEXT, "YYYY-MM", NULL, AT(month), NULL,
      "this calendar month (UTC) instead of one of 30 days"},
     {"tasks", 0, OPT_COUNT, "N", NULL, AT(tasks), NULL,
-     "so many such tasks, each with a machine of its own (default 1)"},
+     "so many such tasks, each with a machine of its own (default 1)", .least = 1},
     {"disk", 0, OPT_TEXT, "SIZE", NULL, AT(disk), "Beside the machine",
      "its disk, which stays while it is off (default 10GB)"},
     {"disk-rate", 0, OPT_TEXT, "USD", NULL, AT(disk_rate), "Beside the machine", "a GB and month"},
@@ -526,8 +526,6 @@ static int run(const struct cmd_call *call, struct err *err)
                 expression);
         rc = err_hint(err, "fields: minute hour day month weekday; '0 0 29 2 *' is every leap day");
     }
-    if (rc == 0 && o->tasks == 0)
-        rc = err_set(err, ERR_USAGE, "'--tasks' takes 1 or more");
     if (rc == 0 && o->up_ns < 0) {
         err_set(err, ERR_USAGE, "how long is it up each time? there is no --up");
         rc = err_hint(err, "such as --up 2m");

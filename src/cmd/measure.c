@@ -21,6 +21,14 @@
 
 #define SPEND_MOST_NS (INT64_C(30) * 86400 * NS_PER_S)
 
+int measure_check(const struct measure_options *o, bool full, struct err *err)
+{
+    if (!full || !(o->within || o->max_time_ns > 0 || o->max_spend))
+        return 0;
+    return err_set(err, ERR_USAGE,
+                   "--within, --max-time and --max-spend are for samples, not for --full");
+}
+
 int measure_within(const struct measure_options *o, double *within, struct err *err)
 {
     *within = MEASURE_WITHIN;
@@ -259,18 +267,31 @@ int measure_begin(const struct measure_options *o, const struct machine *machine
     return rc;
 }
 
-void measure_keep(const struct measure_options *o, const struct run *runs, size_t count,
+struct journal *measure_journal(const struct measure_options *o, const struct run *run)
+{
+    struct ledger *ledger = NULL;
+    struct journal *journal = NULL;
+    if (o->no_ledger || ledger_new(&ledger, o->ledger, NULL) != 0)
+        return NULL;
+    if (journal_open(&journal, ledger, run->id, NULL) != 0)
+        journal = NULL; // whether the run is kept is told at its end
+    ledger_free(ledger);
+    return journal;
+}
+
+void measure_keep(const struct measure_options *o, const struct run *run, struct journal *journal,
                   struct buf *says)
 {
-    if (o->no_ledger || count == 0)
-        return;
     struct ledger *ledger = NULL;
     struct err err = {0};
-    int rc = ledger_new(&ledger, o->ledger, &err);
-    for (size_t i = 0; i < count && rc == 0; i++)
-        if (runs[i].id)
-            rc = ledger_record(ledger, &runs[i], says, &err);
-    if (rc != 0)
-        buf_printf(says, "the run is not kept: %s\n", err.text);
+    int rc = 0;
+    if (!o->no_ledger && run->id) {
+        rc = ledger_new(&ledger, o->ledger, &err);
+        if (rc == 0)
+            rc = ledger_record(ledger, run, says, &err);
+        if (rc != 0)
+            buf_printf(says, "the run is not kept: %s\n", err.text);
+    }
+    journal_close(journal, rc != 0, says);
     ledger_free(ledger);
 }

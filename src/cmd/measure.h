@@ -5,6 +5,7 @@
 #define FARE_CMD_MEASURE_H
 
 #include "cmd/cmd.h"
+#include "ledger/journal.h"
 #include "record/run.h"
 
 struct measure_options {
@@ -24,7 +25,7 @@ struct measure_options {
 #define MEASURE_OPTION(name_, kind_, value_, type, member, group_, help_)                          \
     {                                                                                              \
         .name = name_, .kind = kind_, .value = value_, .at = offsetof(type, member),               \
-        .group = group_, .help = help_                                                             \
+        .group = group_, .help = help_, .least = 1 /* of all its numbers */                        \
     }
 
 // Rows for an option table whose struct `type` has them as `m`.
@@ -49,6 +50,9 @@ struct measure_options {
         MEASURE_OPTION("no-cloud", OPT_FLAG, NULL, type, m.no_cloud, "Record",                     \
                        "do not ask the cloud's metadata service where this machine is")
 
+// ERR_USAGE where what is to be trained to its end (`full`) has an option that would cut it off.
+int measure_check(const struct measure_options *options, bool full, struct err *err) MUST_USE;
+
 // The share that --within says; the default where it does not.
 int measure_within(const struct measure_options *options, double *within, struct err *err) MUST_USE;
 
@@ -67,9 +71,13 @@ void measure_say_spent(const struct measure_options *options, struct buf *says);
 int measure_begin(const struct measure_options *options, const struct machine *machine, bool first,
                   struct run *run, struct err *err) MUST_USE;
 
-// Keeps the runs in the ledger, failed ones too. A ledger that does not take them is a warning in
-// `says`, a line each: the measurement itself is not lost with it.
-void measure_keep(const struct measure_options *options, const struct run *runs, size_t count,
-                  struct buf *says);
+// Where what is known so far is kept while it runs, in case this process is killed; null where the
+// run is not kept, or that is not possible.
+struct journal *measure_journal(const struct measure_options *options, const struct run *run);
+
+// Keeps the run in the ledger, a failed one too, and closes its journal. A ledger that does not
+// take it is a warning in `says`, a line each: the measurement itself is not lost with it.
+void measure_keep(const struct measure_options *options, const struct run *run,
+                  struct journal *journal, struct buf *says);
 
 #endif

@@ -56,7 +56,8 @@ static const struct opt options[] = {
      "paid: as the provider charges (default); prorated: rate × exact time, without units, "
      "minimums and fees"},
     {"commit", 0, OPT_COUNT, "MONTHS", NULL, AT(commit), "Price",
-     "the rate of whoever promises to pay for so many months, where the provider has one"},
+     "the rate of whoever promises to pay for so many months, where the provider has one",
+     .least = 1},
     {"interrupted", 0, OPT_FLAG, NULL, NULL, AT(interrupted), "Price",
      "spot: the provider takes the machine away at its end, so that its rule for that holds"},
     {"used-before", 0, OPT_DURATION, "TIME", NULL, AT(used_ns), "Price",
@@ -74,9 +75,9 @@ static const struct opt options[] = {
      "the cheapest that is done within this time"},
     {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice", "the fastest for this money"},
     {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(hours_per_month), "Advice",
-     "the best for occasional, steady (so many hours) and heavy use"},
+     "the best for occasional, steady (so many hours) and heavy use", .least = 1},
     {"runs", 0, OPT_COUNT, "N", NULL, AT(runs), "Advice",
-     "so many trainings: one strong machine, or several cheap ones in parallel"},
+     "so many trainings: one strong machine, or several cheap ones in parallel", .least = 1},
     {"buy", 0, OPT_TEXT, "USD", NULL, AT(buy), "Advice",
      "rent, or buy a machine like the one measured for this much: after how long it has paid for "
      "itself"},
@@ -85,7 +86,8 @@ static const struct opt options[] = {
      "its power at work (default: what the run measured, where it did)"},
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Advice", "the price of a kilowatt-hour"},
     {"life", 0, OPT_COUNT, "MONTHS", NULL, AT(life), "Advice",
-     "how long it is kept (default 36): its price is spread over the hours of use in that time"},
+     "how long it is kept (default 36): its price is spread over the hours of use in that time",
+     .least = 1},
     {NULL},
 };
 #undef AT
@@ -188,15 +190,11 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     w->buy = o->buy;
     w->own = (struct own_machine){.life_months = o->life, .busy_mw = -1, .idle_mw = -1, .kwh = -1};
     w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
-    if (o->hours_per_month == 0)
-        return err_set(err, ERR_USAGE, "'--hours-per-month' takes 1 hour or more");
     if (o->hours_per_month > 720)
         return err_set(err, ERR_USAGE, "a month of 30 days has 720 hours");
-    if (o->life == 0)
-        return err_set(err, ERR_USAGE, "'--life' takes 1 month or more");
     if (o->watts >= 1000000)
         return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
-    if (o->runs == 0 || o->runs > 1000000)
+    if (o->runs > 1000000)
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
     if (o->watts >= 0)
         w->own.busy_mw = o->watts * 1000;

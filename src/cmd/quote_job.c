@@ -107,6 +107,8 @@ int quote_load(struct quote_job *job, const char *word, const char *where, struc
         rc = text_set(&job->workload, "command", err);
     struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
     if (rc == 0 && !none)
+        rc = runs_connect(ledger, err);
+    if (rc == 0 && !none)
         rc = ledger_each(ledger, &filter, add_run, job, err);
     if (rc == 0)
         rc = published_each(NULL, add_run, job, err);

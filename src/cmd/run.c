@@ -24,6 +24,9 @@ struct run_options {
 
 #define RUNS_MAX 64
 
+static const struct run_options defaults = {
+    .training = {.seed = 1, .n = 8192, .m = 8192, .dim = 512}};
+
 static const char *const engines[] = {"cuda", "cpu", "ref", NULL};
 static const char *const precisions[] = {"f32", "tf32", "bf16", NULL};
 
@@ -32,16 +35,17 @@ static const char *const precisions[] = {"f32", "tf32", "bf16", NULL};
 static const struct opt options[] = {
     {"full", 0, OPT_FLAG, NULL, NULL, AT(full), NULL,
      "train to the end; without it a sample is trained"},
-    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "make just so many steps instead"},
+    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "make just so many steps instead",
+     .least = 1},
     {"repeat", 0, OPT_COUNT, "N", NULL, OF(repeat), "Sampling",
-     "run N times, each in a fresh process, and report the spread between them"},
+     "run N times, each in a fresh process, and report the spread between them", .least = 1},
     {"data", 0, OPT_TEXT, "DIR", NULL, AT(data), NULL,
      "folder with the data; without it, what 'fare workloads data get' fetched, or a set that is "
      "made on the spot"},
     {"seed", 0, OPT_COUNT, "N", NULL, AT(seed), NULL,
      "seed of the parameters, the order, dropout and augmentation (default 1)"},
     {"epochs", 0, OPT_COUNT, "N", NULL, AT(epochs), NULL,
-     "epochs of a full training, in place of the definition's"},
+     "epochs of a full training, in place of the definition's", .least = 1},
     {"batch", 0, OPT_TEXT, "N,...", NULL, OF(batches), "How",
      "samples per step, in place of the definition's; several are run one after the other, to "
      "show where the device saturates"},
@@ -49,7 +53,7 @@ static const struct opt options[] = {
      "cuda (default where there is an NVIDIA GPU for it), cpu, or ref: plain, slow, the truth the "
      "others are tested against"},
     {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "How",
-     "threads (default: as many as this process may use)"},
+     "threads (default: as many as this process may use)", .least = 1},
     {"precision", 0, OPT_CHOICE, "P", precisions, AT(precision), "How",
      "f32 (default), tf32 (GPUs; the default there), or bf16 where it really works"},
     {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
@@ -57,21 +61,23 @@ static const struct opt options[] = {
     {"checkpoint", 0, OPT_TEXT, "DIR", NULL, AT(checkpoint), "Checkpoints",
      "write checkpoints to this folder (safetensors), at the end of each epoch and of the run"},
     {"checkpoint-every", 0, OPT_COUNT, "N", NULL, AT(checkpoint_every), "Checkpoints",
-     "and after every N steps"},
+     "and after every N steps", .least = 1},
     {"resume", 0, OPT_FLAG, NULL, NULL, AT(resume), "Checkpoints",
      "go on from the newest checkpoint in that folder"},
     {"from", 0, OPT_TEXT, "FILE", NULL, AT(from), "Checkpoints",
      "start from the parameters in a safetensors file, as far as they fit"},
     {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Of single workloads",
-     "textgen: print N characters from the trained net"},
+     "textgen: print N characters from the trained net", .least = 1},
     {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Of single workloads",
      "imdb, tweets, textgen: hard-sigmoid gates, as old Keras had them on CPUs"},
     {"auxiliary", 0, OPT_FLAG, NULL, NULL, AT(variant.auxiliary), "Of single workloads",
      "inception: train the auxiliary head too"},
-    {"n", 0, OPT_COUNT, "N", NULL, AT(n), "Of single workloads", "l1: vectors in the first set"},
-    {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set"},
+    {"n", 0, OPT_COUNT, "N", NULL, AT(n), "Of single workloads", "l1: vectors in the first set",
+     .least = 1},
+    {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set",
+     .least = 1},
     {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Of single workloads",
-     "l1: numbers in a vector (defaults 8192, 8192, 512)"},
+     "l1: numbers in a vector (defaults 8192, 8192, 512)", .least = 1},
     RUN_COMMAND_OPTIONS(struct run_options, command),
     MEASURE_OPTIONS(struct run_options, measure),
     {NULL},
@@ -114,10 +120,6 @@ static int check_options(const struct run_options *given, size_t names, struct e
         return err_set(err, ERR_USAGE, "--resume and --from cannot both say where to start");
     if (o->full && o->steps > 0)
         return err_set(err, ERR_USAGE, "--steps is for samples; a full training has --epochs");
-    if (o->full &&
-        (given->measure.within || given->measure.max_time_ns > 0 || given->measure.max_spend))
-        return err_set(err, ERR_USAGE,
-                       "--within, --max-time and --max-spend are for samples, not for --full");
     if (o->checkpoint && (given->repeat > 1 || (given->batches && strchr(given->batches, ','))))
         return err_set(err, ERR_USAGE, "--checkpoint is for one run, not for several");
     if (names == 0) {
@@ -169,8 +171,6 @@ static int pick(const struct opt_rest *rest, const struct workload **picked, siz
 
 static void print_epochs(struct out *out, const struct run *run)
 {
-    if (!run->full.known || !run->full.v)
-        return;
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
         char time[24] = "-", right[48] = "";
@@ -193,7 +193,8 @@ struct session { // of `fare run`
     int64_t start_ns; // of the next run
     struct out *out;
     struct runs runs;
-    bool left_out; // a run for which there was no money left
+    struct buf says; // warnings
+    bool left_out;   // a run for which there was no money left
 };
 
 static bool spent(const struct session *session)
@@ -218,6 +219,8 @@ static int run_one(struct session *session, const struct workload *workload, int
     struct buf says = {0};
     int rc = measure_begin(&o->measure, &session->machine, session->start_ns != 0, run, err);
     session->start_ns = 0; // the next one begins when it begins
+    if (rc == 0)
+        how.journal = measure_journal(&o->measure, run);
     if (rc == 0 && o->command.with)
         rc = run_framework(workload, &o->command, &how, o->common.json, run, &says, err);
     else if (rc == 0)
@@ -225,13 +228,19 @@ static int run_one(struct session *session, const struct workload *workload, int
                            : training_run(workload, &how, run, &says, err);
     if (rc != 0)
         err_context(err, "%s", workload->name);
-    if (rc == ERR_USAGE && !run->ended) { // it was never one
-        record_release(run_fields, run);
-        session->runs.runs.count--;
-    }
+    bool is_run = rc != ERR_USAGE || run->ended;
+    if (is_run)
+        measure_keep(&o->measure, run, how.journal, &session->says);
+    else
+        journal_close(how.journal, false, &session->says);
     if (!o->common.json && rc == 0) {
         out_printf(session->out, "%s", buf_str(&says));
-        print_epochs(session->out, run);
+        if (o->training.full)
+            print_epochs(session->out, run);
+    }
+    if (!is_run) {
+        record_release(run_fields, run);
+        session->runs.runs.count--;
     }
     buf_release(&says);
     return rc;
@@ -257,15 +266,12 @@ static int set_up(const struct cmd_call *call, struct run_options *o, struct ses
                   struct err *err)
 {
     *o = *(const struct run_options *)call->options;
-    if (o->training.seed == 0)
-        o->training.seed = 1;
-    o->training.n = o->training.n ? o->training.n : 8192;
-    o->training.m = o->training.m ? o->training.m : 8192;
-    o->training.dim = o->training.dim ? o->training.dim : 512;
     session->o = o;
     session->out = call->out;
     session->start_ns = clock_now_ns();
     int rc = check_options(o, call->rest->count, err);
+    if (rc == 0)
+        rc = measure_check(&o->measure, o->training.full, err);
     o->training.max_s = measure_max_s(&o->measure, MEASURE_MAX_TIME_S);
     if (rc == 0)
         rc = measure_until(&o->measure, &o->training.until_ns, err);
@@ -301,12 +307,10 @@ static int run(const struct cmd_call *call, struct err *err)
     training_catch();
     if (rc == 0)
         rc = run_all(&session, picked, count, batches, batch_count, err);
-    struct buf says = {0};
-    measure_keep(&o.measure, session.runs.runs.items, session.runs.runs.count, &says);
     if (rc == 0 && spent(&session))
-        measure_say_spent(&o.measure, &says);
-    out_complain(buf_str(&says));
-    buf_release(&says);
+        measure_say_spent(&o.measure, &session.says);
+    out_complain(buf_str(&session.says));
+    buf_release(&session.says);
     if (rc == 0)
         rc = repeat_group(&session.runs, err);
     if (o.common.json) {
@@ -339,6 +343,7 @@ const struct command cmd_run = {
              "is kept in the ledger: 'fare runs' lists them.",
     .options = options,
     .options_size = sizeof(struct run_options),
+    .defaults = &defaults,
     .max_args = 64,
     .takes_command = true,
     .examples = examples,

@@ -14,8 +14,10 @@
 #include "base/units.h"
 #include "cmd/check.h"
 #include "data/parallel.h"
+#include "run/checkpoint.h"
 #include "run/command.h"
 #include "run/handover.h"
+#include "run/partial.h"
 
 static int options_of(const struct run_command_options *o, const struct measure_options *m,
                       bool sample, struct command_options *c, struct err *err)
@@ -122,7 +124,11 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
     const struct check_options check = {.no_cloud = m->no_cloud};
     // Nobody's command is cut off who did not say how long it is.
     bool sample = !full && (o->total_steps > 0 || o->total_epochs > 0);
-    int rc = options_of(o, m, sample, &c, err);
+    int rc = measure_check(m, full, err);
+    if (rc == 0)
+        rc = options_of(o, m, sample, &c, err);
+    if (rc != 0)
+        return rc;
     c.argv = call->rest->command;
     c.output_to_stderr = json;
     if (rc == 0)
@@ -136,14 +142,16 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
     if (rc == 0)
         rc = measure_begin(m, &machine, true, run, err);
     if (rc == 0) {
+        c.journal = measure_journal(m, run);
         rc = command_run(&c, run, &says, err);
         // As shells have it: a program that is not there, and one that cannot be started.
-        if (rc == 0)
-            *call->exit_code = command_exit_code(run);
+        if (rc >= 0)
+            *call->exit_code = rc == COMMAND_ENDED_AS_PLANNED ? 0 : command_exit_code(run);
         else if (rc == ERR_MISSING)
             *call->exit_code = 127;
         else if (rc == ERR_IO)
             *call->exit_code = 126;
+        rc = rc > 0 ? 0 : rc;
         if (rc == 0 && c.until_ns > 0 && clock_now_ns() >= c.until_ns &&
             strcmp(run->ended, "stopped") == 0) {
             measure_say_spent(m, &says);
@@ -155,7 +163,9 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
                            late);
         }
         if (rc == 0)
-            measure_keep(m, run, 1, &says);
+            measure_keep(m, run, c.journal, &says);
+        else
+            journal_close(c.journal, false, &says);
     }
     if (rc == 0 && json) {
         rc = out_record(call->out, runs_fields, &runs, err);
@@ -233,9 +243,10 @@ static void add(struct arguments *a, const char *name, const char *value)
         a->items[a->count++] = (char *)(uintptr_t)value;
 }
 
-static void add_number(struct arguments *a, const char *name, int64_t value)
+// What is below `least` was not given.
+static void add_number(struct arguments *a, const char *name, int64_t value, int64_t least)
 {
-    if (value <= 0)
+    if (value < least)
         return;
     char *text = a->numbers[a->used++];
     snprintf(text, sizeof a->numbers[0], "%lld", (long long)value);
@@ -249,6 +260,31 @@ static int note_what(const struct workload *workload, const char *with, struct r
     if (rc == 0)
         rc = text_set(&run->workload, workload->name, err);
     return rc == 0 ? text_set(&run->framework, with, err) : rc;
+}
+
+// Which net and recipe: those of the definition, for this data, whoever trains them.
+static int note_definition(const struct workload *workload, const struct data_pair *data,
+                           const struct native_options *t, struct run *run, struct err *err)
+{
+    char net_sum[SHA256_HEX_BYTES], identity[SHA256_HEX_BYTES + 8];
+    struct net net;
+    struct recipe recipe = workload->recipe;
+    struct buf words = {0};
+    int rc = workload_net(workload, data, &t->variant, &net, err);
+    if (rc != 0)
+        return rc;
+    recipe.batch = t->batch > 0 ? t->batch : recipe.batch;
+    checkpoint_fingerprint(&net, net_sum);
+    checkpoint_recipe_text(&recipe, &words);
+    snprintf(identity, sizeof identity, "sha256:%s", net_sum);
+    rc = buf_check(&words, err);
+    if (rc == 0)
+        rc = text_set(&run->net, identity, err);
+    if (rc == 0)
+        rc = text_set(&run->recipe, buf_str(&words), err);
+    buf_release(&words);
+    net_release(&net);
+    return rc;
 }
 
 // Operations of a step, from the definition: the same for whoever trains it.
@@ -272,14 +308,14 @@ static void add_options(struct arguments *a, const struct workload *workload,
         add(a, "--sample", NULL);
     if (t->precision)
         add(a, "--precision", t->precision);
-    add_number(a, "--seed", t->seed);
-    add_number(a, "--threads", parallel_threads((int)t->threads)); // as many as fare's own
-    add_number(a, "--epochs", t->epochs);
-    add_number(a, "--batch", t->batch);
-    add_number(a, "--steps", t->full || l1 ? 0 : t->steps);
-    add_number(a, "--n", l1 ? t->n : 0);
-    add_number(a, "--m", l1 ? t->m : 0);
-    add_number(a, "--dim", l1 ? t->dim : 0);
+    add_number(a, "--seed", t->seed, 0);
+    add_number(a, "--threads", parallel_threads((int)t->threads), 1); // as many as fare's own
+    add_number(a, "--epochs", t->epochs, 1);
+    add_number(a, "--batch", t->batch, 1);
+    add_number(a, "--steps", t->full || l1 ? 0 : t->steps, 1);
+    add_number(a, "--n", l1 ? t->n : 0, 1);
+    add_number(a, "--m", l1 ? t->m : 0, 1);
+    add_number(a, "--dim", l1 ? t->dim : 0, 1);
 }
 
 static int run_script(const struct workload *workload, const struct run_command_options *o,
@@ -293,12 +329,14 @@ static int run_script(const struct workload *workload, const struct run_command_
     c->framework = o->with;
     c->until_ns = t->until_ns;
     c->set = no_bytecode;
+    c->journal = t->journal;
     c->sample = !t->full && t->steps > 0;
     // The script tells its total.
     if (!t->full && t->steps == 0 && workload->metric != WORKLOAD_L1)
         c->follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
     note_flops(workload, t, run);
     int rc = command_run(c, run, says, err);
+    rc = rc > 0 ? 0 : rc;
     if (rc == 0 && strcmp(run->ended, "stopped") == 0 && !training_over(t))
         training_stop = 1; // nor those that would come next
     // One that ends well without having trained is no training.
@@ -313,6 +351,20 @@ static int run_script(const struct workload *workload, const struct run_command_
         err_hint(err, "its own words are above; FARE_PYTHON names another Python");
     }
     return rc;
+}
+
+static int nothing_yet(void *context, struct run *part, struct err *err)
+{
+    (void)context, (void)part, (void)err;
+    return 0;
+}
+
+// Handing over the data may take a while, and it may be killed then.
+static void keep_beginning(const struct native_options *t, const struct run *run)
+{
+    struct partial partial;
+    partial_begin(&partial, t->journal, clock_now_ns());
+    partial_keep(&partial, run, nothing_yet, NULL);
 }
 
 // Opens the set as fare's own training does, or makes it, and writes it down for the script.
@@ -330,6 +382,8 @@ static int hand_over(const struct workload *workload, const struct native_option
         rc = native_data_open(workload, found > 0 ? buf_str(&dir) : NULL, how.threads, &data, err);
     if (rc == 0)
         rc = native_describe_data(&data, run, err);
+    if (rc == 0)
+        rc = note_definition(workload, &data, t, run, err);
     int64_t opened_ns = clock_now_ns();
     if (rc == 0)
         rc = handover_write(handover, &data, &how, err);
@@ -353,6 +407,8 @@ int run_framework(const struct workload *workload, const struct run_command_opti
                      "--with has none of them");
     if (rc == 0)
         rc = note_what(workload, o->with, run, err);
+    if (rc == 0)
+        keep_beginning(t, run);
     if (rc == 0 && workload->metric != WORKLOAD_L1)
         rc = hand_over(workload, t, &handover, run, err);
     if (rc == 0 && training_over(t)) { // before it began

@@ -15,7 +15,7 @@ enum { LAST = 20 };
 
 static const char *const sorts[] = {"started", "step", "wall", "name", NULL};
 static const char *const formats[] = {"fare", "keras-csv", "dawnbench", "mllog", "hyperfine", NULL};
-static const char *const ends[] = {"finished", "sampled", "stopped", "failed", NULL};
+static const char *const ends[] = {"finished", "sampled", "stopped", "failed", "killed", NULL};
 
 #define AT(member) offsetof(struct runs_options, member)
 static const struct opt options[] = {
@@ -41,7 +41,8 @@ static const struct opt options[] = {
     {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, AT(label), "Which",
      "those with this label, which may be given several times; import: a label to add"},
     {"since", 0, OPT_TEXT, "DATE", NULL, AT(since), "Which", "those started on this date or later"},
-    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which", "the newest N of them (default 20)"},
+    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which", "the newest N of them (default 20)",
+     .least = 1},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which", "all of them"},
     {"sort", 0, OPT_CHOICE, "BY", sorts, AT(sort), "Which",
      "started (default, newest first), step or wall (shortest first), or name"},
@@ -49,7 +50,8 @@ static const struct opt options[] = {
      "export: write to this file, whole or not at all"},
     {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), "Export and import",
      "import: fare, keras-csv, dawnbench, mllog or hyperfine, instead of what the file looks like"},
-    {"gpus", 0, OPT_COUNT, "N", NULL, AT(gpus), "Export and import", "import: how many GPUs"},
+    {"gpus", 0, OPT_COUNT, "N", NULL, AT(gpus), "Export and import", "import: how many GPUs",
+     .least = 1},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Export and import",
      "import: who rented the machine out, aws or gcp, say"},
     {"price-per-hour", 0, OPT_TEXT, "USD", NULL, AT(price_per_hour), "Export and import",
@@ -100,7 +102,8 @@ void runs_filter(const struct runs_options *o, struct ledger_filter *filter)
             filter->sort = values[i];
 }
 
-void runs_warn(const char *says)
+// A warning on stderr, line by line, as errors are shown.
+static void warn(const char *says)
 {
     while (*says) {
         size_t len = strcspn(says, "\n");
@@ -113,12 +116,21 @@ void runs_warn(const char *says)
     }
 }
 
+int runs_connect(struct ledger *ledger, struct err *err)
+{
+    struct buf says = {0};
+    int rc = ledger_connect(ledger, &says, err);
+    warn(buf_str(&says));
+    buf_release(&says);
+    return rc;
+}
+
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
     struct err why = {0};
     if (strncmp(word, "published-", 10) != 0) {
-        int rc = ledger_find(ledger, word, text, err);
-        return rc;
+        int rc = runs_connect(ledger, err);
+        return rc == 0 ? ledger_find(ledger, word, text, err) : rc;
     }
     int rc = published_find(NULL, word, text, &why);
     if (rc == 0)
@@ -344,15 +356,12 @@ static int run(const struct cmd_call *call, struct err *err)
     if (o->published && call->rest->count == 0)
         return published(call, err);
     struct ledger *ledger = NULL;
-    struct buf says = {0};
     int rc = ledger_new(&ledger, o->ledger, err);
     if (rc != 0)
         return rc;
     bool shipped = call->rest->count == 1 && strncmp(call->rest->args[0], "published-", 10) == 0;
-    if (!shipped) { // what comes with fare can be read where there is no ledger
-        rc = ledger_connect(ledger, &says, err);
-        runs_warn(buf_str(&says));
-    }
+    if (!shipped) // what comes with fare can be read where there is no ledger
+        rc = runs_connect(ledger, err);
     const char *dir;
     size_t waiting = rc != 0 ? ledger_spooled(ledger, &dir) : 0;
     if (waiting > 0)
@@ -360,7 +369,6 @@ static int run(const struct cmd_call *call, struct err *err)
                  waiting == 1 ? "" : "s", dir, waiting == 1 ? "s" : "");
     if (rc == 0)
         rc = dispatch(call, ledger, err);
-    buf_release(&says);
     ledger_free(ledger);
     return rc;
 }

@@ -27,8 +27,8 @@ void runs_filter(const struct runs_options *options, struct ledger_filter *filte
 // A run's record, by what the user called it: in the ledger, or among the published.
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err) MUST_USE;
 
-// A warning on stderr, line by line, as errors are shown.
-void runs_warn(const char *says);
+// Connects, and says on stderr what came in or could not: runs that had waited, or were killed.
+int runs_connect(struct ledger *ledger, struct err *err) MUST_USE;
 
 void runs_table(struct out *out, const struct run *runs, size_t count);
 void runs_published_table(struct out *out, const struct run *runs, size_t count);

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/progress.h"
+#include "record/read.h"
 
 volatile sig_atomic_t training_stop;
 
@@ -94,6 +95,21 @@ static int apart(void *context)
     return rc != 0;
 }
 
+// What the process left behind that did not come to its end.
+static void take_part(const struct journal *journal, struct run *run)
+{
+    struct buf text = {0};
+    struct run part = {0};
+    if (journal && journal_read(journal, &text, NULL) == 0 &&
+        record_from_text(run_fields, buf_str(&text), text.len, &part, NULL) == 0) {
+        record_release(run_fields, run);
+        *run = part;
+    } else {
+        record_release(run_fields, &part);
+    }
+    buf_release(&text);
+}
+
 int training_run_apart(const struct workload *workload, const struct native_options *options,
                        struct run *run, struct err *err)
 {
@@ -111,6 +127,7 @@ int training_run_apart(const struct workload *workload, const struct native_opti
     json_t *json = json_loadb(buf_str(&result.out), result.out.len, 0, NULL);
     if (!result.exited || result.exit_code != 0 || !json) {
         struct buf words = {0};
+        take_part(options->journal, run);
         proc_result_words(&result, &words);
         rc = err_set(err, ERR_FAIL, "%s",
                      result.err_text.len > 0 ? buf_str(&result.err_text) : buf_str(&words));
@@ -248,9 +265,9 @@ void training_notes(struct out *out, const struct runs *runs)
     for (size_t i = 0; i < runs->runs.count; i++) {
         const struct run *run = &runs->runs.items[i];
         if (unsteady(run))
-            out_row(out, run->workload,
-                    "the step times never settled: no single figure, and the whole training's "
-                    "time is a guess");
+            out_row(out, run->workload, "the step times never settled: no single figure%s",
+                    run->projection.wall_s.known ? ", and the whole training's time is a guess"
+                                                 : "");
         for (size_t k = 0; k < run->taints.count; k++)
             out_row(out, run->workload, "%s", run->taints.items[k]);
         if (run->reached.known && !run->reached.v)

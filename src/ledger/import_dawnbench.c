@@ -33,6 +33,10 @@ static int read_row(const struct csv *csv, const int at[3], struct run *run, dou
         return csv_context(csv, at[1], err);
     }
     *before = values[1].v;
+    if (values[2].known && !(values[2].v >= 0 && values[2].v <= 100)) {
+        err_set(err, ERR_FORMAT, "bad accuracy '%s': expected 0 to 100", csv_text(csv, at[2]));
+        return csv_context(csv, at[2], err);
+    }
     struct run_epoch *epoch = LIST_ADD(&run->epoch_list, err);
     if (!epoch)
         return ERR_MEMORY;

@@ -56,9 +56,18 @@ static int read_row(const struct csv *csv, const int at[COLUMNS], struct run *ru
     if (elapsed && *elapsed) { // a loss may be "nan", a time not
         if (values[ELAPSED].known)
             ns = import_ns(values[ELAPSED].v, 1);
-        if (!ns.known) {
+        if (!ns.known || ns.v == 0) {
             err_set(err, ERR_FORMAT, "bad time '%s'", csv_text(csv, at[ELAPSED]));
             return csv_context(csv, at[ELAPSED], err);
+        }
+    }
+    static const int shares[] = {ACC, VAL_ACC};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        struct maybe_real share = values[shares[i]];
+        if (share.known && !(share.v >= 0 && share.v <= 1)) {
+            err_set(err, ERR_FORMAT, "bad accuracy '%s': expected 0 to 1",
+                    csv_text(csv, at[shares[i]]));
+            return csv_context(csv, at[shares[i]], err);
         }
     }
     if (run->epoch_list.count == 0)

@@ -12,7 +12,6 @@
 #include "ledger/inside.h"
 #include "ledger/row.h"
 #include "ledger/schema.h"
-#include "ledger/times.h"
 #include "ledger/spool.h"
 #include "record/read.h"
 
@@ -195,14 +194,14 @@ static int insert(struct ledger *ledger, const struct row *row, const char *text
     return rc;
 }
 
-static int insert_one(struct ledger *ledger, const struct row *row, const char *text,
+static int insert_one(struct ledger *ledger, const struct row *row, const char *text, bool *added,
                       struct err *err)
 {
-    bool added;
+    *added = false;
     int rc = ledger_begin(ledger, err);
     if (rc != 0)
         return rc;
-    rc = insert(ledger, row, text, &added, err);
+    rc = insert(ledger, row, text, added, err);
     if (rc == 0)
         rc = ledger_sql(ledger, "COMMIT", err);
     if (rc != 0)
@@ -210,11 +209,20 @@ static int insert_one(struct ledger *ledger, const struct row *row, const char *
     return rc;
 }
 
+static void say_killed(const struct row *row, struct buf *says)
+{
+    if (says && row->ended && strcmp(row->ended, "killed") == 0)
+        buf_printf(says, "%s was killed while it ran; what was known by then is kept as %s\n",
+                   row->name ? row->name : "a run", row->id);
+}
+
 // One file of the spool. `*bad` tells a file that is at fault from a database that is.
-static int deliver_file(struct ledger *ledger, const char *path, bool *bad, struct err *err)
+static int deliver_file(struct ledger *ledger, const char *path, bool *bad, struct buf *says,
+                        struct err *err)
 {
     struct buf text = {0};
     struct row row = {0};
+    bool added = false;
     *bad = true;
     struct err reading = {0};
     int rc = fs_read(path, RECORD_MAX, &text, &reading);
@@ -229,10 +237,12 @@ static int deliver_file(struct ledger *ledger, const char *path, bool *bad, stru
         rc = row_read(buf_str(&text), text.len, &row, err);
     if (rc == 0) {
         *bad = false;
-        rc = insert_one(ledger, &row, buf_str(&text), err);
+        rc = insert_one(ledger, &row, buf_str(&text), &added, err);
     }
     if (rc == 0)
         unlink(path);
+    if (rc == 0 && added)
+        say_killed(&row, says);
     row_release(&row);
     buf_release(&text);
     return rc;
@@ -243,6 +253,7 @@ static void deliver(struct ledger *ledger, struct buf *says)
 {
     struct spool_list list;
     struct err err = {0};
+    spool_adopt(&ledger->place);
     if (spool_list(&ledger->place, &list, &err) != 0) {
         if (says)
             buf_printf(says, "cannot look into the spool: %s\n", err.text);
@@ -251,7 +262,7 @@ static void deliver(struct ledger *ledger, struct buf *says)
     for (size_t i = 0; i < list.count; i++) {
         struct err why = {0};
         bool bad;
-        if (deliver_file(ledger, list.paths[i], &bad, &why) == 0)
+        if (deliver_file(ledger, list.paths[i], &bad, says, &why) == 0)
             continue;
         if (says)
             buf_printf(says, "%zu run%s wait%s in '%s': %s\n", bad ? 1 : list.count - i,
@@ -302,11 +313,12 @@ static int record_directly(struct ledger *ledger, const char *text, size_t len,
 {
     struct row row = {0};
     struct err why = {0};
+    bool added;
     int rc = ledger_connect(ledger, NULL, &why);
     if (rc == 0)
         rc = row_read(text, len, &row, &why);
     if (rc == 0)
-        rc = insert_one(ledger, &row, text, &why);
+        rc = insert_one(ledger, &row, text, &added, &why);
     row_release(&row);
     if (rc == 0)
         return 0;
@@ -357,12 +369,10 @@ int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool 
 {
     struct row row;
     *added = false;
-    int rc = row_read(text, len, &row, err);
+    int rc = row_judge(text, len, &row, err);
     if (rc != 0)
         return rc;
-    rc = times_check(text, len, err);
-    if (rc == 0)
-        rc = insert(ledger, &row, text, added, err);
+    rc = insert(ledger, &row, text, added, err);
     row_release(&row);
     return rc;
 }

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "record/judge.h"
 #include "record/read.h"
 
 #define TEXT(member) FIELD(FIELD_TEXT, T, member, "")
@@ -16,15 +18,6 @@ static const struct field label_fields[] = {TEXT(key), TEXT(value), FIELD_END};
 static const struct field machine_head_fields[] = {
     TEXT(fingerprint), TEXT(name), TEXT(cpu), TEXT(gpu), TEXT(instance_type), FIELD_END,
 };
-#undef T
-#define T struct row_wall
-static const struct field wall_fields[] = {FIELD(FIELD_INT, T, wall_ns, ""), FIELD_END};
-#undef T
-#define T struct row_steady
-static const struct field steady_fields[] = {REAL(step_ms), FIELD_END};
-#undef T
-#define T struct row_projection
-static const struct field projection_fields[] = {REAL(wall_s), FIELD_END};
 #undef T
 #define T struct row
 static const struct field row_fields[] = {
@@ -39,9 +32,9 @@ static const struct field row_fields[] = {
     TEXT(ended),
     FIELD(FIELD_BOOL, T, full, ""),
     REAL(step_ms),
-    FIELD_IN(T, phases, wall_fields, ""),
-    FIELD_IN(T, steady, steady_fields, ""),
-    FIELD_IN(T, projection, projection_fields, ""),
+    FIELD_IN(T, phases, run_phase_fields, ""),
+    FIELD_IN(T, steady, run_steady_fields, ""),
+    FIELD_IN(T, projection, run_projection_fields, ""),
     FIELD_END,
 };
 #undef T
@@ -57,12 +50,11 @@ static bool is_id(const char *id)
     return true;
 }
 
-int row_read(const char *text, size_t len, struct row *row, struct err *err)
+// Of a text that was checked.
+static int read_head(const char *text, size_t len, struct row *row, struct err *err)
 {
     memset(row, 0, sizeof *row);
-    int rc = record_from_text(run_fields, text, len, NULL, err);
-    if (rc == 0)
-        rc = record_from_text(row_fields, text, len, row, err);
+    int rc = record_from_kept(row_fields, text, len, row, err);
     if (rc == 0 && row->schema && strcmp(row->schema, RUN_SCHEMA) != 0)
         rc = err_set(err, ERR_FORMAT, "schema: '%s' is not %s", row->schema, RUN_SCHEMA);
     if (rc == 0 && !row->id)
@@ -71,6 +63,28 @@ int row_read(const char *text, size_t len, struct row *row, struct err *err)
         rc = err_set(err, ERR_FORMAT, "id: '%s' is not one", row->id);
     if (rc != 0)
         row_release(row);
+    return rc;
+}
+
+int row_read(const char *text, size_t len, struct row *row, struct err *err)
+{
+    memset(row, 0, sizeof *row);
+    int rc = record_from_text(run_fields, text, len, NULL, err);
+    return rc == 0 ? read_head(text, len, row, err) : rc;
+}
+
+int row_judge(const char *text, size_t len, struct row *row, struct err *err)
+{
+    memset(row, 0, sizeof *row);
+    int rc = record_judge_text(run_fields, text, len, err);
+    if (rc == 0)
+        rc = read_head(text, len, row, err);
+    if (rc == 0) {
+        rc = run_judge(row->started, row->full, &row->phases, &row->projection, &row->steady,
+                       clock_date_s(), err);
+        if (rc != 0)
+            row_release(row);
+    }
     return rc;
 }
 

@@ -15,15 +15,6 @@ struct row_machine {
     char *gpu;
     char *instance_type;
 };
-struct row_wall {
-    struct maybe_int wall_ns;
-};
-struct row_steady {
-    struct maybe_real step_ms;
-};
-struct row_projection {
-    struct maybe_real wall_s;
-};
 struct row {
     char *schema;
     char *id;
@@ -36,14 +27,17 @@ struct row {
     char *ended;
     struct maybe_bool full;
     struct maybe_real step_ms;
-    struct row_wall phases;
-    struct row_steady steady;
-    struct row_projection projection;
+    struct run_phases phases;
+    struct run_steady steady;
+    struct run_projection projection;
 };
 
 // Checks the whole record and reads its head. ERR_FORMAT where it is no run, or its id could not
 // be one: 1 to 120 letters, digits and . _ : - with no dot in front.
 int row_read(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
+
+// The same for a record that others wrote: what it says must be possible too (record/judge.h).
+int row_judge(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
 void row_release(struct row *row);
 
 // The time of the whole training in seconds: measured where it was trained to the end, otherwise

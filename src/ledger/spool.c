@@ -3,8 +3,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,14 +32,19 @@ static int own_folder(const char *dir, struct err *err)
     return rc;
 }
 
-static int put_in(const char *dir, bool shared, const char *id, const char *text, size_t len,
+int spool_folder(const struct place *place, int i, struct err *err)
+{
+    return i > 0 ? own_folder(place->spools[i], err) : fs_mkdirs(place->spools[i], err);
+}
+
+static int put_in(const struct place *place, int i, const char *id, const char *text, size_t len,
                   char **path, struct err *err)
 {
-    int rc = shared ? own_folder(dir, err) : fs_mkdirs(dir, err);
+    int rc = spool_folder(place, i, err);
     if (rc != 0)
         return rc;
     struct buf name = {0};
-    buf_printf(&name, "%s/%s.json", dir, id);
+    buf_printf(&name, "%s/%s.json", place->spools[i], id);
     *path = buf_take(&name, err);
     if (!*path)
         return ERR_MEMORY;
@@ -55,7 +63,7 @@ int spool_put(const struct place *place, const char *id, const char *text, size_
     *path = NULL;
     for (int i = 0; i < PLACE_SPOOLS; i++) {
         struct err why = {0};
-        int rc = put_in(place->spools[i], i > 0, id, text, len, path, &why);
+        int rc = put_in(place, i, id, text, len, path, &why);
         if (rc == 0)
             return 0;
         if (i == 0)
@@ -90,7 +98,10 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int spool_list(const struct place *place, struct spool_list *list, struct err *err)
+// The files of the folders whose names end so. Names with a dot in front are files that were never
+// finished.
+static int list_files(const struct place *place, const char *end, struct spool_list *list,
+                      struct err *err)
 {
     memset(list, 0, sizeof *list);
     int rc = 0;
@@ -101,9 +112,8 @@ int spool_list(const struct place *place, struct spool_list *list, struct err *e
         if (!dir)
             continue;
         for (struct dirent *entry; rc == 0 && (entry = readdir(dir));) {
-            size_t len = strlen(entry->d_name);
-            // Names with a dot in front are files that were never finished.
-            if (entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0)
+            const char *dot = strrchr(entry->d_name, '.');
+            if (dot && dot > entry->d_name && entry->d_name[0] != '.' && strcmp(dot, end) == 0)
                 rc = add_path(list, place->spools[i], entry->d_name, err);
         }
         closedir(dir);
@@ -113,6 +123,51 @@ int spool_list(const struct place *place, struct spool_list *list, struct err *e
     if (rc != 0)
         spool_list_release(list);
     return rc;
+}
+
+int spool_list(const struct place *place, struct spool_list *list, struct err *err)
+{
+    return list_files(place, ".json", list, err);
+}
+
+// The path of a lock with another end.
+static char *beside(const char *lock, const char *end)
+{
+    struct buf path = {0};
+    buf_add(&path, lock, strlen(lock) - strlen(".lock"));
+    buf_adds(&path, end);
+    return buf_take(&path, NULL);
+}
+
+// One lock that nobody holds any more. A run that was recorded before its process was killed keeps
+// that record: the file is then there, or was delivered, and an id is delivered once.
+static void adopt(const char *lock)
+{
+    char *part = beside(lock, ".part"), *whole = beside(lock, ".json"),
+         *half = beside(lock, ".tmp");
+    int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && part && whole && half && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        if (access(whole, F_OK) == 0 || rename(part, whole) == 0 || errno == ENOENT) {
+            unlink(half);
+            unlink(part);
+            unlink(lock);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    free(part);
+    free(whole);
+    free(half);
+}
+
+void spool_adopt(const struct place *place)
+{
+    struct spool_list list;
+    if (list_files(place, ".lock", &list, NULL) != 0)
+        return; // the next start will
+    for (size_t i = 0; i < list.count; i++)
+        adopt(list.paths[i]);
+    spool_list_release(&list);
 }
 
 void spool_list_release(struct spool_list *list)

@@ -18,6 +18,12 @@
 int spool_put(const struct place *place, const char *id, const char *text, size_t len, char **path,
               struct err *err) MUST_USE;
 
+// Makes one of its folders, where it is not there; that below /tmp must be this user's alone.
+int spool_folder(const struct place *place, int number, struct err *err) MUST_USE;
+
+// What killed processes left behind (journal.h) becomes spooled runs.
+void spool_adopt(const struct place *place);
+
 // The files that wait, sorted, as paths; free each and the list. A folder that is not there
 // holds none.
 struct spool_list {

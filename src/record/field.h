@@ -71,13 +71,20 @@ enum field_kind {
     FIELD_REALS,  // LIST_OF(double), all finite
 };
 
+// What a number may be, for records that others wrote.
+struct field_range {
+    double least, most;
+    const char *not_so; // of one that is not within: "no time: expected 0 to 100 years"
+};
+
 struct field {
     const char *name; // the JSON key; a unit comes last: "size_bytes". Null ends a table
     enum field_kind kind;
     size_t at;
     const struct field *sub;
     size_t sub_size;
-    const char *doc; // one line for docs/json.md
+    const char *doc;                 // one line for docs/json.md
+    const struct field_range *range; // of numbers; null: any
 };
 
 #define FIELD(kind_, type, member, doc_)                                                           \

@@ -13,6 +13,7 @@ struct reader {
     int depth;
     bool kept;       // checked before
     bool strict;     // an unknown key is an error
+    bool judge;      // so is a number that is out of its range
     struct buf text; // the last string, without its escapes
     struct err *err;
 };
@@ -433,6 +434,14 @@ static int add_real(struct reader *r, struct list *list, size_t *room, double va
     return 0;
 }
 
+static int judge(struct reader *r, const struct field *field, double value)
+{
+    const struct field_range *range = field->range;
+    if (!r->judge || !range || (value >= range->least && value <= range->most))
+        return 0;
+    return err_set(r->err, ERR_FORMAT, "%s: %.12g is %s", field->name, value, range->not_so);
+}
+
 static int read_item(struct reader *r, const struct field *field, struct list *list, size_t index,
                      size_t *room)
 {
@@ -442,7 +451,9 @@ static int read_item(struct reader *r, const struct field *field, struct list *l
         char c = peek(r);
         if (c != '-' && !(c >= '0' && c <= '9'))
             return wrong_type(r, field, "a list of numbers");
-        rc = read_number(r, list ? &number : NULL);
+        rc = read_number(r, list || r->judge ? &number : NULL);
+        if (rc == 0 && r->judge)
+            rc = judge(r, field, number.real);
         return rc == 0 && list ? add_real(r, list, room, number.real) : rc;
     }
     if (field->kind == FIELD_TEXTS) {
@@ -485,10 +496,12 @@ static int read_numeric(struct reader *r, const struct field *field, void *at)
     const char *expected = field->kind == FIELD_INT ? "an integer" : "a number";
     if (c != '-' && !(c >= '0' && c <= '9'))
         return wrong_type(r, field, expected);
-    bool needed = at || field->kind == FIELD_INT;
+    bool needed = at || r->judge || field->kind == FIELD_INT;
     int rc = read_number(r, needed ? &number : NULL);
     if (rc == 0 && field->kind == FIELD_INT && !number.whole)
         rc = wrong_type(r, field, expected);
+    if (rc == 0 && r->judge)
+        rc = judge(r, field, number.real);
     if (rc == 0 && at && field->kind == FIELD_INT)
         *(struct maybe_int *)at = some_int(number.integer);
     else if (rc == 0 && at)
@@ -593,6 +606,12 @@ int record_from_text(const struct field *fields, const char *text, size_t len, v
 {
     struct reader r = {.begin = text, .at = text, .end = text + len, .err = err};
     return read_whole(&r, fields, record);
+}
+
+int record_judge_text(const struct field *fields, const char *text, size_t len, struct err *err)
+{
+    struct reader r = {.begin = text, .at = text, .end = text + len, .judge = true, .err = err};
+    return read_whole(&r, fields, NULL);
 }
 
 int record_from_kept(const struct field *fields, const char *text, size_t len, void *record,

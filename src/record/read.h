@@ -17,6 +17,11 @@
 int record_from_text(const struct field *fields, const char *text, size_t len, void *record,
                      struct err *err) MUST_USE;
 
+// Checks only, and that the table's numbers are within their ranges too: "phases: wall_ns: -1 is no
+// time: expected 0 to 100 years".
+int record_judge_text(const struct field *fields, const char *text, size_t len,
+                      struct err *err) MUST_USE;
+
 // The same for a text that was checked before, as the ledger's are: values of keys that the table
 // does not know are passed over by their brackets and quotes, several times as fast. Of a text that
 // was not checked, what is in such values may be no JSON; nothing else differs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/run.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,9 +9,33 @@
 #include "base/rng.h"
 
 #define TEXT(m, doc) FIELD(FIELD_TEXT, T, m, doc)
-#define INT(m, doc)  FIELD(FIELD_INT, T, m, doc)
-#define REAL(m, doc) FIELD(FIELD_REAL, T, m, doc)
 #define BOOL(m, doc) FIELD(FIELD_BOOL, T, m, doc)
+
+// Numbers and what they may be. What is plainly an INT or a REAL is not below zero.
+#define HUNDRED_YEARS_S                 (100 * 366 * 86400.0)
+#define RANGE(name, least, most, words) static const struct field_range name = {least, most, words}
+RANGE(range_s, 0, HUNDRED_YEARS_S, "no time: expected 0 to 100 years");
+RANGE(range_ms, 0, HUNDRED_YEARS_S * 1e3, "no time: expected 0 to 100 years");
+RANGE(range_us, 0, HUNDRED_YEARS_S * 1e6, "no time: expected 0 to 100 years");
+RANGE(range_ns, 0, HUNDRED_YEARS_S * 1e9, "no time: expected 0 to 100 years");
+RANGE(range_from_0, 0, DBL_MAX, "out of range: expected 0 or more");
+RANGE(range_share, 0, 1, "out of range: expected 0 to 1");
+RANGE(range_percent, 0, 100, "out of range: expected 0 to 100");
+
+#define NUMBER(kind_, m, range_, doc_)                                                             \
+    {                                                                                              \
+        .name = #m, .kind = kind_, .at = offsetof(T, m), .doc = doc_, .range = range_              \
+    }
+#define INT(m, doc)      NUMBER(FIELD_INT, m, &range_from_0, doc)
+#define NS(m, doc)       NUMBER(FIELD_INT, m, &range_ns, doc)
+#define REAL(m, doc)     NUMBER(FIELD_REAL, m, &range_from_0, doc)
+#define ANY_INT(m, doc)  NUMBER(FIELD_INT, m, NULL, doc)
+#define ANY_REAL(m, doc) NUMBER(FIELD_REAL, m, NULL, doc)
+#define SECONDS(m, doc)  NUMBER(FIELD_REAL, m, &range_s, doc)
+#define MILLIS(m, doc)   NUMBER(FIELD_REAL, m, &range_ms, doc)
+#define MICROS(m, doc)   NUMBER(FIELD_REAL, m, &range_us, doc)
+#define SHARE(m, doc)    NUMBER(FIELD_REAL, m, &range_share, doc)
+#define PERCENT(m, doc)  NUMBER(FIELD_REAL, m, &range_percent, doc)
 
 #define T struct run_label
 static const struct field label_fields[] = {
@@ -74,30 +99,30 @@ static const struct field data_fields[] = {
 #undef T
 
 #define T struct run_phases
-static const struct field phase_fields[] = {
-    INT(boot_ns, "measured, for the first run after it: from the machine's launch, as its metadata "
-                 "tells, to our start"),
-    INT(setup_ns, "measured: from our start to the first data, and compiling the net"),
-    INT(load_ns, "measured: loading or making the data"),
-    INT(device_ns, "measured: copying data to the device"),
-    INT(warmup_ns, "measured: steps before the steady part"),
-    INT(train_ns, "measured: the other steps"),
-    INT(evaluate_ns, "measured: evaluations"),
-    INT(checkpoint_ns, "measured: checkpoints"),
-    INT(idle_ns, "measured: everything else"),
-    INT(wall_ns, "measured: from our start to the end; the sum of all but boot"),
+const struct field run_phase_fields[] = {
+    NS(boot_ns, "measured, for the first run after it: from the machine's launch, as its metadata "
+                "tells, to our start"),
+    NS(setup_ns, "measured: from our start to the first data, and compiling the net"),
+    NS(load_ns, "measured: loading or making the data"),
+    NS(device_ns, "measured: copying data to the device"),
+    NS(warmup_ns, "measured: steps before the steady part"),
+    NS(train_ns, "measured: the other steps"),
+    NS(evaluate_ns, "measured: evaluations"),
+    NS(checkpoint_ns, "measured: checkpoints"),
+    NS(idle_ns, "measured: everything else"),
+    NS(wall_ns, "measured: from our start to the end; the sum of all but boot"),
     FIELD_END,
 };
 #undef T
 
 #define T struct run_steady
-static const struct field steady_fields[] = {
+const struct field run_steady_fields[] = {
     TEXT(kind, "flat, warm-up, slow-down, unsteady, or short: too few steps to tell"),
     INT(first_step, "where the steady part begins, from 0"),
     INT(steps, "steps in it"),
-    REAL(step_ms, "measured: median of the steady part; absent where unsteady"),
-    REAL(low_ms, "lower end of its 95 % interval (bootstrap)"),
-    REAL(high_ms, "upper end"),
+    MILLIS(step_ms, "measured: median of the steady part; absent where unsteady"),
+    MILLIS(low_ms, "lower end of its 95 % interval (bootstrap)"),
+    MILLIS(high_ms, "upper end"),
     INT(outliers, "steps over 14.8 MADs from the median; they are part of the figures"),
     FIELD_END,
 };
@@ -108,22 +133,22 @@ static const struct field stage_fields[] = {
     TEXT(only, "the layers that learn in it; absent: all"),
     INT(steps, "steps of it made in this run"),
     INT(total_steps, "its steps in the full training"),
-    REAL(step_ms, "measured: mean time of its steps"),
+    MILLIS(step_ms, "measured: mean time of its steps"),
     FIELD_END,
 };
 #undef T
 
 #define T struct run_projection
-static const struct field projection_fields[] = {
-    REAL(after_s, "when it was made, from our start"),
-    REAL(wall_s, "estimated: the whole training, from start to end"),
-    REAL(low_s, "lower end of its 95 % interval"),
-    REAL(high_s, "upper end"),
-    REAL(train_s, "estimated: all steps"),
-    REAL(evaluate_s, "estimated: all evaluations"),
-    REAL(checkpoint_s, "estimated: all checkpoints"),
-    REAL(load_s, "measured: what comes before the steps"),
-    REAL(error, "full runs: projected ÷ true - 1"),
+const struct field run_projection_fields[] = {
+    SECONDS(after_s, "when it was made, from our start"),
+    SECONDS(wall_s, "estimated: the whole training, from start to end"),
+    SECONDS(low_s, "lower end of its 95 % interval"),
+    SECONDS(high_s, "upper end"),
+    SECONDS(train_s, "estimated: all steps"),
+    SECONDS(evaluate_s, "estimated: all evaluations"),
+    SECONDS(checkpoint_s, "estimated: all checkpoints"),
+    SECONDS(load_s, "measured: what comes before the steps"),
+    ANY_REAL(error, "full runs: projected ÷ true - 1"),
     BOOL(covered, "full runs: the truth lay within the interval"),
     BOOL(assumption, "a part was not seen in the sample and was assumed"),
     FIELD_END,
@@ -133,7 +158,7 @@ static const struct field projection_fields[] = {
 #define T struct run_drift
 static const struct field drift_fields[] = {
     INT(loops, "how often the calibration loop ran between steps"),
-    REAL(loop_us, "measured: median time of the loop"),
+    MICROS(loop_us, "measured: median time of the loop"),
     REAL(spread, "measured: standard deviation ÷ mean of the loop's time, window by window"),
     REAL(share, "measured: share of the run's time that the loops took"),
     FIELD_END,
@@ -145,12 +170,12 @@ static const struct field gpu_fields[] = {
     INT(index, "as its driver counts"),
     TEXT(name, "name"),
     TEXT(uuid, "identity"),
-    REAL(use_percent, "measured: share of time in which some kernel ran, mean"),
+    PERCENT(use_percent, "measured: share of time in which some kernel ran, mean"),
     INT(memory_peak_bytes, "measured: most memory in use"),
     REAL(power_w, "measured: mean power"),
     REAL(energy_j, "measured by its energy counter; else derived from the power"),
     REAL(clock_mhz, "measured: mean clock of its processors"),
-    INT(temperature_max_c, "measured: highest temperature"),
+    ANY_INT(temperature_max_c, "measured: highest temperature"),
     INT(pcie_bytes, "estimated from sampled rates: bytes over PCIe, both ways"),
     FIELD(FIELD_TEXTS, T, throttling, "why its clocks were held down"),
     FIELD_END,
@@ -160,19 +185,19 @@ static const struct field gpu_fields[] = {
 #define T struct run_use
 static const struct field use_fields[] = {
     INT(samples, "how often it was looked at"),
-    REAL(interval_s, "how long apart"),
+    SECONDS(interval_s, "how long apart"),
     REAL(cpu_percent, "measured: of one CPU, the run's processes; 200 is two CPUs' time"),
     REAL(other_cpu_percent, "measured: likewise, everyone else on the machine"),
-    REAL(steal_percent, "measured: share of CPU time that the hypervisor took"),
+    PERCENT(steal_percent, "measured: share of CPU time that the hypervisor took"),
     INT(memory_peak_bytes, "measured: largest resident memory of the run's processes together"),
     INT(disk_read_bytes, "measured: read from disks by the run's processes"),
     INT(disk_write_bytes, "measured: written to disks"),
     INT(network_in_bytes, "measured: received by the whole machine, loopback left out"),
     INT(network_out_bytes, "measured: sent by it"),
-    INT(data_wait_ns, "measured: time in which the device waited for data"),
-    INT(throttled_ns, "measured: time for which the cgroup's quota held the run back"),
+    NS(data_wait_ns, "measured: time in which the device waited for data"),
+    NS(throttled_ns, "measured: time for which the cgroup's quota held the run back"),
     REAL(cpu_energy_j, "measured: energy of the CPU packages (RAPL), the whole machine's"),
-    REAL(gpu_percent, "measured: mean over the GPUs used"),
+    PERCENT(gpu_percent, "measured: mean over the GPUs used"),
     INT(gpus, "GPUs used"),
     INT(gpu_memory_peak_bytes, "measured: most memory in use on one GPU"),
     REAL(gpu_energy_j, "measured: energy of the GPUs used"),
@@ -186,15 +211,15 @@ static const struct field use_fields[] = {
 
 #define T struct run_sample
 static const struct field sample_fields[] = {
-    REAL(at_s, "from our start"),
+    SECONDS(at_s, "from our start"),
     REAL(cpu_percent, "the run's processes, of one CPU"),
     REAL(other_cpu_percent, "everyone else"),
     INT(memory_bytes, "resident memory of the run's processes"),
-    REAL(gpu_percent, "mean over the GPUs used"),
+    PERCENT(gpu_percent, "mean over the GPUs used"),
     INT(gpu_memory_bytes, "in use, all GPUs used"),
     REAL(power_w, "GPUs used and CPU packages, as far as measured"),
     REAL(clock_mhz, "mean clock of the GPUs used"),
-    REAL(temperature_c, "hottest GPU used"),
+    ANY_REAL(temperature_c, "hottest GPU used"),
     FIELD_END,
 };
 #undef T
@@ -203,12 +228,12 @@ static const struct field sample_fields[] = {
 static const struct field epoch_fields[] = {
     INT(epoch, "number, from 1"),
     INT(steps, "steps of it that were made"),
-    REAL(train_loss, "mean loss while training"),
-    REAL(train_accuracy, "share of right answers while training"),
-    REAL(test_loss, "mean loss on the held-out part"),
-    REAL(test_accuracy, "share of right answers on the held-out part"),
-    INT(train_ns, "time of its steps, batches and augmentation included"),
-    INT(test_ns, "time of its evaluation"),
+    ANY_REAL(train_loss, "mean loss while training"),
+    SHARE(train_accuracy, "share of right answers while training"),
+    ANY_REAL(test_loss, "mean loss on the held-out part"),
+    SHARE(test_accuracy, "share of right answers on the held-out part"),
+    NS(train_ns, "time of its steps, batches and augmentation included"),
+    NS(test_ns, "time of its evaluation"),
     FIELD_END,
 };
 #undef T
@@ -226,7 +251,7 @@ const struct field run_fields[] = {
     TEXT(precision, "f32, tf32 or bf16"),
     TEXT(source, "published or imported: where it comes from"),
     INT(threads, "threads"),
-    INT(seed, "seed of parameters, order, dropout and augmentation"),
+    ANY_INT(seed, "seed of parameters, order, dropout and augmentation"),
     INT(batch, "samples per step"),
     TEXT(net, "identity of the net: SHA-256 over its layers and shapes"),
     TEXT(recipe, "optimizer and its settings"),
@@ -238,38 +263,40 @@ const struct field run_fields[] = {
     FIELD_SUB(FIELD_LIST, T, libraries, library_fields, "what it computed with"),
     FIELD(FIELD_TEXTS, T, command, "the user's command"),
     FIELD_SUB(FIELD_LIST, T, labels, label_fields, "the user's --label"),
-    TEXT(ended, "finished, sampled (stopped when enough was known), stopped (by the user), failed"),
-    TEXT(problem, "why it failed"),
+    TEXT(ended, "finished, sampled (stopped when enough was known), stopped (by the user), failed, "
+                "killed (its process was, or the machine went down: what was known by then)"),
+    TEXT(problem, "why it failed; killed: how much of it is known"),
     BOOL(full, "trained to the end"),
-    INT(exit_code, "the command's"),
-    INT(signal, "the signal that ended the command"),
+    ANY_INT(exit_code, "the command's"),
+    ANY_INT(signal, "the signal that ended the command"),
     FIELD(FIELD_TEXTS, T, taints, "what may have spoiled the figures"),
     INT(steps, "steps made in this run"),
     INT(total_steps, "steps of the full training"),
     INT(steps_per_epoch, "steps of one epoch"),
     INT(epochs, "epochs of the full training"),
-    REAL(step_ms, "measured: time of the steps made, divided by their number"),
+    MILLIS(step_ms, "measured: time of the steps made, divided by their number"),
     REAL(samples_per_s, "measured: samples trained per second"),
-    REAL(epoch_s, "derived: step_ms × steps_per_epoch"),
-    REAL(first_loss, "mean loss over the first tenth of the steps"),
-    REAL(last_loss, "mean loss over the last tenth of the steps"),
-    REAL(test_accuracy, "on the held-out part, at the end"),
+    SECONDS(epoch_s, "derived: step_ms × steps_per_epoch"),
+    ANY_REAL(first_loss, "mean loss over the first tenth of the steps"),
+    ANY_REAL(last_loss, "mean loss over the last tenth of the steps"),
+    SHARE(test_accuracy, "on the held-out part, at the end"),
     BOOL(reached, "a full run on the real data reached what a correct one does"),
     REAL(l1_pairs_per_s, "l1: element differences per second"),
     REAL(l1_share_of_peak, "l1: that, divided by the rate of a loop that touches registers only"),
     REAL(l1_copy_bytes_per_s, "l1: bytes per second on the way to the device"),
     REAL(l1_largest_error, "l1: largest relative error against f64, over a sample of pairs"),
     INT(peak_memory_bytes, "largest resident memory of the process so far"),
-    FIELD_IN(T, phases, phase_fields, "where the time went"),
-    FIELD_IN(T, steady, steady_fields, "what the step times say"),
+    FIELD_IN(T, phases, run_phase_fields, "where the time went"),
+    FIELD_IN(T, steady, run_steady_fields, "what the step times say"),
     FIELD_SUB(FIELD_LIST, T, stages, stage_fields, "recipes with several stages: each"),
-    FIELD_IN(T, projection, projection_fields, "the whole training, as far as it can be known"),
-    FIELD_SUB(FIELD_LIST, T, checks, projection_fields,
+    FIELD_IN(T, projection, run_projection_fields, "the whole training, as far as it can be known"),
+    FIELD_SUB(FIELD_LIST, T, checks, run_projection_fields,
               "full runs: what was projected after 10, 30 and 60 s, against what it took"),
     FIELD_IN(T, drift, drift_fields, "the machine's own speed while it ran"),
     FIELD_IN(T, use, use_fields, "what was used"),
     FIELD_SUB(FIELD_LIST, T, epoch_list, epoch_fields, "epoch by epoch"),
-    FIELD(FIELD_REALS, T, step_plot_ms, "step times over the run, at most 200 medians, for a plot"),
+    NUMBER(FIELD_REALS, step_plot_ms, &range_ms,
+           "step times over the run, at most 200 medians, for a plot"),
     FIELD_SUB(FIELD_LIST, T, samples, sample_fields, "use over the run, at most 200, for plots"),
     FIELD_END,
 };
@@ -280,9 +307,9 @@ static const struct field group_fields[] = {
     TEXT(workload, "the workload"),
     INT(batch, "samples per step"),
     INT(runs, "how many runs"),
-    REAL(step_ms, "median of the runs' times of a step"),
-    REAL(low_ms, "the fastest run's"),
-    REAL(high_ms, "the slowest run's"),
+    MILLIS(step_ms, "median of the runs' times of a step"),
+    MILLIS(low_ms, "the fastest run's"),
+    MILLIS(high_ms, "the slowest run's"),
     REAL(spread, "standard deviation between the runs ÷ their mean"),
     REAL(samples_per_s, "median"),
     BOOL(saturated, "several batches: no larger one trains over 5 % more samples per second"),

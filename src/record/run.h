@@ -198,8 +198,8 @@ struct run {
     LIST_OF(char *) command; // the user's own
     LIST_OF(struct run_label) labels;
 
-    char *ended;            // "finished", "sampled", "stopped", "failed"
-    char *problem;          // it failed: why
+    char *ended;            // "finished", "sampled", "stopped", "failed", "killed"
+    char *problem;          // it failed or was killed: why, how much is known
     struct maybe_bool full; // trained to the end
     struct maybe_int exit_code;
     struct maybe_int signal;
@@ -260,6 +260,7 @@ struct report { // what bare `fare` prints
 };
 
 extern const struct field run_fields[], runs_fields[], report_fields[];
+extern const struct field run_phase_fields[], run_steady_fields[], run_projection_fields[];
 
 // Sets id, started, and schema: the id from `date_s` and some random bytes.
 int run_begin_record(struct run *run, int64_t date_s, struct err *err) MUST_USE;

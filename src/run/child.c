@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,79 @@ _Noreturn static void become_command(const struct child_options *o, int fault)
     _exit(127);
 }
 
+// Descriptors of the keeper.
+enum { KEPT_STATUS = 3, KEPT_STREAMS = 4, KEPT_END = 8 };
+
+// Nothing stays open but the status and the streams.
+static void keep_descriptors(const struct child_options *o, int status)
+{
+    const int given[] = {status, o->streams[0].from, o->streams[0].to, o->streams[1].from,
+                         o->streams[1].to};
+    int high[sizeof given / sizeof *given];
+    size_t count = sizeof given / sizeof *given;
+    for (size_t i = 0; i < count; i++)
+        high[i] = given[i] >= 0 ? fcntl(given[i], F_DUPFD, KEPT_END) : -1;
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd <= 2 && null >= 0; fd++)
+        dup2(null, fd);
+    for (size_t i = 0; i < count; i++)
+        if (high[i] < 0 || dup2(high[i], KEPT_STATUS + (int)i) < 0)
+            close(KEPT_STATUS + (int)i);
+    close_from(KEPT_END);
+}
+
+// What is there, from one descriptor to the other; false when no more will come. What cannot be
+// written is dropped: the command must not wait for a reader that is gone.
+static bool hand_on(int from, int to)
+{
+    static char bytes[65536];
+    ssize_t got;
+    while ((got = read(from, bytes, sizeof bytes)) > 0)
+        for (ssize_t at = 0, put; at < got; at += put) {
+            put = write(to, bytes + at, (size_t)(got - at));
+            if (put < 0 && errno == EAGAIN)
+                poll(&(struct pollfd){to, POLLOUT, 0}, 1, -1);
+            if (put < 0 && errno != EAGAIN && errno != EINTR)
+                put = got - at;
+            else if (put < 0)
+                put = 0;
+        }
+    return got < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static void nothing(int number)
+{
+    (void)number;
+}
+
+// Reaps until nobody is left. The other end of the status closes when we are gone.
+_Noreturn static void reap(pid_t command)
+{
+    struct pollfd fds[] = {{KEPT_STATUS, 0, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+    sigset_t others;
+    sigfillset(&others);
+    sigdelset(&others, SIGCHLD);
+    for (;;) {
+        int code;
+        struct rusage usage;
+        pid_t ended;
+        while ((ended = wait4(-1, &code, WNOHANG, &usage)) > 0)
+            if (ended == command)
+                tell(KEPT_STATUS, &(struct message){ENDED, ended, code, usage.ru_maxrss});
+        bool last = ended < 0 && errno == ECHILD;
+        if (!last && ppoll(fds, 3, NULL, &others) > 0 && fds[0].revents != 0) {
+            fds[0].fd = -1; // we were killed
+            fds[1].fd = KEPT_STREAMS;
+            fds[2].fd = KEPT_STREAMS + 2;
+        }
+        for (int i = 1; i < 3; i++)
+            if (fds[i].fd >= 0 && !hand_on(fds[i].fd, fds[i].fd + 1))
+                fds[i].fd = -1;
+        if (last)
+            _exit(0);
+    }
+}
+
 _Noreturn static void keep(const struct child_options *o, int status, int fault)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -82,24 +156,10 @@ _Noreturn static void keep(const struct child_options *o, int status, int fault)
                                   SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         signal(ignored[i], SIG_IGN);
-    int null = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd <= 2 && null >= 0; fd++)
-        dup2(null, fd);
-    if (status != 3)
-        dup2(status, 3);
-    close_from(4);
-    tell(3, &first);
-    for (;;) {
-        int code;
-        struct rusage usage;
-        pid_t ended = wait4(-1, &code, 0, &usage);
-        if (ended < 0 && errno == EINTR)
-            continue;
-        if (ended < 0)
-            _exit(0); // the last one is gone
-        if (ended == command)
-            tell(3, &(struct message){ENDED, ended, code, usage.ru_maxrss});
-    }
+    signal(SIGCHLD, nothing);
+    keep_descriptors(o, status);
+    tell(KEPT_STATUS, &first);
+    reap(command);
 }
 
 // ---- in ours

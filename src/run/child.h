@@ -3,8 +3,9 @@
 //
 // Between us and the command stands a keeper: a forked process that does nothing but start the
 // command and reap. Orphans of the command become the keeper's children, not init's, so nothing
-// of the tree is lost to the sampler or to child_kill(), and none of our own helpers is in it. The
-// keeper outlives the command and ends with the last process of the tree.
+// of the tree is lost to the sampler or to child_signal_all(), and none of our own helpers is in
+// it. The keeper outlives the command and ends with the last process of the tree. Where we are
+// killed, the command goes on: the keeper then hands on its output, which nobody else would read.
 //
 // In a terminal's foreground the command shares our process group, so that the terminal's keys
 // reach it and it can read from it; elsewhere it leads a group of its own.
@@ -21,7 +22,10 @@
 struct child_options {
     char *const *argv;
     char *const *env;
-    int out, err;        // what its stdout and stderr are to be
+    int out, err; // what its stdout and stderr are to be
+    struct child_stream {
+        int from, to; // the other end of each, and where we hand on what comes; -1: none
+    } streams[2];
     int extra, extra_as; // one more descriptor for it, and its number there; -1: none
     bool own_group;
     const sigset_t *mask; // of signals it starts with blocked

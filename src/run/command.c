@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "run/child.h"
+#include "run/partial.h"
 #include "run/peak.h"
 #include "run/relay.h"
 #include "run/signals.h"
@@ -37,11 +38,11 @@ struct job {
     struct follow *follow;
     struct meter *meter;
     struct sampler *sampler;
+    struct partial partial;
     int64_t started_ns;
 
     bool failed;      // out of memory
-    bool measured;    // the measurement is over, whatever goes on
-    int rc;           // of its end
+    int rc;           // of the measurement's end
     bool interrupted; // the user ended it
     bool enough;      // we did
     bool over;        // because its time was over
@@ -57,14 +58,13 @@ struct job {
 static void output_line(void *context, char *line, size_t len, bool ended)
 {
     struct job *job = context;
-    if (!job->measured)
-        follow_output(job->follow, line, len, ended);
+    follow_output(job->follow, line, len, ended);
 }
 
 static void event_line(void *context, char *line, size_t len, bool ended)
 {
     struct job *job = context;
-    if (ended && !job->measured)
+    if (ended)
         follow_event(job->follow, line, len);
 }
 
@@ -189,6 +189,8 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
         .env = env,
         .out = job->out.inside,
         .err = job->err.room ? job->err.inside : job->out.inside,
+        .streams = {{job->out.from, job->out.to},
+                    {job->err.room ? job->err.from : -1, job->err.room ? job->err.to : -1}},
         .extra = job->tail.inside,
         .extra_as = job->tail.inside_as,
         .own_group = !in_foreground(),
@@ -223,6 +225,7 @@ static int start_measuring(struct job *job, struct err *err)
     };
     if (rc == 0)
         rc = sampler_start(&job->sampler, &options, err);
+    partial_begin(&job->partial, job->options->journal, begun_ns);
     return rc;
 }
 
@@ -283,16 +286,27 @@ static void wait_for_something(struct job *job)
     work(job, fds[3].revents != 0, fds[5].revents != 0);
 }
 
+static int fill_part(void *context, struct run *part, struct err *err)
+{
+    const struct job *job = context;
+    int rc = follow_peek(job->follow, part, err);
+    return rc == 0 ? sampler_peek(job->sampler, part, err) : rc;
+}
+
+// What was used is that of the training, not of its end.
+static void end_sampling(struct job *job, struct err *err)
+{
+    if (job->sampler)
+        job->rc = sampler_finish(job->sampler, job->run, err);
+    job->sampler = NULL;
+}
+
 static void end_measuring(struct job *job, bool finished, struct err *err)
 {
-    if (job->measured)
-        return;
-    job->measured = true;
-    job->rc = follow_finish(job->follow, finished, job->says, err);
-    int rc = sampler_finish(job->sampler, job->run, err);
+    end_sampling(job, err);
+    int rc = follow_finish(job->follow, finished, job->says, err);
     run_derive(job->run);
     peak_derive(job->run);
-    job->sampler = NULL;
     if (job->rc == 0)
         job->rc = rc;
 }
@@ -341,6 +355,8 @@ static void read_the_rest(struct job *job)
 static void run_to_its_end(struct job *job, struct err *err)
 {
     while (!job->child.ended && job->child.status >= 0) {
+        if (!job->enough && partial_due(&job->partial))
+            partial_keep(&job->partial, job->run, fill_part, job);
         wait_for_something(job);
         if (job->enough) {
             end_tree(job);
@@ -349,7 +365,8 @@ static void run_to_its_end(struct job *job, struct err *err)
         job->over = job->options->until_ns > 0 && clock_now_ns() >= job->options->until_ns;
         if ((follow_enough(job->follow) || job->over) && !job->child.ended) {
             job->enough = true;
-            end_measuring(job, false, err); // how it takes its end is not training
+            follow_stop(job->follow); // how it takes its end is not training
+            end_sampling(job, err);
             child_signal(&job->child, SIGTERM);
             job->next_signal = SIGKILL;
             job->next_ns = clock_now_ns() + job->options->grace_ns;
@@ -536,6 +553,7 @@ static int measure(struct job *job, struct err *err)
 
 static void release(struct job *job)
 {
+    partial_end(&job->partial);
     sampler_abandon(job->sampler);
     follow_free(job->follow);
     meter_free(job->meter);
@@ -576,5 +594,5 @@ int command_run(const struct command_options *options, struct run *run, struct b
         signals_end();
     }
     release(&job);
-    return rc;
+    return rc == 0 && job.enough && !job.interrupted ? COMMAND_ENDED_AS_PLANNED : rc;
 }

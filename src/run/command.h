@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "ledger/journal.h"
 #include "record/run.h"
 #include "run/follow.h"
 
@@ -26,22 +27,25 @@ struct command_options {
     const char *framework; // (optional) else "command"
     struct follow_options follow;
     int64_t grace_ns;
-    int64_t until_ns;      // by clock_now_ns(): end it then, whatever is known; 0: never
-    bool output_to_stderr; // its stdout goes to our stderr, since ours is for something else
-    bool sample;           // its own end is not the end of the training
-    int64_t load_ns;       // spent on its data before it started: the run begins so much earlier
-    const char *root;      // for the sampler; "" for this machine
+    int64_t until_ns;        // by clock_now_ns(): end it then, whatever is known; 0: never
+    bool output_to_stderr;   // its stdout goes to our stderr, since ours is for something else
+    bool sample;             // its own end is not the end of the training
+    int64_t load_ns;         // spent on its data before it started: the run begins so much earlier
+    const char *root;        // for the sampler; "" for this machine
+    struct journal *journal; // (optional) for what is known so far, see run/partial.h
 };
 
 // Fills the record: id, start, name, framework, command, how it ended, and all that was measured.
 // Fails where the command cannot be started (ERR_MISSING: no such program) or measured; a command
 // that itself fails is no error: run->ended is then "failed". What a person should know beyond the
-// record is appended to `says`, line by line.
+// record is appended to `says`, line by line. COMMAND_ENDED_AS_PLANNED where we ended it, since
+// enough was known or its time was over, and the user did not.
+enum { COMMAND_ENDED_AS_PLANNED = 1 };
 int command_run(const struct command_options *options, struct run *run, struct buf *says,
                 struct err *err) MUST_USE;
 
-// The exit code that a shell would give: the command's own, 128 + the signal's number, or 0 where
-// we ended it because enough was known.
+// The exit code that a shell would give: the command's own, 128 + the signal's number; 0 for one
+// that was a sample by its own end.
 int command_exit_code(const struct run *run);
 
 // What to call a run of these words: "train" for `python -u dir/train.py --lr 1`, "llama.finetune"

@@ -21,7 +21,8 @@ struct follow {
     bool has_pattern;
     struct meter *meter;
     struct run *run;
-    bool failed; // out of memory
+    bool failed;  // out of memory
+    bool stopped; // nothing more counts
 
     enum level level;
     struct maybe_int worker; // whose steps count
@@ -310,19 +311,27 @@ static void take_epoch(struct follow *f, const struct event *e)
     f->failed |= !row;
 }
 
+static struct maybe_real share_of(struct maybe_real told)
+{
+    bool good = told.known && told.v >= 0 && told.v <= 1;
+    return good ? told : (struct maybe_real){0};
+}
+
+// An accuracy that is no share from 0 to 1 (a percentage, say) is passed over.
 static void take_figures(struct follow *f, const struct event *e)
 {
+    struct maybe_real accuracy = share_of(e->accuracy);
     bool testing = f->phase == METER_EVALUATE; // a plain accuracy told while evaluating
     struct maybe_real test_loss = e->test_loss.known || !testing ? e->test_loss : e->loss;
     struct maybe_real test_accuracy =
-        e->test_accuracy.known || !testing ? e->test_accuracy : e->accuracy;
+        e->test_accuracy.known || !testing ? share_of(e->test_accuracy) : accuracy;
     if (e->loss.known && !testing) {
         losses_add(&f->losses, e->loss.v);
         f->epoch_loss += e->loss.v;
         f->epoch_losses++;
     }
-    if (e->accuracy.known && !testing) {
-        f->epoch_accuracy += e->accuracy.v;
+    if (accuracy.known && !testing) {
+        f->epoch_accuracy += accuracy.v;
         f->epoch_accuracies++;
     }
     if (test_accuracy.known)
@@ -460,6 +469,8 @@ static void handle(struct follow *f, enum level level, enum event_result result,
 void follow_event(struct follow *f, char *line, size_t len)
 {
     struct event e = {0};
+    if (f->stopped)
+        return;
     enum event_result result = event_json.read(line, len, &e);
     handle(f, LEVEL_EVENTS, result, line, len, &e);
 }
@@ -467,6 +478,8 @@ void follow_event(struct follow *f, char *line, size_t len)
 void follow_output(struct follow *f, char *line, size_t len, bool ended)
 {
     struct event e = {0};
+    if (f->stopped)
+        return;
     if (ended) {
         enum event_result result = event_mllog.read(line, len, &e);
         handle(f, LEVEL_MLLOG, result, line, len, &e);
@@ -508,6 +521,15 @@ bool follow_enough(struct follow *f)
 
 // ---- the end
 
+void follow_stop(struct follow *f)
+{
+    flush(f);
+    if (f->plan_changed)
+        plan(f);
+    meter_stop(f->meter);
+    f->stopped = true;
+}
+
 static void say(const struct follow *f, struct buf *says)
 {
     if (f->strange > 0)
@@ -525,9 +547,8 @@ static void say(const struct follow *f, struct buf *says)
                        "--step-pattern.\n");
 }
 
-static void fill_totals(struct follow *f)
+static void fill_totals(const struct follow *f, struct run *run)
 {
-    struct run *run = f->run;
     if (run->steps.known || made(f) > 0)
         run->steps = some_int(made(f));
     if (total_steps(f) > 0)
@@ -559,9 +580,19 @@ int follow_finish(struct follow *f, bool finished, struct buf *says, struct err 
     close_epoch(f);
     int rc = meter_fill(f->meter, finished, f->run, err);
     if (rc == 0)
-        fill_totals(f);
+        fill_totals(f, f->run);
     say(f, says);
     if (rc == 0 && f->failed)
         rc = err_memory(err);
     return rc == 0 ? buf_check(says, err) : rc;
+}
+
+int follow_peek(struct follow *f, struct run *part, struct err *err)
+{
+    if (f->plan_changed)
+        plan(f);
+    int rc = meter_peek(f->meter, part, err);
+    if (rc == 0)
+        fill_totals(f, part);
+    return rc;
 }

@@ -44,9 +44,17 @@ void follow_output(struct follow *follow, char *line, size_t len, bool ended);
 // aim is reached and the command can be ended.
 bool follow_enough(struct follow *follow);
 
+// The command is told to end: what it tells from now on does not count, and how long it takes to
+// end is idle time (meter_stop()).
+void follow_stop(struct follow *follow);
+
 // Ends the last phase and fills the record: what the meter knows, losses, epochs, samples per
 // second. `finished`: the command came to its own end. Appends to `says` what a person should
 // know: lines that could not be read, or how to tell more where nothing was told.
 int follow_finish(struct follow *follow, bool finished, struct buf *says, struct err *err) MUST_USE;
+
+// What is known by now, into a copy of the record, of which the epochs are already there; following
+// goes on.
+int follow_peek(struct follow *follow, struct run *part, struct err *err) MUST_USE;
 
 #endif

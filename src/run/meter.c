@@ -37,6 +37,8 @@ struct meter {
     struct calibrate calibrate;
     int64_t next_look_ns;
     int64_t tenth_ns; // when a tenth of the run is over, by the last projection; 0: not known
+    bool stopped;
+    struct run_projection projection;     // once it is stopped
     struct run_projection checks[CHECKS]; // after 10, 30, 60 s, and after a tenth of the run
 };
 
@@ -310,6 +312,13 @@ bool meter_enough(struct meter *meter)
     return enough;
 }
 
+void meter_stop(struct meter *meter)
+{
+    meter_phase(meter, METER_IDLE);
+    project(meter, meter->mark_ns, &meter->projection);
+    meter->stopped = true;
+}
+
 // ---- the record
 
 static void fill_phases(const struct meter *meter, const struct steady *steady,
@@ -408,7 +417,15 @@ int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *
     calibrate_fill(&meter->calibrate, (double)run->phases.wall_ns.v / 1e9, &run->drift);
     if (rc == 0 && finished)
         rc = fill_checks(meter, (double)run->phases.wall_ns.v / 1e9, run, err);
+    else if (rc == 0 && meter->stopped)
+        run->projection = meter->projection;
     else if (rc == 0)
         project(meter, now_ns, &run->projection);
     return rc;
+}
+
+int meter_peek(const struct meter *meter, struct run *run, struct err *err)
+{
+    struct meter now = *meter; // what it points to is only read
+    return meter_fill(&now, false, run, err);
 }

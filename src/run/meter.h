@@ -87,9 +87,16 @@ bool meter_enough(struct meter *meter);
 // False without a total, or before there are enough steps.
 bool meter_project(struct meter *meter, struct run_projection *out);
 
+// What follows is the end of a training that is cut off: idle, and no part of what is projected,
+// which is made now. The clock goes on.
+void meter_stop(struct meter *meter);
+
 // Ends the last phase. Fills phases, steady, stages (where there are several), projection, checks,
 // drift, step_plot_ms, steps, step_ms. `finished`: the whole training was made, and the checks can
 // be held against the truth; there is then no projection.
 int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *err) MUST_USE;
+
+// The same of a run that was cut off now; the meter goes on.
+int meter_peek(const struct meter *meter, struct run *run, struct err *err) MUST_USE;
 
 #endif

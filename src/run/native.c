@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "data/fetch.h"
 #include "engine/cpu/team.h"
+#include "run/partial.h"
 #include "run/peak.h"
 #include "sample/sampler.h"
 
@@ -30,6 +31,8 @@ struct job {
     struct data_pair data;
     struct meter *meter;
     struct sampler *sampler;
+    struct partial partial;
+    const struct trainer_progress *progress; // while it trains
     struct run *run;
     struct buf *says;
 };
@@ -119,7 +122,7 @@ static int describe(struct job *job, struct err *err)
     struct run *run = job->run;
     run->threads = some_int(job->engine_options.threads);
     run->seed = some_int(job->options->seed);
-    run->full = some_bool(job->options->full);
+    run->full = some_bool(false); // until it came to its end
     const char *name = job->workload->name;
     int rc = run->name ? 0 : text_set(&run->name, name, err);
     if (rc == 0)
@@ -169,17 +172,12 @@ static int finished(void *context, struct engine_program *program, struct err *e
     return rc;
 }
 
-static void forward_progress(void *context, const struct trainer_progress *progress)
-{
-    struct job *job = context;
-    if (job->options->progress)
-        job->options->progress(job->options->context, progress);
-}
-
 static int note_epochs(struct run *run, const struct trainer_result *result, struct err *err)
 {
     for (int64_t i = 0; i < result->epoch_count; i++) {
         const struct trainer_epoch *e = &result->epochs[i];
+        if (e->steps == 0) // it is being trained
+            continue;
         struct run_epoch *row = LIST_ADD(&run->epoch_list, err);
         if (!row)
             return ERR_MEMORY;
@@ -252,6 +250,48 @@ static void note_reached(struct job *job, const struct trainer_result *r)
         run->reached = some_bool(run->last_loss.v < run->first_loss.v);
 }
 
+// ---- what is kept in case of a kill
+
+static int fill_part(void *context, struct run *part, struct err *err)
+{
+    struct job job = *(const struct job *)context;
+    const struct trainer_progress *p = job.progress;
+    job.run = part;
+    int rc = meter_peek(job.meter, part, err);
+    if (rc == 0)
+        rc = sampler_peek(job.sampler, part, err);
+    if (rc == 0 && p)
+        rc = note_net(&job, p->result, err);
+    if (rc == 0 && p)
+        rc = note_result(&job, p->result, err);
+    if (rc == 0 && p)
+        rc = note_epochs(part, p->result, err);
+    if (p) {
+        part->first_loss = losses_first(p->losses);
+        part->last_loss = losses_last(p->losses);
+    }
+    return rc;
+}
+
+static void keep_part(struct job *job)
+{
+    partial_keep(&job->partial, job->run, fill_part, job);
+}
+
+static void forward_progress(void *context, const struct trainer_progress *progress)
+{
+    struct job *job = context;
+    if (job->options->progress)
+        job->options->progress(job->options->context, progress);
+    if (!partial_due(&job->partial))
+        return;
+    job->progress = progress;
+    meter_phase(job->meter, METER_IDLE);
+    keep_part(job);
+    meter_phase(job->meter, progress->evaluating ? METER_EVALUATE : METER_TRAIN);
+    job->progress = NULL;
+}
+
 static int train(struct job *job, struct err *err)
 {
     const struct native_options *o = job->options;
@@ -282,6 +322,7 @@ static int train(struct job *job, struct err *err)
     job->run->batch = some_int(o->batch > 0 ? o->batch : job->workload->recipe.batch);
     int rc = trainer_run(job->workload, &options, &result, err);
     bool whole = rc == 0 && o->full && result.finished && !result.stopped;
+    job->run->full = some_bool(whole);
     int filled = meter_fill(job->meter, whole, job->run, err);
     rc = rc != 0 ? rc : filled;
     if (rc == 0)
@@ -345,6 +386,8 @@ static int l1_passes(struct job *job, const float *a, const float *b, float *out
         if (l1_stopped(o))
             break;
         meter_phase(job->meter, METER_IDLE);
+        if (partial_due(&job->partial))
+            keep_part(job);
         if (job->engine->l1_peak)
             *peak = fmax(*peak, job->engine->l1_peak(&job->engine_options));
         meter_phase(job->meter, METER_TRAIN);
@@ -401,6 +444,7 @@ static int run_l1(struct job *job, struct err *err)
     free(out);
     int filled = meter_fill(job->meter, false, run, err);
     rc = rc != 0 ? rc : filled;
+    run->full = some_bool(rc == 0 && o->full && !l1_stopped(o));
     if (rc == 0)
         rc = text_set(&run->ended, l1_stopped(o) ? "stopped" : "finished", err);
     return rc;
@@ -442,10 +486,14 @@ static int measure(struct job *job, struct err *err)
         rc = describe(job, err);
     if (rc == 0)
         rc = describe_libraries(job, err);
+    if (rc == 0)
+        keep_part(job);
     if (rc == 0 && !l1)
         rc = load_data(job, err);
     if (rc == 0 && !l1)
         rc = native_describe_data(&job->data, job->run, err);
+    if (rc == 0)
+        keep_part(job);
     if (rc == 0)
         rc = l1 ? run_l1(job, err) : train(job, err);
     return rc;
@@ -496,8 +544,10 @@ int native_run(const struct workload *workload, const struct native_options *opt
     const struct sampler_options look = {
         .root = "", .start_ns = start_ns, .no_gpus = job.engine != &engine_cuda};
     rc = sampler_start(&job.sampler, &look, err);
+    partial_begin(&job.partial, options->journal, start_ns);
     if (rc == 0)
         rc = measure(&job, err);
+    partial_end(&job.partial);
     struct err late = {0};
     if (job.sampler && sampler_finish(job.sampler, run, &late) != 0 && rc == 0)
         rc = err_set(err, late.code, "%s", late.text);

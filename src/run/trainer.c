@@ -8,7 +8,6 @@
 #include "base/fs.h"
 #include "data/images.h"
 #include "run/checkpoint.h"
-#include "run/losses.h"
 
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then a few batches are evaluated, to know what that costs
@@ -83,6 +82,8 @@ static void tell(const struct trainer *t, bool evaluating)
         .evaluating = evaluating,
         .elapsed_s = timed ? (double)(now_ns - meter_start_ns(t->o->meter)) / 1e9 : 0,
         .max_s = timed ? t->o->max_s : 0,
+        .result = t->result,
+        .losses = &t->losses,
     };
     t->o->progress(t->o->context, &p);
 }

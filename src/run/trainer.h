@@ -21,8 +21,11 @@
 #include "base/err.h"
 #include "base/sha256.h"
 #include "engine/engine.h"
+#include "run/losses.h"
 #include "run/meter.h"
 #include "workload/workload.h"
+
+struct trainer_result;
 
 // How far it is, after each step.
 struct trainer_progress {
@@ -33,6 +36,8 @@ struct trainer_progress {
     double samples_per_s;  // over the epoch so far
     bool evaluating;
     double elapsed_s, max_s; // a sample: since the start, and when it ends at the latest; else 0
+    const struct trainer_result *result; // so far: losses are in `losses`, an epoch that is being
+    const struct losses *losses;         // trained has no steps yet
 };
 
 struct trainer_options {

@@ -327,12 +327,60 @@ static void sampler_free(struct sampler *s)
     free(s);
 }
 
+static struct totals_context context_of(const struct sampler *s)
+{
+    return (struct totals_context){
+        .start_ns = s->start_ns, .cuda_visible = s->cuda_visible, .amd_visible = s->amd_visible};
+}
+
+static int copy_totals(struct lane *lane, struct totals **out, struct err *err)
+{
+    *out = NULL;
+    if (!lane)
+        return 0;
+    struct totals *copy = *out = malloc(sizeof *copy);
+    size_t bytes = (size_t)HISTORY_POINTS * (size_t)lane->totals.history.width *
+                   sizeof *lane->totals.history.figures;
+    struct mean *figures = malloc(bytes);
+    if (!copy || !figures) {
+        free(figures);
+        free(copy);
+        *out = NULL;
+        return err_memory(err);
+    }
+    pthread_mutex_lock(&lane->mutex);
+    *copy = lane->totals;
+    memcpy(figures, lane->totals.history.figures, bytes);
+    pthread_mutex_unlock(&lane->mutex);
+    copy->history.figures = figures;
+    return 0;
+}
+
+static void free_totals(struct totals *totals)
+{
+    if (totals)
+        free(totals->history.figures);
+    free(totals);
+}
+
+int sampler_peek(struct sampler *s, struct run *run, struct err *err)
+{
+    const struct totals_context context = context_of(s);
+    struct totals *host = NULL, *gpu = NULL;
+    int rc = copy_totals(s->lanes[LANE_HOST], &host, err);
+    if (rc == 0)
+        rc = copy_totals(s->lanes[LANE_GPU], &gpu, err);
+    if (rc == 0)
+        rc = totals_fill(host, gpu, &context, run, err);
+    free_totals(host);
+    free_totals(gpu);
+    return rc;
+}
+
 int sampler_finish(struct sampler *s, struct run *run, struct err *err)
 {
-    struct totals_context context = {.start_ns = s->start_ns,
-                                     .cuda_visible = s->cuda_visible,
-                                     .amd_visible = s->amd_visible,
-                                     .gpu_silent = end_all(s)};
+    struct totals_context context = context_of(s);
+    context.gpu_silent = end_all(s);
     struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
     int rc =
         totals_fill(host ? &host->totals : NULL, gpu ? &gpu->totals : NULL, &context, run, err);

@@ -47,6 +47,10 @@ int sampler_start(struct sampler **sampler, const struct sampler_options *option
 // Where a driver does not answer within two seconds its thread is left behind, with the memory it
 // uses, and what concerns GPUs is absent; a taint says so.
 int sampler_finish(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
+
+// What sampler_finish() would fill in now, but for the last look; the sampler goes on.
+int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
+
 void sampler_abandon(struct sampler *sampler); // the same without a result; null is fine
 
 #endif

@@ -27,6 +27,9 @@ static const struct opt second[] = {
     {"max-time", 0, OPT_DURATION, "TIME", NULL, AT(time_ns), NULL, ""},
     {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(size), NULL, ""},
     {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, AT(labels), NULL, ""},
+    {"steps", 0, OPT_COUNT, "N", NULL, AT(count), NULL, "", .least = 1},
+    {"limit", 0, OPT_DURATION, "TIME", NULL, AT(time_ns), NULL, "", .least = 1},
+    {"room", 0, OPT_BYTES, "SIZE", NULL, AT(size), NULL, "", .least = 1},
     {NULL},
 };
 static const struct opt *const tables[] = {table, second, NULL};
@@ -93,6 +96,15 @@ static void all_forms(void **state)
     assert_string_equal(p.rest.args[0], "-"); // a lone dash is an argument
     done(&p);
 
+    parse(&p, "--count 0 --max-time 0s --storage 0", false); // a value where the table says so
+    assert_ok(p.rc, &p.err);
+    done(&p);
+
+    parse(&p, "--steps 1 --limit 1ms --room 1", false);
+    assert_ok(p.rc, &p.err);
+    assert_true(p.v.count == 1 && p.v.time_ns == 1000000 && p.v.size == 1);
+    done(&p);
+
     parse(&p, "", false);
     assert_ok(p.rc, &p.err);
     assert_null(p.rest.command);
@@ -135,6 +147,9 @@ static void wrong_use_is_explained(void **state)
          "did you mean 'json'?"},
         {"--count -1", "'--count' takes a whole number, 0 or more, not '-1'", ""},
         {"--count 1x", "'--count' takes a whole number, 0 or more, not '1x'", ""},
+        {"--steps 0", "'--steps' takes a whole number, 1 or more, not '0'", ""},
+        {"--limit 0s", "'--limit' takes a time above 0 such as 90s, 1.5h or 250ms, not '0s'", ""},
+        {"--room 0", "'--room' takes a size above 0 such as 512M, 100GB or 16GiB, not '0'", ""},
         {"--max-time soon", "'--max-time' takes a time such as 90s, 1.5h or 250ms, not 'soon'", ""},
         {"--storage lots", "'--storage' takes a size such as 512M, 100GB or 16GiB, not 'lots'", ""},
     };

@@ -197,8 +197,13 @@ def early_ends(scratch):
     got, run, err = record(stubborn, "--total-steps", "100000", "--grace", "3s")
     report("one that ignores SIGTERM is killed", got == 0 and run["ended"] == "sampled" and run["signal"] == 9,
            (got, run, err))
-    report("the time it took to die is not its training's", run["phases"]["wall_ns"] / 1e9 < run["steps"] * 0.05 + 1,
-           (run["phases"], run["steps"]))
+    phases, projection = run["phases"], run["projection"]
+    trained_s = phases["wall_ns"] / 1e9 - 3
+    report("the time it took to die is not its training's", trained_s < run["steps"] * 0.05 + 1, (phases, run["steps"]))
+    report("but in its wall time, as idle", 3e9 <= phases["idle_ns"] < 4.5e9
+           and sum(v for k, v in phases.items() if k not in ("wall_ns", "boot_ns")) == phases["wall_ns"], phases)
+    report("and not in the projection, which was made before", projection["after_s"] < trained_s + 0.2
+           and projection["load_s"] + projection["train_s"] > 0.999 * projection["wall_s"], (phases, projection))
     got, run, err = record(TELL + "for i in range(1, 60):\n    tell(step=i)\n    time.sleep(0.01)\n")
     report("without a total nothing is ended early", got == 0 and run["ended"] == "finished" and run["steps"] == 59, run)
     got, run, err = record(TELL + "for i in range(1, 301):\n    tell(step=i)\n    time.sleep(0.01)\n",

@@ -66,6 +66,12 @@ def stand_in(folder):
     report("what its data is fare knows, not the script", run["data"].pop("identity", None)
            and run["data"] == {"name": run["data"]["name"], "source": str(data), "made": False, "train_samples": 3, "test_samples": 1,
                                "classes": 10} and run["data"]["name"] != "x", run["data"])
+    own = fare("mlp", "--data", str(folder / "data"), "--steps", "5")[1][0]
+    report("so is what net and recipe it trains: the same as fare's own", run["net"].startswith("sha256:")
+           and run["net"] == own["net"] and run["recipe"] == own["recipe"], (run.get("net"), run.get("recipe"), own))
+    other = fare("mlp", "--with", "pytorch", "--data", str(folder / "data"), "--steps", "5", "--batch", "2",
+                 FARE_PYTHON=str(fake))[1][0]
+    report("which another batch changes", other["net"] == run["net"] and other["recipe"] != run["recipe"], other)
     report("a part of the training is a sample", run["ended"] == "sampled" and run["full"] is False, run)
     code, runs, err = fare("mlp", "--with", "pytorch", "--data", str(folder), FARE_PYTHON=str(fake))
     own = fare("mlp", "--data", str(folder))

@@ -60,17 +60,23 @@ def about_three(run):
 
 
 code, runs, error, took = fare("--", "sleep", "60")
-report("a command that tells nothing ends when the money is spent", code == 128 + 15 and about_three(runs[0])
+report("a command that tells nothing ends when the money is spent, as planned: 0", code == 0 and about_three(runs[0])
        and runs[0]["ended"] == "stopped" and runs[0]["full"] is False and took < 6, (code, runs, error, took))
 code, runs, error, took = fare("--", sys.executable, "-c", TELLS)
-report("so does one that tells its steps", code == 128 + 15 and about_three(runs[0]) and runs[0]["ended"] == "stopped"
+report("so does one that tells its steps", code == 0 and about_three(runs[0]) and runs[0]["ended"] == "stopped"
        and 20 <= runs[0]["steps"] <= 60, (code, runs, error))
 code, runs, error, took = fare("--total-steps", "1000", "--within", "0.1%", "--", sys.executable, "-c", TELLS)
 report("or whose end is known", runs[0]["ended"] == "stopped" and about_three(runs[0])
        and 45 <= runs[0]["projection"]["wall_s"] <= 60, (runs, error))
 code, runs, error, took = fare("--", sys.executable, "-c", CLEAN)
-report("one that ends well has its own exit code", code == 0 and runs[0]["ended"] == "stopped"
+report("how it ended is in the record", code == 0 and runs[0]["ended"] == "stopped"
        and runs[0]["exit_code"] == 0, (code, runs, error))
+code, runs, error, took = fare("--", "sh", "-c", "sleep 1; kill -TERM $$")
+report("one that somebody else ends has its own exit code", code == 128 + 15 and runs[0]["ended"] == "failed",
+       (code, runs, error))
+for words in (["mlp"], ["--", "sleep", "60"]):
+    code, runs, error, took = fare("--full", *words)
+    report(f"--full is not cut off by money: {words[-1]}", code == 2 and "not for --full" in error and not runs, error)
 code, lines = shown("--", "sleep", "60")
 report("it is said", SPENT in lines and lines[0].startswith("fare: sleep stopped after"), lines)
 code, runs, error, took = fare("--", "true")

@@ -105,6 +105,14 @@ with tempfile.TemporaryDirectory() as scratch:
     report("Ctrl-C ends it cleanly, with the figures so far",
            p.returncode == 0 and "Stopped" in out and "mlp" in out, out + err)
 
+    p = subprocess.Popen([FARE, "run", "mlp", "--data", str(data), "--full", "--epochs", "100000", "--json"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    p.send_signal(signal.SIGINT)
+    run = json.loads(p.communicate(timeout=60)[0])["runs"][0]
+    report("and it does not say that it was trained to the end", run["ended"] == "stopped" and run["full"] is False
+           and run["projection"]["wall_s"] > 60, run)
+
     seven = idx_set(scratch / "seven", 7)
     code, run = fare("--data", seven, "--full", "--epochs", 3)
     report("a set with seven classes is a drop-in",
