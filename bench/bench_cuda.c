@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time per training step on the GPU, data there already: `bench_cuda [WORKLOAD...]`, with
 // PRECISION=tf32|bf16|f32 and STEPS. Prints microseconds; with PROFILE=1 also each kernel's,
-// launched a hundred times in a row.
+// launched a hundred times in a row, and what a step takes up to each of its launches.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,37 @@ static void profile(struct engine_program *program, const char *what, const stru
     printf("    %-8s %.1f us\n", what, sum);
 }
 
+static void path(struct engine_program *program, int phase)
+{
+    const struct launches *lists[] = {&program->plan.forward, &program->plan.backward[phase]};
+    struct launch *all = malloc((size_t)(1 + lists[0]->count + lists[1]->count) * sizeof *all);
+    int count = 1;
+    double before = 0;
+    all[0] = program->gather[0];
+    for (int l = 0; l < 2; l++)
+        for (int i = 0; i < lists[l]->count; i++)
+            all[count++] = lists[l]->items[i];
+    for (int n = 1; n <= count; n++) {
+        struct graph *graph;
+        struct err err = {0};
+        double seconds = 0;
+        const struct launch *list = all;
+        if (cuda_graph_new(program->cuda, &list, &n, 1, 20, &graph, &err) != 0)
+            die(&err);
+        for (int k = 0; k < 3; k++)
+            if (cuda_mark(program->cuda, 0, &err) != 0 ||
+                cuda_graph_launch(program->cuda, graph, &err) != 0 ||
+                cuda_mark(program->cuda, 1, &err) != 0 ||
+                cuda_between(program->cuda, &seconds, &err) != 0)
+                die(&err);
+        cuda_graph_free(program->cuda, graph);
+        printf("    up to    %-20s %6.1f us (+%.1f)%s\n", all[n - 1].name, seconds * 5e4,
+               seconds * 5e4 - before, all[n - 1].aside ? " aside" : "");
+        before = seconds * 5e4;
+    }
+    free(all);
+}
+
 static void measure(const char *name)
 {
     struct err err = {0};
@@ -103,7 +135,7 @@ static void measure(const char *name)
         set.token_count = count * set.time;
         int32_t *tokens = malloc((size_t)set.token_count * 4);
         for (int64_t i = 0; i < set.token_count; i++)
-            tokens[i] = (int32_t)rng_below(&rng, (uint64_t)in->vocabulary);
+            tokens[i] = (int32_t)(pow(in->vocabulary, rng_double(&rng)) - 1); // as words are
         set.tokens = tokens;
     } else {
         set.channels = in->out.dim[0];
@@ -152,6 +184,7 @@ static void measure(const char *name)
         profile(program, "forward", program->plan.forward.items, program->plan.forward.count);
         profile(program, "back", program->plan.backward[phase].items,
                 program->plan.backward[phase].count);
+        path(program, phase);
     }
     fflush(stdout);
     engine_cuda.release(program);

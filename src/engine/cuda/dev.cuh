@@ -179,13 +179,6 @@ DEVICE u32 half_pair(float low, float high)
     return y;
 }
 
-DEVICE u16 half_of(float x)
-{
-    u16 y;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
-    return y;
-}
-
 DEVICE float half_low(u32 x)
 {
     float y;
@@ -216,14 +209,14 @@ DEVICE void mma_bf16(float *c, const u32 *a, const u32 *b)
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// d = a b + c, where most of c may be zero.
-DEVICE void mma_half_from(float *d, const u32 *a, u32 b0, u32 b1, float c0, float c2)
+// d = a b + c.
+DEVICE void mma_half_to(float *d, const u32 *a, u32 b0, u32 b1, const float *c)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%12,%11,%12};"
+        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c0), "f"(c2),
-          "f"(0.0f));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
 }
 
 DEVICE void mma_half(float *c, const u32 *a, u32 b0, u32 b1)

@@ -493,10 +493,11 @@ static int loose_nodes(const struct growth *g, bool beside)
     return count;
 }
 
-static void tie(struct growth *g, bool beside)
+// What is loose is waited for: of what stands in the path, of what stands aside.
+static void tie(struct growth *g, bool path, bool beside)
 {
     for (int i = 0; i < g->count; i++)
-        if (beside || !g->aside[i])
+        if (g->aside[i] ? beside : path)
             g->loose[i] = false;
 }
 
@@ -542,9 +543,9 @@ static int add_list(struct cuda *cuda, struct graph *graph, struct growth *g,
             memcpy(g->before, found, (size_t)start * sizeof *found);
             before = start;
         } else {
-            before = loose_nodes(g, new_round && i == 0);
-            if (!launch->aside)
-                tie(g, new_round && i == 0);
+            bool all = launch->aside || launch->joins || (new_round && i == 0);
+            before = loose_nodes(g, all);
+            tie(g, !launch->aside, all);
         }
         rc = add_node(cuda, graph, g, launch, before, err);
     }

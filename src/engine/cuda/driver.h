@@ -61,9 +61,9 @@ struct launch {
     void *function;
     unsigned x, y, threads, shared; // blocks, threads of each, bytes of shared memory
     // In a graph a launch waits for all that stand before it, and those that follow wait for it,
-    // except where it is aside: then only the next round does. Or it waits for exactly these of its
-    // list, or for none of it.
-    bool aside, exact;
+    // except where it is aside: then only what is aside as well, joins or begins the next round
+    // does. Or it waits for exactly these of its list, or for none of it.
+    bool aside, joins, exact;
     int after_count, after[LAUNCH_AFTER];
     size_t size;
     _Alignas(16) unsigned char args[1900];

@@ -244,18 +244,28 @@ struct cuda_embed {
     int lazy;
     float rate; // beyond the known ones
     float rho, beta2, epsilon, momentum;
+    float shares[3]; // of the first, fourth and last of eight steps that are made up for at once
     int kind;
     float *grad; // where rows do not wait
+    // Positions by their tokens, in their order; where the first of a token finds all of them.
+    int *order, *first, *count; // count: 0 for those that are not the first
 };
 
 struct cuda_lstm {
     const float *xz; // (samples, time, ways × 4 units): the gates' sums from the input, with bias
     const float *weight; // (ways, 4 units, units), gates of a unit together
-    float *y;            // forward: (samples, pitch); back: its gradient
-    float *gates;        // (ways, samples × time, 4 units): halves where the precision allows
-    float *cell;         // (ways, samples × time, units)
-    float *state;        // (ways, samples × time, units): what the step began with
-    float *dz;           // (samples, time, ways × 4 units)
+    void *packed;        // the same for tensor cores: (ways, 8 units × units) halves
+    void *waste;         // 32 bytes per unit, for what nobody wants
+    // Where the input is one-hot: what each token brings to the gates, and what that is made of.
+    float *table; // (vocabulary, ways × 4 units), in place of xz; or null
+    const int *tokens;
+    const float *x_weight, *x_bias;
+    int x_pitch, vocabulary;
+    float *y;     // forward: (samples, pitch); back: its gradient
+    float *gates; // (ways, samples × time, 4 units): halves where the precision allows
+    float *cell;  // (ways, samples × time, units)
+    float *state; // (ways, samples × time, units): what the step began with
+    float *dz;    // (samples, time, ways × 4 units)
     int samples, time, units, pitch, ways, hard, keep;
     int pitch_units; // of a row of weights, and of the states
 };
@@ -321,7 +331,8 @@ struct cuda_image_round {
 };
 
 struct cuda_l1 {
-    const float *a, *b;
+    const float *a;
+    float *b; // l1_swap: neighbours change places, as l1 takes them
     float *out;
     int n, m, dim;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // lstm: the steps of an LSTM that depend on each other; what does not is a product (gemm.cu).
 //
-// A block takes four sequences of one direction through all steps. In the fast form (64 or 128
-// units, tensor cores) the recurrent weights stay in registers for the whole way, as the A operand
-// of products with 8 columns, each sequence twice: so a thread gets the four gates of one unit of
-// one sequence, and nothing has to change hands but the new state, through shared memory. Operands
-// are halves with ten bits, as tf32 has them; gradients are scaled so that halves can hold them.
-// The general form does any number of units in single precision.
+// A block takes some sequences of one direction through all steps. In the fast form (64 or 128
+// units, tensor cores) these are two, and the recurrent weights stay in registers for the whole
+// way, as the A operand of products with 8 columns, each sequence four times: so a thread gets the
+// four gates of one unit of one sequence, and nothing has to change hands but the new state,
+// through shared memory. Operands are halves with ten bits, as tf32 has them; gradients are scaled
+// so that halves can hold them. The general form does any number of units in single precision.
 //
 // A thread reads what it alone needs, some steps ahead, through asynchronous copies of its own.
 #include "dev.cuh"
@@ -15,7 +15,7 @@
 #define PRECISION 1
 #endif
 
-#define GROUP 4 // sequences of a block
+#define GROUP 4 // sequences of a block of the general form
 
 DEVICE float hard_of(float z)
 {
@@ -130,135 +130,247 @@ KERNEL(256, 1) lstm_back(const cuda_lstm g)
 
 #if HAS_ASYNC && PRECISION > 0
 
-DEVICE void copy_own(u32 to, const void *from)
+#define PAIR  2 // sequences of a block
+#define AHEAD 8 // steps that are read ahead
+// Of a step that is read ahead: both sequences as they lie in memory, apart so far that threads
+// that read at once meet in no bank.
+#define SLOT(h) (PAIR * ((h)*16 + 64))
+
+DEVICE void copy_own_if(bool really, u32 to, const void *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(really ? 16 : 0)
+                 : "memory");
 }
 
-// Without a branch.
-DEVICE void store_if(bool really, void *to, u4 v)
+// In assembly, so that it stays where it is, and addresses are made of it anew in every step: a
+// pointer that moves would wait for the last store to have read it.
+DEVICE void move(int &at, int step)
 {
-    asm volatile(
-        "{.reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5};}" ::"r"(
-            (u32)really),
-        "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
-        : "memory");
+    asm volatile("add.s32 %0, %0, %1;" : "+r"(at) : "r"(step));
 }
 
-DEVICE void store_if(bool really, void *to, float v)
+DEVICE void store_global(void *to, u4 v)
 {
-    asm volatile(
-        "{.reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.f32 [%1], %2;}" ::"r"((u32)really),
-        "l"(to), "f"(v)
-        : "memory");
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z),
+                 "r"(v.w)
+                 : "memory");
 }
 
-#define AHEAD 8 // steps that are read ahead: a power of two
+DEVICE void store_global(void *to, float v)
+{
+    asm volatile("st.global.f32 [%0], %1;" ::"l"(to), "f"(v) : "memory");
+}
 
+DEVICE u4 load_shared(u32 from)
+{
+    u4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(from)
+                 : "memory");
+    return v;
+}
+
+// A thread's unit and sequence. In products of 16 rows with 8 columns, which are the two sequences
+// four times over, a thread gets rows lg and lg + 8, which are units 2 lg and 2 lg + 1 of the
+// warp's 16; it keeps that of unit 2 lg + (lt >> 1) and sequence lt & 1.
+struct place {
+    int lane, lg, lt, warp, unit, way, sample, here; // here: a sample that is there
+    bool real, second;
+    METHOD place(int samples)
+    {
+        lane = THREAD & 31;
+        warp = THREAD >> 5;
+        lg = lane >> 2;
+        lt = lane & 3;
+        second = lt >> 1;
+        unit = 16 * warp + 2 * lg + (lt >> 1);
+        way = BLOCK_Y;
+        sample = BLOCK * PAIR + (lt & 1);
+        real = sample < samples;
+        here = real ? sample : 0;
+    }
+};
+
+// A value that nobody reads.
+DEVICE float any(void)
+{
+    float x;
+    asm("" : "=f"(x));
+    return x;
+}
+
+DEVICE float mine(bool second, float first, float last)
+{
+    return second ? last : first;
+}
+
+// Weights as the fast form takes them, halves in the order of its registers: for the way forward
+// (warp, gate, 16 of k, lane), behind them for the way back (warp, 16 units that the sums are for,
+// 4 units that they come from, lane), four words each.
+// The sigmoid of z is tanh(z / 2) / 2 + 1 / 2: the inner half is in the weights.
+// Behind the ways: the table, if there is one.
+KERNEL(256, 1) lstm_prepare(const cuda_lstm g)
+{
+    if (BLOCK_Y == g.ways) {
+        int columns = 4 * g.units * g.ways, n = BLOCK * 256 + THREAD;
+        int v = n / columns, j = n - v * columns;
+        if (v < g.vocabulary)
+            g.table[n] = g.x_weight[(i64)j * g.x_pitch + v] + g.x_bias[j];
+        return;
+    }
+    int h = g.units, i = BLOCK * 256 + THREAD, lane = i & 31, lg = lane >> 2, lt = lane & 3,
+        way = BLOCK_Y;
+    int rest = i >> 5, half = h * h / 2;
+    const float *w = g.weight + (i64)way * 4 * h * h;
+    u4 *to = (u4 *)g.packed + (i64)way * 2 * half;
+    u4 v;
+    if (i < half) {
+        int tile = rest % (h / 16), gate = rest / (h / 16) & 3, warp = rest / (h / 4);
+        int k = ((tile >> 1) * 4 + lt) * 8 + (tile & 1) * 4;
+        const float *r = w + (4 * (16 * warp + 2 * lg) + gate) * h + k;
+        f4 r0 = *(const f4 *)r, r1 = *(const f4 *)(r + 4 * h);
+        float f = gate == 2 ? 1 : 0.5f;
+        v.x = half_pair(f * r0.x, f * r0.y);
+        v.y = half_pair(f * r1.x, f * r1.y);
+        v.z = half_pair(f * r0.z, f * r0.w);
+        v.w = half_pair(f * r1.z, f * r1.w);
+    } else if (i < 2 * half) {
+        rest -= half / 32;
+        int k = rest & 3, tile = (rest >> 2) % (h / 16), warp = (rest >> 2) / (h / 16);
+        int unit = 16 * warp + 8 * (k >> 1) + 2 * lt + (k & 1);
+        const float *r = w + 4 * unit * h + 16 * tile + 2 * lg;
+        f2 r0 = *(const f2 *)r, r1 = *(const f2 *)(r + h), r2 = *(const f2 *)(r + 2 * h),
+           r3 = *(const f2 *)(r + 3 * h);
+        v.x = half_pair(r0.x, r1.x);
+        v.y = half_pair(r0.y, r1.y);
+        v.z = half_pair(r2.x, r3.x);
+        v.w = half_pair(r2.y, r3.y);
+    } else {
+        return;
+    }
+    to[i] = v;
+}
+
+// What a step leaves is stored in the next round, and what a step to come needs is asked for there:
+// registers that a store or copy reads must stay as they are until it has, some fifty cycles later,
+// and everything that would change them sooner waits.
+//
 // Shared memory: the ring of what is read ahead, then what goes from thread to thread. The host
 // knows its size (plan.c). What the way back needs of a unit's step is four words: the gates as
 // halves, i and f, g and o, the cell, and nothing.
-template <int H> DEVICE void forward_fast(const cuda_lstm &g)
+// TABLE: the input is one of few tokens, and what they bring to the gates lies in a table.
+template <int H, bool TABLE> DEVICE void forward_fast(const cuda_lstm &g)
 {
-    constexpr int threads = 4 * H, row = H + 32; // row: of the state, in halves
-    f4(*ring)[threads] = (f4(*)[threads])lstm_memory;
-    u16(*state)[GROUP][row] = (u16(*)[GROUP][row])(ring + AHEAD);
-    int lane = THREAD & 31, warp = THREAD >> 5, lg = lane >> 2, lt = lane & 3, unit = 8 * warp + lg;
-    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0,
-        time = g.time;
-    bool real = sample < g.samples, keep = g.keep && real;
-    const float *w = g.weight + (i64)way * 4 * H * H;
-    u32 a[2][H / 16][4]; // gates i, f in the first, g, o in the second
-    UNROLL
-    for (int m = 0; m < 2; m++)
-        UNROLL
-    for (int s = 0; s < H / 16; s++) {
-        int k = ((s >> 1) * 4 + lt) * 8 + (s & 1) * 4;
-        const float *r0 = w + (4 * unit + 2 * m) * H + k, *r1 = r0 + H;
-        a[m][s][0] = half_pair(r0[0], r0[1]);
-        a[m][s][1] = half_pair(r1[0], r1[1]);
-        a[m][s][2] = half_pair(r0[2], r0[3]);
-        a[m][s][3] = half_pair(r1[2], r1[3]);
-    }
-    for (int i = THREAD; i < GROUP * row; i += threads)
-        (&state[0][0][0])[i] = 0;
+    constexpr int threads = 2 * H, row = (H + 32) * 2, slot = SLOT(H), tiles = H / 16;
+    place me(g.samples);
+    int time = g.time, way = me.way;
+    bool keep = g.keep && me.real, second = me.second;
+    u32 base = shared_address(lstm_memory) + AHEAD * slot;
+    u32 ring = base - AHEAD * slot + (me.lt & 1) * (slot / 2) + me.unit * 16;
     int t = way ? time - 1 : 0, step = way ? -1 : 1;
-    const f4 *x = (const f4 *)g.xz + (((i64)here * time + t) * g.ways + way) * H + unit;
-    int x_step = step * g.ways * H;
-    u32 ring_at = shared_address(&ring[0][THREAD]);
+    const f4 *x =
+        (const f4 *)g.xz +
+        (TABLE ? way * H + me.unit : (((i64)me.here * time + t) * g.ways + way) * H + me.unit);
+    const int *token = TABLE ? g.tokens + (i64)me.here * time + t : nullptr;
+    int x_step = step * g.ways * H;          // in vectors
+    int row_of_table = g.ways * H, next = 0; // next: the token that is copied for next
     UNROLL
     for (int s = 0; s < AHEAD - 1; s++) {
-        if (s < time)
-            copy_own(ring_at + s * threads * 16, x + s * x_step);
+        if (TABLE)
+            next = s < time ? token[s * step] : 0;
+        copy_own_if(s < time, ring + s * slot, x + (TABLE ? next * row_of_table : s * x_step));
         copies_end_group();
     }
-    x += (AHEAD - 1) * x_step;
-    i64 at = ((i64)way * g.samples + here) * time + t;
-    u4 *kept = (u4 *)g.gates + at * H + unit;
-    float *states = g.state + at * H + unit;
-    const u16 *from = &state[0][lg >> 1][8 * lt];
-    u16 *to = &state[0][lt][unit];
-    int next_step = step * H;
-    float c = 0, h = 0, before = 0;
-    u4 last = {0, 0, 0, 0};
+    int x_at = (AHEAD - 1) * x_step, token_at = (AHEAD - 1) * step;
+    if (TABLE)
+        next = AHEAD - 1 < time ? token[token_at] : 0;
+    u32 a[4][tiles][4]; // gates, as they lie in memory
+    const u4 *packed = (const u4 *)g.packed + (i64)way * H * H + me.warp * 4 * tiles * 32 + me.lane;
+    UNROLL
+    for (int i = 0; i < 4 * tiles; i++) {
+        u4 v = packed[32 * i];
+        a[i / tiles][i % tiles][0] = v.x;
+        a[i / tiles][i % tiles][1] = v.y;
+        a[i / tiles][i % tiles][2] = v.z;
+        a[i / tiles][i % tiles][3] = v.w;
+    }
+    for (int i = THREAD; i < 2 * PAIR * row / 4; i += threads)
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(base + 4 * i), "r"(0) : "memory");
+    i64 at = ((i64)way * g.samples + me.here) * time + t;
+    u4 *kept = keep ? (u4 *)g.gates + at * H + me.unit : (u4 *)g.waste + THREAD;
+    float *states = keep ? g.state + at * H + me.unit : (float *)g.waste + THREAD;
+    int kept_step = keep ? step * H : 0, kept_at = 0;
+    u32 from = base + (me.lg >> 1 & 1) * row + 16 * me.lt,
+        to = base + (me.lt & 1) * row + 2 * me.unit;
+    u32 now = 0, ahead = 0, behind = (AHEAD - 1) * slot;
+    float c = 0, h = 0;
+    u4 all = {0, 0, 0, 0};
     copies_wait<AHEAD - 2>();
-    f4 in = ring[0][THREAD];
     SYNC();
-    auto one = [&](int s, int parity) __attribute__((always_inline))
-    {
-        int now = parity * GROUP * row, next = GROUP * row - now;
-        u4 v[H / 32];
+    u4 v[H / 32], in = load_shared(ring);
+    UNROLL
+    for (int k = 0; k < H / 32; k++)
+        v[k] = load_shared(from + 64 * k);
+#pragma unroll 1
+    for (int s = 0; s < time; s++) {
+        // What the last step left (before the first one, nothing: it is written again), and what a
+        // step to come begins with.
+        store_global(states + kept_at, h);
+        store_global(kept + kept_at - (s > 0 ? kept_step : 0), all);
+        copy_own_if(s + AHEAD - 1 < time, ring + behind, x + (TABLE ? next * row_of_table : x_at));
+        copies_end_group();
+        if (TABLE) {
+            move(token_at, step);
+            asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; @p ld.global.s32 %0, [%2];}"
+                         : "+r"(next)
+                         : "r"((u32)(s + AHEAD < time)), "l"(token + token_at)
+                         : "memory");
+        }
+        float z[4][4];
+        const float x0[4] = {
+            0.5f * __builtin_bit_cast(float, in.x), 0.5f * __builtin_bit_cast(float, in.y),
+            __builtin_bit_cast(float, in.z), 0.5f * __builtin_bit_cast(float, in.w)};
+        UNROLL
+        for (int k = 0; k < tiles; k++)
+            UNROLL
+        for (int i = 0; i < 4; i++) {
+            int gate = i == 0 ? 2 : i == 1 ? 0 : i == 2 ? 1 : 3; // the cell's first
+            u32 b0 = k & 1 ? v[k / 2].z : v[k / 2].x, b1 = k & 1 ? v[k / 2].w : v[k / 2].y;
+            const float begin[4] = {x0[gate], any(), x0[gate], any()};
+            if (k == 0)
+                mma_half_to(z[gate], a[gate][k], b0, b1, begin);
+            else
+                mma_half(z[gate], a[gate][k], b0, b1);
+        }
+        move(x_at, x_step);
+        move(kept_at, kept_step);
+        float half_c = 0.5f * c;
+        float tg = tanh_fast(mine(second, z[2][0], z[2][2])), half_g = 0.5f * tg;
+        float ti = tanh_fast(mine(second, z[0][0], z[0][2])), ig = ti * half_g + half_g;
+        float tf = tanh_fast(mine(second, z[1][0], z[1][2]));
+        float to_ = tanh_fast(mine(second, z[3][0], z[3][2]));
+        c = (tf * half_c + half_c) + ig;
+        float go = 0.5f * to_ + 0.5f;
+        h = go * tanh_fast(c);
+        now = PAIR * row - now;
+        asm volatile("st.shared.u16 [%0], %1;" ::"r"(to + now), "r"(half_pair(h, 0)) : "memory");
+        SYNC();
         UNROLL
         for (int k = 0; k < H / 32; k++)
-            v[k] = *(const u4 *)(from + now + 32 * k);
-        float z[2][2][4];
-        mma_half_from(z[0][0], a[0][0], v[0].x, v[0].y, in.x, in.y);
-        mma_half_from(z[1][0], a[1][0], v[0].x, v[0].y, in.z, in.w);
-        mma_half_from(z[0][1], a[0][1], v[0].z, v[0].w, 0, 0);
-        mma_half_from(z[1][1], a[1][1], v[0].z, v[0].w, 0, 0);
-        UNROLL
-        for (int k = 1; k < H / 32; k++)
-            UNROLL
-        for (int m = 0; m < 2; m++) {
-            mma_half(z[m][0], a[m][2 * k], v[k].x, v[k].y);
-            mma_half(z[m][1], a[m][2 * k + 1], v[k].z, v[k].w);
-        }
-        // While the products are on their way: what the next step needs, and what the last one
-        // left.
-        copies_wait<AHEAD - 3>();
-        in = ring[(s + 1) & (AHEAD - 1)][THREAD];
-        bool store = keep && s > 0;
-        store_if(store, kept, last);
-        store_if(store, states, before);
-        kept += s > 0 ? next_step : 0;
-        states += s > 0 ? next_step : 0;
-        if (s + AHEAD - 1 < time)
-            copy_own(ring_at + ((s + AHEAD - 1) & (AHEAD - 1)) * threads * 16, x + parity * x_step);
-        copies_end_group();
-        before = h;
-        float gi = sigmoid_fast(z[0][0][0] + z[0][1][0]),
-              gf = sigmoid_fast(z[0][0][2] + z[0][1][2]);
-        float gg = tanh_fast(z[1][0][0] + z[1][1][0]), go = sigmoid_fast(z[1][0][2] + z[1][1][2]);
-        c = gf * c + gi * gg;
-        h = go * tanh_fast(c);
-        to[next] = half_of(h);
-        SYNC();
-        last.x = half_pair(gi, gf);
-        last.y = half_pair(gg, go);
-        last.z = bits(c);
-    };
-    int s = 0;
-    for (; s + 1 < time; s += 2) {
-        one(s, 0);
-        one(s + 1, 1);
-        x += 2 * x_step;
+            v[k] = load_shared(from + now + 64 * k);
+        behind = ahead;
+        ahead = ahead == (AHEAD - 1) * slot ? 0 : ahead + slot;
+        copies_wait<AHEAD - 2>();
+        in = load_shared(ring + ahead);
+        all.x = half_pair(0.5f * ti + 0.5f, 0.5f * tf + 0.5f);
+        all.y = half_pair(tg, go);
+        all.z = bits(c);
     }
-    if (s < time)
-        one(s, 0);
-    store_if(keep, kept, last);
-    store_if(keep, states, before);
-    if (real)
-        g.y[(i64)sample * g.pitch + way * H + unit] = h;
+    store_global(kept + kept_at - kept_step, all);
+    if (me.real)
+        g.y[(i64)me.sample * g.pitch + way * H + me.unit] = h;
 }
 
 #define SCALE 4096.0f // of gradients that are halves; |dz| below 14 is kept
@@ -266,118 +378,157 @@ template <int H> DEVICE void forward_fast(const cuda_lstm &g)
 // Two as halves, no larger than halves can be.
 DEVICE u32 half_pair_within(float low, float high)
 {
-    float l = __builtin_fminf(__builtin_fmaxf(low, -60000), 60000),
-          h = __builtin_fminf(__builtin_fmaxf(high, -60000), 60000);
-    return half_pair(l, h);
+    u32 y;
+    asm("min.f16x2 %0, %1, %2;" : "=r"(y) : "r"(half_pair(low, high)), "r"(0x7b007b00));
+    asm("max.f16x2 %0, %0, %1;" : "+r"(y) : "r"(0xfb00fb00));
+    return y;
 }
 
-// The 4 H sums of a step go back to H units: a pair of warps makes 16 of these, each from half of
-// the sums, and hands the other the half of the units that is not its own.
+// The 4 H gates of a step go back to H units. A warp has the gates of its own 16 units and makes of
+// them a part of every unit's sum; the parts change hands through shared memory.
 template <int H> DEVICE void back_fast(const cuda_lstm &g)
 {
-    constexpr int threads = 4 * H, row = 4 * H + 32;
-    u4(*ring)[threads] = (u4(*)[threads])lstm_memory;
-    float(*handed)[threads] = (float(*)[threads])(ring + AHEAD);
-    u16(*dz)[GROUP][row] = (u16(*)[GROUP][row])(handed + 2);
-    int lane = THREAD & 31, warp = THREAD >> 5, lg = lane >> 2, lt = lane & 3, unit = 8 * warp + lg;
-    int way = BLOCK_Y, sample = BLOCK * GROUP + lt, here = sample < g.samples ? sample : 0,
-        time = g.time;
-    bool real = sample < g.samples;
-    const float *w = g.weight + (i64)way * 4 * H * H;
-    int tile = warp >> 1, half = warp & 1;
-    u32 a[H / 8][4];
-    UNROLL
-    for (int s = 0; s < H / 8; s++) {
-        int k = half * 2 * H + ((s >> 1) * 4 + lt) * 8 + (s & 1) * 4;
-        const float *r0 = w + (i64)k * H + 16 * tile + lg, *r1 = r0 + 8;
-        a[s][0] = half_pair(r0[0], r0[H]);
-        a[s][1] = half_pair(r1[0], r1[H]);
-        a[s][2] = half_pair(r0[2 * H], r0[3 * H]);
-        a[s][3] = half_pair(r1[2 * H], r1[3 * H]);
-    }
+    constexpr int threads = 2 * H, slot = SLOT(H), tiles = H / 16, row = 192,
+                  parts = tiles * tiles * 128;
+    place me(g.samples);
+    int time = g.time, way = me.way;
+    bool real = me.real;
+    u32 base = shared_address(lstm_memory) + AHEAD * slot;
+    u32 ring = base - AHEAD * slot + (me.lt & 1) * (slot / 2) + me.unit * 16;
     // The last step first.
-    int t = way ? 0 : time - 1, step = way ? 1 : -1, next_step = step * H;
-    const u4 *kept = (const u4 *)g.gates + (((i64)way * g.samples + here) * time + t) * H + unit;
-    u4 *out = (u4 *)g.dz + (((i64)here * time + t) * g.ways + way) * H + unit;
-    int out_step = step * g.ways * H;
-    u32 ring_at = shared_address(&ring[0][THREAD]);
+    int t = way ? 0 : time - 1, step = way ? 1 : -1;
+    int kept_step = step * H, out_step = real ? step * g.ways * H : 0;
+    const u4 *kept =
+        (const u4 *)g.gates + (((i64)way * g.samples + me.here) * time + t) * H + me.unit;
+    u4 *out = real ? (u4 *)g.dz + (((i64)me.here * time + t) * g.ways + way) * H + me.unit
+                   : (u4 *)g.waste + THREAD;
     UNROLL
     for (int s = 0; s < AHEAD - 1; s++) {
-        if (s < time)
-            copy_own(ring_at + s * threads * 16, kept + (i64)s * next_step);
+        copy_own_if(s < time, ring + s * slot, kept + s * kept_step);
         copies_end_group();
     }
-    kept += (i64)(AHEAD - 1) * next_step;
-    float dc = 0, dh = real ? g.y[(i64)sample * g.pitch + way * H + unit] * SCALE : 0;
-    const u16 *from = &dz[0][lg >> 1][half * 2 * H + 8 * lt];
-    u16 *to = &dz[0][lt][4 * unit];
+    int kept_at = (AHEAD - 1) * kept_step, out_at = 0;
+    u32 a[tiles][4][4];
+    const u4 *packed =
+        (const u4 *)g.packed + (i64)way * H * H + H * H / 2 + me.warp * tiles * 4 * 32 + me.lane;
+    UNROLL
+    for (int i = 0; i < 4 * tiles; i++) {
+        u4 v = packed[32 * i];
+        a[i / 4][i % 4][0] = v.x;
+        a[i / 4][i % 4][1] = v.y;
+        a[i / 4][i % 4][2] = v.z;
+        a[i / 4][i % 4][3] = v.w;
+    }
+    // Parts of the sums, two of them in turn: (warp that made it, warp that it is for, lane).
+    u32 in = base + THREAD * 4, part = base + me.warp * tiles * 128 + me.lg * 16,
+        own_gates = base + 2 * parts + me.warp * 2 * row;
+    u32 to = own_gates + (me.lt & 1) * row + (me.unit & 15) * 8,
+        from = own_gates + (me.lg & 1) * row + me.lt * 16;
+    float first = real ? g.y[(i64)me.sample * g.pitch + way * H + me.unit] * SCALE : 0;
+    UNROLL
+    for (int i = 0; i < tiles; i++)
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(in + i * tiles * 128), "f"(i == 0 ? first : 0)
+                     : "memory");
+    u32 now = 0, ahead = slot, behind = (AHEAD - 1) * slot;
     copies_wait<AHEAD - 3>();
-    u4 own = ring[0][THREAD],
-       other = ring[1][THREAD]; // of this step, and of the one before it in time
-    float tc = tanh_fast(__builtin_bit_cast(float, own.z));
-    auto one = [&](int s, int parity) __attribute__((always_inline))
+    u4 own = load_shared(ring),
+       older = load_shared(ring + slot); // of a step, and of the one before
+    float dc = 0, by_h, by_i, by_f, by_g, by_o, gf;
+    auto ready = [&](bool begins) __attribute__((always_inline))
     {
-        int now = parity * GROUP * row;
-        float gi = half_low(own.x), gf = half_high(own.x), gg = half_low(own.y),
-              go = half_high(own.y);
-        float old = s + 1 < time ? __builtin_bit_cast(float, other.z) : 0;
-        float d = dc + dh * (go * (1 - tc * tc));
-        float zi = d * (gg * gi * (1 - gi)), zf = d * (old * gf * (1 - gf)),
-              zg = d * (gi * (1 - gg * gg));
-        float zo = dh * (tc * go * (1 - go));
-        u2 packed = {half_pair_within(zi, zf), half_pair_within(zg, zo)};
-        *(u2 *)(to + now) = packed;
-        dc = d * gf;
-        SYNC();
-        float e[2][4];
+        float gi = half_low(own.x), gg = half_low(own.y), go = half_high(own.y);
+        gf = half_high(own.x);
+        float tc = tanh_fast(__builtin_bit_cast(float, own.z));
+        float old = begins ? 0 : __builtin_bit_cast(float, older.z);
+        by_h = go - go * tc * tc;
+        by_i = gg * (gi - gi * gi);
+        by_f = old * (gf - gf * gf);
+        by_g = gi - gi * gg * gg;
+        by_o = tc * (go - go * go);
+    };
+    ready(time == 1);
+    SYNC();
+    float sum[tiles];
+    auto take = [&]() __attribute__((always_inline))
+    {
         UNROLL
-        for (int k = 0; k < H / 16; k++) {
-            u4 v = *(const u4 *)(from + now + 32 * k);
-            if (k == 0) {
-                mma_half_from(e[0], a[0], v.x, v.y, 0, 0);
-                mma_half_from(e[1], a[1], v.z, v.w, 0, 0);
-            } else {
-                mma_half(e[0], a[2 * k], v.x, v.y);
-                mma_half(e[1], a[2 * k + 1], v.z, v.w);
-            }
+        for (int i = 0; i < tiles; i++)
+            asm volatile("ld.shared.f32 %0, [%1];"
+                         : "=f"(sum[i])
+                         : "r"(in + now + i * tiles * 128)
+                         : "memory");
+    };
+    take();
+    u4 all = {0, 0, 0, 0};
+#pragma unroll 1
+    for (int s = 0; s < time; s++) {
+        // What the last step left (before the first one, nothing: it is written again), and what a
+        // step to come begins with.
+        store_global(out + out_at - (s > 0 ? out_step : 0), all);
+        copy_own_if(s + AHEAD - 1 < time, ring + behind, kept + kept_at);
+        copies_end_group();
+        UNROLL
+        for (int n = tiles / 2; n > 0; n /= 2)
+            UNROLL
+        for (int i = 0; i < n; i++)
+            sum[i] += sum[i + n];
+        float dh = sum[0], d = dc + dh * by_h;
+        float zi = d * by_i, zf = d * by_f, zg = d * by_g, zo = dh * by_o;
+        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(to), "r"(half_pair_within(zi, zf)),
+                     "r"(half_pair_within(zg, zo))
+                     : "memory");
+        dc = d * gf;
+        asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+        u4 v[2] = {load_shared(from), load_shared(from + 64)};
+        float e[tiles][4];
+        const float zero[4] = {0, 0, 0, 0};
+        UNROLL
+        for (int k = 0; k < 4; k++)
+            UNROLL
+        for (int i = 0; i < tiles; i++) {
+            u32 b0 = k & 1 ? v[k / 2].z : v[k / 2].x, b1 = k & 1 ? v[k / 2].w : v[k / 2].y;
+            if (k == 0)
+                mma_half_to(e[i], a[i][k], b0, b1, zero);
+            else
+                mma_half(e[i], a[i][k], b0, b1);
         }
         // Meanwhile: this step's result, and the next ones' gates and cells.
-        own = other;
-        tc = tanh_fast(__builtin_bit_cast(float, own.z));
-        copies_wait<AHEAD - 4>();
-        other = ring[(s + 2) & (AHEAD - 1)][THREAD];
-        u4 store = {bits(zi * (1 / SCALE)), bits(zf * (1 / SCALE)), bits(zg * (1 / SCALE)),
-                    bits(zo * (1 / SCALE))};
-        store_if(real, out + parity * out_step, store);
-        if (s + AHEAD - 1 < time)
-            copy_own(ring_at + ((s + AHEAD - 1) & (AHEAD - 1)) * threads * 16,
-                     kept + parity * next_step);
-        copies_end_group();
-        float first = e[0][0] + e[1][0], second = e[0][2] + e[1][2];
-        handed[parity][THREAD ^ 32] = half ? first : second;
-        asm volatile("bar.sync %0, 64;" ::"r"(1 + tile) : "memory");
-        dh = (half ? second : first) + handed[parity][THREAD];
-    };
-    int s = 0;
-    for (; s + 1 < time; s += 2) {
-        one(s, 0);
-        one(s + 1, 1);
-        kept += 2 * next_step;
-        out += 2 * out_step;
+        now = parts - now;
+        move(out_at, out_step);
+        move(kept_at, kept_step);
+        all.x = bits(zi * (1 / SCALE));
+        all.y = bits(zf * (1 / SCALE));
+        all.z = bits(zg * (1 / SCALE));
+        all.w = bits(zo * (1 / SCALE));
+        copies_wait<AHEAD - 3>();
+        behind = ahead == 0 ? (AHEAD - 1) * slot : ahead - slot;
+        ahead = ahead == (AHEAD - 1) * slot ? 0 : ahead + slot;
+        own = older;
+        older = load_shared(ring + ahead);
+        ready(s + 2 >= time);
+        UNROLL
+        for (int i = 0; i < tiles; i++)
+            asm volatile("{.reg .pred p; setp.eq.s32 p, %5, 0; @p st.shared.v4.f32 [%0], {%1, %2, "
+                         "%3, %4};}" ::"r"(part + now + i * 128),
+                         "f"(e[i][0]), "f"(e[i][1]), "f"(e[i][2]), "f"(e[i][3]), "r"(me.lt)
+                         : "memory");
+        SYNC();
+        take();
     }
-    if (s < time)
-        one(s, 0);
+    store_global(out + out_at - out_step, all);
 }
 
-#define LSTM(name, form, h)                                                                        \
-    KERNEL(4 * h, 1) name(const cuda_lstm g)                                                       \
+#define LSTM(name, h, ...)                                                                         \
+    KERNEL(2 * h, 1) name(const cuda_lstm g)                                                       \
     {                                                                                              \
-        form<h>(g);                                                                                \
+        __VA_ARGS__(g);                                                                            \
     }
 
-LSTM(lstm_forward_64, forward_fast, 64)
-LSTM(lstm_forward_128, forward_fast, 128)
-LSTM(lstm_back_64, back_fast, 64)
-LSTM(lstm_back_128, back_fast, 128)
+LSTM(lstm_forward_64, 64, forward_fast<64, false>)
+LSTM(lstm_forward_128, 128, forward_fast<128, false>)
+LSTM(lstm_table_64, 64, forward_fast<64, true>)
+LSTM(lstm_table_128, 128, forward_fast<128, true>)
+LSTM(lstm_back_64, 64, back_fast<64>)
+LSTM(lstm_back_128, 128, back_fast<128>)
 
 #endif

@@ -50,6 +50,7 @@ struct gpu_plan {
     device_ptr workspace; // parts of forward products
     int64_t workspace_room;
     device_ptr ages, rates;         // of an embedding's rows
+    device_ptr order;               // (3, positions): of an embedding's tokens
     int embedding;                  // its layer, or -1
     int head;                       // the last layer, where one kernel does it and the loss; or -1
     int drop_slots[CUDA_DROPS_MAX]; // layers

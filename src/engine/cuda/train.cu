@@ -271,40 +271,63 @@ DEVICE float power(float base, int n)
     return y;
 }
 
+//
+// Missed steps are made up for in eights. Rates and roots change so slowly that after the first
+// steps the first, fourth and last of eight tell what all of them come to (plan.c has their shares:
+// a parabola through the three, off by 2e-7 of the sum at worst).
+enum { SMOOTH = 64 };
+
 template <int N>
 DEVICE void catch_up(const cuda_embed &g, int from, int to, float *p, float *m, float *v)
 {
     if (from >= to)
         return;
     const float *rates = g.rates;
-    float rho = g.rho, beta2 = g.beta2, shrink = sqrt_of(beta2), epsilon = g.epsilon, rate = g.rate,
-          root[N];
+    float rho = g.rho, beta2 = g.beta2, epsilon = g.epsilon, rate = g.rate, mean[N], root[N];
+    float shrink = sqrt_of(beta2), shrink4 = beta2 * beta2, shrink8 = shrink4 * shrink4;
+    float rho8 = power(rho, 8), one = g.shares[0], four = g.shares[1], eight = g.shares[2];
     int known = g.known, t = from;
+    bool moves = true, smooth = shrink8 > 0.99f;
     UNROLL
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
+        mean[i] = m[i];
         root[i] = sqrt_of(v[i]);
-    while (t < to) {
-        int end = min_of(to, t + 8);
-        bool moves = false;
-        for (; t < end; t++) {
+    }
+    // It ends when all that would follow moves nothing: less than a step times rho / (1 - rho).
+    while (moves && t < to) {
+        moves = false;
+        if (smooth && t >= SMOOTH && t + 8 <= to) {
+            float rate1 = t < known ? rates[t] : rate, rate4 = t + 3 < known ? rates[t + 3] : rate,
+                  rate8 = t + 7 < known ? rates[t + 7] : rate;
+            UNROLL
+            for (int i = 0; i < N; i++) {
+                float last = mean[i] * divide(rate8, root[i] * shrink8 + epsilon);
+                p[i] -= mean[i] * (one * divide(rate1, root[i] * shrink + epsilon) +
+                                   four * divide(rate4, root[i] * shrink4 + epsilon)) +
+                        eight * last;
+                mean[i] *= rho8;
+                root[i] *= shrink8;
+                moves |= 16 * rho8 * __builtin_fabsf(last) > 5e-8f * __builtin_fabsf(p[i]);
+            }
+            t += 8;
+            continue;
+        }
+        for (int end = min_of(to, t + 8); t < end; t++) {
             float k = t < known ? rates[t] : rate;
             UNROLL
             for (int i = 0; i < N; i++) {
-                m[i] *= rho;
+                mean[i] *= rho;
                 root[i] *= shrink;
-                float move = k * divide(m[i], root[i] + epsilon);
+                float move = k * divide(mean[i], root[i] + epsilon);
                 p[i] -= move;
-                // All that would follow is less than this times rho / (1 - rho).
                 moves |= 16 * __builtin_fabsf(move) > 5e-8f * __builtin_fabsf(p[i]);
             }
         }
-        if (!moves)
-            break;
     }
     float left = power(rho, to - t), all = power(beta2, to - from);
     UNROLL
     for (int i = 0; i < N; i++) {
-        m[i] *= left;
+        m[i] = mean[i] * left;
         v[i] *= all;
     }
 }
@@ -341,109 +364,105 @@ KERNEL(128, 1) embed_gather(const cuda_embed g)
     g.y[(i64)position * g.pitch + c] = p;
 }
 
-// A block per position; the first one of a token sums the gradients of all and makes the row's step
-// (or hands the sum to the optimizer). Each warp finds its share of the positions, four by four;
-// then warp w takes every eighth that was found, beginning with the w-th, so that the order of the
-// sum is always the same.
-KERNEL(256, 6) embed_back(const cuda_embed g)
+// Where a position lies in the order of tokens: behind all of smaller tokens and those of its own
+// token before it. Eight threads count for one position.
+KERNEL(256, 1) embed_order(const cuda_embed g)
 {
-    enum { PIECE = 4096 }; // positions that are looked through at once
-    SHARED u16 found[8][PIECE / 8];
-    SHARED int counts[8], earlier;
-    SHARED f4 sums[8][32];
-    int position = BLOCK, token = g.tokens[position], warp = THREAD >> 5, lane = THREAD & 31;
-    int positions = g.positions, pitch = g.pitch;
-    const int *tokens = g.tokens;
-    const float *dy = g.dy;
-    if (THREAD == 0)
-        earlier = 0;
-    SYNC();
-    int c = BLOCK_Y * 128 + 4 * lane, before = 0; // before: found in the pieces so far
-    f4 sum = {0, 0, 0, 0};
-    for (int piece = 0; piece < positions; piece += PIECE) {
-        int n = 0;
-        UNROLL
-        for (int i = 0; i < PIECE / 1024; i++) {
-            int at = (warp + 8 * i) * 128 + 4 * lane, place = piece + at;
-            u4 four = {~0u, ~0u, ~0u, ~0u};
-            if (place + 3 < positions) {
-                four = *(const u4 *)(tokens + place);
-            } else {
-                four.x = place < positions ? (u32)tokens[place] : ~0u;
-                four.y = place + 1 < positions ? (u32)tokens[place + 1] : ~0u;
-                four.z = place + 2 < positions ? (u32)tokens[place + 2] : ~0u;
-            }
-            bool same[4] = {four.x == (u32)token, four.y == (u32)token, four.z == (u32)token,
-                            four.w == (u32)token};
+    enum { PIECE = 4096 }; // tokens that are looked through at once
+    SHARED __attribute__((aligned(16))) int piece[PIECE];
+    int position = BLOCK * 32 + (THREAD >> 3), part = THREAD & 7, positions = g.positions;
+    int token = position < positions ? g.tokens[position] : -1, less = 0, before = 0, same = 0;
+    for (int from = 0; from < positions; from += PIECE) {
+        int there = min_of(PIECE, positions - from);
+        SYNC();
+        for (int i = THREAD; i < (there + 31) / 32 * 32; i += 256)
+            piece[i] = i < there ? g.tokens[from + i] : 0x7fffffff;
+        SYNC();
+        for (int i = 4 * part; i < there; i += 32) {
+            u4 four = *(const u4 *)(piece + i);
+            int t[4] = {(int)four.x, (int)four.y, (int)four.z, (int)four.w};
             UNROLL
             for (int k = 0; k < 4; k++) {
-                u32 all = ballot(same[k]);
-                if (same[k]) {
-                    found[warp][n + __builtin_popcount(all & ((1u << lane) - 1))] = (u16)(at + k);
-                    if (place + k < position)
-                        earlier = 1;
-                }
-                n += __builtin_popcount(all);
+                less += t[k] < token;
+                same += t[k] == token;
+                before += t[k] == token && from + i + k < position;
             }
         }
-        if (lane == 0)
-            counts[warp] = n;
-        SYNC();
-        if (earlier)
-            return;
-        for (int w = 0; w < 8; w++) {
-            int count = counts[w];
-#pragma unroll 4
-            for (int i = (warp - before) & 7; i < count; i += 8)
-                if (c < pitch) {
-                    f4 d = *(const f4 *)(dy + (i64)(piece + found[w][i]) * pitch + c);
-                    sum.x += d.x;
-                    sum.y += d.y;
-                    sum.z += d.z;
-                    sum.w += d.w;
-                }
-            before += count;
-        }
-        SYNC();
     }
-    {
-        sums[warp][lane] = sum;
-        SYNC();
-        if (warp == 0 && c < pitch) {
-            for (int k = 1; k < 8; k++) {
-                f4 d = sums[k][lane];
-                sum.x += d.x;
-                sum.y += d.y;
-                sum.z += d.z;
-                sum.w += d.w;
+    UNROLL
+    for (int k = 4; k > 0; k >>= 1) {
+        less += shuffle_xor(less, k);
+        same += shuffle_xor(same, k);
+        before += shuffle_xor(before, k);
+    }
+    if (part == 0 && position < positions) {
+        g.order[less + before] = position;
+        g.first[position] = less;
+        g.count[position] = before == 0 ? same : 0;
+    }
+}
+
+// A block per position; the first one of a token sums the gradients of all and makes the row's step
+// (or hands the sum to the optimizer). Each warp takes every fourth, so that the order of the sum
+// is always the same.
+KERNEL(128, 8) embed_back(const cuda_embed g)
+{
+    SHARED f4 sums[4][32];
+    int position = BLOCK, count = g.count[position], warp = THREAD >> 5, lane = THREAD & 31;
+    if (count == 0)
+        return;
+    int token = g.tokens[position], pitch = g.pitch, c = BLOCK_Y * 128 + 4 * lane;
+    const int *all = g.order + g.first[position];
+    const float *dy = g.dy + c;
+    f4 sum = {0, 0, 0, 0};
+    if (c < pitch) {
+#pragma unroll 4
+        for (int i = warp; i < count; i += 4) {
+            f4 d = *(const f4 *)(dy + (i64)all[i] * pitch);
+            sum.x += d.x;
+            sum.y += d.y;
+            sum.z += d.z;
+            sum.w += d.w;
+        }
+    }
+    sums[warp][lane] = sum;
+    SYNC();
+    if (warp == 0 && c < pitch) {
+        UNROLL
+        for (int k = 1; k < 4; k++) {
+            f4 d = sums[k][lane];
+            sum.x += d.x;
+            sum.y += d.y;
+            sum.z += d.z;
+            sum.w += d.w;
+        }
+        i64 at = (i64)token * pitch + c;
+        if (g.lazy) {
+            f4 p4 = *(const f4 *)(g.table + at), a4 = *(const f4 *)(g.state0 + at),
+               b4 = *(const f4 *)(g.state1 + at);
+            float d[4] = {sum.x, sum.y, sum.z, sum.w}, p[4] = {p4.x, p4.y, p4.z, p4.w};
+            float a[4] = {a4.x, a4.y, a4.z, a4.w}, b[4] = {b4.x, b4.y, b4.z, b4.w},
+                  rate = g.now->rate;
+            catch_up<4>(g, g.age[token], g.now->age, p, a, b);
+            UNROLL
+            for (int k = 0; k < 4; k++) {
+                moved now = step_of(ADAM, g.rho, g.beta2, g.epsilon, g.momentum, rate, d[k], p[k],
+                                    a[k], b[k]);
+                p[k] = now.p;
+                a[k] = now.a;
+                b[k] = now.b;
             }
-            i64 at = (i64)token * pitch + c;
-            if (g.lazy) {
-                f4 p4 = *(const f4 *)(g.table + at), a4 = *(const f4 *)(g.state0 + at),
-                   b4 = *(const f4 *)(g.state1 + at);
-                float d[4] = {sum.x, sum.y, sum.z, sum.w}, p[4] = {p4.x, p4.y, p4.z, p4.w};
-                float a[4] = {a4.x, a4.y, a4.z, a4.w}, b[4] = {b4.x, b4.y, b4.z, b4.w},
-                      rate = g.now->rate;
-                catch_up<4>(g, g.age[token], g.now->age, p, a, b);
-                UNROLL
-                for (int k = 0; k < 4; k++) {
-                    moved now = step_of(ADAM, g.rho, g.beta2, g.epsilon, g.momentum, rate, d[k],
-                                        p[k], a[k], b[k]);
-                    p[k] = now.p;
-                    a[k] = now.a;
-                    b[k] = now.b;
-                }
-                f4 p_new = {p[0], p[1], p[2], p[3]}, a_new = {a[0], a[1], a[2], a[3]},
-                   b_new = {b[0], b[1], b[2], b[3]};
-                *(f4 *)(g.table + at) = p_new;
-                *(f4 *)(g.state0 + at) = a_new;
-                *(f4 *)(g.state1 + at) = b_new;
-            } else {
-                *(f4 *)(g.grad + at) = sum;
-            }
+            f4 p_new = {p[0], p[1], p[2], p[3]}, a_new = {a[0], a[1], a[2], a[3]},
+               b_new = {b[0], b[1], b[2], b[3]};
+            *(f4 *)(g.table + at) = p_new;
+            *(f4 *)(g.state0 + at) = a_new;
+            *(f4 *)(g.state1 + at) = b_new;
+        } else {
+            *(f4 *)(g.grad + at) = sum;
         }
     }
     // With more columns than one block takes, embed_age does this when all of them are done.
+    SYNC();
     if (g.lazy && THREAD == 0 && pitch <= 128)
         g.age[token] = g.now->age + 1;
 }
