@@ -25,6 +25,15 @@ int64_t clock_now_ns(void)
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+int64_t clock_thread_ns(void)
+{
+    struct timespec now;
+    int rc = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    assert(rc == 0);
+    (void)rc;
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
 int64_t clock_date_s(void)
 {
     struct timespec now;

@@ -14,6 +14,7 @@
 #define NS_PER_MS INT64_C(1000000)
 
 int64_t clock_now_ns(void);      // CLOCK_MONOTONIC
+int64_t clock_thread_ns(void);   // CPU time of the calling thread
 int64_t clock_date_s(void);      // seconds since 1970-01-01T00:00:00Z
 void clock_sleep_ns(int64_t ns); // at least this long, past interruptions
 

@@ -48,7 +48,7 @@ void partial_keep(struct partial *p, const struct run *run, partial_fn *fill, vo
 {
     if (!p->journal)
         return;
-    int64_t began_ns = clock_now_ns();
+    int64_t before_ns = clock_thread_ns(); // what others take of it meanwhile is not its cost
     struct run part = {0};
     struct buf text = {0};
     struct err ignored = {0};
@@ -65,7 +65,7 @@ void partial_keep(struct partial *p, const struct run *run, partial_fn *fill, vo
     record_release(run_fields, &part);
     int64_t now_ns = clock_now_ns(), wait_ns = (now_ns - p->start_ns) / PARTS;
     wait_ns = wait_ns < LEAST_NS ? LEAST_NS : wait_ns > MOST_NS ? MOST_NS : wait_ns;
-    int64_t least_ns = (int64_t)((double)(now_ns - began_ns) / PARTIAL_SHARE);
+    int64_t least_ns = (int64_t)((double)(clock_thread_ns() - before_ns) / PARTIAL_SHARE);
     p->next_ns = now_ns + (wait_ns > least_ns ? wait_ns : least_ns);
 }
 

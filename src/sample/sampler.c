@@ -88,12 +88,6 @@ static void lane_look(struct lane *lane, bool last)
     pthread_mutex_unlock(&lane->mutex);
 }
 
-static int64_t thread_cpu_ns(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? t.tv_sec * NS_PER_S + t.tv_nsec : 0;
-}
-
 // True when the end is wanted.
 static bool lane_sleep(struct lane *lane, int64_t until_ns)
 {
@@ -141,9 +135,9 @@ static void *lane_main(void *arg)
         int64_t step = least > lane->interval_ns ? least : lane->interval_ns;
         due_ns = due_ns + step > now ? due_ns + step : now + step;
         bool end = lane_sleep(lane, due_ns);
-        int64_t before_ns = thread_cpu_ns();
+        int64_t before_ns = clock_thread_ns();
         lane_look(lane, end);
-        int64_t took_ns = thread_cpu_ns() - before_ns;
+        int64_t took_ns = clock_thread_ns() - before_ns;
         cost_ns += (took_ns - cost_ns) / COST_SMOOTHING;
         if (end)
             break;

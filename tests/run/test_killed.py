@@ -19,7 +19,7 @@ FARE = os.environ["FARE"]
 SCRATCH = Path(os.environ.get("TMPDIR", "/tmp"))
 TELL = """
 import json, os, sys, time
-for i in range(1, 400):
+for i in range(1, 600):
     with open(os.environ["FARE_EVENTS"], "a") as f:
         f.write(json.dumps({"step": i, "total_steps": 1000, "loss": 1 / i}) + "\\n")
     print("line", i, flush=True)
@@ -117,9 +117,9 @@ page = subprocess.run([FARE, "runs", "last"], env=env_of(home), capture_output=T
 report("its page says that it was cut off", "killed" in page and "cut off" in page, page)
 
 home, times, started = place(), 8, 0
-for _ in range(times):
+for i in range(times):
     p = start(home, "mlp", "--max-time", "100s", "--within", "0.1%")
-    while not list(home.glob("**/*.part")) and p.poll() is None:
+    while len(list(home.glob("**/*.part"))) <= i and p.poll() is None:
         time.sleep(0.005)
     time.sleep(random.uniform(0, 1.2))
     started += kill(p)
@@ -198,7 +198,7 @@ while not (home / "marker").exists() and time.monotonic() < end:
 time.sleep(0.3)
 lines = (home / "output").read_text().splitlines()
 report("the command itself goes on to its end, and its output goes where it went", (home / "marker").exists()
-       and lines == [f"line {i}" for i in range(1, 400)], lines[-3:])
+       and lines == [f"line {i}" for i in range(1, 600)], lines[-3:])
 home = place()
 for _ in range(4):
     p = start_command(home, home / "marker", "--max-time", "100s")
