@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "machine/libraries.h"
 #include "machine/probe.h"
 #include "version.h"
 
@@ -82,9 +83,15 @@ int check_machine(const struct check_options *options, struct machine *machine, 
         err_set(err, ERR_USAGE, "FARE_ROOT names '%s', which is not a folder", root);
         return err_hint(err, "unset it to check this machine");
     }
+    struct libraries *libraries = NULL;
     int rc = describe_program(machine, err);
+    if (rc == 0 && !options->no_libraries)
+        rc = libraries_start(&probe, LIBRARY_LIMIT_MS, &libraries, err);
     if (rc == 0)
         rc = probe_machine(&probe, machine, err);
+    if (rc == 0)
+        rc = libraries_finish(libraries, machine, err);
+    libraries_free(libraries);
     if (rc == 0 && options->bandwidth)
         rc = probe_bandwidth(&probe, machine, err);
     if (rc == 0)

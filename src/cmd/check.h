@@ -10,6 +10,7 @@ struct check_options {
     struct cmd_common common;
     bool bandwidth;
     bool no_cloud;
+    bool no_libraries; // leave out those for GPUs, of which a run keeps nothing
     bool strict;
 };
 

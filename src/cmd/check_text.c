@@ -239,6 +239,26 @@ static void gpus(struct out *out, const struct machine *m, struct buf *row)
     buf_release(&next);
 }
 
+// A line for each place: "cuDNN 9.19.0, NCCL 2.28.9 in /opt/env".
+static void libraries(struct out *out, const struct machine *m, struct buf *row)
+{
+    const char *label = "Libraries";
+    for (size_t i = 0; i < m->gpu_libraries.count; i++) {
+        const struct machine_gpu_library *l = &m->gpu_libraries.items[i];
+        const char *place = l->place ? l->place : "";
+        const char *next = i + 1 < m->gpu_libraries.count ? l[1].place : NULL;
+        part(row, "%s%s%s", l->name ? l->name : "unknown", l->version ? " " : "",
+             l->version ? l->version : "");
+        if (l->problem)
+            buf_printf(row, " (does not answer: %s)", l->problem);
+        if (next && strcmp(place, next) == 0)
+            continue;
+        buf_printf(row, " in %s", place);
+        flush(out, label, row);
+        label = NULL;
+    }
+}
+
 static void where(struct out *out, const struct machine_where *w, struct buf *row)
 {
     if (w->provider) {
@@ -333,6 +353,7 @@ void check_text(struct out *out, const struct machine *m)
     disk(out, &m->disk, &row);
     system_row(out, &m->system, &row);
     gpus(out, m, &row);
+    libraries(out, m, &row);
     where(out, &m->where, &row);
     bandwidth(out, &m->bandwidth, &row);
     if (m->fingerprint)

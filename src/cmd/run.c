@@ -302,7 +302,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = pick(call->rest, picked, &count, RUNS_MAX, err);
     if (rc != 0)
         return rc;
-    const struct check_options check = {.common = o.common, .no_cloud = o.measure.no_cloud};
+    const struct check_options check = {
+        .common = o.common, .no_cloud = o.measure.no_cloud, .no_libraries = true};
     rc = check_machine(&check, &session.machine, err);
     training_catch();
     if (rc == 0)

@@ -121,7 +121,7 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
     struct runs runs = {0};
     struct machine machine = {0};
     struct buf says = {0};
-    const struct check_options check = {.no_cloud = m->no_cloud};
+    const struct check_options check = {.no_cloud = m->no_cloud, .no_libraries = true};
     // Nobody's command is cut off who did not say how long it is.
     bool sample = !full && (o->total_steps > 0 || o->total_epochs > 0);
     int rc = measure_check(m, full, err);

@@ -178,6 +178,19 @@ static const struct field gpu_fields[] = {
 };
 #undef T
 
+#define T struct machine_gpu_library
+static const struct field gpu_library_fields[] = {
+    TEXT(name, "cuDNN, cuBLASLt or NCCL"),
+    TEXT(version,
+         "as it says itself; of cuBLASLt, or with a problem, as its file or package is named"),
+    TEXT(path, "the file"),
+    TEXT(place, "the loader's or a CUDA folder, or the Python environment it lies in"),
+    TEXT(found_by, "loader, cuda or python: which search found it"),
+    TEXT(problem, "how it ended when a child process opened it and asked for its version"),
+    FIELD_END,
+};
+#undef T
+
 #define T struct machine_slurm
 static const struct field slurm_fields[] = {
     TEXT(job, "job id"),
@@ -257,6 +270,8 @@ const struct field machine_fields[] = {
     FIELD_IN(T, disk, disk_fields, "the disk under the working folder"),
     FIELD_IN(T, system, system_fields, "operating system and what is below it"),
     FIELD_SUB(FIELD_LIST, T, gpus, gpu_fields, "graphics processors"),
+    FIELD_SUB(FIELD_LIST, T, gpu_libraries, gpu_library_fields,
+              "compute libraries that frameworks use on NVIDIA's GPUs; fare needs none of them"),
     FIELD_IN(T, where, where_fields, "cloud, cluster or marketplace it runs in"),
     FIELD_IN(T, bandwidth, bandwidth_fields, "measured with `--bandwidth`"),
     FIELD_SUB(FIELD_LIST, T, findings, finding_fields,

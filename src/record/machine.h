@@ -142,6 +142,15 @@ struct machine_gpu {
     LIST_OF(struct machine_gpu_process) processes;
 };
 
+struct machine_gpu_library { // a file of cuDNN, cuBLASLt or NCCL
+    char *name;
+    char *version; // as it says itself, or as its file or package is named
+    char *path;
+    char *place;    // the folder a person knows it by: "/usr/local/cuda", "/opt/env"
+    char *found_by; // "loader", "cuda", "python"
+    char *problem;  // why it did not tell its version itself
+};
+
 struct machine_slurm {
     char *job;
     char *partition;
@@ -205,6 +214,7 @@ struct machine {
     struct machine_disk disk;
     struct machine_system system;
     LIST_OF(struct machine_gpu) gpus;
+    LIST_OF(struct machine_gpu_library) gpu_libraries;
     struct machine_where where;
     struct machine_bandwidth bandwidth;
     LIST_OF(struct machine_finding) findings;

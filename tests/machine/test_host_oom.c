@@ -8,6 +8,7 @@
 
 #include "host.h"
 #include "machine/hostband.h"
+#include "machine/libraries.h"
 
 static struct probe on(const char *root, const char *folder)
 {
@@ -113,13 +114,38 @@ static void test_bandwidth(void **state)
     }
 }
 
+static int find_libraries(struct probe *probe, struct machine *machine, struct err *err)
+{
+    struct libraries *libraries;
+    probe->no_children = false;
+    int rc = libraries_start(probe, 60000, &libraries, err);
+    if (rc == 0)
+        rc = libraries_finish(libraries, machine, err);
+    libraries_free(libraries);
+    return rc;
+}
+
+// What is no library at all is opened too, and its package asked.
+static void test_libraries(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    scratch_put(&s, "/etc/ld.so.conf.d/x.conf", "/lib64\n");
+    scratch_put(&s, "/lib64/libnccl.so.2", "");
+    scratch_put(&s, "/usr/local/cuda/lib64/libcublasLt.so.12", "");
+    scratch_put(&s, "/usr/local/lib/python3.12/dist-packages/nvidia/cudnn/lib/libcudnn.so.9", "");
+    scratch_put(&s, "/usr/local/lib/python3.12/dist-packages/nvidia_cudnn-9.1.0.dist-info/x", "");
+    PROBE(s.root, "/", find_libraries(&probe, &machine, &err));
+    scratch_remove(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cpu),       cmocka_unit_test(test_cpu_counted),
         cmocka_unit_test(test_memory),    cmocka_unit_test(test_disk),
         cmocka_unit_test(test_system),    cmocka_unit_test(test_isa),
-        cmocka_unit_test(test_bandwidth),
+        cmocka_unit_test(test_bandwidth), cmocka_unit_test(test_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
