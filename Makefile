@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short on purpose: CMake and Ninja build, the scripts do the rest. `make help` lists it.
 .DEFAULT_GOAL := build
-.PHONY: run test build dist image bench lint format docs fuzz clean help
+.PHONY: run test build dist gpu-check image bench lint format docs fuzz clean help
 SECONDS ?= 30
 
 # One build folder per compiler; tests are added to build/ by the first `make test`.
@@ -17,11 +17,14 @@ build: ## set up, and build build/fare
 	@test -f build/fare || echo "fare: building" >&2
 	@ninja -C build --quiet fare launch
 
+# Adds the tests to build/.
+with_tests = grep -qs '^FARE_TESTS:BOOL=ON' build/CMakeCache.txt && test -f build/build.ninja || \
+	{ $(call configure,build,-DCMAKE_C_COMPILER=gcc -DFARE_TESTS=ON); }
+
 test: ## set up, build with both compilers, and run every test
 	@scripts/setup build test
 	@mkdir -p build
-	@grep -qs '^FARE_TESTS:BOOL=ON' build/CMakeCache.txt && test -f build/build.ninja || \
-	    { $(call configure,build,-DCMAKE_C_COMPILER=gcc -DFARE_TESTS=ON); }
+	@$(with_tests)
 	@test -f build/sanitize/build.ninja || \
 	    { $(call configure,build/sanitize,-DCMAKE_C_COMPILER=clang -DFARE_TESTS=ON -DFARE_SANITIZE=ON); }
 	@ninja -C build --quiet
@@ -30,6 +33,12 @@ test: ## set up, build with both compilers, and run every test
 
 dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz
 	@scripts/dist build dist
+
+gpu-check: dist ## and what checks it on a machine with a GPU: dist/fare-VERSION-gpu-check.tar.gz
+	@scripts/setup build test
+	@$(with_tests)
+	@ninja -C build --quiet engine_test_cuda bench_cuda
+	@scripts/dist-gpu-check build dist
 
 image: dist ## write the container image: dist/fare-VERSION-oci.tar
 	@scripts/image build dist
@@ -57,4 +66,4 @@ clean: ## remove build/ and dist/
 	@rm -rf build dist
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1@\2/p' Makefile | tr @ '\t' | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1@\2/p' Makefile | tr @ '\t' | expand -t 20

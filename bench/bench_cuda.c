@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time per training step on the GPU, data there already: `bench_cuda [WORKLOAD...]`, with
-// PRECISION=tf32|bf16|f32 and STEPS. Prints microseconds; with PROFILE=1 also each kernel's,
-// launched a hundred times in a row, and what a step takes up to each of its launches.
+// PRECISION=tf32|bf16|f32 and STEPS. Prints the median of five rounds in microseconds, each round,
+// and the GPU's memory that the training took, without the context, the kernels and the set; with
+// PROFILE=1 also each kernel's time, launched a hundred times in a row, and what a step takes up to
+// each of its launches.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +101,32 @@ static void path(struct engine_program *program, int phase)
     free(all);
 }
 
+static enum engine_precision precision_of(const char *name)
+{
+    return strcmp(name, "tf32") == 0   ? ENGINE_TF32
+           : strcmp(name, "bf16") == 0 ? ENGINE_BF16
+                                       : ENGINE_F32;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void report(const char *name, const char *precision, const double rounds[5], double loss,
+                   double memory)
+{
+    double sorted[5];
+    memcpy(sorted, rounds, sizeof sorted);
+    qsort(sorted, 5, sizeof *sorted, by_size);
+    printf("%-10s %s %8.2f us a step, loss %.4f, memory %.1f MiB, rounds", name, precision,
+           sorted[2], loss, memory);
+    for (int i = 0; i < 5; i++)
+        printf(" %.2f", rounds[i]);
+    printf("\n");
+}
+
 static void measure(const char *name)
 {
     struct err err = {0};
@@ -107,13 +135,13 @@ static void measure(const char *name)
     if (!w)
         die(&err);
     make_net(name, w, &net);
-    const char *precision = getenv("PRECISION");
-    struct engine_options options = {.precision = !precision || strcmp(precision, "tf32") == 0
-                                                      ? ENGINE_TF32
-                                                  : strcmp(precision, "bf16") == 0 ? ENGINE_BF16
-                                                                                   : ENGINE_F32,
-                                     .seed = 1};
+    const char *precision = getenv("PRECISION") ? getenv("PRECISION") : "tf32";
+    struct engine_options options = {.precision = precision_of(precision), .seed = 1};
     struct engine_program *program;
+    struct cuda *context; // keeps it, so that what is there before and after differs by the rest
+    if (cuda_open(options.precision, &context, &err) != 0)
+        die(&err);
+    int64_t left = cuda_memory_left(context), set_bytes = 0;
     if (engine_cuda.compile(&net, &w->recipe, &options, &program, &err) != 0)
         die(&err);
     int phase = w->recipe.phase_count - 1; // where everything is trained
@@ -137,6 +165,7 @@ static void measure(const char *name)
         for (int64_t i = 0; i < set.token_count; i++)
             tokens[i] = (int32_t)(pow(in->vocabulary, rng_double(&rng)) - 1); // as words are
         set.tokens = tokens;
+        set_bytes = set.token_count * 4;
     } else {
         set.channels = in->out.dim[0];
         set.height = in->out.dim[1];
@@ -146,6 +175,7 @@ static void measure(const char *name)
         for (size_t i = 0; i < bytes; i++)
             pixels[i] = (uint8_t)(i * 2654435761u >> 13);
         set.pixels = pixels;
+        set_bytes = (int64_t)bytes;
         for (int v = 0; v < 256; v++)
             set.scale[v] = (float)v / 255;
         set.shift_flip = strcmp(name, "cifar") == 0;
@@ -154,7 +184,7 @@ static void measure(const char *name)
         die(&err);
     int steps = getenv("STEPS") ? atoi(getenv("STEPS")) : 1000;
     uint32_t *samples = malloc((size_t)batch * 4);
-    double best = 1e9, worst = 0, loss = 0;
+    double rounds[5], loss = 0;
     for (int round = 0; round < 6; round++) {
         struct engine_score score = {0};
         int64_t done, began_ns = clock_now_ns();
@@ -169,16 +199,12 @@ static void measure(const char *name)
         }
         if (engine_cuda.collect(program, 0, &score, &done, &err) != 0)
             die(&err);
-        double us = (double)(clock_now_ns() - began_ns) / 1e3 / steps;
-        if (round > 0) {
-            best = us < best ? us : best;
-            worst = us > worst ? us : worst;
-        }
+        if (round > 0)
+            rounds[round - 1] = (double)(clock_now_ns() - began_ns) / 1e3 / steps;
         loss = score.loss / (double)score.count;
     }
-    printf("%-10s %s %8.1f us a step (to %.1f), loss %.4f, %.0f MiB of memory left\n", name,
-           precision ? precision : "tf32", best, worst, loss,
-           (double)cuda_memory_left(program->cuda) / 1048576);
+    left -= cuda_memory_left(context) + set_bytes;
+    report(name, precision, rounds, loss, (double)left / (1 << 20));
     if (getenv("PROFILE")) {
         profile(program, "gather", program->gather, 1);
         profile(program, "forward", program->plan.forward.items, program->plan.forward.count);
@@ -188,6 +214,7 @@ static void measure(const char *name)
     }
     fflush(stdout);
     engine_cuda.release(program);
+    cuda_close(context);
     net_release(&net);
 }
 

@@ -308,5 +308,6 @@ int main(void)
         cmocka_unit_test(rows_that_wait_are_where_adam_would_have_them),
         cmocka_unit_test(real_nets_over_some_steps),
     };
+    cmocka_set_test_filter(getenv("FARE_TEST_FILTER")); // (optional) names with * and ?
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

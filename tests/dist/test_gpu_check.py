@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/gpu-check as it is carried to a machine with a GPU: packed, unpacked beside a fare, run with a stand-in for the
+driver (tests/engine/fake_gpu.c), whose kernels do nothing, for compute-sanitizer and for PyTorch."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from tap import done, report  # noqa: E402
+
+ROOT, BUILD, FARE = Path(os.environ["ROOT"]), Path(os.environ["BUILD"]), os.environ["FARE"]
+FAKE = BUILD / "tests" / "engine" / "fake_gpu.so"
+
+TORCH = """import json, sys
+w = sys.argv[sys.argv.index("--only") + 1]
+print(json.dumps({"torch": "9.9", "cudnn": 91900}))
+print("noise on stdout")
+for mode, us, mib in (("graph", 200.0, 40), ("ampg", 100.0, 30)):
+    print(json.dumps({"workload": w, "mode": mode, "step_us": us, "peak_mib": mib}))
+"""
+SANITIZER = """#!/bin/sh
+echo "$@ $FARE_TEST_FILTER $FARE_TEST_ONLY" >>{log}
+echo "[       OK ] some_test"
+echo "========= ERROR SUMMARY: {errors} errors"
+exit {code}
+"""
+scratch = tempfile.TemporaryDirectory(prefix="fare-test-")
+work = Path(scratch.name)
+packed = subprocess.run([ROOT / "scripts" / "dist-gpu-check", BUILD, work], capture_output=True, text=True)
+archive = next(work.glob("fare-*-gpu-check.tar.gz"), None)
+report("the archive is written", packed.returncode == 0 and archive, packed.stdout + packed.stderr)
+first = archive.read_bytes()
+subprocess.run([ROOT / "scripts" / "dist-gpu-check", BUILD, work], capture_output=True)
+report("the same bytes when made again", archive.read_bytes() == first)
+subprocess.run(["tar", "-C", work, "-xzf", archive], check=True)
+unpacked = work / archive.name.removesuffix(".tar.gz")
+needed = subprocess.run(["readelf", "-d", unpacked / "bin/test_cuda", unpacked / "bin/bench_cuda"], capture_output=True,
+                        text=True).stdout
+needed = set(re.findall(r"NEEDED.*\[(.*)\]", needed))
+carried = {p.name for p in (unpacked / "lib").iterdir()}
+report("it carries what its programs need beyond the C library", needed - carried <= {"libc.so.6", "libm.so.6"}
+       and carried <= needed, f"{needed} {carried}")
+report("with their licences", all(p.stat().st_size for p in (unpacked / "licenses").iterdir())
+       and len(list((unpacked / "licenses").iterdir())) == len(carried))
+(work / "torch.py").write_text(TORCH)
+
+
+def check(*args, path="", fare=("--fare", FARE), **env):
+    p = subprocess.run([unpacked / "gpu-check", *fare, *args], capture_output=True, text=True, timeout=300, cwd=work,
+                       env={**os.environ, "FARE_CUDA": str(FAKE), "PATH": f"{path}:/usr/bin:/bin", **env})
+    return p.returncode, p.stdout, p.stderr
+
+
+def sanitizer(name, errors, code):
+    folder = work / name
+    folder.mkdir()
+    tool = folder / "compute-sanitizer"
+    tool.write_text(SANITIZER.format(log=folder / "log", errors=errors, code=code))
+    tool.chmod(0o755)
+    return folder
+
+
+def row(text, start):
+    return next(([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines()
+                 if line.startswith(f"| {start}")), [])
+
+
+code, out, err = check("--only", "tests")
+passed, failed, skipped = map(int, re.findall(r"(\d+) (?:passed|failed|skipped)", row(out, "tests of")[1]))
+report("tests that fail, as these do where kernels do nothing, are told and end with 1",
+       code == 1 and failed > 3 and skipped == 0 and "Failed: test_cuda" in out, out + err)
+report("the heading has the date, the GPU and fare's version",
+       re.match(r"## scripts/gpu-check, \d{4}-\d\d-\d\d\n\n.*fare \d+\.\d+\.\d+ \(", out), out)
+code, out, err = check("--only", "tests", FARE_CUDA="/nonexistent/libcuda.so.1")
+report("tests that were all skipped are no success", code == 1 and "nothing was tested" in err, out + err)
+code, out, err = check("--only", "tests", FAKE_GPU_FAIL="cuInit:1")
+report("nor is a GPU that does not answer", code == 1, out + err)
+
+code, out, err = check("--only", "memcheck,racecheck")
+if Path("/usr/local/cuda/bin/compute-sanitizer").exists():
+    report("without compute-sanitizer: skipped, and said so", True, skip="it is installed here")
+else:
+    report("without compute-sanitizer: skipped, and said so", code == 0 and "skipped: it is not installed" in
+           row(out, "compute-sanitizer, memcheck")[1] and row(out, "compute-sanitizer, racecheck"), out + err)
+good = sanitizer("good", 0, 0)
+code, out, err = check("--only", "memcheck,racecheck", path=good)
+log = (good / "log").read_text()
+report("with it: both tools over some cases each", code == 0 and log.count("--tool memcheck") == log.count("--tool racecheck") > 3
+       and "every_operation_in_bf16 normed convolutions" in log and "0 errors; 1 passed" in row(out, "memcheck, LSTM")[1], out + err)
+code, out, err = check("--only", "memcheck", path=sanitizer("bad", 3, 99))
+report("what it finds is a failure", code == 1 and "3 errors" in row(out, "memcheck, embedding")[1] and "Failed: memcheck" in out, out)
+
+code, out, err = check("--only", "speed,memory,torch", "--workloads", "mlp,l1", "--seconds", "1", "--torch", work / "torch.py")
+speed = next((r for r in (row(part, "mlp") for part in out.split("GPU memory")) if r), [])
+memory = row(out.split("GPU memory")[-1], "mlp")
+report("a workload's step beside the faster of PyTorch's", code == 0 and speed[1] == "tf32" and speed[5] == "100.0 (bf16)"
+       and abs(float(speed[6]) - float(speed[2].replace(",", "")) / 100) < 0.002, out + err)
+report("five rounds in one process and how far apart they are", float(speed[3]) > 0 and float(speed[4]) >= 0, speed)
+# 669,706 parameters, RMSprop's second row of them: 5.1 MiB at least.
+report("memory beside PyTorch's in the same precision", float(memory[2]) > 5.1 and memory[3] == "40.0"
+       and abs(float(memory[4]) - float(memory[2]) / 40) < 0.011 and memory[5] == "–", memory)
+report("l1 has a line of its own", "l1: " in out and " ms, " in out, out)
+report("PyTorch's version is in the heading", "PyTorch 9.9 (cuDNN 91900)" in out.split("|")[0], out)
+code, out, err = check("--only", "speed", "--workloads", "mlp", "--seconds", "1", FAKE_GPU_FAIL="cuGraphLaunch:3")
+report("a GPU that goes away is a failure, and the table is there all the same", code == 1 and row(out, "mlp")[2] == "–"
+       and "Failed: fare run mlp" in out, out + err)
+code, out, err = check("--only", "full", "--data", work / "nowhere", "--workloads", "mlp")
+report("a whole training without its data too", code == 1 and row(out, "mlp")[1] == "–", out + err)
+code, out, err = check("--only", "tests", fare=("--fare", "/nonexistent"))
+report("without a bundle it says what to unpack", code != 0 and "unpack the bundle" in err, out + err)
+code, out, err = check("--only", "nothing")
+report("a part that is not there is a wrong use", code == 2 and "'nothing' is none of" in err, err)
+done()
