@@ -24,7 +24,8 @@ static json_t *load(const char *name, struct machine *machine)
 static void nothing_is_lost(void **state)
 {
     (void)state;
-    static const char *const names[] = {"h200-idle", "h200-busy", "h200-bandwidth"};
+    static const char *const names[] = {"h200-idle", "h200-busy", "h200-bandwidth",
+                                        "h200-libraries"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct err err = {0};
         struct machine machine = {0};
@@ -36,6 +37,25 @@ static void nothing_is_lost(void **state)
         json_decref(again);
         machine_release(&machine);
     }
+}
+
+// The numbers are those that Python got from the same files by ctypes: 91400 and 91900, 22803 and
+// 22809, and 130100, of which the names tell more.
+static void agrees_with_ctypes(void **state)
+{
+    (void)state;
+    static const char *const expected[][2] = {{"cuBLASLt", "13.1.0.3"}, {"cuDNN", "9.14.0"},
+                                              {"NCCL", "2.28.3"},       {"cuBLASLt", "13.1.0.3"},
+                                              {"cuDNN", "9.19.0"},      {"NCCL", "2.28.9"}};
+    struct machine machine = {0};
+    json_decref(load("h200-libraries", &machine));
+    assert_int_equal(machine.gpu_libraries.count, 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_string_equal(machine.gpu_libraries.items[i].name, expected[i][0]);
+        assert_string_equal(machine.gpu_libraries.items[i].version, expected[i][1]);
+        assert_null(machine.gpu_libraries.items[i].problem);
+    }
+    machine_release(&machine);
 }
 
 static void agrees_with_nvidia_smi(void **state)
@@ -73,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost),
+        cmocka_unit_test(agrees_with_ctypes),
         cmocka_unit_test(agrees_with_nvidia_smi),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
