@@ -143,6 +143,9 @@ void relay_work(struct relay *r, bool writable, relay_fn *each, void *context)
     if (got > 0) {
         r->at = 0;
         r->len = (size_t)got;
+        struct pollfd to = {r->to, POLLOUT, 0};
+        if (r->lost || poll(&to, 1, 0) > 0) // at once: it would be lost if we were killed now
+            hand_on(r);
         each(context, r->room, (size_t)got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         close(r->from); // a terminal's end is an error, EIO

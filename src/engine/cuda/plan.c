@@ -1407,9 +1407,9 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
         if (plan->layers[i].op == NET_EMBEDDING)
             give_embedding(&b, i);
     b.made = malloc(2 * count * sizeof *b.made);
-    b.read = b.made + count;
     if (!b.made)
         return err_memory(err);
+    b.read = b.made + count;
     build_forward(&b, &plan->forward, true, true);
     build_forward(&b, &plan->evaluate, false, true);
     build_forward(&b, &plan->predict, false, false);
