@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
+#include "report/focus.h"
 
 #define LIFE_MONTHS 36
 #define PIN_BILLS   2000 // a list of everything (--all) is not kept: it is long, and soon made again
@@ -420,7 +421,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0 && json)
         rc = print_json(call->out, &job.quote, err);
     else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0)
-        rc = quote_focus(call->out, &job, err);
+        rc = quote_focus(&call->out->text, &job, err);
     else if (rc == 0)
         quote_show(call->out, &job, o);
     if (rc == 0)

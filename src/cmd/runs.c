@@ -127,20 +127,8 @@ int runs_connect(struct ledger *ledger, struct err *err)
 
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
-    struct err why = {0};
-    if (strncmp(word, "published-", 10) != 0) {
-        int rc = runs_connect(ledger, err);
-        return rc == 0 ? ledger_find(ledger, word, text, err) : rc;
-    }
-    int rc = published_find(NULL, word, text, &why);
-    if (rc == 0)
-        return 0;
-    // Somebody's own that is called so.
-    struct err ignored = {0};
-    if (ledger_find(ledger, word, text, &ignored) == 0)
-        return 0;
-    *err = why;
-    return rc;
+    int rc = strncmp(word, "published-", 10) == 0 ? 0 : runs_connect(ledger, err);
+    return rc == 0 ? published_or_kept(ledger, word, text, err) : rc;
 }
 
 // ---- as JSON: the texts as they are kept, keys of a newer fare included

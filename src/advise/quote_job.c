@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a quote is made from: the runs of a workload, the book, the rules.
+#include "advise/quote_job.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "advise/comparable.h"
-#include "cmd/quote.h"
-#include "cmd/runs.h"
 #include "ledger/published.h"
 #include "record/read.h"
 #include "workload/workload.h"
@@ -38,7 +37,7 @@ static int add_asked(struct quote_job *job, struct ledger *ledger, const char *w
 {
     struct buf text = {0};
     struct run *run = LIST_ADD(&job->runs, err);
-    int rc = run ? runs_find(ledger, word, &text, err) : ERR_MEMORY;
+    int rc = run ? published_or_kept(ledger, word, &text, err) : ERR_MEMORY;
     if (rc == 0)
         rc = record_from_text(run_fields, buf_str(&text), text.len, run, err);
     buf_release(&text);
@@ -107,7 +106,7 @@ int quote_load(struct quote_job *job, const char *word, const char *where, struc
         rc = text_set(&job->workload, "command", err);
     struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
     if (rc == 0 && !none)
-        rc = runs_connect(ledger, err);
+        rc = ledger_connect(ledger, &job->says, err);
     if (rc == 0 && !none)
         rc = ledger_each(ledger, &filter, add_run, job, err);
     if (rc == 0)
@@ -143,6 +142,7 @@ void quote_release(struct quote_job *job)
     for (size_t i = 0; job->against && i < job->runs.count; i++)
         comparison_release(&job->against[i]);
     free(job->against);
+    buf_release(&job->says);
     free(job->runs.items);
     free(job->evidence);
     free(job->workload);

@@ -8,7 +8,7 @@
 
 #include "advise/compare.h"
 #include "base/csv.h"
-#include "cmd/compare.h"
+#include "report/compare.h"
 
 // ---- Markdown
 
@@ -126,9 +126,8 @@ static void markdown_workload(struct buf *out, const struct compare_workload *wo
     compare_notes_release(&notes);
 }
 
-void compare_markdown(struct out *out, const struct compare *compare)
+void compare_markdown(struct buf *text, const struct compare *compare)
 {
-    struct buf *text = &out->text;
     for (size_t i = 0; i < compare->sentences.count; i++) {
         add_escaped(text, compare->sentences.items[i]);
         buf_adds(text, i + 1 < compare->sentences.count ? " " : "\n");
@@ -212,7 +211,7 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
     csv_end(w);
 }
 
-void compare_csv(struct out *out, const struct compare *compare)
+void compare_csv(struct buf *out, const struct compare *compare)
 {
     static const char *const names[] = {"workload",
                                         "role",
@@ -254,7 +253,7 @@ void compare_csv(struct out *out, const struct compare *compare)
                                         "share_of_peak_high",
                                         "notes",
                                         "reasons"};
-    struct csv_writer w = {.out = &out->text};
+    struct csv_writer w = {.out = out};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         csv_put(&w, names[i]);
     csv_end(&w);
