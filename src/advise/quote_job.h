@@ -33,6 +33,16 @@ bool quote_is_workload(const char *word);
 int quote_load(struct quote_job *job, const char *word, const char *ledger,
                struct err *err) MUST_USE;
 
+// The same for a run that need not be in a ledger.
+int quote_load_run(struct quote_job *job, const struct run *run, const char *ledger,
+                   struct err *err) MUST_USE;
+
+// The runs of its workload with as many samples, made ones too: they tell the time, though the runs
+// may not be comparable. `run->workload` is one of ours. Without the ledger where that cannot be
+// read.
+int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
+                    struct err *err) MUST_USE;
+
 // The book and the rules. `book`: see book_open().
 int quote_open(struct quote_job *job, const char *book, struct err *err) MUST_USE;
 void quote_release(struct quote_job *job);

@@ -420,9 +420,10 @@ static int run(const struct cmd_call *call, struct err *err)
     bool json = o->common.json || (o->format && strcmp(o->format, "json") == 0);
     if (rc == 0 && json)
         rc = print_json(call->out, &job.quote, err);
-    else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0)
-        rc = quote_focus(&call->out->text, &job, err);
-    else if (rc == 0)
+    else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0) {
+        focus_head(&call->out->text);
+        rc = focus_bill(&call->out->text, &job, err);
+    } else if (rc == 0)
         quote_show(call->out, &job, o);
     if (rc == 0)
         pin(&job, o);

@@ -8,6 +8,7 @@
 #include "record/compare.h"
 
 void compare_markdown(struct buf *out, const struct compare *compare);
+void compare_markdown_tables(struct buf *out, const struct compare *compare); // without the summary
 void compare_csv(struct buf *out, const struct compare *compare);
 
 // "$0.526", "12.3 s": the figures of a row for people; "-" where they are not known.

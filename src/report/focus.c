@@ -154,15 +154,19 @@ static int put_bill(struct csv_writer *w, const struct quote_job *job, const str
     return 0;
 }
 
-int quote_focus(struct buf *out, const struct quote_job *job, struct err *err)
+void focus_head(struct buf *out)
+{
+    struct csv_writer w = {.out = out};
+    for (size_t i = 0; columns[i]; i++)
+        csv_put(&w, columns[i]);
+    csv_end(&w);
+}
+
+int focus_bill(struct buf *out, const struct quote_job *job, struct err *err)
 {
     struct csv_writer w = {.out = out};
     struct bill list = {0};
     int rc = 0;
-    for (size_t i = 0; columns[i]; i++)
-        csv_put(&w, columns[i]);
-    csv_end(&w);
-    // One bill: several would be added up by whoever reads them.
     if (job->quote.bills.count > 0) {
         const struct bill *b = &job->quote.bills.items[0];
         rc = list_bill(job, b, &list, err);

@@ -5,7 +5,10 @@
 
 #include "advise/quote_job.h"
 
-// A header, and the rows of the quote's first bill.
-int quote_focus(struct buf *out, const struct quote_job *job, struct err *err) MUST_USE;
+// The names of the columns.
+void focus_head(struct buf *out);
+
+// The rows of the quote's first bill: several would be added up by whoever reads them.
+int focus_bill(struct buf *out, const struct quote_job *job, struct err *err) MUST_USE;
 
 #endif

@@ -63,7 +63,7 @@ static const struct field band_fields[] = {
 #undef T
 
 #define T struct plot_panel
-static const struct field panel_fields[] = {
+const struct field plot_panel_fields[] = {
     TEXT(title, "what it is about"),
     TEXT(form, "`bars`, `lines`, `steps` or `points`"),
     TEXT(marks, "what the marked points are"),
@@ -82,7 +82,7 @@ const struct field plot_fields[] = {
     TEXT(kind, "as --plot takes it"),
     TEXT(title, "its title"),
     TEXT(says, "how to read it"),
-    LIST(panels, panel_fields, "drawings, side by side"),
+    LIST(panels, plot_panel_fields, "drawings, side by side"),
     FIELD_END,
 };
 #undef T

@@ -56,7 +56,7 @@ struct plot {
     LIST_OF(struct plot_panel) panels;
 };
 
-extern const struct field plot_fields[];
+extern const struct field plot_fields[], plot_panel_fields[];
 
 // One panel as an SVG element, `width` pixels wide. `id` is different for each in a page.
 void plot_panel_svg(struct buf *out, const struct plot_panel *panel, double width, const char *id);

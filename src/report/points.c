@@ -70,7 +70,7 @@ static enum scale_kind kind_of(const struct layout *l, struct range r, const cha
         return SCALE_FREE;
     if (r.low > 0 && r.high / r.low > 30 && l->points)
         return SCALE_LOG;
-    if (strcmp(unit, "samples in a batch") == 0)
+    if (strcmp(unit, "batch") == 0)
         return SCALE_LOG;
     return r.low >= 0 && r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
 }
@@ -143,7 +143,7 @@ static void measure(struct layout *l)
     l->right = l->width - names;
     enum scale_kind kind = kind_of(l, x, unit_of(&panel->x));
     scale_make(&l->x, x.low, x.high, kind, unit_of(&panel->x), (int)((l->right - l->left) / 76));
-    if (strcmp(unit_of(&panel->x), "samples in a batch") == 0)
+    if (strcmp(unit_of(&panel->x), "batch") == 0)
         ticks_at_values(&l->x, panel);
     l->x.from = l->left;
     l->x.to = l->right;

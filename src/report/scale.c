@@ -36,7 +36,7 @@ static void linear_ticks(struct scale *scale, int ticks)
 {
     double d = scale->divisor, low = scale->low / d, high = scale->high / d;
     double step = round_step(high - low, ticks);
-    if (!*scale->unit) // a count: no halves
+    if (!*scale->unit || is(scale->unit, "batch")) // a count: no halves
         step = fmax(step, 1);
     double first = floor(low / step + 1e-9), last = ceil(high / step - 1e-9);
     scale->decimals = (int)fmin(fmax(-floor(log10(step) + 1e-9), 0), 9);
@@ -120,10 +120,13 @@ static void choose_unit(struct scale *scale)
                  {"s", "ms", 0, 1e-3},
                  {"ms", "s", 2000, 1000},
                  {"ms", "ms", 0, 1},
+                 {"day", "", 0, 1},
                  {"USD", "", 0, 1},
-                 {"%", "%", 0, 1}};
+                 {"batch", "", 0, 1},
+                 {"÷ base", "", 0, 1},
+                 {"×", "", 0, 1}};
     scale->divisor = 1;
-    scale->shown = is(scale->unit, "day") ? "" : scale->unit;
+    scale->shown = scale->unit;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (is(scale->unit, units[i].unit) && scale->high >= units[i].from) {
             scale->divisor = units[i].divisor;
@@ -249,7 +252,7 @@ void scale_words(const char *unit, double value, char out[SCALE_LABEL])
         date_of(value, 10, out);
     else {
         few_digits(value, number, sizeof number);
-        bool bare = !*unit || is(unit, "÷ base");
+        bool bare = !*unit || is(unit, "÷ base") || is(unit, "batch");
         snprintf(out, SCALE_LABEL, "%.24s%s%.12s", number, bare ? "" : " ", bare ? "" : unit);
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // scale: from values to pixels, with ticks at round numbers and their labels.
 //
-// An axis is "s", "ms", "USD", "%", "day" (since 1970), "" (a count), or any other unit, which is
-// written as it is. Seconds become minutes, hours or days where they are many; days become dates.
+// An axis is "s", "ms", "USD", "day" (since 1970), "" (a count), "batch" (a count of samples),
+// "÷ base", "×", or any other unit, which is written as it is. Seconds become minutes, hours or
+// days where they are many; days become dates.
 #ifndef FARE_REPORT_SCALE_H
 #define FARE_REPORT_SCALE_H
 
