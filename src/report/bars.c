@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bars: from zero, with intervals, their values in words at their ends, in groups. With several
 // series each row has one bar of each. Names stand left of the bars, or above them where they are
-// long.
+// long. A few bars that would dwarf all others are cut at the end of the axis, and have a gap there
+// to show it; their values still stand beside them.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/glyphs.h"
@@ -18,6 +20,7 @@ struct layout {
     double values; // pixels for the longest value
     double bar, row, group;
     struct scale scale;
+    double most; // longer bars are cut
 };
 
 enum { GAP = 8, GROUP = 26, LEGEND = 22, LINES = 18 };
@@ -43,15 +46,48 @@ static void value_words(const struct layout *l, const struct plot_point *point,
         scale_words(l->panel->y.unit ? l->panel->y.unit : "", point->y.v, out);
 }
 
+// How much wider letters are that are bold.
+static double boldness(const struct plot_point *p)
+{
+    return p->marked.v ? 1.15 : 1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The longest bar that is shown whole: where a few are more than four times as long as the next,
+// that one's.
+static double longest_whole(const struct plot_panel *panel)
+{
+    enum { TIMES = 4, FEW = 5 }; // fewer than a fifth
+    double values[400], most = HUGE_VAL;
+    size_t count = 0;
+    for (size_t s = 0; s < panel->series.count; s++)
+        for (size_t i = 0; i < panel->series.items[s].points.count && count < 400; i++) {
+            const struct plot_point *p = &panel->series.items[s].points.items[i];
+            if (p->y.known && p->y.v > 0)
+                values[count++] = p->y.v;
+        }
+    qsort(values, count, sizeof *values, by_value);
+    for (size_t i = count; i-- > 1 && (count - i) * FEW < count;)
+        if (values[i] > TIMES * values[i - 1])
+            most = values[i - 1];
+    return most;
+}
+
 static void measure(struct layout *l)
 {
     double longest = 0, low = 0, high = 0;
+    l->most = longest_whole(l->panel);
     char words[SCALE_LABEL];
     for (size_t s = 0; s < l->panel->series.count; s++)
         for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
             const struct plot_point *p = &l->panel->series.items[s].points.items[i];
             if (s == 0)
-                longest = fmax(longest, glyphs_width(p->label, SVG_TEXT));
+                longest = fmax(longest, glyphs_width(p->label, SVG_TEXT) * boldness(p));
             value_words(l, p, words);
             l->values = fmax(l->values, glyphs_width(words, SVG_SMALL));
             low = p->y.known ? fmin(low, p->y.v) : low;
@@ -61,9 +97,10 @@ static void measure(struct layout *l)
     for (size_t i = 0; i < l->panel->lines.count; i++)
         if (l->panel->lines.items[i].y.known)
             high = fmax(high, l->panel->lines.items[i].y.v);
+    high = l->most < high ? l->most * 1.1 : high;
     l->names = longest <= l->width * 0.42 ? longest + GAP : 0;
-    l->bar = l->panel->series.count > 1 ? 11 : 14;
-    l->row = l->bar * (double)l->panel->series.count + (l->names > 0 ? 9 : 24);
+    l->bar = l->panel->series.count > 1 ? 13 : 15;
+    l->row = l->bar * (double)l->panel->series.count + (l->names > 0 ? 9 : 27);
     l->values += 6;
     double room = l->width - l->names - l->values;
     scale_make(&l->scale, low, high, SCALE_FROM_ZERO, l->panel->y.unit ? l->panel->y.unit : "",
@@ -106,59 +143,85 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
     }
 }
 
+// Where it ends, with its whisker.
+static double end_of(const struct layout *l, const struct plot_point *p)
+{
+    if (!p->y.known)
+        return l->scale.from;
+    if (p->y.v > l->most)
+        return l->scale.to;
+    double end = fmax(scale_at(&l->scale, 0), scale_at(&l->scale, p->y.v));
+    return p->y_low.known && p->y_high.known ? fmax(end, scale_at(&l->scale, p->y_high.v)) : end;
+}
+
 static void draw_bar(struct buf *out, const struct layout *l, size_t s, const struct plot_point *p,
                      double y, const char *id)
 {
-    char words[SCALE_LABEL];
-    double end = l->scale.from;
-    value_words(l, p, words);
-    if (p->y.known) {
-        struct buf tip = {0};
-        double zero = scale_at(&l->scale, 0), to = scale_at(&l->scale, p->y.v);
-        tip_of(l, &l->panel->series.items[s], p, &tip);
-        svg_bar(out, fmin(zero, to), y, fabs(to - zero), l->bar - 1, id, s, buf_str(&tip));
-        end = fmax(zero, to);
-        out->failed |= tip.failed;
-        buf_release(&tip);
-    }
-    if (p->y.known && p->y_low.known && p->y_high.known) {
+    struct buf tip = {0};
+    bool cut = p->y.v > l->most;
+    if (!p->y.known)
+        return;
+    double zero = scale_at(&l->scale, 0), to = cut ? l->scale.to : scale_at(&l->scale, p->y.v);
+    tip_of(l, &l->panel->series.items[s], p, &tip);
+    svg_bar(out, fmin(zero, to), y, fabs(to - zero), l->bar - 1, id, s, buf_str(&tip));
+    if (cut) {
+        double at = l->scale.to - 22;
+        svg_line(out, at, y + l->bar + 1, at + 5, y - 2, "ct");
+        svg_line(out, at + 6, y + l->bar + 1, at + 11, y - 2, "ct");
+    } else if (p->y_low.known && p->y_high.known) {
         double low = scale_at(&l->scale, p->y_low.v), high = scale_at(&l->scale, p->y_high.v);
         double middle = y + (l->bar - 1) / 2;
         if (high - low > 1)
             svg_whisker(out, low, middle, high, middle);
-        end = fmax(end, high);
     }
-    svg_text(out, end + 5, y + l->bar / 2 + 3.5, p->y.known ? "sm" : "sm mu", words);
+    out->failed |= tip.failed;
+    buf_release(&tip);
 }
 
-static double draw_rows(struct buf *out, const struct layout *l, double y, const char *id)
+static void draw_value(struct buf *out, const struct layout *l, const struct plot_point *p,
+                       double y)
+{
+    char words[SCALE_LABEL];
+    value_words(l, p, words);
+    svg_text(out, end_of(l, p) + 5, y + l->bar / 2 + 3.5, p->y.known ? "sm hl" : "sm mu hl", words);
+}
+
+static void draw_name(struct buf *out, const struct layout *l, const struct plot_point *p, double y)
+{
+    struct buf name = {0};
+    glyphs_cut(&name, p->label ? p->label : "", SVG_TEXT * boldness(p),
+               l->names > 0 ? l->names - GAP + 1 : l->width);
+    if (l->names > 0)
+        svg_text(out, l->names - GAP, y + 4 + l->bar * (double)l->panel->series.count / 2 + 4,
+                 p->marked.v ? "hd en" : "en", buf_str(&name));
+    else
+        svg_text(out, 0, y + 16, p->marked.v ? "hd hl" : "hl", buf_str(&name));
+    out->failed |= name.failed;
+    buf_release(&name);
+}
+
+// The bars first, then, above the lines that are drawn in between, what is written.
+static void draw_rows(struct buf *out, const struct layout *l, double y, const char *id, bool words)
 {
     for (size_t i = 0; i < l->first->points.count; i++) {
         const struct plot_point *p = &l->first->points.items[i];
-        struct buf name = {0};
-        const char *class = p->marked.v ? "hd en" : "en";
         if (new_group(l, i)) {
-            svg_text(out, 0, y + 17, "hd mu", p->group);
+            if (words)
+                svg_text(out, 0, y + 17, "hd mu hl", p->group);
             y += GROUP;
         }
-        // Bold letters are wider.
-        glyphs_cut(&name, p->label ? p->label : "", SVG_TEXT * (p->marked.v ? 1.07 : 1),
-                   l->names > 0 ? fmax(l->names - GAP, 20) * (p->marked.v ? 1.07 : 1) : l->width);
-        double bars = l->bar * (double)l->panel->series.count;
-        if (l->names > 0)
-            svg_text(out, l->names - GAP, y + 4 + bars / 2 + 4, class, buf_str(&name));
-        else
-            svg_text(out, 0, y + 14, p->marked.v ? "hd" : "", buf_str(&name));
+        if (words)
+            draw_name(out, l, p, y);
         for (size_t s = 0; s < l->panel->series.count; s++) {
             const struct plot_point *bar = bar_of(&l->panel->series.items[s], i);
-            if (bar)
-                draw_bar(out, l, s, bar, y + (l->names > 0 ? 4 : 19) + l->bar * (double)s, id);
+            double top = y + (l->names > 0 ? 4 : 21) + l->bar * (double)s;
+            if (bar && words)
+                draw_value(out, l, bar, top);
+            else if (bar)
+                draw_bar(out, l, s, bar, top, id);
         }
         y += l->row;
-        out->failed |= name.failed;
-        buf_release(&name);
     }
-    return y;
 }
 
 static void draw_lines(struct buf *out, const struct layout *l, double top, double bottom)
@@ -188,7 +251,8 @@ double svg_bars(struct buf *out, const struct plot_panel *panel, double width, c
         rows += l.row + (new_group(&l, i) ? GROUP : 0);
     double bottom = top + lines + rows;
     double end = svg_axis_below(out, &l.scale, panel->y.name, top + lines, bottom, width);
-    draw_rows(out, &l, top + lines, id);
+    draw_rows(out, &l, top + lines, id, false);
     draw_lines(out, &l, top, bottom);
+    draw_rows(out, &l, top + lines, id, true);
     return end;
 }

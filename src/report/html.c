@@ -221,71 +221,97 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 
 // ---- tables
 
-static void time_cell(struct buf *out, const struct page_run *run)
+enum run_column { WORKLOAD, ON, WITH, TIME, BASIS, RIGHT, STARTED, NOTES, RUN, RUN_COLUMNS };
+
+static const struct column run_columns[RUN_COLUMNS] = {
+    {"workload", ""},  {"on", ""},       {"with", ""},       {"whole training (95 %)", "num"},
+    {"known how", ""}, {"right", "num"}, {"started", "num"}, {"notes", "long"},
+    {"run", ""}};
+
+static void time_words(const struct page_run *run, struct buf *out)
 {
-    char time[SCALE_LABEL] = "", low[SCALE_LABEL], high[SCALE_LABEL];
-    char text[3 * SCALE_LABEL + 8];
-    if (run->time_s.known)
-        scale_words("s", run->time_s.v, time);
-    snprintf(text, sizeof text, "%s", time);
-    if (run->low_s.known && run->high_s.known) {
-        scale_words("s", run->low_s.v, low);
-        scale_words("s", run->high_s.v, high);
-        if (strcmp(low, high) != 0)
-            snprintf(text, sizeof text, "%s (%s to %s)", time, low, high);
-    }
-    cell(out, "num", text);
+    char time[SCALE_LABEL], low[SCALE_LABEL], high[SCALE_LABEL];
+    if (!run->time_s.known)
+        return;
+    scale_words("s", run->time_s.v, time);
+    buf_adds(out, time);
+    if (!run->low_s.known || !run->high_s.known)
+        return;
+    scale_words("s", run->low_s.v, low);
+    scale_words("s", run->high_s.v, high);
+    if (strcmp(low, high) != 0)
+        buf_printf(out, " (%s to %s)", low, high);
 }
 
-static void run_row(struct buf *out, const struct page_run *run)
+static void note_words(const struct page_run *run, struct buf *out)
 {
-    char right[32] = "", day[16] = "";
-    struct buf notes = {0};
+    if (run->name && run->workload && strcmp(run->name, run->workload) != 0)
+        buf_printf(out, "called %s", run->name);
     for (size_t i = 0; i < run->taints.count; i++)
-        buf_printf(&notes, "%s%s", i ? "; " : "", run->taints.items[i]);
-    if (run->accuracy.known)
-        snprintf(right, sizeof right, "%.2f %%", run->accuracy.v * 100);
-    if (run->started)
-        snprintf(day, sizeof day, "%.10s", run->started);
-    bool named = run->name && (!run->workload || strcmp(run->name, run->workload) != 0);
-    buf_adds(out, "<tr>");
-    cell(out, "", run->workload ? run->workload : run->name);
-    cell(out, "long", run->machine ? run->machine : "unknown");
-    cell(out, "", run->framework);
-    time_cell(out, run);
-    cell(out, "", run->basis ? run->basis : run->ended);
-    cell(out, "num", right);
-    cell(out, "", day);
-    cell(out, "long", run->id);
-    if (named && notes.len > 0)
-        buf_printf(&notes, "; ");
-    if (named)
-        buf_printf(&notes, "called %s", run->name);
-    cell(out, "long", buf_str(&notes));
-    buf_adds(out, "</tr>\n");
-    out->failed |= notes.failed;
-    buf_release(&notes);
+        buf_printf(out, "%s%s", out->len ? "; " : "", run->taints.items[i]);
+}
+
+static void run_cell(const struct page_run *run, enum run_column column, struct buf *out)
+{
+    const char *const texts[RUN_COLUMNS] = {[WORKLOAD] = run->workload ? run->workload : run->name,
+                                            [ON] = run->machine,
+                                            [WITH] = run->framework,
+                                            [BASIS] = run->basis ? run->basis : run->ended,
+                                            [RUN] = run->id};
+    buf_adds(out, texts[column] ? texts[column] : "");
+    if (column == TIME)
+        time_words(run, out);
+    else if (column == RIGHT && run->accuracy.known)
+        buf_printf(out, "%.2f %%", run->accuracy.v * 100);
+    else if (column == STARTED && run->started)
+        buf_printf(out, "%.10s", run->started);
+    else if (column == NOTES)
+        note_words(run, out);
+}
+
+static bool any_run_has(const struct page *page, enum run_column column)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < page->runs.count && text.len == 0; i++)
+        run_cell(&page->runs.items[i], column, &text);
+    bool has = text.len > 0;
+    buf_release(&text);
+    return has;
+}
+
+static void run_table(struct buf *out, const struct page *page)
+{
+    bool shown[RUN_COLUMNS];
+    begin_table(out, "What was measured, and where");
+    buf_adds(out, "<thead><tr>");
+    for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
+        shown[c] = any_run_has(page, c);
+        if (shown[c])
+            head_cell(out, run_columns[c].class, run_columns[c].name);
+    }
+    buf_adds(out, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < page->runs.count; i++) {
+        buf_adds(out, "<tr>");
+        for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
+            struct buf text = {0};
+            if (!shown[c])
+                continue;
+            run_cell(&page->runs.items[i], c, &text);
+            cell(out, run_columns[c].class, buf_str(&text));
+            out->failed |= text.failed;
+            buf_release(&text);
+        }
+        buf_adds(out, "</tr>\n");
+    }
+    end_table(out);
 }
 
 void html_runs(struct buf *out, const struct page *page)
 {
-    static const struct column columns[] = {{"workload", ""},
-                                            {"on", "long"},
-                                            {"with", ""},
-                                            {"whole training (95 %)", "num"},
-                                            {"how it is known", ""},
-                                            {"right", "num"},
-                                            {"started", ""},
-                                            {"run", "long"},
-                                            {"notes", "long"}};
     bool folded = page->runs.count > OPEN_ROWS;
     if (folded)
         buf_printf(out, "<details><summary>The %zu runs</summary>\n", page->runs.count);
-    begin_table(out, "What was measured, and where");
-    table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < page->runs.count; i++)
-        run_row(out, &page->runs.items[i]);
-    end_table(out);
+    run_table(out, page);
     if (folded)
         buf_adds(out, "</details>\n");
     if (page->left_out.known && page->left_out.v > 0)
@@ -438,6 +464,20 @@ void html_quote(struct buf *out, const struct quote *quote, int level)
 
 // ---- the whole page
 
+// One row by itself stands beside nothing.
+static bool several(const struct compare_workload *w)
+{
+    return w->rows.count + w->apart.count > 1;
+}
+
+static bool any_several(const struct page *page)
+{
+    for (size_t i = 0; i < page->compare.workloads.count; i++)
+        if (several(&page->compare.workloads.items[i]))
+            return true;
+    return false;
+}
+
 static void contents(struct buf *out, const struct page *page)
 {
     buf_adds(out, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#runs\">What was measured</a>"
@@ -447,7 +487,7 @@ static void contents(struct buf *out, const struct page *page)
         markup_text(out, page->plots.items[i].title);
         buf_adds(out, "</a></li>\n");
     }
-    if (page->compare.workloads.count > 0)
+    if (any_several(page))
         buf_adds(out, "<li><a href=\"#compare\">Side by side</a></li>\n");
     if (page->quotes.count > 0)
         buf_adds(out, "<li><a href=\"#quotes\">What it costs, where</a></li>\n");
@@ -456,11 +496,12 @@ static void contents(struct buf *out, const struct page *page)
 
 static void tables(struct buf *out, const struct page *page)
 {
-    if (page->compare.workloads.count > 0) {
+    if (any_several(page)) {
         buf_adds(out, "<section id=\"compare\">\n");
         heading(out, 2, "Side by side");
         for (size_t i = 0; i < page->compare.workloads.count; i++)
-            html_compare(out, &page->compare.workloads.items[i], 3);
+            if (several(&page->compare.workloads.items[i]))
+                html_compare(out, &page->compare.workloads.items[i], 3);
         buf_adds(out, "</section>\n");
     }
     if (page->quotes.count > 0) {

@@ -16,6 +16,7 @@
 static const struct field axis_fields[] = {
     TEXT(name, "what it shows"),
     TEXT(unit, "of its numbers; `day` counts from 1970-01-01"),
+    FIELD(FIELD_BOOL, T, cut, "it begins at the least value, not at zero"),
     FIELD_END,
 };
 #undef T

@@ -10,8 +10,9 @@
 #include "record/field.h"
 
 struct plot_axis {
-    char *name; // "cost of one training"
-    char *unit; // see report/scale.h
+    char *name;            // "cost of one training"
+    char *unit;            // see report/scale.h
+    struct maybe_bool cut; // it begins at the least value, not at zero
 };
 
 struct plot_point {

@@ -72,18 +72,35 @@ static void cost_row(struct draft *d, const struct compare_row *row, int group)
     buf_release(&label);
 }
 
+static int by_row_cost(const void *a, const void *b)
+{
+    const struct compare_row *x = *(const struct compare_row *const *)a;
+    const struct compare_row *y = *(const struct compare_row *const *)b;
+    int64_t first = x->cost.nano_usd.v, second = y->cost.nano_usd.v;
+    return first != second ? (first > second) - (first < second) : (x > y) - (x < y);
+}
+
 static void cost_of_rows(struct draft *d, const struct compare_workload *w)
 {
+    const struct compare_row **rows = calloc(w->rows.count + 1, sizeof *rows);
+    size_t count = 0;
+    if (!rows) {
+        d->rc = err_memory(d->err);
+        return;
+    }
+    for (size_t i = 0; i < w->rows.count; i++)
+        if (w->rows.items[i].cost.nano_usd.known)
+            rows[count++] = &w->rows.items[i];
+    qsort(rows, count, sizeof *rows, by_row_cost);
     draft_panel(d, w->workload, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
     draft_series(d, "cost");
     if (d->rc == 0)
         draft_set(d, &d->panel->marks, "the base");
     for (int group = 0; group < GROUPS; group++)
-        for (size_t i = 0; i < w->rows.count; i++) {
-            const struct compare_row *row = &w->rows.items[i];
-            if (row->cost.nano_usd.known && group_of_row(row) == group)
-                cost_row(d, row, group);
-        }
+        for (size_t i = 0; i < count; i++)
+            if (group_of_row(rows[i]) == group)
+                cost_row(d, rows[i], group);
+    free(rows);
 }
 
 // What an hour costs whoever rents it round the clock; ERR_MISSING for a currency without a rate.
@@ -109,6 +126,9 @@ static void cost_of_bills(struct draft *d, const struct quote *quote, const stru
             if (group_of_bill(job, b) != group)
                 continue;
             page_offer(b, name, sizeof name);
+            size_t len = strlen(name);
+            if (b->price_old.v)
+                snprintf(name + len, sizeof name - len, ", OLD price");
             struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
             bar->y_low = dollars(b->low);
             bar->y_high = dollars(b->high);
@@ -139,7 +159,9 @@ static void plot_cost(struct draft *d, const struct quote_job *jobs)
     draft_plot(
         d, "cost", "What one training costs",
         "Each bar is the bill of one whole training on that machine, as its provider charges "
-        "it, without tax; a line across its end is the 95 % interval, where one is known.");
+        "it, without tax; a line across its end is the 95 % interval, where one is known. A bar "
+        "with a gap "
+        "is cut.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (any_cost(&page->compare.workloads.items[i]))
             cost_of_rows(d, &page->compare.workloads.items[i]);

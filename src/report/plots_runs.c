@@ -86,6 +86,8 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
         if (!first_of(runs, i))
             continue;
         draft_panel(d, workload_of(&runs[i]), "lines", AXIS("epoch", ""), AXIS("right", "%"));
+        if (d->rc == 0)
+            d->panel->x.cut = d->panel->y.cut = some_bool(true);
         for (size_t k = i; k < count; k++)
             if (strcmp(workload_of(&runs[k]), workload_of(&runs[i])) == 0)
                 accuracy_series(d, runs, count, k);
@@ -123,12 +125,14 @@ static void use_panels(struct draft *d, const struct run *runs, size_t count, si
 {
     char name[160], title[320];
     name_of(runs, count, number, name, sizeof name);
-    snprintf(title, sizeof title, "%.80s on %s", workload_of(&runs[number]), name);
+    snprintf(title, sizeof title, "%.80s on %s: utilisation", workload_of(&runs[number]), name);
     draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("utilisation", "%"));
-    use_series(d, &runs[number], CPU, "CPU, 100 % is one");
-    use_series(d, &runs[number], GPU, "GPU");
+    use_series(d, &runs[number], CPU, "CPUs");
+    use_series(d, &runs[number], GPU, "GPUs");
+    snprintf(title, sizeof title, "%.80s on %s: power", workload_of(&runs[number]), name);
     draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("power of the GPUs", "W"));
     use_series(d, &runs[number], POWER, "power");
+    snprintf(title, sizeof title, "%.80s on %s: clocks", workload_of(&runs[number]), name);
     draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("clock of the GPUs", "MHz"));
     use_series(d, &runs[number], CLOCK, "clock");
 }
@@ -259,10 +263,13 @@ static void batch_series(struct draft *d, const struct variant *v, size_t count)
     draft_series(d, name);
     for (size_t i = 0; i < count; i++) {
         const struct run *run = v[i].run;
-        struct plot_point *point = draft_point(d, NULL, v[i].x, run->samples_per_s.v);
-        if (run->steady.low_ms.known && run->steady.high_ms.known && run->steady.low_ms.v > 0) {
-            point->y_low = some_real(v[i].x / run->steady.high_ms.v * 1e3);
-            point->y_high = some_real(v[i].x / run->steady.low_ms.v * 1e3);
+        const struct run_steady *steady = &run->steady;
+        bool known = steady->step_ms.known && steady->step_ms.v > 0;
+        double rate = known ? v[i].x / steady->step_ms.v * 1e3 : run->samples_per_s.v;
+        struct plot_point *point = draft_point(d, NULL, v[i].x, rate);
+        if (known && steady->low_ms.known && steady->high_ms.known && steady->low_ms.v > 0) {
+            point->y_low = some_real(v[i].x / steady->high_ms.v * 1e3);
+            point->y_high = some_real(v[i].x / steady->low_ms.v * 1e3);
         }
     }
 }
@@ -312,7 +319,7 @@ static void plot_variants(struct draft *d, const struct run *runs, size_t count,
                         AXIS("throughput", "samples/s"));
         else
             draft_panel(d, workload_of(&runs[i]), "lines", AXIS("GPUs used", ""),
-                        AXIS("speed, in those of one GPU", "×"));
+                        AXIS("speed, relative to one GPU", "×"));
         for (size_t k = i; k < count && d->rc == 0; k++) {
             if (strcmp(workload_of(&runs[k]), workload_of(&runs[i])) != 0)
                 continue;
@@ -333,10 +340,9 @@ void plots_runs(struct draft *d, const struct run *runs, size_t count)
     plot_accuracy(d, runs, count);
     plot_use(d, runs, count);
     plot_steps(d, runs, count);
-    draft_plot(
-        d, "batch", "Batch size against throughput",
-        "How many samples a second are trained on, by how many are in a step; where the line "
-        "goes flat, more of them do not pay.");
+    draft_plot(d, "batch", "Batch size against throughput",
+               "How many samples a second are trained on in the steady part, by how many are in a "
+               "step; where the line goes flat, more of them do not pay.");
     plot_variants(d, runs, count, batch_of);
     draft_end(d);
     draft_plot(d, "gpus", "Scaling over GPUs",

@@ -23,7 +23,7 @@ struct layout {
     struct scale x, y;
 };
 
-enum { LINE_NAME = 15, LEGEND_ROW = 18, BOXES = 1200, NAMED = 60 };
+enum { LINE_NAME = 15, NAMES_AT = 17, LEGEND_ROW = 18, BOXES = 1200, NAMED = 60 };
 
 // ---- ranges
 
@@ -62,17 +62,23 @@ static void find_ranges(const struct plot_panel *panel, struct range *x, struct 
         *y = (struct range){0, 1};
 }
 
-// Points whose values span more than a decade and a half are told apart on a logarithmic scale
-// only; lines keep their shape on a linear one.
-static enum scale_kind kind_of(const struct layout *l, struct range r, const char *unit)
+static const char *unit_of(const struct plot_axis *axis)
 {
-    if (strcmp(unit, "day") == 0)
+    return axis->unit ? axis->unit : "";
+}
+
+// Points and prices that span more than a decade and a half are told apart on a logarithmic scale
+// only; lines keep their shape on a linear one.
+static enum scale_kind kind_of(const struct layout *l, struct range r, const struct plot_axis *axis)
+{
+    const char *unit = unit_of(axis);
+    if (strcmp(unit, "day") == 0 || axis->cut.v)
         return SCALE_FREE;
-    if (r.low > 0 && r.high / r.low > 30 && l->points)
+    if (r.low > 0 && r.high / r.low > 30 && (l->points || l->steps))
         return SCALE_LOG;
     if (strcmp(unit, "batch") == 0)
         return SCALE_LOG;
-    return r.low >= 0 && r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
+    return !l->points || r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
 }
 
 // Few values of their own (sizes of batches) are better ticks than round numbers.
@@ -101,12 +107,20 @@ static void ticks_at_values(struct scale *scale, const struct plot_panel *panel)
     scale->count = count;
 }
 
-// ---- layout
-
-static const char *unit_of(const struct plot_axis *axis)
+// Lines end where their last point is, not at the next round number.
+static void trim(struct scale *scale, struct range range, bool cut)
 {
-    return axis->unit ? axis->unit : "";
+    size_t kept = 0;
+    scale->high = range.high;
+    if (scale->low != 0 || cut)
+        scale->low = range.low;
+    for (size_t i = 0; i < scale->count; i++)
+        if (scale->ticks[i] >= scale->low && scale->ticks[i] <= scale->high)
+            scale->ticks[kept++] = scale->ticks[i];
+    scale->count = kept;
 }
+
+// ---- layout
 
 static double names_width(const struct layout *l)
 {
@@ -130,7 +144,7 @@ static void measure(struct layout *l)
     if (panel->bands.count > 0 || panel->lines.count > 0)
         l->top += 16;
     l->bottom = l->top + height;
-    scale_make(&l->y, y.low, y.high, kind_of(l, y, unit_of(&panel->y)), unit_of(&panel->y),
+    scale_make(&l->y, y.low, y.high, kind_of(l, y, &panel->y), unit_of(&panel->y),
                (int)(height / 44));
     l->y.from = l->bottom;
     l->y.to = l->top;
@@ -139,10 +153,12 @@ static void measure(struct layout *l)
         scale_label(&l->y, l->y.ticks[i], label);
         l->left = fmax(l->left, glyphs_width(label, SVG_SMALL) + 8);
     }
-    double names = l->beside ? fmin(names_width(l) + 16, l->width * 0.4) : 10;
+    double names = l->beside ? fmin(names_width(l) + NAMES_AT + 9, l->width * 0.4) : 10;
     l->right = l->width - names;
-    enum scale_kind kind = kind_of(l, x, unit_of(&panel->x));
-    scale_make(&l->x, x.low, x.high, kind, unit_of(&panel->x), (int)((l->right - l->left) / 76));
+    enum scale_kind kind = kind_of(l, x, &panel->x);
+    scale_make(&l->x, x.low, x.high, kind, unit_of(&panel->x), (int)((l->right - l->left) / 60));
+    if (!l->points && x.high > x.low)
+        trim(&l->x, x, panel->x.cut.v);
     if (strcmp(unit_of(&panel->x), "batch") == 0)
         ticks_at_values(&l->x, panel);
     l->x.from = l->left;
@@ -171,8 +187,8 @@ static void draw_frame(struct buf *out, const struct layout *l)
         scale_label(&l->y, l->y.ticks[i], label);
         svg_text(out, l->left - 6, y + 4, "sm mu en", label);
     }
-    snprintf(title, sizeof title, "%.150s%s%s", l->panel->y.name ? l->panel->y.name : "",
-             *l->y.shown ? ", " : "", l->y.shown);
+    snprintf(title, sizeof title, "%.150s%s%s%s", l->panel->y.name ? l->panel->y.name : "",
+             *l->y.shown ? ", " : "", l->y.shown, l->y.log ? ", logarithmic" : "");
     struct buf cut = {0};
     glyphs_cut(&cut, title, SVG_SMALL, l->width);
     svg_text(out, 0, 11, "sm mu", buf_str(&cut));
@@ -258,9 +274,9 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
 static bool has_marker(const struct layout *l, size_t s, size_t i, size_t count)
 {
     const struct plot_point *p = &l->panel->series.items[s].points.items[i];
-    if (l->points || count <= 40 || p->marked.v)
+    if (l->points || (double)count <= (l->right - l->left) / 20 || p->marked.v)
         return true;
-    size_t every = count / 6;
+    size_t every = count / 6 + 1;
     return l->panel->series.count > 1 && i % every == (s + 1) * every / 7 % every;
 }
 
@@ -336,9 +352,9 @@ static void name_lines(struct buf *out, const struct layout *l)
     for (size_t i = 0; i < count; i++) {
         struct buf name = {0};
         const char *text = l->panel->series.items[ends[i].series].name;
-        glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - 16);
-        svg_marker(out, l->right + 7, ends[i].y, ends[i].series, true, NULL);
-        svg_text(out, l->right + 15, ends[i].y + 4, "", buf_str(&name));
+        glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - NAMES_AT - 9);
+        svg_marker(out, l->right + NAMES_AT, ends[i].y, ends[i].series, true, NULL);
+        svg_text(out, l->right + NAMES_AT + 9, ends[i].y + 4, "", buf_str(&name));
         out->failed |= name.failed;
         buf_release(&name);
     }
@@ -411,7 +427,7 @@ static void name_point(struct buf *out, struct names *names, const struct layout
         struct box b = {from, base - 10, from + width, base + 3};
         if (!free_box(names, l, b))
             continue;
-        svg_text(out, from, base, p->marked.v ? "sm" : "sm mu", buf_str(&text));
+        svg_text(out, from, base, p->marked.v ? "sm hl" : "sm mu hl", buf_str(&text));
         names->boxes[names->count++] = b;
         break;
     }
@@ -428,6 +444,12 @@ static void name_points(struct buf *out, const struct layout *l)
         return;
     }
     size_t total = 0;
+    for (size_t i = 0; i < l->panel->lines.count && i < BOXES / 2; i++) {
+        const struct plot_line *line = &l->panel->lines.items[i];
+        x = scale_at(&l->x, line->x.v);
+        if (line->x.known)
+            names.boxes[names.count++] = (struct box){x - 2, l->top, x + 2, l->bottom};
+    }
     for (int pass = 0; pass < 3; pass++) // the points themselves; the marked; the others
         for (size_t s = 0; s < l->panel->series.count; s++)
             for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {

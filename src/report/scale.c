@@ -50,7 +50,8 @@ static void linear_ticks(struct scale *scale, int ticks)
 static void log_ticks(struct scale *scale, int ticks)
 {
     static const double all[] = {1, 2, 5}, few[] = {1, 3};
-    double low = scale->low, high = scale->high, decades = log10(high / low);
+    double d = scale->divisor, low = scale->low / d, high = scale->high / d;
+    double decades = log10(high / low);
     const double *each = decades * 3 <= ticks + 1 ? all : few;
     size_t count = decades * 3 <= ticks + 1 ? 3 : decades * 2 <= ticks + 1 ? 2 : 1;
     double before = 0;
@@ -62,12 +63,12 @@ static void log_ticks(struct scale *scale, int ticks)
                 continue;
             }
             if (before > 0)
-                add_tick(scale, before);
+                add_tick(scale, before * d);
             before = 0;
-            add_tick(scale, tick);
+            add_tick(scale, tick * d);
             if (tick >= high * 0.999999) {
                 scale->low = scale->ticks[0];
-                scale->high = tick;
+                scale->high = tick * d;
                 return;
             }
         }
