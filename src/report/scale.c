@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "base/money.h"
 
-#define DAY_S 86400
+#define DAY_S    86400
+#define LAST_DAY 2932896 // 9999-12-31
 
 static bool is(const char *unit, const char *word)
 {
@@ -38,7 +39,7 @@ static void linear_ticks(struct scale *scale, int ticks)
     double step = round_step(high - low, ticks);
     if (!*scale->unit || is(scale->unit, "batch")) // a count: no halves
         step = fmax(step, 1);
-    double first = floor(low / step + 1e-9), last = ceil(high / step - 1e-9);
+    double first = floor(low / step + 1e-9), last = fmax(ceil(high / step - 1e-9), first + 1);
     scale->decimals = (int)fmin(fmax(-floor(log10(step) + 1e-9), 0), 9);
     for (double i = first; i <= last && scale->count < SCALE_TICKS; i++)
         add_tick(scale, i * step * d);
@@ -105,7 +106,8 @@ static void date_ticks(struct scale *scale, int ticks)
     do {
         add_tick(scale, day);
         day = month_after(day, steps[i]);
-    } while (scale->ticks[scale->count - 1] < scale->high && scale->count < SCALE_TICKS);
+    } while (scale->ticks[scale->count - 1] < scale->high && scale->count < SCALE_TICKS &&
+             day > scale->ticks[scale->count - 1]);
     scale->high = fmax(scale->high, scale->ticks[scale->count - 1]);
 }
 
@@ -136,17 +138,29 @@ static void choose_unit(struct scale *scale)
         }
 }
 
+// What cannot be drawn is 0.
+static double bounded(double value)
+{
+    if (!isfinite(value) || fabs(value) < SCALE_LEAST)
+        return 0;
+    return fmin(fmax(value, -SCALE_LARGEST), SCALE_LARGEST);
+}
+
 void scale_make(struct scale *scale, double low, double high, enum scale_kind kind,
                 const char *unit, int ticks)
 {
     *scale = (struct scale){.unit = unit};
-    low = isfinite(low) ? fmin(fmax(low, -SCALE_LARGEST), SCALE_LARGEST) : 0;
-    high = isfinite(high) ? fmin(fmax(high, -SCALE_LARGEST), SCALE_LARGEST) : low;
+    low = bounded(low);
+    high = fmax(bounded(high), low);
+    if (is(unit, "day")) { // years that the calendar of clock.h knows, and then some room
+        low = fmin(fmax(low, 0), LAST_DAY - 365);
+        high = fmin(fmax(high, low), LAST_DAY - 365);
+    }
     if (kind == SCALE_FROM_ZERO) {
         low = fmin(low, 0);
         high = fmax(high, 0);
     }
-    scale->log = kind == SCALE_LOG && low > 1e-12;
+    scale->log = kind == SCALE_LOG && low > 0 && !is(unit, "day");
     if (!(high - low > fabs(high) * 1e-6)) { // one value: some room around it
         double around = high == 0 ? 1 : fabs(high) * 0.1;
         low = scale->log || low == 0 ? low : low - around;
@@ -198,7 +212,10 @@ static void grouped(double value, int decimals, char *out, size_t size)
 static void few_digits(double value, char *out, size_t size)
 {
     double size_of = fabs(value);
-    int decimals = size_of == 0 || size_of >= 100 ? 0 : size_of >= 10 ? 1 : size_of >= 1 ? 2 : 3;
+    int decimals = size_of == round(size_of) || size_of >= 100 ? 0
+                   : size_of >= 10                             ? 1
+                   : size_of >= 1                              ? 2
+                                                               : 3;
     if (size_of > 0 && size_of < 0.1)
         snprintf(out, size, "%.3g", value);
     else if (size_of >= 1e7)

@@ -12,7 +12,8 @@
 
 #define SCALE_TICKS   24
 #define SCALE_LABEL   40
-#define SCALE_LARGEST 1e15 // values beyond are nobody's measurement
+#define SCALE_LARGEST 1e15 // values beyond these are nobody's measurement
+#define SCALE_LEAST   1e-12
 
 struct scale {
     double low, high; // what it shows

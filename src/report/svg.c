@@ -24,9 +24,9 @@
     ".plot .gr{stroke:#2d333b}.plot .ax{stroke:#9aa5b1}.plot .wh,.plot .rf{stroke:#e6edf3}"        \
     ".plot .bd{fill:#232930}.plot .bg{fill:#15181c}"                                               \
     ".plot .c0{fill:#62e0f0}.plot .c1{fill:#f7af41}.plot .c2{fill:#07a16d}"                        \
-    ".plot .c3{fill:#aa70c6}.plot .c4{fill:#f8f56a}.plot .c5{fill:#b15611}"                        \
+    ".plot .c3{fill:#aa70c6}.plot .c4{fill:#fdfd40}.plot .c5{fill:#b15611}"                        \
     ".plot .s0{stroke:#62e0f0}.plot .s1{stroke:#f7af41}.plot .s2{stroke:#07a16d}"                  \
-    ".plot .s3{stroke:#aa70c6}.plot .s4{stroke:#f8f56a}.plot .s5{stroke:#b15611}"                  \
+    ".plot .s3{stroke:#aa70c6}.plot .s4{stroke:#fdfd40}.plot .s5{stroke:#b15611}"                  \
     ".plot .ho{fill:#15181c}.plot .ct,.plot .hl{stroke:#15181c}"
 
 const char plot_style[] =
