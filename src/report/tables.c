@@ -12,7 +12,7 @@
 // What has a meaning within a line; where lines begin we write ourselves.
 void table_markdown_text(struct buf *out, const char *text)
 {
-    for (; *text; text++) {
+    for (; text && *text; text++) {
         if (*text == '<')
             buf_adds(out, "&lt;");
         else if (*text == '>')

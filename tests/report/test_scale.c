@@ -62,8 +62,8 @@ static void places(void **state)
 static void anything(void **state)
 {
     (void)state;
-    const double values[] = {0,   1e-300, -1e-300, 1e300, -1e300, NAN,   HUGE_VAL, -HUGE_VAL,
-                             1.0, -1.0,   1e-9,    1e15,  3e9,    17500, 2932896};
+    const double values[] = {0,   1e-300, -1e-300, 1e300, -1e300, (double)NAN, HUGE_VAL, -HUGE_VAL,
+                             1.0, -1.0,   1e-9,    1e15,  3e9,    17500,       2932896};
     const char *const units[] = {"", "s", "ms", "USD", "day", "%", "batch", "÷ base", "×"};
     const size_t count = sizeof values / sizeof *values;
     char text[SCALE_LABEL];
@@ -100,7 +100,7 @@ static void words(void **state)
                  {"W", 1234.5, "1,234 W"},
                  {"", 25, "25"},
                  {"day", 17563, "2018-02-01"},
-                 {"USD", NAN, "unknown"}};
+                 {"USD", (double)NAN, "unknown"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[SCALE_LABEL];
         scale_words(cases[i].unit, cases[i].value, text);
