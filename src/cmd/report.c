@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // report: a page, a plot or tables to show to others.
-#include "cmd/cmd.h"
+#include "cmd/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "cmd/report.h"
+#include "cmd/cmd.h"
 #include "report/compare.h"
 #include "report/html.h"
 #include "report/page.h"

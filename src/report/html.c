@@ -20,7 +20,7 @@ static const char style[] =
     "sans-serif}"
     "h1{font-size:1.6rem;line-height:1.25;margin:0 0 .75rem}"
     "h2{font-size:1.25rem;margin:2.75rem 0 .4rem;padding-top:.8rem;border-top:1px solid #d0d7de}"
-    "h3{font-size:1rem;margin:0 0 .3rem}"
+    "h3{font-size:1rem;margin:0 0 .3rem}section>h3{margin-top:1.8rem}"
     "h1,h2,h3,p,li,td,th{overflow-wrap:anywhere}"
     "p,ul,ol{max-width:46rem;margin:.3rem 0 .9rem}li{margin:.2rem 0}"
     "a{color:#0a4fb4}"

@@ -435,6 +435,17 @@ static int add_verdict(struct page *page, struct err *err)
 
 // ---- together
 
+// The one that all runs were made on; null where there are several.
+static const char *only_machine(const struct page *page)
+{
+    const char *first = page->runs.count > 0 ? page->runs.items[0].machine : NULL;
+    for (size_t i = 1; first && i < page->runs.count; i++) {
+        const char *other = page->runs.items[i].machine;
+        first = other && strcmp(first, other) == 0 ? first : NULL;
+    }
+    return first;
+}
+
 static int set_title(struct gathering *g, struct err *err)
 {
     const struct page *page = g->page;
@@ -447,8 +458,9 @@ static int set_title(struct gathering *g, struct err *err)
         buf_printf(&text, "%s on %s", or_unknown(page->runs.items[0].name, "A run"),
                    or_unknown(page->runs.items[0].machine, "an unknown machine"));
     else
-        buf_printf(&text, "%lld runs: what they take, and what they cost",
-                   (long long)page->compare.runs.v);
+        buf_printf(&text, "%lld runs%s%s: what they take, and what they cost",
+                   (long long)page->compare.runs.v, only_machine(page) ? " on " : "",
+                   or_unknown(only_machine(page), ""));
     int rc = buf_check(&text, err);
     if (rc == 0)
         rc = text_set(&g->page->title, buf_str(&text), err);

@@ -159,9 +159,8 @@ static void plot_cost(struct draft *d, const struct quote_job *jobs)
     draft_plot(
         d, "cost", "What one training costs",
         "Each bar is the bill of one whole training on that machine, as its provider charges "
-        "it, without tax; a line across its end is the 95 % interval, where one is known. A bar "
-        "with a gap "
-        "is cut.");
+        "it, without tax; a line across its end is the 95 % interval, where one is known. A "
+        "bar with a gap is longer than it is drawn.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (any_cost(&page->compare.workloads.items[i]))
             cost_of_rows(d, &page->compare.workloads.items[i]);

@@ -7,7 +7,8 @@
 #include "base/csv.h"
 #include "report/page.h"
 
-// `text` (null: nothing) as a cell: in Markdown without a meaning; in CSV never a spreadsheet's formula.
+// `text` (null: nothing) as a cell: in Markdown without a meaning; in CSV never a spreadsheet's
+// formula.
 void table_markdown_text(struct buf *out, const char *text);
 void table_csv_text(struct csv_writer *w, const char *text);
 
