@@ -10,12 +10,12 @@
 #include "report/markup.h"
 #include "report/scale.h"
 
-enum { BILLS_SHOWN = 15, OPEN_ROWS = 24 };
+enum { BILLS_SHOWN = 15, OPEN_ROWS = 40 };
 
 static const char style[] =
     ":root{color-scheme:light dark}"
     "*{box-sizing:border-box}"
-    "body{margin:0 auto;max-width:1480px;padding:1.5rem 1rem 3rem;background:#fff;color:#1c2128;"
+    "body{margin:0 auto;max-width:1500px;padding:1.5rem 1rem 3rem;background:#fff;color:#1c2128;"
     "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"
     "sans-serif}"
     "h1{font-size:1.6rem;line-height:1.25;margin:0 0 .75rem}"
