@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "advise/comparable.h"
 #include "base/folders.h"
@@ -178,12 +179,11 @@ static int report_path(const struct bare_options *o, struct buf *path, struct er
     return rc == 0 ? buf_check(path, err) : rc;
 }
 
-static int make_report(const struct bare_options *o, const struct report *report, struct out *out,
-                       struct err *err)
+static int make_report(const struct bare_options *o, const struct run *runs, size_t count,
+                       struct out *out, struct err *err)
 {
-    const struct page_ask ask = {.ledger = o->measure.no_ledger ? "" : o->measure.ledger,
-                                 .runs = report->runs.items,
-                                 .run_count = report->runs.count};
+    const struct page_ask ask = {
+        .ledger = o->measure.no_ledger ? "" : o->measure.ledger, .runs = runs, .run_count = count};
     struct page page = {0};
     struct buf text = {0}, path = {0};
     int rc = page_make(&ask, &page, err);
@@ -194,7 +194,8 @@ static int make_report(const struct bare_options *o, const struct report *report
     if (rc == 0)
         rc = report_write(out, buf_str(&path), &text, err);
     if (rc == 0 && !o->common.json && strcmp(buf_str(&path), "-") != 0)
-        out_printf(out, "\nThe report, with plots: %s\n", buf_str(&path));
+        out_printf(out, "%sThe report, with plots: %s\n",
+                   out->fd == STDERR_FILENO ? "fare: " : "\n", buf_str(&path));
     buf_release(&text);
     buf_release(&path);
     record_release(page_fields, &page);
@@ -202,13 +203,14 @@ static int make_report(const struct bare_options *o, const struct report *report
 }
 
 // What was measured is told and kept already: a report that cannot be written is a warning.
-static void add_report(const struct bare_options *o, const struct report *report, struct out *out)
+static void add_report(const struct bare_options *o, const struct run *runs, size_t count,
+                       struct out *out)
 {
     struct err why = {0};
     bool wanted = o->report || !(o->common.json || o->measure.no_ledger);
-    if (o->no_report || !wanted || report->runs.count == 0)
+    if (o->no_report || !wanted || count == 0)
         return;
-    if (make_report(o, report, out, &why) != 0)
+    if (make_report(o, runs, count, out, &why) != 0)
         out_complain(why.text);
 }
 
@@ -235,8 +237,20 @@ static int main_job(const struct bare_options *o, struct out *out, struct err *e
     else if (rc == 0)
         print_samples(out, &report, kwh);
     if (rc == 0)
-        add_report(o, &report, out);
+        add_report(o, report.runs.items, report.runs.count, out);
     record_release(report_fields, &report);
+    return rc;
+}
+
+// The user's own training: the same, but the machine is not told.
+static int measure_command(const struct cmd_call *call, const struct bare_options *o,
+                           struct err *err)
+{
+    struct runs runs = {0};
+    int rc = run_command(call, &o->command, &o->measure, false, o->common.json, &runs, err);
+    if (rc == 0)
+        add_report(o, runs.runs.items, runs.runs.count, call->out);
+    record_release(runs_fields, &runs);
     return rc;
 }
 
@@ -276,7 +290,7 @@ static int run(const struct cmd_call *call, struct err *err)
     else if (o->json_keys)
         document_keys(call->out);
     else if (call->rest->command)
-        return run_command(call, &o->command, &o->measure, false, o->common.json, err);
+        return measure_command(call, o, err);
     else if (run_command_unused(&o->command, err) != 0)
         return ERR_USAGE;
     else
