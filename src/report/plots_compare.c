@@ -14,7 +14,7 @@
 #define MONTH_S   (INT64_C(30) * 86400)
 
 static const char *const groups[] = {"Budget: up to $1 an hour", "High-end: above $1 an hour",
-                                     "At several prices"};
+                                     "At several or unknown prices"};
 enum { BUDGET, EXPENSIVE, SEVERAL, GROUPS };
 
 static struct maybe_real dollars(const char *text)
@@ -35,14 +35,6 @@ static void set_notes(struct draft *d, struct plot_point *point, char *const *no
     if (text.len > 0)
         draft_set(d, &point->note, buf_str(&text));
     buf_release(&text);
-}
-
-static bool any_cost(const struct compare_workload *w)
-{
-    for (size_t i = 0; i < w->rows.count; i++)
-        if (w->rows.items[i].cost.nano_usd.known)
-            return true;
-    return false;
 }
 
 // ---- what one training costs
@@ -142,18 +134,38 @@ static void cost_of_bills(struct draft *d, const struct quote *quote, const stru
         }
 }
 
-// The comparison's workload of that name, with prices.
-static const struct compare_workload *priced(const struct page *page, const char *workload)
+static const struct quote *quote_of(const struct page *page, const char *workload)
 {
-    for (size_t i = 0; workload && i < page->compare.workloads.count; i++) {
-        const struct compare_workload *w = &page->compare.workloads.items[i];
-        if (strcmp(w->workload, workload) == 0 && any_cost(w))
-            return w;
-    }
+    for (size_t i = 0; i < page->quotes.count; i++)
+        if (page->quotes.items[i].workload && strcmp(page->quotes.items[i].workload, workload) == 0)
+            return &page->quotes.items[i];
     return NULL;
 }
 
-static void plot_cost(struct draft *d, const struct quote_job *jobs)
+// Whether its machines themselves are shown: two or more with prices, or one where the user said
+// its price or where there are no bills.
+static bool by_rows(const struct page *page, const struct page_ask *ask,
+                    const struct compare_workload *w)
+{
+    size_t priced = 0;
+    const struct quote *quote = quote_of(page, w->workload);
+    for (size_t i = 0; i < w->rows.count; i++)
+        priced += w->rows.items[i].cost.nano_usd.known;
+    bool said = ask->pricing.price_count + ask->pricing.offer_count > 0;
+    return priced > 1 || (priced == 1 && (said || !quote || quote->bills.count == 0));
+}
+
+static bool by_bills(const struct page *page, const struct page_ask *ask, const struct quote *quote)
+{
+    for (size_t i = 0; i < page->compare.workloads.count; i++) {
+        const struct compare_workload *w = &page->compare.workloads.items[i];
+        if (quote_of(page, w->workload) == quote && by_rows(page, ask, w))
+            return false;
+    }
+    return true;
+}
+
+static void plot_cost(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
 {
     const struct page *page = d->page;
     draft_plot(
@@ -162,10 +174,10 @@ static void plot_cost(struct draft *d, const struct quote_job *jobs)
         "it, without tax; a line across its end is the 95 % interval, where one is known. A "
         "bar with a gap is longer than it is drawn.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
-        if (any_cost(&page->compare.workloads.items[i]))
+        if (by_rows(page, ask, &page->compare.workloads.items[i]))
             cost_of_rows(d, &page->compare.workloads.items[i]);
     for (size_t i = 0; i < page->quotes.count; i++)
-        if (!priced(page, page->quotes.items[i].workload))
+        if (by_bills(page, ask, &page->quotes.items[i]))
             cost_of_bills(d, &page->quotes.items[i], &jobs[i]);
     draft_end(d);
 }
@@ -364,17 +376,17 @@ static void plot_frontier(struct draft *d, const struct page_ask *ask)
                    : "Further left is faster, further down cheaper. What is not on the dashed line "
                      "is beaten in both by something that is.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
-        if (any_cost(&page->compare.workloads.items[i]))
+        if (by_rows(page, ask, &page->compare.workloads.items[i]))
             frontier_of_rows(d, &page->compare.workloads.items[i], deadline);
     for (size_t i = 0; i < page->quotes.count; i++)
-        if (!priced(page, page->quotes.items[i].workload))
+        if (by_bills(page, ask, &page->quotes.items[i]))
             frontier_of_bills(d, &page->quotes.items[i], deadline);
     draft_end(d);
 }
 
 void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
 {
-    plot_cost(d, jobs);
+    plot_cost(d, ask, jobs);
     plot_relative(d);
     plot_frontier(d, ask);
 }
