@@ -14,6 +14,7 @@ static int quote_one(const struct run *run, const char *ledger, struct quote *ou
 {
     struct quote_job job = {.asked = false};
     int rc = quote_load_like(&job, run, ledger, err);
+    out_complain(buf_str(&job.says));
     job.ask.boot_ns = -1;
     job.ask.max_age = QUOTE_MAX_AGE;
     if (rc == 0)

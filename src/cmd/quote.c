@@ -377,6 +377,7 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     struct ledger *ledger = NULL;
     struct pinned pinned = {call->out, o->common.json, 0};
     int rc = quote_load(&job, word, o->ledger, err);
+    out_complain(buf_str(&job.says));
     if (rc == 0)
         rc = ledger_new(&ledger, o->ledger, err);
     if (rc == 0 && pinned.json)
@@ -406,6 +407,7 @@ static int run(const struct cmd_call *call, struct err *err)
     int rc = take_options(&job, o, err);
     if (rc == 0)
         rc = quote_load(&job, word, o->ledger, err);
+    out_complain(buf_str(&job.says));
     if (rc == 0)
         rc = quote_open(&job, o->book, err);
     if (rc == 0)

@@ -259,19 +259,22 @@ static int run(const struct cmd_call *call, struct err *err)
     const char *format = o->common.json ? "json" : o->format ? o->format : "html";
     bool drawn = strcmp(format, "html") == 0;
     struct page_ask ask;
-    struct buf text = {0};
+    struct buf text = {0}, says = {0};
     char name[32] = "report.html";
     if (o->plot)
         snprintf(name, sizeof name, "%s.svg", o->plot);
     const char *path = o->output ? o->output : drawn ? name : "-";
     int rc = take_options(call, &ask, err);
+    ask.says = &says;
     if (rc == 0)
         rc = make(o, &ask, format, &text, err);
+    out_complain(buf_str(&says));
     if (rc == 0)
         rc = report_write(call->out, path, &text, err);
     if (rc == 0 && strcmp(path, "-") != 0)
         out_printf(call->out, "Wrote %s (%s).\n", path, units_bytes((int64_t)text.len).s);
     buf_release(&text);
+    buf_release(&says);
     return rc;
 }
 

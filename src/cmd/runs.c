@@ -3,8 +3,6 @@
 #include "cmd/runs.h"
 
 #include <float.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/comparable.h"
@@ -102,25 +100,11 @@ void runs_filter(const struct runs_options *o, struct ledger_filter *filter)
             filter->sort = values[i];
 }
 
-// A warning on stderr, line by line, as errors are shown.
-static void warn(const char *says)
-{
-    while (*says) {
-        size_t len = strcspn(says, "\n");
-        char *line = strndup(says, len), *clean = NULL;
-        if (line && text_set(&clean, line, NULL) == 0 && clean)
-            fprintf(stderr, "fare: %s\n", clean);
-        free(line);
-        free(clean);
-        says += len + (says[len] == '\n');
-    }
-}
-
 int runs_connect(struct ledger *ledger, struct err *err)
 {
     struct buf says = {0};
     int rc = ledger_connect(ledger, &says, err);
-    warn(buf_str(&says));
+    out_complain(buf_str(&says));
     buf_release(&says);
     return rc;
 }

@@ -168,6 +168,8 @@ static int add_runs(struct gathering *g, struct err *err)
     } else {
         rc = ledger_new(&ledger, ask->ledger, err);
         if (rc == 0)
+            rc = ledger_connect(ledger, ask->says, err);
+        if (rc == 0)
             rc = ask->word_count > 0 ? add_words(g, ledger, err) : add_ledger(g, ledger, err);
         if (rc == 0)
             buf_printf(&from, "the ledger %s", ledger_name(ledger));
@@ -262,6 +264,8 @@ static int quote_run(const struct page_ask *ask, const struct run *run, struct q
         if (rc == 0)
             rc = make_quote(ask, job, err);
     }
+    if (ask->says)
+        buf_adds(ask->says, buf_str(&job->says));
     if (rc == 0)
         rc = text_set(&job->quote.run, run->id, err);
     return rc;

@@ -62,6 +62,7 @@ struct page_ask {
     struct pricing_options pricing;
     int day; // of offers' prices, in days since 1970; 0: today
     struct advice_wishes wishes;
+    struct buf *says; // (optional) gets warnings for people, a line each
 };
 
 #define PAGE_NEWEST 20  // runs, where nothing was asked for
