@@ -3,8 +3,8 @@
 #include "cmd/cmd.h"
 
 static const struct command *const commands[] = {
-    &cmd_bare,  &cmd_check,   &cmd_run,    &cmd_runs, &cmd_workloads,
-    &cmd_quote, &cmd_compare, &cmd_prices, &cmd_cron, NULL,
+    &cmd_bare,    &cmd_check,  &cmd_run,  &cmd_runs,   &cmd_workloads, &cmd_quote,
+    &cmd_compare, &cmd_prices, &cmd_cron, &cmd_report, NULL,
 };
 
 int main(int argc, char **argv)

@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--hours-per-month|--life) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -61,6 +61,10 @@ _fare() {
         ;;
     --kwh)
         COMPREPLY=()
+        return
+        ;;
+    --report)
+        COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
     --completion)
@@ -507,13 +511,89 @@ _fare() {
         COMPREPLY=()
         return
         ;;
+    --output)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --format)
+        COMPREPLY=($(compgen -W 'html md csv json focus openmetrics' -- "$cur"))
+        return
+        ;;
+    --plot)
+        COMPREPLY=($(compgen -W 'cost relative frontier accuracy use steps batch gpus prices buy' -- "$cur"))
+        return
+        ;;
+    --ledger)
+        COMPREPLY=()
+        return
+        ;;
+    --book)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --workload)
+        COMPREPLY=()
+        return
+        ;;
+    --published)
+        COMPREPLY=()
+        return
+        ;;
+    --base)
+        COMPREPLY=()
+        return
+        ;;
+    --price)
+        COMPREPLY=()
+        return
+        ;;
+    --offer)
+        COMPREPLY=()
+        return
+        ;;
+    --date)
+        COMPREPLY=()
+        return
+        ;;
+    --rule)
+        COMPREPLY=($(compgen -W 'paid prorated' -- "$cur"))
+        return
+        ;;
+    --deadline)
+        COMPREPLY=()
+        return
+        ;;
+    --buy)
+        COMPREPLY=()
+        return
+        ;;
+    --resale)
+        COMPREPLY=()
+        return
+        ;;
+    --watts)
+        COMPREPLY=()
+        return
+        ;;
+    --kwh)
+        COMPREPLY=()
+        return
+        ;;
+    --hours-per-month)
+        COMPREPLY=()
+        return
+        ;;
+    --life)
+        COMPREPLY=()
+        return
+        ;;
     --color)
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return
         ;;
     esac
     case $command in
-    '') words='check run runs workloads quote compare prices cron help --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --kwh --version -V --man --completion --json-keys --json --color --help -h' ;;
+    '') words='check run runs workloads quote compare prices cron report help --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --kwh --report --no-report --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
     run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
     runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --provider --price-per-hour --started --json --color --help -h' ;;
@@ -522,6 +602,7 @@ _fare() {
     compare) words=' --base -b --format -f --ledger --workload -w --published --price -p --offer -o --date -d --rule -r --json --color --help -h' ;;
     prices) words=' --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --date --last -n --all -a --format --book --json --color --help -h' ;;
     cron) words=' --up --offer --rate --date --month --tasks --disk --disk-rate --rules --rule-rate --function-ms --function-rate --always-up --json --color --help -h' ;;
+    report) words=' --output -o --format -f --plot --ledger --book --workload -w --published --all -a --base -b --price -p --offer --date -d --rule -r --deadline --buy --resale --watts --kwh --hours-per-month --life --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }

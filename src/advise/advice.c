@@ -111,17 +111,24 @@ static int say_cheapest(struct quote *quote, struct err *err)
     return say(quote, &text, err);
 }
 
+bool advice_on_frontier(double *best_s, double time_s)
+{
+    if (*best_s > 0 && time_s >= *best_s * 0.9999)
+        return false;
+    *best_s = time_s;
+    return true;
+}
+
 // Those that nothing else beats in both; the bills come cheapest first.
 static int say_frontier(struct quote *quote, struct err *err)
 {
     struct buf text = {0};
-    double best = HUGE_VAL;
+    double best = 0;
     size_t count = 0;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if (b->time_s.v >= best * 0.9999)
+        if (!advice_on_frontier(&best, b->time_s.v))
             continue;
-        best = b->time_s.v;
         if (count++ < FRONTIER) {
             if (count > 1)
                 buf_adds(&text, "; ");
@@ -355,7 +362,7 @@ static void add_depends(struct buf *text, const struct own_machine *own)
                own->kwh >= 0 && own->busy_mw >= 0 ? "" : "; power is not counted (--watts, --kwh)");
 }
 
-static int break_even(const struct quote_ask *ask, const struct own_machine *own,
+int advice_break_even(const struct quote_ask *ask, const struct own_machine *own,
                       const struct bill *rent, double own_s, int64_t *use_s, int64_t *tenths,
                       struct err *err)
 {
@@ -386,7 +393,7 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
             rent = &quote->bills.items[i];
     if (own_s <= 0 || !rent)
         return 0;
-    int rc = break_even(ask, &w->own, rent, own_s, &use_s, &tenths, err);
+    int rc = advice_break_even(ask, &w->own, rent, own_s, &use_s, &tenths, err);
     if (rc != 0)
         return rc;
     buf_printf(&text, "Buying a machine like %s for ",

@@ -20,4 +20,14 @@ struct advice_wishes {
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *wishes,
                 struct quote *quote, struct err *err) MUST_USE;
 
+// Whether nothing that is cheaper is as fast. Asked of each in turn, the cheapest first; `*best_s`
+// is 0 before.
+bool advice_on_frontier(double *best_s, double time_s);
+
+// After how much use a machine that was bought, on which the training takes `own_s`, has cost no
+// more than `rent`, and in tenths of days since the purchase. `*use_s` -1: never.
+int advice_break_even(const struct quote_ask *ask, const struct own_machine *own,
+                      const struct bill *rent, double own_s, int64_t *use_s, int64_t *tenths,
+                      struct err *err) MUST_USE;
+
 #endif

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // bare: `fare` without a command, the main job. This is the one place that says what that is: to
-// check this machine, and to sample the workloads that make sense on it. Also the options that
-// belong to the program as a whole.
+// check this machine, to sample the workloads that make sense on it, and to write the report. Also
+// the options that belong to the program as a whole.
 #include "cmd/cmd.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include "advise/comparable.h"
+#include "base/folders.h"
+#include "base/fs.h"
 #include "base/money.h"
 #include "cmd/check.h"
 #include "cmd/money.h"
+#include "cmd/report.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
 #include "record/bill.h"
@@ -16,6 +22,8 @@
 #include "record/price_import.h"
 #include "record/schedule.h"
 #include "record/workload.h"
+#include "report/html.h"
+#include "report/page.h"
 #include "version.h"
 
 struct bare_options {
@@ -27,6 +35,8 @@ struct bare_options {
     struct run_command_options command;
     struct measure_options measure;
     const char *kwh;
+    const char *report;
+    bool no_report;
 };
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
@@ -37,6 +47,10 @@ static const struct opt options[] = {
     RUN_COMMAND_OPTIONS(struct bare_options, command),
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Money",
      "the price of a kilowatt-hour here, for the power of the trainings"},
+    {"report", 0, OPT_TEXT, "FILE", NULL, AT(report), "Report",
+     "write the report there (default: report.html in XDG_DATA_HOME/fare or ~/.local/share/fare)"},
+    {"no-report", 0, OPT_FLAG, NULL, NULL, AT(no_report), "Report",
+     "write none; nor is one written with --json or --no-ledger, unless --report says where"},
     {"version", 'V', OPT_FLAG, NULL, NULL, AT(version), "About fare", "print the version"},
     {"man", 0, OPT_FLAG, NULL, NULL, AT(manual), "About fare",
      "print the manual page: fare --man | man -l -"},
@@ -150,6 +164,56 @@ static int price(struct report *report, const struct measure_options *o, struct 
     return 0;
 }
 
+// ---- the report
+
+static int report_path(const struct bare_options *o, struct buf *path, struct err *err)
+{
+    if (o->report) {
+        buf_adds(path, o->report);
+        return buf_check(path, err);
+    }
+    int rc = folder_data(path, err);
+    if (rc == 0)
+        rc = fs_mkdirs(buf_str(path), err);
+    buf_adds(path, "/report.html");
+    return rc == 0 ? buf_check(path, err) : rc;
+}
+
+static int make_report(const struct bare_options *o, const struct run *runs, size_t count,
+                       struct out *out, struct err *err)
+{
+    const struct page_ask ask = {
+        .ledger = o->measure.no_ledger ? "" : o->measure.ledger, .runs = runs, .run_count = count};
+    struct page page = {0};
+    struct buf text = {0}, path = {0};
+    int rc = page_make(&ask, &page, err);
+    if (rc == 0)
+        html_page(&text, &page);
+    if (rc == 0)
+        rc = report_path(o, &path, err);
+    if (rc == 0)
+        rc = report_write(out, buf_str(&path), &text, err);
+    if (rc == 0 && !o->common.json && strcmp(buf_str(&path), "-") != 0)
+        out_printf(out, "%sThe report, with plots: %s\n",
+                   out->fd == STDERR_FILENO ? "fare: " : "\n", buf_str(&path));
+    buf_release(&text);
+    buf_release(&path);
+    record_release(page_fields, &page);
+    return rc;
+}
+
+// What was measured is told and kept already: a report that cannot be written is a warning.
+static void add_report(const struct bare_options *o, const struct run *runs, size_t count,
+                       struct out *out)
+{
+    struct err why = {0};
+    bool wanted = o->report || !(o->common.json || o->measure.no_ledger);
+    if (o->no_report || !wanted || count == 0)
+        return;
+    if (make_report(o, runs, count, out, &why) != 0)
+        out_complain(why.text);
+}
+
 static int main_job(const struct bare_options *o, struct out *out, struct err *err)
 {
     const struct check_options check = {.common = o->common, .no_cloud = o->measure.no_cloud};
@@ -172,7 +236,21 @@ static int main_job(const struct bare_options *o, struct out *out, struct err *e
         rc = out_record(out, report_fields, &report, err);
     else if (rc == 0)
         print_samples(out, &report, kwh);
+    if (rc == 0)
+        add_report(o, report.runs.items, report.runs.count, out);
     record_release(report_fields, &report);
+    return rc;
+}
+
+// The user's own training: the same, but the machine is not told.
+static int measure_command(const struct cmd_call *call, const struct bare_options *o,
+                           struct err *err)
+{
+    struct runs runs = {0};
+    int rc = run_command(call, &o->command, &o->measure, false, o->common.json, &runs, err);
+    if (rc == 0)
+        add_report(o, runs.runs.items, runs.runs.count, call->out);
+    record_release(runs_fields, &runs);
     return rc;
 }
 
@@ -189,6 +267,7 @@ static void document_keys(struct out *out)
         {"fare prices --json", OFFERS_SCHEMA, offers_fields},
         {"fare prices import --json", PRICE_IMPORT_SCHEMA, price_import_fields},
         {"fare compare --json", COMPARE_SCHEMA, compare_fields},
+        {"fare report --json", PAGE_SCHEMA, page_fields},
         {"fare cron --json", SCHEDULE_SCHEMA, schedule_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
     };
@@ -211,7 +290,7 @@ static int run(const struct cmd_call *call, struct err *err)
     else if (o->json_keys)
         document_keys(call->out);
     else if (call->rest->command)
-        return run_command(call, &o->command, &o->measure, false, o->common.json, err);
+        return measure_command(call, o, err);
     else if (run_command_unused(&o->command, err) != 0)
         return ERR_USAGE;
     else
@@ -228,8 +307,8 @@ const struct command cmd_bare = {
         "Run without a command, fare does its main job: it checks this machine, says what will "
         "spoil a measurement or cost money, trains a sample of each workload that makes "
         "sense on it; then it says what the whole trainings take here, and what they cost on "
-        "machines "
-        "to rent on which they were measured. That takes about a minute. With a command after "
+        "machines to rent on which they were measured, and writes a report with plots. That takes "
+        "about a minute. With a command after "
         "'--', it measures that one, "
         "as 'fare run' does.",
     .options = options,

@@ -174,9 +174,9 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
     if (strcmp(format, "json") == 0)
         return out_record(out, compare_fields, compare, err);
     if (strcmp(format, "csv") == 0)
-        compare_csv(out, compare);
+        compare_csv(&out->text, compare);
     else if (strcmp(format, "md") == 0)
-        compare_markdown(out, compare);
+        compare_markdown(&out->text, compare);
     else if (compare->runs.v > 0)
         compare_table(out, compare);
     else if (o->workload)

@@ -4,54 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/quote_job.h"
 #include "base/clock.h"
 #include "base/money.h"
-#include "base/tree.h"
-#include "cmd/quote.h"
 
 #define KEPT 3 // bills of each workload
-
-// How many samples it trained on; 0: unknown.
-static int64_t rows_of(const struct run *run)
-{
-    int64_t rows = run->data.train_samples.known ? run->data.train_samples.v : 0;
-    for (size_t i = 0; rows == 0 && i < run->labels.count; i++)
-        if (run->labels.items[i].key && strcmp(run->labels.items[i].key, "data_rows") == 0 &&
-            !text_int(run->labels.items[i].value, &rows))
-            rows = 0;
-    return rows;
-}
-
-// A training on more data takes longer: not what was sampled here.
-static void drop_other_data(struct quote_job *job, const struct run *run)
-{
-    size_t kept = 0;
-    int64_t rows = rows_of(run);
-    for (size_t i = 0; i < job->evidence_count; i++) {
-        int64_t theirs = rows_of(job->evidence[i].run);
-        if (rows == 0 || theirs == 0 || theirs == rows)
-            job->evidence[kept++] = job->evidence[i];
-    }
-    job->ask.evidence_count = kept;
-}
 
 static int quote_one(const struct run *run, const char *ledger, struct quote *out, struct err *err)
 {
     struct quote_job job = {.asked = false};
-    struct err why = {0};
+    int rc = quote_load_like(&job, run, ledger, err);
+    out_complain(buf_str(&job.says));
     job.ask.boot_ns = -1;
     job.ask.max_age = QUOTE_MAX_AGE;
-    int rc = quote_load(&job, run->workload, ledger, &why);
-    if (rc != 0 &&
-        rc != ERR_MEMORY) { // a ledger that is locked or gone: what is published is there
-        quote_release(&job);
-        job = (struct quote_job){.ask = {.boot_ns = -1, .max_age = QUOTE_MAX_AGE}};
-        rc = quote_load(&job, run->workload, "", err);
-    } else if (rc != 0) {
-        err_memory(err);
-    }
-    if (rc == 0)
-        drop_other_data(&job, run);
     if (rc == 0)
         rc = quote_open(&job, NULL, err);
     if (rc == 0)

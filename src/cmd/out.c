@@ -251,7 +251,12 @@ void out_complain(const char *lines)
 {
     while (*lines) {
         size_t len = strcspn(lines, "\n");
-        fprintf(stderr, "fare: %.*s\n", (int)len, lines);
+        char *line = strndup(lines, len), *clean = NULL;
+        // It may hold a file's name: nothing in it may steer the terminal.
+        if (line && text_set(&clean, line, NULL) == 0 && clean)
+            fprintf(stderr, "fare: %s\n", clean);
+        free(line);
+        free(clean);
         lines += len + (lines[len] == '\n');
     }
 }

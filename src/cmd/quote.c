@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
+#include "report/focus.h"
 
 #define LIFE_MONTHS 36
 #define PIN_BILLS   2000 // a list of everything (--all) is not kept: it is long, and soon made again
@@ -376,6 +377,7 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     struct ledger *ledger = NULL;
     struct pinned pinned = {call->out, o->common.json, 0};
     int rc = quote_load(&job, word, o->ledger, err);
+    out_complain(buf_str(&job.says));
     if (rc == 0)
         rc = ledger_new(&ledger, o->ledger, err);
     if (rc == 0 && pinned.json)
@@ -405,6 +407,7 @@ static int run(const struct cmd_call *call, struct err *err)
     int rc = take_options(&job, o, err);
     if (rc == 0)
         rc = quote_load(&job, word, o->ledger, err);
+    out_complain(buf_str(&job.says));
     if (rc == 0)
         rc = quote_open(&job, o->book, err);
     if (rc == 0)
@@ -419,9 +422,10 @@ static int run(const struct cmd_call *call, struct err *err)
     bool json = o->common.json || (o->format && strcmp(o->format, "json") == 0);
     if (rc == 0 && json)
         rc = print_json(call->out, &job.quote, err);
-    else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0)
-        rc = quote_focus(call->out, &job, err);
-    else if (rc == 0)
+    else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0) {
+        focus_head(&call->out->text);
+        rc = focus_bill(&call->out->text, &job, err);
+    } else if (rc == 0)
         quote_show(call->out, &job, o);
     if (rc == 0)
         pin(&job, o);

@@ -290,9 +290,13 @@ static int run(const struct cmd_call *call, struct err *err)
     const struct run_options *given = call->options;
     if (call->rest->command && call->rest->count > 0)
         return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
-    if (call->rest->command)
-        return run_command(call, &given->command, &given->measure, given->training.full,
-                           given->common.json, err);
+    if (call->rest->command) {
+        struct runs runs = {0};
+        int ended = run_command(call, &given->command, &given->measure, given->training.full,
+                                given->common.json, &runs, err);
+        record_release(runs_fields, &runs);
+        return ended;
+    }
     int rc = run_command_unused(&given->command, err);
     if (rc == 0)
         rc = set_up(call, &o, &session, err);

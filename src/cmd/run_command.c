@@ -111,14 +111,14 @@ static void say_run(struct out *out, const struct run *run, const struct buf *sa
 // ---- the user's command
 
 int run_command(const struct cmd_call *call, const struct run_command_options *o,
-                const struct measure_options *m, bool full, bool json, struct err *err)
+                const struct measure_options *m, bool full, bool json, struct runs *runs,
+                struct err *err)
 {
     if (!call->rest->command[0]) {
         err_set(err, ERR_USAGE, "there is no command after '--'");
         return err_hint(err, "write one: fare run -- python train.py");
     }
     struct command_options c;
-    struct runs runs = {0};
     struct machine machine = {0};
     struct buf says = {0};
     const struct check_options check = {.no_cloud = m->no_cloud, .no_libraries = true};
@@ -132,9 +132,9 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
     c.argv = call->rest->command;
     c.output_to_stderr = json;
     if (rc == 0)
-        rc = text_set(&runs.schema, RUNS_SCHEMA, err);
-    runs.runs.known = true;
-    struct run *run = rc == 0 ? LIST_ADD(&runs.runs, err) : NULL;
+        rc = text_set(&runs->schema, RUNS_SCHEMA, err);
+    runs->runs.known = true;
+    struct run *run = rc == 0 ? LIST_ADD(&runs->runs, err) : NULL;
     if (rc == 0 && !run)
         rc = ERR_MEMORY;
     if (rc == 0)
@@ -168,13 +168,12 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
             journal_close(c.journal, false, &says);
     }
     if (rc == 0 && json) {
-        rc = out_record(call->out, runs_fields, &runs, err);
+        rc = out_record(call->out, runs_fields, runs, err);
     } else if (rc == 0) {
         call->out->fd = STDERR_FILENO;
         say_run(call->out, run, &says);
     }
     buf_release(&says);
-    record_release(runs_fields, &runs);
     machine_release(&machine);
     return rc;
 }

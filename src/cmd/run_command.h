@@ -34,9 +34,9 @@ struct run_command_options {
 int run_command_unused(const struct run_command_options *options, struct err *err) MUST_USE;
 
 // Measures the command of `call->rest`, prints, and sets call->exit_code. `full`: it is not ended
-// before its own end.
+// before its own end. `runs` is zeroed before and holds the run afterwards; the caller releases it.
 int run_command(const struct cmd_call *call, const struct run_command_options *options,
-                const struct measure_options *measure, bool full, bool json,
+                const struct measure_options *measure, bool full, bool json, struct runs *runs,
                 struct err *err) MUST_USE;
 
 // Trains `workload` with the framework options->with and fills the record.

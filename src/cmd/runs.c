@@ -3,8 +3,6 @@
 #include "cmd/runs.h"
 
 #include <float.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/comparable.h"
@@ -102,45 +100,19 @@ void runs_filter(const struct runs_options *o, struct ledger_filter *filter)
             filter->sort = values[i];
 }
 
-// A warning on stderr, line by line, as errors are shown.
-static void warn(const char *says)
-{
-    while (*says) {
-        size_t len = strcspn(says, "\n");
-        char *line = strndup(says, len), *clean = NULL;
-        if (line && text_set(&clean, line, NULL) == 0 && clean)
-            fprintf(stderr, "fare: %s\n", clean);
-        free(line);
-        free(clean);
-        says += len + (says[len] == '\n');
-    }
-}
-
 int runs_connect(struct ledger *ledger, struct err *err)
 {
     struct buf says = {0};
     int rc = ledger_connect(ledger, &says, err);
-    warn(buf_str(&says));
+    out_complain(buf_str(&says));
     buf_release(&says);
     return rc;
 }
 
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
-    struct err why = {0};
-    if (strncmp(word, "published-", 10) != 0) {
-        int rc = runs_connect(ledger, err);
-        return rc == 0 ? ledger_find(ledger, word, text, err) : rc;
-    }
-    int rc = published_find(NULL, word, text, &why);
-    if (rc == 0)
-        return 0;
-    // Somebody's own that is called so.
-    struct err ignored = {0};
-    if (ledger_find(ledger, word, text, &ignored) == 0)
-        return 0;
-    *err = why;
-    return rc;
+    int rc = strncmp(word, "published-", 10) == 0 ? 0 : runs_connect(ledger, err);
+    return rc == 0 ? published_or_kept(ledger, word, text, err) : rc;
 }
 
 // ---- as JSON: the texts as they are kept, keys of a newer fare included

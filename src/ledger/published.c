@@ -148,3 +148,19 @@ int published_find(const char *dir, const char *word, struct buf *text, struct e
         err_set(err, ERR_MISSING, "no published result is called '%s'", word);
     return err_hint(err, "'fare runs --published' lists them");
 }
+
+int published_or_kept(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
+{
+    struct err why = {0};
+    if (strncmp(word, "published-", 10) != 0)
+        return ledger_find(ledger, word, text, err);
+    int rc = published_find(NULL, word, text, &why);
+    if (rc == 0)
+        return 0;
+    // Somebody's own that is called so.
+    struct err ignored = {0};
+    if (ledger_find(ledger, word, text, &ignored) == 0)
+        return 0;
+    *err = why;
+    return rc;
+}

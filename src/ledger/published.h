@@ -19,4 +19,8 @@ int published_set(const char *dir, const char *set, ledger_visit_fn *visit, void
 // The text of the one with this id, or the only one whose id begins so; ERR_MISSING otherwise.
 int published_find(const char *dir, const char *word, struct buf *text, struct err *err) MUST_USE;
 
+// A run's record by what the user called it, among the published or in the ledger.
+int published_or_kept(struct ledger *ledger, const char *word, struct buf *text,
+                      struct err *err) MUST_USE;
+
 #endif

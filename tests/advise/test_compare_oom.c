@@ -41,8 +41,7 @@ static void tables(void **state)
     (void)state;
     const struct compare_options options = {
         .pricing = {.share = SHARE, .book = "-", .prorated = true}};
-    void (*const writers[])(struct out *, const struct compare *) = {compare_table, compare_csv,
-                                                                     compare_markdown};
+    void (*const writers[])(struct buf *, const struct compare *) = {compare_csv, compare_markdown};
     struct compare c = {0};
     struct err why = {0};
     assert_ok(compare_texts(&options, texts, &c, &why), &why);
@@ -52,7 +51,10 @@ static void tables(void **state)
             struct out out;
             struct err err = {0};
             out_init(&out, "never");
-            writers[i](&out, &c);
+            if (i < 2)
+                writers[i](&out.text, &c);
+            else
+                compare_table(&out, &c);
             int rc = buf_check(&out.text, &err);
             out_release(&out);
             OOM_EXPECT(rc, &err);

@@ -75,6 +75,9 @@ def endings():
     p = subprocess.run([FARE, "--", "sh", "-c", "echo out; echo err >&2; exit 5"], capture_output=True, text=True)
     report("bare fare measures a command too", p.returncode == 5 and p.stdout == "out\n"
            and p.stderr.startswith("err\nfare: sh failed"), p)
+    page = Path(os.environ["XDG_DATA_HOME"]) / "fare" / "report.html"
+    report("and writes its report", f"fare: The report, with plots: {page}" in p.stderr
+           and page.read_text().startswith("<!doctype html>"), p)
     p = subprocess.run([FARE, "run", "mlp", "--", "true"], capture_output=True, text=True)
     report("a workload and a command do not go together", p.returncode == 2 and "both" in p.stderr, p)
     got, run, _ = record("pass", "--name", "my run")

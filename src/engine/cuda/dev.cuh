@@ -3,7 +3,7 @@
 // has no words for. Kernels take one structure each (engine/cuda/kernels.h), so that the host needs
 // to know nothing of their parameters but its size.
 //
-// Kernels are built for sm_60, sm_70 and sm_80. What only newer ones have (asynchronous copies,
+// Kernels are built for sm_60 and sm_80. What only newer ones have (asynchronous copies,
 // tensor cores with tf32 and bf16) is done the plain way below sm_80, or is not there.
 #ifndef FARE_ENGINE_CUDA_DEV_CUH
 #define FARE_ENGINE_CUDA_DEV_CUH

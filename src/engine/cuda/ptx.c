@@ -10,7 +10,6 @@
     extern const char ptx_##name[] __attribute__((visibility("hidden")))
 
 PTX(sm_60_f32);
-PTX(sm_70_f32);
 PTX(sm_80_f32);
 PTX(sm_80_tf32);
 PTX(sm_80_bf16);
@@ -19,7 +18,7 @@ PTX(sm_80_images);
 const char *ptx_for(int capability, enum engine_precision precision)
 {
     if (precision == ENGINE_F32)
-        return capability >= 80 ? ptx_sm_80_f32 : capability >= 70 ? ptx_sm_70_f32 : ptx_sm_60_f32;
+        return capability >= 80 ? ptx_sm_80_f32 : ptx_sm_60_f32;
     if (capability < 80)
         return NULL;
     return precision == ENGINE_TF32 ? ptx_sm_80_tf32 : ptx_sm_80_bf16;

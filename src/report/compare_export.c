@@ -8,24 +8,10 @@
 
 #include "advise/compare.h"
 #include "base/csv.h"
-#include "cmd/compare.h"
+#include "report/compare.h"
+#include "report/tables.h"
 
 // ---- Markdown
-
-// What has a meaning within a line; where lines begin we write ourselves.
-static void add_escaped(struct buf *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            buf_adds(out, "&lt;");
-        else if (*text == '>')
-            buf_adds(out, "&gt;");
-        else if (*text == '&')
-            buf_adds(out, "&amp;");
-        else
-            buf_printf(out, "%s%c", strchr("\\`*_[]()!|~$", *text) ? "\\" : "", *text);
-    }
-}
 
 static void add_figure(struct buf *out, const char *text, const struct maybe_real *low,
                        const struct maybe_real *high)
@@ -56,7 +42,7 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
         buf_adds(&name, ", the base");
     buf_addc(out, '|');
     buf_addc(out, ' ');
-    add_escaped(out, buf_str(&name));
+    table_markdown_text(out, buf_str(&name));
     buf_adds(out, " |");
     out->failed |= name.failed;
     buf_release(&name);
@@ -92,10 +78,10 @@ static void markdown_workload(struct buf *out, const struct compare_workload *wo
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, workload);
     buf_adds(out, "\n## ");
-    add_escaped(out, workload->workload);
+    table_markdown_text(out, workload->workload);
     buf_adds(out, "\n\n");
     for (size_t i = 0; i < workload->sentences.count; i++) {
-        add_escaped(out, workload->sentences.items[i]);
+        table_markdown_text(out, workload->sentences.items[i]);
         buf_adds(out, i + 1 < workload->sentences.count ? " " : "\n\n");
     }
     buf_adds(out, "| on + with | runs | time | ÷ base | cost, $ | ÷ base | per $ | right | GPU use "
@@ -104,7 +90,7 @@ static void markdown_workload(struct buf *out, const struct compare_workload *wo
         markdown_row(out, &notes, &workload->rows.items[i]);
     for (size_t i = 0; i < notes.numbers.count; i++) {
         buf_printf(out, "\n%zu. ", i + 1);
-        add_escaped(out, notes.items[i]);
+        table_markdown_text(out, notes.items[i]);
     }
     buf_adds(out, notes.numbers.count > 0 ? "\n" : "");
     if (workload->apart.count > 0)
@@ -114,10 +100,10 @@ static void markdown_workload(struct buf *out, const struct compare_workload *wo
         struct buf name = {0};
         compare_label(row, &name);
         buf_adds(out, "- ");
-        add_escaped(out, buf_str(&name));
+        table_markdown_text(out, buf_str(&name));
         for (size_t j = 0; j < row->reasons.count; j++) {
             buf_adds(out, j ? "; " : ": ");
-            add_escaped(out, row->reasons.items[j]);
+            table_markdown_text(out, row->reasons.items[j]);
         }
         buf_adds(out, "\n");
         out->failed |= name.failed;
@@ -126,32 +112,22 @@ static void markdown_workload(struct buf *out, const struct compare_workload *wo
     compare_notes_release(&notes);
 }
 
-void compare_markdown(struct out *out, const struct compare *compare)
+void compare_markdown(struct buf *text, const struct compare *compare)
 {
-    struct buf *text = &out->text;
     for (size_t i = 0; i < compare->sentences.count; i++) {
-        add_escaped(text, compare->sentences.items[i]);
+        table_markdown_text(text, compare->sentences.items[i]);
         buf_adds(text, i + 1 < compare->sentences.count ? " " : "\n");
     }
+    compare_markdown_tables(text, compare);
+}
+
+void compare_markdown_tables(struct buf *text, const struct compare *compare)
+{
     for (size_t i = 0; i < compare->workloads.count; i++)
         markdown_workload(text, &compare->workloads.items[i]);
 }
 
 // ---- CSV
-
-// A spreadsheet takes what begins so for a formula; an apostrophe in front makes it text.
-static void put_text(struct csv_writer *w, const char *text)
-{
-    if (!text || !strchr("=+-@\t\r", text[0]) || text[0] == '\0' || strcmp(text, "-") == 0) {
-        csv_put(w, text);
-        return;
-    }
-    struct buf quoted = {0};
-    buf_printf(&quoted, "'%s", text);
-    csv_put(w, buf_str(&quoted));
-    w->out->failed |= quoted.failed;
-    buf_release(&quoted);
-}
 
 static void put_real(struct csv_writer *w, struct maybe_real number)
 {
@@ -166,7 +142,7 @@ static void put_texts(struct csv_writer *w, char *const *items, size_t count)
     struct buf joined = {0};
     for (size_t i = 0; i < count; i++)
         buf_printf(&joined, "%s%s", i ? "; " : "", items[i]);
-    put_text(w, buf_str(&joined));
+    table_csv_text(w, buf_str(&joined));
     w->out->failed |= joined.failed;
     buf_release(&joined);
 }
@@ -176,11 +152,11 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
 {
     char runs[24];
     snprintf(runs, sizeof runs, "%lld", (long long)row->runs.v);
-    put_text(w, workload->workload);
+    table_csv_text(w, workload->workload);
     csv_put(w, row->base.known ? "base" : apart ? "apart" : "row");
-    put_text(w, row->machine);
-    put_text(w, row->framework);
-    put_text(w, row->detail);
+    table_csv_text(w, row->machine);
+    table_csv_text(w, row->framework);
+    table_csv_text(w, row->detail);
     csv_put(w, runs);
     csv_put(w, row->kind);
     const struct maybe_real times[] = {row->time_s.value,   row->time_s.low, row->time_s.high,
@@ -190,8 +166,8 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
         put_real(w, times[i]);
     csv_put(w, row->time.verdict);
     csv_put(w, row->price.usd_per_hour);
-    put_text(w, row->price.from);
-    put_text(w, row->price.rule);
+    table_csv_text(w, row->price.from);
+    table_csv_text(w, row->price.rule);
     csv_put(w, row->cost.usd);
     csv_put(w, row->cost.low_usd);
     csv_put(w, row->cost.high_usd);
@@ -212,7 +188,7 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
     csv_end(w);
 }
 
-void compare_csv(struct out *out, const struct compare *compare)
+void compare_csv(struct buf *out, const struct compare *compare)
 {
     static const char *const names[] = {"workload",
                                         "role",
@@ -254,7 +230,7 @@ void compare_csv(struct out *out, const struct compare *compare)
                                         "share_of_peak_high",
                                         "notes",
                                         "reasons"};
-    struct csv_writer w = {.out = &out->text};
+    struct csv_writer w = {.out = out};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         csv_put(&w, names[i]);
     csv_end(&w);

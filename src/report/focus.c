@@ -3,13 +3,14 @@
 //
 // A discount is no row there: it is the difference between a row's ListCost, at the list price, and
 // its BilledCost. A negotiated rate is in ContractedCost too, a discount is not.
+#include "report/focus.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/money.h"
-#include "cmd/quote.h"
 
 static const char *const columns[] = {"BilledCost",
                                       "EffectiveCost",
@@ -153,15 +154,19 @@ static int put_bill(struct csv_writer *w, const struct quote_job *job, const str
     return 0;
 }
 
-int quote_focus(struct out *out, const struct quote_job *job, struct err *err)
+void focus_head(struct buf *out)
 {
-    struct csv_writer w = {.out = &out->text};
-    struct bill list = {0};
-    int rc = 0;
+    struct csv_writer w = {.out = out};
     for (size_t i = 0; columns[i]; i++)
         csv_put(&w, columns[i]);
     csv_end(&w);
-    // One bill: several would be added up by whoever reads them.
+}
+
+int focus_bill(struct buf *out, const struct quote_job *job, struct err *err)
+{
+    struct csv_writer w = {.out = out};
+    struct bill list = {0};
+    int rc = 0;
     if (job->quote.bills.count > 0) {
         const struct bill *b = &job->quote.bills.items[0];
         rc = list_bill(job, b, &list, err);
@@ -169,5 +174,5 @@ int quote_focus(struct out *out, const struct quote_job *job, struct err *err)
             rc = put_bill(&w, job, b, &list, err);
         record_release(bill_fields, &list);
     }
-    return rc == 0 ? buf_check(&out->text, err) : rc;
+    return rc == 0 ? buf_check(out, err) : rc;
 }

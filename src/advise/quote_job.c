@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a quote is made from: the runs of a workload, the book, the rules.
+#include "advise/quote_job.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "advise/comparable.h"
-#include "cmd/quote.h"
-#include "cmd/runs.h"
+#include "base/tree.h"
 #include "ledger/published.h"
 #include "record/read.h"
 #include "workload/workload.h"
@@ -32,18 +32,24 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     return wanted ? ERR_MEMORY : rc;
 }
 
-// The run that was named: the first of the evidence.
-static int add_asked(struct quote_job *job, struct ledger *ledger, const char *word,
+// The run that was asked for: the first of the evidence.
+static int add_asked(struct quote_job *job, const char *text, size_t len, struct err *err)
+{
+    struct run *run = LIST_ADD(&job->runs, err);
+    int rc = run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = text_set(&job->workload, run->workload ? run->workload : run->name, err);
+    return rc;
+}
+
+static int add_named(struct quote_job *job, struct ledger *ledger, const char *word,
                      struct err *err)
 {
     struct buf text = {0};
-    struct run *run = LIST_ADD(&job->runs, err);
-    int rc = run ? runs_find(ledger, word, &text, err) : ERR_MEMORY;
+    int rc = published_or_kept(ledger, word, &text, err);
     if (rc == 0)
-        rc = record_from_text(run_fields, buf_str(&text), text.len, run, err);
+        rc = add_asked(job, buf_str(&text), text.len, err);
     buf_release(&text);
-    if (rc == 0)
-        rc = text_set(&job->workload, run->workload ? run->workload : run->name, err);
     return rc;
 }
 
@@ -93,27 +99,97 @@ static int choose_evidence(struct quote_job *job, struct err *err)
     return 0;
 }
 
+// The other runs of the workload. `ledger` may be null.
+static int add_others(struct quote_job *job, struct ledger *ledger, struct err *err)
+{
+    struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
+    int rc = ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0;
+    if (rc == 0)
+        rc = published_each(NULL, add_run, job, err);
+    return rc == 0 ? choose_evidence(job, err) : rc;
+}
+
 int quote_load(struct quote_job *job, const char *word, const char *where, struct err *err)
 {
     struct ledger *ledger = NULL;
     bool none = where && !*where;
     int rc = none ? 0 : ledger_new(&ledger, where, err);
+    if (rc == 0 && ledger)
+        rc = ledger_connect(ledger, &job->says, err);
     if (rc == 0 && quote_is_workload(word)) {
         rc = text_set(&job->workload, word, err);
         job->epochs = workload_find(word, NULL)->recipe.epochs;
     } else if (rc == 0)
-        rc = add_asked(job, ledger, word ? word : "last", err);
+        rc = add_named(job, ledger, word ? word : "last", err);
     if (rc == 0 && !job->workload)
         rc = text_set(&job->workload, "command", err);
-    struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
-    if (rc == 0 && !none)
-        rc = runs_connect(ledger, err);
-    if (rc == 0 && !none)
-        rc = ledger_each(ledger, &filter, add_run, job, err);
     if (rc == 0)
-        rc = published_each(NULL, add_run, job, err);
+        rc = add_others(job, ledger, err);
     ledger_free(ledger);
-    return rc == 0 ? choose_evidence(job, err) : rc;
+    return rc;
+}
+
+int quote_load_run(struct quote_job *job, const struct run *run, const char *where, struct err *err)
+{
+    struct ledger *ledger = NULL;
+    struct buf text = {0};
+    job->asked = true;
+    int rc = where && !*where ? 0 : ledger_new(&ledger, where, err);
+    if (rc == 0 && ledger)
+        rc = ledger_connect(ledger, &job->says, err);
+    if (rc == 0)
+        rc = record_to_line(run_fields, run, &text, err);
+    if (rc == 0)
+        rc = add_asked(job, buf_str(&text), text.len, err);
+    if (rc == 0 && !job->workload)
+        rc = text_set(&job->workload, "command", err);
+    if (rc == 0)
+        rc = add_others(job, ledger, err);
+    buf_release(&text);
+    ledger_free(ledger);
+    return rc;
+}
+
+// How many samples it trained on; 0: unknown.
+static int64_t rows_of(const struct run *run)
+{
+    int64_t rows = run->data.train_samples.known ? run->data.train_samples.v : 0;
+    for (size_t i = 0; rows == 0 && i < run->labels.count; i++)
+        if (run->labels.items[i].key && strcmp(run->labels.items[i].key, "data_rows") == 0 &&
+            !text_int(run->labels.items[i].value, &rows))
+            rows = 0;
+    return rows;
+}
+
+// A training on more data takes longer: not what was sampled here.
+static void drop_other_data(struct quote_job *job, const struct run *run)
+{
+    size_t kept = 0;
+    int64_t rows = rows_of(run);
+    for (size_t i = 0; i < job->evidence_count; i++) {
+        int64_t theirs = rows_of(job->evidence[i].run);
+        if (rows == 0 || theirs == 0 || theirs == rows)
+            job->evidence[kept++] = job->evidence[i];
+    }
+    job->evidence_count = kept;
+    job->ask.evidence_count = kept;
+}
+
+int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
+                    struct err *err)
+{
+    struct err why = {0};
+    int rc = quote_load(job, run->workload, ledger, &why);
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    if (rc != 0) { // a ledger that is locked or gone: what is published is there
+        quote_release(job);
+        *job = (struct quote_job){.asked = false};
+        rc = quote_load(job, run->workload, "", err);
+    }
+    if (rc == 0)
+        drop_other_data(job, run);
+    return rc;
 }
 
 int quote_open(struct quote_job *job, const char *book, struct err *err)
@@ -143,6 +219,7 @@ void quote_release(struct quote_job *job)
     for (size_t i = 0; job->against && i < job->runs.count; i++)
         comparison_release(&job->against[i]);
     free(job->against);
+    buf_release(&job->says);
     free(job->runs.items);
     free(job->evidence);
     free(job->workload);

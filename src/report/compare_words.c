@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of a comparison as cells of a table.
-#include "cmd/compare.h"
+#include "report/compare.h"
 
 #include <math.h>
 #include <stdio.h>

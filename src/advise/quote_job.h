@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// quote_job: what a quote is made from, gathered: the runs of a workload, the book, the rules.
+#ifndef FARE_ADVISE_QUOTE_JOB_H
+#define FARE_ADVISE_QUOTE_JOB_H
+
+#include "advise/advice.h"
+
+struct quote_job { // what is gathered before anything is computed, and the result
+    bool asked;    // for one run, the first; else for a workload
+    char *workload;
+    LIST_OF(struct run) runs;
+    int64_t epochs; // of the workload asked for; 0: unknown
+    struct quote_evidence *evidence;
+    struct comparison *against; // one for each of `runs`
+    size_t evidence_count;
+    struct book *book;
+    struct devices *devices;
+    struct tariff_book *tariffs;
+    struct currencies *currencies;
+    struct rates *rates;
+    struct buf says; // warnings for people, a line each: what the ledger could not take in
+    struct quote_ask ask;
+    struct advice_wishes wishes;
+    struct quote quote;
+};
+
+#define QUOTE_MAX_AGE 730 // days: prices that were not seen since are history
+
+bool quote_is_workload(const char *word);
+
+// `word`: a run, a workload, or null: the last run. Fills runs and evidence; `asked` must be set.
+// `ledger` as in ledger.h; "": none, for workloads.
+int quote_load(struct quote_job *job, const char *word, const char *ledger,
+               struct err *err) MUST_USE;
+
+// The same for a run that need not be in a ledger.
+int quote_load_run(struct quote_job *job, const struct run *run, const char *ledger,
+                   struct err *err) MUST_USE;
+
+// The runs of its workload with as many samples, made ones too: they tell the time, though the runs
+// may not be comparable. `run->workload` is one of ours. Without the ledger where that cannot be
+// read.
+int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
+                    struct err *err) MUST_USE;
+
+// The book and the rules. `book`: see book_open().
+int quote_open(struct quote_job *job, const char *book, struct err *err) MUST_USE;
+void quote_release(struct quote_job *job);
+
+#endif

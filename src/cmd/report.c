@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// report: a page, a plot or tables to show to others.
+#include "cmd/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/money.h"
+#include "base/units.h"
+#include "cmd/cmd.h"
+#include "report/compare.h"
+#include "report/html.h"
+#include "report/page.h"
+#include "report/tables.h"
+
+#define DAY_S       INT64_C(86400)
+#define LIFE_MONTHS 36
+
+struct report_options {
+    struct cmd_common common;
+    const char *output, *format, *plot;
+    const char *ledger, *book;
+    const char *workload, *published, *base;
+    bool all;
+    struct opt_texts price, offer;
+    const char *date, *rule;
+    int64_t deadline_ns, hours_per_month, watts, life;
+    const char *buy, *resale, *kwh;
+};
+
+static const struct report_options defaults = {
+    .deadline_ns = -1, .hours_per_month = -1, .watts = -1, .life = LIFE_MONTHS};
+
+static const char *const rules[] = {"paid", "prorated", NULL};
+static const char *const formats[] = {"html", "md", "csv", "json", "focus", "openmetrics", NULL};
+
+#define AT(member) offsetof(struct report_options, member)
+static const struct opt options[] = {
+    {"output", 'o', OPT_TEXT, "FILE", NULL, AT(output), NULL,
+     "write it there; '-' is standard output (default: report.html, a plot KIND.svg, other "
+     "formats to standard output)"},
+    {"format", 'f', OPT_CHOICE, "NAME", formats, AT(format), NULL,
+     "html (default), or its tables: md, csv, json, focus (bills) or openmetrics"},
+    {"plot", 0, OPT_CHOICE, "KIND", plot_kinds, AT(plot), NULL,
+     "only this plot, as SVG, or its figures with --format md, csv or json"},
+    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
+     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
+     "own"},
+    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+    {"workload", 'w', OPT_TEXT, "NAME", NULL, AT(workload), "Which", "all runs of this workload"},
+    {"published", 0, OPT_TEXT, "SET", NULL, AT(published), "Which",
+     "published results that come with fare: 2017-keras-backends or 2018-tweets, say"},
+    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which",
+     "every run in the ledger, not only the newest twenty"},
+    {"base", 'b', OPT_TEXT, "SELECTOR", NULL, AT(base), "Cost",
+     "what the others are relative to, as in 'fare compare'"},
+    {"price", 'p', OPT_TEXTS, "SELECTOR=USD_PER_HOUR", NULL, AT(price), "Cost",
+     "what those machines cost an hour; may be given several times"},
+    {"offer", 0, OPT_TEXTS, "SELECTOR=OFFER", NULL, AT(offer), "Cost",
+     "those machines are this offer of the book: aws/p3.2xlarge; may be given several times"},
+    {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
+     "prices and billing rules of this date"},
+    {"rule", 'r', OPT_CHOICE, "RULE", rules, AT(rule), "Cost",
+     "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
+    {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
+     "draw it, and name the cheapest that is done within this time"},
+    {"buy", 0, OPT_TEXT, "USD", NULL, AT(buy), "Advice",
+     "rent, or buy a machine like the one measured for this much"},
+    {"resale", 0, OPT_TEXT, "USD", NULL, AT(resale), "Advice", "what it still brings at its end"},
+    {"watts", 0, OPT_COUNT, "W", NULL, AT(watts), "Advice", "its power at work"},
+    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Advice", "the price of a kilowatt-hour"},
+    {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(hours_per_month), "Advice",
+     "how long it works in a month (default 720: always)"},
+    {"life", 0, OPT_COUNT, "MONTHS", NULL, AT(life), "Advice", "how long it is kept (default 36)"},
+    {NULL},
+};
+#undef AT
+
+static const struct cmd_example examples[] = {
+    {"fare report", "the newest runs, as report.html"},
+    {"fare report last -o run.html", "one run"},
+    {"fare report --published 2017-keras-backends --base k80+tensorflow", "what others published"},
+    {"fare report --workload cnn --plot frontier --deadline 1h -o cnn.svg", "one plot"},
+    {"fare report --workload cnn --format md", "tables to paste into a page or an issue"},
+    {"fare report last --buy 2500 --watts 400 --kwh 0.30", "with rent or buy over the months"},
+    {NULL, NULL},
+};
+
+static const struct cmd_variable variables[] = {
+    {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
+                    "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    {NULL, NULL},
+};
+
+// ---- options
+
+static int bad(const char *option, const char *text, const char *expected, struct err *err)
+{
+    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
+}
+
+static int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
+{
+    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
+        return bad(option, text, "an amount such as 2.50", err);
+    return 0;
+}
+
+static int take_own(const struct report_options *o, struct advice_wishes *w, struct err *err)
+{
+    w->buy = o->buy;
+    w->own = (struct own_machine){.life_months = o->life, .busy_mw = -1, .idle_mw = -1, .kwh = -1};
+    w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
+    if (o->hours_per_month == 0 || o->hours_per_month > 720)
+        return err_set(err, ERR_USAGE, "'--hours-per-month' takes 1 to 720: a month of 30 days");
+    if (o->life == 0 || o->life > 1200)
+        return err_set(err, ERR_USAGE, "'--life' takes 1 to 1200 months");
+    if (o->watts >= 1000000)
+        return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
+    if (o->watts >= 0)
+        w->own.busy_mw = o->watts * 1000;
+    int rc = take_amount("buy", o->buy, &w->own.purchase, err);
+    if (rc == 0)
+        rc = take_amount("resale", o->resale, &w->own.resale, err);
+    return rc == 0 ? take_amount("kwh", o->kwh, &w->own.kwh, err) : rc;
+}
+
+static int take_options(const struct cmd_call *call, struct page_ask *ask, struct err *err)
+{
+    const struct report_options *o = call->options;
+    int64_t date_s = 0;
+    int chosen = (call->rest->count > 0) + (o->workload != NULL) + (o->published != NULL) + o->all;
+    if (chosen > 1)
+        return err_set(err, ERR_USAGE,
+                       "'fare report' takes runs, --workload, --published or --all, one of them");
+    if (o->date && (!clock_parse(o->date, &date_s) || date_s < DAY_S))
+        return bad("date", o->date, "a date such as 2026-11-01", err);
+    *ask = (struct page_ask){
+        .ledger = o->ledger,
+        .book = o->book,
+        .words = call->rest->args,
+        .word_count = call->rest->count,
+        .workload = o->workload,
+        .published = o->published,
+        .all = o->all,
+        .base = o->base,
+        .day = (int)(date_s / DAY_S),
+        .pricing = {.prices = o->price.items,
+                    .price_count = o->price.count,
+                    .offers = o->offer.items,
+                    .offer_count = o->offer.count,
+                    .book = o->book,
+                    .date = o->date,
+                    .prorated = o->rule && strcmp(o->rule, "prorated") == 0},
+    };
+    if (o->deadline_ns >= 0)
+        ask->wishes.deadline_ns = some_int(o->deadline_ns);
+    return take_own(o, &ask->wishes, err);
+}
+
+// ---- writing
+
+int report_write(struct out *out, const char *path, const struct buf *text, struct err *err)
+{
+    int rc = buf_check(text, err);
+    if (rc == 0 && (!path || strcmp(path, "-") == 0)) {
+        buf_add(&out->text, buf_str(text), text->len);
+        return 0;
+    }
+    if (rc == 0)
+        rc = fs_write(path, buf_str(text), text->len, err);
+    return rc;
+}
+
+static const struct plot *find_plot(const struct page *page, const char *kind, struct err *err)
+{
+    static const char *const needs[][2] = {
+        {"cost", "a price: --price, --offer, or offers in the book that fit"},
+        {"relative", "two or more rows of one workload"},
+        {"frontier", "two or more machines with time and price"},
+        {"accuracy", "runs of two or more epochs"},
+        {"use", "runs that were sampled while they ran"},
+        {"steps", "runs that told their steps"},
+        {"batch", "runs that differ in --batch"},
+        {"gpus", "runs on different numbers of the same GPU"},
+        {"prices", "offers in the book that fit"},
+        {"buy", "--buy USD, and offers in the book that fit"}};
+    for (size_t i = 0; i < page->plots.count; i++)
+        if (strcmp(page->plots.items[i].kind, kind) == 0)
+            return &page->plots.items[i];
+    err_set(err, ERR_MISSING, "there is nothing to plot as '%s' in these runs", kind);
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (strcmp(needs[i][0], kind) == 0)
+            err_hint(err, "it needs %s", needs[i][1]);
+    return NULL;
+}
+
+static int write_plot(const char *kind, const char *format, const struct page *page,
+                      struct buf *text, struct err *err)
+{
+    const struct plot *plot = find_plot(page, kind, err);
+    if (!plot)
+        return ERR_MISSING;
+    if (strcmp(format, "html") == 0)
+        plot_svg(text, plot);
+    else if (strcmp(format, "md") == 0)
+        plot_markdown(text, plot, page);
+    else if (strcmp(format, "csv") == 0)
+        plot_csv(text, plot);
+    else if (strcmp(format, "json") == 0)
+        return record_to_text(plot_fields, plot, text, err);
+    else
+        return err_set(err, ERR_USAGE, "a plot's figures can be had as md, csv or json, not %s",
+                       format);
+    return 0;
+}
+
+static int write_page(const char *format, const struct page *page, struct buf *text,
+                      struct err *err)
+{
+    if (strcmp(format, "html") == 0)
+        html_page(text, page);
+    else if (strcmp(format, "md") == 0)
+        page_markdown(text, page);
+    else if (strcmp(format, "csv") == 0)
+        compare_csv(text, &page->compare);
+    else if (strcmp(format, "openmetrics") == 0)
+        page_openmetrics(text, page);
+    else
+        return record_to_text(page_fields, page, text, err);
+    return 0;
+}
+
+static int make(const struct report_options *o, const struct page_ask *ask, const char *format,
+                struct buf *text, struct err *err)
+{
+    struct page page = {0};
+    if (!o->plot && strcmp(format, "focus") == 0)
+        return page_focus(ask, text, err);
+    int rc = page_make(ask, &page, err);
+    if (rc == 0 && page.runs.count == 0) {
+        rc = err_set(err, ERR_MISSING, "there are no runs to report on");
+        err_hint(err, "'fare run mlp' makes one; 'fare report --published 2017-keras-backends' "
+                      "shows what others published");
+    }
+    if (rc == 0)
+        rc = o->plot ? write_plot(o->plot, format, &page, text, err)
+                     : write_page(format, &page, text, err);
+    record_release(page_fields, &page);
+    return rc;
+}
+
+static int run(const struct cmd_call *call, struct err *err)
+{
+    const struct report_options *o = call->options;
+    const char *format = o->common.json ? "json" : o->format ? o->format : "html";
+    bool drawn = strcmp(format, "html") == 0;
+    struct page_ask ask;
+    struct buf text = {0}, says = {0};
+    char name[32] = "report.html";
+    if (o->plot)
+        snprintf(name, sizeof name, "%s.svg", o->plot);
+    const char *path = o->output ? o->output : drawn ? name : "-";
+    int rc = take_options(call, &ask, err);
+    ask.says = &says;
+    if (rc == 0)
+        rc = make(o, &ask, format, &text, err);
+    out_complain(buf_str(&says));
+    if (rc == 0)
+        rc = report_write(call->out, path, &text, err);
+    if (rc == 0 && strcmp(path, "-") != 0)
+        out_printf(call->out, "Wrote %s (%s).\n", path, units_bytes((int64_t)text.len).s);
+    buf_release(&text);
+    buf_release(&says);
+    return rc;
+}
+
+const struct command cmd_report = {
+    .name = "report",
+    .group = "Show",
+    .summary = "a page with plots, or tables, to show to others",
+    .arguments = "[RUN...]",
+    .about =
+        "Writes one page that needs nothing else: what was measured where, the verdict in two "
+        "sentences, plots with their figures, runs side by side, and what they cost where. It "
+        "needs "
+        "no scripts, prints, and works on a phone and in dark mode. With --plot one plot as SVG; "
+        "with --format the tables as Markdown, CSV, JSON, rows of FOCUS or OpenMetrics. RUN is an "
+        "id, a name, 'last' or a published result; without any it is about the newest runs.",
+    .options = options,
+    .options_size = sizeof(struct report_options),
+    .defaults = &defaults,
+    .max_args = 4096,
+    .examples = examples,
+    .variables = variables,
+    .run = run,
+};

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bars: from zero, with intervals, their values in words at their ends, in groups. With several
+// series each row has one bar of each. Names stand left of the bars, or above them where they are
+// long. A few bars that would dwarf all others are cut at the end of the axis, and have a gap there
+// to show it; their values still stand beside them.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/glyphs.h"
+#include "report/markup.h"
+#include "report/svg.h"
+
+struct layout {
+    const struct plot_panel *panel;
+    const struct plot_series *first; // its points name the rows
+    double width;
+    double names;  // pixels for them; 0: above the bars
+    double values; // pixels for the longest value
+    double bar, row, group;
+    struct scale scale;
+    double most; // longer bars are cut
+};
+
+enum { GAP = 8, GROUP = 26, LEGEND = 22, LINES = 18 };
+
+static const struct plot_point *bar_of(const struct plot_series *series, size_t row)
+{
+    return row < series->points.count ? &series->points.items[row] : NULL;
+}
+
+static bool new_group(const struct layout *l, size_t row)
+{
+    const struct plot_point *points = l->first->points.items;
+    if (!points[row].group)
+        return false;
+    return row == 0 || !points[row - 1].group || strcmp(points[row].group, points[row - 1].group);
+}
+
+static void value_words(const struct layout *l, const struct plot_point *point,
+                        char out[SCALE_LABEL])
+{
+    snprintf(out, SCALE_LABEL, "unknown");
+    if (point->y.known)
+        scale_words(l->panel->y.unit ? l->panel->y.unit : "", point->y.v, out);
+}
+
+// How much wider letters are that are bold.
+static double boldness(const struct plot_point *p)
+{
+    return p->marked.v ? 1.15 : 1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The longest bar that is shown whole: where a few are more than four times as long as the next,
+// that one's.
+static double longest_whole(const struct plot_panel *panel)
+{
+    enum { TIMES = 4, FEW = 5 }; // fewer than a fifth
+    double values[400], most = HUGE_VAL;
+    size_t count = 0;
+    for (size_t s = 0; s < panel->series.count; s++)
+        for (size_t i = 0; i < panel->series.items[s].points.count && count < 400; i++) {
+            const struct plot_point *p = &panel->series.items[s].points.items[i];
+            if (p->y.known && p->y.v > 0)
+                values[count++] = p->y.v;
+        }
+    qsort(values, count, sizeof *values, by_value);
+    for (size_t i = count; i-- > 1 && (count - i) * FEW < count;)
+        if (values[i] > TIMES * values[i - 1])
+            most = values[i - 1];
+    return most;
+}
+
+static void measure(struct layout *l)
+{
+    double longest = 0, low = 0, high = 0;
+    l->most = longest_whole(l->panel);
+    char words[SCALE_LABEL];
+    for (size_t s = 0; s < l->panel->series.count; s++)
+        for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
+            const struct plot_point *p = &l->panel->series.items[s].points.items[i];
+            if (s == 0)
+                longest = fmax(longest, glyphs_width(p->label, SVG_TEXT) * boldness(p));
+            value_words(l, p, words);
+            l->values = fmax(l->values, glyphs_width(words, SVG_SMALL));
+            low = p->y.known ? fmin(low, p->y.v) : low;
+            high = p->y.known ? fmax(high, p->y.v) : high;
+            high = p->y_high.known ? fmax(high, p->y_high.v) : high;
+        }
+    for (size_t i = 0; i < l->panel->lines.count; i++)
+        if (l->panel->lines.items[i].y.known)
+            high = fmax(high, l->panel->lines.items[i].y.v);
+    high = l->most < high ? l->most * 1.1 : high;
+    l->names = longest <= l->width * 0.42 ? longest + GAP : 0;
+    l->bar = l->panel->series.count > 1 ? 13 : 15;
+    l->row = l->bar * (double)l->panel->series.count + (l->names > 0 ? 9 : 27);
+    l->values += 6;
+    double room = l->width - l->names - l->values;
+    scale_make(&l->scale, low, high, SCALE_FROM_ZERO, l->panel->y.unit ? l->panel->y.unit : "",
+               (int)fmax(room / 64, 2));
+    l->scale.from = l->names;
+    l->scale.to = l->width - l->values;
+}
+
+static double draw_legend(struct buf *out, const struct layout *l, const char *id)
+{
+    double x = 0;
+    if (l->panel->series.count < 2)
+        return 0;
+    for (size_t s = 0; s < l->panel->series.count; s++) {
+        const char *name = l->panel->series.items[s].name;
+        if (s > 0)
+            svg_hatch_define(out, id, s);
+        svg_bar(out, x, 3, 14, 11, id, s, NULL);
+        svg_text(out, x + 19, 13, "", name ? name : "");
+        x += 19 + glyphs_width(name, SVG_TEXT) + 18;
+    }
+    return LEGEND;
+}
+
+static void tip_of(const struct layout *l, const struct plot_series *series,
+                   const struct plot_point *point, struct buf *tip)
+{
+    static const enum plot_column columns[] = {PLOT_Y, PLOT_Y_LOW, PLOT_Y_HIGH, PLOT_NOTE};
+    static const char *const before[] = {": ", " (95 %: ", " to ", "; "};
+    buf_adds(tip, point->label ? point->label : "");
+    if (l->panel->series.count > 1 && series->name)
+        buf_printf(tip, ", %s", series->name);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        struct buf cell = {0};
+        plot_cell(l->panel, series, point, columns[i], &cell);
+        if (cell.len > 0)
+            buf_printf(tip, "%s%s%s", before[i], buf_str(&cell), i == 2 ? ")" : "");
+        tip->failed |= cell.failed;
+        buf_release(&cell);
+    }
+}
+
+// Where it ends, with its whisker.
+static double end_of(const struct layout *l, const struct plot_point *p)
+{
+    if (!p->y.known)
+        return l->scale.from;
+    if (p->y.v > l->most)
+        return l->scale.to;
+    double end = fmax(scale_at(&l->scale, 0), scale_at(&l->scale, p->y.v));
+    return p->y_low.known && p->y_high.known ? fmax(end, scale_at(&l->scale, p->y_high.v)) : end;
+}
+
+static void draw_bar(struct buf *out, const struct layout *l, size_t s, const struct plot_point *p,
+                     double y, const char *id)
+{
+    struct buf tip = {0};
+    bool cut = p->y.v > l->most;
+    if (!p->y.known)
+        return;
+    double zero = scale_at(&l->scale, 0), to = cut ? l->scale.to : scale_at(&l->scale, p->y.v);
+    tip_of(l, &l->panel->series.items[s], p, &tip);
+    svg_bar(out, fmin(zero, to), y, fabs(to - zero), l->bar - 1, id, s, buf_str(&tip));
+    if (cut) {
+        double at = l->scale.to - 22;
+        svg_line(out, at, y + l->bar + 1, at + 5, y - 2, "ct");
+        svg_line(out, at + 6, y + l->bar + 1, at + 11, y - 2, "ct");
+    } else if (p->y_low.known && p->y_high.known) {
+        double low = scale_at(&l->scale, p->y_low.v), high = scale_at(&l->scale, p->y_high.v);
+        double middle = y + (l->bar - 1) / 2;
+        if (high - low > 1)
+            svg_whisker(out, low, middle, high, middle);
+    }
+    out->failed |= tip.failed;
+    buf_release(&tip);
+}
+
+static void draw_value(struct buf *out, const struct layout *l, const struct plot_point *p,
+                       double y)
+{
+    char words[SCALE_LABEL];
+    value_words(l, p, words);
+    svg_text(out, end_of(l, p) + 5, y + l->bar / 2 + 3.5, p->y.known ? "sm hl" : "sm mu hl", words);
+}
+
+static void draw_name(struct buf *out, const struct layout *l, const struct plot_point *p, double y)
+{
+    struct buf name = {0};
+    glyphs_cut(&name, p->label ? p->label : "", SVG_TEXT * boldness(p),
+               l->names > 0 ? l->names - GAP + 1 : l->width);
+    if (l->names > 0)
+        svg_text(out, l->names - GAP, y + 4 + l->bar * (double)l->panel->series.count / 2 + 4,
+                 p->marked.v ? "hd en" : "en", buf_str(&name));
+    else
+        svg_text(out, 0, y + 16, p->marked.v ? "hd hl" : "hl", buf_str(&name));
+    out->failed |= name.failed;
+    buf_release(&name);
+}
+
+// The bars first, then, above the lines that are drawn in between, what is written.
+static void draw_rows(struct buf *out, const struct layout *l, double y, const char *id, bool words)
+{
+    for (size_t i = 0; i < l->first->points.count; i++) {
+        const struct plot_point *p = &l->first->points.items[i];
+        if (new_group(l, i)) {
+            if (words)
+                svg_text(out, 0, y + 17, "hd mu hl", p->group);
+            y += GROUP;
+        }
+        if (words)
+            draw_name(out, l, p, y);
+        for (size_t s = 0; s < l->panel->series.count; s++) {
+            const struct plot_point *bar = bar_of(&l->panel->series.items[s], i);
+            double top = y + (l->names > 0 ? 4 : 21) + l->bar * (double)s;
+            if (bar && words)
+                draw_value(out, l, bar, top);
+            else if (bar)
+                draw_bar(out, l, s, bar, top, id);
+        }
+        y += l->row;
+    }
+}
+
+static void draw_lines(struct buf *out, const struct layout *l, double top, double bottom)
+{
+    for (size_t i = 0; i < l->panel->lines.count; i++) {
+        const struct plot_line *line = &l->panel->lines.items[i];
+        if (!line->y.known)
+            continue;
+        double x = scale_at(&l->scale, line->y.v);
+        double half = glyphs_width(line->name, SVG_SMALL) / 2;
+        svg_line(out, x, top + LINES - 3, x, bottom, "rf");
+        svg_text(out, fmin(fmax(x, half), l->width - half), top + 11, "sm mi",
+                 line->name ? line->name : "");
+    }
+}
+
+double svg_bars(struct buf *out, const struct plot_panel *panel, double width, const char *id)
+{
+    struct layout l = {.panel = panel, .width = width};
+    if (panel->series.count == 0)
+        return 0;
+    l.first = &panel->series.items[0];
+    measure(&l);
+    double top = draw_legend(out, &l, id);
+    double lines = panel->lines.count > 0 ? LINES : 0, rows = 4;
+    for (size_t i = 0; i < l.first->points.count; i++)
+        rows += l.row + (new_group(&l, i) ? GROUP : 0);
+    double bottom = top + lines + rows;
+    double end = svg_axis_below(out, &l.scale, panel->y.name, top + lines, bottom, width);
+    draw_rows(out, &l, top + lines, id, false);
+    draw_lines(out, &l, top, bottom);
+    draw_rows(out, &l, top + lines, id, true);
+    return end;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// draft: fills plots, panel by panel, series by series, point by point; for the files of this room.
+//
+// Running out of memory sticks: later calls do nothing, and `rc` tells at the end. What was begun
+// and got no points is dropped by draft_end().
+#ifndef FARE_REPORT_DRAFT_H
+#define FARE_REPORT_DRAFT_H
+
+#include "advise/quote_job.h"
+#include "report/page.h"
+
+struct draft {
+    struct page *page;
+    struct err *err;
+    int rc;
+    // the last that were begun
+    struct plot *plot;
+    struct plot_panel *panel;
+    struct plot_series *series;
+    struct plot_point spare; // after a failure
+};
+
+void draft_plot(struct draft *d, const char *kind, const char *title, const char *says);
+void draft_panel(struct draft *d, const char *title, const char *form, struct plot_axis x,
+                 struct plot_axis y); // the axes' texts are copied
+void draft_series(struct draft *d, const char *name);
+struct plot_point *draft_point(struct draft *d, const char *label, double x, double y);
+struct plot_point *draft_bar(struct draft *d, const char *label, struct maybe_real y);
+void draft_line(struct draft *d, const char *name, struct maybe_real x, struct maybe_real y);
+void draft_band(struct draft *d, const char *name, double from, double to);
+void draft_set(struct draft *d, char **member, const char *text);
+void draft_end(struct draft *d);
+
+// An axis for draft_panel(): texts that are not changed there.
+#define AXIS(name_, unit_)                                                                         \
+    (struct plot_axis)                                                                             \
+    {                                                                                              \
+        .name = (char[]){name_}, .unit = (char[])                                                  \
+        {                                                                                          \
+            unit_                                                                                  \
+        }                                                                                          \
+    }
+
+// The plots, by families. Each looks whether the page holds what it shows. There is one job for
+// each of the page's quotes.
+void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
+void plots_runs(struct draft *d, const struct run *runs, size_t count);
+void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs,
+                 const struct run *runs, size_t count);
+
+#endif

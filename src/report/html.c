@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/html.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "report/compare.h"
+#include "report/markup.h"
+#include "report/scale.h"
+
+enum { BILLS_SHOWN = 15, OPEN_ROWS = 40 };
+
+static const char style[] =
+    ":root{color-scheme:light dark}"
+    "*{box-sizing:border-box}"
+    "body{margin:0 auto;max-width:1500px;padding:1.5rem 1rem 3rem;background:#fff;color:#1c2128;"
+    "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"
+    "sans-serif}"
+    "h1{font-size:1.6rem;line-height:1.25;margin:0 0 .75rem}"
+    "h2{font-size:1.25rem;margin:2.75rem 0 .4rem;padding-top:.8rem;border-top:1px solid #d0d7de}"
+    "h3{font-size:1rem;margin:0 0 .3rem}section>h3{margin-top:1.8rem}"
+    "h1,h2,h3,p,li,td,th{overflow-wrap:anywhere}"
+    "p,ul,ol{max-width:46rem;margin:.3rem 0 .9rem}li{margin:.2rem 0}"
+    "a{color:#0a4fb4}"
+    ".verdict{border-left:4px solid #0b4fc0;padding:.2rem 0 .2rem 1rem;font-size:1.1rem;"
+    "max-width:52rem}"
+    ".verdict p{margin:.3rem 0;max-width:none}"
+    "nav ul{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;"
+    "max-width:none}"
+    ".mute,footer{color:#57606a}"
+    ".panels{display:flex;flex-wrap:wrap;gap:1.75rem 2.5rem;margin:1rem 0}"
+    "figure{margin:0;min-width:0;max-width:100%}"
+    "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"
+    ".scroll{overflow-x:auto;margin:.5rem 0 1rem;max-width:100%}"
+    "table{border-collapse:collapse;font-size:.875rem}"
+    "th,td{padding:.3rem .75rem .3rem 0;text-align:left;vertical-align:top;"
+    "border-bottom:1px solid #d0d7de;max-width:26rem}"
+    "td{overflow-wrap:normal}td.long{overflow-wrap:anywhere;min-width:9rem}"
+    "thead th{white-space:nowrap;border-bottom:2px solid #57606a}"
+    ".num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    "summary{cursor:pointer;color:#0a4fb4;width:max-content;max-width:100%;padding:.2rem 0}"
+    ":focus-visible{outline:2px solid #0b4fc0;outline-offset:2px}"
+    "footer{margin-top:3rem;border-top:1px solid #d0d7de;padding-top:.8rem;font-size:.875rem}"
+    "@media screen and (prefers-color-scheme:dark){"
+    "body{background:#15181c;color:#e6edf3}h2,footer,th,td{border-color:#3a424b}"
+    "thead th{border-color:#9aa5b1}a,summary{color:#7cb8ff}.mute,footer{color:#9aa5b1}"
+    ".verdict{border-color:#62e0f0}:focus-visible{outline-color:#7cb8ff}}"
+    "@media (max-width:640px){body{padding:1rem .75rem 2rem}.wide{display:none}"
+    ".narrow{display:block}}"
+    "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,nav{display:none}"
+    ".narrow{display:block}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}"
+    ".scroll{overflow:visible}}";
+
+// ---- pieces
+
+static void heading(struct buf *out, int level, const char *text)
+{
+    buf_printf(out, "<h%d>", level);
+    markup_text(out, text);
+    buf_printf(out, "</h%d>\n", level);
+}
+
+static void paragraph(struct buf *out, const char *class, const char *text)
+{
+    if (!text || !*text)
+        return;
+    buf_printf(out, *class ? "<p class=\"%s\">" : "<p>", class);
+    markup_text(out, text);
+    buf_adds(out, "</p>\n");
+}
+
+// A table that scrolls by itself where it is wider than the page; reachable with the keyboard.
+static void begin_table(struct buf *out, const char *label)
+{
+    buf_adds(out, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
+    markup_text(out, label);
+    buf_adds(out, "\"><table>\n");
+}
+
+static void end_table(struct buf *out)
+{
+    buf_adds(out, "</tbody></table></div>\n");
+}
+
+struct column {
+    const char *name;
+    const char *class; // "num", "long" or ""
+};
+
+static void head_cell(struct buf *out, const char *class, const char *name)
+{
+    buf_adds(out, "<th scope=\"col\"");
+    if (*class)
+        buf_printf(out, " class=\"%s\"", class);
+    buf_addc(out, '>');
+    markup_text(out, name);
+    buf_adds(out, "</th>");
+}
+
+static void table_head(struct buf *out, const struct column *columns, size_t count)
+{
+    buf_adds(out, "<thead><tr>");
+    for (size_t i = 0; i < count; i++)
+        head_cell(out, columns[i].class, columns[i].name);
+    buf_adds(out, "</tr></thead>\n<tbody>\n");
+}
+
+static void cell(struct buf *out, const char *class, const char *text)
+{
+    buf_adds(out, *class ? "<td class=\"" : "<td");
+    if (*class)
+        buf_printf(out, "%s\"", class);
+    buf_addc(out, '>');
+    markup_text(out, text);
+    buf_adds(out, "</td>");
+}
+
+void html_begin(struct buf *out, const char *title)
+{
+    buf_adds(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                  "style-src 'unsafe-inline'\">\n<title>");
+    markup_text(out, title);
+    buf_printf(out, "</title>\n<style>%s%s</style>\n</head>\n<body>\n", style, plot_style);
+}
+
+void html_end(struct buf *out)
+{
+    buf_adds(out, "</body>\n</html>\n");
+}
+
+void html_verdict(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "<div class=\"verdict\">\n");
+    for (size_t i = 0; i < page->verdict.count; i++)
+        paragraph(out, "", page->verdict.items[i]);
+    buf_adds(out, "</div>\n");
+}
+
+// ---- plots
+
+static const char *class_of(enum plot_column column)
+{
+    return column >= PLOT_X && column <= PLOT_Y_HIGH ? "num" : column == PLOT_NOTE ? "long" : "";
+}
+
+static void plot_row(struct buf *out, const bool *shown, const struct plot_panel *panel,
+                     const struct plot_series *series, const struct plot_point *point)
+{
+    buf_adds(out, "<tr>");
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
+        struct buf text = {0};
+        if (!shown[c])
+            continue;
+        plot_cell(panel, series, point, c, &text);
+        cell(out, class_of(c), buf_str(&text));
+        out->failed |= text.failed;
+        buf_release(&text);
+    }
+    buf_adds(out, "</tr>\n");
+}
+
+static void plot_table(struct buf *out, const struct plot *plot)
+{
+    bool shown[PLOT_COLUMNS];
+    buf_adds(out, "<details><summary>The figures of this plot, as a table</summary>\n");
+    begin_table(out, plot->title);
+    buf_adds(out, "<thead><tr>");
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
+        struct buf name = {0};
+        shown[c] = plot_has(plot, c);
+        if (!shown[c])
+            continue;
+        plot_head(plot, c, &name);
+        head_cell(out, class_of(c), buf_str(&name));
+        out->failed |= name.failed;
+        buf_release(&name);
+    }
+    buf_adds(out, "</tr></thead>\n<tbody>\n");
+    for (size_t p = 0; p < plot->panels.count; p++) {
+        const struct plot_panel *panel = &plot->panels.items[p];
+        for (size_t s = 0; s < panel->series.count; s++)
+            for (size_t i = 0; i < panel->series.items[s].points.count; i++)
+                plot_row(out, shown, panel, &panel->series.items[s],
+                         &panel->series.items[s].points.items[i]);
+    }
+    end_table(out);
+    buf_adds(out, "</details>\n");
+}
+
+static void one_panel(struct buf *out, const struct plot_panel *panel, bool alone, int level,
+                      size_t plot, size_t number)
+{
+    char id[64];
+    buf_adds(out, "<figure>\n<figcaption>");
+    heading(out, level, panel->title ? panel->title : "");
+    buf_adds(out, "</figcaption>\n<div class=\"wide\">");
+    snprintf(id, sizeof id, "p%zu-%zu-w", plot, number);
+    plot_panel_svg(out, panel, alone ? PLOT_WIDE : PLOT_MEDIUM, id);
+    buf_adds(out, "</div>\n<div class=\"narrow\">");
+    snprintf(id, sizeof id, "p%zu-%zu-n", plot, number);
+    plot_panel_svg(out, panel, PLOT_NARROW, id);
+    buf_adds(out, "</div>\n</figure>\n");
+}
+
+void html_plot(struct buf *out, const struct plot *plot, int level, size_t number)
+{
+    buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
+    heading(out, level, plot->title);
+    paragraph(out, "", plot->says);
+    buf_adds(out, "<div class=\"panels\">\n");
+    for (size_t i = 0; i < plot->panels.count; i++)
+        one_panel(out, &plot->panels.items[i], plot->panels.count == 1, level + 1, number, i);
+    buf_adds(out, "</div>\n");
+    plot_table(out, plot);
+    buf_adds(out, "</section>\n");
+}
+
+// ---- tables
+
+enum run_column { WORKLOAD, ON, WITH, TIME, BASIS, RIGHT, STARTED, NOTES, RUN, RUN_COLUMNS };
+
+static const struct column run_columns[RUN_COLUMNS] = {
+    {"workload", ""},  {"on", ""},       {"with", ""},       {"whole training (95 %)", "num"},
+    {"known how", ""}, {"right", "num"}, {"started", "num"}, {"notes", "long"},
+    {"run", ""}};
+
+static void time_words(const struct page_run *run, struct buf *out)
+{
+    char time[SCALE_LABEL], low[SCALE_LABEL], high[SCALE_LABEL];
+    if (!run->time_s.known)
+        return;
+    scale_words("s", run->time_s.v, time);
+    buf_adds(out, time);
+    if (!run->low_s.known || !run->high_s.known)
+        return;
+    scale_words("s", run->low_s.v, low);
+    scale_words("s", run->high_s.v, high);
+    if (strcmp(low, high) != 0)
+        buf_printf(out, " (%s to %s)", low, high);
+}
+
+static void note_words(const struct page_run *run, struct buf *out)
+{
+    if (run->name && run->workload && strcmp(run->name, run->workload) != 0)
+        buf_printf(out, "called %s", run->name);
+    for (size_t i = 0; i < run->taints.count; i++)
+        buf_printf(out, "%s%s", out->len ? "; " : "", run->taints.items[i]);
+}
+
+static void run_cell(const struct page_run *run, enum run_column column, struct buf *out)
+{
+    const char *const texts[RUN_COLUMNS] = {[WORKLOAD] = run->workload ? run->workload : run->name,
+                                            [ON] = run->machine,
+                                            [WITH] = run->framework,
+                                            [BASIS] = run->basis ? run->basis : run->ended,
+                                            [RUN] = run->id};
+    buf_adds(out, texts[column] ? texts[column] : "");
+    if (column == TIME)
+        time_words(run, out);
+    else if (column == RIGHT && run->accuracy.known)
+        buf_printf(out, "%.2f %%", run->accuracy.v * 100);
+    else if (column == STARTED && run->started)
+        buf_printf(out, "%.10s", run->started);
+    else if (column == NOTES)
+        note_words(run, out);
+}
+
+static bool any_run_has(const struct page *page, enum run_column column)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < page->runs.count && text.len == 0; i++)
+        run_cell(&page->runs.items[i], column, &text);
+    bool has = text.len > 0;
+    buf_release(&text);
+    return has;
+}
+
+static void run_table(struct buf *out, const struct page *page)
+{
+    bool shown[RUN_COLUMNS];
+    begin_table(out, "What was measured, and where");
+    buf_adds(out, "<thead><tr>");
+    for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
+        shown[c] = any_run_has(page, c);
+        if (shown[c])
+            head_cell(out, run_columns[c].class, run_columns[c].name);
+    }
+    buf_adds(out, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < page->runs.count; i++) {
+        buf_adds(out, "<tr>");
+        for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
+            struct buf text = {0};
+            if (!shown[c])
+                continue;
+            run_cell(&page->runs.items[i], c, &text);
+            cell(out, run_columns[c].class, buf_str(&text));
+            out->failed |= text.failed;
+            buf_release(&text);
+        }
+        buf_adds(out, "</tr>\n");
+    }
+    end_table(out);
+}
+
+void html_runs(struct buf *out, const struct page *page)
+{
+    bool folded = page->runs.count > OPEN_ROWS;
+    if (folded)
+        buf_printf(out, "<details><summary>The %zu runs</summary>\n", page->runs.count);
+    run_table(out, page);
+    if (folded)
+        buf_adds(out, "</details>\n");
+    if (page->left_out.known && page->left_out.v > 0)
+        buf_printf(out, "<p>%lld older runs are in the comparison, but not listed here.</p>\n",
+                   (long long)page->left_out.v);
+}
+
+static void figure_cell(struct buf *out, const char *words, struct maybe_real low,
+                        struct maybe_real high)
+{
+    char text[COMPARE_CELL + 64];
+    snprintf(text, sizeof text, "%s", words);
+    if (low.known && high.known)
+        snprintf(text, sizeof text, "%s (%.4g–%.4g)", words, low.v, high.v);
+    cell(out, "num", text);
+}
+
+static void compare_row(struct buf *out, struct compare_notes *notes, const struct compare_row *row)
+{
+    struct buf name = {0}, cost = {0};
+    char words[COMPARE_CELL];
+    compare_label(row, &name);
+    if (row->base.known)
+        buf_adds(&name, ", the base");
+    buf_adds(out, "<tr>");
+    cell(out, "long", buf_str(&name));
+    snprintf(words, sizeof words, "%lld", (long long)row->runs.v);
+    cell(out, "num", words);
+    compare_time_words(row, words);
+    cell(out, "num", words);
+    compare_ratio_words(&row->time, words);
+    figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
+    compare_cost_words(row, words);
+    buf_adds(&cost, words);
+    if (compare_cost_interval(row, "", "–", words))
+        buf_printf(&cost, " (%s)", words);
+    cell(out, "num", buf_str(&cost));
+    compare_ratio_words(&row->money, words);
+    figure_cell(out, row->base.known ? "base" : words, row->money.low, row->money.high);
+    compare_percent_words(row->accuracy.value, 100, words);
+    cell(out, "num", words);
+    compare_percent_words(row->gpu_percent.value, 1, words);
+    cell(out, "num", words);
+    compare_notes_of(notes, row, words);
+    cell(out, "", words);
+    buf_adds(out, "</tr>\n");
+    out->failed |= name.failed || cost.failed;
+    buf_release(&name);
+    buf_release(&cost);
+}
+
+static void compare_apart(struct buf *out, const struct compare_workload *w)
+{
+    if (w->apart.count == 0)
+        return;
+    buf_adds(out, "<p>Not comparable with these:</p>\n<ul>\n");
+    for (size_t i = 0; i < w->apart.count; i++) {
+        const struct compare_row *row = &w->apart.items[i];
+        struct buf text = {0};
+        compare_label(row, &text);
+        for (size_t k = 0; k < row->reasons.count; k++)
+            buf_printf(&text, "%s%s", k ? "; " : ": ", row->reasons.items[k]);
+        buf_adds(out, "<li>");
+        markup_text(out, buf_str(&text));
+        buf_adds(out, "</li>\n");
+        out->failed |= text.failed;
+        buf_release(&text);
+    }
+    buf_adds(out, "</ul>\n");
+}
+
+void html_compare(struct buf *out, const struct compare_workload *w, int level)
+{
+    static const struct column columns[] = {
+        {"on + with", "long"}, {"runs", "num"},    {"time", "num"},
+        {"÷ base", "num"},     {"cost, $", "num"}, {"÷ base", "num"},
+        {"right", "num"},      {"GPU use", "num"}, {"notes", ""}};
+    struct compare_notes notes;
+    out->failed |= !compare_notes_init(&notes, w);
+    heading(out, level, w->workload);
+    for (size_t i = 0; i < w->sentences.count; i++)
+        paragraph(out, "", w->sentences.items[i]);
+    begin_table(out, w->workload);
+    table_head(out, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < w->rows.count && !out->failed; i++)
+        compare_row(out, &notes, &w->rows.items[i]);
+    end_table(out);
+    if (notes.numbers.count > 0)
+        buf_adds(out, "<ol>\n");
+    for (size_t i = 0; i < notes.numbers.count && !out->failed; i++) {
+        buf_adds(out, "<li>");
+        markup_text(out, notes.items[i]);
+        buf_adds(out, "</li>\n");
+    }
+    if (notes.numbers.count > 0)
+        buf_adds(out, "</ol>\n");
+    compare_apart(out, w);
+    compare_notes_release(&notes);
+}
+
+static void bill_row(struct buf *out, const struct bill *b)
+{
+    char time[48], gpus[96] = "", cost[3 * MONEY_BYTES], low[MONEY_BYTES], high[MONEY_BYTES];
+    char seen[64];
+    int64_t from = 0, to = 0;
+    clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
+    if (b->gpu && b->gpus.known)
+        snprintf(gpus, sizeof gpus, "%g × %.60s", b->gpus.v, b->gpu);
+    money_short(bill_total(b), cost);
+    if (b->low && b->high && money_parse(b->low, &from, NULL) == 0 &&
+        money_parse(b->high, &to, NULL) == 0) {
+        money_short(from, low);
+        money_short(to, high);
+        size_t len = strlen(cost);
+        if (strcmp(low, high) != 0)
+            snprintf(cost + len, sizeof cost - len, " (%s–%s)", low, high);
+    }
+    snprintf(seen, sizeof seen, "%.10s%s", b->price_date ? b->price_date : "",
+             b->price_old.v ? ", OLD" : "");
+    buf_adds(out, "<tr>");
+    cell(out, "long", b->offer);
+    cell(out, "", gpus);
+    cell(out, "num", time);
+    cell(out, "num", cost);
+    cell(out, "", seen);
+    cell(out, "", b->basis);
+    buf_adds(out, "</tr>\n");
+}
+
+void html_quote(struct buf *out, const struct quote *quote, int level)
+{
+    static const struct column columns[] = {{"offer", "long"}, {"GPUs", ""},       {"time", "num"},
+                                            {"USD", "num"},    {"price seen", ""}, {"time is", ""}};
+    heading(out, level, quote->workload);
+    for (size_t i = 0; i < quote->advice.count; i++)
+        paragraph(out, "", quote->advice.items[i]);
+    if (quote->bills.count == 0) {
+        paragraph(out, "", "No offer in the book is known to be the same as the machine measured.");
+        return;
+    }
+    begin_table(out, quote->workload);
+    table_head(out, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++)
+        bill_row(out, &quote->bills.items[i]);
+    end_table(out);
+    if (quote->bills.count > BILLS_SHOWN)
+        buf_printf(out, "<p>%zu more: fare quote lists them.</p>\n",
+                   quote->bills.count - BILLS_SHOWN);
+}
+
+// ---- the whole page
+
+// One row by itself stands beside nothing.
+static bool several(const struct compare_workload *w)
+{
+    return w->rows.count + w->apart.count > 1;
+}
+
+static bool any_several(const struct page *page)
+{
+    for (size_t i = 0; i < page->compare.workloads.count; i++)
+        if (several(&page->compare.workloads.items[i]))
+            return true;
+    return false;
+}
+
+static void contents(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#runs\">What was measured</a>"
+                  "</li>\n");
+    for (size_t i = 0; i < page->plots.count; i++) {
+        buf_printf(out, "<li><a href=\"#plot-%s\">", page->plots.items[i].kind);
+        markup_text(out, page->plots.items[i].title);
+        buf_adds(out, "</a></li>\n");
+    }
+    if (any_several(page))
+        buf_adds(out, "<li><a href=\"#compare\">Side by side</a></li>\n");
+    if (page->quotes.count > 0)
+        buf_adds(out, "<li><a href=\"#quotes\">What it costs, where</a></li>\n");
+    buf_adds(out, "</ul></nav>\n");
+}
+
+static void tables(struct buf *out, const struct page *page)
+{
+    if (any_several(page)) {
+        buf_adds(out, "<section id=\"compare\">\n");
+        heading(out, 2, "Side by side");
+        for (size_t i = 0; i < page->compare.workloads.count; i++)
+            if (several(&page->compare.workloads.items[i]))
+                html_compare(out, &page->compare.workloads.items[i], 3);
+        buf_adds(out, "</section>\n");
+    }
+    if (page->quotes.count > 0) {
+        buf_adds(out, "<section id=\"quotes\">\n");
+        heading(out, 2, "What it costs, where");
+        for (size_t i = 0; i < page->quotes.count; i++)
+            html_quote(out, &page->quotes.items[i], 3);
+        buf_adds(out, "</section>\n");
+    }
+}
+
+// Each source of published or imported runs once.
+static void sources(struct buf *out, const struct page *page)
+{
+    bool any = false;
+    for (size_t i = 0; i < page->runs.count; i++) {
+        const char *source = page->runs.items[i].source;
+        for (size_t k = 0; source && k < i; k++)
+            if (page->runs.items[k].source && strcmp(page->runs.items[k].source, source) == 0)
+                source = NULL;
+        if (!source)
+            continue;
+        buf_adds(out, any ? "<li>" : "<p>Sources of runs:</p>\n<ul>\n<li>");
+        any = true;
+        markup_text(out, source);
+        buf_adds(out, "</li>\n");
+    }
+    if (any)
+        buf_adds(out, "</ul>\n");
+}
+
+void html_provenance(struct buf *out, const struct page *page)
+{
+    struct buf text = {0};
+    page_provenance(page, &text);
+    buf_adds(out, "<footer>\n");
+    paragraph(out, "", buf_str(&text));
+    paragraph(
+        out, "",
+        "Costs are without tax. Figures are measured, or projected from a sample where it says "
+        "so; an interval holds the true value in 95 of 100 cases.");
+    sources(out, page);
+    buf_adds(out, "</footer>\n");
+    out->failed |= text.failed;
+    buf_release(&text);
+}
+
+void html_page(struct buf *out, const struct page *page)
+{
+    html_begin(out, page->title);
+    buf_adds(out, "<header>\n");
+    heading(out, 1, page->title);
+    html_verdict(out, page);
+    contents(out, page);
+    buf_adds(out, "</header>\n<main>\n<section id=\"runs\">\n");
+    heading(out, 2, "What was measured, and where");
+    html_runs(out, page);
+    buf_adds(out, "</section>\n");
+    for (size_t i = 0; i < page->plots.count; i++)
+        html_plot(out, &page->plots.items[i], 2, i);
+    tables(out, page);
+    buf_adds(out, "</main>\n");
+    html_provenance(out, page);
+    html_end(out);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// html: a report as one page that needs nothing else: no scripts, no other files.
+//
+// Pages are put together from pieces, which a server writes into pages of its own too. Each appends
+// to a buffer, in which failure sticks. Headings are given their level: 2 is <h2>.
+#ifndef FARE_REPORT_HTML_H
+#define FARE_REPORT_HTML_H
+
+#include "report/page.h"
+
+// Everything: <!doctype html> to </html>.
+void html_page(struct buf *out, const struct page *page);
+
+// From the doctype to <body>, with the style; and what closes it.
+void html_begin(struct buf *out, const char *title);
+void html_end(struct buf *out);
+
+void html_verdict(struct buf *out, const struct page *page);
+
+// A section with a plot's panels and the table of its figures. `number` is different for each in a
+// page.
+void html_plot(struct buf *out, const struct plot *plot, int level, size_t number);
+
+void html_runs(struct buf *out, const struct page *page);
+
+// The rows of a workload side by side, with their notes and what stands apart.
+void html_compare(struct buf *out, const struct compare_workload *workload, int level);
+
+// What it costs where: sentences, and the cheapest bills.
+void html_quote(struct buf *out, const struct quote *quote, int level);
+
+void html_provenance(struct buf *out, const struct page *page);
+
+#endif

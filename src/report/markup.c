@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/markup.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static const char *entity(char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+// U+FFFE and U+FFFF are characters, but none of XML's.
+static bool allowed(uint32_t c)
+{
+    return (c >= 0x20 || c == '\t' || c == '\n') && c != 0x7f && c != 0xfffe && c != 0xffff;
+}
+
+void markup_text(struct buf *out, const char *text)
+{
+    size_t len = text ? strlen(text) : 0;
+    while (len > 0) {
+        uint32_t c = 0xffff;
+        size_t bytes =
+            utf8_bad(text, len < UTF8_MAX ? len : UTF8_MAX) > 0 ? utf8_next(text, len, &c) : 1;
+        const char *escaped = entity(*text);
+        if (!allowed(c))
+            buf_adds(out, "\xef\xbf\xbd");
+        else if (escaped)
+            buf_adds(out, escaped);
+        else
+            buf_add(out, text, bytes);
+        text += bytes;
+        len -= bytes;
+    }
+}
+
+void markup_number(struct buf *out, double number)
+{
+    char text[40];
+    number = fmin(fmax(number, -1e9), 1e9);
+    snprintf(text, sizeof text, "%.2f", number);
+    size_t len = strlen(text);
+    while (text[len - 1] == '0')
+        len--;
+    len -= text[len - 1] == '.';
+    text[len] = '\0';
+    buf_adds(out, strcmp(text, "-0") == 0 ? "0" : text);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a comparison in OpenMetrics' text format: one family for each figure.
+#include <math.h>
+#include <stdio.h>
+
+#include "base/money.h"
+#include "report/tables.h"
+
+typedef struct maybe_real figure_fn(const struct compare_row *row);
+
+static struct maybe_real usd(const char *text)
+{
+    int64_t nano = 0;
+    if (!text || money_parse(text, &nano, NULL) != 0)
+        return (struct maybe_real){0};
+    return some_real((double)nano / 1e9);
+}
+
+static struct maybe_real time_of(const struct compare_row *row)
+{
+    return row->time_s.value;
+}
+static struct maybe_real time_low(const struct compare_row *row)
+{
+    return row->time_s.low;
+}
+static struct maybe_real time_high(const struct compare_row *row)
+{
+    return row->time_s.high;
+}
+static struct maybe_real cost_of(const struct compare_row *row)
+{
+    return usd(row->cost.usd);
+}
+static struct maybe_real cost_low(const struct compare_row *row)
+{
+    return usd(row->cost.low_usd);
+}
+static struct maybe_real cost_high(const struct compare_row *row)
+{
+    return usd(row->cost.high_usd);
+}
+static struct maybe_real accuracy_of(const struct compare_row *row)
+{
+    return row->accuracy.value;
+}
+static struct maybe_real gpu_use(const struct compare_row *row)
+{
+    struct maybe_real percent = row->gpu_percent.value;
+    return percent.known ? some_real(percent.v / 100) : percent;
+}
+static struct maybe_real runs_of(const struct compare_row *row)
+{
+    return row->runs.known ? some_real((double)row->runs.v) : (struct maybe_real){0};
+}
+
+static const struct family {
+    const char *name, *unit, *help;
+    figure_fn *figure;
+} families[] = {
+    {"fare_training_time_seconds", "seconds", "Time of the whole training.", time_of},
+    {"fare_training_time_low_seconds", "seconds", "Lower end of its 95 % interval.", time_low},
+    {"fare_training_time_high_seconds", "seconds", "Upper end of its 95 % interval.", time_high},
+    {"fare_training_cost_usd", "usd", "Cost of the whole training, without tax.", cost_of},
+    {"fare_training_cost_low_usd", "usd", "Lower end of its 95 % interval.", cost_low},
+    {"fare_training_cost_high_usd", "usd", "Upper end of its 95 % interval.", cost_high},
+    {"fare_training_accuracy_ratio", "ratio", "Share of what was held out that is right.",
+     accuracy_of},
+    {"fare_training_gpu_use_ratio", "ratio", "Use of the GPUs while training.", gpu_use},
+    {"fare_training_runs", NULL, "Runs behind the figures.", runs_of},
+};
+
+static void add_label(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, "%s=\"", name);
+    for (; value && *value; value++) {
+        if (*value == '\\' || *value == '"')
+            buf_addc(out, '\\');
+        if (*value == '\n')
+            buf_adds(out, "\\n");
+        else
+            buf_addc(out, *value);
+    }
+    buf_addc(out, '"');
+}
+
+static void add_sample(struct buf *out, const struct family *family, const char *workload,
+                       const struct compare_row *row, const char *role)
+{
+    struct maybe_real value = family->figure(row);
+    if (!value.known || !isfinite(value.v))
+        return;
+    const char *const labels[][2] = {{"workload", workload},        {"machine", row->machine},
+                                     {"framework", row->framework}, {"detail", row->detail},
+                                     {"kind", row->kind},           {"role", role}};
+    buf_printf(out, "%s{", family->name);
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        buf_adds(out, i ? "," : "");
+        add_label(out, labels[i][0], labels[i][1]);
+    }
+    buf_printf(out, "} %.12g\n", value.v);
+}
+
+void page_openmetrics(struct buf *out, const struct page *page)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
+        const struct family *family = &families[f];
+        buf_printf(out, "# TYPE %s gauge\n", family->name);
+        if (family->unit)
+            buf_printf(out, "# UNIT %s %s\n", family->name, family->unit);
+        buf_printf(out, "# HELP %s %s\n", family->name, family->help);
+        for (size_t i = 0; i < page->compare.workloads.count; i++) {
+            const struct compare_workload *w = &page->compare.workloads.items[i];
+            for (size_t k = 0; k < w->rows.count; k++)
+                add_sample(out, family, w->workload, &w->rows.items[k],
+                           w->rows.items[k].base.known ? "base" : "row");
+            for (size_t k = 0; k < w->apart.count; k++)
+                add_sample(out, family, w->workload, &w->apart.items[k], "apart");
+        }
+    }
+    buf_adds(out, "# EOF\n");
+}

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "ledger/published.h"
+#include "record/read.h"
+#include "report/draft.h"
+#include "report/focus.h"
+#include "version.h"
+
+#define QUOTES_MOST 12 // workloads
+
+// ---- the record
+
+#define TEXT(member, doc)        FIELD(FIELD_TEXT, T, member, doc)
+#define REAL(member, doc)        FIELD(FIELD_REAL, T, member, doc)
+#define LIST(member, table, doc) FIELD_SUB(FIELD_LIST, T, member, table, doc)
+
+#define T struct page_run
+static const struct field page_run_fields[] = {
+    TEXT(id, "the run's id"),
+    TEXT(name, "what it is called"),
+    TEXT(workload, "what was trained"),
+    TEXT(framework, "with what"),
+    TEXT(machine, "on what"),
+    TEXT(started, "when"),
+    TEXT(ended, "how it ended"),
+    REAL(time_s, "of the whole training"),
+    REAL(low_s, "lower end of its 95 % interval, where it is projected"),
+    REAL(high_s, "upper end"),
+    TEXT(basis, "measured, projected or published"),
+    REAL(accuracy, "of what was held out, 0 to 1"),
+    TEXT(source, "published or imported: where from"),
+    FIELD(FIELD_TEXTS, T, taints, "what may have spoiled the figures"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct page
+const struct field page_fields[] = {
+    TEXT(schema, "`" PAGE_SCHEMA "`"),
+    TEXT(title, "what it is about"),
+    TEXT(made, "when it was made"),
+    TEXT(program, "by which fare"),
+    TEXT(from, "where the runs come from"),
+    FIELD(FIELD_TEXTS, T, verdict, "two sentences"),
+    LIST(runs, page_run_fields, "what was measured where, newest first"),
+    FIELD(FIELD_INT, T, left_out, "so many more runs are in the comparison only"),
+    FIELD_IN(T, compare, compare_fields, "the runs side by side: see `fare compare`"),
+    LIST(quotes, quote_fields, "what the trainings cost where: see `fare quote`"),
+    LIST(plots, plot_fields, "the plots, as data"),
+    FIELD_END,
+};
+#undef T
+
+const char *const plot_kinds[] = {"cost",  "relative", "frontier", "accuracy", "use", "steps",
+                                  "batch", "gpus",     "prices",   "buy",      NULL};
+
+void page_offer(const struct bill *bill, char *out, size_t size)
+{
+    bool plain = !bill->kind || strcmp(bill->kind, "on-demand") == 0;
+    snprintf(out, size, "%s/%s%s%s", bill->provider ? bill->provider : "",
+             bill->name ? bill->name : "", plain ? "" : ":", plain ? "" : bill->kind);
+}
+
+void page_provenance(const struct page *page, struct buf *out)
+{
+    buf_printf(out, "Made by %s on %s from %s.", page->program ? page->program : "fare",
+               page->made ? page->made : "an unknown date", page->from ? page->from : "runs");
+}
+
+// ---- the runs
+
+struct gathering {
+    const struct page_ask *ask;
+    struct page *page;
+    struct comparing *comparing;
+    LIST_OF(struct run) runs; // one by one
+    int64_t seen;
+};
+
+static int keep_run(struct gathering *g, const char *text, size_t len, struct err *err)
+{
+    struct run *run = LIST_ADD(&g->runs, err);
+    return run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY;
+}
+
+static int add_text(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct gathering *g = arg;
+    size_t len = strlen(text);
+    int rc = comparing_add(g->comparing, text, len, err);
+    if (rc == 0 && g->seen++ < PAGE_RUNS)
+        rc = keep_run(g, text, len, err);
+    if (rc == ERR_FORMAT)
+        err_context(err, "run %s", id);
+    return rc;
+}
+
+// With --all there may be very many: those beyond the first are read without their long lists.
+static int add_head(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct gathering *g = arg;
+    (void)id;
+    return g->seen++ < PAGE_RUNS ? 0 : comparing_add(g->comparing, text, strlen(text), err);
+}
+
+static int add_ledger(struct gathering *g, struct ledger *ledger, struct err *err)
+{
+    const struct page_ask *ask = g->ask;
+    bool many = ask->all || ask->workload;
+    struct ledger_filter filter = {.workload = ask->workload,
+                                   .limit = many ? PAGE_RUNS : PAGE_NEWEST};
+    int rc = ledger_each(ledger, &filter, add_text, g, err);
+    if (rc != 0 || !many || g->seen < PAGE_RUNS)
+        return rc;
+    g->seen = 0;
+    filter.limit = 0;
+    filter.heads = true;
+    rc = ledger_each(ledger, &filter, add_head, g, err);
+    g->page->left_out = some_int(g->seen - PAGE_RUNS);
+    return rc;
+}
+
+static int add_words(struct gathering *g, struct ledger *ledger, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < g->ask->word_count && rc == 0; i++) {
+        struct buf text = {0};
+        rc = published_or_kept(ledger, g->ask->words[i], &text, err);
+        if (rc == 0)
+            rc = add_text(g, g->ask->words[i], buf_str(&text), err);
+        buf_release(&text);
+    }
+    return rc;
+}
+
+static int add_given(struct gathering *g, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < g->ask->run_count && rc == 0; i++) {
+        struct buf text = {0};
+        rc = record_to_line(run_fields, &g->ask->runs[i], &text, err);
+        if (rc == 0)
+            rc = add_text(g, g->ask->runs[i].id ? g->ask->runs[i].id : "", buf_str(&text), err);
+        buf_release(&text);
+    }
+    return rc;
+}
+
+static int add_runs(struct gathering *g, struct err *err)
+{
+    const struct page_ask *ask = g->ask;
+    struct ledger *ledger = NULL;
+    struct buf from = {0};
+    int rc = 0;
+    if (ask->runs) {
+        buf_adds(&from, "this machine's runs of that day");
+        rc = add_given(g, err);
+    } else if (ask->published) {
+        buf_printf(&from, "the published results %s", ask->published);
+        rc = published_set(NULL, ask->published, add_text, g, err);
+    } else {
+        rc = ledger_new(&ledger, ask->ledger, err);
+        if (rc == 0)
+            rc = ledger_connect(ledger, ask->says, err);
+        if (rc == 0)
+            rc = ask->word_count > 0 ? add_words(g, ledger, err) : add_ledger(g, ledger, err);
+        if (rc == 0)
+            buf_printf(&from, "the ledger %s", ledger_name(ledger));
+    }
+    if (rc == 0)
+        rc = buf_check(&from, err);
+    if (rc == 0)
+        rc = text_set(&g->page->from, buf_str(&from), err);
+    buf_release(&from);
+    ledger_free(ledger);
+    return rc;
+}
+
+static int list_run(struct page *page, const struct run *run, struct err *err)
+{
+    struct page_run *to = LIST_ADD(&page->runs, err);
+    struct bill_time time;
+    if (!to)
+        return ERR_MEMORY;
+    to->accuracy = run->test_accuracy;
+    if (bill_time_of(run, -1, &time)) {
+        to->time_s = some_real((double)time.total_ns / 1e9);
+        if (time.low_ns >= 0 && time.high_ns >= 0) {
+            to->low_s = some_real((double)time.low_ns / 1e9);
+            to->high_s = some_real((double)time.high_ns / 1e9);
+        }
+    }
+    const struct {
+        char **to;
+        const char *from;
+    } texts[] = {{&to->id, run->id},
+                 {&to->name, run->name},
+                 {&to->workload, run->workload},
+                 {&to->framework, run->framework},
+                 {&to->machine, run_place(run)},
+                 {&to->started, run->started},
+                 {&to->ended, run->ended},
+                 {&to->basis, to->time_s.known ? time.basis : NULL},
+                 {&to->source, run->source}};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
+        rc = text_set(texts[i].to, texts[i].from, err);
+    for (size_t i = 0; i < run->taints.count && rc == 0; i++)
+        rc = texts_add(&to->taints, run->taints.items[i], err);
+    return rc;
+}
+
+// ---- quotes
+
+static bool own_alone(const struct quote *quote)
+{
+    for (size_t i = 0; i < quote->bills.count; i++)
+        if (!quote->bills.items[i].provider || strcmp(quote->bills.items[i].provider, "own") != 0)
+            return false;
+    return true;
+}
+
+static int make_quote(const struct page_ask *ask, struct quote_job *job, struct err *err)
+{
+    job->ask.boot_ns = -1;
+    job->ask.max_age = QUOTE_MAX_AGE;
+    job->ask.context.day = ask->day;
+    job->ask.context.prorated = ask->pricing.prorated;
+    job->wishes = ask->wishes;
+    int rc = quote_open(job, ask->book, err);
+    if (rc == 0)
+        rc = quote_make(&job->ask, &job->quote, err);
+    if (rc == 0)
+        rc = advice_make(&job->ask, &job->wishes, &job->quote, err);
+    struct quote *q = &job->quote;
+    if (rc == 0)
+        rc = text_set(&q->schema, QUOTE_SCHEMA, err);
+    if (rc == 0)
+        rc = text_set(&q->workload, job->workload, err);
+    if (rc == 0)
+        rc = text_set(&q->rule, ask->pricing.prorated ? "prorated" : "paid", err);
+    return rc;
+}
+
+// The run on everything on which it, or what can be compared with it, was measured; where that is
+// nothing, on what its like was measured on.
+static int quote_run(const struct page_ask *ask, const struct run *run, struct quote_job *job,
+                     struct err *err)
+{
+    int rc = quote_load_run(job, run, ask->ledger, err);
+    if (rc == 0)
+        rc = make_quote(ask, job, err);
+    if (rc == 0 && own_alone(&job->quote) && quote_is_workload(run->workload)) {
+        quote_release(job);
+        *job = (struct quote_job){.asked = false};
+        rc = quote_load_like(job, run, ask->ledger, err);
+        if (rc == 0)
+            rc = make_quote(ask, job, err);
+    }
+    if (ask->says)
+        buf_adds(ask->says, buf_str(&job->says));
+    if (rc == 0)
+        rc = text_set(&job->quote.run, run->id, err);
+    return rc;
+}
+
+static bool quoted(const struct quote_job *jobs, size_t count, const struct run *run)
+{
+    const char *workload = run->workload ? run->workload : run->name ? run->name : "command";
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].workload && strcmp(jobs[i].workload, workload) == 0)
+            return true;
+    return false;
+}
+
+// One of each workload: of the newest run whose time is known. Published sets have the prices of
+// their own days, in the comparison.
+static int add_quotes(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
+{
+    int rc = 0;
+    struct bill_time time;
+    for (size_t i = 0; i < g->runs.count && *count < QUOTES_MOST && rc == 0; i++) {
+        const struct run *run = &g->runs.items[i];
+        if (g->ask->published || quoted(jobs, *count, run) || !bill_time_of(run, -1, &time))
+            continue;
+        rc = quote_run(g->ask, run, &jobs[(*count)++], err);
+    }
+    return rc;
+}
+
+static int take_quotes(struct page *page, struct quote_job *jobs, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct quote *quote = LIST_ADD(&page->quotes, err);
+        if (!quote)
+            return ERR_MEMORY;
+        *quote = jobs[i].quote;
+        memset(&jobs[i].quote, 0, sizeof jobs[i].quote);
+    }
+    return 0;
+}
+
+// ---- the verdict
+
+static int say(struct page *page, struct buf *text, struct err *err)
+{
+    int rc = buf_check(text, err);
+    if (rc == 0 && text->len > 0)
+        rc = texts_add(&page->verdict, buf_str(text), err);
+    buf_release(text);
+    return rc;
+}
+
+static void add_time(struct buf *out, double seconds)
+{
+    char words[48];
+    clock_words(seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX, words, sizeof words);
+    buf_adds(out, words);
+}
+
+static const char *or_unknown(const char *text, const char *unknown)
+{
+    return text ? text : unknown;
+}
+
+// What one run says by itself.
+static int say_run(struct page *page, const struct page_run *run, struct err *err)
+{
+    struct buf text = {0};
+    const char *what = or_unknown(run->workload, or_unknown(run->name, "the run"));
+    buf_printf(&text, "The whole training of %s on %s", what,
+               or_unknown(run->machine, "an unknown machine"));
+    if (run->time_s.known) {
+        buf_adds(&text, " takes ");
+        add_time(&text, run->time_s.v);
+    } else {
+        buf_adds(&text, " takes a time that is not known: the run ended too early to project it");
+    }
+    if (run->low_s.known && run->high_s.known) {
+        buf_adds(&text, " (95 %: ");
+        add_time(&text, run->low_s.v);
+        buf_adds(&text, " to ");
+        add_time(&text, run->high_s.v);
+        buf_adds(&text, ")");
+    }
+    buf_printf(&text, "%s%s.", run->basis ? ", " : "", or_unknown(run->basis, ""));
+    return say(page, &text, err);
+}
+
+static int say_many(struct page *page, struct err *err)
+{
+    const struct page_run *least = NULL, *most = NULL;
+    struct buf text = {0};
+    for (size_t i = 0; i < page->runs.count; i++) {
+        const struct page_run *run = &page->runs.items[i];
+        if (!run->time_s.known)
+            continue;
+        least = !least || run->time_s.v < least->time_s.v ? run : least;
+        most = !most || run->time_s.v > most->time_s.v ? run : most;
+    }
+    buf_printf(&text, "%zu runs were measured", page->runs.count);
+    if (least && most != least) {
+        buf_printf(&text, "; whole trainings take from ");
+        add_time(&text, least->time_s.v);
+        buf_printf(&text, " (%s on %s) to ", or_unknown(least->workload, "a command"),
+                   or_unknown(least->machine, "an unknown machine"));
+        add_time(&text, most->time_s.v);
+        buf_printf(&text, " (%s on %s)", or_unknown(most->workload, "a command"),
+                   or_unknown(most->machine, "an unknown machine"));
+    }
+    buf_adds(&text, ".");
+    return say(page, &text, err);
+}
+
+// The cheapest place of each workload, in one sentence.
+static int say_quotes(struct page *page, struct err *err)
+{
+    struct buf text = {0};
+    double seconds = 0;
+    int64_t sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < page->quotes.count; i++) {
+        const struct quote *q = &page->quotes.items[i];
+        if (q->bills.count == 0)
+            continue;
+        count++;
+        seconds += q->bills.items[0].time_s.v;
+        if (money_add(sum, bill_total(&q->bills.items[0]), &sum, NULL) != 0)
+            return 0;
+    }
+    if (page->quotes.count == 1 && count == 1 && page->quotes.items[0].advice.count > 0) {
+        buf_adds(&text, page->quotes.items[0].advice.items[0]);
+    } else if (count > 0) {
+        char cost[MONEY_BYTES];
+        money_short(sum, cost);
+        buf_printf(&text,
+                   "%zu of the workloads %s measured on machines to rent: on the cheapest of "
+                   "each, whole trainings take ",
+                   count, count == 1 ? "was" : "were");
+        add_time(&text, seconds);
+        buf_printf(&text, " and cost %s USD in all.", cost);
+    } else if (page->quotes.count > 0) {
+        buf_adds(&text, "None of the machines to rent in the book is known to be the same as those "
+                        "measured, so there is no price to name.");
+    }
+    return say(page, &text, err);
+}
+
+static int add_verdict(struct page *page, struct err *err)
+{
+    const struct compare *c = &page->compare;
+    char *const *items = c->sentences.items;
+    size_t count = c->sentences.count;
+    int rc = 0;
+    if (page->runs.count == 0) {
+        struct buf text = {0};
+        buf_adds(&text, "There are no runs to report on.");
+        return say(page, &text, err);
+    }
+    if (count == 0 && c->workloads.count == 1) {
+        items = c->workloads.items[0].sentences.items;
+        count = c->workloads.items[0].sentences.count;
+    }
+    for (size_t i = 0; i < count && i < 2 && rc == 0; i++)
+        rc = texts_add(&page->verdict, items[i], err);
+    if (rc == 0 && count == 0)
+        rc = page->runs.count == 1 ? say_run(page, &page->runs.items[0], err) : say_many(page, err);
+    if (rc == 0 && page->verdict.count < 2)
+        rc = say_quotes(page, err);
+    return rc;
+}
+
+// ---- together
+
+// The one that all runs were made on; null where there are several.
+static const char *only_machine(const struct page *page)
+{
+    const char *first = page->runs.count > 0 ? page->runs.items[0].machine : NULL;
+    for (size_t i = 1; first && i < page->runs.count; i++) {
+        const char *other = page->runs.items[i].machine;
+        first = other && strcmp(first, other) == 0 ? first : NULL;
+    }
+    return first;
+}
+
+static int set_title(struct gathering *g, struct err *err)
+{
+    const struct page *page = g->page;
+    struct buf text = {0};
+    if (g->ask->published)
+        buf_printf(&text, "%s: published results", g->ask->published);
+    else if (g->ask->workload)
+        buf_printf(&text, "%s: what it takes, and what it costs", g->ask->workload);
+    else if (page->runs.count == 1)
+        buf_printf(&text, "%s on %s", or_unknown(page->runs.items[0].name, "A run"),
+                   or_unknown(page->runs.items[0].machine, "an unknown machine"));
+    else
+        buf_printf(&text, "%lld runs%s%s: what they take, and what they cost",
+                   (long long)page->compare.runs.v, only_machine(page) ? " on " : "",
+                   or_unknown(only_machine(page), ""));
+    int rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = text_set(&g->page->title, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
+static int set_provenance(struct page *page, struct err *err)
+{
+    char made[CLOCK_ISO_BYTES];
+    clock_iso(clock_date_s(), made);
+    made[10] = '\0';
+    int rc = text_set(&page->schema, PAGE_SCHEMA, err);
+    if (rc == 0)
+        rc = text_set(&page->made, made, err);
+    return rc == 0 ? text_set(&page->program, "fare " FARE_VERSION " (build " FARE_BUILD ")", err)
+                   : rc;
+}
+
+// Runs, comparison and quotes; the jobs are kept, for their books.
+static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
+{
+    const struct compare_options options = {
+        .base = g->ask->base, .workload = g->ask->workload, .pricing = g->ask->pricing};
+    int rc = comparing_new(&g->comparing, &options, err);
+    if (rc == 0)
+        rc = add_runs(g, err);
+    if (rc == 0)
+        rc = comparing_finish(g->comparing, &g->page->compare, err);
+    for (size_t i = 0; i < g->runs.count && rc == 0; i++)
+        rc = list_run(g->page, &g->runs.items[i], err);
+    if (rc == 0)
+        rc = add_quotes(g, jobs, count, err);
+    return rc;
+}
+
+static void gathering_release(struct gathering *g, struct quote_job *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        quote_release(&jobs[i]);
+    for (size_t i = 0; i < g->runs.count; i++)
+        record_release(run_fields, &g->runs.items[i]);
+    free(g->runs.items);
+    comparing_free(g->comparing);
+}
+
+int page_make(const struct page_ask *ask, struct page *page, struct err *err)
+{
+    struct gathering g = {.ask = ask, .page = page};
+    struct quote_job jobs[QUOTES_MOST] = {{.asked = false}};
+    struct draft draft = {.page = page, .err = err};
+    size_t count = 0;
+    int rc = set_provenance(page, err);
+    if (rc == 0)
+        rc = gather(&g, jobs, &count, err);
+    if (rc == 0)
+        rc = take_quotes(page, jobs, count, err);
+    if (rc == 0) {
+        plots_compare(&draft, ask, jobs);
+        plots_runs(&draft, g.runs.items, g.runs.count);
+        plots_money(&draft, ask, jobs, g.runs.items, g.runs.count);
+        rc = draft.rc;
+    }
+    if (rc == 0)
+        rc = add_verdict(page, err);
+    if (rc == 0)
+        rc = set_title(&g, err);
+    gathering_release(&g, jobs, count);
+    return rc;
+}
+
+int page_focus(const struct page_ask *ask, struct buf *out, struct err *err)
+{
+    struct page page = {0};
+    struct gathering g = {.ask = ask, .page = &page};
+    struct quote_job jobs[QUOTES_MOST] = {{.asked = false}};
+    size_t count = 0;
+    int rc = gather(&g, jobs, &count, err);
+    focus_head(out);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = focus_bill(out, &jobs[i], err);
+    gathering_release(&g, jobs, count);
+    record_release(page_fields, &page);
+    return rc == 0 ? buf_check(out, err) : rc;
+}

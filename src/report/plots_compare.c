@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plots of what machines cost and how fast they are: cost, relative, frontier. Their figures are
+// those of the comparison where the machines measured have prices, and of the quotes elsewhere.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/money.h"
+#include "bill/price_rule.h"
+#include "report/draft.h"
+
+#define HIGH_END  MONEY_UNIT // nano-USD an hour: above it a machine is high-end
+#define BARS_MOST 40
+#define MONTH_S   (INT64_C(30) * 86400)
+
+static const char *const groups[] = {"Budget: up to $1 an hour", "High-end: above $1 an hour",
+                                     "At several or unknown prices"};
+enum { BUDGET, EXPENSIVE, SEVERAL, GROUPS };
+
+static struct maybe_real dollars(const char *text)
+{
+    int64_t nano = 0;
+    if (!text || money_parse(text, &nano, NULL) != 0)
+        return (struct maybe_real){0};
+    return some_real((double)nano / 1e9);
+}
+
+static void set_notes(struct draft *d, struct plot_point *point, char *const *notes, size_t count)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%s", i ? "; " : "", notes[i]);
+    if (text.failed)
+        d->rc = err_memory(d->err);
+    if (text.len > 0)
+        draft_set(d, &point->note, buf_str(&text));
+    buf_release(&text);
+}
+
+// ---- what one training costs
+
+static int group_of_row(const struct compare_row *row)
+{
+    int64_t hour = 0;
+    if (!row->price.usd_per_hour || money_parse(row->price.usd_per_hour, &hour, NULL) != 0)
+        return SEVERAL;
+    return hour > HIGH_END ? EXPENSIVE : BUDGET;
+}
+
+static void cost_row(struct draft *d, const struct compare_row *row, int group)
+{
+    struct buf label = {0};
+    compare_label(row, &label);
+    if (label.failed)
+        d->rc = err_memory(d->err);
+    struct plot_point *bar =
+        draft_bar(d, buf_str(&label), some_real((double)row->cost.nano_usd.v / 1e9));
+    bar->y_low = dollars(row->cost.low_usd);
+    bar->y_high = dollars(row->cost.high_usd);
+    if (row->base.known && row->base.v)
+        bar->marked = some_bool(true);
+    draft_set(d, &bar->group, groups[group]);
+    set_notes(d, bar, row->notes.items, row->notes.count);
+    buf_release(&label);
+}
+
+static int by_row_cost(const void *a, const void *b)
+{
+    const struct compare_row *x = *(const struct compare_row *const *)a;
+    const struct compare_row *y = *(const struct compare_row *const *)b;
+    int64_t first = x->cost.nano_usd.v, second = y->cost.nano_usd.v;
+    return first != second ? (first > second) - (first < second) : (x > y) - (x < y);
+}
+
+static void cost_of_rows(struct draft *d, const struct compare_workload *w)
+{
+    const struct compare_row **rows = calloc(w->rows.count + 1, sizeof *rows);
+    size_t count = 0;
+    if (!rows) {
+        d->rc = err_memory(d->err);
+        return;
+    }
+    for (size_t i = 0; i < w->rows.count; i++)
+        if (w->rows.items[i].cost.nano_usd.known)
+            rows[count++] = &w->rows.items[i];
+    qsort(rows, count, sizeof *rows, by_row_cost);
+    draft_panel(d, w->workload, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
+    draft_series(d, "cost");
+    if (d->rc == 0)
+        draft_set(d, &d->panel->marks, "the base");
+    for (int group = 0; group < GROUPS; group++)
+        for (size_t i = 0; i < count; i++)
+            if (group_of_row(rows[i]) == group)
+                cost_row(d, rows[i], group);
+    free(rows);
+}
+
+// What an hour costs whoever rents it round the clock; ERR_MISSING for a currency without a rate.
+static int group_of_bill(const struct quote_job *job, const struct bill *bill)
+{
+    struct offer offer;
+    int64_t hour = 0;
+    if (quote_offer(&job->ask, bill, &offer, NULL) != 0 ||
+        price_rule_hour(&job->ask.context, &offer, MONTH_S, &hour, NULL) != 0)
+        return SEVERAL;
+    return hour > HIGH_END ? EXPENSIVE : BUDGET;
+}
+
+static void cost_of_bills(struct draft *d, const struct quote *quote, const struct quote_job *job)
+{
+    size_t count = quote->bills.count < BARS_MOST ? quote->bills.count : BARS_MOST;
+    draft_panel(d, quote->workload, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
+    draft_series(d, "cost");
+    for (int group = 0; group < GROUPS; group++)
+        for (size_t i = 0; i < count; i++) {
+            const struct bill *b = &quote->bills.items[i];
+            char name[200];
+            if (group_of_bill(job, b) != group)
+                continue;
+            page_offer(b, name, sizeof name);
+            size_t len = strlen(name);
+            if (b->price_old.v)
+                snprintf(name + len, sizeof name - len, ", OLD price");
+            struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
+            bar->y_low = dollars(b->low);
+            bar->y_high = dollars(b->high);
+            draft_set(d, &bar->group, groups[group]);
+            if (b->price_old.v) {
+                char note[64];
+                snprintf(note, sizeof note, "the price is %lld days OLD",
+                         (long long)b->price_age_days.v);
+                draft_set(d, &bar->note, note);
+            }
+        }
+}
+
+static const struct quote *quote_of(const struct page *page, const char *workload)
+{
+    for (size_t i = 0; i < page->quotes.count; i++)
+        if (page->quotes.items[i].workload && strcmp(page->quotes.items[i].workload, workload) == 0)
+            return &page->quotes.items[i];
+    return NULL;
+}
+
+// Whether its machines themselves are shown: two or more with prices, or one where the user said
+// its price or where there are no bills.
+static bool by_rows(const struct page *page, const struct page_ask *ask,
+                    const struct compare_workload *w)
+{
+    size_t priced = 0;
+    const struct quote *quote = quote_of(page, w->workload);
+    for (size_t i = 0; i < w->rows.count; i++)
+        priced += w->rows.items[i].cost.nano_usd.known;
+    bool said = ask->pricing.price_count + ask->pricing.offer_count > 0;
+    return priced > 1 || (priced == 1 && (said || !quote || quote->bills.count == 0));
+}
+
+static bool by_bills(const struct page *page, const struct page_ask *ask, const struct quote *quote)
+{
+    for (size_t i = 0; i < page->compare.workloads.count; i++) {
+        const struct compare_workload *w = &page->compare.workloads.items[i];
+        if (quote_of(page, w->workload) == quote && by_rows(page, ask, w))
+            return false;
+    }
+    return true;
+}
+
+static void plot_cost(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
+{
+    const struct page *page = d->page;
+    draft_plot(
+        d, "cost", "What one training costs",
+        "Each bar is the bill of one whole training on that machine, as its provider charges "
+        "it, without tax; a line across its end is the 95 % interval, where one is known. A "
+        "bar with a gap is longer than it is drawn.");
+    for (size_t i = 0; i < page->compare.workloads.count; i++)
+        if (by_rows(page, ask, &page->compare.workloads.items[i]))
+            cost_of_rows(d, &page->compare.workloads.items[i]);
+    for (size_t i = 0; i < page->quotes.count; i++)
+        if (by_bills(page, ask, &page->quotes.items[i]))
+            cost_of_bills(d, &page->quotes.items[i], &jobs[i]);
+    draft_end(d);
+}
+
+// ---- time and cost relative to the base
+
+static struct plot_point *ratio_bar(struct draft *d, const struct compare_row *row,
+                                    const struct compare_against *against)
+{
+    struct buf label = {0};
+    bool base = row->base.known && row->base.v;
+    buf_adds(&label, row->machine);
+    if (row->detail)
+        buf_printf(&label, " (%s)", row->detail);
+    if (label.failed)
+        d->rc = err_memory(d->err);
+    struct plot_point *bar = draft_bar(d, buf_str(&label), base ? some_real(1) : against->ratio);
+    if (!base) {
+        bar->y_low = against->low;
+        bar->y_high = against->high;
+    } else {
+        bar->marked = some_bool(true);
+    }
+    buf_release(&label);
+    return bar;
+}
+
+static bool first_of_framework(const struct compare_workload *w, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (strcmp(w->rows.items[i].framework, w->rows.items[row].framework) == 0)
+            return false;
+    return true;
+}
+
+static void relative_panel(struct draft *d, const struct compare_workload *w, const char *framework)
+{
+    char title[160], line[160];
+    bool costs = false;
+    snprintf(title, sizeof title, "%.70s%s%.70s", w->workload,
+             strcmp(framework, "-") != 0 ? ", " : "", strcmp(framework, "-") != 0 ? framework : "");
+    draft_panel(d, title, "bars", AXIS("", ""), AXIS("relative to the base", "÷ base"));
+    if (d->rc != 0)
+        return;
+    draft_set(d, &d->panel->marks, "the base");
+    snprintf(line, sizeof line, "1 = %.120s", w->base);
+    draft_line(d, line, (struct maybe_real){0}, some_real(1));
+    draft_series(d, "time");
+    for (size_t i = 0; i < w->rows.count; i++) {
+        const struct compare_row *row = &w->rows.items[i];
+        if (strcmp(row->framework, framework) != 0)
+            continue;
+        struct plot_point *bar = ratio_bar(d, row, &row->time);
+        set_notes(d, bar, row->notes.items, row->notes.count);
+        costs |= row->money.ratio.known;
+    }
+    if (!costs)
+        return;
+    draft_series(d, "cost");
+    for (size_t i = 0; i < w->rows.count; i++) {
+        const struct compare_row *row = &w->rows.items[i];
+        if (strcmp(row->framework, framework) == 0)
+            ratio_bar(d, row, &row->money);
+    }
+}
+
+static void plot_relative(struct draft *d)
+{
+    const struct compare *c = &d->page->compare;
+    draft_plot(d, "relative", "Time and cost relative to the base",
+               "Below 1 is faster or cheaper than the base, above 1 slower or dearer. One drawing "
+               "for each workload and framework.");
+    for (size_t i = 0; i < c->workloads.count; i++) {
+        const struct compare_workload *w = &c->workloads.items[i];
+        if (w->rows.count < 2 || !w->base)
+            continue;
+        for (size_t k = 0; k < w->rows.count; k++)
+            if (first_of_framework(w, k))
+                relative_panel(d, w, w->rows.items[k].framework);
+    }
+    draft_end(d);
+}
+
+// ---- time against cost
+
+struct place {
+    const char *label;
+    char name[200];
+    double s, usd;
+    struct maybe_real low_s, high_s, low_usd, high_usd;
+};
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->usd != y->usd)
+        return x->usd < y->usd ? -1 : 1;
+    return (x->s > y->s) - (x->s < y->s);
+}
+
+static void frontier_panel(struct draft *d, const char *title, struct place *places, size_t count,
+                           const struct maybe_int *deadline_ns)
+{
+    double best = 0;
+    if (count < 2)
+        return;
+    qsort(places, count, sizeof *places, by_cost);
+    draft_panel(d, title, "points", AXIS("time of one training", "s"),
+                AXIS("cost of one training", "USD"));
+    if (d->rc != 0)
+        return;
+    draft_set(d, &d->panel->marks, "nothing else is both faster and cheaper");
+    draft_set(d, &d->panel->unmarked, "something else is");
+    if (deadline_ns->known)
+        draft_line(d, "deadline", some_real((double)deadline_ns->v / 1e9), (struct maybe_real){0});
+    draft_series(d, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct place *place = &places[i];
+        struct plot_point *point = draft_point(d, place->name, place->s, place->usd);
+        point->x_low = place->low_s;
+        point->x_high = place->high_s;
+        point->y_low = place->low_usd;
+        point->y_high = place->high_usd;
+        if (advice_on_frontier(&best, place->s))
+            point->marked = some_bool(true);
+    }
+}
+
+static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
+                             const struct maybe_int *deadline_ns)
+{
+    size_t count = 0;
+    struct place *places = calloc(w->rows.count + 1, sizeof *places);
+    if (!places) {
+        d->rc = err_memory(d->err);
+        return;
+    }
+    for (size_t i = 0; i < w->rows.count; i++) {
+        const struct compare_row *row = &w->rows.items[i];
+        struct place *place = &places[count];
+        struct buf label = {0};
+        if (!row->cost.nano_usd.known || !row->time_s.value.known)
+            continue;
+        compare_label(row, &label);
+        snprintf(place->name, sizeof place->name, "%s", buf_str(&label));
+        if (label.failed)
+            d->rc = err_memory(d->err);
+        buf_release(&label);
+        place->s = row->time_s.value.v;
+        place->usd = (double)row->cost.nano_usd.v / 1e9;
+        place->low_s = row->time_s.low;
+        place->high_s = row->time_s.high;
+        place->low_usd = dollars(row->cost.low_usd);
+        place->high_usd = dollars(row->cost.high_usd);
+        count++;
+    }
+    frontier_panel(d, w->workload, places, count, deadline_ns);
+    free(places);
+}
+
+static void frontier_of_bills(struct draft *d, const struct quote *quote,
+                              const struct maybe_int *deadline_ns)
+{
+    size_t count = 0;
+    struct place *places = calloc(quote->bills.count + 1, sizeof *places);
+    if (!places) {
+        d->rc = err_memory(d->err);
+        return;
+    }
+    for (size_t i = 0; i < quote->bills.count; i++) {
+        const struct bill *b = &quote->bills.items[i];
+        struct place *place = &places[count];
+        if (!b->time_s.known)
+            continue;
+        page_offer(b, place->name, sizeof place->name);
+        place->s = b->time_s.v;
+        place->usd = (double)bill_total(b) / 1e9;
+        place->low_s = b->low_s;
+        place->high_s = b->high_s;
+        place->low_usd = dollars(b->low);
+        place->high_usd = dollars(b->high);
+        count++;
+    }
+    frontier_panel(d, quote->workload, places, count, deadline_ns);
+    free(places);
+}
+
+static void plot_frontier(struct draft *d, const struct page_ask *ask)
+{
+    const struct page *page = d->page;
+    const struct maybe_int *deadline = &ask->wishes.deadline_ns;
+    draft_plot(d, "frontier", "Time against cost",
+               deadline->known
+                   ? "Further left is faster, further down cheaper; what lies right of the dashed "
+                     "upright line is not done by the deadline."
+                   : "Further left is faster, further down cheaper. What is not on the dashed line "
+                     "is beaten in both by something that is.");
+    for (size_t i = 0; i < page->compare.workloads.count; i++)
+        if (by_rows(page, ask, &page->compare.workloads.items[i]))
+            frontier_of_rows(d, &page->compare.workloads.items[i], deadline);
+    for (size_t i = 0; i < page->quotes.count; i++)
+        if (by_bills(page, ask, &page->quotes.items[i]))
+            frontier_of_bills(d, &page->quotes.items[i], deadline);
+    draft_end(d);
+}
+
+void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
+{
+    plot_cost(d, ask, jobs);
+    plot_relative(d);
+    plot_frontier(d, ask);
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plots of prices: their history, and rent or buy.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/money.h"
+#include "bill/price_rule.h"
+#include "report/draft.h"
+
+enum { OFFERS_MOST = 6, RENTED_MOST = 3, PRICES_MOST = 400 };
+
+// ---- what an hour cost
+
+struct history {
+    struct draft *d;
+    const struct quote_job *job;
+    const struct offer *chosen;
+    size_t count;
+};
+
+static bool hour_usd(const struct quote_job *job, const struct offer *offer, double *usd)
+{
+    int64_t nano = 0;
+    if (currency_to_usd(job->currencies, offer->currency, offer->day, offer_per_hour(offer), &nano,
+                        NULL, NULL, NULL) != 0)
+        return false;
+    *usd = (double)nano / 1e9;
+    return true;
+}
+
+// A price holds from the day it was first seen until the day it was last seen.
+static int add_price(void *arg, const struct offer *offer, struct err *err)
+{
+    (void)err;
+    struct history *h = arg;
+    double usd;
+    if (h->count >= PRICES_MOST || !hour_usd(h->job, offer, &usd))
+        return 0;
+    h->count++;
+    bool chosen = offer->since == h->chosen->since && offer->rate == h->chosen->rate;
+    if (offer->since < offer->day)
+        draft_point(h->d, NULL, offer->since, usd);
+    struct plot_point *last = draft_point(h->d, NULL, offer->day, usd);
+    if (chosen)
+        last->marked = some_bool(true);
+    return h->d->rc;
+}
+
+static bool has_series(const struct draft *d, const char *name)
+{
+    for (size_t i = 0; d->rc == 0 && i < d->panel->series.count; i++)
+        if (strcmp(d->panel->series.items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void price_series(struct draft *d, const struct quote_job *job, const struct bill *bill)
+{
+    struct offer offer;
+    if (quote_offer(&job->ask, bill, &offer, NULL) != 0 || has_series(d, bill->offer) ||
+        strcmp(offer.provider, "own") == 0)
+        return;
+    struct history h = {d, job, &offer, 0};
+    draft_series(d, bill->offer);
+    int rc = book_history(job->book, &offer, add_price, &h, d->err);
+    if (d->rc == 0)
+        d->rc = rc;
+}
+
+static void plot_prices(struct draft *d, const struct quote_job *jobs)
+{
+    const struct page *page = d->page;
+    draft_plot(d, "prices", "Prices of an hour",
+               "What an hour of the cheapest offers cost, as far as the book knows; filled points "
+               "are the prices that the bills use, on the day they were last seen.");
+    draft_panel(d, "Of the cheapest offers", "steps", AXIS("date", "day"), AXIS("an hour", "USD"));
+    if (d->rc == 0)
+        draft_set(d, &d->panel->marks, "the price used");
+    // The cheapest of each workload, then the next of each.
+    for (size_t rank = 0; rank < OFFERS_MOST; rank++)
+        for (size_t i = 0; i < page->quotes.count && d->rc == 0; i++)
+            if (rank < page->quotes.items[i].bills.count && d->panel->series.count < OFFERS_MOST)
+                price_series(d, &jobs[i], &page->quotes.items[i].bills.items[rank]);
+    draft_end(d);
+}
+
+// ---- rent or buy
+
+// What it costs to use the own machine for so many months, from the purchase on.
+static bool own_line(struct draft *d, const struct own_machine *own)
+{
+    struct own_hour hour;
+    if (own_hour(own, &hour, NULL) != 0)
+        return false;
+    double hours = (double)own->use_s_a_month / 3600;
+    double month = (double)(hour.power + hour.idle) / 1e9 * hours;
+    double start = (double)(own->purchase - own->resale) / 1e9;
+    draft_series(d, hour.power_known ? "bought, with its power" : "bought, power not counted");
+    draft_point(d, NULL, 0, start);
+    draft_point(d, NULL, (double)own->life_months, start + month * (double)own->life_months);
+    return true;
+}
+
+// The same work on a rented machine, which may take less or more time for it.
+static void rent_line(struct draft *d, const struct quote_job *job, const struct bill *bill,
+                      const struct own_machine *own, double own_s)
+{
+    struct offer offer;
+    int64_t hour = 0;
+    char name[200];
+    if (quote_offer(&job->ask, bill, &offer, NULL) != 0 ||
+        price_rule_hour(&job->ask.context, &offer, own->use_s_a_month, &hour, NULL) != 0)
+        return;
+    double hours = (double)own->use_s_a_month / 3600 * bill->time_s.v / own_s;
+    double month = (double)hour / 1e9 * hours;
+    page_offer(bill, name, sizeof name);
+    draft_series(d, name);
+    draft_point(d, NULL, 0, 0);
+    draft_point(d, NULL, (double)own->life_months, month * (double)own->life_months);
+}
+
+static void buy_panel(struct draft *d, const struct quote *quote, const struct quote_job *job,
+                      const struct own_machine *own, double own_s)
+{
+    size_t rented = 0;
+    int64_t use_s = -1, tenths = 0;
+    draft_panel(d, quote->workload, "lines", AXIS("months since the purchase", ""),
+                AXIS("paid until then", "USD"));
+    if (d->rc != 0 || !own_line(d, own))
+        return;
+    for (size_t i = 0; i < quote->bills.count && rented < RENTED_MOST; i++) {
+        const struct bill *b = &quote->bills.items[i];
+        if (b->provider && strcmp(b->provider, "own") == 0)
+            continue;
+        rent_line(d, job, b, own, own_s);
+        if (rented++ == 0 &&
+            advice_break_even(&job->ask, own, b, own_s, &use_s, &tenths, NULL) != 0)
+            use_s = -1;
+    }
+    if (use_s >= 0 && tenths <= own->life_months * 300) {
+        char words[64];
+        snprintf(words, sizeof words, "has paid after %lld.%lld days", (long long)(tenths / 10),
+                 (long long)(tenths % 10));
+        draft_line(d, words, some_real((double)tenths / 300), (struct maybe_real){0});
+    }
+}
+
+// How long the quoted run takes; 0: unknown.
+static double seconds_of(const struct quote *quote, const struct run *runs, size_t count)
+{
+    struct bill_time time;
+    for (size_t i = 0; i < count; i++)
+        if (runs[i].id && quote->run && strcmp(runs[i].id, quote->run) == 0 &&
+            bill_time_of(&runs[i], -1, &time))
+            return (double)time.total_ns / 1e9;
+    return 0;
+}
+
+static void plot_buy(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs,
+                     const struct run *runs, size_t count)
+{
+    char says[300];
+    if (!ask->wishes.buy)
+        return;
+    snprintf(
+        says, sizeof says,
+        "The same work, %lld hours a month on the machine measured, on one that is bought "
+        "(purchase less resale, and power) and on rented ones; units and minimums of bills are "
+        "left out.",
+        (long long)(ask->wishes.own.use_s_a_month / 3600));
+    draft_plot(d, "buy", "Rent or buy", says);
+    for (size_t i = 0; i < d->page->quotes.count; i++) {
+        const struct quote *quote = &d->page->quotes.items[i];
+        double own_s = seconds_of(quote, runs, count);
+        if (own_s > 0 && quote->bills.count > 0)
+            buy_panel(d, quote, &jobs[i], &ask->wishes.own, own_s);
+    }
+    draft_end(d);
+}
+
+void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs,
+                 const struct run *runs, size_t count)
+{
+    if (d->page->quotes.count == 0)
+        return;
+    plot_prices(d, jobs);
+    plot_buy(d, ask, jobs, runs, count);
+}

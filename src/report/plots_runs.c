@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plots of single runs and of runs that differ in one thing: accuracy, use, steps, batch, gpus.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bill/bill.h"
+#include "report/draft.h"
+
+enum { LINES_MOST = 40, STEPS_MOST = 12, USE_MOST = 8 };
+
+// "h200 + pytorch"; runs that would be called alike get the end of their ids.
+static void name_of(const struct run *runs, size_t count, size_t number, char *out, size_t size)
+{
+    const struct run *run = &runs[number];
+    const char *place = run_place(run);
+    int len = snprintf(out, size, "%.60s%s%.40s", place ? place : "an unknown machine",
+                       run->framework ? " + " : "", run->framework ? run->framework : "");
+    for (size_t i = 0; i < count; i++) {
+        const char *other = run_place(&runs[i]);
+        bool alike = i != number && runs[i].workload && run->workload && other && place &&
+                     strcmp(runs[i].workload, run->workload) == 0 && strcmp(other, place) == 0 &&
+                     strcmp(runs[i].framework ? runs[i].framework : "",
+                            run->framework ? run->framework : "") == 0;
+        if (!alike || !run->id)
+            continue;
+        size_t id = strlen(run->id);
+        snprintf(out + len, size - (size_t)len, " (…%s)", run->id + (id > 6 ? id - 6 : 0));
+        return;
+    }
+}
+
+static const char *workload_of(const struct run *run)
+{
+    return run->workload ? run->workload : run->name ? run->name : "a run";
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+// Runs are taken workload by workload: whether this one is its workload's first.
+static bool first_of(const struct run *runs, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        if (strcmp(workload_of(&runs[i]), workload_of(&runs[number])) == 0)
+            return false;
+    return true;
+}
+
+// ---- accuracy per epoch
+
+static struct maybe_real accuracy_of(const struct run_epoch *epoch)
+{
+    return epoch->test_accuracy.known ? epoch->test_accuracy : epoch->train_accuracy;
+}
+
+static void accuracy_series(struct draft *d, const struct run *runs, size_t count, size_t number)
+{
+    const struct run *run = &runs[number];
+    char name[160];
+    size_t known = 0;
+    for (size_t i = 0; i < run->epoch_list.count; i++)
+        known += accuracy_of(&run->epoch_list.items[i]).known;
+    if (known < 2 || d->rc != 0 || d->panel->series.count >= LINES_MOST)
+        return;
+    name_of(runs, count, number, name, sizeof name);
+    draft_series(d, name);
+    for (size_t i = 0; i < run->epoch_list.count; i++) {
+        const struct run_epoch *e = &run->epoch_list.items[i];
+        struct maybe_real share = accuracy_of(e);
+        if (share.known)
+            draft_point(d, NULL, e->epoch.known ? (double)e->epoch.v : (double)i + 1,
+                        share.v * 100);
+    }
+}
+
+static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
+{
+    draft_plot(
+        d, "accuracy", "Accuracy per epoch",
+        "The share of samples that is right after each epoch, on what was held out. The axis "
+        "does not begin at zero.");
+    for (size_t i = 0; i < count; i++) {
+        if (!first_of(runs, i))
+            continue;
+        draft_panel(d, workload_of(&runs[i]), "lines", AXIS("epoch", ""), AXIS("right", "%"));
+        if (d->rc == 0)
+            d->panel->x.cut = d->panel->y.cut = some_bool(true);
+        for (size_t k = i; k < count; k++)
+            if (strcmp(workload_of(&runs[k]), workload_of(&runs[i])) == 0)
+                accuracy_series(d, runs, count, k);
+    }
+    draft_end(d);
+}
+
+// ---- what a run used while it ran
+
+enum measure { CPU, GPU, POWER, CLOCK, MEASURES };
+
+static struct maybe_real use_of(const struct run_sample *sample, int measure)
+{
+    const struct maybe_real each[MEASURES] = {sample->cpu_percent, sample->gpu_percent,
+                                              sample->power_w, sample->clock_mhz};
+    return each[measure];
+}
+
+static void use_series(struct draft *d, const struct run *run, int measure, const char *name)
+{
+    size_t known = 0;
+    for (size_t i = 0; i < run->samples.count; i++)
+        known += run->samples.items[i].at_s.known && use_of(&run->samples.items[i], measure).known;
+    if (known < 2)
+        return;
+    draft_series(d, name);
+    for (size_t i = 0; i < run->samples.count; i++) {
+        const struct run_sample *s = &run->samples.items[i];
+        if (s->at_s.known && use_of(s, measure).known)
+            draft_point(d, NULL, s->at_s.v, use_of(s, measure).v);
+    }
+}
+
+static void use_panels(struct draft *d, const struct run *runs, size_t count, size_t number)
+{
+    char name[160], title[320];
+    name_of(runs, count, number, name, sizeof name);
+    snprintf(title, sizeof title, "%.80s on %s: utilisation", workload_of(&runs[number]), name);
+    draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("utilisation", "%"));
+    use_series(d, &runs[number], CPU, "CPUs");
+    use_series(d, &runs[number], GPU, "GPUs");
+    snprintf(title, sizeof title, "%.80s on %s: power", workload_of(&runs[number]), name);
+    draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("power of the GPUs", "W"));
+    use_series(d, &runs[number], POWER, "power");
+    snprintf(title, sizeof title, "%.80s on %s: clocks", workload_of(&runs[number]), name);
+    draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("clock of the GPUs", "MHz"));
+    use_series(d, &runs[number], CLOCK, "clock");
+}
+
+static void plot_use(struct draft *d, const struct run *runs, size_t count)
+{
+    size_t shown = 0;
+    draft_plot(d, "use", "Utilisation, power and clocks",
+               "While the run went on, as the sampler beside it saw them. 100 % of CPU is one "
+               "processor's time.");
+    for (size_t i = 0; i < count && shown < USE_MOST; i++)
+        if (runs[i].samples.count >= 2) {
+            use_panels(d, runs, count, i);
+            shown++;
+        }
+    draft_end(d);
+}
+
+// ---- step times
+
+static void steps_panel(struct draft *d, const struct run *runs, size_t count, size_t number)
+{
+    const struct run *run = &runs[number];
+    const struct run_steady *steady = &run->steady;
+    char name[160], title[320];
+    size_t points = run->step_plot_ms.count;
+    double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
+    name_of(runs, count, number, name, sizeof name);
+    snprintf(title, sizeof title, "%.80s on %s", workload_of(run), name);
+    draft_panel(d, title, "lines", AXIS("step", ""), AXIS("time of a step", "ms"));
+    if (d->rc == 0 && steady->first_step.known && steady->steps.known && steady->steps.v > 0)
+        draft_band(d, "the steady part", (double)steady->first_step.v,
+                   (double)(steady->first_step.v + steady->steps.v));
+    if (d->rc == 0 && steady->step_ms.known) {
+        char median[64];
+        snprintf(median, sizeof median, "median %.4g ms", steady->step_ms.v);
+        draft_line(d, median, (struct maybe_real){0}, steady->step_ms);
+    }
+    draft_series(d, "step time");
+    for (size_t i = 0; i < points; i++)
+        draft_point(d, NULL, ((double)i + 0.5) * each, run->step_plot_ms.items[i]);
+}
+
+static void plot_steps(struct draft *d, const struct run *runs, size_t count)
+{
+    size_t shown = 0;
+    draft_plot(d, "steps", "Step times",
+               "Medians of the steps, in the order in which they were made. The time of the whole "
+               "training is projected from the steady part, which is shaded.");
+    for (size_t i = 0; i < count && shown < STEPS_MOST; i++)
+        if (runs[i].step_plot_ms.count >= 2) {
+            steps_panel(d, runs, count, i);
+            shown++;
+        }
+    draft_end(d);
+}
+
+// ---- runs that differ in one number
+
+struct variant { // a run as a point of such a plot
+    const struct run *run;
+    double x;
+};
+
+typedef bool variant_fn(const struct run *run, double *x);
+
+static bool batch_of(const struct run *run, double *x)
+{
+    *x = (double)run->batch.v;
+    return run->batch.known && run->batch.v > 0 && run->samples_per_s.known;
+}
+
+static bool gpus_of(const struct run *run, double *x)
+{
+    struct bill_time time;
+    *x = (double)run->use.gpus.v;
+    return run->use.gpus.known && run->use.gpus.v > 0 && run->machine.gpu &&
+           bill_time_of(run, -1, &time) && time.total_ns > 0;
+}
+
+// Whether all but that number is the same.
+static bool alike(const struct run *a, const struct run *b)
+{
+    const char *first = run_place(a), *second = run_place(b);
+    const char *gpu = a->machine.gpu, *other = b->machine.gpu;
+    return strcmp(workload_of(a), workload_of(b)) == 0 && same_text(a->framework, b->framework) &&
+           same_text(a->precision, b->precision) && same_text(gpu, other) &&
+           same_text(a->machine.provider, b->machine.provider) && (gpu || same_text(first, second));
+}
+
+static int by_x(const void *a, const void *b)
+{
+    const struct variant *x = a, *y = b;
+    return (x->x > y->x) - (x->x < y->x);
+}
+
+// Those like runs[first], which must be the first of them, sorted; 0 where all have the same.
+static size_t variants(const struct run *runs, size_t count, size_t first, variant_fn *value,
+                       struct variant *out)
+{
+    size_t found = 0;
+    double x;
+    if (!value(&runs[first], &x))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!value(&runs[i], &x) || !alike(&runs[i], &runs[first]))
+            continue;
+        if (i < first)
+            return 0;
+        out[found++] = (struct variant){&runs[i], x};
+    }
+    qsort(out, found, sizeof *out, by_x);
+    return found > 1 && out[0].x < out[found - 1].x ? found : 0;
+}
+
+static void series_name(const struct run *run, char *out, size_t size)
+{
+    const char *place = run_gpu_name(run) ? run_gpu_name(run) : run_place(run);
+    snprintf(out, size, "%.60s%s%.40s%s%.20s", place ? place : "an unknown machine",
+             run->framework ? " + " : "", run->framework ? run->framework : "",
+             run->precision ? ", " : "", run->precision ? run->precision : "");
+}
+
+static void batch_series(struct draft *d, const struct variant *v, size_t count)
+{
+    char name[160];
+    series_name(v[0].run, name, sizeof name);
+    draft_series(d, name);
+    for (size_t i = 0; i < count; i++) {
+        const struct run *run = v[i].run;
+        const struct run_steady *steady = &run->steady;
+        bool known = steady->step_ms.known && steady->step_ms.v > 0;
+        double rate = known ? v[i].x / steady->step_ms.v * 1e3 : run->samples_per_s.v;
+        struct plot_point *point = draft_point(d, NULL, v[i].x, rate);
+        if (known && steady->low_ms.known && steady->high_ms.known && steady->low_ms.v > 0) {
+            point->y_low = some_real(v[i].x / steady->high_ms.v * 1e3);
+            point->y_high = some_real(v[i].x / steady->low_ms.v * 1e3);
+        }
+    }
+}
+
+static double seconds_of(const struct run *run)
+{
+    struct bill_time time;
+    return bill_time_of(run, -1, &time) ? (double)time.total_ns / 1e9 : 1;
+}
+
+static void gpus_series(struct draft *d, const struct variant *v, size_t count)
+{
+    char name[160];
+    series_name(v[0].run, name, sizeof name);
+    draft_series(d, name);
+    for (size_t i = 0; i < count; i++)
+        draft_point(d, NULL, v[i].x, seconds_of(v[0].run) / seconds_of(v[i].run) * v[0].x);
+}
+
+static void gpus_ideal(struct draft *d)
+{
+    double most = 1;
+    for (size_t s = 0; d->rc == 0 && s < d->panel->series.count; s++)
+        for (size_t i = 0; i < d->panel->series.items[s].points.count; i++) {
+            double x = d->panel->series.items[s].points.items[i].x.v;
+            most = x > most ? x : most;
+        }
+    if (d->rc != 0 || d->panel->series.count == 0)
+        return;
+    draft_series(d, "were it ideal");
+    draft_point(d, NULL, 1, 1);
+    draft_point(d, NULL, most, most);
+}
+
+static void plot_variants(struct draft *d, const struct run *runs, size_t count, variant_fn *value)
+{
+    struct variant *found = calloc(count + 1, sizeof *found);
+    if (!found) {
+        d->rc = err_memory(d->err);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!first_of(runs, i))
+            continue;
+        if (value == batch_of)
+            draft_panel(d, workload_of(&runs[i]), "lines", AXIS("samples in a batch", "batch"),
+                        AXIS("throughput", "samples/s"));
+        else
+            draft_panel(d, workload_of(&runs[i]), "lines", AXIS("GPUs used", ""),
+                        AXIS("speed, relative to one GPU", "×"));
+        for (size_t k = i; k < count && d->rc == 0; k++) {
+            if (strcmp(workload_of(&runs[k]), workload_of(&runs[i])) != 0)
+                continue;
+            size_t n = variants(runs, count, k, value, found);
+            if (n > 0 && value == batch_of)
+                batch_series(d, found, n);
+            else if (n > 0)
+                gpus_series(d, found, n);
+        }
+        if (value == gpus_of)
+            gpus_ideal(d);
+    }
+    free(found);
+}
+
+void plots_runs(struct draft *d, const struct run *runs, size_t count)
+{
+    plot_accuracy(d, runs, count);
+    plot_use(d, runs, count);
+    plot_steps(d, runs, count);
+    draft_plot(d, "batch", "Batch size against throughput",
+               "How many samples a second are trained on in the steady part, by how many are in a "
+               "step; where the line goes flat, more of them do not pay.");
+    plot_variants(d, runs, count, batch_of);
+    draft_end(d);
+    draft_plot(d, "gpus", "Scaling over GPUs",
+               "How much faster the whole training is on more GPUs of the same kind at the same "
+               "provider, beside what it would be if none of them ever waited.");
+    plot_variants(d, runs, count, gpus_of);
+    draft_end(d);
+}

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points and lines over two axes. Lines are named at their right ends, or on a phone below; points
+// beside them, where there is room for it. What has no room has its name in the table.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/glyphs.h"
+#include "report/markup.h"
+#include "report/svg.h"
+
+struct box {
+    double x1, y1, x2, y2;
+};
+
+struct layout {
+    const struct plot_panel *panel;
+    double width;
+    double left, right, top, bottom; // of the area
+    bool points, steps;
+    bool beside; // names of lines stand at their ends
+    struct scale x, y;
+};
+
+enum { LINE_NAME = 15, NAMES_AT = 17, LEGEND_ROW = 18, BOXES = 1200, NAMED = 60 };
+
+// ---- ranges
+
+struct range {
+    double low, high;
+};
+
+static void widen(struct range *range, struct maybe_real value)
+{
+    if (!value.known || !isfinite(value.v))
+        return;
+    range->low = fmin(range->low, value.v);
+    range->high = fmax(range->high, value.v);
+}
+
+static void find_ranges(const struct plot_panel *panel, struct range *x, struct range *y)
+{
+    *x = *y = (struct range){HUGE_VAL, -HUGE_VAL};
+    for (size_t s = 0; s < panel->series.count; s++)
+        for (size_t i = 0; i < panel->series.items[s].points.count; i++) {
+            const struct plot_point *p = &panel->series.items[s].points.items[i];
+            widen(x, p->x);
+            widen(x, p->x_low);
+            widen(x, p->x_high);
+            widen(y, p->y);
+            widen(y, p->y_low);
+            widen(y, p->y_high);
+        }
+    for (size_t i = 0; i < panel->lines.count; i++) {
+        widen(x, panel->lines.items[i].x);
+        widen(y, panel->lines.items[i].y);
+    }
+    if (!(x->high >= x->low))
+        *x = (struct range){0, 1};
+    if (!(y->high >= y->low))
+        *y = (struct range){0, 1};
+}
+
+static const char *unit_of(const struct plot_axis *axis)
+{
+    return axis->unit ? axis->unit : "";
+}
+
+// Points and prices that span more than a decade and a half are told apart on a logarithmic scale
+// only; lines keep their shape on a linear one.
+static enum scale_kind kind_of(const struct layout *l, struct range r, const struct plot_axis *axis)
+{
+    const char *unit = unit_of(axis);
+    if (strcmp(unit, "day") == 0 || axis->cut.v)
+        return SCALE_FREE;
+    if (r.low > 0 && r.high / r.low > 30 && (l->points || l->steps))
+        return SCALE_LOG;
+    if (strcmp(unit, "batch") == 0)
+        return SCALE_LOG;
+    return !l->points || r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
+}
+
+// Few values of their own (sizes of batches) are better ticks than round numbers.
+static void ticks_at_values(struct scale *scale, const struct plot_panel *panel)
+{
+    double values[SCALE_TICKS];
+    size_t count = 0;
+    for (size_t s = 0; s < panel->series.count; s++)
+        for (size_t i = 0; i < panel->series.items[s].points.count; i++) {
+            double v = panel->series.items[s].points.items[i].x.v;
+            size_t at = 0;
+            while (at < count && values[at] != v)
+                at++;
+            if (at == count && count == SCALE_TICKS)
+                return;
+            if (at == count)
+                values[count++] = v;
+        }
+    for (size_t i = 1; i < count; i++) // few: sorted as cards are
+        for (size_t k = i; k > 0 && values[k] < values[k - 1]; k--) {
+            double v = values[k];
+            values[k] = values[k - 1];
+            values[k - 1] = v;
+        }
+    memcpy(scale->ticks, values, sizeof values);
+    scale->count = count;
+}
+
+// Lines end where their last point is, not at the next round number.
+static void trim(struct scale *scale, struct range range, bool cut)
+{
+    size_t kept = 0;
+    scale->high = range.high;
+    if (scale->low != 0 || cut)
+        scale->low = range.low;
+    for (size_t i = 0; i < scale->count; i++)
+        if (scale->ticks[i] >= scale->low && scale->ticks[i] <= scale->high)
+            scale->ticks[kept++] = scale->ticks[i];
+    scale->count = kept;
+}
+
+// ---- layout
+
+static double names_width(const struct layout *l)
+{
+    double longest = 0;
+    for (size_t s = 0; s < l->panel->series.count; s++)
+        longest = fmax(longest, glyphs_width(l->panel->series.items[s].name, SVG_TEXT));
+    return longest;
+}
+
+static void measure(struct layout *l)
+{
+    const struct plot_panel *panel = l->panel;
+    struct range x, y;
+    char label[SCALE_LABEL];
+    find_ranges(panel, &x, &y);
+    l->beside = !l->points && panel->series.count > 1 && l->width >= PLOT_MEDIUM;
+    double height = l->width >= PLOT_WIDE ? 280 : 200;
+    if (l->beside)
+        height = fmax(height, LINE_NAME * (double)panel->series.count);
+    l->top = 22; // the name of the y axis stands there
+    if (panel->bands.count > 0 || panel->lines.count > 0)
+        l->top += 16;
+    l->bottom = l->top + height;
+    scale_make(&l->y, y.low, y.high, kind_of(l, y, &panel->y), unit_of(&panel->y),
+               (int)(height / 44));
+    l->y.from = l->bottom;
+    l->y.to = l->top;
+    l->left = 0;
+    for (size_t i = 0; i < l->y.count; i++) {
+        scale_label(&l->y, l->y.ticks[i], label);
+        l->left = fmax(l->left, glyphs_width(label, SVG_SMALL) + 8);
+    }
+    double names = l->beside ? fmin(names_width(l) + NAMES_AT + 9, l->width * 0.4) : 10;
+    l->right = l->width - names;
+    enum scale_kind kind = kind_of(l, x, &panel->x);
+    scale_make(&l->x, x.low, x.high, kind, unit_of(&panel->x), (int)((l->right - l->left) / 60));
+    if (!l->points && x.high > x.low)
+        trim(&l->x, x, panel->x.cut.v);
+    if (strcmp(unit_of(&panel->x), "batch") == 0)
+        ticks_at_values(&l->x, panel);
+    l->x.from = l->left;
+    l->x.to = l->right;
+}
+
+// ---- frame
+
+static void draw_frame(struct buf *out, const struct layout *l)
+{
+    char label[SCALE_LABEL], title[200];
+    for (size_t i = 0; i < l->panel->bands.count; i++) {
+        const struct plot_band *band = &l->panel->bands.items[i];
+        if (!band->from.known || !band->to.known)
+            continue;
+        double from = fmax(scale_at(&l->x, band->from.v), l->left);
+        double to = fmin(scale_at(&l->x, band->to.v), l->right);
+        svg_rect(out, from, l->top, to - from, l->bottom - l->top, "bd", band->name);
+        double half = glyphs_width(band->name, SVG_SMALL) / 2;
+        svg_text(out, fmin(fmax((from + to) / 2, half), l->width - half), l->top - 5, "sm mi",
+                 band->name ? band->name : "");
+    }
+    for (size_t i = 0; i < l->y.count; i++) {
+        double y = scale_at(&l->y, l->y.ticks[i]);
+        svg_line(out, l->left, y, l->right, y, "gr");
+        scale_label(&l->y, l->y.ticks[i], label);
+        svg_text(out, l->left - 6, y + 4, "sm mu en", label);
+    }
+    snprintf(title, sizeof title, "%.150s%s%s%s", l->panel->y.name ? l->panel->y.name : "",
+             *l->y.shown ? ", " : "", l->y.shown, l->y.log ? ", logarithmic" : "");
+    struct buf cut = {0};
+    glyphs_cut(&cut, title, SVG_SMALL, l->width);
+    svg_text(out, 0, 11, "sm mu", buf_str(&cut));
+    out->failed |= cut.failed;
+    buf_release(&cut);
+}
+
+static void draw_references(struct buf *out, const struct layout *l)
+{
+    for (size_t i = 0; i < l->panel->lines.count; i++) {
+        const struct plot_line *line = &l->panel->lines.items[i];
+        const char *name = line->name ? line->name : "";
+        double half = glyphs_width(name, SVG_SMALL) / 2;
+        if (line->x.known) {
+            double x = scale_at(&l->x, line->x.v);
+            svg_line(out, x, l->top, x, l->bottom, "rf");
+            svg_text(out, fmin(fmax(x, half), l->width - half), l->top - 5, "sm mi", name);
+        }
+        if (line->y.known) {
+            double y = scale_at(&l->y, line->y.v);
+            svg_line(out, l->left, y, l->right, y, "rf");
+            svg_text(out, l->right - 2, l->top - 5, "sm en", name);
+        }
+    }
+}
+
+// ---- series
+
+static bool placed(const struct layout *l, const struct plot_point *p, double *x, double *y)
+{
+    if (!p->x.known || !p->y.known || !isfinite(p->x.v) || !isfinite(p->y.v))
+        return false;
+    *x = scale_at(&l->x, p->x.v);
+    *y = scale_at(&l->y, p->y.v);
+    return true;
+}
+
+static void put_point(struct buf *out, const char *letter, double x, double y)
+{
+    buf_adds(out, letter);
+    markup_number(out, x);
+    buf_addc(out, ' ');
+    markup_number(out, y);
+}
+
+static void draw_path(struct buf *out, const struct layout *l, size_t s)
+{
+    const struct plot_series *series = &l->panel->series.items[s];
+    bool down = false;
+    double x, y, last = 0;
+    buf_adds(out, "<path d=\"");
+    for (size_t i = 0; i < series->points.count; i++) {
+        if (!placed(l, &series->points.items[i], &x, &y)) {
+            down = false;
+            continue;
+        }
+        if (down && l->steps)
+            put_point(out, "L", x, last);
+        put_point(out, down ? "L" : "M", x, y);
+        down = true;
+        last = y;
+    }
+    buf_printf(out, "\" class=\"ln s%zu d%zu\"/>\n", s % SVG_COLOURS, s / SVG_COLOURS % 4);
+}
+
+static void tip_of(const struct layout *l, const struct plot_series *series,
+                   const struct plot_point *p, struct buf *tip)
+{
+    static const enum plot_column columns[] = {PLOT_LABEL, PLOT_X, PLOT_Y, PLOT_NOTE};
+    buf_adds(tip, series->name ? series->name : "");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        struct buf cell = {0};
+        plot_cell(l->panel, series, p, columns[i], &cell);
+        if (cell.len > 0)
+            buf_printf(tip, "%s%s", tip->len ? ", " : "", buf_str(&cell));
+        tip->failed |= cell.failed;
+        buf_release(&cell);
+    }
+}
+
+// Of a long line some points have a marker, of different ones on each line, so that it is told
+// without its colour; of a short one all have.
+static bool has_marker(const struct layout *l, size_t s, size_t i, size_t count)
+{
+    const struct plot_point *p = &l->panel->series.items[s].points.items[i];
+    if (l->points || (double)count <= (l->right - l->left) / 20 || p->marked.v)
+        return true;
+    size_t every = count / 6 + 1;
+    return l->panel->series.count > 1 && i % every == (s + 1) * every / 7 % every;
+}
+
+static void draw_markers(struct buf *out, const struct layout *l, size_t s)
+{
+    const struct plot_series *series = &l->panel->series.items[s];
+    double x, y;
+    for (size_t i = 0; i < series->points.count; i++) {
+        const struct plot_point *p = &series->points.items[i];
+        if (!placed(l, p, &x, &y))
+            continue;
+        if (p->y_low.known && p->y_high.known) {
+            double low = scale_at(&l->y, p->y_low.v), high = scale_at(&l->y, p->y_high.v);
+            if (low - high > 2)
+                svg_whisker(out, x, low, x, high);
+        }
+        if (p->x_low.known && p->x_high.known) {
+            double low = scale_at(&l->x, p->x_low.v), high = scale_at(&l->x, p->x_high.v);
+            if (high - low > 2)
+                svg_whisker(out, low, y, high, y);
+        }
+        if (!has_marker(l, s, i, series->points.count))
+            continue;
+        struct buf tip = {0};
+        tip_of(l, series, p, &tip);
+        svg_marker(out, x, y, s, !l->panel->marks || p->marked.v, buf_str(&tip));
+        out->failed |= tip.failed;
+        buf_release(&tip);
+    }
+}
+
+// ---- names of lines
+
+struct end { // of a line
+    double y;
+    size_t series;
+};
+
+static int by_y(const void *a, const void *b)
+{
+    double x = ((const struct end *)a)->y, y = ((const struct end *)b)->y;
+    return (x > y) - (x < y);
+}
+
+// As near to their ends as can be without touching: downwards, then back up from the bottom.
+static void spread(struct end *ends, size_t count, double top, double bottom)
+{
+    for (size_t i = 0; i < count; i++)
+        ends[i].y = fmax(ends[i].y, i ? ends[i - 1].y + LINE_NAME : top);
+    for (size_t i = count; i-- > 0;)
+        ends[i].y = fmin(ends[i].y, i + 1 < count ? ends[i + 1].y - LINE_NAME : bottom);
+}
+
+static void name_lines(struct buf *out, const struct layout *l)
+{
+    size_t count = 0;
+    struct end *ends = calloc(l->panel->series.count + 1, sizeof *ends);
+    if (!ends) {
+        out->failed = true;
+        return;
+    }
+    for (size_t s = 0; s < l->panel->series.count; s++) {
+        const struct plot_series *series = &l->panel->series.items[s];
+        double x, y, last = -1;
+        for (size_t i = 0; i < series->points.count; i++)
+            if (placed(l, &series->points.items[i], &x, &y))
+                last = y;
+        if (last >= 0)
+            ends[count++] = (struct end){last, s};
+    }
+    qsort(ends, count, sizeof *ends, by_y);
+    spread(ends, count, l->top + 4, l->bottom - 2);
+    for (size_t i = 0; i < count; i++) {
+        struct buf name = {0};
+        const char *text = l->panel->series.items[ends[i].series].name;
+        glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - NAMES_AT - 9);
+        svg_marker(out, l->right + NAMES_AT, ends[i].y, ends[i].series, true, NULL);
+        svg_text(out, l->right + NAMES_AT + 9, ends[i].y + 4, "", buf_str(&name));
+        out->failed |= name.failed;
+        buf_release(&name);
+    }
+    free(ends);
+}
+
+// Below the drawing, one under the other: where a phone has room.
+static double draw_legend(struct buf *out, const struct layout *l, double y)
+{
+    const struct plot_panel *panel = l->panel;
+    if (l->points && panel->marks) {
+        const char *const names[] = {panel->marks, panel->unmarked};
+        for (size_t i = 0; i < 2; i++) {
+            if (!names[i])
+                continue;
+            svg_marker(out, l->left + 6, y + 8, 0, i == 0, NULL);
+            svg_text(out, l->left + 18, y + 12, "", names[i]);
+            y += LEGEND_ROW;
+        }
+    }
+    for (size_t s = 0;
+         s < panel->series.count && !l->points && !l->beside && panel->series.count > 1; s++) {
+        struct buf name = {0};
+        char class[24];
+        glyphs_cut(&name, panel->series.items[s].name ? panel->series.items[s].name : "", SVG_TEXT,
+                   l->width - 34);
+        snprintf(class, sizeof class, "ln s%zu d%zu", s % SVG_COLOURS, s / SVG_COLOURS % 4);
+        svg_line(out, 0, y + 8, 26, y + 8, class);
+        svg_marker(out, 13, y + 8, s, true, NULL);
+        svg_text(out, 34, y + 12, "", buf_str(&name));
+        y += LEGEND_ROW;
+        out->failed |= name.failed;
+        buf_release(&name);
+    }
+    return y;
+}
+
+// ---- names of points
+
+struct names {
+    struct box *boxes; // that must not be touched
+    size_t count;
+};
+
+static bool free_box(const struct names *names, const struct layout *l, struct box b)
+{
+    if (b.x1 < l->left || b.x2 > l->width || b.y1 < l->top - 4 || b.y2 > l->bottom)
+        return false;
+    for (size_t i = 0; i < names->count; i++) {
+        const struct box *o = &names->boxes[i];
+        if (b.x1 < o->x2 && b.x2 > o->x1 && b.y1 < o->y2 && b.y2 > o->y1)
+            return false;
+    }
+    return true;
+}
+
+// Right, left, above and below, and between those.
+static void name_point(struct buf *out, struct names *names, const struct layout *l,
+                       const struct plot_point *p, double x, double y)
+{
+    static const struct {
+        double x, y, share; // of the text's width that lies left of it
+    } places[] = {{9, 4, 0},  {-9, 4, 1},  {0, -9, 0.5}, {0, 18, 0.5},
+                  {7, -7, 0}, {-7, -7, 1}, {7, 15, 0},   {-7, 15, 1}};
+    struct buf text = {0};
+    glyphs_cut(&text, p->label, SVG_SMALL, l->width * 0.45);
+    double width = glyphs_width(buf_str(&text), SVG_SMALL);
+    for (size_t i = 0; i < sizeof places / sizeof *places && names->count < BOXES; i++) {
+        double from = x + places[i].x - places[i].share * width, base = y + places[i].y;
+        struct box b = {from, base - 10, from + width, base + 3};
+        if (!free_box(names, l, b))
+            continue;
+        svg_text(out, from, base, p->marked.v ? "sm hl" : "sm mu hl", buf_str(&text));
+        names->boxes[names->count++] = b;
+        break;
+    }
+    out->failed |= text.failed;
+    buf_release(&text);
+}
+
+static void name_points(struct buf *out, const struct layout *l)
+{
+    struct names names = {calloc(BOXES, sizeof *names.boxes), 0};
+    double x, y;
+    if (!names.boxes) {
+        out->failed = true;
+        return;
+    }
+    size_t total = 0;
+    for (size_t i = 0; i < l->panel->lines.count && i < BOXES / 2; i++) {
+        const struct plot_line *line = &l->panel->lines.items[i];
+        x = scale_at(&l->x, line->x.v);
+        if (line->x.known)
+            names.boxes[names.count++] = (struct box){x - 2, l->top, x + 2, l->bottom};
+    }
+    for (int pass = 0; pass < 3; pass++) // the points themselves; the marked; the others
+        for (size_t s = 0; s < l->panel->series.count; s++)
+            for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
+                const struct plot_point *p = &l->panel->series.items[s].points.items[i];
+                if (!placed(l, p, &x, &y) || (pass == 2 && total > NAMED))
+                    continue;
+                total += pass == 0;
+                if (pass == 0 && names.count < BOXES)
+                    names.boxes[names.count++] = (struct box){x - 6, y - 6, x + 6, y + 6};
+                else if (pass > 0 && p->label && p->marked.v == (pass == 1))
+                    name_point(out, &names, l, p, x, y);
+            }
+    free(names.boxes);
+}
+
+static int by_x(const void *a, const void *b)
+{
+    double x = ((const struct box *)a)->x1, y = ((const struct box *)b)->x1;
+    return (x > y) - (x < y);
+}
+
+// A line through the marked points, in the order of x.
+static void join_marked(struct buf *out, const struct layout *l)
+{
+    struct box *at = calloc(BOXES, sizeof *at);
+    size_t count = 0;
+    double x, y;
+    if (!at) {
+        out->failed = true;
+        return;
+    }
+    for (size_t s = 0; s < l->panel->series.count; s++)
+        for (size_t i = 0; i < l->panel->series.items[s].points.count && count < BOXES; i++) {
+            const struct plot_point *p = &l->panel->series.items[s].points.items[i];
+            if (p->marked.v && placed(l, p, &x, &y))
+                at[count++] = (struct box){x, y, 0, 0};
+        }
+    qsort(at, count, sizeof *at, by_x);
+    if (count > 1) {
+        buf_adds(out, "<path d=\"");
+        for (size_t i = 0; i < count; i++)
+            put_point(out, i ? "L" : "M", at[i].x1, at[i].y1);
+        buf_adds(out, "\" class=\"ln s0 d1\"/>\n");
+    }
+    free(at);
+}
+
+double svg_points(struct buf *out, const struct plot_panel *panel, double width, const char *id)
+{
+    (void)id;
+    struct layout l = {.panel = panel, .width = width};
+    l.points = panel->form && strcmp(panel->form, "points") == 0;
+    l.steps = panel->form && strcmp(panel->form, "steps") == 0;
+    measure(&l);
+    draw_frame(out, &l);
+    double end = svg_axis_below(out, &l.x, panel->x.name, l.top, l.bottom, width);
+    draw_references(out, &l);
+    if (l.points && panel->marks)
+        join_marked(out, &l);
+    for (size_t s = 0; s < panel->series.count; s++) {
+        if (!l.points)
+            draw_path(out, &l, s);
+        draw_markers(out, &l, s);
+    }
+    if (l.points)
+        name_points(out, &l);
+    if (l.beside)
+        name_lines(out, &l);
+    return draw_legend(out, &l, end);
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/svg.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/glyphs.h"
+#include "report/markup.h"
+
+// The colours were chosen so that any two are apart for readers with any kind of colour blindness,
+// and from the paper (tests/report/test_colours.py).
+#define LIGHT                                                                                      \
+    ".plot text{fill:#1c2128}.plot .mu{fill:#57606a}"                                              \
+    ".plot .gr{stroke:#dde2e7}.plot .ax{stroke:#57606a}.plot .wh,.plot .rf{stroke:#1c2128}"        \
+    ".plot .bd{fill:#e9edf1}.plot .bg{fill:#fff}"                                                  \
+    ".plot .c0{fill:#0b4fc0}.plot .c1{fill:#c47f00}.plot .c2{fill:#2a9d6d}"                        \
+    ".plot .c3{fill:#a57fba}.plot .c4{fill:#8a1a05}.plot .c5{fill:#1c1a20}"                        \
+    ".plot .s0{stroke:#0b4fc0}.plot .s1{stroke:#c47f00}.plot .s2{stroke:#2a9d6d}"                  \
+    ".plot .s3{stroke:#a57fba}.plot .s4{stroke:#8a1a05}.plot .s5{stroke:#1c1a20}"                  \
+    ".plot .ho{fill:#fff}.plot .ct,.plot .hl{stroke:#fff}"
+#define DARK                                                                                       \
+    ".plot text{fill:#e6edf3}.plot .mu{fill:#9aa5b1}"                                              \
+    ".plot .gr{stroke:#2d333b}.plot .ax{stroke:#9aa5b1}.plot .wh,.plot .rf{stroke:#e6edf3}"        \
+    ".plot .bd{fill:#232930}.plot .bg{fill:#15181c}"                                               \
+    ".plot .c0{fill:#62e0f0}.plot .c1{fill:#f7af41}.plot .c2{fill:#07a16d}"                        \
+    ".plot .c3{fill:#aa70c6}.plot .c4{fill:#fdfd40}.plot .c5{fill:#b15611}"                        \
+    ".plot .s0{stroke:#62e0f0}.plot .s1{stroke:#f7af41}.plot .s2{stroke:#07a16d}"                  \
+    ".plot .s3{stroke:#aa70c6}.plot .s4{stroke:#fdfd40}.plot .s5{stroke:#b15611}"                  \
+    ".plot .ho{fill:#15181c}.plot .ct,.plot .hl{stroke:#15181c}"
+
+const char plot_style[] =
+    ".plot text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',"
+    "'DejaVu Sans',sans-serif}"
+    ".plot .sm{font-size:11px}.plot .hd{font-weight:600}.plot .h1{font-size:16px;font-weight:600}"
+    ".plot .mi{text-anchor:middle}.plot .en{text-anchor:end}"
+    ".plot line,.plot path{fill:none}"
+    ".plot .gr,.plot .ax,.plot .hx{stroke-width:1}.plot .wh{stroke-width:1.5}"
+    ".plot .rf{stroke-width:1.5;stroke-dasharray:5 3}.plot .ln{stroke-width:2}"
+    ".plot .d1{stroke-dasharray:7 3}.plot .d2{stroke-dasharray:2 3}.plot .d3{stroke-dasharray:9 3 "
+    "2 3}"
+    ".plot .mk{stroke-width:1.8}.plot .ct{stroke-width:3}"
+    ".plot .hl{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}" LIGHT
+    "@media screen and (prefers-color-scheme:dark){" DARK "}";
+
+static void attribute(struct buf *out, const char *name, double value)
+{
+    buf_printf(out, " %s=\"", name);
+    markup_number(out, value);
+    buf_addc(out, '"');
+}
+
+static void add_tip(struct buf *out, const char *element, const char *tip)
+{
+    if (!tip || !*tip) {
+        buf_adds(out, "/>\n");
+        return;
+    }
+    buf_adds(out, "><title>");
+    markup_text(out, tip);
+    buf_printf(out, "</title></%s>\n", element);
+}
+
+void svg_text(struct buf *out, double x, double y, const char *class, const char *text)
+{
+    buf_adds(out, "<text");
+    attribute(out, "x", x);
+    attribute(out, "y", y);
+    if (*class)
+        buf_printf(out, " class=\"%s\"", class);
+    buf_addc(out, '>');
+    markup_text(out, text);
+    buf_adds(out, "</text>\n");
+}
+
+void svg_line(struct buf *out, double x1, double y1, double x2, double y2, const char *class)
+{
+    buf_adds(out, "<line");
+    attribute(out, "x1", x1);
+    attribute(out, "y1", y1);
+    attribute(out, "x2", x2);
+    attribute(out, "y2", y2);
+    buf_printf(out, " class=\"%s\"/>\n", class);
+}
+
+void svg_rect(struct buf *out, double x, double y, double width, double height, const char *class,
+              const char *tip)
+{
+    buf_adds(out, "<rect");
+    attribute(out, "x", x);
+    attribute(out, "y", y);
+    attribute(out, "width", fmax(width, 0));
+    attribute(out, "height", fmax(height, 0));
+    buf_printf(out, " class=\"%s\"", class);
+    add_tip(out, "rect", tip);
+}
+
+void svg_hatch_define(struct buf *out, const char *id, size_t series)
+{
+    buf_printf(out,
+               "<defs><pattern id=\"%s-h%zu\" width=\"6\" height=\"6\" "
+               "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(%zu)\">"
+               "<path d=\"M0 0V6\" class=\"s%zu\" stroke-width=\"5\"/></pattern></defs>\n",
+               id, series, 45 * (2 * series - 1), series % SVG_COLOURS);
+}
+
+void svg_bar(struct buf *out, double x, double y, double width, double height, const char *id,
+             size_t series, const char *tip)
+{
+    char class[32];
+    if (series == 0) {
+        svg_rect(out, x, y, width, height, "bar c0", tip);
+        return;
+    }
+    snprintf(class, sizeof class, "bar hx s%zu", series % SVG_COLOURS);
+    buf_adds(out, "<rect");
+    attribute(out, "x", x);
+    attribute(out, "y", y);
+    attribute(out, "width", fmax(width, 0));
+    attribute(out, "height", height);
+    buf_printf(out, " class=\"%s\" fill=\"url(#%s-h%zu)\"", class, id, series);
+    add_tip(out, "rect", tip);
+}
+
+void svg_marker(struct buf *out, double x, double y, size_t series, bool filled, const char *tip)
+{
+    static const char *const shapes[SVG_COLOURS] = {
+        "m-4.2 0a4.2 4.2 0 1 0 8.4 0a4.2 4.2 0 1 0 -8.4 0z",
+        "m-3.8 -3.8h7.6v7.6h-7.6z",
+        "m0 -4.8l4.6 8h-9.2z",
+        "m0 -5.4l5.4 5.4l-5.4 5.4l-5.4 -5.4z",
+        "m0 4.8l4.6 -8h-9.2z",
+        "m-1.6 -4.8h3.2v3.2h3.2v3.2h-3.2v3.2h-3.2v-3.2h-3.2v-3.2h3.2z"};
+    size_t colour = series % SVG_COLOURS;
+    buf_adds(out, "<path d=\"M");
+    markup_number(out, x);
+    buf_addc(out, ' ');
+    markup_number(out, y);
+    buf_printf(out, "%s\" class=\"mk s%zu ", shapes[colour], colour);
+    if (filled)
+        buf_printf(out, "c%zu\"", colour);
+    else
+        buf_adds(out, "ho\"");
+    add_tip(out, "path", tip);
+}
+
+void svg_whisker(struct buf *out, double x1, double y1, double x2, double y2)
+{
+    double along = y1 == y2 ? 0 : 3, across = y1 == y2 ? 3 : 0;
+    svg_line(out, x1, y1, x2, y2, "wh");
+    svg_line(out, x1 - along, y1 - across, x1 + along, y1 + across, "wh");
+    svg_line(out, x2 - along, y2 - across, x2 + along, y2 + across, "wh");
+}
+
+// Lines first, so that what is drawn afterwards lies above them.
+double svg_axis_below(struct buf *out, const struct scale *scale, const char *name, double top,
+                      double bottom, double width)
+{
+    char label[SCALE_LABEL], title[200];
+    double free_from = -1;
+    for (size_t i = 0; i < scale->count; i++) {
+        double x = scale_at(scale, scale->ticks[i]);
+        svg_line(out, x, top, x, bottom, "gr");
+        scale_label(scale, scale->ticks[i], label);
+        double half = glyphs_width(label, SVG_SMALL) / 2;
+        double at = fmin(fmax(x, half), width - half);
+        if (at - half < free_from)
+            continue;
+        svg_line(out, x, bottom, x, bottom + 4, "ax");
+        svg_text(out, at, bottom + 16, "sm mu mi", label);
+        free_from = at + half + 6;
+    }
+    svg_line(out, scale->from, bottom, scale->to, bottom, "ax");
+    snprintf(title, sizeof title, "%.150s%s%s%s", name ? name : "",
+             name && *scale->shown ? ", " : "", scale->shown, scale->log ? ", logarithmic" : "");
+    struct buf cut = {0};
+    glyphs_cut(&cut, title, SVG_SMALL, width);
+    double half = glyphs_width(buf_str(&cut), SVG_SMALL) / 2;
+    double middle = fmin(fmax((scale->from + scale->to) / 2, half), width - half);
+    svg_text(out, middle, bottom + 32, "sm mu mi", buf_str(&cut));
+    out->failed |= cut.failed;
+    buf_release(&cut);
+    return bottom + 38;
+}
+
+// ---- a panel, and a document of them
+
+static double draw(struct buf *out, const struct plot_panel *panel, double width, const char *id)
+{
+    bool bars = panel->form && strcmp(panel->form, "bars") == 0;
+    return bars ? svg_bars(out, panel, width, id) : svg_points(out, panel, width, id);
+}
+
+static void open_svg(struct buf *out, double width, double height)
+{
+    buf_adds(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\"");
+    attribute(out, "width", width);
+    attribute(out, "height", height);
+    buf_adds(out, " viewBox=\"0 0 ");
+    markup_number(out, width);
+    buf_addc(out, ' ');
+    markup_number(out, height);
+    buf_adds(out, "\"");
+}
+
+void plot_panel_svg(struct buf *out, const struct plot_panel *panel, double width, const char *id)
+{
+    struct buf body = {0};
+    double height = draw(&body, panel, width, id);
+    open_svg(out, width, height);
+    buf_adds(out, " role=\"img\" aria-label=\"");
+    markup_text(out, panel->title ? panel->title : "plot");
+    if (panel->y.name) {
+        buf_adds(out, ": ");
+        markup_text(out, panel->y.name);
+    }
+    buf_adds(out, "; the table has the figures\">\n");
+    buf_add(out, buf_str(&body), body.len);
+    buf_adds(out, "</svg>\n");
+    out->failed |= body.failed;
+    buf_release(&body);
+}
+
+// The panels below their titles, in one column or two; each row as high as its highest.
+static double draw_panels(struct buf *out, const struct plot *plot, double top)
+{
+    enum { GAP = 40, MARGIN = 20 };
+    size_t columns = plot->panels.count > 1 ? 2 : 1;
+    double width = columns > 1 ? PLOT_MEDIUM : PLOT_WIDE, row = 0;
+    for (size_t i = 0; i < plot->panels.count; i++) {
+        const struct plot_panel *panel = &plot->panels.items[i];
+        struct buf title = {0};
+        char id[24];
+        snprintf(id, sizeof id, "p%zu", i);
+        if (i > 0 && i % columns == 0) {
+            top += row + GAP;
+            row = 0;
+        }
+        buf_adds(out, "<g transform=\"translate(");
+        markup_number(out, MARGIN + (double)(i % columns) * (width + GAP));
+        buf_addc(out, ' ');
+        markup_number(out, top);
+        buf_adds(out, ")\">\n");
+        glyphs_cut(&title, panel->title ? panel->title : "", SVG_TEXT * 1.1, width);
+        svg_text(out, 0, 12, "hd", buf_str(&title));
+        buf_adds(out, "<g transform=\"translate(0 22)\">\n");
+        row = fmax(row, 22 + draw(out, panel, width, id));
+        buf_adds(out, "</g></g>\n");
+        out->failed |= title.failed;
+        buf_release(&title);
+    }
+    return top + row + MARGIN;
+}
+
+// A paragraph in lines; returns where the next thing may begin.
+static double draw_words(struct buf *out, const char *text, double top, double width)
+{
+    struct buf line = {0};
+    while (text && *text) {
+        size_t word = strcspn(text, " ");
+        size_t before = line.len;
+        buf_printf(&line, "%s%.*s", before ? " " : "", (int)word, text);
+        if (before > 0 && glyphs_width(buf_str(&line), SVG_TEXT) > width && !line.failed) {
+            line.data[before] = '\0';
+            svg_text(out, 20, top += 16, "mu", line.data);
+            buf_reset(&line);
+            continue;
+        }
+        text += word + strspn(text + word, " ");
+    }
+    if (line.len > 0)
+        svg_text(out, 20, top += 16, "mu", buf_str(&line));
+    out->failed |= line.failed;
+    buf_release(&line);
+    return top + 20;
+}
+
+void plot_svg(struct buf *out, const struct plot *plot)
+{
+    struct buf body = {0};
+    double width = plot->panels.count > 1 ? 2 * PLOT_MEDIUM + 80 : PLOT_WIDE + 40;
+    svg_text(&body, 20, 30, "h1", plot->title ? plot->title : "");
+    double top = draw_words(&body, plot->says, 36, width - 40);
+    double height = draw_panels(&body, plot, top);
+    open_svg(out, width, height);
+    buf_printf(out, " role=\"img\">\n<title>");
+    markup_text(out, plot->title);
+    buf_adds(out, "</title>\n<desc>");
+    markup_text(out, plot->says);
+    buf_printf(out, "</desc>\n<style>%s</style>\n", plot_style);
+    svg_rect(out, 0, 0, width, height, "bg", NULL);
+    buf_add(out, buf_str(&body), body.len);
+    buf_adds(out, "</svg>\n");
+    out->failed |= body.failed;
+    buf_release(&body);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "report/compare.h"
+
+// What has a meaning within a line; where lines begin we write ourselves.
+void table_markdown_text(struct buf *out, const char *text)
+{
+    for (; text && *text; text++) {
+        if (*text == '<')
+            buf_adds(out, "&lt;");
+        else if (*text == '>')
+            buf_adds(out, "&gt;");
+        else if (*text == '&')
+            buf_adds(out, "&amp;");
+        else
+            buf_printf(out, "%s%c", strchr("\\`*_[]()!|~$", *text) ? "\\" : "", *text);
+    }
+}
+
+// A spreadsheet takes what begins so for a formula; an apostrophe in front makes it text.
+void table_csv_text(struct csv_writer *w, const char *text)
+{
+    if (!text || !strchr("=+-@\t\r", text[0]) || text[0] == '\0' || strcmp(text, "-") == 0) {
+        csv_put(w, text);
+        return;
+    }
+    struct buf quoted = {0};
+    buf_printf(&quoted, "'%s", text);
+    csv_put(w, buf_str(&quoted));
+    w->out->failed |= quoted.failed;
+    buf_release(&quoted);
+}
+
+// ---- a plot's figures
+
+static bool is_number(enum plot_column column)
+{
+    return column >= PLOT_X && column <= PLOT_Y_HIGH;
+}
+
+typedef void row_fn(void *arg, const struct plot_panel *panel, const struct plot_series *series,
+                    const struct plot_point *point);
+
+static void each_row(const struct plot *plot, row_fn *row, void *arg)
+{
+    for (size_t p = 0; p < plot->panels.count; p++)
+        for (size_t s = 0; s < plot->panels.items[p].series.count; s++) {
+            const struct plot_panel *panel = &plot->panels.items[p];
+            const struct plot_series *series = &panel->series.items[s];
+            for (size_t i = 0; i < series->points.count; i++)
+                row(arg, panel, series, &series->points.items[i]);
+        }
+}
+
+struct markdown {
+    struct buf *out;
+    const struct plot *plot;
+};
+
+static void markdown_row(void *arg, const struct plot_panel *panel,
+                         const struct plot_series *series, const struct plot_point *point)
+{
+    struct markdown *m = arg;
+    buf_addc(m->out, '|');
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
+        struct buf cell = {0};
+        if (!plot_has(m->plot, c))
+            continue;
+        plot_cell(panel, series, point, c, &cell);
+        buf_addc(m->out, ' ');
+        table_markdown_text(m->out, buf_str(&cell));
+        buf_adds(m->out, " |");
+        m->out->failed |= cell.failed;
+        buf_release(&cell);
+    }
+    buf_addc(m->out, '\n');
+}
+
+static void markdown_foot(struct buf *out, const struct page *page)
+{
+    struct buf text = {0};
+    page_provenance(page, &text);
+    buf_addc(out, '\n');
+    table_markdown_text(out, buf_str(&text));
+    buf_addc(out, '\n');
+    out->failed |= text.failed;
+    buf_release(&text);
+}
+
+void plot_markdown(struct buf *out, const struct plot *plot, const struct page *page)
+{
+    struct markdown m = {out, plot};
+    buf_adds(out, "## ");
+    table_markdown_text(out, plot->title);
+    buf_adds(out, "\n\n|");
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
+        struct buf head = {0};
+        if (!plot_has(plot, c))
+            continue;
+        plot_head(plot, c, &head);
+        buf_addc(out, ' ');
+        table_markdown_text(out, buf_str(&head));
+        buf_adds(out, " |");
+        out->failed |= head.failed;
+        buf_release(&head);
+    }
+    buf_adds(out, "\n|");
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++)
+        if (plot_has(plot, c))
+            buf_adds(out, is_number(c) ? "--:|" : "---|");
+    buf_addc(out, '\n');
+    each_row(plot, markdown_row, &m);
+    markdown_foot(out, page);
+}
+
+static void csv_number(struct csv_writer *w, struct maybe_real number)
+{
+    char text[40] = "";
+    if (number.known && isfinite(number.v))
+        snprintf(text, sizeof text, "%.12g", number.v);
+    csv_put(w, text);
+}
+
+static void csv_point(void *arg, const struct plot_panel *panel, const struct plot_series *series,
+                      const struct plot_point *point)
+{
+    struct csv_writer *w = arg;
+    const char *const texts[] = {panel->title, point->group, series->name, point->label};
+    const struct maybe_real numbers[] = {point->x, point->x_low, point->x_high,
+                                         point->y, point->y_low, point->y_high};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        table_csv_text(w, texts[i]);
+    csv_put(w, panel->x.unit);
+    for (size_t i = 0; i < 3; i++)
+        csv_number(w, numbers[i]);
+    csv_put(w, panel->y.unit);
+    for (size_t i = 3; i < 6; i++)
+        csv_number(w, numbers[i]);
+    csv_put(w, point->marked.v ? panel->marks : NULL);
+    table_csv_text(w, point->note);
+    csv_end(w);
+}
+
+void plot_csv(struct buf *out, const struct plot *plot)
+{
+    static const char *const names[] = {"panel", "group",  "series", "label",  "x_unit",
+                                        "x",     "x_low",  "x_high", "y_unit", "y",
+                                        "y_low", "y_high", "mark",   "note"};
+    struct csv_writer w = {.out = out};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        csv_put(&w, names[i]);
+    csv_end(&w);
+    each_row(plot, csv_point, &w);
+}
+
+// ---- the whole report in Markdown
+
+enum { BILLS_SHOWN = 15 };
+
+static void markdown_quote(struct buf *out, const struct quote *quote)
+{
+    char time[48], cost[MONEY_BYTES], name[200];
+    buf_adds(out, "\n## What ");
+    table_markdown_text(out, quote->workload);
+    buf_adds(out, " costs, where\n\n| offer | time | USD | price seen |\n|---|--:|--:|---|\n");
+    for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++) {
+        const struct bill *b = &quote->bills.items[i];
+        clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
+        money_short(bill_total(b), cost);
+        page_offer(b, name, sizeof name);
+        buf_adds(out, "| ");
+        table_markdown_text(out, name);
+        buf_printf(out, " | %s | %s | %s%s |\n", time, cost, b->price_date ? b->price_date : "",
+                   b->price_old.v ? ", OLD" : "");
+    }
+}
+
+void page_markdown(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "# ");
+    table_markdown_text(out, page->title);
+    buf_adds(out, "\n\n");
+    for (size_t i = 0; i < page->verdict.count; i++) {
+        table_markdown_text(out, page->verdict.items[i]);
+        buf_adds(out, i + 1 < page->verdict.count ? " " : "\n");
+    }
+    compare_markdown_tables(out, &page->compare);
+    for (size_t i = 0; i < page->quotes.count; i++)
+        if (page->quotes.items[i].bills.count > 0)
+            markdown_quote(out, &page->quotes.items[i]);
+    markdown_foot(out, page);
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chromium, without a window, for the tests of pages: opens one, and asks what it shows.
+
+What a page looks like is asked of the rendered page: boxes of texts, colours as computed, what has the
+focus. The questions are scripts of ours; the pages have none.
+"""
+import base64
+import os
+import shutil
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    MISSING = next((f"no {name}" for name in ("chromium", "chromedriver") if not shutil.which(name)), "")
+except ImportError:
+    MISSING = "no python3-selenium"
+
+# Every text that is visible: its box, colour, what is behind it, size, and the drawing it lies in.
+TEXTS = """
+const found = [];
+const opaque = c => { const n = c.match(/[\\d.]+/g).map(Number); return n.length < 4 || n[3] > 0.99 ? n : null; };
+function behind(e) {
+  for (; e; e = e.parentElement) {
+    const c = opaque(getComputedStyle(e).backgroundColor);
+    if (c) return c;
+  }
+  return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255];
+}
+const walker = document.createTreeWalker(document, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const node = walker.currentNode, e = node.parentElement;
+  if (!node.data.trim() || !e || ['STYLE', 'TITLE', 'title', 'desc', 'style'].includes(e.tagName)) continue;
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const b = range.getBoundingClientRect();
+  if (b.width === 0 || !e.checkVisibility()) continue;
+  const style = getComputedStyle(e), svg = e.closest('svg');
+  const colour = svg && e.tagName === 'text' ? style.fill : style.color;
+  let back = behind(svg ? svg.parentElement : e);
+  if (svg && svg === document.documentElement) back = opaque(getComputedStyle(svg.querySelector('.bg')).fill);
+  const s = svg ? svg.getBoundingClientRect() : null;
+  found.push({text: node.data.trim(), box: [b.left + scrollX, b.top + scrollY, b.right + scrollX, b.bottom + scrollY],
+              colour: opaque(colour) || [127, 127, 127], back, size: parseFloat(style.fontSize), tag: e.tagName,
+              svg: s ? [s.left + scrollX, s.top + scrollY, s.right + scrollX, s.bottom + scrollY] : null});
+}
+return found;
+"""
+
+
+def luminance(colour):
+    channel = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
+    return 0.2126 * channel[0] + 0.7152 * channel[1] + 0.0722 * channel[2]
+
+
+def contrast(a, b):
+    """As WCAG 2 defines it."""
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+class Browser:
+    def __init__(self):
+        options = Options()
+        for argument in ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+                         "--force-color-profile=srgb", "--disable-background-networking"):
+            options.add_argument(argument)
+        if os.geteuid() == 0:
+            options.add_argument("--no-sandbox")
+        options.add_argument(f"--user-data-dir={os.environ['TMPDIR']}/chromium")
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+
+    def close(self):
+        self.driver.quit()
+
+    def cdp(self, command, **arguments):
+        return self.driver.execute_cdp_cmd(command, arguments)
+
+    def open(self, path, width=1024, scheme="light", height=900):
+        self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.driver.get(f"file://{path}")
+
+    def ask(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def texts(self):
+        return self.ask(TEXTS)
+
+    def scripts(self, allowed):
+        self.cdp("Emulation.setScriptExecutionDisabled", value=not allowed)
+
+    def picture(self, path=None, height=None):
+        """The whole page as PNG; written where a path is given."""
+        size = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height or 15000), "scale": 1}
+        png = base64.b64decode(self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                                        clip=clip)["data"])
+        if path:
+            path.write_bytes(png)
+        return png
+
+    def printed(self):
+        return base64.b64decode(self.cdp("Page.printToPDF", printBackground=False)["data"])

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Escapes, coordinates, and how wide texts are thought to be.
+#include "test.h"
+
+#include <string.h>
+
+#include "report/glyphs.h"
+#include "report/markup.h"
+
+static void escapes(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text, *markup;
+    } cases[] = {{"a < b & c > \"d\" 'e'", "a &lt; b &amp; c &gt; &quot;d&quot; &#39;e&#39;"},
+                 {"<script>", "&lt;script&gt;"},
+                 {"é 名", "é 名"},
+                 {"a\x01\x1b[31mb\x7f", "a\xef\xbf\xbd\xef\xbf\xbd[31mb\xef\xbf\xbd"},
+                 {"\xff\xc3(\xed\xa0\x80", // not UTF-8, and a surrogate: each byte by itself
+                  "\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+                 {"\xef\xbf\xbf", "\xef\xbf\xbd"},
+                 {"", ""},
+                 {NULL, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf out = {0};
+        markup_text(&out, cases[i].text);
+        assert_string_equal(buf_str(&out), cases[i].markup);
+        buf_release(&out);
+    }
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    const struct {
+        double number;
+        const char *text;
+    } cases[] = {{0, "0"},          {-0.001, "0"},  {1.5, "1.5"},         {100, "100"},
+                 {12.345, "12.35"}, {-7.1, "-7.1"}, {1e300, "1000000000"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf out = {0};
+        markup_number(&out, cases[i].number);
+        assert_string_equal(buf_str(&out), cases[i].text);
+        buf_release(&out);
+    }
+}
+
+static void cuts(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"gcp/n1-standard-8+1xP100@us-central1:spot",
+                                 "名前名前名前名前名前", "\xff\xfe\xff", "W", ""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (double room = 30; room < 400; room += 7) {
+            struct buf out = {0};
+            glyphs_cut(&out, texts[i], 12, room);
+            assert_true(glyphs_width(buf_str(&out), 12) <= room + 1e-9);
+            if (glyphs_width(texts[i], 12) <= room)
+                assert_string_equal(buf_str(&out), texts[i]);
+            else
+                assert_non_null(strstr(buf_str(&out), "…"));
+            buf_release(&out);
+        }
+    struct buf out = {0};
+    glyphs_cut(&out, texts[0], 12, 150); // beginning and end tell it
+    assert_int_equal(strncmp(buf_str(&out), "gcp/n1", 6), 0);
+    assert_string_equal(buf_str(&out) + out.len - 5, ":spot");
+    buf_release(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(escapes), cmocka_unit_test(numbers),
+                                       cmocka_unit_test(cuts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

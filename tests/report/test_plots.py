@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of plot is well-formed XML, and lengths of bars and places of points are those of the data.
+
+The data are made here (records.py) or published; what should be drawn is computed here.
+"""
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as tree
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+sys.path.insert(0, os.environ["TESTS"] + "/report")
+import drawing  # noqa: E402
+import records  # noqa: E402
+from tap import done, report  # noqa: E402
+
+FARE, HERE = os.environ["FARE"], Path(os.environ["TMPDIR"])
+LEDGER = HERE / "ledger.db"
+
+
+def fare(*arguments):
+    return subprocess.run([FARE, *map(str, arguments)], capture_output=True, text=True, cwd=HERE)
+
+
+def plot(kind, *arguments):
+    path = HERE / f"{kind}.svg"
+    p = fare("report", *arguments, "--plot", kind, "-o", path)
+    report(f"{kind}: written", p.returncode == 0, p.stderr)
+    return {panel.title: panel for panel in drawing.panels(path)}
+
+
+def near(got, wanted, axis, share=0.002):
+    return abs(got - wanted) <= max(axis.step(), share * abs(wanted))
+
+
+def same(name, got, wanted, axis):
+    good = len(got) == len(wanted) and all(near(g, w, axis) for g, w in zip(got, wanted))
+    report(name, good, f"drawn {got}\nshould be {wanted}")
+
+
+records.write(HERE / "all.jsonl", records.everything())
+p = fare("runs", "import", HERE / "all.jsonl", "--ledger", LEDGER)
+report("the records are imported", p.returncode == 0, p.stderr)
+ALL = ("--all", "--ledger", LEDGER, "--rule", "prorated")
+
+# ---- cost: seconds × dollars an hour, and the groups at one dollar
+
+cost = {run["machine"]["name"] + " + " + run["framework"]: run["phases"]["wall_ns"] / 3.6e12 *
+        float(run["labels"][0]["value"]) for run in records.machines(40)}
+hour = {run["machine"]["name"] + " + " + run["framework"]: float(run["labels"][0]["value"])
+        for run in records.machines(40)}
+panel = plot("cost", *ALL)["cnn"]
+bars = panel.bars()
+report("cost: 40 bars, none of them cut", len(bars) == 40 and all(b[1] is not None for b in bars), len(bars))
+report("cost: every bar begins at zero", all(near(b[2], 0, panel.x) for b in bars), [b[2] for b in bars])
+tips = [b[3].find(drawing.SVG + "title").text for b in bars]
+names = [tip.rsplit(": $", 1)[0] for tip in tips]
+same("cost: the bars are as long as the costs", [b[1] for b in bars], [cost[name] for name in names], panel.x)
+order = [(hour[name] > 1, cost[name]) for name in names]
+report("cost: budget first, then high-end, each from the cheapest up", order == sorted(order), order)
+written = [t.text for t in panel.texts]
+for group, wanted in (("Budget: up to $1 an hour", [n for n in names if hour[n] <= 1]),
+                      ("High-end: above $1 an hour", [n for n in names if hour[n] > 1])):
+    at = written.index(group)
+    follow = [t for t in written[at + 1:] if t in hour][:len(wanted)]
+    report(f"cost: {group}", follow == wanted and wanted, follow)
+
+intervals = plot("cost", "--workload", "textgen", "--ledger", LEDGER, "--rule", "prorated", "--price", "2")["textgen"]
+whisker = [e for e in intervals.elements if "wh" in drawing.classes(e) and e.get("y1") == e.get("y2")]
+same("cost: the whisker spans the interval of a projection", [intervals.x.value(float(whisker[0].get("x1"))),
+                                                              intervals.x.value(float(whisker[0].get("x2")))],
+     [80 / 1800, 101 / 1800], intervals.x)
+
+# ---- a bar that would dwarf the others is cut, and says its value
+
+dear = plot("cost", "--published", "2018-tweets")["tweets"]
+cut = [b for b in dear.bars() if b[1] is None]
+report("cost: one bar is cut, with its value beside it",
+       len(cut) == 1 and cut[0][3].find(drawing.SVG + "title").text.startswith("ex51-ssd-gpu: $158.59"),
+       [b[3].find(drawing.SVG + "title").text for b in cut])
+
+# ---- relative: the figures published in 2017
+
+PUBLISHED = {  # time ÷ base, cost ÷ base, from the published logs and prices
+    "imdb, tensorflow": {"k80": (1, 1), "p100": (0.6399, 1.9389), "cpu32": (1.7901, 0.8636), "cpu16": (1.8401, 0.4438)},
+    "imdb, cntk": {"k80": (3.5146, 3.5146), "p100": (3.2276, 9.7802)},
+    "mlp, tensorflow": {"k80": (1, 1), "p100": (0.8560, 2.5938), "cpu32": (1.0232, 0.4936), "cpu16": (1.2275, 0.2961)},
+    "mlp, cntk": {"k80": (0.8577, 0.8577), "p100": (0.6476, 1.9623)},
+    "cnn, tensorflow": {"k80": (1, 1), "p100": (0.5034, 1.5252), "cpu32": (2.6559, 1.2812), "cpu16": (4.3287, 1.0441)},
+    "cnn, cntk": {"k80": (1.4640, 1.4640), "p100": (0.5187, 1.5716)},
+    "cifar, tensorflow": {"k80": (1, 1), "p100": (0.7253, 2.1979), "cpu32": (1.3603, 0.6562), "cpu16": (2.0065, 0.4840)},
+    "cifar, cntk": {"k80": (1.0396, 1.0396), "p100": (0.6967, 2.1111)},
+    "textgen, tensorflow": {"k80": (1, 1), "p100": (0.7650, 2.3181), "cpu32": (2.9426, 1.4196), "cpu16": (3.3337, 0.8041)},
+    "textgen, cntk": {"k80": (2.0824, 2.0824), "p100": (1.9016, 5.7622)},
+}
+drawn = plot("relative", "--published", "2017-keras-backends", "--base", "k80+tensorflow", "--rule", "prorated")
+report("relative: one panel for each workload and framework", set(drawn) == set(PUBLISHED), sorted(drawn))
+for title, wanted in PUBLISHED.items():
+    panel, got, expected = drawn[title], [], []
+    for series, value, _, e in panel.bars():
+        got.append(value)
+        expected.append(wanted[e.find(drawing.SVG + "title").text.split(",")[0]][series])
+    same(f"relative: {title}", got, expected, panel.x)
+    report(f"relative: {title} has two bars for each machine", len(got) == 2 * len(wanted), len(got))
+    line = [e for e in panel.elements if "rf" in drawing.classes(e)]
+    same(f"relative: {title}, the line is at 1", [panel.x.value(float(e.get("x1"))) for e in line], [1], panel.x)
+
+# ---- frontier: time against cost, the deadline
+
+panel = plot("frontier", *ALL, "--deadline", "30m")["cnn"]
+points = panel.markers()
+wanted = {run["machine"]["name"] + " + " + run["framework"]: run["phases"]["wall_ns"] / 1e9 for run in records.machines(40)}
+report("frontier: 40 points", len(points) == 40, len(points))
+report("frontier: each at its time and cost", all(
+    near(x, wanted[n], panel.x, 0.01) and near(y, cost[n], panel.y, 0.01)
+    for x, y, _, tip in points for n in wanted if tip.startswith(n + ",")), points)
+line = [e for e in panel.elements if "rf" in drawing.classes(e)]
+same("frontier: the deadline", [panel.x.value(float(e.get("x1"))) for e in line], [1800], panel.x)
+
+panel = plot("frontier", "--published", "2018-tweets", "--rule", "prorated")["tweets"]
+points = panel.markers()
+for x, y, filled, tip in points:
+    beaten = any(a < x * 0.9999 and b < y * 0.999 for a, b, _, _ in points)
+    report(f"frontier: {tip.split(', ')[0]} is {'beaten' if beaten else 'not beaten'}", filled != beaten)
+
+# ---- lines
+
+panel = plot("accuracy", *ALL)["cifar"]
+accuracies = {run["machine"]["name"]: [e["test_accuracy"] * 100 for e in run["epoch_list"]]
+              for run in records.everything() if "epoch_list" in run}
+lines = panel.lines()
+report("accuracy: a line for each run", len(lines) == len(accuracies), len(lines))
+for values in accuracies.values():
+    found = [line for line in lines if abs(line[-1][1] - values[-1]) < 0.1]
+    report("accuracy: the line goes through its epochs", len(found) == 1 and len(found[0]) == 25 and all(
+        abs(x - i - 1) < 0.05 and near(y, v, panel.y) for i, ((x, y), v) in enumerate(zip(found[0], values))), found)
+
+one = records.sampled(100)
+drawn = plot("use", *ALL)
+for what, key, place in (("utilisation", "cpu_percent", 0), ("utilisation", "gpu_percent", 1), ("power", "power_w", 0),
+                         ("clocks", "clock_mhz", 0)):
+    panel = drawn[f"imdb on H100 + fare: {what}"]
+    line = panel.lines()[place]
+    report(f"use: {key}", len(line) == 120 and all(
+        near(x, s["at_s"], panel.x) and near(y, s[key], panel.y) for (x, y), s in zip(line, one["samples"])), line[:5])
+
+panel = plot("steps", *ALL)["imdb on H100 + fare"]
+report("steps: each median at its place", all(
+    abs(x - (i + 0.5) * 2) < 0.5 and near(y, v, panel.y)
+    for i, ((x, y), v) in enumerate(zip(panel.lines()[0], one["step_plot_ms"]))), panel.lines()[0][:5])
+band = [e for e in panel.elements if "bd" in drawing.classes(e)][0]
+report("steps: the steady part is shaded from step 20 on", abs(panel.x.value(float(band.get("x"))) - 20) < 0.5 and
+       panel.x.value(float(band.get("x")) + float(band.get("width"))) > 195)
+same("steps: the median", [panel.y.value(float(e.get("y1"))) for e in panel.elements if "rf" in drawing.classes(e)],
+     [20.2], panel.y)
+
+panel = plot("batch", *ALL)["mlp"]
+sizes = [16, 32, 64, 128, 256]
+line = panel.lines()[0]
+same("batch: the sizes", [x for x, _ in line], sizes, panel.x)
+same("batch: samples a second", [y for _, y in line], [b / (5 + 0.1 * b) * 1e3 for b in sizes], panel.y)
+
+panel = plot("gpus", *ALL)["inception"]
+line = next(points for points in panel.lines() if len(points) == 4)
+same("gpus: how many", [x for x, _ in line], [1, 2, 4, 8], panel.x)
+same("gpus: how much faster", [y for _, y in line], [1, 1000 / 520, 1000 / 280, 1000 / 160], panel.y)
+
+# ---- prices, rent or buy
+
+ONE = ("published-2018-tweets-aws-p2-xlarge", "--date", "2018-02-15", "--ledger", LEDGER)
+panel = list(plot("prices", *ONE).values())[0]
+# A post of April 2017 has p2.xlarge at about $0.20 an hour on spot.
+chosen = [(y, tip) for _, y, filled, tip in panel.markers() if filled and tip.startswith("aws/p2.xlarge@us-east-1:spot")]
+report("prices: the spot price used of p2.xlarge", len(chosen) == 1 and near(chosen[0][0], 0.2, panel.y, 0.02), chosen)
+
+# $300, 400 W at $0.30 and 200 hours a month: $24 a month. p2.xlarge on spot: $40 for the same hours.
+OWN = ("--watts", "400", "--kwh", "0.30", "--hours-per-month", "200")
+panel = list(plot("buy", *ONE, "--buy", "300", *OWN).values())[0]
+lines = panel.lines()
+same("buy: months", [x for x, _ in lines[0]], [0, 36], panel.x)
+same("buy: what the own machine has cost", [y for _, y in lines[0]], [300, 300 + 36 * 24], panel.y)
+report("buy: what p2.xlarge on spot has cost", any(near(line[1][1], 36 * 40, panel.y) for line in lines[1:]), lines)
+paid = [panel.x.value(float(e.get("x1"))) for e in panel.elements if "rf" in drawing.classes(e)]
+month = lines[1][1][1] / 36  # of the cheapest
+same("buy: it has paid where the lines cross", paid, [300 / (month - 24)], panel.x)
+
+# ---- well-formed, whatever the names
+
+path = HERE / "nasty.svg"
+p = fare("report", *ALL, "--plot", "cost", "-o", path)
+text = path.read_text()
+tree.fromstring(text)
+report("names stay text", "<script" not in text and any(records.NASTY == e.text for e in tree.fromstring(text).iter()))
+for kind in "cost relative frontier accuracy use steps batch gpus".split():
+    root = tree.parse(HERE / f"{kind}.svg").getroot()
+    allowed = {drawing.SVG + t for t in "svg title desc style rect g text line path defs pattern".split()}
+    report(f"{kind}: holds nothing but drawing", {e.tag for e in root.iter()} <= allowed)
+done()
