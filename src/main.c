@@ -4,7 +4,7 @@
 
 static const struct command *const commands[] = {
     &cmd_bare,    &cmd_check,  &cmd_run,  &cmd_runs,   &cmd_workloads, &cmd_quote,
-    &cmd_compare, &cmd_prices, &cmd_cron, &cmd_report, NULL,
+    &cmd_compare, &cmd_prices, &cmd_cron, &cmd_report, &cmd_serve,     NULL,
 };
 
 int main(int argc, char **argv)

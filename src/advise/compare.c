@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ enum { HEAD_MAX = 96 };
 
 // The tables of a run without its long lists, and of its epochs alone: most of a record's text is
 // passed over.
-static const struct field *reduced(struct field out[HEAD_MAX], const char *const *names, bool with)
+static void reduced(struct field out[HEAD_MAX], const char *const *names, bool with)
 {
     size_t count = 0;
     for (const struct field *f = run_fields; f->name; f++) {
@@ -25,10 +26,12 @@ static const struct field *reduced(struct field out[HEAD_MAX], const char *const
             out[count++] = *f;
     }
     out[count] = (struct field){.name = NULL};
-    return out;
 }
 
-static const struct field *head_fields(void)
+static struct field head_table[HEAD_MAX], epoch_table[HEAD_MAX];
+static pthread_once_t tables_made = PTHREAD_ONCE_INIT; // comparisons are made in several threads
+
+static void make_tables(void)
 {
     // What neither the table nor comparable.h asks for.
     static const char *const rest[] = {"schema",
@@ -58,15 +61,21 @@ static const struct field *head_fields(void)
                                        "step_plot_ms",
                                        "samples",
                                        NULL};
-    static struct field table[HEAD_MAX];
-    return table[0].name ? table : reduced(table, rest, false);
+    static const char *const only[] = {"epoch_list", NULL};
+    reduced(head_table, rest, false);
+    reduced(epoch_table, only, true);
+}
+
+static const struct field *head_fields(void)
+{
+    pthread_once(&tables_made, make_tables);
+    return head_table;
 }
 
 static const struct field *epoch_fields(void)
 {
-    static const char *const only[] = {"epoch_list", NULL};
-    static struct field table[HEAD_MAX];
-    return table[0].name ? table : reduced(table, only, true);
+    pthread_once(&tables_made, make_tables);
+    return epoch_table;
 }
 
 static int read_words(struct comparing *c, const struct compare_options *options, struct err *err)

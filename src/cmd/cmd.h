@@ -77,6 +77,6 @@ void cmd_completion(struct out *out, const struct command *const *commands, cons
 
 // The commands.
 extern const struct command cmd_bare, cmd_check, cmd_compare, cmd_cron, cmd_prices, cmd_quote,
-    cmd_report, cmd_run, cmd_runs, cmd_workloads;
+    cmd_report, cmd_run, cmd_runs, cmd_serve, cmd_workloads;
 
 #endif

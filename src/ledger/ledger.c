@@ -511,7 +511,8 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
         rc = add_filter(&q, filter, since, err);
     buf_adds(&q.sql, " ORDER BY started DESC, id DESC");
     if (filter->limit > 0)
-        buf_printf(&q.sql, " LIMIT %lld", (long long)filter->limit);
+        buf_printf(&q.sql, " LIMIT %lld OFFSET %lld", (long long)filter->limit,
+                   (long long)filter->skip);
     if (order)
         buf_printf(&q.sql, ") AS newest ORDER BY %s", order);
     for (size_t i = 0; i < 2 && rc == 0; i++)

@@ -72,6 +72,7 @@ struct ledger_filter {
     size_t label_count;
     enum ledger_sort sort; // started and name: newest first; step and wall: shortest first
     int64_t limit;         // 0: none
+    int64_t skip;          // with a limit: so many of the newest are passed over
     bool heads;            // long lists (steps, samples) are left out of the records, see row.h
 };
 

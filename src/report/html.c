@@ -42,10 +42,17 @@ static const char style[] =
     ".num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     "summary{cursor:pointer;color:#0a4fb4;width:max-content;max-width:100%;padding:.2rem 0}"
     ":focus-visible{outline:2px solid #0b4fc0;outline-offset:2px}"
+    "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"
+    "label{display:flex;flex-direction:column;font-size:.875rem;min-width:0}"
+    "input,select,button{font:inherit;color:inherit;background:transparent;max-width:100%;"
+    "padding:.25rem .5rem;border:1px solid #57606a;border-radius:4px}"
+    "option{background:#fff;color:#1c2128}"
+    "td input{margin:.2rem 0 0}"
     "footer{margin-top:3rem;border-top:1px solid #d0d7de;padding-top:.8rem;font-size:.875rem}"
     "@media screen and (prefers-color-scheme:dark){"
     "body{background:#15181c;color:#e6edf3}h2,footer,th,td{border-color:#3a424b}"
     "thead th{border-color:#9aa5b1}a,summary{color:#7cb8ff}.mute,footer{color:#9aa5b1}"
+    "input,select,button{border-color:#9aa5b1}option{background:#15181c;color:#e6edf3}"
     ".verdict{border-color:#62e0f0}:focus-visible{outline-color:#7cb8ff}}"
     "@media (max-width:640px){body{padding:1rem .75rem 2rem}.wide{display:none}"
     ".narrow{display:block}}"
@@ -55,14 +62,14 @@ static const char style[] =
 
 // ---- pieces
 
-static void heading(struct buf *out, int level, const char *text)
+void html_heading(struct buf *out, int level, const char *text)
 {
     buf_printf(out, "<h%d>", level);
     markup_text(out, text);
     buf_printf(out, "</h%d>\n", level);
 }
 
-static void paragraph(struct buf *out, const char *class, const char *text)
+void html_paragraph(struct buf *out, const char *class, const char *text)
 {
     if (!text || !*text)
         return;
@@ -71,23 +78,17 @@ static void paragraph(struct buf *out, const char *class, const char *text)
     buf_adds(out, "</p>\n");
 }
 
-// A table that scrolls by itself where it is wider than the page; reachable with the keyboard.
-static void begin_table(struct buf *out, const char *label)
+void html_begin_table(struct buf *out, const char *label)
 {
     buf_adds(out, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
     markup_text(out, label);
     buf_adds(out, "\"><table>\n");
 }
 
-static void end_table(struct buf *out)
+void html_end_table(struct buf *out)
 {
     buf_adds(out, "</tbody></table></div>\n");
 }
-
-struct column {
-    const char *name;
-    const char *class; // "num", "long" or ""
-};
 
 static void head_cell(struct buf *out, const char *class, const char *name)
 {
@@ -99,7 +100,7 @@ static void head_cell(struct buf *out, const char *class, const char *name)
     buf_adds(out, "</th>");
 }
 
-static void table_head(struct buf *out, const struct column *columns, size_t count)
+void html_table_head(struct buf *out, const struct html_column *columns, size_t count)
 {
     buf_adds(out, "<thead><tr>");
     for (size_t i = 0; i < count; i++)
@@ -107,7 +108,7 @@ static void table_head(struct buf *out, const struct column *columns, size_t cou
     buf_adds(out, "</tr></thead>\n<tbody>\n");
 }
 
-static void cell(struct buf *out, const char *class, const char *text)
+void html_cell(struct buf *out, const char *class, const char *text)
 {
     buf_adds(out, *class ? "<td class=\"" : "<td");
     if (*class)
@@ -136,7 +137,7 @@ void html_verdict(struct buf *out, const struct page *page)
 {
     buf_adds(out, "<div class=\"verdict\">\n");
     for (size_t i = 0; i < page->verdict.count; i++)
-        paragraph(out, "", page->verdict.items[i]);
+        html_paragraph(out, "", page->verdict.items[i]);
     buf_adds(out, "</div>\n");
 }
 
@@ -156,7 +157,7 @@ static void plot_row(struct buf *out, const bool *shown, const struct plot_panel
         if (!shown[c])
             continue;
         plot_cell(panel, series, point, c, &text);
-        cell(out, class_of(c), buf_str(&text));
+        html_cell(out, class_of(c), buf_str(&text));
         out->failed |= text.failed;
         buf_release(&text);
     }
@@ -167,7 +168,7 @@ static void plot_table(struct buf *out, const struct plot *plot)
 {
     bool shown[PLOT_COLUMNS];
     buf_adds(out, "<details><summary>The figures of this plot, as a table</summary>\n");
-    begin_table(out, plot->title);
+    html_begin_table(out, plot->title);
     buf_adds(out, "<thead><tr>");
     for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
         struct buf name = {0};
@@ -187,7 +188,7 @@ static void plot_table(struct buf *out, const struct plot *plot)
                 plot_row(out, shown, panel, &panel->series.items[s],
                          &panel->series.items[s].points.items[i]);
     }
-    end_table(out);
+    html_end_table(out);
     buf_adds(out, "</details>\n");
 }
 
@@ -196,7 +197,7 @@ static void one_panel(struct buf *out, const struct plot_panel *panel, bool alon
 {
     char id[64];
     buf_adds(out, "<figure>\n<figcaption>");
-    heading(out, level, panel->title ? panel->title : "");
+    html_heading(out, level, panel->title ? panel->title : "");
     buf_adds(out, "</figcaption>\n<div class=\"wide\">");
     snprintf(id, sizeof id, "p%zu-%zu-w", plot, number);
     plot_panel_svg(out, panel, alone ? PLOT_WIDE : PLOT_MEDIUM, id);
@@ -209,8 +210,8 @@ static void one_panel(struct buf *out, const struct plot_panel *panel, bool alon
 void html_plot(struct buf *out, const struct plot *plot, int level, size_t number)
 {
     buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
-    heading(out, level, plot->title);
-    paragraph(out, "", plot->says);
+    html_heading(out, level, plot->title);
+    html_paragraph(out, "", plot->says);
     buf_adds(out, "<div class=\"panels\">\n");
     for (size_t i = 0; i < plot->panels.count; i++)
         one_panel(out, &plot->panels.items[i], plot->panels.count == 1, level + 1, number, i);
@@ -223,7 +224,7 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 
 enum run_column { WORKLOAD, ON, WITH, TIME, BASIS, RIGHT, STARTED, NOTES, RUN, RUN_COLUMNS };
 
-static const struct column run_columns[RUN_COLUMNS] = {
+static const struct html_column run_columns[RUN_COLUMNS] = {
     {"workload", ""},  {"on", ""},       {"with", ""},       {"whole training (95 %)", "num"},
     {"known how", ""}, {"right", "num"}, {"started", "num"}, {"notes", "long"},
     {"run", ""}};
@@ -282,7 +283,7 @@ static bool any_run_has(const struct page *page, enum run_column column)
 static void run_table(struct buf *out, const struct page *page)
 {
     bool shown[RUN_COLUMNS];
-    begin_table(out, "What was measured, and where");
+    html_begin_table(out, "What was measured, and where");
     buf_adds(out, "<thead><tr>");
     for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
         shown[c] = any_run_has(page, c);
@@ -297,13 +298,13 @@ static void run_table(struct buf *out, const struct page *page)
             if (!shown[c])
                 continue;
             run_cell(&page->runs.items[i], c, &text);
-            cell(out, run_columns[c].class, buf_str(&text));
+            html_cell(out, run_columns[c].class, buf_str(&text));
             out->failed |= text.failed;
             buf_release(&text);
         }
         buf_adds(out, "</tr>\n");
     }
-    end_table(out);
+    html_end_table(out);
 }
 
 void html_runs(struct buf *out, const struct page *page)
@@ -326,7 +327,7 @@ static void figure_cell(struct buf *out, const char *words, struct maybe_real lo
     snprintf(text, sizeof text, "%s", words);
     if (low.known && high.known)
         snprintf(text, sizeof text, "%s (%.4g–%.4g)", words, low.v, high.v);
-    cell(out, "num", text);
+    html_cell(out, "num", text);
 }
 
 static void compare_row(struct buf *out, struct compare_notes *notes, const struct compare_row *row)
@@ -337,26 +338,26 @@ static void compare_row(struct buf *out, struct compare_notes *notes, const stru
     if (row->base.known)
         buf_adds(&name, ", the base");
     buf_adds(out, "<tr>");
-    cell(out, "long", buf_str(&name));
+    html_cell(out, "long", buf_str(&name));
     snprintf(words, sizeof words, "%lld", (long long)row->runs.v);
-    cell(out, "num", words);
+    html_cell(out, "num", words);
     compare_time_words(row, words);
-    cell(out, "num", words);
+    html_cell(out, "num", words);
     compare_ratio_words(&row->time, words);
     figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
     compare_cost_words(row, words);
     buf_adds(&cost, words);
     if (compare_cost_interval(row, "", "–", words))
         buf_printf(&cost, " (%s)", words);
-    cell(out, "num", buf_str(&cost));
+    html_cell(out, "num", buf_str(&cost));
     compare_ratio_words(&row->money, words);
     figure_cell(out, row->base.known ? "base" : words, row->money.low, row->money.high);
     compare_percent_words(row->accuracy.value, 100, words);
-    cell(out, "num", words);
+    html_cell(out, "num", words);
     compare_percent_words(row->gpu_percent.value, 1, words);
-    cell(out, "num", words);
+    html_cell(out, "num", words);
     compare_notes_of(notes, row, words);
-    cell(out, "", words);
+    html_cell(out, "", words);
     buf_adds(out, "</tr>\n");
     out->failed |= name.failed || cost.failed;
     buf_release(&name);
@@ -385,20 +386,20 @@ static void compare_apart(struct buf *out, const struct compare_workload *w)
 
 void html_compare(struct buf *out, const struct compare_workload *w, int level)
 {
-    static const struct column columns[] = {
+    static const struct html_column columns[] = {
         {"on + with", "long"}, {"runs", "num"},    {"time", "num"},
         {"÷ base", "num"},     {"cost, $", "num"}, {"÷ base", "num"},
         {"right", "num"},      {"GPU use", "num"}, {"notes", ""}};
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, w);
-    heading(out, level, w->workload);
+    html_heading(out, level, w->workload);
     for (size_t i = 0; i < w->sentences.count; i++)
-        paragraph(out, "", w->sentences.items[i]);
-    begin_table(out, w->workload);
-    table_head(out, columns, sizeof columns / sizeof *columns);
+        html_paragraph(out, "", w->sentences.items[i]);
+    html_begin_table(out, w->workload);
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < w->rows.count && !out->failed; i++)
         compare_row(out, &notes, &w->rows.items[i]);
-    end_table(out);
+    html_end_table(out);
     if (notes.numbers.count > 0)
         buf_adds(out, "<ol>\n");
     for (size_t i = 0; i < notes.numbers.count && !out->failed; i++) {
@@ -432,31 +433,33 @@ static void bill_row(struct buf *out, const struct bill *b)
     snprintf(seen, sizeof seen, "%.10s%s", b->price_date ? b->price_date : "",
              b->price_old.v ? ", OLD" : "");
     buf_adds(out, "<tr>");
-    cell(out, "long", b->offer);
-    cell(out, "", gpus);
-    cell(out, "num", time);
-    cell(out, "num", cost);
-    cell(out, "", seen);
-    cell(out, "", b->basis);
+    html_cell(out, "long", b->offer);
+    html_cell(out, "", gpus);
+    html_cell(out, "num", time);
+    html_cell(out, "num", cost);
+    html_cell(out, "", seen);
+    html_cell(out, "", b->basis);
     buf_adds(out, "</tr>\n");
 }
 
 void html_quote(struct buf *out, const struct quote *quote, int level)
 {
-    static const struct column columns[] = {{"offer", "long"}, {"GPUs", ""},       {"time", "num"},
-                                            {"USD", "num"},    {"price seen", ""}, {"time is", ""}};
-    heading(out, level, quote->workload);
+    static const struct html_column columns[] = {{"offer", "long"},  {"GPUs", ""},
+                                                 {"time", "num"},    {"USD", "num"},
+                                                 {"price seen", ""}, {"time is", ""}};
+    html_heading(out, level, quote->workload);
     for (size_t i = 0; i < quote->advice.count; i++)
-        paragraph(out, "", quote->advice.items[i]);
+        html_paragraph(out, "", quote->advice.items[i]);
     if (quote->bills.count == 0) {
-        paragraph(out, "", "No offer in the book is known to be the same as the machine measured.");
+        html_paragraph(out, "",
+                       "No offer in the book is known to be the same as the machine measured.");
         return;
     }
-    begin_table(out, quote->workload);
-    table_head(out, columns, sizeof columns / sizeof *columns);
+    html_begin_table(out, quote->workload);
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++)
         bill_row(out, &quote->bills.items[i]);
-    end_table(out);
+    html_end_table(out);
     if (quote->bills.count > BILLS_SHOWN)
         buf_printf(out, "<p>%zu more: fare quote lists them.</p>\n",
                    quote->bills.count - BILLS_SHOWN);
@@ -498,7 +501,7 @@ static void tables(struct buf *out, const struct page *page)
 {
     if (any_several(page)) {
         buf_adds(out, "<section id=\"compare\">\n");
-        heading(out, 2, "Side by side");
+        html_heading(out, 2, "Side by side");
         for (size_t i = 0; i < page->compare.workloads.count; i++)
             if (several(&page->compare.workloads.items[i]))
                 html_compare(out, &page->compare.workloads.items[i], 3);
@@ -506,7 +509,7 @@ static void tables(struct buf *out, const struct page *page)
     }
     if (page->quotes.count > 0) {
         buf_adds(out, "<section id=\"quotes\">\n");
-        heading(out, 2, "What it costs, where");
+        html_heading(out, 2, "What it costs, where");
         for (size_t i = 0; i < page->quotes.count; i++)
             html_quote(out, &page->quotes.items[i], 3);
         buf_adds(out, "</section>\n");
@@ -538,8 +541,8 @@ void html_provenance(struct buf *out, const struct page *page)
     struct buf text = {0};
     page_provenance(page, &text);
     buf_adds(out, "<footer>\n");
-    paragraph(out, "", buf_str(&text));
-    paragraph(
+    html_paragraph(out, "", buf_str(&text));
+    html_paragraph(
         out, "",
         "Costs are without tax. Figures are measured, or projected from a sample where it says "
         "so; an interval holds the true value in 95 of 100 cases.");
@@ -553,11 +556,11 @@ void html_page(struct buf *out, const struct page *page)
 {
     html_begin(out, page->title);
     buf_adds(out, "<header>\n");
-    heading(out, 1, page->title);
+    html_heading(out, 1, page->title);
     html_verdict(out, page);
     contents(out, page);
     buf_adds(out, "</header>\n<main>\n<section id=\"runs\">\n");
-    heading(out, 2, "What was measured, and where");
+    html_heading(out, 2, "What was measured, and where");
     html_runs(out, page);
     buf_adds(out, "</section>\n");
     for (size_t i = 0; i < page->plots.count; i++)

@@ -15,6 +15,20 @@ void html_page(struct buf *out, const struct page *page);
 void html_begin(struct buf *out, const char *title);
 void html_end(struct buf *out);
 
+void html_heading(struct buf *out, int level, const char *text);
+void html_paragraph(struct buf *out, const char *class, const char *text); // null, "": none
+
+// A table that scrolls by itself where it is wider than the page; reachable with the keyboard. Its
+// rows, between <tr> and </tr>, are the caller's.
+struct html_column {
+    const char *name;
+    const char *class; // "num", "long" or ""
+};
+void html_begin_table(struct buf *out, const char *label);
+void html_table_head(struct buf *out, const struct html_column *columns, size_t count);
+void html_cell(struct buf *out, const char *class, const char *text);
+void html_end_table(struct buf *out);
+
 void html_verdict(struct buf *out, const struct page *page);
 
 // A section with a plot's panels and the table of its figures. `number` is different for each in a

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// serve: the ledger and the book as web pages, until somebody ends it.
+#include "serve/serve.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include "cmd/cmd.h"
+
+struct serve_command {
+    struct cmd_common common;
+    const char *listen, *ledger, *book, *token_file;
+    bool everyone;
+};
+
+static const struct serve_command defaults = {.listen = SERVE_DEFAULT};
+
+#define AT(member) offsetof(struct serve_command, member)
+static const struct opt options[] = {
+    {"listen", 'l', OPT_TEXT, "ADDRESS:PORT", NULL, AT(listen), NULL,
+     "where (default " SERVE_DEFAULT "); an address that others can reach needs --token-file or "
+     "--public"},
+    {"token-file", 0, OPT_TEXT, "FILE", NULL, AT(token_file), NULL,
+     "the token that writing needs, and reading from elsewhere: a line of 16 characters or more"},
+    {"public", 0, OPT_FLAG, NULL, NULL, AT(everyone), NULL, "everyone may read, without a token"},
+    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
+     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
+     "own"},
+    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+    {NULL},
+};
+#undef AT
+
+static const struct cmd_example examples[] = {
+    {"fare serve", "then open http://" SERVE_DEFAULT "/ in a browser"},
+    {"fare serve --token-file token", "and take runs from 'fare runs push' on this machine"},
+    {"fare serve --listen 0.0.0.0:8732 --token-file token", "for a team: reading needs it too"},
+    {NULL, NULL},
+};
+
+static const struct cmd_variable variables[] = {
+    {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
+                    "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    {NULL, NULL},
+};
+
+// Until SIGTERM, SIGINT or SIGHUP. They are blocked in all threads, and waited for here.
+static void wait_for_end(struct serve *serve, const sigset_t *ends)
+{
+    const struct timespec second = {.tv_sec = 1};
+    while (sigtimedwait(ends, NULL, &second) < 0)
+        serve_tend(serve);
+}
+
+static int run(const struct cmd_call *call, struct err *err)
+{
+    const struct serve_command *o = call->options;
+    const struct serve_options options_ = {.listen = o->listen,
+                                           .ledger = o->ledger,
+                                           .book = o->book,
+                                           .token_file = o->token_file,
+                                           .everyone = o->everyone,
+                                           .complain = out_complain};
+    struct serve *serve = NULL;
+    struct buf url = {0};
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, &before);
+    int rc = serve_start(&serve, &options_, err);
+    if (rc == 0) {
+        serve_url(serve, &url);
+        out_printf(call->out, "Serving on %s until Ctrl-C.\n", buf_str(&url));
+        rc = out_write(call->out, err);
+    }
+    if (rc == 0)
+        wait_for_end(serve, &ends);
+    serve_stop(serve);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    buf_release(&url);
+    return rc;
+}
+
+const struct command cmd_serve = {
+    .name = "serve",
+    .group = "Show",
+    .summary = "the ledger and the prices as web pages",
+    .arguments = "",
+    .about =
+        "Serves the runs in the ledger with filters, each run's page, comparisons, and what a run "
+        "would cost; every page has a twin that ends in .json, and /metrics is for Prometheus. "
+        "Pages need no scripts. Only this machine can reach it, unless --listen names another "
+        "address: then reading needs the token in --token-file, or --public. POST /runs takes "
+        "runs from 'fare runs push', with the token; without one nobody can write. Needs "
+        "libmicrohttpd.",
+    .options = options,
+    .options_size = sizeof(struct serve_command),
+    .defaults = &defaults,
+    .examples = examples,
+    .variables = variables,
+    .run = run,
+};

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pages have in common: their head with the way to the others, forms, addresses.
+#include <ctype.h>
+#include <string.h>
+
+#include "report/html.h"
+#include "report/markup.h"
+#include "serve/request.h"
+
+const char *request_value(const struct request *request, const char *key)
+{
+    for (size_t i = 0; i < request->query_count; i++)
+        if (strcmp(request->query[i].key, key) == 0 && *request->query[i].value)
+            return request->query[i].value;
+    return NULL;
+}
+
+void frame_begin(struct buf *out, const char *title)
+{
+    html_begin(out, title);
+    buf_adds(out, "<header>\n<nav aria-label=\"Pages\"><ul>\n"
+                  "<li><a href=\"/\">Runs</a></li>\n"
+                  "<li><a href=\"/quote\">What would it cost?</a></li>\n</ul></nav>\n");
+    html_heading(out, 1, title);
+    buf_adds(out, "</header>\n<main>\n");
+}
+
+void frame_end(struct buf *out)
+{
+    buf_adds(out, "</main>\n");
+    html_end(out);
+}
+
+void frame_escape(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c < 0x80 && isalnum(c)) || strchr("-._~", c))
+            buf_addc(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
+void frame_twin(struct buf *out, const struct request *request, const char *path)
+{
+    buf_printf(out, "<p class=\"mute\"><a href=\"%s.json", path);
+    for (size_t i = 0; i < request->query_count; i++) {
+        buf_adds(out, i ? "&amp;" : "?");
+        frame_escape(out, request->query[i].key);
+        buf_addc(out, '=');
+        frame_escape(out, request->query[i].value);
+    }
+    buf_adds(out, "\">The same as JSON</a></p>\n");
+}
+
+void frame_field(struct buf *out, const struct request *request, const char *name,
+                 const char *label, const char *example)
+{
+    buf_printf(out, "<label>%s<input name=\"%s\" placeholder=\"%s\" value=\"", label, name,
+               example);
+    markup_text(out, request_value(request, name));
+    buf_adds(out, "\"></label>\n");
+}

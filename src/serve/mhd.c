@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/mhd.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/dl.h"
+
+struct mhd_api mhd;
+
+#define SYMBOL(name)                                                                               \
+    {                                                                                              \
+        "MHD_" #name, offsetof(struct mhd_api, name), DL_REQUIRED                                  \
+    }
+static const struct dl_symbol symbols[] = {
+    SYMBOL(start_daemon),
+    SYMBOL(stop_daemon),
+    SYMBOL(get_daemon_info),
+    SYMBOL(get_connection_info),
+    SYMBOL(get_connection_values),
+    SYMBOL(lookup_connection_value),
+    SYMBOL(basic_auth_get_username_password),
+    SYMBOL(create_response_from_buffer),
+    SYMBOL(add_response_header),
+    SYMBOL(queue_response),
+    SYMBOL(destroy_response),
+    SYMBOL(free),
+};
+static const char *const names[] = {"libmicrohttpd.so.12", NULL};
+static const struct dl_spec spec = {
+    .what = "libmicrohttpd",
+    .names = names,
+    .dirs = dl_vendor_dirs, // the bundle does not carry it: the host's
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof *symbols,
+    .hint = "install the package libmicrohttpd12 (Fedora: libmicrohttpd); only 'fare serve' needs "
+            "it",
+};
+
+// Kept until the program ends.
+int mhd_load(struct err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool loaded;
+    static struct dl library;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (!loaded)
+        rc = dl_open(&library, &spec, &mhd, err);
+    loaded = rc == 0;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages about runs: the list with its filters, one run, several side by side, and metrics.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bill/bill.h"
+#include "ledger/published.h"
+#include "record/read.h"
+#include "report/html.h"
+#include "report/markup.h"
+#include "report/scale.h"
+#include "report/tables.h"
+#include "serve/request.h"
+
+enum { ROWS = 50, PAGES_MOST = 1000000, COMPARED_MOST = 50, LABELS_MOST = 8 };
+
+// ---- the list
+
+static const char *const filters[] = {"workload", "machine", "framework", "label", "since", NULL};
+
+static int list_filter(const struct request *request, const char **labels,
+                       struct ledger_filter *filter, int64_t *page, struct err *err)
+{
+    const char *number = request_value(request, "page");
+    char *end = NULL;
+    *page = number ? strtoll(number, &end, 10) : 1;
+    if (number && (*end || *page < 1 || *page > PAGES_MOST))
+        return err_set(err, ERR_USAGE, "'page' is a number from 1 on");
+    *filter = (struct ledger_filter){
+        .workload = request_value(request, "workload"),
+        .machine = request_value(request, "machine"),
+        .framework = request_value(request, "framework"),
+        .since = request_value(request, "since"),
+        .labels = labels,
+        .limit = ROWS + 1, // one more tells whether there are more
+        .skip = (*page - 1) * ROWS,
+        .heads = true,
+    };
+    for (size_t i = 0; i < request->query_count; i++) {
+        if (strcmp(request->query[i].key, "label") != 0 || !*request->query[i].value)
+            continue;
+        if (filter->label_count == LABELS_MOST)
+            return err_set(err, ERR_USAGE, "that is too many labels");
+        labels[filter->label_count++] = request->query[i].value;
+    }
+    return 0;
+}
+
+struct listing {
+    struct buf *out;
+    size_t count;
+    bool json;
+    bool more;
+};
+
+static void run_time(struct buf *out, const struct run *run)
+{
+    struct bill_time time;
+    char words[SCALE_LABEL] = "";
+    if (bill_time_of(run, -1, &time))
+        scale_words("s", (double)time.total_ns / 1e9, words);
+    html_cell(out, "num", words);
+}
+
+static void run_row(struct buf *out, const struct run *run)
+{
+    char accuracy[32] = "", date[11] = "";
+    if (run->test_accuracy.known)
+        snprintf(accuracy, sizeof accuracy, "%.2f %%", run->test_accuracy.v * 100);
+    snprintf(date, sizeof date, "%s", run->started ? run->started : "");
+    buf_adds(out, "<tr><td><input type=\"checkbox\" name=\"run\" value=\"");
+    markup_text(out, run->id);
+    buf_adds(out, "\" aria-label=\"Compare ");
+    markup_text(out, run->id);
+    buf_adds(out, "\"></td><td><a href=\"/runs/");
+    frame_escape(out, run->id ? run->id : "");
+    buf_adds(out, "\">");
+    markup_text(out, run->name ? run->name : run->workload ? run->workload : run->id);
+    buf_adds(out, "</a></td>");
+    html_cell(out, "", run->workload);
+    html_cell(out, "long", run_place(run));
+    html_cell(out, "", run->framework);
+    run_time(out, run);
+    html_cell(out, "num", accuracy);
+    html_cell(out, "", run->ended);
+    html_cell(out, "num", date);
+    buf_adds(out, "</tr>\n");
+}
+
+static int list_one(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct listing *list = arg;
+    struct run run = {0};
+    (void)id;
+    if (list->count == ROWS) {
+        list->more = true;
+        return 0;
+    }
+    list->count++;
+    if (list->json) {
+        buf_printf(list->out, "%s\n", list->count > 1 ? "," : "");
+        buf_adds(list->out, text);
+        return 0;
+    }
+    int rc = record_from_text(run_fields, text, strlen(text), &run, err);
+    if (rc == 0)
+        run_row(list->out, &run);
+    record_release(run_fields, &run);
+    return rc;
+}
+
+static void list_begin(struct buf *out, const struct request *request)
+{
+    static const struct html_column columns[] = {
+        {"compare", ""},  {"run", ""},   {"workload", ""},
+        {"on", "long"},   {"with", ""},  {"whole training", "num"},
+        {"right", "num"}, {"ended", ""}, {"started", "num"}};
+    frame_begin(out, "The runs in the ledger");
+    buf_adds(out, "<form action=\"/\" method=\"get\" aria-label=\"Filters\">\n");
+    frame_field(out, request, "workload", "Workload", "cnn");
+    frame_field(out, request, "machine", "Machine", "p3.2xlarge");
+    frame_field(out, request, "framework", "Framework", "pytorch");
+    frame_field(out, request, "label", "Label", "key=value");
+    frame_field(out, request, "since", "Since", "2026-11-01");
+    buf_adds(out, "<button>Show</button>\n</form>\n<form action=\"/compare\" method=\"get\">\n");
+    html_begin_table(out, "Runs");
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+}
+
+static void page_link(struct buf *out, const struct request *request, int64_t page,
+                      const char *words)
+{
+    buf_printf(out, "<li><a href=\"/?page=%lld", (long long)page);
+    for (size_t i = 0; i < request->query_count; i++)
+        for (size_t k = 0; filters[k]; k++)
+            if (strcmp(request->query[i].key, filters[k]) == 0 && *request->query[i].value) {
+                buf_printf(out, "&amp;%s=", filters[k]);
+                frame_escape(out, request->query[i].value);
+            }
+    buf_printf(out, "\">%s</a></li>\n", words);
+}
+
+static void list_end(struct buf *out, const struct request *request, const struct listing *list,
+                     int64_t page)
+{
+    html_end_table(out);
+    if (list->count > 0)
+        buf_adds(out, "<button>Compare the chosen</button>\n");
+    buf_adds(out, "</form>\n");
+    if (list->count == 0)
+        html_paragraph(out, "",
+                       page > 1 || request->query_count > 0
+                           ? "No run like that in the ledger."
+                           : "No runs in the ledger yet. 'fare run mlp' makes one in a "
+                             "few seconds.");
+    if (page > 1 || list->more) {
+        buf_adds(out, "<nav aria-label=\"More runs\"><ul>\n");
+        if (page > 1)
+            page_link(out, request, page - 1, "Newer");
+        if (list->more)
+            page_link(out, request, page + 1, "Older");
+        buf_adds(out, "</ul></nav>\n");
+    }
+    frame_twin(out, request, "/runs");
+    frame_end(out);
+}
+
+int page_list(const struct request *request, struct answer *answer, struct err *err)
+{
+    const char *labels[LABELS_MOST];
+    struct ledger_filter filter;
+    struct ledger *ledger = NULL;
+    struct listing list = {.out = &answer->text, .json = request->json};
+    int64_t page;
+    int rc = list_filter(request, labels, &filter, &page, err);
+    if (rc == 0)
+        rc = site_ledger(request->site, &ledger, err);
+    if (rc != 0)
+        return rc;
+    if (request->json)
+        buf_printf(&answer->text, "{\"schema\":\"%s\",\"runs\":[", RUNS_SCHEMA);
+    else
+        list_begin(&answer->text, request);
+    rc = ledger_each(ledger, &filter, list_one, &list, err);
+    if (request->json)
+        buf_printf(&answer->text, "\n],\"more\":%s}\n", list.more ? "true" : "false");
+    else
+        list_end(&answer->text, request, &list, page);
+    site_give_back(request->site, ledger, rc != 0 && rc != ERR_USAGE);
+    return rc;
+}
+
+// ---- one run, and several
+
+static void show_plots(struct buf *out, const struct page *page)
+{
+    for (size_t i = 0; i < page->plots.count; i++)
+        html_plot(out, &page->plots.items[i], 2, i);
+}
+
+static void show_quotes(struct buf *out, const struct page *page)
+{
+    if (page->quotes.count > 0)
+        html_heading(out, 2, "What it costs, where");
+    for (size_t i = 0; i < page->quotes.count; i++)
+        html_quote(out, &page->quotes.items[i], 3);
+}
+
+static void show_end(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "</main>\n");
+    html_provenance(out, page);
+    html_end(out);
+}
+
+static void show_run(struct buf *out, const struct request *request, const struct page *page)
+{
+    const struct page_run *run = page->runs.count > 0 ? &page->runs.items[0] : NULL;
+    const char *id = run && run->id ? run->id : request->rest;
+    struct buf path = {0};
+    frame_begin(out, run && run->name ? run->name : page->title);
+    html_paragraph(out, "mute", id);
+    html_verdict(out, page);
+    buf_adds(out, "<p><a href=\"/quote?run=");
+    frame_escape(out, id);
+    buf_adds(out, "\">What would it cost elsewhere?</a></p>\n");
+    buf_adds(&path, "/runs/");
+    frame_escape(&path, id);
+    frame_twin(out, request, buf_str(&path));
+    buf_release(&path);
+    html_heading(out, 2, "What was measured, and where");
+    html_runs(out, page);
+    show_plots(out, page);
+    show_quotes(out, page);
+    show_end(out, page);
+}
+
+static int run_json(const struct request *request, struct answer *answer, struct err *err)
+{
+    struct ledger *ledger = NULL;
+    int rc = site_ledger(request->site, &ledger, err);
+    if (rc == 0)
+        rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = published_or_kept(ledger, request->rest, &answer->text, err);
+    buf_addc(&answer->text, '\n');
+    site_give_back(request->site, ledger, rc != 0 && rc != ERR_MISSING && rc != ERR_USAGE);
+    return rc;
+}
+
+static int gather(const struct request *request, const char *const *words, size_t count,
+                  struct page *page, struct err *err)
+{
+    const struct serve_options *o = &request->site->options;
+    const struct page_ask ask = {.ledger = o->ledger,
+                                 .book = o->book,
+                                 .words = words,
+                                 .word_count = count,
+                                 .all = count == 0,
+                                 .pricing = {.book = o->book}};
+    return page_make(&ask, page, err);
+}
+
+int page_run(const struct request *request, struct answer *answer, struct err *err)
+{
+    struct page page = {0};
+    if (request->json)
+        return run_json(request, answer, err);
+    int rc = gather(request, &request->rest, 1, &page, err);
+    if (rc == 0)
+        show_run(&answer->text, request, &page);
+    record_release(page_fields, &page);
+    return rc;
+}
+
+static void show_compare(struct buf *out, const struct request *request, const struct page *page)
+{
+    frame_begin(out, page->title);
+    html_verdict(out, page);
+    frame_twin(out, request, "/compare");
+    html_heading(out, 2, "Side by side");
+    for (size_t i = 0; i < page->compare.workloads.count; i++)
+        html_compare(out, &page->compare.workloads.items[i], 3);
+    html_heading(out, 2, "What was measured, and where");
+    html_runs(out, page);
+    show_plots(out, page);
+    show_quotes(out, page);
+    show_end(out, page);
+}
+
+int page_compare(const struct request *request, struct answer *answer, struct err *err)
+{
+    const char *words[COMPARED_MOST];
+    size_t count = 0;
+    struct page page = {0};
+    for (size_t i = 0; i < request->query_count; i++) {
+        if (strcmp(request->query[i].key, "run") != 0 || !*request->query[i].value)
+            continue;
+        if (count == COMPARED_MOST)
+            return err_set(err, ERR_USAGE, "at most %d runs are compared at once", COMPARED_MOST);
+        words[count++] = request->query[i].value;
+    }
+    if (count == 0)
+        return err_set(err, ERR_USAGE, "choose runs in the list, or name them: /compare?run=…");
+    int rc = gather(request, words, count, &page, err);
+    if (rc == 0 && request->json)
+        rc = record_to_text(compare_fields, &page.compare, &answer->text, err);
+    else if (rc == 0)
+        show_compare(&answer->text, request, &page);
+    record_release(page_fields, &page);
+    return rc;
+}
+
+int page_metrics(const struct request *request, struct answer *answer, struct err *err)
+{
+    struct page page = {0};
+    int rc = gather(request, NULL, 0, &page, err);
+    answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    if (rc == 0)
+        page_openmetrics(&answer->text, &page);
+    record_release(page_fields, &page);
+    return rc;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// request: what the parts of the server share; not for others.
+#ifndef FARE_SERVE_REQUEST_H
+#define FARE_SERVE_REQUEST_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sha256.h"
+#include "ledger/ledger.h"
+#include "serve/serve.h"
+
+enum { LEDGERS_KEPT = 8, QUERY_MOST = 128 };
+
+// What is served, and to whom.
+struct site {
+    struct serve_options options;
+    bool has_token;
+    bool reading_guarded; // a token is needed for reading too
+    bool only_here;       // names other than this machine's are refused, see host_is_ours()
+    uint8_t token[SHA256_BYTES];
+    pthread_mutex_t lock; // of what follows
+    struct ledger *ledgers[LEDGERS_KEPT];
+    size_t ledger_count;
+    int64_t push_tokens_milli, push_at_ns; // how many requests may write now
+};
+
+// A ledger for the time of a request; given back, it is kept for the next. One on which something
+// failed is closed instead.
+int site_ledger(struct site *site, struct ledger **out, struct err *err) MUST_USE;
+void site_give_back(struct site *site, struct ledger *ledger, bool failed);
+
+struct parameter {
+    const char *key, *value;
+};
+
+struct request {
+    struct site *site;
+    const char *rest; // what follows the route's path
+    bool json;        // the twin is asked for
+    struct parameter query[QUERY_MOST];
+    size_t query_count;
+    const char *body;
+    size_t body_len;
+};
+
+// The first value of that name that is not empty, or null.
+const char *request_value(const struct request *request, const char *key);
+
+struct answer {
+    int status;       // 0: 200
+    const char *type; // null: HTML, or JSON where that is asked for
+    struct buf text;
+    const char *allow;    // 405
+    bool challenge, wait; // 401; 429
+};
+
+// Fills `answer`, or fails: ERR_USAGE is then 400, ERR_MISSING 404, all else 500.
+typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
+page_fn page_list, page_run, page_compare, page_quote, page_metrics, page_push;
+
+// Answers a request. `authorised`: it came with the token.
+struct asked {
+    const char *method, *path, *host;
+    bool bearer, basic; // it came with the token, in that way
+};
+// Whether the request will be refused whatever its body is; then `answer` is filled.
+bool route_refuses(struct request *request, const struct asked *asked, struct answer *answer);
+void route_answer(struct request *request, const struct asked *asked, struct answer *answer);
+void route_error(const struct request *request, struct answer *answer, int status,
+                 const char *says);
+
+// The beginning of every page: to the first heading. `twin` is the address of its JSON, or null.
+void frame_begin(struct buf *out, const char *title);
+void frame_twin(struct buf *out, const struct request *request, const char *path);
+void frame_end(struct buf *out);
+
+// Appends a part of an address, with everything but letters, digits and -._~ as %XX: right within
+// attributes too.
+void frame_escape(struct buf *out, const char *text);
+
+// A text field of a form, or one with an order to choose from (null-terminated).
+void frame_field(struct buf *out, const struct request *request, const char *name,
+                 const char *label, const char *example);
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which page an address is, and who may see it. Addresses are compared with this table and nothing
+// else: none is ever the name of a file.
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html.h"
+#include "serve/request.h"
+
+static const struct route {
+    const char *path; // with a slash at its end: something follows
+    page_fn *read;
+    page_fn *write; // (optional)
+    bool twin;      // it can be had as JSON
+} routes[] = {
+    {"/", page_list, NULL, false},      {"/runs", page_list, page_push, true},
+    {"/runs/", page_run, NULL, true},   {"/compare", page_compare, NULL, true},
+    {"/quote", page_quote, NULL, true}, {"/metrics", page_metrics, NULL, false},
+};
+
+static bool fits(const struct route *route, const char *path, const char **rest)
+{
+    size_t len = strlen(route->path);
+    bool open = len > 1 && route->path[len - 1] == '/';
+    *rest = path + len;
+    return open ? strncmp(path, route->path, len) == 0 && path[len]
+                : strcmp(path, route->path) == 0;
+}
+
+// The path without ".json" goes into `plain`, to which `request->rest` then points.
+static const struct route *find(struct request *request, const char *path, char *plain, size_t size)
+{
+    size_t len = strlen(path);
+    request->json = len > 5 && strcmp(path + len - 5, ".json") == 0;
+    if (len >= size)
+        return NULL;
+    snprintf(plain, size, "%.*s", (int)(request->json ? len - 5 : len), path);
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (fits(&routes[i], plain, &request->rest) && (!request->json || routes[i].twin))
+            return &routes[i];
+    return NULL;
+}
+
+static void error_json(struct answer *answer, const char *says)
+{
+    json_t *json = json_pack("{s:s}", "error", says);
+    char *text = json ? json_dumps(json, 0) : NULL;
+    buf_printf(&answer->text, "%s\n", text ? text : "{\"error\": \"failed\"}");
+    free(text);
+    json_decref(json);
+}
+
+void route_error(const struct request *request, struct answer *answer, int status, const char *says)
+{
+    buf_reset(&answer->text);
+    answer->status = status;
+    answer->type = request->json ? "application/json" : NULL;
+    if (request->json) {
+        error_json(answer, says);
+        return;
+    }
+    frame_begin(&answer->text, status == 404   ? "Not here"
+                               : status == 500 ? "This failed"
+                                               : "This cannot be done");
+    html_paragraph(&answer->text, "", says);
+    frame_end(&answer->text);
+}
+
+// A page of somebody else's may have its name resolved to this machine's address, to read along as
+// if it were ours: its own name is then in the request.
+static bool host_is_ours(const char *host)
+{
+    static const char *const names[] = {"localhost", "127.", "[::1]"};
+    for (size_t i = 0; host && i < sizeof names / sizeof *names; i++) {
+        size_t len = strlen(names[i]);
+        if (strncasecmp(host, names[i], len) != 0)
+            continue;
+        const char *end = host + len;
+        if (i == 1)
+            end += strspn(end, "0123456789.");
+        if (*end == '\0' || *end == ':')
+            return true;
+    }
+    return !host; // HTTP/1.0; no browser
+}
+
+static bool is_reading(const char *method)
+{
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+static bool refuse(const struct request *request, struct answer *answer, int status,
+                   const char *says)
+{
+    route_error(request, answer, status, says);
+    return true;
+}
+
+bool route_refuses(struct request *request, const struct asked *asked, struct answer *answer)
+{
+    char plain[1024];
+    const struct site *site = request->site;
+    const struct route *route = find(request, asked->path, plain, sizeof plain);
+    bool reading = is_reading(asked->method);
+    if (site->only_here && !host_is_ours(asked->host))
+        return refuse(request, answer, 403,
+                      "This server is for this machine alone, under the name localhost.");
+    if (reading && site->reading_guarded && !asked->bearer && !asked->basic) {
+        answer->challenge = true;
+        return refuse(request, answer, 401,
+                      "This needs the token of the server: as a bearer token, or as the password, "
+                      "with any name.");
+    }
+    if (!route)
+        return refuse(request, answer, 404, "There is nothing at this address.");
+    if (!reading && (strcmp(asked->method, "POST") != 0 || !route->write || request->json)) {
+        answer->allow = route->write && !request->json ? "GET, HEAD, POST" : "GET, HEAD";
+        return refuse(request, answer, 405, "This address does not take that method.");
+    }
+    if (!reading) { // answers of what programs send are for programs
+        request->json = true;
+        if (!site->has_token)
+            return refuse(request, answer, 403,
+                          "This server takes no runs: it was started without --token-file.");
+        if (!asked->bearer) {
+            answer->challenge = true;
+            return refuse(request, answer, 401, "This needs the bearer token of the server.");
+        }
+    }
+    return false;
+}
+
+void route_answer(struct request *request, const struct asked *asked, struct answer *answer)
+{
+    char plain[1024];
+    struct err err = {0};
+    const struct route *route = find(request, asked->path, plain, sizeof plain);
+    bool reading = is_reading(asked->method);
+    request->json |= !reading;
+    int rc = (reading ? route->read : route->write)(request, answer, &err);
+    if (rc == 0)
+        rc = buf_check(&answer->text, &err);
+    if (rc == 0)
+        return;
+    char says[sizeof err.text + sizeof err.hint + 4];
+    snprintf(says, sizeof says, "%s%s%s", err.text, err.hint[0] ? ": " : "", err.hint);
+    if (rc == ERR_USAGE || rc == ERR_MISSING) {
+        route_error(request, answer, rc == ERR_USAGE ? 400 : 404, says);
+        return;
+    }
+    if (request->site->options.complain)
+        request->site->options.complain(says);
+    route_error(request, answer, 500, "The server could not do this. Its own output says why.");
+}

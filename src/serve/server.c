@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server's frame: its socket, libmicrohttpd's callbacks, and the limits that clients are held
+// to.
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "serve/mhd.h"
+#include "serve/request.h"
+
+enum {
+    THREADS = 8,
+    CONNECTIONS = 2048,
+    HEADER_BYTES = 32 << 10, // and everything else of a connection but its body
+    IDLE_S = 15,
+    REQUEST_S = 60,
+    TOKEN_LEAST = 16,
+    TOKEN_MOST = 512,
+};
+
+// One connection, so that it can be ended. How long it has been at its current request decides, not
+// when it last sent a byte: a client may send one every ten seconds for ever.
+struct connection {
+    int fd;
+    int64_t since_ns;
+    struct connection *next, **link;
+};
+
+struct serve {
+    struct site site;
+    struct MHD_Daemon *daemon;
+    struct sockaddr_storage address;
+    pthread_mutex_t lock; // of the connections
+    struct connection *connections;
+};
+
+// One request as it comes in.
+struct call {
+    struct request request;
+    struct asked asked;
+    struct answer answer;
+    struct buf body;
+    bool refused, too_long;
+};
+
+// ---- the site
+
+int site_ledger(struct site *site, struct ledger **out, struct err *err)
+{
+    *out = NULL;
+    pthread_mutex_lock(&site->lock);
+    if (site->ledger_count > 0)
+        *out = site->ledgers[--site->ledger_count];
+    pthread_mutex_unlock(&site->lock);
+    return *out ? 0 : ledger_new(out, site->options.ledger, err);
+}
+
+void site_give_back(struct site *site, struct ledger *ledger, bool failed)
+{
+    pthread_mutex_lock(&site->lock);
+    if (ledger && !failed && site->ledger_count < LEDGERS_KEPT) {
+        site->ledgers[site->ledger_count++] = ledger;
+        ledger = NULL;
+    }
+    pthread_mutex_unlock(&site->lock);
+    ledger_free(ledger);
+}
+
+// ---- who asks
+
+static void sum(const char *text, uint8_t out[SHA256_BYTES])
+{
+    struct sha256 sha;
+    sha256_init(&sha);
+    sha256_add(&sha, text, strlen(text));
+    sha256_done(&sha, out);
+}
+
+// Sums are compared, and all of them: how long it takes tells nothing about the token.
+static bool is_token(const struct site *site, const char *given)
+{
+    uint8_t hash[SHA256_BYTES], differ = 0;
+    if (!site->has_token || !given)
+        return false;
+    sum(given, hash);
+    for (size_t i = 0; i < SHA256_BYTES; i++)
+        differ |= hash[i] ^ site->token[i];
+    return differ == 0;
+}
+
+static void identify(struct MHD_Connection *connection, const struct site *site,
+                     struct asked *asked)
+{
+    const char *given = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+    asked->host = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    if (!given)
+        return;
+    if (strncasecmp(given, "Bearer ", 7) == 0) {
+        given += 7 + strspn(given + 7, " ");
+        asked->bearer = is_token(site, given);
+        return;
+    }
+    char *password = NULL;
+    char *name = mhd.basic_auth_get_username_password(connection, &password);
+    asked->basic = is_token(site, password);
+    if (name)
+        mhd.free(name);
+    if (password)
+        mhd.free(password);
+}
+
+// ---- requests
+
+static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const char *key,
+                                     const char *value)
+{
+    struct request *request = arg;
+    (void)kind;
+    if (request->query_count == QUERY_MOST)
+        return MHD_NO;
+    request->query[request->query_count++] = (struct parameter){key ? key : "", value ? value : ""};
+    return MHD_YES;
+}
+
+static bool announced_too_long(struct MHD_Connection *connection)
+{
+    const char *length = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+    return length && strtoull(length, NULL, 10) > SERVE_BODY_MAX;
+}
+
+static enum MHD_Result respond(struct MHD_Connection *connection, struct call *call)
+{
+    static const char *const always[][2] = {
+        {"Content-Security-Policy",
+         "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; "
+         "frame-ancestors 'none'"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Cache-Control", "no-store"},
+    };
+    struct answer *answer = &call->answer;
+    size_t len = answer->text.len;
+    char *text = len > 0 ? buf_take(&answer->text, NULL) : NULL;
+    struct MHD_Response *response =
+        mhd.create_response_from_buffer(text ? len : 0, text ? text : (char *)(uintptr_t) "",
+                                        text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (!response) {
+        free(text);
+        return MHD_NO;
+    }
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        mhd.add_response_header(response, always[i][0], always[i][1]);
+    mhd.add_response_header(response, "Content-Type",
+                            answer->type         ? answer->type
+                            : call->request.json ? "application/json"
+                                                 : "text/html; charset=utf-8");
+    if (answer->allow)
+        mhd.add_response_header(response, "Allow", answer->allow);
+    if (answer->challenge)
+        mhd.add_response_header(response, "WWW-Authenticate", "Basic realm=\"fare\"");
+    if (answer->wait)
+        mhd.add_response_header(response, "Retry-After", "5");
+    enum MHD_Result result =
+        mhd.queue_response(connection, answer->status ? (unsigned)answer->status : 200, response);
+    mhd.destroy_response(response);
+    return result;
+}
+
+static void take_body(struct call *call, const char *bytes, size_t len)
+{
+    if (call->refused || call->too_long)
+        return;
+    call->too_long = call->body.len + len > SERVE_BODY_MAX;
+    if (!call->too_long)
+        buf_add(&call->body, bytes, len);
+}
+
+static enum MHD_Result begin(struct serve *serve, struct MHD_Connection *connection,
+                             const char *path, const char *method, void **state)
+{
+    struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        return MHD_NO;
+    *state = call;
+    call->request.site = &serve->site;
+    call->asked = (struct asked){.method = method, .path = path};
+    identify(connection, &serve->site, &call->asked);
+    call->refused = route_refuses(&call->request, &call->asked, &call->answer);
+    if (!announced_too_long(connection))
+        return MHD_YES;
+    // Nothing of it is read; the connection ends with the answer.
+    call->request.json = true;
+    route_error(&call->request, &call->answer, 413, "This is more than the server takes at once.");
+    return respond(connection, call);
+}
+
+// Called once when the header is there, then with each piece of the body, then at its end. What is
+// refused is answered at the end too: clients write first and then read.
+static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, const char *path,
+                              const char *method, const char *version, const char *bytes,
+                              size_t *len, void **state)
+{
+    (void)version;
+    struct call *call = *state;
+    if (!call)
+        return begin(arg, connection, path, method, state);
+    if (*len > 0) {
+        take_body(call, bytes, *len);
+        *len = 0;
+        return MHD_YES;
+    }
+    if (call->too_long || call->body.failed) {
+        route_error(&call->request, &call->answer, 413,
+                    "This is more than the server takes at once.");
+    } else if (!call->refused) {
+        mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, &call->request);
+        call->asked.path = path;
+        call->asked.method = method;
+        call->request.body = buf_str(&call->body);
+        call->request.body_len = call->body.len;
+        route_answer(&call->request, &call->asked, &call->answer);
+    }
+    return respond(connection, call);
+}
+
+static void completed(void *arg, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode code)
+{
+    struct serve *serve = arg;
+    struct call *call = *state;
+    (void)code;
+    const union MHD_ConnectionInfo *info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct connection *one = info ? info->socket_context : NULL;
+    if (one) {
+        pthread_mutex_lock(&serve->lock);
+        one->since_ns = clock_now_ns();
+        pthread_mutex_unlock(&serve->lock);
+    }
+    if (call) {
+        buf_release(&call->body);
+        buf_release(&call->answer.text);
+    }
+    free(call);
+    *state = NULL;
+}
+
+// ---- connections
+
+static void connected(void *arg, struct MHD_Connection *connection, void **context,
+                      enum MHD_ConnectionNotificationCode code)
+{
+    struct serve *serve = arg;
+    struct connection *one = *context;
+    pthread_mutex_lock(&serve->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        one = info ? calloc(1, sizeof *one) : NULL; // without: it lasts until it is idle
+        if (one) {
+            *one = (struct connection){info->connect_fd, clock_now_ns(), serve->connections,
+                                       &serve->connections};
+            if (one->next)
+                one->next->link = &one->next;
+            serve->connections = one;
+        }
+        *context = one;
+    } else if (one) { // before its descriptor is closed
+        *one->link = one->next;
+        if (one->next)
+            one->next->link = one->link;
+        free(one);
+        *context = NULL;
+    }
+    pthread_mutex_unlock(&serve->lock);
+}
+
+void serve_tend(struct serve *serve)
+{
+    int64_t before = clock_now_ns() - REQUEST_S * NS_PER_S;
+    pthread_mutex_lock(&serve->lock);
+    for (struct connection *one = serve->connections; one; one = one->next)
+        if (one->since_ns < before)
+            shutdown(one->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&serve->lock);
+}
+
+// ---- beginning and end
+
+int serve_token(const char *path, struct buf *token, struct err *err)
+{
+    int rc = fs_read(path, TOKEN_MOST + 2, token, err);
+    if (rc != 0)
+        return rc;
+    buf_trim(token);
+    bool good = token->len >= TOKEN_LEAST && token->len <= TOKEN_MOST;
+    for (size_t i = 0; i < token->len; i++)
+        good &= token->data[i] > ' ' && token->data[i] < 0x7f;
+    if (good)
+        return 0;
+    err_set(err, ERR_USAGE, "'%s' holds no token: one line of %d to %d letters, digits or signs",
+            path, TOKEN_LEAST, TOKEN_MOST);
+    return err_hint(err, "head -c 24 /dev/urandom | base64 > %.80s makes one", path);
+}
+
+static int bad_address(const char *listen, struct err *err)
+{
+    err_set(err, ERR_USAGE, "'%s' is not an address to listen on", listen);
+    return err_hint(err, "127.0.0.1:8732, [::1]:8732, 0.0.0.0:80 or a port alone");
+}
+
+static int parse_address(const char *listen, struct sockaddr_storage *out, struct err *err)
+{
+    char host[64] = "127.0.0.1", text[80];
+    const char *colon = strrchr(listen, ':'), *port = colon ? colon + 1 : listen;
+    if (snprintf(text, sizeof text, "%s", listen) >= (int)sizeof text)
+        return bad_address(listen, err);
+    size_t len = colon ? (size_t)(colon - listen) : 0;
+    bool bracketed = len > 2 && listen[0] == '[' && listen[len - 1] == ']';
+    if (colon && (len == 0 || len >= sizeof host))
+        return bad_address(listen, err);
+    if (bracketed)
+        snprintf(host, sizeof host, "%.*s", (int)len - 2, listen + 1);
+    else if (colon && (len != 9 || strncmp(listen, "localhost", 9) != 0))
+        snprintf(host, sizeof host, "%.*s", (int)len, listen);
+    if (!*port || strlen(port) > 5 || port[strspn(port, "0123456789")] ||
+        strtol(port, NULL, 10) > 65535 || (!bracketed && strchr(host, ':')))
+        return bad_address(listen, err);
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                             .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(host, port, &hints, &found) != 0)
+        return bad_address(listen, err);
+    memcpy(out, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return 0;
+}
+
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+    return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+static int admit(struct serve *serve, struct err *err)
+{
+    struct site *site = &serve->site;
+    const struct serve_options *o = &site->options;
+    bool here = is_loopback(&serve->address);
+    struct buf token = {0};
+    int rc = o->token_file ? serve_token(o->token_file, &token, err) : 0;
+    if (rc == 0 && o->token_file) {
+        site->has_token = true;
+        sum(buf_str(&token), site->token);
+    }
+    if (token.data)
+        explicit_bzero(token.data, token.cap);
+    buf_release(&token);
+    if (rc == 0 && !here && !site->has_token && !o->everyone) {
+        rc = err_set(err, ERR_USAGE, "others can reach '%s': they would read every run", o->listen);
+        err_hint(err, "--token-file FILE asks them for a token; --public lets everyone read");
+    }
+    site->reading_guarded = !here && !o->everyone;
+    site->only_here = here && !o->everyone;
+    return rc;
+}
+
+// As many descriptors as connections need.
+static unsigned connections_most(void)
+{
+    enum { OURS = 128 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return CONNECTIONS / 4;
+    if (limit.rlim_cur < CONNECTIONS + OURS) {
+        limit.rlim_cur = limit.rlim_max < CONNECTIONS + OURS ? limit.rlim_max : CONNECTIONS + OURS;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+            getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur >= CONNECTIONS + OURS)
+        return CONNECTIONS;
+    return limit.rlim_cur > 2 * OURS ? (unsigned)limit.rlim_cur - OURS : OURS / 2;
+}
+
+static int listen_there(struct serve *serve, struct err *err)
+{
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD;
+    if (serve->address.ss_family == AF_INET6)
+        flags |= MHD_USE_IPv6;
+    errno = 0;
+    serve->daemon = mhd.start_daemon(
+        flags, 0, NULL, NULL, handle, serve, MHD_OPTION_SOCK_ADDR,
+        (struct sockaddr *)&serve->address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
+        MHD_OPTION_CONNECTION_LIMIT, connections_most(), MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, serve, MHD_OPTION_NOTIFY_CONNECTION, connected,
+        serve, MHD_OPTION_END);
+    if (serve->daemon)
+        return 0;
+    int rc =
+        err_errno(err, errno ? errno : EINVAL, "cannot listen on '%s'", serve->site.options.listen);
+    err_hint(err, "--listen names another address or port");
+    return rc;
+}
+
+int serve_start(struct serve **out, const struct serve_options *options, struct err *err)
+{
+    struct serve *serve = calloc(1, sizeof *serve);
+    if (!serve)
+        return err_memory(err);
+    serve->site.options = *options;
+    pthread_mutex_init(&serve->lock, NULL);
+    pthread_mutex_init(&serve->site.lock, NULL);
+    int rc = parse_address(options->listen, &serve->address, err);
+    if (rc == 0)
+        rc = admit(serve, err);
+    if (rc == 0)
+        rc = mhd_load(err);
+    if (rc == 0)
+        rc = listen_there(serve, err);
+    if (rc != 0)
+        serve_stop(serve);
+    *out = rc == 0 ? serve : NULL;
+    return rc;
+}
+
+void serve_stop(struct serve *serve)
+{
+    if (!serve)
+        return;
+    if (serve->daemon)
+        mhd.stop_daemon(serve->daemon);
+    for (size_t i = 0; i < serve->site.ledger_count; i++)
+        ledger_free(serve->site.ledgers[i]);
+    pthread_mutex_destroy(&serve->lock);
+    pthread_mutex_destroy(&serve->site.lock);
+    free(serve);
+}
+
+void serve_url(const struct serve *serve, struct buf *out)
+{
+    char host[INET6_ADDRSTRLEN] = "";
+    bool six = serve->address.ss_family == AF_INET6;
+    const void *address =
+        six ? (const void *)&((const struct sockaddr_in6 *)&serve->address)->sin6_addr
+            : &((const struct sockaddr_in *)&serve->address)->sin_addr;
+    inet_ntop(serve->address.ss_family, address, host, sizeof host);
+    const union MHD_DaemonInfo *info =
+        mhd.get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    buf_printf(out, six ? "http://[%s]:%u/" : "http://%s:%u/", host, info ? info->port : 0u);
+}

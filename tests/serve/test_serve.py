@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fare serve over real sockets: pages and their twins, who may read and write, and clients that misbehave."""
+import base64
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+sys.path.insert(0, os.environ["TESTS"] + "/report")
+import records  # noqa: E402
+from tap import done, report, skip  # noqa: E402
+
+FARE, HERE = os.environ["FARE"], Path(os.environ["TMPDIR"])
+LEDGER, TOKEN = HERE / "ledger.db", "correct-horse-battery-staple"
+(HERE / "token").write_text(TOKEN + "\n")
+(HERE / "short").write_text("secret\n")
+
+
+class Server:
+    """A server on a free port; `stop` ends it and keeps what it said."""
+
+    def __init__(self, *arguments, listen="127.0.0.1:0"):
+        self.process = subprocess.Popen([FARE, "serve", "--listen", listen, "--ledger", str(LEDGER), *map(str, arguments)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.first = self.process.stdout.readline()
+        found = re.search(r"http://(.*):(\d+)/", self.first)
+        self.port = int(found.group(2)) if found else 0
+
+    def ask(self, path, method="GET", body=None, token=None, **headers):
+        if token:
+            headers["Authorization"] = "Bearer " + token
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request(method, path, body=body, headers=headers)
+        answer = connection.getresponse()
+        answer.text = answer.read().decode()
+        connection.close()
+        return answer
+
+    def raw(self, data, wait=5):
+        """What comes back for these bytes, until the server closes or nothing more comes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as s:
+            try:
+                s.sendall(data)
+                text = b""
+                while piece := s.recv(65536):
+                    text += piece
+            except OSError:
+                pass
+        return text.decode(errors="replace")
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, self.first + out, err
+
+
+def fare(*arguments, **more):
+    return subprocess.run([FARE, *map(str, arguments)], capture_output=True, text=True, cwd=HERE, **more)
+
+
+def lines(runs):
+    return "".join(json.dumps(run) + "\n" for run in runs)
+
+
+script = records.record(900, "cnn", "a machine", 100, 3.6)
+script["name"] = "<script>alert(1)</script>"
+script["labels"].append({"key": "team", "value": "blue"})
+KEPT = records.machines(60) + [script]
+records.write(HERE / "all.jsonl", KEPT)
+first = fare("runs", "import", HERE / "all.jsonl", "--ledger", LEDGER)
+report("the records are imported", first.returncode == 0, first.stderr)
+
+# ---- pages and their twins
+
+s = Server()
+if s.port == 0:
+    text = s.stop()[2]
+    skip("fare serve", text.strip()) if "libmicrohttpd is not on this machine" in text else report("it starts", False, text)
+    done()
+a = s.ask("/")
+report("/ is a page", a.status == 200 and a.getheader("Content-Type") == "text/html; charset=utf-8" and "</html>" in a.text, a.text)
+policy = a.getheader("Content-Security-Policy") or ""
+report("no page may run scripts", "default-src 'none'" in policy and "script-src" not in policy, policy)
+report("its headers", a.getheader("X-Content-Type-Options") == "nosniff" and a.getheader("X-Frame-Options") == "DENY"
+       and a.getheader("Referrer-Policy") == "no-referrer" and a.getheader("Cache-Control") == "no-store", a.getheaders())
+report("a run's name stays text", "<script" not in a.text and "&lt;script&gt;alert(1)" in a.text, a.text)
+ids = re.findall(r'href="/runs/([^"]+)"', a.text)
+newest = sorted(KEPT, key=lambda r: (r["started"], r["id"]), reverse=True)
+report("the newest fifty", ids == [r["id"] for r in newest[:50]], ids)
+older = re.findall(r'href="/runs/([^"]+)"', s.ask("/?page=2").text)
+report("the older ones on the next page", older == [r["id"] for r in newest[50:]], older)
+report("a link leads there", 'href="/?page=2"' in a.text)
+listed = json.loads(s.ask("/runs.json?framework=other").text)
+expected = [r["id"] for r in newest if r["framework"] == "other"]
+report("filters: framework", [r["id"] for r in listed["runs"]] == expected and listed["schema"] == "fare.runs/1", listed)
+for query in ("label=team%3Dblue", "machine=A%20MACHINE&since=2026-01-01&workload=cnn&label=team%3Dblue", "label=team=blue&label="):
+    listed = json.loads(s.ask("/runs.json?" + query).text)["runs"]
+    report(f"filters: {query}", [r["name"] for r in listed] == [script["name"]], listed)
+report("filters: nothing fits", "No run like that" in s.ask("/?workload=none").text)
+evil = s.ask("/?workload=%22%3E%3Cscript%3Ex&page=1")
+report("what is asked for stays text", "<script" not in evil.text and "&quot;&gt;&lt;script&gt;x" in evil.text)
+for query in ("page=0", "page=x", "page=99999999999999999999", "since=yesterday", "label=none"):
+    report(f"/?{query} is refused", s.ask("/?" + query).status == 400)
+
+one = s.ask("/runs/" + script["id"])
+report("a run's page", one.status == 200 and "<script" not in one.text and "&lt;script&gt;" in one.text and "1 min 40 s" in one.text, one.text)
+twin = s.ask(f"/runs/{script['id']}.json")
+report("its twin is the record", json.loads(twin.text) == script and twin.getheader("Content-Type") == "application/json", twin.text)
+lost = s.ask("/runs/none.json")
+report("a run that is not there", lost.status == 404 and "error" in json.loads(lost.text), lost.text)
+pair = f"run={KEPT[0]['id']}&run={KEPT[1]['id']}"
+both = s.ask("/compare?" + pair)
+report("two runs side by side", both.status == 200 and "machine-01" in both.text and "machine-02" in both.text, both.text)
+compared = json.loads(s.ask("/compare.json?" + pair).text)
+times = sorted(row["time_s"]["value"] for row in compared["workloads"][0]["rows"])
+report("and as JSON: 100 and 200 seconds", times == [100, 200], times)
+report("/compare without runs", s.ask("/compare").status == 400)
+quote = s.ask("/quote?run=cnn&deadline=2h&hours_per_month=10&region=us-east-1&spot=no")
+report("a quote keeps what was asked for", quote.status == 200 and 'value="2h"' in quote.text and '<option value="no" selected>' in quote.text, quote.text)
+report("a quote as JSON", json.loads(s.ask("/quote.json?run=cnn").text)["schema"] == "fare.quote/1")
+for query in ("deadline=soon", "hours_per_month=721", "hours_per_month=x", "spot=maybe"):
+    report(f"/quote with {query} is refused", s.ask("/quote?run=cnn&" + query).status == 400)
+metrics = s.ask("/metrics")
+report("/metrics", metrics.getheader("Content-Type").startswith("application/openmetrics-text") and metrics.text.endswith("# EOF\n")
+       and 'fare_training_time_seconds{workload="cnn",machine="machine-01"' in metrics.text, metrics.text)
+
+# ---- addresses and methods
+
+for path in ("/none", "/runs/", "/index.html", "/.json", "/metrics.json", "//", "/runs/..%2f..%2fetc%2fpasswd", "/../../etc/passwd",
+             "/" + "a" * 5000):
+    report(f"{path[:40]} is not there", s.ask(path).status == 404)
+head = s.ask("/", "HEAD")
+report("HEAD: the header of GET", head.status == 200 and head.text == "" and head.getheader("Content-Length") == str(len(s.ask("/").text.encode())))
+for method, path, allowed in (("DELETE", "/", "GET, HEAD"), ("PUT", "/runs", "GET, HEAD, POST"), ("OPTIONS", "/compare", "GET, HEAD"),
+                              ("POST", "/", "GET, HEAD"), ("BREW", "/quote", "GET, HEAD"), ("POST", "/runs.json", "GET, HEAD")):
+    a = s.ask(path, method, body="x" if method != "OPTIONS" else None)
+    report(f"{method} {path} is refused", a.status == 405 and a.getheader("Allow") == allowed, (a.status, a.getheaders()))
+a = s.ask("/runs", "POST", body=lines(records.machines(1)), token=TOKEN)
+report("without a token nobody writes", a.status == 403 and "--token-file" in json.loads(a.text)["error"], a.text)
+report("another name for this machine is refused", s.ask("/", Host="evil.example").status == 403)
+report("its own names are not", all(s.ask("/", Host=h).status == 200 for h in ("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:1")))
+report("nor one that begins so", all(s.ask("/", Host=h).status == 403 for h in ("localhost.evil.example", "127.0.0.1.evil.example")))
+
+# ---- clients that misbehave
+
+report("no HTTP at all", " 200 " not in s.raw(b"\x16\x03\x01\x02\x00\x01\r\n\r\n").split("\n")[0])
+answer = s.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 100000 + b"\r\n\r\n").split("\r\n")[0]
+report("an oversized header", re.match(r"HTTP/1.1 4\d\d ", answer) or answer == "", answer)
+answer = s.raw(b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n").split("\r\n")[0]
+report("an oversized address", re.match(r"HTTP/1.1 4\d\d ", answer) or answer == "", answer)
+half = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(300)]
+for i, h in enumerate(half):  # half a request, or nothing
+    h.sendall(b"GET / HTTP/1.1\r\nHos" if i % 2 else b"")
+began = time.monotonic()
+report("half requests do not stop others", s.ask("/").status == 200 and time.monotonic() - began < 5)
+slow = half[0]
+slow.settimeout(40)
+slow.sendall(b"G")
+gone = b"?"
+try:
+    while gone not in (b"",):
+        gone = slow.recv(4096)
+except OSError:
+    gone = b"error"
+report("a client that stops sending is left after 15 s", gone in (b"", b"error") and 10 < time.monotonic() - began < 35, time.monotonic() - began)
+for h in half:
+    h.close()
+code, out, err = s.stop()
+report("SIGTERM ends it well", code == 0 and err == "", (code, err))
+
+# ---- the token
+
+s = Server("--token-file", HERE / "token")
+report("on this machine reading needs no token", s.ask("/").status == 200)
+new = records.record(1001, "mlp", "pushed", 10, 1)
+a = s.ask("/runs", "POST", body=lines([new]))
+report("writing does", a.status == 401 and a.getheader("WWW-Authenticate"), a.text)
+for wrong in ("wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper()):
+    report(f"not with '{wrong}'", s.ask("/runs", "POST", body=lines([new]), token=wrong).status == 401)
+basic = "Basic " + base64.b64encode(f"x:{TOKEN}".encode()).decode()
+report("nor as a password: a browser would send that for others", s.ask("/runs", "POST", body=lines([new]), Authorization=basic).status == 401)
+report("nothing was added", s.ask(f"/runs/{new['id']}.json").status == 404)
+a = s.ask("/runs", "POST", body=lines([new, script]) + "\n", token=TOKEN)
+report("with it", a.status == 200 and json.loads(a.text) == {"added": 1, "there": 1}, a.text)
+report("the run is there", json.loads(s.ask(f"/runs/{new['id']}.json").text) == new)
+more = records.record(1002, "mlp", "pushed", 10, 1)
+wrong = dict(more, id="../../x")
+endless = dict(more, id="endless", phases={"wall_ns": -5})
+for name, body in (("no JSON", lines([more]) + "{"), ("an id that cannot be", lines([more, wrong])), ("a time that cannot be", lines([more, endless])),
+                   ("a NUL", lines([more]) + "\0\n"), ("not an object", lines([more]) + "[]")):
+    a = s.ask("/runs", "POST", body=body, token=TOKEN)
+    report(f"{name}: all or none", a.status == 400 and "line 2" in json.loads(a.text)["error"] and s.ask(f"/runs/{more['id']}.json").status == 404, a.text)
+big = s.raw(b"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n\r\n")
+report("a body that is announced too long", big.startswith("HTTP/1.1 413 "), big[:200])
+chunk = b"%x\r\n" % (1 << 20) + b" " * (1 << 20) + b"\r\n"
+big = s.raw(b"POST /runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nAuthorization: Bearer " + TOKEN.encode()
+            + b"\r\n\r\n" + chunk * 18 + b"0\r\n\r\n", wait=30)
+report("one that turns out too long", big.startswith("HTTP/1.1 413 "), big[:200])
+statuses = [s.ask("/runs", "POST", body="", token=TOKEN).status for _ in range(120)]
+report("too many requests that write are put off", 429 in statuses and statuses[0] == 200, statuses)
+report("not those that read", s.ask("/").status == 200)
+code, out, err = s.stop(signal.SIGINT)
+report("SIGINT ends it well", code == 0, (code, err))
+report("the token is in none of its words", TOKEN not in out + err)
+
+# ---- elsewhere: the loopback rule
+
+for listen in ("0.0.0.0:0", "[::]:0", "192.0.2.1:0"):
+    p = fare("serve", "--listen", listen, "--ledger", LEDGER, timeout=20)
+    report(f"{listen} needs a token or --public", p.returncode == 2 and "--token-file" in p.stderr and "--public" in p.stderr, p.stderr)
+for listen in ("", "x", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", "example.org:80", ":80", "::1:80", "[::1]", "127.0.0.1:8x"):
+    p = fare("serve", "--listen", listen, timeout=20)
+    report(f"'{listen}' is no address", p.returncode == 2 and "not an address" in p.stderr, p.stderr)
+p = fare("serve", "--listen", "127.0.0.1:0", "--token-file", HERE / "short", timeout=20)
+report("a short token is refused, and not shown", p.returncode == 2 and "secret" not in p.stderr, p.stderr)
+p = fare("serve", "--token-file", HERE / "none", timeout=20)
+report("a token that is not there", p.returncode == 1 and "none" in p.stderr, p.stderr)
+s = Server("--token-file", HERE / "token", listen="0.0.0.0:0")
+a = s.ask("/")
+report("there reading needs the token", a.status == 401 and a.getheader("WWW-Authenticate") == 'Basic realm="fare"', a.status)
+report("whatever the address", {s.ask(path).status for path in ("/metrics", "/none", "/runs.json", "/runs/last", "/prices")} == {401})
+report("reading with it", s.ask("/", token=TOKEN).status == 200)
+report("as a password too", s.ask("/", Authorization=basic).status == 200)
+report("not with a wrong one", s.ask("/", token="wrong").status == 401 and s.ask("/", Authorization="Basic eDp5").status == 401)
+s.stop()
+s = Server("--public", listen="0.0.0.0:0")
+report("--public: everyone reads", s.ask("/", Host="fare.example").status == 200)
+report("--public: nobody writes", s.ask("/runs", "POST", body="", token=TOKEN).status == 403)
+taken = fare("serve", "--listen", f"127.0.0.1:{s.port}", timeout=20)
+report("a port that is taken", taken.returncode == 1 and "cannot listen" in taken.stderr, taken.stderr)
+s.stop()
+done()
