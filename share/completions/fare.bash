@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--hours-per-month|--life|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--token-file|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--hours-per-month|--life|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -253,6 +253,10 @@ _fare() {
         ;;
     --started)
         COMPREPLY=()
+        return
+        ;;
+    --token-file)
+        COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
     --ledger)
@@ -612,7 +616,7 @@ _fare() {
     '') words='check run runs workloads quote compare prices cron report serve help --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --kwh --report --no-report --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
     run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
-    runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --provider --price-per-hour --started --json --color --help -h' ;;
+    runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --provider --price-per-hour --started --token-file --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
     quote) words=' --ledger --book --format --pinned --offer --gpu --provider --region --kind --all -a --date --max-age --rule --commit --interrupted --used-before --boot --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --kwh --life --json --color --help -h' ;;
     compare) words=' --base -b --format -f --ledger --workload -w --published --price -p --offer -o --date -d --rule -r --json --color --help -h' ;;

@@ -2,7 +2,7 @@
 complete -c fare -f
 complete -c fare -n 'not __fish_seen_subcommand_from check run runs workloads quote compare prices cron report serve' -a check -d 'what this machine is, what it can do, what will spoil a measurement'
 complete -c fare -n 'not __fish_seen_subcommand_from check run runs workloads quote compare prices cron report serve' -a run -d 'train a workload and say how fast and how well'
-complete -c fare -n 'not __fish_seen_subcommand_from check run runs workloads quote compare prices cron report serve' -a runs -d 'what was measured: list, show, compare, export, import'
+complete -c fare -n 'not __fish_seen_subcommand_from check run runs workloads quote compare prices cron report serve' -a runs -d 'what was measured: list, show, compare, export, import, push'
 complete -c fare -n 'not __fish_seen_subcommand_from check run runs workloads quote compare prices cron report serve' -a workloads -d 'what can be trained, and the data for it'
 complete -c fare -n 'not __fish_seen_subcommand_from check run runs workloads quote compare prices cron report serve' -a quote -d 'what it costs, where: bills, deadline, budget, rent or buy'
 complete -c fare -n 'not __fish_seen_subcommand_from check run runs workloads quote compare prices cron report serve' -a compare -d 'runs side by side, in time and money, relative to a base'
@@ -91,6 +91,7 @@ complete -c fare -n '__fish_seen_subcommand_from runs' -l gpus -x -d 'import: ho
 complete -c fare -n '__fish_seen_subcommand_from runs' -l provider -x -d 'import: who rented the machine out, aws or gcp, say'
 complete -c fare -n '__fish_seen_subcommand_from runs' -l price-per-hour -x -d 'import: what the machine cost, kept as a label'
 complete -c fare -n '__fish_seen_subcommand_from runs' -l started -x -d 'import: when it was trained'
+complete -c fare -n '__fish_seen_subcommand_from runs' -l token-file -r -F -d 'push: a file with the server\'s token'
 complete -c fare -n '__fish_seen_subcommand_from quote' -l ledger -x -d 'a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user\'s own'
 complete -c fare -n '__fish_seen_subcommand_from quote' -l book -r -F -d 'imported prices, instead of the user\'s'
 complete -c fare -n '__fish_seen_subcommand_from quote' -l format -x -a 'table json focus' -d 'table, json, or focus: rows of a FOCUS cost export (CSV)'

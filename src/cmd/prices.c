@@ -10,9 +10,8 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "machine/device.h"
-#include "price/currency.h"
 
-enum { LAST = 20, STALE_DAYS = 730 };
+enum { LAST = 20 };
 
 static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
 static const char *const formats[] = {"skypilot",         "gpuhunt", "aws-spot",
@@ -130,121 +129,6 @@ static int make_filter(const struct prices_options *o, const char *text, struct 
     return 0;
 }
 
-// ---- collecting and sorting ----
-
-struct listing {
-    struct prices_line *items;
-    size_t count, room;
-    int day;
-    int64_t max_rate;              // nano-USD an hour; -1: any
-    struct currencies *currencies; // opened where one is needed
-    const char *rate;              // what the first of them was converted by
-    size_t group;                  // where the offers of the current name begin
-    bool all;                      // not the cheapest of each name and kind alone
-    size_t seen, stale;
-    int oldest;
-};
-
-// Cheaper per GPU, or per vCPU, an hour. GPUs come first; what cannot be compared comes last.
-static int by_price(const void *left, const void *right)
-{
-    const struct prices_line *x = left, *y = right;
-    const struct offer *a = &x->offer, *b = &y->offer;
-    bool gpu_a = a->gpus_milli > 0, gpu_b = b->gpus_milli > 0;
-    if (gpu_a != gpu_b)
-        return gpu_a ? -1 : 1;
-    int units_a = gpu_a ? a->gpus_milli : a->vcpus_milli;
-    int units_b = gpu_b ? b->gpus_milli : b->vcpus_milli;
-    bool unknown_a = units_a == 0 || x->usd_hour < 0, unknown_b = units_b == 0 || y->usd_hour < 0;
-    if (unknown_a != unknown_b)
-        return unknown_a ? 1 : -1;
-    __int128 u = (__int128)x->usd_hour * units_b, v = (__int128)y->usd_hour * units_a;
-    if (u != v && !unknown_a)
-        return u < v ? -1 : 1;
-    int order = strcmp(a->provider, b->provider);
-    if (order == 0)
-        order = strcmp(a->name, b->name);
-    if (order == 0)
-        order = strcmp(a->region, b->region);
-    if (order == 0)
-        order = strcmp(a->zone, b->zone);
-    return order != 0 ? order : (int)a->kind - (int)b->kind;
-}
-
-static bool same_name(const struct offer *a, const struct offer *b)
-{
-    return (a->name == b->name || strcmp(a->name, b->name) == 0) &&
-           (a->provider == b->provider || strcmp(a->provider, b->provider) == 0);
-}
-
-// The offer's hour in USD; a currency without a rate is no error here.
-static int convert(struct listing *list, struct prices_line *line, struct err *err)
-{
-    const struct offer *o = &line->offer;
-    line->usd_hour = offer_per_hour(o);
-    if (strcmp(o->currency, "USD") == 0)
-        return 0;
-    int rc = list->currencies ? 0 : currencies_open(&list->currencies, err);
-    if (rc != 0)
-        return rc;
-    struct err why = {0};
-    const char *source = NULL;
-    rc = currency_to_usd(list->currencies, o->currency, list->day, line->usd_hour, &line->usd_hour,
-                         NULL, &source, &why);
-    if (rc != 0)
-        line->usd_hour = -1;
-    else if (!list->rate)
-        list->rate = source;
-    return rc == ERR_MEMORY ? err_memory(err) : 0;
-}
-
-static int append(struct listing *list, const struct prices_line *line, struct err *err)
-{
-    if (list->count == list->room) {
-        size_t room = list->room ? list->room * 2 : 256;
-        struct prices_line *items = realloc(list->items, room * sizeof *items);
-        if (!items)
-            return err_memory(err);
-        list->items = items;
-        list->room = room;
-    }
-    list->items[list->count++] = *line;
-    return 0;
-}
-
-static int collect(void *arg, const struct offer *offer, struct err *err)
-{
-    struct listing *list = arg;
-    struct prices_line line = {.offer = *offer};
-    if (offer->day < list->oldest) {
-        list->stale++;
-        return 0;
-    }
-    int rc = convert(list, &line, err);
-    if (rc != 0 || (list->max_rate >= 0 && line.usd_hour > list->max_rate))
-        return rc;
-    list->seen++;
-    if (list->all)
-        return append(list, &line, err);
-    if (list->group < list->count && !same_name(&list->items[list->group].offer, offer))
-        list->group = list->count;
-    for (size_t i = list->group; i < list->count; i++) {
-        struct prices_line *other = &list->items[i];
-        if (other->offer.kind != offer->kind)
-            continue;
-        if (by_price(&line, other) < 0)
-            *other = line;
-        return 0;
-    }
-    return append(list, &line, err);
-}
-
-static void listing_release(struct listing *list)
-{
-    free(list->items);
-    currencies_close(list->currencies);
-}
-
 // ---- printing ----
 
 static int print_json(struct out *out, const struct listing *list, size_t shown, int day,
@@ -255,7 +139,7 @@ static int print_json(struct out *out, const struct listing *list, size_t shown,
     int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
     for (size_t i = 0; i < shown && rc == 0; i++) {
         struct offer_record *record = LIST_ADD(&all.offers, err);
-        rc = record ? prices_record(&list->items[i].offer, day, record, err) : ERR_MEMORY;
+        rc = record ? offer_to_record(&list->items[i].offer, day, record, err) : ERR_MEMORY;
     }
     if (list->stale > 0)
         all.left_out = some_int((int64_t)list->stale);
@@ -334,20 +218,17 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
     const struct device *device = o->gpu ? device_find(devices, o->gpu) : NULL;
     if (device) // else its name stays as it is: catalogues know more of them
         filter.gpu = device->name;
-    list.day = filter.day;
     filter.max_rate = list.max_rate > 0 ? list.max_rate : 0;
     int today = filter.day ? filter.day : book_today();
     filter.aged = o->max_age >= 0;
     if (filter.aged)
         filter.max_age = to_int(o->max_age / INT64_C(86400000000000));
     else
-        list.oldest = today - STALE_DAYS;
-    rc = book_each(book, &filter, collect, &list, err);
+        list.oldest = today - LISTING_STALE_DAYS;
+    rc = listing_make(&list, book, &filter, err);
     size_t shown = o->last >= 0 ? (size_t)o->last : o->all ? SIZE_MAX : LAST;
     if (shown > list.count)
         shown = list.count;
-    if (rc == 0 && list.count > 0)
-        qsort(list.items, list.count, sizeof *list.items, by_price);
     size_t later = 0;
     if (rc == 0 && filter.day > 0)
         rc = count_later(book, filter, &list, &later, err);
@@ -382,7 +263,7 @@ static int show_or_list(const struct cmd_call *call, const struct book *book, co
         return prices_page(call, book, &offer, day, err);
     struct book_filter part = {.text = text, .day = day};
     struct listing some = {.max_rate = -1};
-    int found = rc == ERR_MISSING ? book_each(book, &part, collect, &some, err) : rc;
+    int found = rc == ERR_MISSING ? listing_make(&some, book, &part, err) : rc;
     bool any = some.count > 0;
     listing_release(&some);
     if (found == 0 && any)

@@ -58,7 +58,7 @@ static int add_file(struct price_import *import, const char *name,
     if (rc == 0 && error)
         return text_set(&file->error, error, err);
     char date[12];
-    prices_date(report->day, date);
+    offer_date(report->day, date);
     if (rc == 0)
         rc = text_set(&file->format, report->format, err);
     if (rc == 0)

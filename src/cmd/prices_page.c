@@ -6,7 +6,6 @@
 
 #include "base/money.h"
 #include "base/units.h"
-#include "price/tariffs.h"
 
 struct page {
     const struct offer *offer;
@@ -16,23 +15,6 @@ struct page {
     bool has_other;
     struct offer other; // the cheapest of the other kind
 };
-
-static int add_history(void *arg, const struct offer *o, struct err *err)
-{
-    struct offer_record *r = arg;
-    struct offer_price *p = LIST_ADD(&r->history, err);
-    if (!p)
-        return ERR_MEMORY;
-    int rc = prices_set_money(&p->price, o->rate, err);
-    if (rc == 0)
-        rc = text_set(&p->currency, o->currency, err);
-    p->per_s = some_int(o->per_s);
-    if (rc == 0)
-        rc = prices_set_date(&p->since, o->since, err);
-    if (rc == 0)
-        rc = prices_set_date(&p->seen, o->day, err);
-    return rc == 0 ? text_set(&p->source, o->source, err) : rc;
-}
 
 static int look_around(void *arg, const struct offer *o, struct err *err)
 {
@@ -50,41 +32,6 @@ static int look_around(void *arg, const struct offer *o, struct err *err)
         page->other = *o;
     }
     return 0;
-}
-
-// How the provider charges, in words: the one place where tariffs are asked for.
-static int add_tariff(const struct offer *offer, int day, struct offer_record *r, struct err *err)
-{
-    struct tariff_book *book = NULL;
-    struct buf words = {0};
-    bool assumed;
-    int rc = tariff_book_open(&book, err);
-    if (rc == 0) {
-        const struct tariff *tariff = tariff_for(book, offer, day, &assumed);
-        if (assumed)
-            buf_adds(&words, "ASSUMED: ");
-        tariff_words(tariff, &words);
-        rc = buf_check(&words, err);
-    }
-    if (rc == 0)
-        rc = text_set(&r->tariff, buf_str(&words), err);
-    tariff_book_close(book);
-    buf_release(&words);
-    return rc;
-}
-
-static int add_risk(const struct book *book, const struct offer *o, int day, struct offer_record *r,
-                    struct err *err)
-{
-    struct offer_risk risk;
-    if (o->kind != OFFER_SPOT || !book_risk(book, o, day, &risk))
-        return 0;
-    r->interruptions.low_percent = some_int(risk.low_percent);
-    r->interruptions.high_percent = some_int(risk.high_percent);
-    if (risk.saving_percent >= 0)
-        r->interruptions.saving_percent = some_int(risk.saving_percent);
-    int rc = prices_set_date(&r->interruptions.date, risk.day, err);
-    return rc == 0 ? text_set(&r->interruptions.source, risk.source, err) : rc;
 }
 
 static const char *per_words(int64_t per_s)
@@ -110,7 +57,7 @@ static void what(struct out *out, const struct offer *o)
     struct buf text = {0};
     char number[24];
     if (o->gpus_milli > 0) {
-        prices_milli(o->gpus_milli, number);
+        offer_milli(o->gpus_milli, number);
         buf_printf(&text, "%s × %s", number, o->gpu);
         if (o->gpu_memory_mib > 0)
             buf_printf(&text, " with %s%s", units_bytes((int64_t)o->gpu_memory_mib << 20).s,
@@ -121,7 +68,7 @@ static void what(struct out *out, const struct offer *o)
         buf_adds(&text, "unknown size");
     }
     if (o->vcpus_milli > 0) {
-        prices_milli(o->vcpus_milli, number);
+        offer_milli(o->vcpus_milli, number);
         buf_printf(&text, ", %s vCPUs", number);
     }
     if (o->memory_mib > 0)
@@ -146,7 +93,7 @@ static void price_rows(struct out *out, const struct page *page, int day)
         money_short(offer_per_hour(o), hour);
         buf_printf(&text, ", %s an hour", hour);
     }
-    int64_t each = prices_unit(o, offer_per_hour(o));
+    int64_t each = offer_unit(o, offer_per_hour(o));
     if (o->gpus_milli > 0 && o->gpus_milli != 1000 && each >= 0) {
         money_short(each, unit);
         buf_printf(&text, ", %s a GPU-hour", unit);
@@ -219,13 +166,7 @@ int prices_page(const struct cmd_call *call, const struct book *book, const stru
     struct page page = {.offer = offer};
     struct offer_record *r = &page.record;
     struct book_filter same = {.provider = offer->provider, .name = offer->name, .day = day};
-    int rc = prices_record(offer, day, r, err);
-    if (rc == 0)
-        rc = book_history(book, offer, add_history, r, err);
-    if (rc == 0)
-        rc = add_tariff(offer, day, r, err);
-    if (rc == 0)
-        rc = add_risk(book, offer, day, r, err);
+    int rc = offer_describe(book, offer, day, r, err);
     if (rc == 0)
         rc = book_each(book, &same, look_around, &page, err);
     if (rc == 0 && o->common.json) {

@@ -9,43 +9,16 @@
 #include "base/clock.h"
 #include "base/money.h"
 
-void prices_date(int day, char out[12])
-{
-    char iso[CLOCK_ISO_BYTES];
-    clock_iso((int64_t)day * 86400, iso);
-    snprintf(out, 12, "%.10s", iso);
-}
-
-void prices_milli(int value, char out[24])
-{
-    snprintf(out, 24, "%d.%03d", value / 1000, value % 1000);
-    size_t len = strlen(out);
-    while (out[len - 1] == '0')
-        out[--len] = '\0';
-    if (out[len - 1] == '.')
-        out[len - 1] = '\0';
-}
-
 static void gpu_words(const struct offer *o, char out[64])
 {
     char count[24];
-    prices_milli(o->gpus_milli, count);
+    offer_milli(o->gpus_milli, count);
     if (o->gpus_milli == 0)
         snprintf(out, 64, "-");
     else if (o->gpus_milli == 1000)
         snprintf(out, 64, "%.60s", o->gpu);
     else
         snprintf(out, 64, "%s×%.36s", count, o->gpu);
-}
-
-int64_t prices_unit(const struct offer *o, int64_t hour)
-{
-    int64_t price;
-    int units = o->gpus_milli > 0 ? o->gpus_milli : o->vcpus_milli;
-    if (units == 0 || hour < 0 ||
-        money_scale(hour, 1000, units, MONEY_HALF_EVEN, &price, NULL) != 0)
-        return -1;
-    return price;
 }
 
 // "12 d", "OLD 85 d", "OLD 9 y".
@@ -94,7 +67,7 @@ static void size_cells(struct out *out, const struct offer *o)
 {
     char vcpus[24] = "-", memory[24] = "-";
     if (o->vcpus_milli > 0)
-        prices_milli(o->vcpus_milli, vcpus);
+        offer_milli(o->vcpus_milli, vcpus);
     if (o->memory_mib > 0)
         snprintf(memory, sizeof memory, "%.*f", o->memory_mib < 10240 ? 1 : 0,
                  (double)o->memory_mib / 1024);
@@ -104,7 +77,7 @@ static void size_cells(struct out *out, const struct offer *o)
     out_printf(out, " ");
 }
 
-static void table_row(struct out *out, const struct prices_line *line, int day, int name,
+static void table_row(struct out *out, const struct listing_line *line, int day, int name,
                       bool everywhere, bool sizes, bool gpus)
 {
     const struct offer *o = &line->offer;
@@ -113,7 +86,7 @@ static void table_row(struct out *out, const struct prices_line *line, int day, 
     add_name(o, everywhere, &text);
     gpu_words(o, gpu);
     cell_price(line->usd_hour, price);
-    cell_price(prices_unit(o, line->usd_hour), unit);
+    cell_price(offer_unit(o, line->usd_hour), unit);
     out_cell(out, name, buf_str(&text));
     if (gpus)
         out_cell(out, GPU_COLUMNS, gpu);
@@ -129,7 +102,7 @@ static void table_row(struct out *out, const struct prices_line *line, int day, 
     buf_release(&text);
 }
 
-void prices_table(struct out *out, const struct prices_line *lines, size_t count, int day,
+void prices_table(struct out *out, const struct listing_line *lines, size_t count, int day,
                   bool everywhere, const char *rate)
 {
     bool gpus = count > 0 && lines[0].offer.gpus_milli > 0, old = false, foreign = false,
@@ -167,67 +140,4 @@ void prices_table(struct out *out, const struct prices_line *lines, size_t count
         out_wrap(out, 0, "~ estimated; the offer's page says from what.");
     if (old)
         out_wrap(out, 0, "OLD prices may have changed: 'fare prices update' fetches new ones.");
-}
-
-// ---- records ----
-
-int prices_set_money(char **member, int64_t nano, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return text_set(member, text, err);
-}
-
-int prices_set_date(char **member, int day, struct err *err)
-{
-    char date[12];
-    prices_date(day, date);
-    return text_set(member, date, err);
-}
-
-static int record_price(const struct offer *o, int day, struct offer_record *r, struct err *err)
-{
-    int rc = prices_set_money(&r->price, o->rate, err);
-    if (rc == 0)
-        rc = text_set(&r->currency, o->currency, err);
-    r->per_s = some_int(o->per_s);
-    if (rc == 0)
-        rc = prices_set_money(&r->price_per_hour, offer_per_hour(o), err);
-    int64_t unit = prices_unit(o, offer_per_hour(o));
-    if (rc == 0 && o->gpus_milli > 0 && unit >= 0)
-        rc = prices_set_money(&r->price_per_gpu_hour, unit, err);
-    if (rc == 0)
-        rc = prices_set_date(&r->since, o->since, err);
-    if (rc == 0)
-        rc = prices_set_date(&r->seen, o->day, err);
-    r->age_days = some_int(offer_age(o, day));
-    r->old = some_bool(offer_old(o, day));
-    return rc == 0 ? text_set(&r->source, o->source, err) : rc;
-}
-
-int prices_record(const struct offer *o, int day, struct offer_record *r, struct err *err)
-{
-    struct buf name = {0};
-    book_name(o, &name);
-    int rc = buf_check(&name, err);
-    const struct {
-        char **to;
-        const char *text;
-    } texts[] = {{&r->offer, buf_str(&name)}, {&r->provider, o->provider},
-                 {&r->name, o->name},         {&r->region, o->region},
-                 {&r->zone, o->zone},         {&r->gpu, o->gpu},
-                 {&r->cpu, o->cpu},           {&r->kind, offer_kind_word(o->kind)}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = text_set(texts[i].to, texts[i].text, err);
-    buf_release(&name);
-    if (o->vcpus_milli > 0 || o->gpus_milli > 0)
-        r->gpus = some_real(o->gpus_milli / 1000.0);
-    if (o->gpu_memory_mib > 0)
-        r->gpu_memory_mib = some_int(o->gpu_memory_mib);
-    if (o->vcpus_milli > 0)
-        r->vcpus = some_real(o->vcpus_milli / 1000.0);
-    if (o->memory_mib > 0)
-        r->memory_mib = some_int(o->memory_mib);
-    r->bare_metal = some_bool(o->bare_metal);
-    return rc == 0 ? record_price(o, day, r, err) : rc;
 }

@@ -56,6 +56,8 @@ static const struct opt options[] = {
      "import: what the machine cost, kept as a label"},
     {"started", 0, OPT_TEXT, "DATE", NULL, AT(started), "Export and import",
      "import: when it was trained"},
+    {"token-file", 0, OPT_TEXT, "FILE", NULL, AT(token_file), "Export and import",
+     "push: a file with the server's token"},
     {NULL},
 };
 #undef AT
@@ -68,6 +70,7 @@ static const struct cmd_example examples[] = {
      "can the two be compared?"},
     {"fare runs export -o runs.jsonl", "all of them, one JSON object per line"},
     {"fare runs import runs.jsonl --ledger postgresql://team@db/fare", "and into the team's"},
+    {"fare runs push http://box:8732 last --token-file token", "the newest to a 'fare serve'"},
     {"fare runs import mnist_mlp_tensorflow.csv --machine p2.xlarge --price-per-hour 0.90",
      "a log of Keras"},
     {NULL, NULL},
@@ -308,6 +311,8 @@ static int dispatch(const struct cmd_call *call, struct ledger *ledger, struct e
         return runs_import(call, ledger, err);
     if (first && strcmp(first, "export") == 0)
         return runs_export(call, ledger, err);
+    if (first && strcmp(first, "push") == 0)
+        return runs_push(call, ledger, err);
     if (first && strcmp(first, "delete") == 0)
         return delete (call, ledger, err);
     if (rest->count > 1) {
@@ -348,15 +353,15 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command cmd_runs = {
     .name = "runs",
     .group = "Measure",
-    .summary = "what was measured: list, show, compare, export, import",
-    .arguments = "[RUN] | export [RUN...] | import FILE... | delete RUN...",
+    .summary = "what was measured: list, show, compare, export, import, push",
+    .arguments = "[RUN] | export [RUN...] | import FILE... | push URL [RUN...] | delete RUN...",
     .about =
         "Every run is kept in the ledger: a SQLite file of the user's, or a team's PostgreSQL. "
         "Lists the newest, or shows one on a page: where the time went, the steps, what was used, "
         "and everything needed to judge it. RUN is an id, the beginning of one (or of what "
         "follows its date), 'last', a name, or a published result. 'export' writes JSON lines, "
         "'import' reads them (twice adds nothing), and logs of other programs: Keras's CSVLogger, "
-        "DAWNBench, MLPerf, hyperfine.",
+        "DAWNBench, MLPerf, hyperfine. 'push' sends them to a 'fare serve' elsewhere.",
     .options = options,
     .options_size = sizeof(struct runs_options),
     .max_args = 4096,

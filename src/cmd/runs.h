@@ -17,7 +17,7 @@ struct runs_options {
     bool published;
     const char *against;
     // import and export
-    const char *output, *format, *started, *provider, *price_per_hour;
+    const char *output, *format, *started, *provider, *price_per_hour, *token_file;
     int64_t gpus;
 };
 
@@ -35,6 +35,7 @@ void runs_published_table(struct out *out, const struct run *runs, size_t count)
 void runs_page(struct out *out, const struct run *run);
 
 int runs_import(const struct cmd_call *call, struct ledger *ledger, struct err *err) MUST_USE;
+int runs_push(const struct cmd_call *call, struct ledger *ledger, struct err *err) MUST_USE;
 int runs_export(const struct cmd_call *call, struct ledger *ledger, struct err *err) MUST_USE;
 
 #endif

@@ -19,7 +19,7 @@ void frame_begin(struct buf *out, const char *title)
 {
     html_begin(out, title);
     buf_adds(out, "<header>\n<nav aria-label=\"Pages\"><ul>\n"
-                  "<li><a href=\"/\">Runs</a></li>\n"
+                  "<li><a href=\"/\">Runs</a></li>\n<li><a href=\"/prices\">Prices</a></li>\n"
                   "<li><a href=\"/quote\">What would it cost?</a></li>\n</ul></nav>\n");
     html_heading(out, 1, title);
     buf_adds(out, "</header>\n<main>\n");

@@ -1,19 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages about money: what a run would cost.
+// The pages about money: the book, one offer with its history, and what a run would cost.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "advise/quote_job.h"
 #include "base/clock.h"
+#include "base/money.h"
+#include "price/listing.h"
+#include "price/offer_record.h"
 #include "report/html.h"
 #include "report/markup.h"
 #include "serve/request.h"
+
+static const struct choice {
+    const char *value, *words;
+} spots[] = {{"", "on demand and spot"}, {"no", "on demand"}, {"yes", "spot"}},
+  kinds[] = {{"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};
+
+static void choose(struct buf *out, const struct request *request, const char *name,
+                   const char *label, const struct choice *choices, size_t count)
+{
+    const char *chosen = request_value(request, name);
+    buf_printf(out, "<label>%s<select name=\"%s\">\n", label, name);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "<option value=\"%s\"%s>%s</option>\n", choices[i].value,
+                   strcmp(chosen ? chosen : "", choices[i].value) == 0 ? " selected" : "",
+                   choices[i].words);
+    buf_adds(out, "</select></label>\n");
+}
 
 // ---- quotes
 
 static int take_wishes(const struct request *request, struct quote_job *job, struct err *err)
 {
-    static const enum offer_kind kinds[] = {OFFER_ON_DEMAND, OFFER_SPOT};
+    static const enum offer_kind by_spot[] = {OFFER_ON_DEMAND, OFFER_SPOT};
     const char *deadline = request_value(request, "deadline");
     const char *hours = request_value(request, "hours_per_month");
     const char *spot = request_value(request, "spot");
@@ -37,7 +58,7 @@ static int take_wishes(const struct request *request, struct quote_job *job, str
     if (spot && strcmp(spot, "yes") != 0 && strcmp(spot, "no") != 0)
         return err_set(err, ERR_USAGE, "spot is 'yes' or 'no'");
     if (spot)
-        job->ask.kind = &kinds[strcmp(spot, "yes") == 0];
+        job->ask.kind = &by_spot[strcmp(spot, "yes") == 0];
     return 0;
 }
 
@@ -66,19 +87,13 @@ static int make_quote(const struct request *request, const char *word, struct qu
 
 static void quote_form(struct buf *out, const struct request *request)
 {
-    static const char *const spots[][2] = {
-        {"", "on demand and spot"}, {"no", "on demand"}, {"yes", "spot"}};
-    const char *spot = request_value(request, "spot");
     buf_adds(out, "<form action=\"/quote\" method=\"get\" aria-label=\"What to price\">\n");
     frame_field(out, request, "run", "Run or workload", "last");
     frame_field(out, request, "deadline", "Done within", "2h");
     frame_field(out, request, "hours_per_month", "Hours a month", "100");
     frame_field(out, request, "region", "Region", "us-east-1");
-    buf_adds(out, "<label>Kind<select name=\"spot\">\n");
-    for (size_t i = 0; i < sizeof spots / sizeof *spots; i++)
-        buf_printf(out, "<option value=\"%s\"%s>%s</option>\n", spots[i][0],
-                   strcmp(spot ? spot : "", spots[i][0]) == 0 ? " selected" : "", spots[i][1]);
-    buf_adds(out, "</select></label>\n<button>Price it</button>\n</form>\n");
+    choose(out, request, "spot", "Kind", spots, sizeof spots / sizeof *spots);
+    buf_adds(out, "<button>Price it</button>\n</form>\n");
 }
 
 int page_quote(const struct request *request, struct answer *answer, struct err *err)
@@ -100,5 +115,213 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
         frame_end(&answer->text);
     }
     quote_release(&job);
+    return rc;
+}
+
+// ---- the book
+
+enum { OFFERS_SHOWN = 100 };
+
+static int take_number(const struct request *request, const char *key, int64_t *nano,
+                       struct err *err)
+{
+    const char *text = request_value(request, key);
+    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
+        return err_set(err, ERR_USAGE, "'%s' is not a number of 0 or more", key);
+    return 0;
+}
+
+static int book_wishes(const struct request *request, const struct devices *devices,
+                       struct book_filter *filter, enum offer_kind *kind, int64_t *max_rate,
+                       struct err *err)
+{
+    const char *gpu = request_value(request, "gpu"), *word = request_value(request, "kind");
+    const struct device *device = gpu ? device_find(devices, gpu) : NULL;
+    int64_t gpus = -1;
+    *max_rate = -1;
+    *filter = (struct book_filter){.text = request_value(request, "text"),
+                                   .gpu = device ? device->name : gpu,
+                                   .provider = request_value(request, "provider"),
+                                   .region = request_value(request, "region")};
+    int rc = take_number(request, "gpus", &gpus, err);
+    if (rc == 0)
+        rc = take_number(request, "max_price", max_rate, err);
+    if (rc != 0)
+        return rc;
+    filter->without_gpu = gpus == 0;
+    if (gpus > 0)
+        filter->gpus_milli =
+            gpus / (MONEY_UNIT / 1000) > INT32_MAX ? INT32_MAX : (int)(gpus / (MONEY_UNIT / 1000));
+    filter->max_rate = *max_rate > 0 ? *max_rate : 0;
+    if (word && !offer_kind_parse(word, kind))
+        return err_set(err, ERR_USAGE, "a kind is on-demand, spot or monthly");
+    if (word)
+        filter->kind = kind;
+    return 0;
+}
+
+static void price_cell(struct buf *out, int64_t nano)
+{
+    char text[MONEY_BYTES] = "";
+    if (nano >= 0)
+        money_short(nano, text);
+    html_cell(out, "num", text);
+}
+
+static void offer_row(struct buf *out, const struct listing_line *line)
+{
+    const struct offer *o = &line->offer;
+    char count[24], gpus[128] = "", vcpus[24] = "", seen[24];
+    struct buf name = {0};
+    book_name(o, &name);
+    offer_milli(o->gpus_milli, count);
+    if (o->gpus_milli > 0)
+        snprintf(gpus, sizeof gpus, "%s × %.80s", count, o->gpu);
+    if (o->vcpus_milli > 0)
+        offer_milli(o->vcpus_milli, vcpus);
+    offer_date(o->day, seen);
+    if (offer_old(o, 0))
+        snprintf(seen + strlen(seen), sizeof seen - strlen(seen), ", OLD");
+    buf_adds(out, "<tr><td class=\"long\"><a href=\"/offer?name=");
+    frame_escape(out, buf_str(&name));
+    buf_adds(out, "\">");
+    markup_text(out, buf_str(&name));
+    buf_adds(out, "</a></td>");
+    html_cell(out, "", gpus);
+    html_cell(out, "num", vcpus);
+    price_cell(out, line->usd_hour);
+    price_cell(out, offer_unit(o, line->usd_hour));
+    html_cell(out, "num", seen);
+    buf_adds(out, "</tr>\n");
+    out->failed |= name.failed;
+    buf_release(&name);
+}
+
+static void show_prices(struct buf *out, const struct request *request, const struct listing *list,
+                        size_t shown)
+{
+    static const struct html_column columns[] = {{"offer", "long"},     {"GPUs", ""},
+                                                 {"vCPUs", "num"},      {"USD an hour", "num"},
+                                                 {"of one GPU", "num"}, {"price seen", "num"}};
+    frame_begin(out, "The book of prices");
+    buf_adds(out, "<form action=\"/prices\" method=\"get\" aria-label=\"Filters\">\n");
+    frame_field(out, request, "text", "In its name", "p3");
+    frame_field(out, request, "gpu", "GPU", "h100");
+    frame_field(out, request, "gpus", "GPUs, at least", "1");
+    frame_field(out, request, "provider", "Provider", "aws");
+    frame_field(out, request, "region", "Region", "us-east-1");
+    frame_field(out, request, "max_price", "USD an hour, at most", "10");
+    choose(out, request, "kind", "Kind", kinds, sizeof kinds / sizeof *kinds);
+    buf_adds(out, "<button>Show</button>\n</form>\n");
+    if (list->count == 0)
+        html_paragraph(out, "", "No offer like that in the book.");
+    else
+        buf_printf(
+            out,
+            "<p>%zu of %zu, the cheapest place of each, cheapest per GPU first (without GPUs "
+            "per vCPU); without tax.</p>\n",
+            shown, list->count);
+    if (list->stale > 0)
+        buf_printf(out, "<p>%zu not listed: their prices are over two years old.</p>\n",
+                   list->stale);
+    if (shown > 0) {
+        html_begin_table(out, "Offers");
+        html_table_head(out, columns, sizeof columns / sizeof *columns);
+        for (size_t i = 0; i < shown; i++)
+            offer_row(out, &list->items[i]);
+        html_end_table(out);
+    }
+    frame_twin(out, request, "/prices");
+    frame_end(out);
+}
+
+static int prices_json(const struct listing *list, size_t shown, struct buf *out, struct err *err)
+{
+    struct offers all = {.offers = {.known = true}};
+    int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
+    for (size_t i = 0; i < shown && rc == 0; i++) {
+        struct offer_record *record = LIST_ADD(&all.offers, err);
+        rc = record ? offer_to_record(&list->items[i].offer, 0, record, err) : ERR_MEMORY;
+    }
+    if (list->count - shown + list->stale > 0)
+        all.left_out = some_int((int64_t)(list->count - shown + list->stale));
+    if (rc == 0)
+        rc = record_to_text(offers_fields, &all, out, err);
+    record_release(offers_fields, &all);
+    return rc;
+}
+
+int page_prices(const struct request *request, struct answer *answer, struct err *err)
+{
+    struct book *book = NULL;
+    struct devices *devices = NULL;
+    struct book_filter filter;
+    enum offer_kind kind;
+    struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS};
+    int rc = devices_open(&devices, err);
+    if (rc == 0)
+        rc = book_wishes(request, devices, &filter, &kind, &list.max_rate, err);
+    if (rc == 0)
+        rc = book_open(&book, request->site->options.book, err);
+    if (rc == 0)
+        rc = listing_make(&list, book, &filter, err);
+    size_t shown = list.count < OFFERS_SHOWN ? list.count : OFFERS_SHOWN;
+    if (rc == 0 && request->json)
+        rc = prices_json(&list, shown, &answer->text, err);
+    else if (rc == 0)
+        show_prices(&answer->text, request, &list, shown);
+    listing_release(&list);
+    book_close(book);
+    devices_close(devices);
+    return rc;
+}
+
+// ---- one offer
+
+static void show_offer(struct buf *out, const struct request *request, const struct offer_record *r)
+{
+    static const struct html_column columns[] = {
+        {"since", "num"}, {"last seen", "num"}, {"price", "num"}, {"in", ""}, {"source", "long"}};
+    frame_begin(out, r->offer);
+    html_paragraph(out, "", r->tariff);
+    html_heading(out, 2, "Its prices");
+    if (r->per_s.known && r->per_s.v != 3600)
+        buf_printf(out, "<p>Each is for %lld s.</p>\n", (long long)r->per_s.v);
+    html_begin_table(out, "Its prices");
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+    for (size_t i = r->history.count; i-- > 0;) { // the newest first
+        const struct offer_price *p = &r->history.items[i];
+        buf_adds(out, "<tr>");
+        html_cell(out, "num", p->since);
+        html_cell(out, "num", p->seen);
+        html_cell(out, "num", p->price);
+        html_cell(out, "", p->currency);
+        html_cell(out, "long", p->source);
+        buf_adds(out, "</tr>\n");
+    }
+    html_end_table(out);
+    frame_twin(out, request, "/offer");
+    frame_end(out);
+}
+
+int page_offer_history(const struct request *request, struct answer *answer, struct err *err)
+{
+    const char *name = request_value(request, "name");
+    struct book *book = NULL;
+    struct offer offer;
+    struct offer_record record = {0};
+    if (!name)
+        return err_set(err, ERR_USAGE, "say which offer: /offer?name=aws/p3.2xlarge");
+    int rc = book_open(&book, request->site->options.book, err);
+    if (rc == 0)
+        rc = book_find(book, name, 0, &offer, err);
+    if (rc == 0)
+        rc = offer_describe(book, &offer, 0, &record, err);
+    if (rc == 0 && request->json)
+        rc = record_to_text(offer_record_fields, &record, &answer->text, err);
+    else if (rc == 0)
+        show_offer(&answer->text, request, &record);
+    record_release(offer_record_fields, &record);
+    book_close(book);
     return rc;
 }

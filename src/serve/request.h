@@ -59,9 +59,9 @@ struct answer {
 
 // Fills `answer`, or fails: ERR_USAGE is then 400, ERR_MISSING 404, all else 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
-page_fn page_list, page_run, page_compare, page_quote, page_metrics, page_push;
+page_fn page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
+    page_quote;
 
-// Answers a request. `authorised`: it came with the token.
 struct asked {
     const char *method, *path, *host;
     bool bearer, basic; // it came with the token, in that way
@@ -72,7 +72,8 @@ void route_answer(struct request *request, const struct asked *asked, struct ans
 void route_error(const struct request *request, struct answer *answer, int status,
                  const char *says);
 
-// The beginning of every page: to the first heading. `twin` is the address of its JSON, or null.
+// The beginning of every page, to its heading; the way to its JSON, whose address is `path` (right
+// within attributes) with ".json"; and the end.
 void frame_begin(struct buf *out, const char *title);
 void frame_twin(struct buf *out, const struct request *request, const char *path);
 void frame_end(struct buf *out);
@@ -81,7 +82,7 @@ void frame_end(struct buf *out);
 // attributes too.
 void frame_escape(struct buf *out, const char *text);
 
-// A text field of a form, or one with an order to choose from (null-terminated).
+// A text field of a form, with what was asked for in it.
 void frame_field(struct buf *out, const struct request *request, const char *name,
                  const char *label, const char *example);
 

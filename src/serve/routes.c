@@ -15,9 +15,10 @@ static const struct route {
     page_fn *write; // (optional)
     bool twin;      // it can be had as JSON
 } routes[] = {
-    {"/", page_list, NULL, false},      {"/runs", page_list, page_push, true},
-    {"/runs/", page_run, NULL, true},   {"/compare", page_compare, NULL, true},
-    {"/quote", page_quote, NULL, true}, {"/metrics", page_metrics, NULL, false},
+    {"/", page_list, NULL, false},        {"/runs", page_list, page_push, true},
+    {"/runs/", page_run, NULL, true},     {"/compare", page_compare, NULL, true},
+    {"/prices", page_prices, NULL, true}, {"/offer", page_offer_history, NULL, true},
+    {"/quote", page_quote, NULL, true},   {"/metrics", page_metrics, NULL, false},
 };
 
 static bool fits(const struct route *route, const char *path, const char **rest)

@@ -18,6 +18,7 @@ import records  # noqa: E402
 from tap import done, report, skip  # noqa: E402
 
 FARE, HERE = os.environ["FARE"], Path(os.environ["TMPDIR"])
+os.environ["XDG_CONFIG_HOME"] = str(HERE / "config")
 LEDGER, TOKEN = HERE / "ledger.db", "correct-horse-battery-staple"
 (HERE / "token").write_text(TOKEN + "\n")
 (HERE / "short").write_text("secret\n")
@@ -127,6 +128,26 @@ report("a quote keeps what was asked for", quote.status == 200 and 'value="2h"' 
 report("a quote as JSON", json.loads(s.ask("/quote.json?run=cnn").text)["schema"] == "fare.quote/1")
 for query in ("deadline=soon", "hours_per_month=721", "hours_per_month=x", "spot=maybe"):
     report(f"/quote with {query} is refused", s.ask("/quote?run=cnn&" + query).status == 400)
+(HERE / "config/fare/offers").mkdir(parents=True)
+(HERE / "config/fare/offers/mine.csv").write_text("provider,name,price,date,source,gpu,gpus,region\n"
+                                                  "acme,<b>box,1.50,2026-11-01,an & b,V100,2,moon\n"
+                                                  "acme,<b>box,2.50,2026-11-10,an & b,V100,2,moon\n"
+                                                  "acme,small,0.80,2026-11-01,a,V100,1,moon\n")
+mine = json.loads(s.ask("/prices.json?provider=acme&gpu=NVIDIA%20V100").text)
+report("the book: cheapest per GPU first", [(o["name"], o["price_per_gpu_hour"]) for o in mine["offers"]] == [("small", "0.80"), ("<b>box", "1.25")], mine)
+for query, names in (("gpus=2", ["<b>box"]), ("max_price=1", ["small"]), ("region=moon&text=small", ["small"]), ("kind=spot", []), ("gpus=0", [])):
+    found = json.loads(s.ask("/prices.json?provider=acme&" + query).text)["offers"]
+    report(f"the book: {query}", [o["name"] for o in found] == names, found)
+prices = s.ask("/prices?provider=acme&kind=on-demand")
+report("the book as a page", prices.status == 200 and "acme/&lt;b&gt;box" in prices.text and "<b>" not in prices.text
+       and 'href="/offer?name=acme%2F%3Cb%3Ebox%40moon"' in prices.text and '"on-demand" selected' in prices.text, prices.text)
+offer = s.ask("/offer?name=acme%2F%3Cb%3Ebox%40moon")
+report("an offer's history", offer.status == 200 and offer.text.index("2026-11-10") < offer.text.index("2026-11-01") and "an &amp; b" in offer.text, offer.text)
+history = json.loads(s.ask("/offer.json?name=acme%2F%3Cb%3Ebox%40moon").text)["history"]
+report("and as JSON", [(h["since"], h["price"]) for h in history] == [("2026-11-01", "1.50"), ("2026-11-10", "2.50")], history)
+report("an offer that is not there", s.ask("/offer?name=acme/none").status == 404 and s.ask("/offer").status == 400)
+for query in ("gpus=x", "max_price=-1", "kind=free"):
+    report(f"/prices?{query} is refused", s.ask("/prices?" + query).status == 400)
 metrics = s.ask("/metrics")
 report("/metrics", metrics.getheader("Content-Type").startswith("application/openmetrics-text") and metrics.text.endswith("# EOF\n")
        and 'fare_training_time_seconds{workload="cnn",machine="machine-01"' in metrics.text, metrics.text)
@@ -206,6 +227,37 @@ report("one that turns out too long", big.startswith("HTTP/1.1 413 "), big[:200]
 statuses = [s.ask("/runs", "POST", body="", token=TOKEN).status for _ in range(120)]
 report("too many requests that write are put off", 429 in statuses and statuses[0] == 200, statuses)
 report("not those that read", s.ask("/").status == 200)
+
+# ---- fare runs push
+
+def push(*arguments, url=None, token=HERE / "token"):
+    return fare("runs", "push", url or f"http://127.0.0.1:{s.port}/", *arguments, "--token-file", token, "--ledger", HERE / "other.db", timeout=120)
+
+
+time.sleep(1)  # the limit above
+others = [records.record(2000 + n, "mlp", "another box", 10, 1) for n in range(30)]
+others[0]["problem"] = "x" * 6000000  # a piece of its own: they hold 4 MB
+records.write(HERE / "others.jsonl", others)
+fare("runs", "import", HERE / "others.jsonl", "--ledger", HERE / "other.db")
+p = push(others[3]["id"])
+report("push: one run", p.returncode == 0 and p.stdout == "pushed 1 run\n", p.stdout + p.stderr)
+p = push()
+report("push: all of them, once", p.returncode == 0 and p.stdout == "pushed 29 runs; 1 were there already\n", p.stdout + p.stderr)
+there = json.loads(s.ask("/runs.json?machine=another+box").text)["runs"]
+report("push: they are there", {r["id"] for r in there} == {r["id"] for r in others}, len(there))
+(HERE / "wrong").write_text("wrong-wrong-wrong-wrong\n")
+p = push(token=HERE / "wrong")
+report("push: a wrong token", p.returncode == 1 and "401" in p.stderr and "wrong-wrong" not in p.stdout + p.stderr, p.stderr)
+p = push(url=f"http://127.0.0.1:{s.port}/runs/last")
+report("push: not a server's address", p.returncode == 1 and "405" in p.stderr, p.stderr)
+p = push(url="http://127.0.0.1:1/")
+report("push: nobody there", p.returncode == 1 and "127.0.0.1:1" in p.stderr, p.stderr)
+p = push(url="ftp://127.0.0.1/")
+report("push: not http", p.returncode == 2, p.stderr)
+p = fare("runs", "push", "http://127.0.0.1:1/")
+report("push: without a token", p.returncode == 2 and "--token-file" in p.stderr, p.stderr)
+p = push("none")
+report("push: a run that is not there", p.returncode == 1 and "none" in p.stderr, p.stderr)
 code, out, err = s.stop(signal.SIGINT)
 report("SIGINT ends it well", code == 0, (code, err))
 report("the token is in none of its words", TOKEN not in out + err)

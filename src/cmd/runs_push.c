@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// runs push: records to a 'fare serve' elsewhere, in pieces that it takes at once.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/http.h"
+#include "cmd/runs.h"
+#include "serve/serve.h"
+
+enum { PIECE_BYTES = SERVE_BODY_MAX / 4, TRIES = 5, WAIT_S = 5, TIMEOUT_MS = 120000 };
+
+struct pushing {
+    char *url;
+    const char *header; // with the token: never shown
+    struct buf piece;
+    int64_t added, there;
+};
+
+// The server's words are another machine's: short, and an error's text is cleaned when it is shown.
+static int refused(const struct pushing *p, const struct http_call *call, struct err *err)
+{
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(p->url, shown);
+    json_t *json = json_loadb(buf_str(&call->answer), call->answer.len, 0, NULL);
+    const char *says = json_string_value(json_object_get(json, "error"));
+    err_set(err, ERR_FAIL, "%s answered %d%s%.200s", shown, call->status, says ? ": " : "",
+            says ? says : "");
+    json_decref(json);
+    if (call->status == 401)
+        err_hint(err, "--token-file names a file with the server's token");
+    else if (!says)
+        err_hint(err, "is this the address of a 'fare serve'?");
+    return ERR_FAIL;
+}
+
+static int64_t count_of(json_t *json, const char *key)
+{
+    return json_integer_value(json_object_get(json, key));
+}
+
+static int send_piece(struct pushing *p, struct err *err)
+{
+    const char *const headers[] = {"Content-Type: application/x-ndjson", p->header, NULL};
+    int rc = p->piece.len > 0 ? buf_check(&p->piece, err) : 0;
+    bool again = rc == 0 && p->piece.len > 0;
+    for (int tries = 0; again; tries++) {
+        struct http_call call = {.method = "POST",
+                                 .url = p->url,
+                                 .headers = headers,
+                                 .body = buf_str(&p->piece),
+                                 .body_len = p->piece.len,
+                                 .timeout_ms = TIMEOUT_MS};
+        rc = http_all(&call, 1, 0, err);
+        if (rc == 0 && call.err.code != 0) {
+            *err = call.err;
+            rc = call.err.code;
+        }
+        again = rc == 0 && call.status == 429 && tries < TRIES;
+        json_t *json = NULL;
+        if (rc == 0 && call.status == 200)
+            json = json_loadb(buf_str(&call.answer), call.answer.len, 0, NULL);
+        p->added += count_of(json, "added");
+        p->there += count_of(json, "there");
+        if (rc == 0 && !again && !json_object_get(json, "added"))
+            rc = refused(p, &call, err);
+        json_decref(json);
+        http_call_release(&call);
+        if (again)
+            clock_sleep_ns(WAIT_S * NS_PER_S);
+    }
+    buf_reset(&p->piece);
+    return rc;
+}
+
+static int add(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct pushing *p = arg;
+    size_t len = strlen(text) + 1;
+    int rc = 0;
+    if (len > SERVE_BODY_MAX)
+        return err_set(err, ERR_OVERFLOW, "run %s is longer than a server takes", id);
+    if (p->piece.len > 0 && p->piece.len + len > PIECE_BYTES)
+        rc = send_piece(p, err);
+    buf_add(&p->piece, text, len - 1);
+    buf_addc(&p->piece, '\n');
+    return rc;
+}
+
+static int push_all(const struct cmd_call *call, struct ledger *ledger, struct pushing *p,
+                    struct err *err)
+{
+    const struct opt_rest *rest = call->rest;
+    int rc = 0;
+    if (rest->count == 2) {
+        struct ledger_filter filter;
+        runs_filter(call->options, &filter);
+        rc = ledger_each(ledger, &filter, add, p, err);
+    }
+    for (size_t i = 2; i < rest->count && rc == 0; i++) {
+        struct buf text = {0};
+        rc = runs_find(ledger, rest->args[i], &text, err);
+        if (rc == 0)
+            rc = add(p, rest->args[i], buf_str(&text), err);
+        buf_release(&text);
+    }
+    return rc == 0 ? send_piece(p, err) : rc;
+}
+
+static int check(const struct cmd_call *call, struct err *err)
+{
+    const struct runs_options *o = call->options;
+    const char *url = call->rest->count > 1 ? call->rest->args[1] : "";
+    if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0) {
+        if (o->token_file && !strchr(url, '?') && !strchr(url, '#'))
+            return 0;
+        err_set(err, ERR_USAGE,
+                o->token_file ? "the server's address has no '?' or '#'"
+                              : "'fare runs push' needs --token-file");
+        return err_hint(err, "the file holds the token that the server was started with");
+    }
+    err_set(err, ERR_USAGE, "'fare runs push' needs the address of a 'fare serve'");
+    return err_hint(err, "http://HOST:8732, then which runs (default: all that fit the filters)");
+}
+
+int runs_push(const struct cmd_call *call, struct ledger *ledger, struct err *err)
+{
+    const struct runs_options *o = call->options;
+    struct buf url = {0}, token = {0}, header = {0};
+    int rc = check(call, err);
+    if (rc != 0)
+        return rc;
+    rc = serve_token(o->token_file, &token, err);
+    buf_adds(&url, call->rest->args[1]);
+    while (url.len > 0 && url.data[url.len - 1] == '/')
+        url.data[--url.len] = '\0';
+    buf_adds(&url, "/runs");
+    buf_printf(&header, "Authorization: Bearer %s", buf_str(&token));
+    if (rc == 0)
+        rc = buf_check(&url, err);
+    if (rc == 0)
+        rc = buf_check(&header, err);
+    struct pushing p = {.url = url.data, .header = buf_str(&header)};
+    if (rc == 0)
+        rc = push_all(call, ledger, &p, err);
+    if (rc == 0 || p.added + p.there > 0) {
+        out_printf(call->out, "pushed %lld run%s", (long long)p.added, p.added == 1 ? "" : "s");
+        if (p.there > 0)
+            out_printf(call->out, "; %lld were there already", (long long)p.there);
+        out_printf(call->out, "\n");
+    }
+    buf_release(&p.piece);
+    buf_release(&url);
+    buf_release(&token);
+    buf_release(&header);
+    return rc;
+}

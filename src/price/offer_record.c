@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "price/offer_record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "price/tariffs.h"
+
+void offer_date(int day, char out[12])
+{
+    char iso[CLOCK_ISO_BYTES];
+    clock_iso((int64_t)day * 86400, iso);
+    snprintf(out, 12, "%.10s", iso);
+}
+
+void offer_milli(int value, char out[24])
+{
+    snprintf(out, 24, "%d.%03d", value / 1000, value % 1000);
+    size_t len = strlen(out);
+    while (out[len - 1] == '0')
+        out[--len] = '\0';
+    if (out[len - 1] == '.')
+        out[len - 1] = '\0';
+}
+
+int64_t offer_unit(const struct offer *o, int64_t hour)
+{
+    int64_t price;
+    int units = o->gpus_milli > 0 ? o->gpus_milli : o->vcpus_milli;
+    if (units == 0 || hour < 0 ||
+        money_scale(hour, 1000, units, MONEY_HALF_EVEN, &price, NULL) != 0)
+        return -1;
+    return price;
+}
+
+static int set_money(char **member, int64_t nano, struct err *err)
+{
+    char text[MONEY_BYTES];
+    money_text(nano, text);
+    return text_set(member, text, err);
+}
+
+static int set_date(char **member, int day, struct err *err)
+{
+    char date[12];
+    offer_date(day, date);
+    return text_set(member, date, err);
+}
+
+static int record_price(const struct offer *o, int day, struct offer_record *r, struct err *err)
+{
+    int rc = set_money(&r->price, o->rate, err);
+    if (rc == 0)
+        rc = text_set(&r->currency, o->currency, err);
+    r->per_s = some_int(o->per_s);
+    if (rc == 0)
+        rc = set_money(&r->price_per_hour, offer_per_hour(o), err);
+    int64_t unit = offer_unit(o, offer_per_hour(o));
+    if (rc == 0 && o->gpus_milli > 0 && unit >= 0)
+        rc = set_money(&r->price_per_gpu_hour, unit, err);
+    if (rc == 0)
+        rc = set_date(&r->since, o->since, err);
+    if (rc == 0)
+        rc = set_date(&r->seen, o->day, err);
+    r->age_days = some_int(offer_age(o, day));
+    r->old = some_bool(offer_old(o, day));
+    return rc == 0 ? text_set(&r->source, o->source, err) : rc;
+}
+
+int offer_to_record(const struct offer *o, int day, struct offer_record *r, struct err *err)
+{
+    struct buf name = {0};
+    book_name(o, &name);
+    int rc = buf_check(&name, err);
+    const struct {
+        char **to;
+        const char *text;
+    } texts[] = {{&r->offer, buf_str(&name)}, {&r->provider, o->provider},
+                 {&r->name, o->name},         {&r->region, o->region},
+                 {&r->zone, o->zone},         {&r->gpu, o->gpu},
+                 {&r->cpu, o->cpu},           {&r->kind, offer_kind_word(o->kind)}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
+        rc = text_set(texts[i].to, texts[i].text, err);
+    buf_release(&name);
+    if (o->vcpus_milli > 0 || o->gpus_milli > 0)
+        r->gpus = some_real(o->gpus_milli / 1000.0);
+    if (o->gpu_memory_mib > 0)
+        r->gpu_memory_mib = some_int(o->gpu_memory_mib);
+    if (o->vcpus_milli > 0)
+        r->vcpus = some_real(o->vcpus_milli / 1000.0);
+    if (o->memory_mib > 0)
+        r->memory_mib = some_int(o->memory_mib);
+    r->bare_metal = some_bool(o->bare_metal);
+    return rc == 0 ? record_price(o, day, r, err) : rc;
+}
+
+static int add_history(void *arg, const struct offer *o, struct err *err)
+{
+    struct offer_record *r = arg;
+    struct offer_price *p = LIST_ADD(&r->history, err);
+    if (!p)
+        return ERR_MEMORY;
+    int rc = set_money(&p->price, o->rate, err);
+    if (rc == 0)
+        rc = text_set(&p->currency, o->currency, err);
+    p->per_s = some_int(o->per_s);
+    if (rc == 0)
+        rc = set_date(&p->since, o->since, err);
+    if (rc == 0)
+        rc = set_date(&p->seen, o->day, err);
+    return rc == 0 ? text_set(&p->source, o->source, err) : rc;
+}
+
+// How the provider charges, in words: the one place where tariffs are asked for.
+static int add_tariff(const struct offer *offer, int day, struct offer_record *r, struct err *err)
+{
+    struct tariff_book *book = NULL;
+    struct buf words = {0};
+    bool assumed;
+    int rc = tariff_book_open(&book, err);
+    if (rc == 0) {
+        const struct tariff *tariff = tariff_for(book, offer, day, &assumed);
+        if (assumed)
+            buf_adds(&words, "ASSUMED: ");
+        tariff_words(tariff, &words);
+        rc = buf_check(&words, err);
+    }
+    if (rc == 0)
+        rc = text_set(&r->tariff, buf_str(&words), err);
+    tariff_book_close(book);
+    buf_release(&words);
+    return rc;
+}
+
+static int add_risk(const struct book *book, const struct offer *o, int day, struct offer_record *r,
+                    struct err *err)
+{
+    struct offer_risk risk;
+    if (o->kind != OFFER_SPOT || !book_risk(book, o, day, &risk))
+        return 0;
+    r->interruptions.low_percent = some_int(risk.low_percent);
+    r->interruptions.high_percent = some_int(risk.high_percent);
+    if (risk.saving_percent >= 0)
+        r->interruptions.saving_percent = some_int(risk.saving_percent);
+    int rc = set_date(&r->interruptions.date, risk.day, err);
+    return rc == 0 ? text_set(&r->interruptions.source, risk.source, err) : rc;
+}
+
+int offer_describe(const struct book *book, const struct offer *offer, int day,
+                   struct offer_record *r, struct err *err)
+{
+    int rc = offer_to_record(offer, day, r, err);
+    if (rc == 0)
+        rc = book_history(book, offer, add_history, r, err);
+    if (rc == 0)
+        rc = add_tariff(offer, day, r, err);
+    return rc == 0 ? add_risk(book, offer, day, r, err) : rc;
+}
