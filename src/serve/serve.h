@@ -4,7 +4,7 @@
 // Pages are made on the server, without scripts; each has a twin that ends in .json. HTTP is
 // libmicrohttpd's. Whoever is not on this machine needs a token, unless everything is public;
 // without a token nobody can write. Clients are not trusted: what they send has a size, and a
-// request has to be over within a minute, however slowly it comes.
+// request has to be over within half a minute, however slowly it comes.
 #ifndef FARE_SERVE_SERVE_H
 #define FARE_SERVE_SERVE_H
 

@@ -20,8 +20,8 @@ enum {
     THREADS = 8,
     CONNECTIONS = 2048,
     HEADER_BYTES = 32 << 10, // and everything else of a connection but its body
-    IDLE_S = 15,
-    REQUEST_S = 60,
+    IDLE_S = 10,
+    REQUEST_S = 30,
     TOKEN_LEAST = 16,
     TOKEN_MOST = 512,
 };
