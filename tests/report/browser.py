@@ -79,7 +79,7 @@ class Browser:
     def open(self, path, width=1024, scheme="light", height=900):
         self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.driver.get(f"file://{path}")
+        self.driver.get(path if str(path).startswith("http://") else f"file://{path}")
 
     def ask(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
