@@ -80,6 +80,9 @@ int page_push(const struct request *request, struct answer *answer, struct err *
     site_give_back(site, ledger, rc != 0 && !malformed);
     if (malformed)
         return ERR_USAGE; // its line is the client's
+    pthread_mutex_lock(&site->lock);
+    site->pushes += rc == 0 && pushed.added > 0;
+    pthread_mutex_unlock(&site->lock);
     if (rc == 0)
         buf_printf(&answer->text, "{\"added\":%lld,\"there\":%lld}\n", pushed.added, pushed.there);
     return rc;

@@ -12,7 +12,14 @@
 #include "ledger/ledger.h"
 #include "serve/serve.h"
 
-enum { LEDGERS_KEPT = 8, QUERY_MOST = 128 };
+enum { LEDGERS_KEPT = 8, ANSWERS_KEPT = 32, QUERY_MOST = 128 };
+
+struct cached {       // see cache.c
+    char *key, *text; // null: nothing
+    size_t len;
+    const char *type;
+    int64_t made_ns;
+};
 
 // What is served, and to whom.
 struct site {
@@ -25,6 +32,8 @@ struct site {
     struct ledger *ledgers[LEDGERS_KEPT];
     size_t ledger_count;
     int64_t push_tokens_milli, push_at_ns; // how many requests may write now
+    int64_t pushes; // that added something: answers from before are no longer right
+    struct cached answers[ANSWERS_KEPT];
 };
 
 // A ledger for the time of a request; given back, it is kept for the next. One on which something
@@ -71,6 +80,12 @@ bool route_refuses(struct request *request, const struct asked *asked, struct an
 void route_answer(struct request *request, const struct asked *asked, struct answer *answer);
 void route_error(const struct request *request, struct answer *answer, int status,
                  const char *says);
+
+// Answers of the last second, by their address and how much was pushed before they were made.
+void cache_key(const struct request *request, const char *path, struct buf *out);
+bool cache_get(struct site *site, const char *key, struct answer *answer);
+void cache_put(struct site *site, const char *key, const struct answer *answer);
+void cache_release(struct site *site);
 
 // The beginning of every page, to its heading; the way to its JSON, whose address is `path` (right
 // within attributes) with ".json"; and the end.

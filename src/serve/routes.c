@@ -133,20 +133,11 @@ bool route_refuses(struct request *request, const struct asked *asked, struct an
     return false;
 }
 
-void route_answer(struct request *request, const struct asked *asked, struct answer *answer)
+static void report_failure(const struct request *request, struct answer *answer, int rc,
+                           const struct err *err)
 {
-    char plain[1024];
-    struct err err = {0};
-    const struct route *route = find(request, asked->path, plain, sizeof plain);
-    bool reading = is_reading(asked->method);
-    request->json |= !reading;
-    int rc = (reading ? route->read : route->write)(request, answer, &err);
-    if (rc == 0)
-        rc = buf_check(&answer->text, &err);
-    if (rc == 0)
-        return;
-    char says[sizeof err.text + sizeof err.hint + 4];
-    snprintf(says, sizeof says, "%s%s%s", err.text, err.hint[0] ? ": " : "", err.hint);
+    char says[sizeof err->text + sizeof err->hint + 4];
+    snprintf(says, sizeof says, "%s%s%s", err->text, err->hint[0] ? ": " : "", err->hint);
     if (rc == ERR_USAGE || rc == ERR_MISSING) {
         route_error(request, answer, rc == ERR_USAGE ? 400 : 404, says);
         return;
@@ -154,4 +145,26 @@ void route_answer(struct request *request, const struct asked *asked, struct ans
     if (request->site->options.complain)
         request->site->options.complain(says);
     route_error(request, answer, 500, "The server could not do this. Its own output says why.");
+}
+
+void route_answer(struct request *request, const struct asked *asked, struct answer *answer)
+{
+    char plain[1024];
+    struct err err = {0};
+    struct buf key = {0};
+    const struct route *route = find(request, asked->path, plain, sizeof plain);
+    bool reading = is_reading(asked->method);
+    request->json |= !reading;
+    if (reading)
+        cache_key(request, asked->path, &key);
+    if (!reading || key.failed || !cache_get(request->site, buf_str(&key), answer)) {
+        int rc = (reading ? route->read : route->write)(request, answer, &err);
+        if (rc == 0)
+            rc = buf_check(&answer->text, &err);
+        if (rc != 0)
+            report_failure(request, answer, rc, &err);
+        else if (reading && !key.failed)
+            cache_put(request->site, buf_str(&key), answer);
+    }
+    buf_release(&key);
 }

@@ -443,6 +443,7 @@ void serve_stop(struct serve *serve)
         mhd.stop_daemon(serve->daemon);
     for (size_t i = 0; i < serve->site.ledger_count; i++)
         ledger_free(serve->site.ledgers[i]);
+    cache_release(&serve->site);
     pthread_mutex_destroy(&serve->lock);
     pthread_mutex_destroy(&serve->site.lock);
     free(serve);
