@@ -235,16 +235,16 @@ static void show_prices(struct buf *out, const struct request *request, const st
     frame_end(out);
 }
 
-static int prices_json(const struct listing *list, size_t shown, struct buf *out, struct err *err)
+static int prices_json(const struct listing *list, struct buf *out, struct err *err)
 {
     struct offers all = {.offers = {.known = true}};
     int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
-    for (size_t i = 0; i < shown && rc == 0; i++) {
+    for (size_t i = 0; i < list->count && rc == 0; i++) {
         struct offer_record *record = LIST_ADD(&all.offers, err);
         rc = record ? offer_to_record(&list->items[i].offer, 0, record, err) : ERR_MEMORY;
     }
-    if (list->count - shown + list->stale > 0)
-        all.left_out = some_int((int64_t)(list->count - shown + list->stale));
+    if (list->stale > 0)
+        all.left_out = some_int((int64_t)list->stale);
     if (rc == 0)
         rc = record_to_text(offers_fields, &all, out, err);
     record_release(offers_fields, &all);
@@ -267,7 +267,7 @@ int page_prices(const struct request *request, struct answer *answer, struct err
         rc = listing_make(&list, book, &filter, err);
     size_t shown = list.count < OFFERS_SHOWN ? list.count : OFFERS_SHOWN;
     if (rc == 0 && request->json)
-        rc = prices_json(&list, shown, &answer->text, err);
+        rc = prices_json(&list, &answer->text, err);
     else if (rc == 0)
         show_prices(&answer->text, request, &list, shown);
     listing_release(&list);

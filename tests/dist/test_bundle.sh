@@ -35,9 +35,10 @@ needed_by() {
     readelf -d "$@" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u
 }
 
-# Everything reachable from the program and from the libraries that the sources open.
+# Everything reachable from the program and from the libraries that the sources open, but for the
+# host's: its drivers, and libmicrohttpd, for which there is no room and which only a server needs.
 opened=$(grep -rhoE '"lib[A-Za-z0-9_+-]+\.so\.[0-9]+"' "$ROOT/src" --include='*.c' \
-    --exclude-dir=launch | tr -d '"' | sort -u | grep -vE '^lib(cuda|nvidia|cudnn|cublas|nccl)')
+    --exclude-dir=launch | tr -d '"' | sort -u | grep -vE '^lib(cuda|nvidia|cudnn|cublas|nccl|microhttpd)')
 closed() {
     local all=(fare.bin) next file each missing=0
     for each in $opened; do

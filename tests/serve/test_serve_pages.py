@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
@@ -19,6 +20,8 @@ WIDTHS, SCHEMES = (360, 1024, 1920), ("light", "dark")
 if browser.MISSING:
     skip("pages in a browser", browser.MISSING)
     done()
+from selenium.common.exceptions import WebDriverException  # noqa: E402
+
 script = records.record(900, "cnn", records.NASTY, 100, 3.6)
 records.write(HERE / "all.jsonl", records.everything() + [script])
 subprocess.run([FARE, "runs", "import", HERE / "all.jsonl", "--ledger", LEDGER], check=True, capture_output=True)
@@ -54,10 +57,25 @@ for name, path in PAGES.items():
 
 # ---- forms, by clicking
 
+
+def soon(script, good):
+    """What the script says once that is good; a click is back before the page is there."""
+    said = None
+    for _ in range(100):
+        try:
+            said = chrome.ask(script)
+        except WebDriverException:  # between two pages
+            continue
+        if said and good(said):
+            break
+        time.sleep(0.1)
+    return said
+
+
 chrome.open(URL + "/")
 chrome.driver.find_element("name", "workload").send_keys("imdb")
 chrome.driver.find_element("css selector", "form[action='/'] button").click()
-shown = chrome.ask("return [...document.querySelectorAll('tbody tr')].map(r => r.cells[2].textContent)")
+shown = soon("return [...document.querySelectorAll('tbody tr')].map(r => r.cells[2].textContent)", lambda s: set(s) == {"imdb"})
 report("the list, filtered", shown and set(shown) == {"imdb"} and "workload=imdb" in chrome.driver.current_url, shown)
 chrome.open(URL + "/?workload=cnn&framework=other")
 boxes = chrome.driver.find_elements("css selector", "input[type=checkbox]")
@@ -65,14 +83,16 @@ chosen = [box.get_attribute("value") for box in boxes[:2]]
 for box in boxes[:2]:
     box.click()
 chrome.driver.find_element("css selector", "form[action='/compare'] button").click()
+text = soon("return document.body ? document.body.innerText : ''", lambda t: "Side by side" in t)
 report("two that were chosen, side by side", all(f"run={run}" in chrome.driver.current_url for run in chosen)
-       and "Side by side" in chrome.ask("return document.body.innerText"), chrome.driver.current_url)
+       and "Side by side" in text, chrome.driver.current_url)
 chrome.open(URL + "/quote")
 chrome.driver.find_element("name", "run").send_keys("cnn")
 chrome.driver.find_element("name", "deadline").send_keys("3h")
 chrome.driver.find_element("css selector", "select option[value=no]").click()
 chrome.driver.find_element("css selector", "form button").click()
-kept = chrome.ask("return [document.querySelector('[name=deadline]').value, document.querySelector('select').value]")
+kept = soon("return document.querySelector('h2') && [document.querySelector('[name=deadline]').value, "
+            "document.querySelector('select').value]", lambda k: True)
 report("a quote by its form keeps what was filled in", kept == ["3h", "no"], kept)
 if "PICTURES" in os.environ:
     for name, path in PAGES.items():
