@@ -2,7 +2,6 @@
 #include "base/deflate.h"
 
 #include <limits.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +34,8 @@ static const struct dl_spec spec = {
 
 static int load(struct err *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static bool loaded;
     static struct dl library;
-    int rc = 0;
-    pthread_mutex_lock(&lock);
-    if (!loaded)
-        rc = dl_open(&library, &spec, &zlib, err);
-    loaded = rc == 0;
-    pthread_mutex_unlock(&lock);
-    return rc;
+    return dl_open_once(&library, &spec, &zlib, err);
 }
 
 // zlib's memory comes from here, so that running out of it can be tried like our own.

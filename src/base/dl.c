@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,15 @@ int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *
     }
 out:
     buf_release(&why);
+    return rc;
+}
+
+int dl_open_once(struct dl *dl, const struct dl_spec *spec, void *table, struct err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    int rc = dl->handle ? 0 : dl_open(dl, spec, table, err);
+    pthread_mutex_unlock(&lock);
     return rc;
 }
 

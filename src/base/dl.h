@@ -48,6 +48,8 @@ struct dl {
 // Opens the library and fills `table`. A library that lacks a required symbol is an error that
 // names it. `dl` may be closed with dl_close(); most are kept until the program ends.
 int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *err) MUST_USE;
+// The same for one that is opened on first use, by any thread, and kept: `dl` is static and zero.
+int dl_open_once(struct dl *dl, const struct dl_spec *spec, void *table, struct err *err) MUST_USE;
 void dl_close(struct dl *dl);
 
 #endif

@@ -4,7 +4,6 @@
 #include "data/jpeg.h"
 
 #include <ctype.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,16 +56,8 @@ static const struct dl_spec spec = {
 
 static int load(struct err *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static bool loaded;
     static struct dl library;
-    int rc = 0;
-    pthread_mutex_lock(&lock);
-    if (!loaded)
-        rc = dl_open(&library, &spec, &api, err);
-    loaded = rc == 0;
-    pthread_mutex_unlock(&lock);
-    return rc;
+    return dl_open_once(&library, &spec, &api, err);
 }
 
 // Where an output pixel comes from along one side: between `at` and the next, `weight` of the next.

@@ -5,7 +5,6 @@
 #include "ledger/backend.h"
 
 #include <postgresql/libpq-fe.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,16 +68,8 @@ static const struct dl_spec spec = {
 
 static int load(struct err *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static bool loaded;
     static struct dl library;
-    int rc = 0;
-    pthread_mutex_lock(&lock);
-    if (!loaded)
-        rc = dl_open(&library, &spec, &pq, err);
-    loaded = rc == 0;
-    pthread_mutex_unlock(&lock);
-    return rc;
+    return dl_open_once(&library, &spec, &pq, err);
 }
 
 struct db {

@@ -6,7 +6,6 @@
 // up to WAIT_MS; the ledger's caller has the run in the spool then.
 #include "ledger/backend.h"
 
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -61,16 +60,8 @@ static const struct dl_spec spec = {
 
 static int load(struct err *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static bool loaded;
     static struct dl library;
-    int rc = 0;
-    pthread_mutex_lock(&lock);
-    if (!loaded)
-        rc = dl_open(&library, &spec, &api, err);
-    loaded = rc == 0;
-    pthread_mutex_unlock(&lock);
-    return rc;
+    return dl_open_once(&library, &spec, &api, err);
 }
 
 struct statement {

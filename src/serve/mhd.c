@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/mhd.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -38,17 +37,8 @@ static const struct dl_spec spec = {
             "it",
 };
 
-// Kept until the program ends.
 int mhd_load(struct err *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static bool loaded;
     static struct dl library;
-    int rc = 0;
-    pthread_mutex_lock(&lock);
-    if (!loaded)
-        rc = dl_open(&library, &spec, &mhd, err);
-    loaded = rc == 0;
-    pthread_mutex_unlock(&lock);
-    return rc;
+    return dl_open_once(&library, &spec, &mhd, err);
 }
