@@ -115,13 +115,13 @@ static int by_size(const void *a, const void *b)
 }
 
 static void report(const char *name, const char *precision, const double rounds[5], double loss,
-                   double memory)
+                   double memory, double set)
 {
     double sorted[5];
     memcpy(sorted, rounds, sizeof sorted);
     qsort(sorted, 5, sizeof *sorted, by_size);
-    printf("%-10s %s %8.2f us a step, loss %.4f, memory %.1f MiB, rounds", name, precision,
-           sorted[2], loss, memory);
+    printf("%-10s %s %8.2f us a step, loss %.4f, memory %.1f MiB, set %.1f MiB, rounds", name,
+           precision, sorted[2], loss, memory, set);
     for (int i = 0; i < 5; i++)
         printf(" %.2f", rounds[i]);
     printf("\n");
@@ -204,7 +204,7 @@ static void measure(const char *name)
         loss = score.loss / (double)score.count;
     }
     left -= cuda_memory_left(context) + set_bytes;
-    report(name, precision, rounds, loss, (double)left / (1 << 20));
+    report(name, precision, rounds, loss, (double)left / (1 << 20), (double)set_bytes / (1 << 20));
     if (getenv("PROFILE")) {
         profile(program, "gather", program->gather, 1);
         profile(program, "forward", program->plan.forward.items, program->plan.forward.count);

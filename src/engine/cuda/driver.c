@@ -144,14 +144,20 @@ static struct opened {
     struct cuda_about about;
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+struct memory_piece { // of the GPU's
+    device_ptr at, next;
+    size_t rest; // from next on
+};
+
 struct cuda {
     struct api api;
     void *stream, *aside, *module, *images, *marks[2], *points[CUDA_POINTS], *filled[CUDA_TURNS],
         *used[CUDA_TURNS]; // aside: another stream, for copies meanwhile
     struct cuda_about about;
     enum engine_precision precision;
-    device_ptr *pieces; // what is allocated
+    struct memory_piece *pieces;
     int piece_count;
+    size_t given; // the sum of them
     void *host[16];
     int host_count;
 };
@@ -338,7 +344,7 @@ void cuda_close(struct cuda *cuda)
         return;
     const struct api *api = &cuda->api;
     for (int i = 0; i < cuda->piece_count; i++)
-        (void)api->cuMemFree_v2(cuda->pieces[i]);
+        (void)api->cuMemFree_v2(cuda->pieces[i].at);
     for (int i = 0; i < cuda->host_count; i++)
         (void)api->cuMemFreeHost(cuda->host[i]);
     for (int i = 0; i < 2; i++) {
@@ -391,17 +397,44 @@ int64_t cuda_memory_left(struct cuda *cuda)
     return cuda->api.cuMemGetInfo_v2(&left, &all) == 0 ? (int64_t)left : 0;
 }
 
-int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
+// The driver gives memory in pieces of 2 MiB, so small ones are cut from larger ones, which grow
+// with what was asked for. Under a memory checker each has its own, so that it sees their ends.
+static size_t piece_for(const struct cuda *cuda, size_t size)
 {
-    assert(cuda->piece_count < PIECES_MAX && bytes >= 0);
-    size_t size = (size_t)(bytes + 255) / 256 * 256 + 256; // whole vectors may be read at the end
-    int code = cuda->api.cuMemAlloc_v2(out, size);
+    size_t most = (size_t)1 << 25, least = (size_t)1 << 21;
+    size_t piece = cuda->given > most ? most : cuda->given < least ? least : cuda->given;
+    return size > piece / 2 || getenv("FARE_CUDA_APART") ? size : piece;
+}
+
+static int new_piece(struct cuda *cuda, size_t bytes, struct err *err)
+{
+    assert(cuda->piece_count < PIECES_MAX);
+    struct memory_piece piece = {.rest = bytes};
+    int code = cuda->api.cuMemAlloc_v2(&piece.at, bytes);
     if (code == OUT_OF_MEMORY)
-        return out_of_memory(cuda, bytes, err);
+        return out_of_memory(cuda, (int64_t)bytes, err);
     if (code != 0)
         return failed(&cuda->api, code, "cuMemAlloc", err);
-    cuda->pieces[cuda->piece_count++] = *out;
-    return CALL(cuda, cuMemsetD8Async, err, *out, 0, size, cuda->stream);
+    piece.next = piece.at;
+    cuda->pieces[cuda->piece_count++] = piece;
+    cuda->given += bytes;
+    return CALL(cuda, cuMemsetD8Async, err, piece.at, 0, bytes, cuda->stream);
+}
+
+int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
+{
+    assert(bytes >= 0);
+    size_t size = (size_t)(bytes + 255) / 256 * 256 + 256; // whole vectors may be read at the end
+    int i = 0;
+    while (i < cuda->piece_count && cuda->pieces[i].rest < size)
+        i++;
+    int rc = i < cuda->piece_count ? 0 : new_piece(cuda, piece_for(cuda, size), err);
+    if (rc == 0) {
+        *out = cuda->pieces[i].next;
+        cuda->pieces[i].next += size;
+        cuda->pieces[i].rest -= size;
+    }
+    return rc;
 }
 
 int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err)

@@ -29,6 +29,13 @@ void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const
 // Memory on the GPU.
 device_ptr gpu_plan_room(struct builder *b, int64_t bytes);
 
+// The launch that was added last is not waited for by those that follow; or waits for such ones.
+void gpu_plan_aside(const struct builder *b);
+void gpu_plan_join(const struct builder *b);
+
+struct cuda_drop gpu_plan_drop(const struct builder *b, int layer); // a layer of -1: none
+struct cuda_optimizer gpu_plan_optimizer(const struct gpu_plan *plan);
+
 static inline void *on_gpu(device_ptr ptr)
 {
     return (void *)(uintptr_t)ptr; // kernels alone follow it
@@ -39,6 +46,11 @@ static inline void wrote(const struct builder *b, int layer, bool back)
 {
     if (back)
         b->written[layer] = true;
+}
+
+static inline bool has_relu(const struct net_layer *layer)
+{
+    return (layer->op == NET_DENSE || layer->op == NET_CONV) && layer->relu;
 }
 
 static inline int64_t tiles(int64_t n, int size)

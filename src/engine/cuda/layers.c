@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cuda/layers.h"
+
+static struct cuda_pool pool_of(const struct builder *b, int layer)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *l = &plan->layers[layer];
+    const struct net_shape *in = &plan->layers[l->inputs[0]].out;
+    const struct value *value = &plan->values[layer];
+    return (struct cuda_pool){.x = on_gpu(plan->values[l->inputs[0]].out),
+                              .batch = (int)plan->batch,
+                              .channels = in->dim[0],
+                              .pitch = value->pitch,
+                              .height = in->dim[1],
+                              .width = in->dim[2],
+                              .out_height = l->out.dim[1],
+                              .out_width = l->out.dim[2],
+                              .size_h = l->kernel_h,
+                              .size_w = l->kernel_w,
+                              .stride = l->stride,
+                              .top = l->pad_top,
+                              .left = l->pad_left,
+                              .average = l->op == NET_AVERAGE_POOL,
+                              .drop = gpu_plan_drop(b, value->drop)};
+}
+
+void gpu_pool_forward(struct builder *b, int layer)
+{
+    struct cuda_pool pool = pool_of(b, layer);
+    pool.out = on_gpu(b->plan->values[layer].out);
+    gpu_plan_each(b, "pool_forward",
+                  b->plan->batch * pool.out_height * pool.out_width * pool.pitch / 4, &pool,
+                  sizeof pool);
+}
+
+void gpu_pool_back(struct builder *b, int layer)
+{
+    const struct gpu_plan *plan = b->plan;
+    int input = plan->layers[layer].inputs[0];
+    struct cuda_pool pool = pool_of(b, layer);
+    if (!b->reaches[input])
+        return;
+    pool.dy = on_gpu(plan->values[layer].grad);
+    pool.out = on_gpu(plan->values[input].grad);
+    pool.relu = plan->values[input].masked;
+    pool.add = b->written[input];
+    bool apart = !pool.average && pool.size_h == 2 && pool.size_w == 2 && pool.stride == 2 &&
+                 !pool.add && pool.height == 2 * pool.out_height &&
+                 pool.width == 2 * pool.out_width;
+    if (apart)
+        gpu_plan_each(b, "pool_back_2",
+                      plan->batch * pool.out_height * pool.out_width * pool.pitch / 4, &pool,
+                      sizeof pool);
+    else
+        gpu_plan_each(b, "pool_back", plan->batch * pool.height * pool.width * pool.pitch / 4,
+                      &pool, sizeof pool);
+    b->written[input] = true;
+}
+
+void gpu_drop(struct builder *b, int layer, bool back)
+{
+    const struct gpu_plan *plan = b->plan;
+    int input = plan->layers[layer].inputs[0];
+    const struct value *from = &plan->values[input], *to = &plan->values[layer];
+    if (back && !b->reaches[input])
+        return;
+    struct cuda_each each = {.kind = CUDA_EACH_DROP,
+                             .x = on_gpu(back ? to->grad : from->out),
+                             .y = on_gpu(back ? from->grad : to->out),
+                             .rows = (int)plan->batch * to->rows,
+                             .pitch = to->pitch,
+                             .columns = to->columns,
+                             .pixels = plan->layers[layer].out.rank == 3 ? to->rows : 1,
+                             .add = back && b->written[input],
+                             .drop = gpu_plan_drop(b, layer)};
+    gpu_plan_each(b, "each", (int64_t)each.rows * each.pitch, &each, sizeof each);
+    wrote(b, input, back);
+}
+
+void gpu_relu_back(struct builder *b, int layer)
+{
+    const struct value *value = &b->plan->values[layer];
+    struct cuda_each each = {
+        .kind = CUDA_EACH_RELU_BACK,
+        .x = on_gpu(value->out),
+        .y = on_gpu(value->grad),
+        .rows = (int)b->plan->batch * value->rows,
+        .pitch = value->pitch,
+        .columns = value->columns,
+        .scale = value->drop >= 0 ? 1.0f / (1.0f - b->plan->layers[value->drop].rate) : 1,
+        .drop = {.slot = -1}};
+    gpu_plan_each(b, "each", (int64_t)each.rows * each.pitch, &each, sizeof each);
+}
+
+void gpu_concat(struct builder *b, int layer, bool back)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *l = &plan->layers[layer];
+    const struct value *whole = &plan->values[layer];
+    for (int i = 0, at = 0; i < l->input_count; at += plan->values[l->inputs[i]].columns, i++) {
+        int input = l->inputs[i];
+        const struct value *part = &plan->values[input];
+        if (back && !b->reaches[input])
+            continue;
+        struct cuda_copy copy = {.from = on_gpu(back ? whole->grad : part->out),
+                                 .to = on_gpu(back ? part->grad : whole->out),
+                                 .rows = (int)plan->batch * whole->rows,
+                                 .count = part->columns,
+                                 .from_pitch = back ? whole->pitch : part->pitch,
+                                 .to_pitch = back ? part->pitch : whole->pitch,
+                                 .from_at = back ? at : 0,
+                                 .to_at = back ? 0 : at,
+                                 .add = back && b->written[input]};
+        gpu_plan_each(b, "copy_part", (int64_t)copy.rows * copy.count, &copy, sizeof copy);
+        wrote(b, input, back);
+    }
+}
+
+void gpu_mean(struct builder *b, int layer, bool back)
+{
+    const struct gpu_plan *plan = b->plan;
+    int input = plan->layers[layer].inputs[0];
+    const struct value *from = &plan->values[input], *to = &plan->values[layer];
+    if (back && !b->reaches[input])
+        return;
+    struct cuda_mean g = {.x = on_gpu(back ? to->grad : from->out),
+                          .y = on_gpu(back ? from->grad : to->out),
+                          .batch = (int)plan->batch,
+                          .pixels = from->rows,
+                          .pitch = to->pitch,
+                          .back = back,
+                          .add = back && b->written[input]};
+    gpu_plan_each(b, "mean_of", plan->batch * (back ? from->rows : 1) * to->pitch, &g, sizeof g);
+    wrote(b, input, back);
+}
+
+// extra: sums, mean, inverse.
+void gpu_norm(struct builder *b, int layer, bool back)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *l = &plan->layers[layer];
+    int input = l->inputs[0];
+    const struct value *in = &plan->values[input], *value = &plan->values[layer];
+    const struct block *both = gpu_params_block(plan->params, layer, 0);
+    const struct block *running = gpu_params_block(plan->params, layer, 1);
+    const device_ptr *extra = &plan->extra[4 * layer];
+    device_ptr half = (device_ptr)value->pitch * 4;
+    int rows = (int)plan->batch * value->rows;
+    struct cuda_norm g = {.x = on_gpu(in->out),
+                          .dy = back ? on_gpu(value->grad) : NULL,
+                          .y = on_gpu(value->out),
+                          .sums = on_gpu(extra[0]),
+                          .mean = on_gpu(extra[1]),
+                          .inverse = on_gpu(extra[2]),
+                          .weight = on_gpu(gpu_params_at(plan->params, both->at)),
+                          .bias = on_gpu(gpu_params_at(plan->params, both->at) + half),
+                          .weight_grad = on_gpu(both->grad),
+                          .bias_grad = on_gpu(both->grad + half),
+                          .running_mean = on_gpu(gpu_params_at(plan->params, running->at)),
+                          .running_var = on_gpu(gpu_params_at(plan->params, running->at) + half),
+                          .out = on_gpu(value->out),
+                          .now = on_gpu(plan->now),
+                          .pixels = value->rows,
+                          .rows = rows,
+                          .pitch = value->pitch,
+                          .channels = value->columns,
+                          .parts = rows / 32 < 1    ? 1
+                                   : rows / 32 > 64 ? 64
+                                                    : rows / 32,
+                          .epsilon = l->epsilon,
+                          .decay = l->decay,
+                          .relu = l->relu,
+                          .training = b->training};
+    if (b->training) {
+        gpu_plan_add(b, "norm_sums", g.parts, tiles(g.pitch, 32), 256, 0, &g, sizeof g);
+        gpu_plan_each(b, "norm_channels", g.pitch, &g, sizeof g);
+    }
+    if (back && !b->reaches[input])
+        return;
+    if (back) {
+        g.y = on_gpu(in->grad);
+        g.add = b->written[input];
+        b->written[input] = true;
+    }
+    gpu_plan_each(b, "norm_each", (int64_t)rows * g.pitch, &g, sizeof g);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// layers: launches of what is no product and no sequence: pools, dropout, relu, concatenation,
+// average, batch norm. `back`: the gradient of the input, where anything before wants one.
+#ifndef FARE_ENGINE_CUDA_LAYERS_H
+#define FARE_ENGINE_CUDA_LAYERS_H
+
+#include "engine/cuda/plan_parts.h"
+
+void gpu_pool_forward(struct builder *b, int layer);
+void gpu_pool_back(struct builder *b, int layer);
+void gpu_drop(struct builder *b, int layer, bool back);
+void gpu_relu_back(struct builder *b, int layer);
+void gpu_concat(struct builder *b, int layer, bool back);
+void gpu_mean(struct builder *b, int layer, bool back);
+void gpu_norm(struct builder *b, int layer, bool back);
+
+#endif

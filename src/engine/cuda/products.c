@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cuda/products.h"
+
+// ---- forms and launches ----
+
+struct form { // of a block of threads
+    int m, n, k;
+    unsigned forward_shared, back_shared, weights_shared;
+};
+
+enum shape { WIDE, NARROW, MEDIUM, DEEP, SMALL };
+
+// As in gemm.cu: older GPUs have less shared memory and copies that do not run ahead.
+static struct form form_of(const struct cuda *cuda, enum shape shape)
+{
+    static const int shares[] = {1, 2, 2, 8, 4};
+    bool old = cuda_about(cuda)->major < 8, tensor = cuda_precision(cuda) != ENGINE_F32;
+    int m = shape == DEEP ? 32 : shape == MEDIUM || shape == SMALL ? 64 : 128;
+    int n = shape == WIDE || shape == MEDIUM ? 64 : 32;
+    int k = shape == DEEP            ? (tensor ? 128 : 64)
+            : old && shape == WIDE   ? 16
+            : !old && shape == SMALL ? 64
+                                     : 32;
+    int stages = old || shape == SMALL ? 2 : shape == MEDIUM || (shape == DEEP && !tensor) ? 4 : 3;
+    int a_rows = m * k, a_columns = k * (m + 8), b_rows = n * k, b_columns = k * (n + 8);
+    int parts[3] = {a_rows + b_rows, a_rows + b_columns, a_columns + b_columns};
+    int ends[3] = {m * (n + 4), m * (n + 4), n * (m + 4)};
+    for (int i = 0; i < 3; i++) { // behind the stages: the offsets of taps
+        int room = parts[i] * stages + TAPS_MAX;
+        parts[i] = (room > ends[i] * shares[shape] ? room : ends[i] * shares[shape]) * 4;
+    }
+    return (struct form){m, n, k, (unsigned)parts[0], (unsigned)parts[1], (unsigned)parts[2]};
+}
+
+// Of the GPU's processors some would be idle with large tiles.
+static enum shape shape_of(const struct cuda_gemm *g, int n, bool windowed)
+{
+    if (windowed && n <= 32 && tiles(g->m, 128) >= 96)
+        return NARROW;
+    if (tiles(g->m, 128) * tiles(n, 64) >= 96)
+        return WIDE;
+    return tiles(g->m, 64) * tiles(n, 64) >= 64 ? MEDIUM : DEEP;
+}
+
+static bool is_windowed(const struct cuda_gemm *g)
+{
+    return g->taps > 1 || g->stride > 1;
+}
+
+static void launch_gemm(struct builder *b, const char *kernel, struct cuda_gemm *g, int n,
+                        const struct form *form, unsigned shared)
+{
+    g->tiles_m = (int)tiles(g->m, form->m);
+    g->tiles_n = (int)tiles(n, form->n);
+    gpu_plan_add(b, kernel, (int64_t)g->tiles_m * g->tiles_n * g->parts, 1, 256, shared, g,
+                 sizeof *g);
+}
+
+static void make_parts(struct cuda_gemm *g, int64_t blocks, int wanted, int least, int step)
+{
+    int64_t parts = wanted / blocks;
+    if (parts > g->k / least)
+        parts = g->k / least;
+    if (parts > 64)
+        parts = 64;
+    if (parts < 1)
+        parts = 1;
+    g->per_part = (int)tiles(tiles(g->k, (int)parts), step) * step;
+    g->parts = (int)tiles(g->k, g->per_part);
+}
+
+static const char *const forward_kernels[2][4] = {
+    {"gemm_forward_wide", "gemm_forward_wide", "gemm_forward_medium", "gemm_forward_deep"},
+    {"conv_forward_wide", "conv_forward_narrow", "conv_forward_medium", "conv_forward_deep"}};
+static const char *const back_kernels[2][4] = {
+    {"gemm_back_wide", "gemm_back_wide", "gemm_back_medium", "gemm_back_deep"},
+    {"conv_back_wide", "conv_back_narrow", "conv_back_medium", "conv_back_deep"}};
+
+static void forward_gemm(struct builder *b, struct cuda_gemm *g)
+{
+    struct gpu_plan *plan = b->plan;
+    bool windowed = is_windowed(g);
+    enum shape shape = shape_of(g, g->ldy, windowed);
+    struct form form = form_of(plan->cuda, shape);
+    g->parts = 1;
+    g->per_part = g->k;
+    int64_t blocks = tiles(g->m, form.m) * tiles(g->ldy, form.n);
+    if (shape == DEEP && g->k >= 1024)
+        make_parts(g, blocks, cuda_about(plan->cuda)->processors, 256, form.k);
+    if (g->parts == 1) {
+        launch_gemm(b, forward_kernels[windowed][shape], g, g->ldy, &form, form.forward_shared);
+        return;
+    }
+    struct cuda_finish finish = {.part = (int64_t)g->m * g->ldy,
+                                 .count = g->parts,
+                                 .rows = g->m,
+                                 .n = g->n,
+                                 .pitch = g->ldy,
+                                 .columns = g->columns,
+                                 .y = g->y,
+                                 .bias = g->bias,
+                                 .relu = g->relu,
+                                 .drop = g->drop};
+    int64_t room_needed = finish.part * g->parts;
+    if (room_needed > plan->workspace_room) { // earlier launches keep the smaller one
+        plan->workspace = gpu_plan_room(b, room_needed * 4);
+        plan->workspace_room = room_needed;
+    }
+    finish.parts = g->y = on_gpu(plan->workspace);
+    g->part = finish.part;
+    launch_gemm(b, forward_kernels[windowed][DEEP], g, g->ldy, &form, form.forward_shared);
+    gpu_plan_each(b, "gemm_finish", (int64_t)finish.rows * finish.pitch / 4, &finish,
+                  sizeof finish);
+}
+
+static void back_gemm(struct builder *b, struct cuda_gemm *g)
+{
+    bool windowed = is_windowed(g);
+    enum shape shape = shape_of(g, g->n, windowed);
+    struct form form = form_of(b->plan->cuda, shape);
+    g->parts = 1;
+    g->per_part = g->k;
+    launch_gemm(b, back_kernels[windowed][shape], g, g->n, &form, form.back_shared);
+}
+
+void gpu_weights_flush(struct builder *b, enum weights_group group)
+{
+    static const char *const kernels[] = {"gemm_weights_small", "gemm_weights_wide",
+                                          "conv_weights_wide"};
+    struct form form = form_of(b->plan->cuda, group == WEIGHTS_WHOLE ? SMALL : WIDE);
+    struct cuda_gemms *jobs = &b->weights[group];
+    jobs->optimizer = gpu_plan_optimizer(b->plan);
+    if (jobs->count > 0) {
+        gpu_plan_add(b, kernels[group], b->weight_blocks[group], 1, 256, form.weights_shared, jobs,
+                     sizeof *jobs);
+        if (group == WEIGHTS_WHOLE) // what it changes nobody reads before the next step
+            gpu_plan_aside(b);
+    }
+    jobs->count = 0;
+    b->weight_blocks[group] = 0;
+}
+
+void gpu_weights_add(struct builder *b, struct cuda_gemm *g)
+{
+    enum weights_group group = is_windowed(g) ? WEIGHTS_OF_WINDOWS
+                               : g->parts > 1 ? WEIGHTS_IN_PARTS
+                                              : WEIGHTS_WHOLE;
+    struct form form = form_of(b->plan->cuda, group == WEIGHTS_WHOLE ? SMALL : WIDE);
+    struct cuda_gemms *jobs = &b->weights[group];
+    if (jobs->count == CUDA_JOBS_MAX)
+        gpu_weights_flush(b, group);
+    g->first = b->weight_blocks[group];
+    g->tiles_m = (int)tiles(g->m, form.m);
+    g->tiles_n = (int)tiles(g->units, form.n);
+    b->weight_blocks[group] += g->tiles_m * g->tiles_n * g->parts;
+    jobs->job[jobs->count++] = *g;
+}
+
+// ---- what the products of a layer have in common ----
+
+struct walk { // windows over the input; a dense layer has one that covers all of it
+    int height, width, pitch, out_height, out_width, taps, kernel_w, stride, top, left;
+    int rows; // of the output, for one sample
+};
+
+static struct walk walk_of(const struct gpu_plan *plan, int layer)
+{
+    const struct net_layer *l = &plan->layers[layer];
+    const struct value *in = &plan->values[l->inputs[0]];
+    const struct net_shape *shape = &plan->layers[l->inputs[0]].out;
+    if (l->op == NET_CONV)
+        return (struct walk){.height = shape->dim[1],
+                             .width = shape->dim[2],
+                             .pitch = in->pitch,
+                             .out_height = l->out.dim[1],
+                             .out_width = l->out.dim[2],
+                             .taps = l->kernel_h * l->kernel_w,
+                             .kernel_w = l->kernel_w,
+                             .stride = l->stride,
+                             .top = l->pad_top,
+                             .left = l->pad_left,
+                             .rows = l->out.dim[1] * l->out.dim[2]};
+    bool steps = l->op == NET_LSTM; // one after the other
+    return (struct walk){.height = 1,
+                         .width = 1,
+                         .pitch = steps ? in->pitch : in->rows * in->pitch,
+                         .out_height = 1,
+                         .out_width = 1,
+                         .taps = 1,
+                         .kernel_w = 1,
+                         .stride = 1,
+                         .rows = steps ? in->rows : 1};
+}
+
+static void set_walk(struct cuda_gemm *g, const struct walk *w)
+{
+    g->height = w->height;
+    g->width = w->width;
+    g->pitch = w->pitch;
+    g->out_height = w->out_height;
+    g->out_width = w->out_width;
+    g->taps = w->taps;
+    g->kernel_w = w->kernel_w;
+    g->stride = w->stride;
+    g->top = w->top;
+    g->left = w->left;
+}
+
+void gpu_linear_forward(struct builder *b, const struct linear *l, bool relu, int drop)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *layer = &plan->layers[l->layer];
+    struct walk walk = walk_of(plan, l->layer);
+    struct cuda_gemm g = {.m = (int)plan->batch * walk.rows,
+                          .n = l->units,
+                          .k = walk.taps * walk.pitch,
+                          .a = on_gpu(plan->values[layer->inputs[0]].out),
+                          .b = on_gpu(gpu_params_at(plan->params, l->block->at)),
+                          .y = on_gpu(l->y),
+                          .ldb = walk.taps * walk.pitch,
+                          .ldy = l->pitch,
+                          .units = l->units,
+                          .bias = layer->op == NET_LSTM || layer->bias
+                                      ? on_gpu(gpu_params_at(plan->params, l->block->bias_at))
+                                      : NULL,
+                          .relu = relu,
+                          .columns = l->units,
+                          .drop = gpu_plan_drop(b, drop)};
+    set_walk(&g, &walk);
+    forward_gemm(b, &g);
+}
+
+void gpu_linear_weights(struct builder *b, const struct linear *l)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *layer = &plan->layers[l->layer];
+    struct walk walk = walk_of(plan, l->layer);
+    bool biased = layer->op == NET_LSTM || layer->bias;
+    int64_t bias_at = l->block->bias_at - l->block->at;
+    struct cuda_gemm g = {.m = walk.taps * walk.pitch,
+                          .n = l->pitch,
+                          .k = (int)plan->batch * walk.rows,
+                          .a = on_gpu(plan->values[layer->inputs[0]].out),
+                          .b = on_gpu(l->dy),
+                          .y = on_gpu(l->block->grad),
+                          .part = l->block->room,
+                          .ldb = l->pitch,
+                          .ldy = walk.taps * walk.pitch,
+                          .units = l->units,
+                          .parts = l->block->parts,
+                          .bias = biased ? on_gpu(l->dy) : NULL, // any that is not null
+                          .bias_grad =
+                              biased ? on_gpu(l->block->grad + (device_ptr)bias_at * 4) : NULL,
+                          .fused = gpu_is_fused(l->block),
+                          .decayed = l->block->decayed,
+                          .at = l->block->at,
+                          .bias_at = l->block->bias_at};
+    g.per_part = (int)tiles(tiles(g.k, g.parts), 32) * 32;
+    set_walk(&g, &walk);
+    gpu_weights_add(b, &g);
+}
+
+int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second)
+{
+    const struct net_layer *l = &plan->layers[layer];
+    struct walk walk = walk_of(plan, layer);
+    int units = l->op == NET_LSTM ? 4 * l->units * (l->both_ways ? 2 : 1) : l->units;
+    int64_t m = second ? pad4(l->units) : walk.taps * walk.pitch;
+    struct cuda_gemm g = {.k = (int)plan->batch * walk.rows};
+    make_parts(&g, tiles(m, 128) * tiles(units, 64), 2 * cuda_about(plan->cuda)->processors, 256,
+               32);
+    return g.parts;
+}
+
+// The gradient of a layer's input from that of its output.
+void gpu_linear_back(struct builder *b, const struct linear *l)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *layer = &plan->layers[l->layer];
+    int input = layer->inputs[0];
+    const struct value *in = &plan->values[input];
+    struct walk walk = walk_of(plan, l->layer);
+    if (!b->reaches[input])
+        return;
+    struct cuda_gemm g = {.m = (int)plan->batch * (layer->op == NET_DENSE ? 1 : in->rows),
+                          .n = walk.pitch,
+                          .k = walk.taps * l->pitch,
+                          .a = on_gpu(l->dy),
+                          .b = on_gpu(gpu_params_at(plan->params, l->block->at)),
+                          .y = on_gpu(in->grad),
+                          .ldb = walk.taps * walk.pitch,
+                          .ldy = walk.pitch,
+                          .tap_pitch = walk.pitch,
+                          .units = l->units,
+                          .units_pitch = l->pitch,
+                          .mask = in->masked ? on_gpu(in->out) : NULL,
+                          .mask_scale =
+                              in->drop >= 0 ? 1.0f / (1.0f - plan->layers[in->drop].rate) : 1,
+                          .add = b->written[input]};
+    set_walk(&g, &walk);
+    g.height = walk.out_height; // the image that is walked through is dy
+    g.width = walk.out_width;
+    g.pitch = l->pitch;
+    g.out_height = walk.height;
+    g.out_width = walk.width;
+    back_gemm(b, &g);
+    b->written[input] = true;
+}
+
+struct linear gpu_linear_of(const struct gpu_plan *plan, int layer)
+{
+    const struct value *value = &plan->values[layer];
+    return (struct linear){.layer = layer,
+                           .units = plan->layers[layer].units,
+                           .pitch = value->pitch,
+                           .y = value->out,
+                           .dy = value->grad,
+                           .block = gpu_params_block(plan->params, layer, 0)};
+}
