@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/ref_ops.h"
 #include "engine/ref_program.h"
+#include "engine/tensors.h"
 
 // ---- forward ----
 
@@ -343,38 +344,24 @@ static void ref_set_iteration(struct engine_program *program, int64_t iteration)
     program->iteration = iteration;
 }
 
-static int ref_tensor_count(const struct engine_program *program)
+static struct tensors tensors_of(const struct engine_program *program)
 {
-    int count = program->param_count;
-    for (int i = 0; i < program->param_count; i++)
-        if (program->params[i].trained)
-            count += recipe_states(&program->recipe);
-    return count;
+    return (struct tensors){.first = program->params,
+                            .distance = sizeof *program->params,
+                            .count = program->param_count,
+                            .states = recipe_states(&program->recipe)};
 }
 
-// The parameter that tensor `index` belongs to; `state` is -1 where it is the parameter itself.
-static int find_tensor(const struct engine_program *program, int index, int *state)
+static int ref_tensor_count(const struct engine_program *program)
 {
-    *state = -1;
-    if (index < program->param_count)
-        return index;
-    int states = recipe_states(&program->recipe), left = index - program->param_count;
-    for (int i = 0; i < program->param_count; i++) {
-        if (!program->params[i].trained)
-            continue;
-        if (left < states) {
-            *state = left;
-            return i;
-        }
-        left -= states;
-    }
-    assert(false);
-    return -1;
+    struct tensors all = tensors_of(program);
+    return tensors_count(&all);
 }
 
 static float *tensor_values(const struct engine_program *program, int index, int64_t *count)
 {
-    int state, param = find_tensor(program, index, &state);
+    struct tensors all = tensors_of(program);
+    int state, param = tensors_find(&all, index, &state);
     *count = program->params[param].count;
     return state < 0 ? program->values[param].value : program->values[param].state[state];
 }
@@ -382,16 +369,8 @@ static float *tensor_values(const struct engine_program *program, int index, int
 static void ref_tensor(const struct engine_program *program, int index,
                        struct engine_tensor *tensor)
 {
-    int state;
-    const struct net_param *param = &program->params[find_tensor(program, index, &state)];
-    *tensor = (struct engine_tensor){.role = state < 0 ? ENGINE_PARAMETER : ENGINE_STATE,
-                                     .rank = param->rank,
-                                     .count = param->count};
-    memcpy(tensor->dim, param->dim, sizeof tensor->dim);
-    if (state < 0)
-        snprintf(tensor->name, sizeof tensor->name, "%s", param->name);
-    else
-        snprintf(tensor->name, sizeof tensor->name, "%s.state%d", param->name, state);
+    struct tensors all = tensors_of(program);
+    tensors_describe(&all, index, tensor);
 }
 
 static int ref_read(struct engine_program *program, int index, float *values, struct err *err)

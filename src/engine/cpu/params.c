@@ -8,6 +8,7 @@
 
 #include "engine/cpu/arena.h"
 #include "engine/cpu/passes.h"
+#include "engine/tensors.h"
 
 int params_init(struct params *params, const struct net *net, const struct recipe *recipe,
                 struct err *err)
@@ -189,52 +190,31 @@ void params_reset_states(struct params *params)
 
 // ---- tensors ----
 
-int params_tensor_count(const struct params *params)
+static struct tensors tensors_of(const struct params *params)
 {
-    int count = params->count;
-    for (int i = 0; i < params->count; i++)
-        count += params->slots[i].param.trained ? params->states : 0;
-    return count;
+    return (struct tensors){.first = &params->slots->param,
+                            .distance = sizeof *params->slots,
+                            .count = params->count,
+                            .states = params->states};
 }
 
-// The slot of tensor `index`; *state is -1 where it is the parameter itself.
-static struct slot *find(const struct params *params, int index, int *state)
+int params_tensor_count(const struct params *params)
 {
-    *state = -1;
-    if (index < params->count)
-        return &params->slots[index];
-    int left = index - params->count;
-    for (int i = 0; i < params->count; i++) {
-        if (!params->slots[i].param.trained)
-            continue;
-        if (left < params->states) {
-            *state = left;
-            return &params->slots[i];
-        }
-        left -= params->states;
-    }
-    assert(false);
-    return NULL;
+    struct tensors all = tensors_of(params);
+    return tensors_count(&all);
 }
 
 void params_tensor(const struct params *params, int index, struct engine_tensor *tensor)
 {
-    int state;
-    const struct net_param *param = &find(params, index, &state)->param;
-    *tensor = (struct engine_tensor){.role = state < 0 ? ENGINE_PARAMETER : ENGINE_STATE,
-                                     .rank = param->rank,
-                                     .count = param->count};
-    memcpy(tensor->dim, param->dim, sizeof tensor->dim);
-    if (state < 0)
-        snprintf(tensor->name, sizeof tensor->name, "%s", param->name);
-    else
-        snprintf(tensor->name, sizeof tensor->name, "%s.state%d", param->name, state);
+    struct tensors all = tensors_of(params);
+    tensors_describe(&all, index, tensor);
 }
 
 static void move(struct params *params, int index, float *values, bool to_net)
 {
+    struct tensors all = tensors_of(params);
     int state;
-    struct slot *slot = find(params, index, &state);
+    struct slot *slot = &params->slots[tensors_find(&all, index, &state)];
     float *own = state < 0 ? slot->value : slot->state[state];
     if (slot->embedding)
         own =

@@ -14,6 +14,7 @@
     extern "C" __attribute__((global, launch_bounds(threads, blocks))) void
 #define DEVICE       static __attribute__((device, always_inline)) inline
 #define METHOD       __attribute__((device, always_inline)) inline
+#define ALWAYS       __attribute__((always_inline)) // a lambda
 #define SHARED       __attribute__((shared))
 #define UNROLL       _Pragma("unroll")
 #define PRAGMA(text) _Pragma(#text)

@@ -300,6 +300,23 @@ DEVICE cell cell_of(int batch, int height, int width, int channels)
     return to;
 }
 
+// Goes through the cells of a window of the input: f(eight numbers, which cell).
+template <class F> DEVICE void each_cell(const cuda_image_pool &g, const cell &o, F f)
+{
+    for (int ky = 0; ky < g.size_h; ky++) {
+        int sy = o.y * g.stride - g.top + ky;
+        if (sy < 0 || sy >= g.height)
+            continue;
+        for (int kx = 0; kx < g.size_w; kx++) {
+            int sx = o.x * g.stride - g.left + kx;
+            if (sx < 0 || sx >= g.width)
+                continue;
+            i64 at = (((i64)o.sample * g.height + sy) * g.width + sx) * g.in_pitch + o.c;
+            f(spread(*(const u4 *)(g.in + at)), (u32)(ky * g.size_w + kx));
+        }
+    }
+}
+
 // Which cell of its window, row by row, was the largest is kept for the way back.
 KERNEL(256, 1) image_max(const cuda_image_pool g)
 {
@@ -313,35 +330,36 @@ KERNEL(256, 1) image_max(const cuda_image_pool g)
         best.v[k] = -__builtin_inff();
         which[k] = 0;
     }
-    for (int ky = 0; ky < g.size_h; ky++) {
-        int sy = o.y * g.stride - g.top + ky;
-        if (sy < 0 || sy >= g.height)
-            continue;
-        for (int kx = 0; kx < g.size_w; kx++) {
-            int sx = o.x * g.stride - g.left + kx;
-            if (sx < 0 || sx >= g.width)
-                continue;
-            i64 at = (((i64)o.sample * g.height + sy) * g.width + sx) * g.in_pitch + o.c;
-            eight v = spread(*(const u4 *)(g.in + at));
-            UNROLL
-            for (int k = 0; k < 8; k++)
-                if (v.v[k] > best.v[k]) {
-                    best.v[k] = v.v[k];
-                    which[k] = ky * g.size_w + kx;
-                }
-        }
-    }
+    each_cell(g, o, [&](eight v, u32 cell) ALWAYS {
+        UNROLL
+        for (int k = 0; k < 8; k++)
+            if (v.v[k] > best.v[k]) {
+                best.v[k] = v.v[k];
+                which[k] = cell;
+            }
+    });
     *(u4 *)(g.out + o.pixel * g.out_pitch + o.c) = pack(best);
     u2 kept = {which[0] | which[1] << 8 | which[2] << 16 | which[3] << 24,
                which[4] | which[5] << 8 | which[6] << 16 | which[7] << 24};
     *(u2 *)(g.chosen + o.pixel * g.channels + o.c) = kept;
 }
 
-// A thread per eight numbers of the input: looks at the windows that it is in.
 DEVICE int first_window(int at, int before, int size, int stride)
 {
     int first = at + before - size + 1;
     return first <= 0 ? 0 : (first + stride - 1) / stride;
+}
+
+// Goes through the windows that a cell of the input is in: f(its gradient, y, x, its pixel).
+template <class F> DEVICE void each_window(const cuda_image_pool &g, const cell &i, F f)
+{
+    int y0 = first_window(i.y, g.top, g.size_h, g.stride),
+        x0 = first_window(i.x, g.left, g.size_w, g.stride);
+    for (int oy = y0; oy < g.out_height && oy * g.stride - g.top <= i.y; oy++)
+        for (int ox = x0; ox < g.out_width && ox * g.stride - g.left <= i.x; ox++) {
+            i64 pixel = ((i64)i.sample * g.out_height + oy) * g.out_width + ox;
+            f(spread(*(const u4 *)(g.out + pixel * g.out_pitch + i.c)), oy, ox, pixel);
+        }
 }
 
 KERNEL(256, 1) image_max_back(const cuda_image_pool g)
@@ -350,19 +368,14 @@ KERNEL(256, 1) image_max_back(const cuda_image_pool g)
     if (!i.there)
         return;
     eight sum = {};
-    int y0 = first_window(i.y, g.top, g.size_h, g.stride),
-        x0 = first_window(i.x, g.left, g.size_w, g.stride);
-    for (int oy = y0; oy < g.out_height && oy * g.stride - g.top <= i.y; oy++)
-        for (int ox = x0; ox < g.out_width && ox * g.stride - g.left <= i.x; ox++) {
-            u32 mine = (i.y - oy * g.stride + g.top) * g.size_w + i.x - ox * g.stride + g.left;
-            i64 pixel = ((i64)i.sample * g.out_height + oy) * g.out_width + ox;
-            u2 kept = *(const u2 *)(g.chosen + pixel * g.channels + i.c);
-            eight d = spread(*(const u4 *)(g.out + pixel * g.out_pitch + i.c));
-            UNROLL
-            for (int k = 0; k < 8; k++)
-                if (((k < 4 ? kept.x : kept.y) >> 8 * (k & 3) & 255) == mine)
-                    sum.v[k] += d.v[k];
-        }
+    each_window(g, i, [&](eight d, int oy, int ox, i64 pixel) ALWAYS {
+        u32 mine = (i.y - oy * g.stride + g.top) * g.size_w + i.x - ox * g.stride + g.left;
+        u2 kept = *(const u2 *)(g.chosen + pixel * g.channels + i.c);
+        UNROLL
+        for (int k = 0; k < 8; k++)
+            if (((k < 4 ? kept.x : kept.y) >> 8 * (k & 3) & 255) == mine)
+                sum.v[k] += d.v[k];
+    });
     put(g.in + i.pixel * g.in_pitch + i.c, sum, g.add);
 }
 
@@ -372,29 +385,25 @@ DEVICE int cells_of(int o, int before, int size, int stride, int side)
     return to - (from < 0 ? 0 : from);
 }
 
+// Of one cell in its window's average.
+DEVICE float share_of(const cuda_image_pool &g, int oy, int ox)
+{
+    return 1.0f / (float)(cells_of(oy, g.top, g.size_h, g.stride, g.height) *
+                          cells_of(ox, g.left, g.size_w, g.stride, g.width));
+}
+
 KERNEL(256, 1) image_average(const cuda_image_pool g)
 {
     cell o = cell_of(g.batch, g.out_height, g.out_width, g.channels);
     if (!o.there)
         return;
     eight sum = {};
-    for (int ky = 0; ky < g.size_h; ky++) {
-        int sy = o.y * g.stride - g.top + ky;
-        if (sy < 0 || sy >= g.height)
-            continue;
-        for (int kx = 0; kx < g.size_w; kx++) {
-            int sx = o.x * g.stride - g.left + kx;
-            if (sx < 0 || sx >= g.width)
-                continue;
-            i64 at = (((i64)o.sample * g.height + sy) * g.width + sx) * g.in_pitch + o.c;
-            eight v = spread(*(const u4 *)(g.in + at));
-            UNROLL
-            for (int k = 0; k < 8; k++)
-                sum.v[k] += v.v[k];
-        }
-    }
-    float share = 1.0f / (float)(cells_of(o.y, g.top, g.size_h, g.stride, g.height) *
-                                 cells_of(o.x, g.left, g.size_w, g.stride, g.width));
+    each_cell(g, o, [&](eight v, u32) ALWAYS {
+        UNROLL
+        for (int k = 0; k < 8; k++)
+            sum.v[k] += v.v[k];
+    });
+    float share = share_of(g, o.y, o.x);
     UNROLL
     for (int k = 0; k < 8; k++)
         sum.v[k] *= share;
@@ -407,18 +416,12 @@ KERNEL(256, 1) image_average_back(const cuda_image_pool g)
     if (!i.there)
         return;
     eight sum = {};
-    int y0 = first_window(i.y, g.top, g.size_h, g.stride),
-        x0 = first_window(i.x, g.left, g.size_w, g.stride);
-    for (int oy = y0; oy < g.out_height && oy * g.stride - g.top <= i.y; oy++)
-        for (int ox = x0; ox < g.out_width && ox * g.stride - g.left <= i.x; ox++) {
-            i64 pixel = ((i64)i.sample * g.out_height + oy) * g.out_width + ox;
-            eight d = spread(*(const u4 *)(g.out + pixel * g.out_pitch + i.c));
-            float share = 1.0f / (float)(cells_of(oy, g.top, g.size_h, g.stride, g.height) *
-                                         cells_of(ox, g.left, g.size_w, g.stride, g.width));
-            UNROLL
-            for (int k = 0; k < 8; k++)
-                sum.v[k] += d.v[k] * share;
-        }
+    each_window(g, i, [&](eight d, int oy, int ox, i64) ALWAYS {
+        float share = share_of(g, oy, ox);
+        UNROLL
+        for (int k = 0; k < 8; k++)
+            sum.v[k] += d.v[k] * share;
+    });
     put(g.in + i.pixel * g.in_pitch + i.c, sum, g.add);
 }
 

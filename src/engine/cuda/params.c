@@ -8,6 +8,7 @@
 
 #include "engine/cuda/images.h"
 #include "engine/cuda/kernels.h"
+#include "engine/tensors.h"
 
 // ---- layout ----
 
@@ -237,45 +238,24 @@ static int64_t slot_span(const struct slot *slot)
     return last + 1;
 }
 
-static const struct slot *find(const struct gpu_params *p, int index, int *state)
+static struct tensors tensors_of(const struct gpu_params *p)
 {
-    *state = -1;
-    if (index < p->count)
-        return &p->slots[index];
-    int left = index - p->count;
-    for (int i = 0; i < p->count; i++) {
-        if (!p->slots[i].param.trained)
-            continue;
-        if (left < p->states) {
-            *state = left;
-            return &p->slots[i];
-        }
-        left -= p->states;
-    }
-    assert(false);
-    return NULL;
+    return (struct tensors){.first = &p->slots->param,
+                            .distance = sizeof *p->slots,
+                            .count = p->count,
+                            .states = p->states};
 }
 
 int gpu_params_tensor_count(const struct gpu_params *p)
 {
-    int count = p->count;
-    for (int i = 0; i < p->count; i++)
-        count += p->slots[i].param.trained ? p->states : 0;
-    return count;
+    struct tensors all = tensors_of(p);
+    return tensors_count(&all);
 }
 
 void gpu_params_tensor(const struct gpu_params *p, int index, struct engine_tensor *tensor)
 {
-    int state;
-    const struct net_param *param = &find(p, index, &state)->param;
-    *tensor = (struct engine_tensor){.role = state < 0 ? ENGINE_PARAMETER : ENGINE_STATE,
-                                     .rank = param->rank,
-                                     .count = param->count};
-    memcpy(tensor->dim, param->dim, sizeof tensor->dim);
-    if (state < 0)
-        snprintf(tensor->name, sizeof tensor->name, "%s", param->name);
-    else
-        snprintf(tensor->name, sizeof tensor->name, "%s.state%d", param->name, state);
+    struct tensors all = tensors_of(p);
+    tensors_describe(&all, index, tensor);
 }
 
 static int round_values(const struct gpu_params *p, struct cuda *cuda, int64_t at, int64_t count,
@@ -293,8 +273,9 @@ static int round_values(const struct gpu_params *p, struct cuda *cuda, int64_t a
 static int transfer(const struct gpu_params *p, struct cuda *cuda, int index, float *values,
                     bool to_net, struct err *err)
 {
+    struct tensors all = tensors_of(p);
     int state;
-    const struct slot *slot = find(p, index, &state);
+    const struct slot *slot = &p->slots[tensors_find(&all, index, &state)];
     device_ptr base =
         (state < 0 ? p->values : p->state[state]) + (device_ptr)slot->at * sizeof(float);
     int64_t bytes = slot_span(slot) * (int64_t)sizeof(float);
