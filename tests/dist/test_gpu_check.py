@@ -16,12 +16,23 @@ from tap import done, report  # noqa: E402
 ROOT, BUILD, FARE = Path(os.environ["ROOT"]), Path(os.environ["BUILD"]), os.environ["FARE"]
 FAKE = BUILD / "tests" / "engine" / "fake_gpu.so"
 
-TORCH = """import json, sys
-w = sys.argv[sys.argv.index("--only") + 1]
+NVML = BUILD / "tests" / "machine" / "fake_nvml.so"
+# While it runs 150 or 120 MiB more are in use on the GPU.
+TORCH = """import json, os, sys, time
+w, asked = (sys.argv[sys.argv.index(option) + 1] for option in ("--only", "--modes"))
+def in_use(mib):
+    with open(os.environ["FARE_FAKE_NVML"] + ".new", "w") as f:
+        f.write(f"count = 1\\nreload = 1\\ngpu0.name = GPU\\ngpu0.memory = 2000000000 0 {1000000000 - mib * 2**20} {1000000000 + mib * 2**20}\\n")
+    os.rename(f.name, os.environ["FARE_FAKE_NVML"])
+if "FARE_FAKE_NVML" in os.environ:
+    in_use({"graph": 150, "ampg": 120}.get(asked, 10))
+    time.sleep(0.3)
+    in_use(0)
 print(json.dumps({"torch": "9.9", "cudnn": 91900}))
 print("noise on stdout")
 for mode, us, mib in (("graph", 200.0, 40), ("ampg", 100.0, 30)):
-    print(json.dumps({"workload": w, "mode": mode, "step_us": us, "peak_mib": mib}))
+    if mode == asked:
+        print(json.dumps({"workload": w, "mode": mode, "step_us": us, "peak_mib": mib}))
 """
 SANITIZER = """#!/bin/sh
 echo "$@ $FARE_TEST_FILTER $FARE_TEST_ONLY" >>{log}
@@ -103,7 +114,11 @@ report("a workload's step beside the faster of PyTorch's", code == 0 and speed[1
 report("five rounds in one process and how far apart they are", float(speed[3].replace(",", "")) > 0 and float(speed[4].replace(",", "")) >= 0, speed)
 # 669,706 parameters, RMSprop's second row of them: 5.1 MiB at least.
 report("memory beside PyTorch's in the same precision", float(memory[2]) > 5.1 and memory[3] == "40.0"
-       and abs(float(memory[4]) - float(memory[2]) / 40) < 0.011 and memory[5] == "–", memory)
+       and abs(float(memory[4]) - float(memory[2]) / 40) < 0.011 and memory[5:] == ["–", "–", "–"], memory)
+(work / "nvml").write_text("count = 1\nreload = 1\ngpu0.name = GPU\ngpu0.memory = 2000000000 0 1000000000 1000000000\n")
+told = check("--only", "memory,torch", "--workloads", "mlp", "--seconds", "1", "--torch", work / "torch.py",
+             FARE_NVML=str(NVML), FARE_FAKE_NVML=str(work / "nvml"))[1]
+report("with the driver's library, the memory of PyTorch's process too", row(told, "mlp")[6] == "150", told)
 report("l1 has a line of its own", "l1: " in out and " ms, " in out, out)
 report("PyTorch's version is in the heading", "PyTorch 9.9 (cuDNN 91900)" in out.split("|")[0], out)
 code, out, err = check("--only", "speed", "--workloads", "mlp", "--seconds", "1", FAKE_GPU_FAIL="cuGraphLaunch:3")

@@ -20,7 +20,8 @@
 //   overcount = N                       success, but N entries too many are counted
 //   endless = 1                         the room for processes is never enough
 //   hang.FUNCTION = MS                  the function takes that long, then answers
-// reload = 1: the file is read anew each time the first GPU is asked for its use.
+// reload = 1: the file is read anew each time the first GPU is asked for its use, or (by the older
+// of the two functions) for its memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,8 @@ static int memory(device d, unsigned long long out[4])
 int nvmlDeviceGetMemoryInfo(device d, struct memory_v1 *out)
 {
     unsigned long long m[4];
+    if (d->gpu == 0 && d->mig < 0 && number("reload", 0))
+        load();
     int code = failure(d, __func__);
     if (code == 0)
         code = memory(d, m);
