@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time per training step on the GPU, data there already: `bench_cuda [WORKLOAD...]`, with
-// PRECISION=tf32|bf16|f32 and STEPS. Prints the median of five rounds in microseconds, each round,
-// and the GPU's memory that the training took, without the context, the kernels and the set; with
-// PROFILE=1 also each kernel's time, launched a hundred times in a row, and what a step takes up to
-// each of its launches.
+// PRECISION=tf32|bf16|f32, STEPS and UNIFORM=1 (tokens alike, not as words are). Prints the median
+// of five rounds in microseconds, each round, and the GPU's memory that the training took, without
+// the context, the kernels and the set; with PROFILE=1 also each kernel's time, launched a hundred
+// times in a row, and what a step takes up to each of its launches.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +163,9 @@ static void measure(const char *name)
         set.token_count = count * set.time;
         int32_t *tokens = malloc((size_t)set.token_count * 4);
         for (int64_t i = 0; i < set.token_count; i++)
-            tokens[i] = (int32_t)(pow(in->vocabulary, rng_double(&rng)) - 1); // as words are
+            tokens[i] = getenv("UNIFORM")
+                            ? (int32_t)rng_below(&rng, (uint64_t)in->vocabulary)
+                            : (int32_t)(pow(in->vocabulary, rng_double(&rng)) - 1); // as words are
         set.tokens = tokens;
         set_bytes = set.token_count * 4;
     } else {

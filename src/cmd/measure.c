@@ -143,6 +143,10 @@ void measure_say_spent(const struct measure_options *o, struct buf *says)
                o->offer);
 }
 
+// A bundle's program is started by its loader, with the loader's own arguments behind the name
+// (launch/launch.c).
+#define LAUNCHED 6
+
 // How this program was called; the password of an address is left out.
 static int note_command_line(struct run_program *program, struct err *err)
 {
@@ -155,7 +159,12 @@ static int note_command_line(struct run_program *program, struct err *err)
     char *text = buf_take(&line, err);
     if (!text)
         return ERR_MEMORY;
-    for (const char *arg = text; arg < text + len; arg += strlen(arg) + 1) {
+    int number = 0, first = LAUNCHED; // of what follows the name
+    for (const char *arg = text; arg < text + len; arg += strlen(arg) + 1, number++) {
+        if (number == 1 && strcmp(arg, "--library-path") != 0)
+            first = 1;
+        if (number > 0 && number < first)
+            continue;
         const char *scheme = strstr(arg, "://");
         const char *equals = scheme ? strchr(arg, '=') : NULL;
         const char *url = equals && equals < scheme ? equals + 1 : arg; // --ledger=URL
