@@ -135,7 +135,8 @@ static int64_t expected(int64_t seen, int64_t at, int64_t total)
 static void plan(struct follow *f)
 {
     int64_t total = total_steps(f);
-    struct meter_plan p = {.stages = 1, .within = f->options.within, .max_s = f->options.max_s};
+    struct meter_plan p = {
+        .stages = 1, .within = f->options.within, .max_s = f->options.max_s, .follows = true};
     if (total > 0) {
         int64_t here = total - f->before - f->unmetered;
         p.stage_steps[0] = here > f->metered ? here : f->metered;

@@ -279,10 +279,16 @@ static void next_look(struct meter *meter, int64_t now_ns)
         meter->next_look_ns = meter->tenth_ns;
 }
 
-// A stage has its share of the time.
+static bool in_last_stage(const struct meter *meter)
+{
+    return meter->stage + 1 >= meter->plan.stages;
+}
+
+// A stage that can be left has its share of the time.
 static bool time_is_over(const struct meter *meter, int64_t now_ns)
 {
-    double share = (double)(meter->stage + 1) / (double)meter->plan.stages;
+    double share =
+        meter->plan.follows ? 1 : (double)(meter->stage + 1) / (double)meter->plan.stages;
     return meter->plan.max_s > 0 &&
            (double)(now_ns - meter->start_ns) / 1e9 >= meter->plan.max_s * share &&
            meter->stages[meter->stage].steps >= STEPS_MIN;
@@ -305,7 +311,8 @@ bool meter_enough(struct meter *meter)
         keep_checks(meter, &now);
         meter->tenth_ns = meter->start_ns + (int64_t)(now.wall_s.v * 1e8);
     }
-    if (meter->plan.within > 0 && project_stage(meter, meter->stage, &part))
+    if (meter->plan.within > 0 && (in_last_stage(meter) || !meter->plan.follows) &&
+        project_stage(meter, meter->stage, &part))
         enough |= 1.96 * sqrt(part.variance) <= meter->plan.within * part.s;
     meter_phase(meter, was);
     next_look(meter, meter->mark_ns);

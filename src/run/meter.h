@@ -44,6 +44,7 @@ struct meter_plan {
     double within;  // stop when the interval's half width is below this share; 0: never
     double max_s;   // stop after so long; 0: never
     bool calibrate; // run the calibration loop (not while a user's command has the CPUs)
+    bool follows;   // stages come when they come: only the last one can be enough
 };
 
 struct meter;

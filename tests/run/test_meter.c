@@ -167,6 +167,28 @@ static void it_stops(void **state)
     meter_free(meter);
 }
 
+// A command comes to its last stage when it comes: half of the time is no end of the first.
+static void a_stage_that_is_not_ours_to_leave(void **state)
+{
+    (void)state;
+    struct meter_plan plan = {
+        .stage_steps = {1000, 500}, .stages = 2, .within = 0.5, .max_s = 0.4, .follows = true};
+    struct meter *meter = begin(&plan);
+    int64_t start_ns = clock_now_ns();
+    meter_phase(meter, METER_TRAIN);
+    while (!meter_enough(meter)) {
+        clock_sleep_ns(MS);
+        meter_steps(meter, 0, 1);
+    }
+    assert_true(clock_now_ns() - start_ns >= 399 * MS);
+    meter_free(meter);
+    plan.follows = false;
+    meter = begin(&plan);
+    steps(meter, 0, 10, 21 * MS); // ours may end after its share, 0.2 s
+    assert_true(meter_enough(meter));
+    meter_free(meter);
+}
+
 // What was projected on the way is held against what it took.
 static void a_finished_run_judges_its_projections(void **state)
 {
@@ -217,6 +239,7 @@ int main(void)
         cmocka_unit_test(the_whole_is_projected),
         cmocka_unit_test(stages_are_told_apart),
         cmocka_unit_test(it_stops),
+        cmocka_unit_test(a_stage_that_is_not_ours_to_leave),
         cmocka_unit_test(a_finished_run_judges_its_projections),
         cmocka_unit_test(calibration_is_cheap),
     };
