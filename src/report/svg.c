@@ -287,7 +287,7 @@ void plot_svg(struct buf *out, const struct plot *plot)
     markup_text(out, plot->title);
     buf_adds(out, "</title>\n<desc>");
     markup_text(out, plot->says);
-    buf_printf(out, "</desc>\n<style>%s</style>\n", plot_style);
+    buf_printf(out, "</desc>\n<style>.plot{max-width:100%%;height:auto}%s</style>\n", plot_style);
     svg_rect(out, 0, 0, width, height, "bg", NULL);
     buf_add(out, buf_str(&body), body.len);
     buf_adds(out, "</svg>\n");

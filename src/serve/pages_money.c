@@ -15,7 +15,7 @@
 
 static const struct choice {
     const char *value, *words;
-} spots[] = {{"", "on demand and spot"}, {"no", "on demand"}, {"yes", "spot"}},
+} spots[] = {{"", "any"}, {"no", "on demand"}, {"yes", "spot"}},
   kinds[] = {{"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};
 
 static void choose(struct buf *out, const struct request *request, const char *name,
