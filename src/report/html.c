@@ -45,6 +45,7 @@ static const char style[] =
     "summary{cursor:pointer;color:#0a4fb4;width:max-content;max-width:100%;padding:.2rem 0}"
     ":focus-visible{outline:2px solid #0b4fc0;outline-offset:2px}"
     "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"
+    "form>.scroll{flex:1 1 100%}"
     "label{display:flex;flex-direction:column;flex:0 1 10rem;font-size:.875rem;min-width:0}"
     "input,select,button{font:inherit;color:inherit;background:transparent;max-width:100%;"
     "padding:.25rem .5rem;border:1px solid #57606a;border-radius:4px}"

@@ -153,7 +153,7 @@ static void measure(struct layout *l)
         scale_label(&l->y, l->y.ticks[i], label);
         l->left = fmax(l->left, glyphs_width(label, SVG_SMALL) + 8);
     }
-    double names = l->beside ? fmin(names_width(l) + NAMES_AT + 9, l->width * 0.4) : 10;
+    double names = l->beside ? fmin(names_width(l) + NAMES_AT + 9, l->width * 0.45) : 10;
     l->right = l->width - names;
     enum scale_kind kind = kind_of(l, x, &panel->x);
     scale_make(&l->x, x.low, x.high, kind, unit_of(&panel->x), (int)((l->right - l->left) / 60));

@@ -110,14 +110,14 @@ class Browser:
         self.cdp("Emulation.setScriptExecutionDisabled", value=not allowed)
 
     def picture(self, path=None, height=None):
-        """The whole page as PNG; written where a path is given."""
+        """The whole page as PNG, or WebP by the path's name; written where one is given."""
         size = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height or 15000), "scale": 1}
-        png = base64.b64decode(self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                                        clip=clip)["data"])
+        kind = {"format": "webp", "quality": 85} if path and path.suffix == ".webp" else {"format": "png"}
+        picture = base64.b64decode(self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip=clip, **kind)["data"])
         if path:
-            path.write_bytes(png)
-        return png
+            path.write_bytes(picture)
+        return picture
 
     def printed(self):
         return base64.b64decode(self.cdp("Page.printToPDF", printBackground=False)["data"])
