@@ -3,6 +3,7 @@
 
 The data are made here (records.py) or published; what should be drawn is computed here.
 """
+import json
 import os
 import subprocess
 import sys
@@ -220,6 +221,14 @@ month = lines[1][1][1] / 36  # of the cheapest
 same("buy: it has paid where the lines cross", paid, [300 / (month - 24)], panel.x)
 report("buy: and says after how many months", any(t.text == f"has paid after {300 / (month - 24):.1f} months"
                                                   for t in panel.texts), [t.text for t in panel.texts])
+
+# The same power, where nobody says it and the run measured it: 400 W for as long as it ran.
+run = json.loads(fare("runs", "published-2018-tweets-aws-p2-xlarge", "--json").stdout)
+run.update(id="20260102T000000Z-00000000aaaa", use={"cpu_energy_j": 400 * run["phases"]["wall_ns"] / 1e9})
+records.write(HERE / "power.jsonl", [run])
+fare("runs", "import", HERE / "power.jsonl", "--ledger", LEDGER)
+panel = list(plot("buy", run["id"], *ONE[1:], "--buy", "300", *OWN[2:]).values())[0]
+same("buy: with the power that was measured", [y for _, y in panel.lines()[0]], [300, 300 + 36 * 24], panel.y)
 
 # ---- well-formed, whatever the names
 
