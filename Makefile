@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short on purpose: CMake and Ninja build, the scripts do the rest. `make help` lists it.
 .DEFAULT_GOAL := build
-.PHONY: run test build dist gpu-check image bench lint format docs fuzz clean help
+.PHONY: run demo test build dist gpu-check image bench lint format docs fuzz clean help
 SECONDS ?= 30
+LISTEN ?= 127.0.0.1:8732
 
 # One build folder per compiler; tests are added to build/ by the first `make test`.
 configure = cmake -G Ninja -S . -B $(1) $(2) >build/cmake.log || { cat build/cmake.log >&2; exit 1; }
 
 run: build ## set up, build, and run bare fare: the main job
 	@build/fare
+
+demo: build ## serve the published results and this machine's on LISTEN=127.0.0.1:8732
+	@scripts/demo --listen $(LISTEN)
 
 build: ## set up, and build build/fare
 	@scripts/setup build

@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--token-file|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--hours-per-month|--life|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--token-file|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--life|--hours-per-month|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -583,11 +583,11 @@ _fare() {
         COMPREPLY=()
         return
         ;;
-    --hours-per-month)
+    --life)
         COMPREPLY=()
         return
         ;;
-    --life)
+    --hours-per-month)
         COMPREPLY=()
         return
         ;;
@@ -622,7 +622,7 @@ _fare() {
     compare) words=' --base -b --format -f --ledger --workload -w --published --price -p --offer -o --date -d --rule -r --json --color --help -h' ;;
     prices) words=' --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --date --last -n --all -a --format --book --json --color --help -h' ;;
     cron) words=' --up --offer --rate --date --month --tasks --disk --disk-rate --rules --rule-rate --function-ms --function-rate --always-up --json --color --help -h' ;;
-    report) words=' --output -o --format -f --plot --ledger --book --workload -w --published --all -a --base -b --price -p --offer --date -d --rule -r --deadline --buy --resale --watts --kwh --hours-per-month --life --json --color --help -h' ;;
+    report) words=' --output -o --format -f --plot --ledger --book --workload -w --published --all -a --base -b --price -p --offer --date -d --rule -r --deadline --buy --resale --watts --kwh --life --hours-per-month --json --color --help -h' ;;
     serve) words=' --listen -l --token-file --public --ledger --book --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))

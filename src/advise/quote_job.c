@@ -212,6 +212,21 @@ int quote_open(struct quote_job *job, const char *book, struct err *err)
     return rc;
 }
 
+void quote_own_power(struct quote_job *job)
+{
+    if (job->wishes.own.busy_mw >= 0 || job->runs.count == 0)
+        return;
+    double watts = 0;
+    const struct run_use *use = &job->runs.items[0].use;
+    for (size_t i = 0; i < use->gpu_list.count; i++)
+        watts += use->gpu_list.items[i].power_w.known ? use->gpu_list.items[i].power_w.v : 0;
+    double wall_s = (double)job->runs.items[0].phases.wall_ns.v / 1e9;
+    if (use->cpu_energy_j.known && wall_s > 0)
+        watts += use->cpu_energy_j.v / wall_s;
+    if (watts > 0 && watts < 1e6)
+        job->wishes.own.busy_mw = (int64_t)(watts * 1000);
+}
+
 void quote_release(struct quote_job *job)
 {
     for (size_t i = 0; i < job->runs.count; i++)

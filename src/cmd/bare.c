@@ -13,6 +13,7 @@
 #include "base/money.h"
 #include "cmd/check.h"
 #include "cmd/money.h"
+#include "cmd/take.h"
 #include "cmd/report.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
@@ -145,13 +146,6 @@ static void print_samples(struct out *out, const struct report *report, int64_t 
     money_show(out, report, kwh);
 }
 
-static int take_kwh(const char *text, int64_t *kwh, struct err *err)
-{
-    if (text && (money_parse(text, kwh, NULL) != 0 || *kwh < 0))
-        return err_set(err, ERR_USAGE, "'--kwh' takes an amount such as 0.30, not '%.40s'", text);
-    return 0;
-}
-
 // Without a book or rules the measurement is still one.
 static int price(struct report *report, const struct measure_options *o, struct err *err)
 {
@@ -227,7 +221,7 @@ static int main_job(const struct bare_options *o, struct out *out, struct err *e
         rc = out_write(out, err); // there is something to read while the samples train
     }
     if (rc == 0)
-        rc = take_kwh(o->kwh, &kwh, err);
+        rc = take_amount("kwh", o->kwh, &kwh, err);
     if (rc == 0)
         rc = sample(&o->measure, &report, err);
     if (rc == 0)

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "bill/price_rule.h"
 #include "bill/schedule.h"
+#include "cmd/take.h"
 #include "price/book.h"
 #include "price/currency.h"
 #include "price/rates.h"
@@ -87,22 +88,10 @@ struct job {
 
 // ---- options
 
-static int bad(const char *option, const char *text, const char *expected, struct err *err)
-{
-    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
-}
-
-static int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
-{
-    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
-        return bad(option, text, "an amount such as 0.04", err);
-    return 0;
-}
-
 static int take_count(const char *option, const char *text, int64_t *count, struct err *err)
 {
     if (text && (!text_int(text, count) || *count < 0 || *count > 1000000000))
-        return bad(option, text, "a whole number", err);
+        return take_bad(option, text, "a whole number", err);
     return 0;
 }
 
@@ -110,7 +99,7 @@ static int take_disk(const char *text, int64_t *gb, struct err *err)
 {
     int64_t bytes = 10 * GB;
     if (text && (!units_parse_bytes(text, &bytes) || bytes > GB * 1000000))
-        return bad("disk", text, "a size such as 10GB", err);
+        return take_bad("disk", text, "a size such as 10GB", err);
     *gb = bytes / GB + (bytes % GB > 0);
     return 0;
 }
@@ -142,13 +131,11 @@ static int take_dates(struct job *job, struct err *err)
     if (o->month) {
         snprintf(first, sizeof first, "%.7s-01", o->month);
         if (strlen(o->month) != 7 || !clock_parse(first, &s->month_s) || s->month_s < 0)
-            return bad("month", o->month, "a month such as 2026-02", err);
+            return take_bad("month", o->month, "a month such as 2026-02", err);
         date_s = s->month_s;
     }
-    if (o->date && (!clock_parse(o->date, &date_s) || date_s < DAY_S))
-        return bad("date", o->date, "a date such as 2018-11-01", err);
     job->day = (int)(date_s / DAY_S);
-    return 0;
+    return take_day(o->date, &job->day, err);
 }
 
 static int take_beside(struct job *job, struct err *err)

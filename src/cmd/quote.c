@@ -12,11 +12,9 @@
 #include "record/read.h"
 #include "report/focus.h"
 
-#define LIFE_MONTHS 36
-#define PIN_BILLS   2000 // a list of everything (--all) is not kept: it is long, and soon made again
-#define WRITE_AT    ((size_t)1 << 20)
-#define DAY_S       INT64_C(86400)
-#define GB          INT64_C(1000000000)
+#define PIN_BILLS 2000 // a list of everything (--all) is not kept: it is long, and soon made again
+#define WRITE_AT  ((size_t)1 << 20)
+#define GB        INT64_C(1000000000)
 
 static const char *const rules[] = {"paid", "prorated", NULL};
 static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
@@ -26,10 +24,8 @@ static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE,
                                               .boot_ns = -1,
                                               .keep_ns = -1,
                                               .deadline_ns = -1,
-                                              .hours_per_month = -1,
                                               .runs = -1,
-                                              .watts = -1,
-                                              .life = LIFE_MONTHS};
+                                              .own = OWN_DEFAULTS};
 
 #define AT(member) offsetof(struct quote_options, member)
 static const struct opt options[] = {
@@ -75,20 +71,11 @@ static const struct opt options[] = {
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
      "the cheapest that is done within this time"},
     {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice", "the fastest for this money"},
-    {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(hours_per_month), "Advice",
+    {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(own.hours_per_month), "Advice",
      "the best for occasional, steady (so many hours) and heavy use", .least = 1},
     {"runs", 0, OPT_COUNT, "N", NULL, AT(runs), "Advice",
      "so many trainings: one strong machine, or several cheap ones in parallel", .least = 1},
-    {"buy", 0, OPT_TEXT, "USD", NULL, AT(buy), "Advice",
-     "rent, or buy a machine like the one measured for this much: after how long it has paid for "
-     "itself"},
-    {"resale", 0, OPT_TEXT, "USD", NULL, AT(resale), "Advice", "what it still brings at its end"},
-    {"watts", 0, OPT_COUNT, "W", NULL, AT(watts), "Advice",
-     "its power at work (default: what the run measured, where it did)"},
-    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Advice", "the price of a kilowatt-hour"},
-    {"life", 0, OPT_COUNT, "MONTHS", NULL, AT(life), "Advice",
-     "how long it is kept (default 36): its price is spread over the hours of use in that time",
-     .least = 1},
+    OWN_ROWS("Advice"),
     {NULL},
 };
 #undef AT
@@ -105,29 +92,6 @@ static const struct cmd_example examples[] = {
 };
 
 // ---- options
-
-static int bad(const char *option, const char *text, const char *expected, struct err *err)
-{
-    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
-}
-
-static int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
-{
-    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
-        return bad(option, text, "an amount such as 2.50", err);
-    return 0;
-}
-
-static int take_day(const char *text, int *day, struct err *err)
-{
-    int64_t date_s = 0;
-    if (!text)
-        return 0;
-    if (!clock_parse(text, &date_s) || date_s < DAY_S)
-        return bad("date", text, "a date such as 2026-11-01", err);
-    *day = (int)(date_s / DAY_S);
-    return 0;
-}
 
 static struct maybe_int given(int64_t value)
 {
@@ -187,18 +151,10 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     c->ingress_bytes = o->ingress;
     w->deadline_ns = given(o->deadline_ns);
     w->runs = o->runs > 0 ? o->runs : 0;
-    w->use_ns_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 * NS_PER_S : 0;
-    w->buy = o->buy;
-    w->own = (struct own_machine){.life_months = o->life, .busy_mw = -1, .idle_mw = -1, .kwh = -1};
-    w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
-    if (o->hours_per_month > 720)
-        return err_set(err, ERR_USAGE, "a month of 30 days has 720 hours");
-    if (o->watts >= 1000000)
-        return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
+    w->use_ns_a_month = o->own.hours_per_month > 0 ? o->own.hours_per_month * 3600 * NS_PER_S : 0;
+    w->buy = o->own.buy;
     if (o->runs > 1000000)
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
-    if (o->watts >= 0)
-        w->own.busy_mw = o->watts * 1000;
     int rc = check_named(o, err);
     if (rc == 0)
         rc = take_day(o->date, &c->day, err);
@@ -209,28 +165,8 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     c->hour_of_mine.known = o->hour_of_mine;
     w->budget.known = o->budget;
     if (rc == 0)
-        rc = take_amount("buy", o->buy, &w->own.purchase, err);
-    if (rc == 0)
-        rc = take_amount("resale", o->resale, &w->own.resale, err);
-    if (rc == 0)
-        rc = take_amount("kwh", o->kwh, &w->own.kwh, err);
+        rc = take_own(&o->own, &w->own, err);
     return rc;
-}
-
-// The power that was measured, where the user says none.
-static void take_watts(struct quote_job *job)
-{
-    if (job->wishes.own.busy_mw >= 0 || job->runs.count == 0)
-        return;
-    double watts = 0;
-    const struct run_use *use = &job->runs.items[0].use;
-    for (size_t i = 0; i < use->gpu_list.count; i++)
-        watts += use->gpu_list.items[i].power_w.known ? use->gpu_list.items[i].power_w.v : 0;
-    double wall_s = (double)job->runs.items[0].phases.wall_ns.v / 1e9;
-    if (use->cpu_energy_j.known && wall_s > 0)
-        watts += use->cpu_energy_j.v / wall_s;
-    if (watts > 0 && watts < 1e6)
-        job->wishes.own.busy_mw = (int64_t)(watts * 1000);
 }
 
 // ---- together
@@ -412,7 +348,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = quote_open(&job, o->book, err);
     if (rc == 0)
         rc = describe(&job, o, err);
-    take_watts(&job);
+    quote_own_power(&job);
     if (job.wishes.buy && job.asked)
         job.ask.own = &job.wishes.own;
     if (rc == 0)

@@ -5,6 +5,7 @@
 
 #include "advise/quote_job.h"
 #include "cmd/cmd.h"
+#include "cmd/take.h"
 
 struct quote_options {
     struct cmd_common common;
@@ -13,8 +14,9 @@ struct quote_options {
     bool all, pinned, interrupted;
     const char *date, *rule, *hour_of_mine;
     int64_t max_age, commit, used_ns, boot_ns, storage, keep_ns, egress, ingress;
-    int64_t deadline_ns, hours_per_month, runs, watts, life;
-    const char *budget, *buy, *resale, *kwh;
+    int64_t deadline_ns, runs;
+    const char *budget;
+    struct own_options own; // with --hours-per-month
 };
 
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options);

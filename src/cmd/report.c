@@ -6,18 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fs.h"
-#include "base/money.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/take.h"
 #include "report/compare.h"
 #include "report/html.h"
 #include "report/page.h"
 #include "report/tables.h"
-
-#define DAY_S       INT64_C(86400)
-#define LIFE_MONTHS 36
 
 struct report_options {
     struct cmd_common common;
@@ -27,12 +23,11 @@ struct report_options {
     bool all;
     struct opt_texts price, offer;
     const char *date, *rule;
-    int64_t deadline_ns, hours_per_month, watts, life;
-    const char *buy, *resale, *kwh;
+    int64_t deadline_ns;
+    struct own_options own;
 };
 
-static const struct report_options defaults = {
-    .deadline_ns = -1, .hours_per_month = -1, .watts = -1, .life = LIFE_MONTHS};
+static const struct report_options defaults = {.deadline_ns = -1, .own = OWN_DEFAULTS};
 
 static const char *const rules[] = {"paid", "prorated", NULL};
 static const char *const formats[] = {"html", "md", "csv", "json", "focus", "openmetrics", NULL};
@@ -67,14 +62,9 @@ static const struct opt options[] = {
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
      "draw it, and name the cheapest that is done within this time"},
-    {"buy", 0, OPT_TEXT, "USD", NULL, AT(buy), "Advice",
-     "rent, or buy a machine like the one measured for this much"},
-    {"resale", 0, OPT_TEXT, "USD", NULL, AT(resale), "Advice", "what it still brings at its end"},
-    {"watts", 0, OPT_COUNT, "W", NULL, AT(watts), "Advice", "its power at work"},
-    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Advice", "the price of a kilowatt-hour"},
-    {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(hours_per_month), "Advice",
-     "how long it works in a month (default 720: always)"},
-    {"life", 0, OPT_COUNT, "MONTHS", NULL, AT(life), "Advice", "how long it is kept (default 36)"},
+    OWN_ROWS("Advice"),
+    {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(own.hours_per_month), "Advice",
+     "how long it works in a month (default 720: always)", .least = 1},
     {NULL},
 };
 #undef AT
@@ -97,47 +87,13 @@ static const struct cmd_variable variables[] = {
 
 // ---- options
 
-static int bad(const char *option, const char *text, const char *expected, struct err *err)
-{
-    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
-}
-
-static int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
-{
-    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
-        return bad(option, text, "an amount such as 2.50", err);
-    return 0;
-}
-
-static int take_own(const struct report_options *o, struct advice_wishes *w, struct err *err)
-{
-    w->buy = o->buy;
-    w->own = (struct own_machine){.life_months = o->life, .busy_mw = -1, .idle_mw = -1, .kwh = -1};
-    w->own.use_s_a_month = o->hours_per_month > 0 ? o->hours_per_month * 3600 : 30 * DAY_S;
-    if (o->hours_per_month == 0 || o->hours_per_month > 720)
-        return err_set(err, ERR_USAGE, "'--hours-per-month' takes 1 to 720: a month of 30 days");
-    if (o->life == 0 || o->life > 1200)
-        return err_set(err, ERR_USAGE, "'--life' takes 1 to 1200 months");
-    if (o->watts >= 1000000)
-        return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
-    if (o->watts >= 0)
-        w->own.busy_mw = o->watts * 1000;
-    int rc = take_amount("buy", o->buy, &w->own.purchase, err);
-    if (rc == 0)
-        rc = take_amount("resale", o->resale, &w->own.resale, err);
-    return rc == 0 ? take_amount("kwh", o->kwh, &w->own.kwh, err) : rc;
-}
-
 static int take_options(const struct cmd_call *call, struct page_ask *ask, struct err *err)
 {
     const struct report_options *o = call->options;
-    int64_t date_s = 0;
     int chosen = (call->rest->count > 0) + (o->workload != NULL) + (o->published != NULL) + o->all;
     if (chosen > 1)
         return err_set(err, ERR_USAGE,
                        "'fare report' takes runs, --workload, --published or --all, one of them");
-    if (o->date && (!clock_parse(o->date, &date_s) || date_s < DAY_S))
-        return bad("date", o->date, "a date such as 2026-11-01", err);
     *ask = (struct page_ask){
         .ledger = o->ledger,
         .book = o->book,
@@ -147,7 +103,6 @@ static int take_options(const struct cmd_call *call, struct page_ask *ask, struc
         .published = o->published,
         .all = o->all,
         .base = o->base,
-        .day = (int)(date_s / DAY_S),
         .pricing = {.prices = o->price.items,
                     .price_count = o->price.count,
                     .offers = o->offer.items,
@@ -158,7 +113,9 @@ static int take_options(const struct cmd_call *call, struct page_ask *ask, struc
     };
     if (o->deadline_ns >= 0)
         ask->wishes.deadline_ns = some_int(o->deadline_ns);
-    return take_own(o, &ask->wishes, err);
+    ask->wishes.buy = o->own.buy;
+    int rc = take_day(o->date, &ask->day, err);
+    return rc == 0 ? take_own(&o->own, &ask->wishes.own, err) : rc;
 }
 
 // ---- writing

@@ -12,6 +12,8 @@
 
 enum { BILLS_SHOWN = 15, OPEN_ROWS = 40 };
 
+#define NBSP "\u00a0" // a space at which no line ends
+
 static const char style[] =
     ":root{color-scheme:light dark}"
     "*{box-sizing:border-box}"
@@ -39,13 +41,15 @@ static const char style[] =
     "border-bottom:1px solid #d0d7de;max-width:26rem}"
     "td{overflow-wrap:normal}td.long{overflow-wrap:anywhere;min-width:9rem}"
     "thead th{white-space:nowrap;border-bottom:2px solid #57606a}"
-    ".num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    ".num{text-align:right;font-variant-numeric:tabular-nums;white-space:pre}"
     "summary{cursor:pointer;color:#0a4fb4;width:max-content;max-width:100%;padding:.2rem 0}"
     ":focus-visible{outline:2px solid #0b4fc0;outline-offset:2px}"
     "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"
-    "label{display:flex;flex-direction:column;font-size:.875rem;min-width:0}"
+    "form>.scroll{flex:1 1 100%}"
+    "label{display:flex;flex-direction:column;flex:0 1 10rem;font-size:.875rem;min-width:0}"
     "input,select,button{font:inherit;color:inherit;background:transparent;max-width:100%;"
     "padding:.25rem .5rem;border:1px solid #57606a;border-radius:4px}"
+    "label input,select,button{height:2.1rem}label input,select{width:100%}"
     "option{background:#fff;color:#1c2128}::placeholder{color:#57606a;opacity:1}"
     "td input{margin:.2rem 0 0}"
     "footer{margin-top:3rem;border-top:1px solid #d0d7de;padding-top:.8rem;font-size:.875rem}"
@@ -56,7 +60,7 @@ static const char style[] =
     "::placeholder{color:#9aa5b1}"
     ".verdict{border-color:#62e0f0}:focus-visible{outline-color:#7cb8ff}}"
     "@media (max-width:640px){body{padding:1rem .75rem 2rem}.wide{display:none}"
-    ".narrow{display:block}}"
+    ".narrow{display:block}label{flex:1 1 8rem}}"
     "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,nav{display:none}"
     ".narrow{display:block}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}"
     ".scroll{overflow:visible}}";
@@ -226,8 +230,8 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 enum run_column { WORKLOAD, ON, WITH, TIME, BASIS, RIGHT, STARTED, NOTES, RUN, RUN_COLUMNS };
 
 static const struct html_column run_columns[RUN_COLUMNS] = {
-    {"workload", ""},  {"on", ""},       {"with", ""},       {"whole training (95 %)", "num"},
-    {"known how", ""}, {"right", "num"}, {"started", "num"}, {"notes", "long"},
+    {"workload", ""},  {"on", ""},          {"with", ""},       {"whole training (95 %)", "num"},
+    {"known how", ""}, {"accuracy", "num"}, {"started", "num"}, {"notes", "long"},
     {"run", ""}};
 
 static void time_words(const struct page_run *run, struct buf *out)
@@ -242,7 +246,7 @@ static void time_words(const struct page_run *run, struct buf *out)
     scale_words("s", run->low_s.v, low);
     scale_words("s", run->high_s.v, high);
     if (strcmp(low, high) != 0)
-        buf_printf(out, " (%s to %s)", low, high);
+        buf_printf(out, "\n(%s to %s)", low, high);
 }
 
 static void note_words(const struct page_run *run, struct buf *out)
@@ -331,6 +335,14 @@ static void figure_cell(struct buf *out, const char *words, struct maybe_real lo
     html_cell(out, "num", text);
 }
 
+static void percent_cell(struct buf *out, struct maybe_real share, double times, int decimals)
+{
+    char text[COMPARE_CELL] = "";
+    if (share.known)
+        snprintf(text, sizeof text, "%.*f %%", decimals, share.v * times);
+    html_cell(out, "num", text);
+}
+
 static void compare_row(struct buf *out, struct compare_notes *notes, const struct compare_row *row)
 {
     struct buf name = {0}, cost = {0};
@@ -353,10 +365,8 @@ static void compare_row(struct buf *out, struct compare_notes *notes, const stru
     html_cell(out, "num", buf_str(&cost));
     compare_ratio_words(&row->money, words);
     figure_cell(out, row->base.known ? "base" : words, row->money.low, row->money.high);
-    compare_percent_words(row->accuracy.value, 100, words);
-    html_cell(out, "num", words);
-    compare_percent_words(row->gpu_percent.value, 1, words);
-    html_cell(out, "num", words);
+    percent_cell(out, row->accuracy.value, 100, 2);
+    percent_cell(out, row->gpu_percent.value, 1, 0);
     compare_notes_of(notes, row, words);
     html_cell(out, "", words);
     buf_adds(out, "</tr>\n");
@@ -385,16 +395,18 @@ static void compare_apart(struct buf *out, const struct compare_workload *w)
     buf_adds(out, "</ul>\n");
 }
 
-void html_compare(struct buf *out, const struct compare_workload *w, int level)
+void html_compare(struct buf *out, const struct page *page, size_t number, int level)
 {
+    const struct compare_workload *w = &page->compare.workloads.items[number];
     static const struct html_column columns[] = {
         {"on + with", "long"}, {"runs", "num"},    {"time", "num"},
         {"÷ base", "num"},     {"cost, $", "num"}, {"÷ base", "num"},
-        {"right", "num"},      {"GPU use", "num"}, {"notes", ""}};
+        {"accuracy", "num"},   {"GPU use", "num"}, {"notes", ""}};
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, w);
     html_heading(out, level, w->workload);
-    for (size_t i = 0; i < w->sentences.count; i++)
+    // Of a single workload they are the page's verdict.
+    for (size_t i = 0; i < w->sentences.count && page->compare.workloads.count > 1; i++)
         html_paragraph(out, "", w->sentences.items[i]);
     html_begin_table(out, w->workload);
     html_table_head(out, columns, sizeof columns / sizeof *columns);
@@ -421,7 +433,7 @@ static void bill_row(struct buf *out, const struct bill *b)
     int64_t from = 0, to = 0;
     clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
     if (b->gpu && b->gpus.known)
-        snprintf(gpus, sizeof gpus, "%g × %.60s", b->gpus.v, b->gpu);
+        snprintf(gpus, sizeof gpus, "%g" NBSP "×" NBSP "%.60s", b->gpus.v, b->gpu);
     money_short(bill_total(b), cost);
     if (b->low && b->high && money_parse(b->low, &from, NULL) == 0 &&
         money_parse(b->high, &to, NULL) == 0) {
@@ -435,9 +447,9 @@ static void bill_row(struct buf *out, const struct bill *b)
              b->price_old.v ? ", OLD" : "");
     buf_adds(out, "<tr>");
     html_cell(out, "long", b->offer);
-    html_cell(out, "", gpus);
     html_cell(out, "num", time);
     html_cell(out, "num", cost);
+    html_cell(out, "", gpus);
     html_cell(out, "", seen);
     html_cell(out, "", b->basis);
     buf_adds(out, "</tr>\n");
@@ -445,8 +457,8 @@ static void bill_row(struct buf *out, const struct bill *b)
 
 void html_quote(struct buf *out, const struct quote *quote, int level)
 {
-    static const struct html_column columns[] = {{"offer", "long"},  {"GPUs", ""},
-                                                 {"time", "num"},    {"USD", "num"},
+    static const struct html_column columns[] = {{"offer", "long"},  {"time", "num"},
+                                                 {"USD", "num"},     {"GPUs", ""},
                                                  {"price seen", ""}, {"time is", ""}};
     html_heading(out, level, quote->workload);
     for (size_t i = 0; i < quote->advice.count; i++)
@@ -505,7 +517,7 @@ static void tables(struct buf *out, const struct page *page)
         html_heading(out, 2, "Side by side");
         for (size_t i = 0; i < page->compare.workloads.count; i++)
             if (several(&page->compare.workloads.items[i]))
-                html_compare(out, &page->compare.workloads.items[i], 3);
+                html_compare(out, page, i, 3);
         buf_adds(out, "</section>\n");
     }
     if (page->quotes.count > 0) {

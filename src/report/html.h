@@ -37,8 +37,8 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 
 void html_runs(struct buf *out, const struct page *page);
 
-// The rows of a workload side by side, with their notes and what stands apart.
-void html_compare(struct buf *out, const struct compare_workload *workload, int level);
+// The rows of that workload side by side, with their notes and what stands apart.
+void html_compare(struct buf *out, const struct page *page, size_t number, int level);
 
 // What it costs where: sentences, and the cheapest bills.
 void html_quote(struct buf *out, const struct quote *quote, int level);

@@ -234,6 +234,7 @@ static int make_quote(const struct page_ask *ask, struct quote_job *job, struct 
     job->ask.context.day = ask->day;
     job->ask.context.prorated = ask->pricing.prorated;
     job->wishes = ask->wishes;
+    quote_own_power(job);
     int rc = quote_open(job, ask->book, err);
     if (rc == 0)
         rc = quote_make(&job->ask, &job->quote, err);

@@ -281,6 +281,7 @@ static int by_cost(const void *a, const void *b)
 static void frontier_panel(struct draft *d, const char *title, struct place *places, size_t count,
                            const struct maybe_int *deadline_ns)
 {
+    const struct place *best_place = NULL;
     double best = 0;
     if (count < 2)
         return;
@@ -302,6 +303,8 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
         point->y_low = place->low_usd;
         point->y_high = place->high_usd;
         if (advice_on_frontier(&best, place->s))
+            best_place = place;
+        if (place->s == best_place->s && place->usd == best_place->usd) // those alike too
             point->marked = some_bool(true);
     }
 }

@@ -140,8 +140,7 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
     }
     if (use_s >= 0 && tenths <= own->life_months * 300) {
         char words[64];
-        snprintf(words, sizeof words, "has paid after %lld.%lld days", (long long)(tenths / 10),
-                 (long long)(tenths % 10));
+        snprintf(words, sizeof words, "has paid after %.1f months", (double)tenths / 300);
         draft_line(d, words, some_real((double)tenths / 300), (struct maybe_real){0});
     }
 }
@@ -174,7 +173,7 @@ static void plot_buy(struct draft *d, const struct page_ask *ask, const struct q
         const struct quote *quote = &d->page->quotes.items[i];
         double own_s = seconds_of(quote, runs, count);
         if (own_s > 0 && quote->bills.count > 0)
-            buy_panel(d, quote, &jobs[i], &ask->wishes.own, own_s);
+            buy_panel(d, quote, &jobs[i], &jobs[i].wishes.own, own_s);
     }
     draft_end(d);
 }

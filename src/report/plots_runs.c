@@ -85,7 +85,7 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (!first_of(runs, i))
             continue;
-        draft_panel(d, workload_of(&runs[i]), "lines", AXIS("epoch", ""), AXIS("right", "%"));
+        draft_panel(d, workload_of(&runs[i]), "lines", AXIS("epoch", ""), AXIS("accuracy", "%"));
         if (d->rc == 0)
             d->panel->x.cut = d->panel->y.cut = some_bool(true);
         for (size_t k = i; k < count; k++)

@@ -151,9 +151,9 @@ static void measure(struct layout *l)
     l->left = 0;
     for (size_t i = 0; i < l->y.count; i++) {
         scale_label(&l->y, l->y.ticks[i], label);
-        l->left = fmax(l->left, glyphs_width(label, SVG_SMALL) + 8);
+        l->left = fmax(l->left, glyphs_width(label, SVG_SMALL) + 10);
     }
-    double names = l->beside ? fmin(names_width(l) + NAMES_AT + 9, l->width * 0.4) : 10;
+    double names = l->beside ? fmin(names_width(l) + NAMES_AT + 9, l->width * 0.45) : 10;
     l->right = l->width - names;
     enum scale_kind kind = kind_of(l, x, &panel->x);
     scale_make(&l->x, x.low, x.high, kind, unit_of(&panel->x), (int)((l->right - l->left) / 60));
@@ -185,7 +185,7 @@ static void draw_frame(struct buf *out, const struct layout *l)
         double y = scale_at(&l->y, l->y.ticks[i]);
         svg_line(out, l->left, y, l->right, y, "gr");
         scale_label(&l->y, l->y.ticks[i], label);
-        svg_text(out, l->left - 6, y + 4, "sm mu en", label);
+        svg_text(out, l->left - 8, y + 4, "sm mu en", label);
     }
     snprintf(title, sizeof title, "%.150s%s%s%s", l->panel->y.name ? l->panel->y.name : "",
              *l->y.shown ? ", " : "", l->y.shown, l->y.log ? ", logarithmic" : "");

@@ -40,7 +40,7 @@ const char plot_style[] =
     ".plot .d1{stroke-dasharray:7 3}.plot .d2{stroke-dasharray:2 3}.plot .d3{stroke-dasharray:9 3 "
     "2 3}"
     ".plot .mk{stroke-width:1.8}.plot .ct{stroke-width:3}"
-    ".plot .hl{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}" LIGHT
+    ".plot .hl{paint-order:stroke;stroke-width:4px;stroke-linejoin:round}" LIGHT
     "@media screen and (prefers-color-scheme:dark){" DARK "}";
 
 static void attribute(struct buf *out, const char *name, double value)
@@ -287,7 +287,7 @@ void plot_svg(struct buf *out, const struct plot *plot)
     markup_text(out, plot->title);
     buf_adds(out, "</title>\n<desc>");
     markup_text(out, plot->says);
-    buf_printf(out, "</desc>\n<style>%s</style>\n", plot_style);
+    buf_printf(out, "</desc>\n<style>.plot{max-width:100%%;height:auto}%s</style>\n", plot_style);
     svg_rect(out, 0, 0, width, height, "bg", NULL);
     buf_add(out, buf_str(&body), body.len);
     buf_adds(out, "</svg>\n");

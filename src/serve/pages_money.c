@@ -15,7 +15,7 @@
 
 static const struct choice {
     const char *value, *words;
-} spots[] = {{"", "on demand and spot"}, {"no", "on demand"}, {"yes", "spot"}},
+} spots[] = {{"", "any"}, {"no", "on demand"}, {"yes", "spot"}},
   kinds[] = {{"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};
 
 static void choose(struct buf *out, const struct request *request, const char *name,
@@ -176,7 +176,7 @@ static void offer_row(struct buf *out, const struct listing_line *line)
     book_name(o, &name);
     offer_milli(o->gpus_milli, count);
     if (o->gpus_milli > 0)
-        snprintf(gpus, sizeof gpus, "%s × %.80s", count, o->gpu);
+        snprintf(gpus, sizeof gpus, "%s\u00a0×\u00a0%.80s", count, o->gpu);
     if (o->vcpus_milli > 0)
         offer_milli(o->vcpus_milli, vcpus);
     offer_date(o->day, seen);
@@ -187,10 +187,10 @@ static void offer_row(struct buf *out, const struct listing_line *line)
     buf_adds(out, "\">");
     markup_text(out, buf_str(&name));
     buf_adds(out, "</a></td>");
-    html_cell(out, "", gpus);
-    html_cell(out, "num", vcpus);
     price_cell(out, line->usd_hour);
     price_cell(out, offer_unit(o, line->usd_hour));
+    html_cell(out, "", gpus);
+    html_cell(out, "num", vcpus);
     html_cell(out, "num", seen);
     buf_adds(out, "</tr>\n");
     out->failed |= name.failed;
@@ -200,9 +200,9 @@ static void offer_row(struct buf *out, const struct listing_line *line)
 static void show_prices(struct buf *out, const struct request *request, const struct listing *list,
                         size_t shown)
 {
-    static const struct html_column columns[] = {{"offer", "long"},     {"GPUs", ""},
-                                                 {"vCPUs", "num"},      {"USD an hour", "num"},
-                                                 {"of one GPU", "num"}, {"price seen", "num"}};
+    static const struct html_column columns[] = {{"offer", "long"},     {"USD an hour", "num"},
+                                                 {"of one GPU", "num"}, {"GPUs", ""},
+                                                 {"vCPUs", "num"},      {"price seen", "num"}};
     frame_begin(out, "The book of prices");
     buf_adds(out, "<form action=\"/prices\" method=\"get\" aria-label=\"Filters\">\n");
     frame_field(out, request, "text", "In its name", "p3");
@@ -280,9 +280,14 @@ int page_prices(const struct request *request, struct answer *answer, struct err
 
 static void show_offer(struct buf *out, const struct request *request, const struct offer_record *r)
 {
-    static const struct html_column columns[] = {
-        {"since", "num"}, {"last seen", "num"}, {"price", "num"}, {"in", ""}, {"source", "long"}};
+    static const struct html_column columns[] = {{"since", "num"},
+                                                 {"last seen", "num"},
+                                                 {"price", "num"},
+                                                 {"currency", ""},
+                                                 {"source", "long"}};
     frame_begin(out, r->offer);
+    if (r->tariff)
+        html_heading(out, 2, "How it is charged");
     html_paragraph(out, "", r->tariff);
     html_heading(out, 2, "Its prices");
     if (r->per_s.known && r->per_s.v != 3600)

@@ -77,8 +77,13 @@ static void run_row(struct buf *out, const struct run *run)
     frame_escape(out, run->id ? run->id : "");
     buf_adds(out, "\">");
     markup_text(out, run->name ? run->name : run->workload ? run->workload : run->id);
-    buf_adds(out, "</a></td>");
-    html_cell(out, "", run->workload);
+    buf_adds(out, "</a>");
+    if (run->name && run->workload && strcmp(run->name, run->workload) != 0) {
+        buf_adds(out, " <span class=\"mute\">");
+        markup_text(out, run->workload);
+        buf_adds(out, "</span>");
+    }
+    buf_adds(out, "</td>");
     html_cell(out, "long", run_place(run));
     html_cell(out, "", run->framework);
     run_time(out, run);
@@ -113,9 +118,8 @@ static int list_one(void *arg, const char *id, const char *text, struct err *err
 static void list_begin(struct buf *out, const struct request *request)
 {
     static const struct html_column columns[] = {
-        {"compare", ""},  {"run", ""},   {"workload", ""},
-        {"on", "long"},   {"with", ""},  {"whole training", "num"},
-        {"right", "num"}, {"ended", ""}, {"started", "num"}};
+        {"compare", ""},           {"run", ""},         {"on", "long"}, {"with", ""},
+        {"whole training", "num"}, {"accuracy", "num"}, {"ended", ""},  {"started", "num"}};
     frame_begin(out, "The runs in the ledger");
     buf_adds(out, "<form action=\"/\" method=\"get\" aria-label=\"Filters\">\n");
     frame_field(out, request, "workload", "Workload", "cnn");
@@ -281,7 +285,7 @@ static void show_compare(struct buf *out, const struct request *request, const s
     frame_twin(out, request, "/compare");
     html_heading(out, 2, "Side by side");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
-        html_compare(out, &page->compare.workloads.items[i], 3);
+        html_compare(out, page, i, 3);
     html_heading(out, 2, "What was measured, and where");
     html_runs(out, page);
     show_plots(out, page);

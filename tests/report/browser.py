@@ -44,6 +44,12 @@ while (walker.nextNode()) {
               colour: opaque(colour) || [127, 127, 127], back, size: parseFloat(style.fontSize), tag: e.tagName,
               svg: s ? [s.left + scrollX, s.top + scrollY, s.right + scrollX, s.bottom + scrollY] : null});
 }
+for (const e of document.querySelectorAll('input:not([type=checkbox]),select')) {
+  const b = e.getBoundingClientRect(), style = e.value ? getComputedStyle(e) : getComputedStyle(e, '::placeholder');
+  found.push({text: e.value || e.placeholder || e.name, box: [b.left + scrollX, b.top + scrollY, b.right + scrollX,
+              b.bottom + scrollY], colour: opaque(style.color) || [127, 127, 127], back: behind(e),
+              size: parseFloat(getComputedStyle(e).fontSize), tag: e.tagName, svg: null});
+}
 return found;
 """
 
@@ -76,9 +82,13 @@ class Browser:
     def cdp(self, command, **arguments):
         return self.driver.execute_cdp_cmd(command, arguments)
 
-    def open(self, path, width=1024, scheme="light", height=900):
+    def see(self, width=1024, scheme="light", height=900, scale=1):
+        """The page that is open, on another screen."""
         self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
+
+    def open(self, path, width=1024, scheme="light", height=900, scale=1):
+        self.see(width, scheme, height, scale)
         self.driver.get(path if str(path).startswith("http://") else f"file://{path}")
 
     def ask(self, script, *arguments):
@@ -87,18 +97,27 @@ class Browser:
     def texts(self):
         return self.ask(TEXTS)
 
+    def key(self, key, code):
+        """A key pressed, as a person would: no script has a part in it."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self.cdp("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+    def click(self, x, y):
+        for kind in ("mousePressed", "mouseReleased"):
+            self.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     def scripts(self, allowed):
         self.cdp("Emulation.setScriptExecutionDisabled", value=not allowed)
 
     def picture(self, path=None, height=None):
-        """The whole page as PNG; written where a path is given."""
+        """The whole page as PNG, or WebP by the path's name; written where one is given."""
         size = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height or 15000), "scale": 1}
-        png = base64.b64decode(self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                                        clip=clip)["data"])
+        kind = {"format": "webp", "quality": 85} if path and path.suffix == ".webp" else {"format": "png"}
+        picture = base64.b64decode(self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip=clip, **kind)["data"])
         if path:
-            path.write_bytes(png)
-        return png
+            path.write_bytes(picture)
+        return picture
 
     def printed(self):
         return base64.b64decode(self.cdp("Page.printToPDF", printBackground=False)["data"])

@@ -3,12 +3,18 @@
 
 Axes are read from their ticks and the labels beside them, as people do; nothing of fare's own is asked.
 """
+import datetime
 import math
 import re
 import xml.etree.ElementTree as tree
 
 SVG = "{http://www.w3.org/2000/svg}"
 UNITS = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600, "days": 86400}
+
+
+def day(text):
+    """A date in days; "2026-10" is its first day."""
+    return datetime.date(*(int(part) for part in (text + "-01-01")[:10].split("-"))).toordinal()
 
 
 def number(text):
@@ -60,7 +66,7 @@ class Panel:
                     title_below = e.text or ""
                 pending = None
         self.dates = bool(below) and bool(re.fullmatch(r"\d{4}-\d\d(-\d\d)?|\d{4}", below[0][1])) and "date" in title_below
-        self.x = None if self.dates or len(below) < 2 else Axis([(x, number(t)) for x, t in below], title_below)
+        self.x = Axis([(x, (day if self.dates else number)(t)) for x, t in below], title_below) if len(below) > 1 else None
         heading = next((e.text for e in self.texts if classes(e) == ["sm", "mu"]), "")
         self.y = Axis([(y, number(t)) for y, t in beside], heading) if len(beside) > 1 else None
 

@@ -3,6 +3,7 @@
 
 The data are made here (records.py) or published; what should be drawn is computed here.
 """
+import json
 import os
 import subprocess
 import sys
@@ -115,6 +116,10 @@ report("frontier: 40 points", len(points) == 40, len(points))
 report("frontier: each at its time and cost", all(
     near(x, wanted[n], panel.x, 0.01) and near(y, cost[n], panel.y, 0.01)
     for x, y, _, tip in points for n in wanted if tip.startswith(n + ",")), points)
+(drawn,) = panel.lines()
+filled = sorted((x, y) for x, y, on, _ in points if on)
+report("frontier: its line goes through those that nothing beats", len(drawn) == len(filled) and all(
+    near(a, x, panel.x) and near(b, y, panel.y) for (a, b), (x, y) in zip(sorted(drawn), filled)), drawn)
 line = [e for e in panel.elements if "rf" in drawing.classes(e)]
 same("frontier: the deadline", [panel.x.value(float(e.get("x1"))) for e in line], [1800], panel.x)
 
@@ -123,6 +128,9 @@ points = panel.markers()
 for x, y, filled, tip in points:
     beaten = any(a < x * 0.9999 and b < y * 0.999 for a, b, _, _ in points)
     report(f"frontier: {tip.split(', ')[0]} is {'beaten' if beaten else 'not beaten'}", filled != beaten)
+
+points = plot("frontier", "--workload", "cifar", "--ledger", LEDGER, "--rule", "prorated")["cifar"].markers()
+report("frontier: of eight that are alike nothing beats any", len(points) == 8 and all(filled for _, _, filled, _ in points), points)
 
 # ---- lines
 
@@ -161,12 +169,39 @@ line = panel.lines()[0]
 same("batch: the sizes", [x for x, _ in line], sizes, panel.x)
 same("batch: samples a second", [y for _, y in line], [b / (5 + 0.1 * b) * 1e3 for b in sizes], panel.y)
 
+whiskers = [[panel.y.value(float(e.get(y))) for y in ("y2", "y1")] for e in panel.elements
+            if "wh" in drawing.classes(e) and e.get("x1") == e.get("x2")]
+same("batch: the intervals", sorted(sum(whiskers, [])), sorted(
+    b / (5 + 0.1 * b) * 1e3 / share for b in sizes for share in (0.95, 1.05)), panel.y)
+
 panel = plot("gpus", *ALL)["inception"]
 line = next(points for points in panel.lines() if len(points) == 4)
 same("gpus: how many", [x for x, _ in line], [1, 2, 4, 8], panel.x)
 same("gpus: how much faster", [y for _, y in line], [1, 1000 / 520, 1000 / 280, 1000 / 160], panel.y)
 
+ideal = next(points for points in panel.lines() if len(points) != 4)
+report("gpus: the ideal is as fast as there are GPUs", near(max(x for x, _ in ideal), 8, panel.x) and
+       all(near(x, y, panel.y, 0.01) for x, y in ideal), ideal)
+
 # ---- prices, rent or buy
+
+HISTORY = (("2026-09-01", 0.04), ("2026-09-15", 0.06), ("2026-10-01", 0.02))
+for date, price in HISTORY:
+    (HERE / "p.csv").write_text("provider,name,region,gpu,gpus,vcpus,memory_gib,price,date,source\n"
+                                f"lab,v100,here,V100,1,8,64,{price},{date},test\n")
+    fare("prices", "import", HERE / "p.csv", "--book", HERE / "book")
+panel = list(plot("prices", "published-2018-tweets-aws-p3-2xlarge", "--date", "2026-10-05", "--book", HERE / "book",
+                  "--ledger", LEDGER).values())[0]
+points = [(x, y, filled) for x, y, filled, tip in panel.markers() if tip.startswith("lab/v100@here")]
+report("prices: each on its day", len(points) == 3 and all(
+    abs(x - drawing.day(date)) < 1 and near(y, price, panel.y) for (x, y, _), (date, price) in zip(points, HISTORY)), points)
+report("prices: the last is the one used", [filled for _, _, filled in points] == [False, False, True], points)
+line = next(line for line in panel.lines() if len(line) > 1)
+steps = [(HISTORY[0][0], 0.04), (HISTORY[1][0], 0.04), (HISTORY[1][0], 0.06), (HISTORY[2][0], 0.06), (HISTORY[2][0], 0.02)]
+report("prices: each holds until the next", len(line) == 5 and all(
+    abs(x - drawing.day(date)) < 1 and near(y, price, panel.y) for (x, y), (date, price) in zip(line, steps)), line)
+names = [t.text for t in panel.texts if "/" in t.text]
+report("prices: no two offers have one name", len(names) == len(set(names)) == 6, names)
 
 ONE = ("published-2018-tweets-aws-p2-xlarge", "--date", "2018-02-15", "--ledger", LEDGER)
 panel = list(plot("prices", *ONE).values())[0]
@@ -184,6 +219,16 @@ report("buy: what p2.xlarge on spot has cost", any(near(line[1][1], 36 * 40, pan
 paid = [panel.x.value(float(e.get("x1"))) for e in panel.elements if "rf" in drawing.classes(e)]
 month = lines[1][1][1] / 36  # of the cheapest
 same("buy: it has paid where the lines cross", paid, [300 / (month - 24)], panel.x)
+report("buy: and says after how many months", any(t.text == f"has paid after {300 / (month - 24):.1f} months"
+                                                  for t in panel.texts), [t.text for t in panel.texts])
+
+# The same power, where nobody says it and the run measured it: 400 W for as long as it ran.
+run = json.loads(fare("runs", "published-2018-tweets-aws-p2-xlarge", "--json").stdout)
+run.update(id="20260102T000000Z-00000000aaaa", use={"cpu_energy_j": 400 * run["phases"]["wall_ns"] / 1e9})
+records.write(HERE / "power.jsonl", [run])
+fare("runs", "import", HERE / "power.jsonl", "--ledger", LEDGER)
+panel = list(plot("buy", run["id"], *ONE[1:], "--buy", "300", *OWN[2:]).values())[0]
+same("buy: with the power that was measured", [y for _, y in panel.lines()[0]], [300, 300 + 36 * 24], panel.y)
 
 # ---- well-formed, whatever the names
 
@@ -192,7 +237,7 @@ p = fare("report", *ALL, "--plot", "cost", "-o", path)
 text = path.read_text()
 tree.fromstring(text)
 report("names stay text", "<script" not in text and any(records.NASTY == e.text for e in tree.fromstring(text).iter()))
-for kind in "cost relative frontier accuracy use steps batch gpus".split():
+for kind in "cost relative frontier accuracy use steps batch gpus prices buy".split():
     root = tree.parse(HERE / f"{kind}.svg").getroot()
     allowed = {drawing.SVG + t for t in "svg title desc style rect g text line path defs pattern".split()}
     report(f"{kind}: holds nothing but drawing", {e.tag for e in root.iter()} <= allowed)

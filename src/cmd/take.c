@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/take.h"
+
+#include "base/clock.h"
+#include "base/money.h"
+
+#define DAY_S INT64_C(86400)
+
+int take_bad(const char *option, const char *text, const char *expected, struct err *err)
+{
+    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
+}
+
+int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
+{
+    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
+        return take_bad(option, text, "an amount such as 2.50", err);
+    return 0;
+}
+
+int take_day(const char *text, int *day, struct err *err)
+{
+    int64_t date_s = 0;
+    if (!text)
+        return 0;
+    if (!clock_parse(text, &date_s) || date_s < DAY_S)
+        return take_bad("date", text, "a date such as 2026-11-01", err);
+    *day = (int)(date_s / DAY_S);
+    return 0;
+}
+
+int take_own(const struct own_options *o, struct own_machine *own, struct err *err)
+{
+    int64_t hours = o->hours_per_month;
+    if (hours > 720)
+        return err_set(err, ERR_USAGE, "'--hours-per-month' takes 1 to 720: a month of 30 days");
+    if (o->life > 1200)
+        return err_set(err, ERR_USAGE, "'--life' takes 1 to 1200 months");
+    if (o->watts >= 1000000)
+        return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
+    *own = (struct own_machine){.life_months = o->life,
+                                .use_s_a_month = hours > 0 ? hours * 3600 : 30 * DAY_S,
+                                .busy_mw = o->watts >= 0 ? o->watts * 1000 : -1,
+                                .idle_mw = -1,
+                                .kwh = -1};
+    int rc = take_amount("buy", o->buy, &own->purchase, err);
+    if (rc == 0)
+        rc = take_amount("resale", o->resale, &own->resale, err);
+    return rc == 0 ? take_amount("kwh", o->kwh, &own->kwh, err) : rc;
+}

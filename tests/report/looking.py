@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every page and drawing must be like, asked of it as Chromium shows it.
+
+Each check returns what is wrong, as lines; test_looking.py shows of each that it finds what is broken.
+"""
+import browser
+
+WIDTHS, SCHEMES = (360, 1024, 1920), ("light", "dark")
+LEAST_SIZE = 11  # pixels of a letter's height, as its font has it
+TABS_MOST = 40
+
+# What reaches beyond the page, where nothing can be scrolled to see it.
+WIDE = """
+const found = [], scrolls = e => e && (['auto', 'scroll'].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+if (document.documentElement.scrollWidth > innerWidth) found.push('the page: ' + document.documentElement.scrollWidth);
+for (const e of document.querySelectorAll('*')) {
+  const b = e.getBoundingClientRect();
+  if (b.right + scrollX > innerWidth + 1 && b.width > 0 && !scrolls(e.parentElement)) found.push(e.tagName + ' ' + b.right);
+}
+return found;
+"""
+
+# Texts that are there and not to be seen: without room, left of or above the page, cut by what holds
+# them; in fields, longer than these. And words that programs write where they have none.
+MISSING = """
+const found = [];
+const walker = document.createTreeWalker(document, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const node = walker.currentNode, e = node.parentElement, text = node.data.trim();
+  if (!text || !e || ['STYLE', 'TITLE', 'title', 'desc', 'style', 'OPTION'].includes(e.tagName)) continue;
+  if (!e.checkVisibility({visibilityProperty: true}) || e.closest('details:not([open]) > :not(summary)')) {
+    if (!e.closest('details,.narrow,.wide')) found.push('not shown: ' + text);
+    continue;
+  }
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const b = range.getBoundingClientRect();
+  if (b.width < 1 || b.height < 1) found.push('no room: ' + text);
+  if (b.left + scrollX < -1 || b.top + scrollY < -1) found.push('off the page: ' + text);
+  for (let a = e; a; a = a.parentElement) {
+    const style = getComputedStyle(a), box = a.getBoundingClientRect();
+    if (a.tagName !== 'svg' && ['hidden', 'clip'].some(o => style.overflowX === o || style.overflowY === o) &&
+        (b.right > box.right + 1 || b.bottom > box.bottom + 2)) found.push('cut: ' + text);
+  }
+  if (/\\(null\\)|\\b(undefined|null|nan|-nan|inf)\\b/i.test(text)) found.push('no word: ' + text);
+}
+for (const e of document.querySelectorAll('input:not([type=checkbox]),select')) {
+  const style = getComputedStyle(e), text = e.tagName === 'SELECT' ? e.selectedOptions[0].text : e.value || e.placeholder;
+  const pen = document.createElement('canvas').getContext('2d');
+  pen.font = style.font;
+  const room = e.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  if (pen.measureText(text).width > room + 1) found.push('longer than its field: ' + text);
+}
+return found;
+"""
+
+HEADINGS = """
+const heads = [...document.querySelectorAll('h1,h2,h3,h4,h5,h6')], levels = heads.map(h => +h.tagName[1]), found = [];
+if (levels[0] !== 1 || levels.filter(l => l === 1).length !== 1) found.push('not one h1 first: ' + levels);
+levels.forEach((l, i) => { if (i && l > levels[i - 1] + 1) found.push('a level is skipped before ' + heads[i].textContent); });
+for (const e of [...heads, ...document.querySelectorAll('th,caption,summary,title')])
+  if (!e.textContent.trim()) found.push('empty: ' + e.tagName);
+if (!document.documentElement.lang) found.push('no language');
+return found;
+"""
+
+NAMELESS = """
+return [...document.querySelectorAll('input,select,button,a[href],[tabindex]')].filter(e => !(e.labels && e.labels.length) &&
+  !e.ariaLabel && !e.textContent.trim()).map(e => 'no name: ' + e.outerHTML.slice(0, 80));
+"""
+
+# What can have the focus, in the order of the document; then what had it.
+FOCUS = """
+window.seen = [];
+const all = [...document.querySelectorAll('a[href],input,select,button,summary,[tabindex]')].filter(e => e.checkVisibility());
+addEventListener('focusin', event => {
+  const e = event.target, b = e.getBoundingClientRect();
+  seen.push({at: all.indexOf(e), top: b.top + scrollY, bottom: b.bottom + scrollY, what: e.tagName + ' ' + (e.name || e.textContent.trim()).slice(0, 30),
+             ring: getComputedStyle(e).outlineStyle !== 'none'});
+});
+return all.length;
+"""
+
+
+def wide(chrome):
+    return chrome.ask(WIDE)
+
+
+def missing(chrome):
+    return chrome.ask(MISSING)
+
+
+def headings(chrome):
+    return chrome.ask(HEADINGS)
+
+
+def nameless(chrome):
+    return chrome.ask(NAMELESS)
+
+
+def pale(texts):
+    found = [(t["text"], browser.contrast(t["colour"], t["back"])) for t in texts]
+    return [f"{text!r} {ratio:.2f}" for text, ratio in found if ratio < 4.5] if texts else ["no text at all"]
+
+
+def outside(texts):
+    """Texts that leave their drawing, and would be cut or lie on something else."""
+    return [t["text"] for t in texts if t["svg"] and (
+        t["box"][0] < t["svg"][0] - 1.5 or t["box"][2] > t["svg"][2] + 1.5 or
+        t["box"][1] < t["svg"][1] - 2 or t["box"][3] > t["svg"][3] + 2)]
+
+
+def overlapping(texts):
+    """Pairs of texts in one drawing, or of fields, whose boxes share more than a hair."""
+    found = []
+    for i, a in enumerate(texts):
+        for b in texts[i + 1:]:
+            if a["svg"] != b["svg"]:
+                continue
+            x = min(a["box"][2], b["box"][2]) - max(a["box"][0], b["box"][0])
+            y = min(a["box"][3], b["box"][3]) - max(a["box"][1], b["box"][1])
+            # Boxes are as high as the font's ascent and descent; letters are not.
+            if x > 1 and y > 0.3 * min(a["box"][3] - a["box"][1], b["box"][3] - b["box"][1]):
+                found.append(f"{a['text']!r} on {b['text']!r}")
+    return found
+
+
+def small(texts):
+    return [t["text"] for t in texts if t["size"] < LEAST_SIZE]
+
+
+def tabs(chrome):
+    """Tab goes through everything, as the document and the eye do, and shows where it is."""
+    count = min(chrome.ask(FOCUS), TABS_MOST)
+    for _ in range(count):
+        chrome.key("Tab", 9)
+    seen = chrome.ask("return seen")
+    wrong = [] if [s["at"] for s in seen] == list(range(count)) else [f"{len(seen)} of {count}: {[s['at'] for s in seen]}"]
+    wrong += [f"{b['what']} is above {a['what']}" for a, b in zip(seen, seen[1:]) if b["bottom"] <= a["top"]]
+    return wrong + [f"{s['what']} does not show that it has the focus" for s in seen if not s["ring"]]
+
+
+def without_scripts(chrome, path):
+    """It has none, and looks the same where none may run."""
+    found = chrome.ask("return [...document.querySelectorAll('script,link,img,iframe,object,embed,base')].map(e => e.outerHTML)"
+                       ".concat([...document.querySelectorAll('*')].filter(e => [...e.attributes].some("
+                       "a => a.name.startsWith('on') || /^\\s*javascript:/i.test(a.value))).map(e => e.outerHTML))")
+    chrome.open(path)
+    before = chrome.picture()
+    chrome.scripts(False)
+    try:
+        chrome.open(path)
+        after = chrome.picture()
+    finally:
+        chrome.scripts(True)
+    return found + ([] if before == after else ["it looks different without scripts"])
+
+
+def look(chrome, path, name, report, drawing=False):
+    """All of it, at every width, light and dark. A drawing alone has no headings and no way through it."""
+    chrome.open(path)
+    for width in WIDTHS:
+        for scheme in SCHEMES:
+            chrome.see(width, scheme)
+            texts = chrome.texts()
+            drawn = [t for t in texts if t["svg"] or t["tag"] in ("INPUT", "SELECT")]
+            for what, wrong in (("nothing is wider than the page", wide(chrome)),
+                                (f"contrast of {len(texts)} texts is 4.5 or more", pale(texts)),
+                                ("no text leaves its drawing", outside(drawn)),
+                                ("no texts lie on each other", overlapping(drawn)),
+                                ("no text is missing", missing(chrome)),
+                                ("no text is too small to read", small(texts))):
+                report(f"{name} at {width} px, {scheme}: {what}", not wrong, "\n".join(wrong))
+    if drawing:
+        return
+    chrome.see()
+    for what, wrong in (("headings are in order", headings(chrome)), ("all that can be used has a name", nameless(chrome)),
+                        ("tab goes from top to bottom", tabs(chrome)),
+                        ("no scripts are needed", without_scripts(chrome, path))):
+        report(f"{name}: {what}", not wrong, "\n".join(wrong))
