@@ -98,7 +98,7 @@ static inline void fare_step(long long steps, long long samples, double loss)
     fare_flush();
 }
 
-// setup, load, device, train, evaluate, checkpoint or idle.
+// setup, kernels (or compile), load, device, train, evaluate, checkpoint or idle.
 static inline void fare_phase(const char *name)
 {
     char line[96];

@@ -147,8 +147,8 @@ def steps(loader, epoch=None, samples=None):
 
 
 class phase:
-    """From now on it is this phase: setup, load, device, train, evaluate, checkpoint or idle. With `with`, the
-    training goes on at its end."""
+    """From now on it is this phase: setup, kernels (or compile), load, device, train, evaluate, checkpoint or idle.
+    With `with`, the training goes on at its end."""
 
     def __init__(self, name):
         self._tell(name)

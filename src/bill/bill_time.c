@@ -26,7 +26,7 @@ static int64_t known(struct maybe_int value)
 static void add_measured(struct bill_time *t, const struct run_phases *p)
 {
     int64_t before = t->total_ns;
-    add_part(t, "set-up", known(p->setup_ns));
+    add_part(t, "set-up", known(p->setup_ns) + known(p->kernels_ns));
     add_part(t, "load", known(p->load_ns) + known(p->device_ns));
     add_part(t, "warm-up", known(p->warmup_ns));
     add_part(t, "train", known(p->train_ns));

@@ -106,9 +106,10 @@ static void print_phases(struct out *out, const struct run *run)
         const char *name;
         struct maybe_int ns;
     } rows[] = {
-        {"boot", p->boot_ns},         {"set-up", p->setup_ns},          {"load data", p->load_ns},
-        {"to device", p->device_ns},  {"warm-up", p->warmup_ns},        {"train", p->train_ns},
-        {"evaluate", p->evaluate_ns}, {"checkpoint", p->checkpoint_ns}, {"idle", p->idle_ns}};
+        {"boot", p->boot_ns},      {"set-up", p->setup_ns},      {"kernels", p->kernels_ns},
+        {"load data", p->load_ns}, {"to device", p->device_ns},  {"warm-up", p->warmup_ns},
+        {"train", p->train_ns},    {"evaluate", p->evaluate_ns}, {"checkpoint", p->checkpoint_ns},
+        {"idle", p->idle_ns}};
     int64_t total = p->wall_ns.known ? p->wall_ns.v : 0, longest = 1;
     size_t known = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

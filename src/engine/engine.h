@@ -90,6 +90,10 @@ struct engine {
                    const struct engine_options *options, struct engine_program **program,
                    struct err *err);
     void (*release)(struct engine_program *program); // null is fine
+    // (optional) Loads the kernels for a net, or for l1 where it is null, before anything else:
+    // some drivers compile them then, at the first time.
+    int (*load_kernels)(const struct net *net, const struct engine_options *options,
+                        struct err *err);
     // One training step; adds to `score` what the net said before the step.
     int (*step)(struct engine_program *program, const struct engine_batch *batch,
                 struct engine_score *score, struct err *err);

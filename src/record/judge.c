@@ -23,10 +23,11 @@ static int judge_phases(const struct run_phases *p, struct err *err)
     const struct {
         const char *name;
         struct maybe_int ns;
-    } parts[] = {{"setup_ns", p->setup_ns},           {"load_ns", p->load_ns},
-                 {"device_ns", p->device_ns},         {"warmup_ns", p->warmup_ns},
-                 {"train_ns", p->train_ns},           {"evaluate_ns", p->evaluate_ns},
-                 {"checkpoint_ns", p->checkpoint_ns}, {"idle_ns", p->idle_ns}};
+    } parts[] = {{"setup_ns", p->setup_ns},       {"kernels_ns", p->kernels_ns},
+                 {"load_ns", p->load_ns},         {"device_ns", p->device_ns},
+                 {"warmup_ns", p->warmup_ns},     {"train_ns", p->train_ns},
+                 {"evaluate_ns", p->evaluate_ns}, {"checkpoint_ns", p->checkpoint_ns},
+                 {"idle_ns", p->idle_ns}};
     double sum = 0, wall = (double)p->wall_ns.v * ROUNDED;
     for (size_t i = 0; p->wall_ns.known && i < sizeof parts / sizeof *parts; i++) {
         if (!parts[i].ns.known)

@@ -103,6 +103,7 @@ const struct field run_phase_fields[] = {
     NS(boot_ns, "measured, for the first run after it: from the machine's launch, as its metadata "
                 "tells, to our start"),
     NS(setup_ns, "measured: from our start to the first data, and compiling the net"),
+    NS(kernels_ns, "measured: loading the device's kernels, which its driver compiles at first"),
     NS(load_ns, "measured: loading or making the data"),
     NS(device_ns, "measured: copying data to the device"),
     NS(warmup_ns, "measured: steps before the steady part"),
@@ -450,8 +451,8 @@ void run_derive(struct run *run)
     // What the steps themselves draw: the power while they were made, not that of the set-up.
     double before_s = 0, watts = 0;
     int64_t looks = 0;
-    const struct maybe_int before[] = {run->phases.setup_ns, run->phases.load_ns,
-                                       run->phases.device_ns};
+    const struct maybe_int before[] = {run->phases.setup_ns, run->phases.kernels_ns,
+                                       run->phases.load_ns, run->phases.device_ns};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         before_s += before[i].known ? (double)before[i].v / 1e9 : 0;
     for (size_t i = 0; i < run->samples.count; i++) {

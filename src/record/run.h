@@ -64,6 +64,7 @@ struct run_data {
 struct run_phases {
     struct maybe_int boot_ns;
     struct maybe_int setup_ns;
+    struct maybe_int kernels_ns;
     struct maybe_int load_ns;
     struct maybe_int device_ns;
     struct maybe_int warmup_ns;

@@ -19,7 +19,8 @@ bool event_phase(const char *name, struct maybe_int *phase)
         const char *name;
         enum meter_phase phase;
     } names[] = {
-        {"setup", METER_SETUP},         {"load", METER_LOAD},
+        {"setup", METER_SETUP},         {"kernels", METER_KERNELS},
+        {"compile", METER_KERNELS},     {"load", METER_LOAD},
         {"device", METER_DEVICE},       {"train", METER_TRAIN},
         {"evaluate", METER_EVALUATE},   {"eval", METER_EVALUATE},
         {"test", METER_EVALUATE},       {"validate", METER_EVALUATE},

@@ -337,6 +337,8 @@ static void fill_phases(const struct meter *meter, const struct steady *steady,
         wall_ns += ns[i];
     int64_t warmup_ns = steady ? (int64_t)steady->before_ns : 0;
     phases->setup_ns = some_int(ns[METER_SETUP]);
+    if (ns[METER_KERNELS] > 0)
+        phases->kernels_ns = some_int(ns[METER_KERNELS]);
     phases->load_ns = some_int(ns[METER_LOAD]);
     if (ns[METER_DEVICE] > 0)
         phases->device_ns = some_int(ns[METER_DEVICE]);

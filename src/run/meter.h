@@ -23,6 +23,7 @@
 
 enum meter_phase {
     METER_SETUP,
+    METER_KERNELS,
     METER_LOAD,
     METER_DEVICE,
     METER_TRAIN,

@@ -418,6 +418,12 @@ static int run_l1(struct job *job, struct err *err)
         n > ROOM_OF_L1 / m)
         return err_set(err, ERR_USAGE,
                        "--n, --m and --dim must be at least 1, and n × m below 4e9");
+    if (job->engine->load_kernels) {
+        meter_phase(job->meter, METER_KERNELS);
+        int rc = job->engine->load_kernels(NULL, &job->engine_options, err);
+        if (rc != 0)
+            return rc;
+    }
     meter_phase(job->meter, METER_LOAD);
     float *a = malloc((size_t)(n * dim) * sizeof *a), *b = malloc((size_t)(m * dim) * sizeof *b);
     float *out = malloc((size_t)(n * m) * sizeof *out);

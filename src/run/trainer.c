@@ -270,7 +270,13 @@ static int prepare(struct trainer *t, struct err *err)
     checkpoint_fingerprint(&t->net, t->result->net);
     checkpoint_recipe_text(&t->recipe, &t->result->recipe);
     net_cost(&t->net, t->recipe.batch, &t->result->cost);
-    rc = t->engine->compile(&t->net, &t->recipe, &o->engine_options, &t->program, err);
+    if (t->engine->load_kernels) {
+        meter_phase(o->meter, METER_KERNELS);
+        rc = t->engine->load_kernels(&t->net, &o->engine_options, err);
+        meter_phase(o->meter, METER_SETUP);
+    }
+    if (rc == 0)
+        rc = t->engine->compile(&t->net, &t->recipe, &o->engine_options, &t->program, err);
     if (rc != 0)
         return rc;
     t->subject = (struct checkpoint_subject){.workload = t->workload->name,

@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "engine/cuda/driver.h"
+#include "engine/cuda/images.h"
 #include "engine/cuda/l1.h"
 #include "engine/cuda/params.h"
 #include "engine/cuda/plan.h"
@@ -64,19 +65,12 @@ static struct cuda_about last_about; // of the GPU that was opened last, for the
 
 // ---- making ----
 
-static void *on_gpu(device_ptr ptr)
-{
-    return (void *)(uintptr_t)ptr;
-}
-
 static int cuda_available(const struct engine_options *options, struct err *err)
 {
-    struct cuda *cuda;
-    int rc = cuda_open(options->precision, &cuda, err);
+    struct cuda_about about;
+    int rc = cuda_look(options->precision, &about, err);
     if (rc == 0)
-        last_about = *cuda_about(cuda);
-    if (rc == 0)
-        cuda_close(cuda);
+        last_about = about;
     return rc;
 }
 
@@ -712,6 +706,18 @@ static int cuda_write(struct engine_program *program, int index, const float *va
     return rc == 0 ? gpu_params_write(&program->params, program->cuda, index, values, err) : rc;
 }
 
+// They stay loaded until the process ends.
+static int cuda_load_kernels(const struct net *net, const struct engine_options *options,
+                             struct err *err)
+{
+    struct cuda *cuda;
+    int rc = cuda_open(options->precision, &cuda, err);
+    if (rc == 0 && net && images_in_bf16(net->layers, net->layer_count, options->precision))
+        rc = cuda_open_images(cuda, err);
+    cuda_close(cuda);
+    return rc;
+}
+
 static bool cuda_library(int index, struct engine_library *library)
 {
     memset(library, 0, sizeof *library);
@@ -719,8 +725,8 @@ static bool cuda_library(int index, struct engine_library *library)
         snprintf(library->name, sizeof library->name, "CUDA driver");
         snprintf(library->version, sizeof library->version, "%d.%d", last_about.driver / 1000,
                  last_about.driver % 1000 / 10);
-        snprintf(library->kernels, sizeof library->kernels, "sm_%d%d, loaded in %.2f s",
-                 last_about.major, last_about.minor, (double)last_about.load_ns / 1e9);
+        snprintf(library->kernels, sizeof library->kernels, "sm_%d%d", last_about.major,
+                 last_about.minor);
         return true;
     }
     if (index > 1)
@@ -751,5 +757,6 @@ const struct engine engine_cuda = {
     .write = cuda_write,
     .l1 = cuda_l1,
     .l1_peak = cuda_l1_peak,
+    .load_kernels = cuda_load_kernels,
     .library = cuda_library,
 };

@@ -140,7 +140,6 @@ static struct opened {
     bool open;
     int device;
     void *context, *modules[MODULES];
-    int64_t load_ns[MODULES];
     struct cuda_about about;
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -251,31 +250,51 @@ static int open_gpu(struct opened *o, struct err *err)
     return rc;
 }
 
+// The kernels' text for this GPU.
+static int find_kernels(const struct opened *o, int which, const char **ptx, struct err *err)
+{
+    const struct cuda_about *about = &o->about;
+    int capability = 10 * about->major + about->minor;
+    *ptx = which == IMAGES ? ptx_for_images(capability)
+                           : ptx_for(capability, (enum engine_precision)which);
+    if (*ptx)
+        return 0;
+    return err_set(err, ERR_USAGE, "%s cannot calculate in %s: that needs compute capability 8.0",
+                   about->name, which == ENGINE_TF32 ? "tf32" : "bf16");
+}
+
 static int load_kernels(struct opened *o, int which, struct err *err)
 {
     char log[2048] = "";
     int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    const struct cuda_about *about = &o->about;
-    int capability = 10 * about->major + about->minor;
-    const char *ptx = which == IMAGES ? ptx_for_images(capability)
-                                      : ptx_for(capability, (enum engine_precision)which);
+    const char *ptx;
     if (o->modules[which])
         return 0;
-    if (!ptx)
-        return err_set(err, ERR_USAGE,
-                       "%s cannot calculate in %s: that needs compute capability 8.0", about->name,
-                       which == ENGINE_TF32 ? "tf32" : "bf16");
-    int64_t began_ns = clock_now_ns();
+    int rc = find_kernels(o, which, &ptx, err);
+    if (rc != 0)
+        return rc;
     int code = o->api.cuModuleLoadDataEx(&o->modules[which], ptx, 2, options, values);
-    o->load_ns[which] = clock_now_ns() - began_ns;
     if (code == UNSUPPORTED_PTX)
         return err_set(err, ERR_MISSING, "the driver (CUDA %d.%d) is too old for fare's kernels",
-                       about->driver / 1000, about->driver % 1000 / 10);
+                       o->about.driver / 1000, o->about.driver % 1000 / 10);
     if (code == 0)
         return 0;
     failed(&o->api, code, "cuModuleLoadDataEx", err);
     return err_hint(err, "the driver's compiler says: %s", log);
+}
+
+int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err)
+{
+    struct opened *o = &opened;
+    const char *ptx;
+    pthread_mutex_lock(&o->lock);
+    int rc = open_gpu(o, err);
+    if (rc == 0)
+        rc = find_kernels(o, (int)precision, &ptx, err);
+    *about = o->about;
+    pthread_mutex_unlock(&o->lock);
+    return rc;
 }
 
 static int open_shared(struct cuda *cuda, struct err *err)
@@ -289,7 +308,6 @@ static int open_shared(struct cuda *cuda, struct err *err)
         rc = load_kernels(o, cuda->precision, err);
     cuda->api = o->api;
     cuda->about = o->about;
-    cuda->about.load_ns = o->load_ns[cuda->precision];
     cuda->module = o->modules[cuda->precision];
     pthread_mutex_unlock(&o->lock);
     return rc;
@@ -300,8 +318,6 @@ int cuda_open_images(struct cuda *cuda, struct err *err)
     struct opened *o = &opened;
     pthread_mutex_lock(&o->lock);
     int rc = load_kernels(o, IMAGES, err);
-    if (!cuda->images)
-        cuda->about.load_ns += o->load_ns[IMAGES];
     cuda->images = o->modules[IMAGES];
     pthread_mutex_unlock(&o->lock);
     return rc;

@@ -25,8 +25,10 @@ struct cuda_about {
     int major, minor; // compute capability
     int processors;
     int64_t memory;
-    int64_t load_ns; // what loading the kernels took
 };
+
+// What GPU there is, and that there are kernels for it; loads none.
+int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err) MUST_USE;
 
 // Opens the first GPU that CUDA shows and loads the kernels of a precision. A machine without a
 // driver, or with one that is too old for the kernels, is ERR_MISSING and says what is missing.
