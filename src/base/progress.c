@@ -2,6 +2,7 @@
 #include "base/progress.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 #define REDRAW_NS   (100 * NS_PER_MS)
 #define SETTLE_NS   (500 * NS_PER_MS) // before that a guess of the time left is worth nothing
@@ -18,7 +20,11 @@
 #define BAR_MAX     40
 #define LABEL_SHARE 0.6 // of the line, at most, for the label
 #define LABEL_MIN   10
+#define LABEL_LEAST 4  // columns of it
 #define TIME_ROOM   16 // "59 min 59 s left"
+#define SHORT_ROOM  13 // "23:59:59 left"
+#define COST_ROOM   10 // "0.0123 USD"
+#define COSTS_ROOM  20 // "0.0123 of 0.0345 USD"
 #define WIPE        "\r\x1b[K"
 
 // One character of UTF-8: its length in bytes and its columns. Bad bytes and control characters
@@ -101,24 +107,47 @@ static void seconds(int64_t whole_s, char *out, size_t size)
         clock_words(whole_s * NS_PER_S, out, size);
 }
 
-// What is left at the mean pace so far, or, when the end is not known, how long it has taken.
-static void time_words(const struct progress_view *view, char *out, size_t size)
+// "1:12", "23:59:59"
+static void short_seconds(int64_t whole_s, char *out, size_t size)
 {
-    out[0] = '\0';
-    if (view->elapsed_ns < SETTLE_NS)
-        return;
-    if (view->total <= 0) {
-        seconds(view->elapsed_ns / NS_PER_S, out, size);
-        return;
-    }
-    if (view->done <= 0 || view->done >= view->total)
-        return;
-    double left_s = (double)view->elapsed_ns / NS_PER_S * (double)(view->total - view->done) /
-                    (double)view->done;
-    if (left_s > 100 * 86400) // a hundred days: no guess but a joke
-        return;
+    long long s = (long long)whole_s;
+    if (s < 3600)
+        snprintf(out, size, "%lld:%02lld", s / 60, s % 60);
+    else if (s < 86400)
+        snprintf(out, size, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    else
+        snprintf(out, size, "%lldd %02lldh", s / 86400, s / 3600 % 24);
+}
+
+// What is left in whole seconds; below 0: nobody knows.
+static int64_t left_s(const struct progress_view *view)
+{
+    double left = -1;
+    if (view->left_ns > 0)
+        left = (double)view->left_ns / NS_PER_S;
+    else if (view->left_ns == 0 && view->total > 0 && view->done > 0 && view->done < view->total &&
+             view->elapsed_ns >= SETTLE_NS)
+        left = (double)view->elapsed_ns / NS_PER_S * (double)(view->total - view->done) /
+               (double)view->done;
+    bool joke = left > 100 * 86400; // a hundred days: no guess
+    return left < 0 || joke ? -1 : (int64_t)(left + 0.999);
+}
+
+// What is left, or, when the end is not known, how long it has taken.
+static void time_words(const struct progress_view *view, bool brief, char *out, size_t size)
+{
     char words[48];
-    seconds((int64_t)(left_s + 0.999), words, sizeof words);
+    int64_t left = left_s(view);
+    out[0] = '\0';
+    if (left < 0 && view->total <= 0 && view->unit != PROGRESS_TIME &&
+        view->elapsed_ns >= SETTLE_NS)
+        seconds(view->elapsed_ns / NS_PER_S, out, size);
+    if (left < 0)
+        return;
+    if (brief)
+        short_seconds(left, words, sizeof words);
+    else
+        seconds(left, words, sizeof words);
     snprintf(out, size, "%s left", words);
 }
 
@@ -137,50 +166,155 @@ static void add_bar(struct buf *out, const struct progress_view *view, size_t co
         buf_adds(out, "\x1b[0m");
 }
 
+static size_t columns_of(const char *text)
+{
+    size_t sum = 0;
+    while (*text) {
+        size_t columns = 1, len = character(text, &columns);
+        sum += columns;
+        text += len ? len : 1;
+    }
+    return sum;
+}
+
+// Takes `columns` and two for what parts them from the rest, if they are there.
+static bool take(size_t *left, size_t columns)
+{
+    bool fits = *left >= columns + 2;
+    *left -= fits ? columns + 2 : 0;
+    return fits;
+}
+
+static size_t at_least(const char *text, size_t columns)
+{
+    size_t own = text ? columns_of(text) : 0;
+    return own > columns ? own : columns;
+}
+
+// As many of the pieces of `note` as there is room for; where the next one begins.
+static const char *fitting(const char *note, size_t *left)
+{
+    const char *end = note;
+    while (*end) {
+        const char *gap = end[1] ? strstr(end + 2, "  ") : NULL;
+        size_t len = gap ? (size_t)(gap - end) : strlen(end);
+        char piece[80];
+        snprintf(piece, sizeof piece, "%.*s", (int)len, end);
+        if (len >= sizeof piece || !take(left, columns_of(piece) - (end > note ? 2 : 0)))
+            break;
+        end += len;
+    }
+    return end;
+}
+
+struct layout { // which parts there is room for
+    char percent[16], amount[80], time[64], end[16];
+    const char *main; // the share done, or the amount
+    const char *cost;
+    const char *note_end;
+    size_t label, bar; // columns
+    bool with_amount, at_most;
+};
+
+// How wide the time left becomes in its short form: that of hours only where there are some.
+static size_t short_room(const struct progress_view *view)
+{
+    return left_s(view) < 3600 ? SHORT_ROOM - 3 : SHORT_ROOM;
+}
+
+// A name takes no more than its share, and where it costs something leaves room for how much.
+static size_t label_columns(const struct progress_view *view, size_t room, size_t left)
+{
+    size_t columns = columns_of(view->label), most = (size_t)((double)room * LABEL_SHARE);
+    most = most > LABEL_MIN && !view->cost ? most : LABEL_MIN;
+    size_t need = short_room(view) + 2 + at_least(view->cost, COST_ROOM) + 2;
+    if (view->cost && left >= need + LABEL_LEAST && left - need < most)
+        most = left - need;
+    most = most < left ? most : left;
+    return columns < most ? columns : most;
+}
+
+// The time left, in words or brief; what it costs must have room beside it.
+static void lay_out_time(const struct progress_view *view, struct layout *l, size_t *left)
+{
+    size_t cost = view->cost ? at_least(view->cost, COST_ROOM) + 2 : 0;
+    bool words = *left >= TIME_ROOM + 2 + cost;
+    time_words(view, !words && cost > 0, l->time, sizeof l->time);
+    if (!take(left, at_least(l->time, words || cost == 0 ? TIME_ROOM : short_room(view))))
+        l->time[0] = '\0';
+}
+
 // In order of importance: the share done (or the amount, where the whole is not known), a name,
-// the time, the bar, the amounts.
+// the time, what it costs, the bar, what it will cost, when it ends, more about it, the amounts.
+// What changes its width while it counts has room for its longest, so that the bar stands still.
+static void lay_out(const struct progress_view *view, size_t room, struct layout *l)
+{
+    bool known = view->total > 0;
+    snprintf(l->percent, sizeof l->percent, "%3d %%", share(view, 100));
+    amounts(view, l->amount, sizeof l->amount);
+    if (!known && view->unit == PROGRESS_TIME)
+        seconds(view->elapsed_ns > 0 ? view->elapsed_ns / NS_PER_S : 0, l->amount,
+                sizeof l->amount);
+    l->main = known ? l->percent : l->amount;
+    size_t left = room > strlen(l->main) + 2 ? room - strlen(l->main) - 2 : 0;
+    size_t label = columns_of(view->label);
+    l->label = label_columns(view, room, left);
+    left -= l->label;
+    lay_out_time(view, l, &left);
+    size_t cost = at_least(view->cost, COST_ROOM), costs = at_least(view->costs, COSTS_ROOM);
+    if (view->cost && take(&left, cost))
+        l->cost = view->cost;
+    bool bar = known && take(&left, BAR_MIN);
+    l->bar = bar ? BAR_MIN : 0;
+    if (l->cost && view->costs && costs >= cost && left >= costs - cost) {
+        l->cost = view->costs;
+        left -= costs - cost;
+    }
+    bool ends = view->end && left_s(view) >= 0 && l->time[0];
+    if (ends && left >= 1 + strlen(view->end) + 2) {
+        snprintf(l->end, sizeof l->end, " (%s)", view->end);
+        left -= strlen(l->end);
+    }
+    l->at_most = ends && view->at_most && left >= strlen("at most ");
+    left -= l->at_most ? strlen("at most ") : 0;
+    l->note_end = view->note ? fitting(view->note, &left) : NULL;
+    bool counts = known && view->unit != PROGRESS_TIME;
+    l->with_amount = counts && (bar || left >= BAR_MIN + 2) && take(&left, strlen(l->amount));
+    size_t more = label - l->label < left ? label - l->label : left;
+    l->label += view->cost ? more : 0;
+    left -= view->cost ? more : 0;
+    size_t widest = BAR_MAX - l->bar;
+    l->bar += bar ? (left < widest ? left : widest) : 0;
+}
+
+static void add_part(struct buf *out, size_t begun, const char *text)
+{
+    if (text && *text)
+        buf_printf(out, "%s%s", out->len > begun ? "  " : "", text);
+}
+
 void progress_render(const struct progress_view *view, size_t width, struct buf *out)
 {
     if (width < PROGRESS_MIN_WIDTH)
         return;
-    size_t room = width - 1, begun = out->len;
-    bool known = view->total > 0;
-    char percent[16], amount[80], time[64];
-    snprintf(percent, sizeof percent, "%3d %%", share(view, 100));
-    amounts(view, amount, sizeof amount);
-    time_words(view, time, sizeof time);
-
-    const char *main = known ? percent : amount;
-    size_t left = room > strlen(main) + 2 ? room - strlen(main) - 2 : 0;
-    size_t share_of_room = (size_t)((double)room * LABEL_SHARE);
-    size_t label_room = share_of_room > LABEL_MIN ? share_of_room : LABEL_MIN;
-    left -= add_label(out, view->label, left < label_room ? left : label_room);
-
-    bool with_time = left >= TIME_ROOM + 2;
-    left -= with_time ? TIME_ROOM + 2 : 0;
-    bool with_amount =
-        known && view->unit != PROGRESS_TIME && left >= strlen(amount) + 2 + BAR_MIN + 2;
-    left -= with_amount ? strlen(amount) + 2 : 0;
-    if (known && left >= BAR_MIN + 2) {
+    size_t begun = out->len;
+    struct layout l = {0};
+    lay_out(view, width - 1, &l);
+    add_label(out, view->label, l.label);
+    if (l.note_end && l.note_end > view->note) {
         buf_adds(out, out->len > begun ? "  " : "");
-        add_bar(out, view, left - 2 < BAR_MAX ? left - 2 : BAR_MAX);
+        buf_add(out, view->note, (size_t)(l.note_end - view->note));
     }
-    buf_printf(out, "%s%s", out->len > begun ? "  " : "", main);
-    if (with_amount)
-        buf_printf(out, "  %s", amount);
-    if (with_time && *time)
-        buf_printf(out, "  %s", time);
-}
-
-static bool utf8_locale(void)
-{
-    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = getenv(variables[i]);
-        if (value && *value) // the first that is set decides
-            return strcasestr(value, "UTF-8") || strcasestr(value, "utf8");
+    if (l.bar > 0) {
+        buf_adds(out, out->len > begun ? "  " : "");
+        add_bar(out, view, l.bar);
     }
-    return false;
+    add_part(out, begun, l.main);
+    add_part(out, begun, l.with_amount ? l.amount : NULL);
+    add_part(out, begun, l.at_most ? "at most" : NULL);
+    if (l.time[0])
+        buf_printf(out, "%s%s%s", l.at_most ? " " : "  ", l.time, l.end);
+    add_part(out, begun, l.cost);
 }
 
 static size_t terminal_width(int fd)
@@ -209,20 +343,43 @@ void progress_begin(struct progress *progress, int fd, const char *label, enum p
     progress_update(progress, 0, total);
 }
 
+// A job in the background would be stopped for writing, or would spoil another's screen; where
+// Ctrl-S holds the terminal, a write would wait for Ctrl-Q.
+static bool can_draw(const struct progress *progress)
+{
+    struct pollfd to = {progress->fd, POLLOUT, 0};
+    pid_t front = tcgetpgrp(progress->fd);
+    return !(front > 0 && front != getpgrp()) && poll(&to, 1, 0) > 0;
+}
+
+static void put(struct progress *progress, const char *text, size_t len)
+{
+    if (fs_write_fd(progress->fd, text, len, "the terminal", NULL) != 0)
+        progress->on = false; // it is gone
+}
+
 static void draw(struct progress *progress)
 {
-    // A job in the background would be stopped for writing, or would spoil another's screen.
-    pid_t front = tcgetpgrp(progress->fd);
-    if (front > 0 && front != getpgrp())
+    struct buf *line = &progress->line, *shown = &progress->shown;
+    if (!can_draw(progress))
         return;
-    struct buf line = {0};
-    buf_adds(&line, WIPE);
-    progress_render(&progress->view, terminal_width(progress->fd), &line);
-    bool worth = !line.failed && (progress->drawn || line.len > strlen(WIPE));
-    if (worth && fs_write_fd(progress->fd, line.data, line.len, "the terminal", NULL) != 0)
-        progress->on = false; // it is gone
-    progress->drawn |= worth;
-    buf_release(&line);
+    buf_reset(line);
+    buf_adds(line, WIPE);
+    progress_render(&progress->view, terminal_width(progress->fd), line);
+    bool worth = !line->failed && (progress->drawn || line->len > strlen(WIPE));
+    bool same = progress->drawn && strcmp(buf_str(line), buf_str(shown)) == 0;
+    if (!worth || same)
+        return;
+    put(progress, line->data, line->len);
+    progress->drawn = true;
+    struct buf other = *line;
+    *line = *shown;
+    *shown = other;
+}
+
+bool progress_due(const struct progress *progress)
+{
+    return progress->on && clock_now_ns() - progress->drawn_ns >= REDRAW_NS;
 }
 
 void progress_update(struct progress *progress, int64_t done, int64_t total)
@@ -239,10 +396,17 @@ void progress_update(struct progress *progress, int64_t done, int64_t total)
     draw(progress);
 }
 
+void progress_hide(struct progress *progress)
+{
+    if (progress->on && progress->drawn)
+        put(progress, WIPE, strlen(WIPE));
+    progress->drawn = false;
+}
+
 void progress_end(struct progress *progress)
 {
-    if (progress->on && progress->drawn &&
-        fs_write_fd(progress->fd, WIPE, strlen(WIPE), "the terminal", NULL) != 0)
-        progress->drawn = false;
+    progress_hide(progress);
     progress->on = false;
+    buf_release(&progress->line);
+    buf_release(&progress->shown);
 }

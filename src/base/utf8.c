@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // How many bytes the character that starts with `lead` has, and the least and greatest second
@@ -126,4 +127,15 @@ bool utf8_space(uint32_t c)
         return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
     return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
            c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+bool utf8_locale(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value) // the first that is set decides
+            return strcasestr(value, "UTF-8") || strcasestr(value, "utf8");
+    }
+    return false;
 }

@@ -29,4 +29,7 @@ uint32_t utf8_lower(uint32_t c);
 // White space as Python's str.split() sees it: Unicode's, and the separators 1C to 1F.
 bool utf8_space(uint32_t c);
 
+// Whether whoever reads what we print expects UTF-8: by LC_ALL, LC_CTYPE or LANG.
+bool utf8_locale(void);
+
 #endif

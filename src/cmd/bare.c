@@ -17,6 +17,7 @@
 #include "cmd/report.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
+#include "cmd/watch.h"
 #include "record/bill.h"
 #include "record/compare.h"
 #include "record/offer.h"
@@ -104,6 +105,7 @@ static int sample_one(const struct workload *workload, const struct native_optio
 static int sample(const struct measure_options *o, struct report *report, struct err *err)
 {
     struct native_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
+    struct watch_price price = {0};
     struct buf says = {0};
     how.max_s = measure_max_s(o, SAMPLE_S);
     int rc = measure_until(o, &how.until_ns, err);
@@ -119,9 +121,16 @@ static int sample(const struct measure_options *o, struct report *report, struct
         if (rc != 0)
             break;
         how.journal = measure_journal(o, one);
+        if (report->runs.count == 1) {
+            watch_price_open(&price, o, one);
+            watch_price_say(&price);
+        }
+        how.price = &price.live;
         rc = sample_one(workloads[i], &how, one, err);
         measure_keep(o, one, how.journal, &says);
+        price.live.before_ns = 0; // the first run's
     }
+    watch_price_close(&price);
     if (rc == 0 && !training_stop && training_over(&how))
         measure_say_spent(o, &says);
     out_complain(buf_str(&says));

@@ -37,8 +37,10 @@ struct measure_options {
                        "stop after this time at the latest (default 60s)"),                        \
         MEASURE_OPTION("max-spend", OPT_TEXT, "USD", type, m.max_spend, "Sampling",                \
                        "stop before the bill of this machine, which --offer names, exceeds this"), \
-        MEASURE_OPTION("offer", OPT_TEXT, "OFFER", type, m.offer, "Sampling",                      \
-                       "this machine is that offer of the book: PROVIDER/NAME; kept as a label"),  \
+        MEASURE_OPTION(                                                                            \
+            "offer", OPT_TEXT, "OFFER", type, m.offer, "Sampling",                                 \
+            "this machine is that offer of the book: PROVIDER/NAME; its bill is shown while "      \
+            "it runs, and the name kept as a label"),                                              \
         MEASURE_OPTION("name", OPT_TEXT, "NAME", type, m.name, "Record",                           \
                        "call the run so (default: the workload's, script's or program's name)"),   \
         MEASURE_OPTION("label", OPT_TEXTS, "KEY=VALUE", type, m.labels, "Record",                  \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/out.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,9 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/utf8.h"
 
-enum { LABEL_COLUMNS = 10, WIDTH_MIN = 40, WIDTH_MAX = 100, WIDTH_DEFAULT = 80 };
+enum { LABEL_COLUMNS = 10, WIDTH_MIN = 40, WIDTH_MAX = 100, WIDTH_DEFAULT = 80, SPARK_MOST = 60 };
 
 static bool colour_wanted(const char *color)
 {
@@ -28,6 +30,7 @@ void out_init(struct out *out, const char *color)
     memset(out, 0, sizeof *out);
     out->fd = STDOUT_FILENO;
     out->colour = colour_wanted(color);
+    out->unicode = utf8_locale();
     out->width = WIDTH_DEFAULT;
     struct winsize size;
     if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
@@ -226,6 +229,43 @@ void out_heads(struct out *out, const struct out_column *columns, size_t count)
     buf_addc(&out->text, '\n');
     out->text.failed |= line.text.failed;
     out_release(&line);
+}
+
+void out_blocks(struct buf *line, const double *values, size_t count, size_t columns, bool unicode,
+                double *low, double *high)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const plain[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+    double bins[SPARK_MOST];
+    columns = columns < SPARK_MOST ? columns : SPARK_MOST;
+    columns = count < columns ? count : columns;
+    *low = HUGE_VAL, *high = -HUGE_VAL;
+    for (size_t c = 0; c < columns; c++) {
+        size_t from = c * count / columns, to = (c + 1) * count / columns;
+        bins[c] = 0;
+        for (size_t i = from; i < to; i++)
+            bins[c] += values[i] / (double)(to - from);
+        *low = fmin(*low, bins[c]);
+        *high = fmax(*high, bins[c]);
+    }
+    for (size_t c = 0; c < columns; c++) {
+        double share = *high > *low ? (bins[c] - *low) / (*high - *low) : 0;
+        buf_adds(line, (unicode ? blocks : plain)[(size_t)(share * 7.999)]);
+    }
+}
+
+void out_sparkline(struct out *out, const char *label, const double *values, size_t count,
+                   const char *unit)
+{
+    double low, high;
+    struct buf line = {0};
+    if (count < 2 || out->width <= LABEL_COLUMNS)
+        return;
+    out_blocks(&line, values, count, (size_t)(out->width - LABEL_COLUMNS), out->unicode, &low,
+               &high);
+    out_row(out, label, "%s\n%.4g to %.4g %s", buf_str(&line), low, high, unit);
+    out->text.failed |= line.failed;
+    buf_release(&line);
 }
 
 int out_record(struct out *out, const struct field *fields, const void *record, struct err *err)

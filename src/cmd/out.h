@@ -13,9 +13,10 @@ enum out_style { OUT_PLAIN, OUT_BOLD, OUT_DIM, OUT_RED, OUT_YELLOW, OUT_GREEN };
 
 struct out {
     struct buf text;
-    bool colour; // only on a terminal, without NO_COLOR, unless --color says otherwise
-    int width;   // columns to fill: the terminal's, between 40 and 100; 80 elsewhere
-    int fd;      // where it goes: stdout, unless that belongs to somebody else
+    bool colour;  // only on a terminal, without NO_COLOR, unless --color says otherwise
+    bool unicode; // blocks and lines can be drawn; else with what ASCII has
+    int width;    // columns to fill: the terminal's, between 40 and 100; 80 elsewhere
+    int fd;       // where it goes: stdout, unless that belongs to somebody else
 };
 
 // `color` is the value of --color: "auto", "always", "never", or null for auto.
@@ -57,6 +58,15 @@ void out_fit(struct out_column *columns, size_t count, size_t flexible, int widt
 
 void out_heads(struct out *out, const struct out_column *columns, size_t count);
 void out_field(struct out *out, const struct out_column *column, const char *text);
+
+// Values as a line of blocks, from the least to the largest, and below it what those are; where
+// there are more than fit, means. Fewer than two are not drawn.
+void out_sparkline(struct out *out, const char *label, const double *values, size_t count,
+                   const char *unit);
+
+// The line alone, of at most `columns`, appended.
+void out_blocks(struct buf *line, const double *values, size_t count, size_t columns, bool unicode,
+                double *low, double *high);
 
 // A record as JSON, indented, with a newline at the end.
 int out_record(struct out *out, const struct field *fields, const void *record,

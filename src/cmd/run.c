@@ -11,6 +11,7 @@
 #include "cmd/measure.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
+#include "cmd/watch.h"
 #include "run/repeat.h"
 
 struct run_options {
@@ -194,7 +195,8 @@ struct session { // of `fare run`
     struct out *out;
     struct runs runs;
     struct buf says; // warnings
-    bool left_out;   // a run for which there was no money left
+    struct watch_price price;
+    bool left_out; // a run for which there was no money left
 };
 
 static bool spent(const struct session *session)
@@ -217,10 +219,17 @@ static int run_one(struct session *session, const struct workload *workload, int
     how.batch = batch;
     how.start_ns = session->start_ns;
     struct buf says = {0};
-    int rc = measure_begin(&o->measure, &session->machine, session->start_ns != 0, run, err);
+    bool first = session->start_ns != 0;
+    int rc = measure_begin(&o->measure, &session->machine, first, run, err);
     session->start_ns = 0; // the next one begins when it begins
     if (rc == 0)
         how.journal = measure_journal(&o->measure, run);
+    if (rc == 0 && first) {
+        watch_price_open(&session->price, &o->measure, run);
+        if (!o->common.json)
+            watch_price_say(&session->price);
+    }
+    how.price = &session->price.live;
     if (rc == 0 && o->command.with)
         rc = run_framework(workload, &o->command, &how, o->common.json, run, &says, err);
     else if (rc == 0)
@@ -229,6 +238,7 @@ static int run_one(struct session *session, const struct workload *workload, int
     if (rc != 0)
         err_context(err, "%s", workload->name);
     bool is_run = rc != ERR_USAGE || run->ended;
+    session->price.live.before_ns = 0; // the first run's
     if (is_run)
         measure_keep(&o->measure, run, how.journal, &session->says);
     else
@@ -328,6 +338,7 @@ static int run(const struct cmd_call *call, struct err *err)
         if (training_stop)
             out_printf(call->out, "Stopped: these are the figures up to then.\n");
     }
+    watch_price_close(&session.price);
     record_release(runs_fields, &session.runs);
     machine_release(&session.machine);
     return rc;

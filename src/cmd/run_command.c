@@ -13,6 +13,7 @@
 #include "base/folders.h"
 #include "base/units.h"
 #include "cmd/check.h"
+#include "cmd/watch.h"
 #include "data/parallel.h"
 #include "run/checkpoint.h"
 #include "run/command.h"
@@ -59,6 +60,21 @@ static void say_lines(struct out *out, const char *text)
     }
 }
 
+static void say_step_times(struct out *out, const struct run *run)
+{
+    static const char before[] = "fare: ";
+    double low, high;
+    struct buf line = {0};
+    if (run->step_plot_ms.count < 2)
+        return;
+    out_blocks(&line, run->step_plot_ms.items, run->step_plot_ms.count,
+               (size_t)out->width - strlen(before), out->unicode, &low, &high);
+    out_printf(out, "%s%s\n%s%.4g to %.4g ms a step, from left to right\n", before, buf_str(&line),
+               before, low, high);
+    out->text.failed |= line.failed;
+    buf_release(&line);
+}
+
 static void say_speed(struct out *out, const struct run *run)
 {
     char time[24];
@@ -76,6 +92,7 @@ static void say_speed(struct out *out, const struct run *run)
         out_printf(out, ", %.2f %% right held out", run->test_accuracy.v * 100);
     if (run->steps.known)
         out_printf(out, "\n");
+    say_step_times(out, run);
     const struct run_projection *p = &run->projection;
     if (!p->wall_s.known)
         return;
@@ -108,6 +125,39 @@ static void say_run(struct out *out, const struct run *run, const struct buf *sa
     say_lines(out, buf_str(says));
 }
 
+// ---- the line on the terminal
+
+static void show(void *context, const struct live *live)
+{
+    struct watch *watch = context;
+    char note[48] = "";
+    if (!live) {
+        watch_hide(watch);
+        return;
+    }
+    if (live->step > 0 && (live->steps == 0 || live->timed))
+        snprintf(note, sizeof note, "step %lld", (long long)live->step);
+    watch_show(watch, live, note);
+}
+
+static int run_watched(struct command_options *c, struct run *run, struct buf *says,
+                       struct err *err)
+{
+    struct watch watch = {0};
+    char *name = NULL; // as command_run() will call it
+    int rc = c->name ? text_set(&name, c->name, err) : command_name(c->argv, &name, err);
+    watch.name = name;
+    if (!c->output_to_stderr) {
+        c->progress = show;
+        c->context = &watch;
+    }
+    if (rc == 0)
+        rc = command_run(c, run, says, err);
+    watch_end(&watch);
+    free(name);
+    return rc;
+}
+
 // ---- the user's command
 
 int run_command(const struct cmd_call *call, const struct run_command_options *o,
@@ -120,6 +170,7 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
     }
     struct command_options c;
     struct machine machine = {0};
+    struct watch_price price = {0};
     struct buf says = {0};
     const struct check_options check = {.no_cloud = m->no_cloud, .no_libraries = true};
     // Nobody's command is cut off who did not say how long it is.
@@ -143,7 +194,11 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
         rc = measure_begin(m, &machine, true, run, err);
     if (rc == 0) {
         c.journal = measure_journal(m, run);
-        rc = command_run(&c, run, &says, err);
+        watch_price_open(&price, m, run);
+        if (!json)
+            watch_price_say(&price);
+        c.price = &price.live;
+        rc = run_watched(&c, run, &says, err);
         // As shells have it: a program that is not there, and one that cannot be started.
         if (rc >= 0)
             *call->exit_code = rc == COMMAND_ENDED_AS_PLANNED ? 0 : command_exit_code(run);
@@ -173,6 +228,7 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
         call->out->fd = STDERR_FILENO;
         say_run(call->out, run, &says);
     }
+    watch_price_close(&price);
     buf_release(&says);
     machine_release(&machine);
     return rc;
@@ -334,7 +390,8 @@ static int run_script(const struct workload *workload, const struct run_command_
     if (!t->full && t->steps == 0 && workload->metric != WORKLOAD_L1)
         c->follow = (struct follow_options){.within = t->within, .max_s = t->max_s};
     note_flops(workload, t, run);
-    int rc = command_run(c, run, says, err);
+    c->price = t->price;
+    int rc = run_watched(c, run, says, err);
     rc = rc > 0 ? 0 : rc;
     if (rc == 0 && strcmp(run->ended, "stopped") == 0 && !training_over(t))
         training_stop = 1; // nor those that would come next

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 
-enum { PLOT_COLUMNS = 60, BAR_COLUMNS = 30 };
+enum { BAR_COLUMNS = 30 };
 
 // "a, b and c", as facts come.
 struct facts {
@@ -51,32 +51,6 @@ static struct units_text duration(int64_t ns)
 
 // ---- plots
 
-// Values as a line of blocks, from the least to the largest; where there are more than fit, means.
-static void plot(struct out *out, const char *label, const double *values, size_t count,
-                 const char *unit)
-{
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    double bins[PLOT_COLUMNS], low = HUGE_VAL, high = -HUGE_VAL;
-    size_t room = out->width < PLOT_COLUMNS + 10 ? (size_t)out->width - 10 : PLOT_COLUMNS;
-    size_t columns = count < room ? count : room;
-    if (count < 2)
-        return;
-    for (size_t c = 0; c < columns; c++) {
-        size_t from = c * count / columns, to = (c + 1) * count / columns;
-        bins[c] = 0;
-        for (size_t i = from; i < to; i++)
-            bins[c] += values[i] / (double)(to - from);
-        low = fmin(low, bins[c]);
-        high = fmax(high, bins[c]);
-    }
-    struct buf line = {0};
-    for (size_t c = 0; c < columns; c++)
-        buf_adds(&line, blocks[high > low ? (size_t)((bins[c] - low) / (high - low) * 7.999) : 0]);
-    out_row(out, label, "%s\n%.4g to %.4g %s", buf_str(&line), low, high, unit);
-    out->text.failed |= line.failed;
-    buf_release(&line);
-}
-
 static void plot_samples(struct out *out, const struct run *run)
 {
     enum { CPU, GPU, MEMORY, POWER, PLOTS };
@@ -95,7 +69,7 @@ static void plot_samples(struct out *out, const struct run *run)
             if (each[kind].known)
                 values[count++] = each[kind].v;
         }
-        plot(out, names[kind], values, count, units[kind]);
+        out_sparkline(out, names[kind], values, count, units[kind]);
     }
 }
 
@@ -131,9 +105,9 @@ static void print_phases(struct out *out, const struct run *run)
         int halves = (int)((double)rows[i].ns.v / (double)longest * bar * 2 + 0.5);
         out_printf(out, "  %-11s", rows[i].name);
         for (int b = 0; b < halves / 2; b++)
-            out_styled(out, OUT_GREEN, "█");
+            out_styled(out, OUT_GREEN, out->unicode ? "█" : "#");
         if (halves % 2)
-            out_styled(out, OUT_GREEN, "▌");
+            out_styled(out, OUT_GREEN, out->unicode ? "▌" : ":");
         out_printf(out, "%*s %s", bar - (halves + 1) / 2, "", duration(rows[i].ns.v).s);
         if (total > 0 && i > 0) // boot is before our start
             out_printf(out, " (%.1f %%)", (double)rows[i].ns.v / (double)total * 100);
@@ -226,7 +200,8 @@ static void print_steps(struct out *out, const struct run *run)
         fact(&facts, "%lld outlier%s", (long long)s->outliers.v, s->outliers.v == 1 ? "" : "s");
     print_facts(out, "Step", &facts);
     if (run->step_plot_ms.count > 1)
-        plot(out, NULL, run->step_plot_ms.items, run->step_plot_ms.count, "ms, from left to right");
+        out_sparkline(out, NULL, run->step_plot_ms.items, run->step_plot_ms.count,
+                      "ms, from left to right");
 }
 
 static void print_whole(struct out *out, const struct run *run)

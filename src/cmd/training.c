@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/proc.h"
-#include "base/progress.h"
+#include "cmd/watch.h"
 #include "record/read.h"
 
 volatile sig_atomic_t training_stop;
@@ -33,40 +33,29 @@ bool training_over(const struct native_options *o)
 }
 
 // The line on the terminal.
-struct line {
-    const struct workload *workload;
-    struct progress progress;
-    char label[160];
-};
-
-static void show(void *context, const struct trainer_progress *p)
+static void show(void *context, const struct trainer_progress *p, const struct live *live)
 {
-    struct line *line = context;
-    if (!line->progress.on)
+    struct watch *watch = context;
+    char note[120];
+    if (watch->begun && !watch->progress.on)
         return;
-    snprintf(line->label, sizeof line->label,
-             "%s epoch %lld/%lld%s  loss %.3f  %.1f %% right  %.0f/s", line->workload->name,
+    snprintf(note, sizeof note, "epoch %lld/%lld%s  loss %.3f  %.1f %% right  %.0f/s",
              (long long)p->epoch + 1, (long long)p->epochs, p->evaluating ? " test" : "", p->loss,
              p->accuracy * 100, p->samples_per_s);
-    line->progress.view.unit = p->max_s > 0 ? PROGRESS_TIME : PROGRESS_COUNT;
-    // A sample has its time, a training its steps.
-    if (p->max_s > 0)
-        progress_update(&line->progress, (int64_t)(p->elapsed_s * 10), (int64_t)(p->max_s * 10));
-    else
-        progress_update(&line->progress, p->step, p->steps);
+    watch_show(watch, live, note);
 }
 
 int training_run(const struct workload *workload, const struct native_options *options,
                  struct run *run, struct buf *says, struct err *err)
 {
-    struct line line = {.workload = workload};
+    struct watch watch = {.name = workload->name};
     struct native_options o = *options;
     o.stop = &training_stop;
     o.progress = show;
-    o.context = &line;
-    progress_begin(&line.progress, STDERR_FILENO, line.label, PROGRESS_COUNT, 0);
+    o.context = &watch;
+    watch_show(&watch, &(struct live){.left_s = -1, .bill = -1, .projected = -1}, "");
     int rc = native_run(workload, &o, run, says, err);
-    progress_end(&line.progress);
+    watch_end(&watch);
     return rc;
 }
 
@@ -264,6 +253,9 @@ void training_notes(struct out *out, const struct runs *runs)
 {
     for (size_t i = 0; i < runs->runs.count; i++) {
         const struct run *run = &runs->runs.items[i];
+        if (runs->runs.count == 1)
+            out_sparkline(out, run->workload, run->step_plot_ms.items, run->step_plot_ms.count,
+                          "ms a step, from left to right");
         if (unsteady(run))
             out_row(out, run->workload, "the step times never settled: no single figure%s",
                     run->projection.wall_s.known ? ", and the whole training's time is a guess"

@@ -307,6 +307,43 @@ int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
     return rc;
 }
 
+// The id in the name of a file of the spool.
+static void id_of(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    snprintf(out, size, "%.*s", dot ? (int)(dot - name) : 0, name);
+}
+
+int ledger_going(struct ledger *ledger, const char *id, ledger_visit_fn *visit, void *arg,
+                 struct err *err)
+{
+    struct spool_list list;
+    bool dead;
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = spool_going(&ledger->place, &list, &dead, err);
+    if (rc != 0)
+        return rc;
+    if (dead)
+        deliver(ledger, NULL);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        char own[128];
+        struct buf text = {0};
+        id_of(list.paths[i], own, sizeof own);
+        int got = ERR_MISSING;
+        if (!id || strcmp(id, own) == 0)
+            got = fs_read(list.paths[i], RECORD_MAX, &text, NULL);
+        if (got == 0)
+            rc = visit(arg, own, buf_str(&text), err);
+        else if (got == ERR_MEMORY) // other files have just gone, with the end of their runs
+            rc = err_memory(err);
+        buf_release(&text);
+    }
+    spool_list_release(&list);
+    return rc;
+}
+
 // Where the spool took nothing: straight into the database.
 static int record_directly(struct ledger *ledger, const char *text, size_t len,
                            const struct err *spool, struct err *err)

@@ -90,6 +90,12 @@ int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struc
 int ledger_find(struct ledger *ledger, const char *word, struct buf *text,
                 struct err *err) MUST_USE;
 
+// The runs of this user on this machine that go on: what is known of each so far (journal.h), as
+// ledger_each() gives the others. Those that were killed meanwhile are delivered before. With an
+// `id` that one alone. The records say "killed", since that is what they are kept for.
+int ledger_going(struct ledger *ledger, const char *id, ledger_visit_fn *visit, void *arg,
+                 struct err *err) MUST_USE;
+
 // By id or unique beginning only. `id` gets what was removed.
 int ledger_delete(struct ledger *ledger, const char *word, struct buf *id,
                   struct err *err) MUST_USE;

@@ -170,6 +170,43 @@ void spool_adopt(const struct place *place)
     spool_list_release(&list);
 }
 
+// Whoever writes there has its lock. Asked only where something is written, so that nobody who is
+// about to take the lock finds it taken.
+static int look_at_lock(const char *part, bool *held, struct err *err)
+{
+    struct buf lock = {0};
+    buf_add(&lock, part, strlen(part) - strlen(".part"));
+    buf_adds(&lock, ".lock");
+    int rc = buf_check(&lock, err);
+    int fd = rc == 0 ? open(buf_str(&lock), O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+    *held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    buf_release(&lock);
+    return rc;
+}
+
+int spool_going(const struct place *place, struct spool_list *list, bool *dead, struct err *err)
+{
+    size_t kept = 0;
+    int rc = list_files(place, ".part", list, err);
+    *dead = false;
+    for (size_t i = 0; i < list->count; i++) {
+        bool held = false;
+        if (rc == 0)
+            rc = look_at_lock(list->paths[i], &held, err);
+        *dead |= !held;
+        if (held)
+            list->paths[kept++] = list->paths[i];
+        else
+            free(list->paths[i]);
+    }
+    list->count = kept;
+    if (rc != 0)
+        spool_list_release(list);
+    return rc;
+}
+
 void spool_list_release(struct spool_list *list)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -33,4 +33,9 @@ struct spool_list {
 int spool_list(const struct place *place, struct spool_list *list, struct err *err) MUST_USE;
 void spool_list_release(struct spool_list *list);
 
+// What is known of runs whose processes still go on (journal.h): the paths of those files, as
+// spool_list() gives them. True in `*dead` where there is one whose process does not.
+int spool_going(const struct place *place, struct spool_list *list, bool *dead,
+                struct err *err) MUST_USE;
+
 #endif

@@ -239,6 +239,22 @@ static const struct field epoch_fields[] = {
 };
 #undef T
 
+#define T struct run_live
+static const struct field live_fields[] = {
+    TEXT(at, "when this was known"),
+    SECONDS(elapsed_s, "measured: since our start"),
+    SHARE(share, "derived: how much of this run is done, 0 to 1; of a sample: of its time"),
+    SECONDS(left_s, "estimated: until the end of this run"),
+    BOOL(at_most, "it may end earlier: a sample does when enough is known"),
+    TEXT(offer, "what the bills are of, and where its price is from"),
+    TEXT(usd_per_hour, "its price"),
+    TEXT(bill_usd, "derived: what the time so far costs there, by the provider's rule"),
+    TEXT(projected_usd, "estimated: the same at the end of this run"),
+    TEXT(whole_usd, "samples, estimated: of the whole training"),
+    FIELD_END,
+};
+#undef T
+
 #define T struct run
 const struct field run_fields[] = {
     TEXT(schema, "`" RUN_SCHEMA "`"),
@@ -265,8 +281,10 @@ const struct field run_fields[] = {
     FIELD(FIELD_TEXTS, T, command, "the user's command"),
     FIELD_SUB(FIELD_LIST, T, labels, label_fields, "the user's --label"),
     TEXT(ended, "finished, sampled (stopped when enough was known), stopped (by the user), failed, "
-                "killed (its process was, or the machine went down: what was known by then)"),
+                "killed (its process was, or the machine went down: what was known by then); fare "
+                "serve: running"),
     TEXT(problem, "why it failed; killed: how much of it is known"),
+    FIELD_IN(T, live, live_fields, "a run that goes on, or was killed: what was known by then"),
     BOOL(full, "trained to the end"),
     ANY_INT(exit_code, "the command's"),
     ANY_INT(signal, "the signal that ended the command"),

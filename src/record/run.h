@@ -174,6 +174,19 @@ struct run_epoch {
     struct maybe_int test_ns;
 };
 
+struct run_live {                // of a run that goes on, or that was killed
+    char *at;                    // when it was last looked at
+    struct maybe_real elapsed_s; // since our start
+    struct maybe_real share;     // of this run that is done, 0 to 1
+    struct maybe_real left_s;    // until its projected end
+    struct maybe_bool at_most;   // it may end earlier
+    char *offer;                 // what the bills are of, and its price
+    char *usd_per_hour;
+    char *bill_usd;      // so far
+    char *projected_usd; // at its end
+    char *whole_usd;     // of the whole training, where this is a sample of it
+};
+
 struct run {
     char *schema;
     char *id;      // sorts by time: "20261115T074512Z-3f9a2c81d04e"
@@ -199,8 +212,9 @@ struct run {
     LIST_OF(char *) command; // the user's own
     LIST_OF(struct run_label) labels;
 
-    char *ended;            // "finished", "sampled", "stopped", "failed", "killed"
-    char *problem;          // it failed or was killed: why, how much is known
+    char *ended;   // "finished", "sampled", "stopped", "failed", "killed"
+    char *problem; // it failed or was killed: why, how much is known
+    struct run_live live;
     struct maybe_bool full; // trained to the end
     struct maybe_int exit_code;
     struct maybe_int signal;

@@ -52,12 +52,19 @@ static const char style[] =
     "label input,select,button{height:2.1rem}label input,select{width:100%}"
     "option{background:#fff;color:#1c2128}::placeholder{color:#57606a;opacity:1}"
     "td input{margin:.2rem 0 0}"
+    "progress{appearance:none;width:100%;height:1rem;background:transparent;"
+    "border:1px solid #57606a;border-radius:4px}"
+    "progress::-webkit-progress-bar{background:transparent}"
+    "progress::-webkit-progress-value{background:#0b4fc0}"
+    "progress::-moz-progress-bar{background:#0b4fc0}"
     "footer{margin-top:3rem;border-top:1px solid #d0d7de;padding-top:.8rem;font-size:.875rem}"
     "@media screen and (prefers-color-scheme:dark){"
     "body{background:#15181c;color:#e6edf3}h2,footer,th,td{border-color:#3a424b}"
     "thead th{border-color:#9aa5b1}a,summary{color:#7cb8ff}.mute,footer{color:#9aa5b1}"
     "input,select,button{border-color:#9aa5b1}option{background:#15181c;color:#e6edf3}"
-    "::placeholder{color:#9aa5b1}"
+    "::placeholder{color:#9aa5b1}progress{border-color:#9aa5b1}"
+    "progress::-webkit-progress-value{background:#7cb8ff}"
+    "progress::-moz-progress-bar{background:#7cb8ff}"
     ".verdict{border-color:#62e0f0}:focus-visible{outline-color:#7cb8ff}}"
     "@media (max-width:640px){body{padding:1rem .75rem 2rem}.wide{display:none}"
     ".narrow{display:block}label{flex:1 1 8rem}}"
@@ -125,10 +132,18 @@ void html_cell(struct buf *out, const char *class, const char *text)
 
 void html_begin(struct buf *out, const char *title)
 {
+    html_begin_live(out, title, 0);
+}
+
+void html_begin_live(struct buf *out, const char *title, int refresh_s)
+{
     buf_adds(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                  "style-src 'unsafe-inline'\">\n<title>");
+                  "style-src 'unsafe-inline'\">\n");
+    if (refresh_s > 0)
+        buf_printf(out, "<meta http-equiv=\"refresh\" content=\"%d\">\n", refresh_s);
+    buf_adds(out, "<title>");
     markup_text(out, title);
     buf_printf(out, "</title>\n<style>%s%s</style>\n</head>\n<body>\n", style, plot_style);
 }

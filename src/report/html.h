@@ -13,6 +13,7 @@ void html_page(struct buf *out, const struct page *page);
 
 // From the doctype to <body>, with the style; and what closes it.
 void html_begin(struct buf *out, const char *title);
+void html_begin_live(struct buf *out, const char *title, int refresh_s); // 0: not loaded again
 void html_end(struct buf *out);
 
 void html_heading(struct buf *out, int level, const char *text);

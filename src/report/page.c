@@ -30,6 +30,7 @@ static const struct field page_run_fields[] = {
     TEXT(machine, "on what"),
     TEXT(started, "when"),
     TEXT(ended, "how it ended"),
+    TEXT(problem, "why it failed; killed: how much of it is known"),
     REAL(time_s, "of the whole training"),
     REAL(low_s, "lower end of its 95 % interval, where it is projected"),
     REAL(high_s, "upper end"),
@@ -207,6 +208,7 @@ static int list_run(struct page *page, const struct run *run, struct err *err)
                  {&to->machine, run_place(run)},
                  {&to->started, run->started},
                  {&to->ended, run->ended},
+                 {&to->problem, run->problem},
                  {&to->basis, to->time_s.known ? time.basis : NULL},
                  {&to->source, run->source}};
     int rc = 0;
@@ -535,6 +537,13 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err)
         rc = set_title(&g, err);
     gathering_release(&g, jobs, count);
     return rc;
+}
+
+int page_plots(const struct run *run, struct page *page, struct err *err)
+{
+    struct draft draft = {.page = page, .err = err};
+    plots_runs(&draft, run, 1);
+    return draft.rc;
 }
 
 int page_focus(const struct page_ask *ask, struct buf *out, struct err *err)

@@ -21,6 +21,7 @@ struct page_run { // what was measured where
     char *machine;
     char *started;
     char *ended;
+    char *problem;                           // it failed or was killed: why, how much is known
     struct maybe_real time_s, low_s, high_s; // of the whole training
     char *basis;                             // "measured", "projected", "published"
     struct maybe_real accuracy;              // 0 to 1
@@ -71,6 +72,9 @@ struct page_ask {
 // Fills a zeroed record, which the caller releases, also on failure. ERR_MISSING where a run is
 // not there. A page without runs is none of these: its verdict says so.
 int page_make(const struct page_ask *ask, struct page *page, struct err *err) MUST_USE;
+
+// Only the plots of this one run.
+int page_plots(const struct run *run, struct page *page, struct err *err) MUST_USE;
 
 // What it costs, as rows of FOCUS: the cheapest bill of each workload.
 int page_focus(const struct page_ask *ask, struct buf *out, struct err *err) MUST_USE;

@@ -25,6 +25,8 @@ enum {
     TICK_MS = 50,      // how long poll() sleeps at most
     KILL_MS = 50,      // between two rounds of SIGKILL
     GIVE_UP_MS = 5000, // for processes that not even SIGKILL ends
+    SHOW_MS = 100,
+    QUIET_MS = 1000, // nothing is shown of a command that takes no longer
 };
 
 struct job {
@@ -40,6 +42,9 @@ struct job {
     struct sampler *sampler;
     struct partial partial;
     int64_t started_ns;
+
+    int64_t show_ns; // when it is shown how far it is
+    bool screen;     // the command has the terminal to itself
 
     bool failed;      // out of memory
     int rc;           // of the measurement's end
@@ -68,15 +73,24 @@ static void event_line(void *context, char *line, size_t len, bool ended)
         follow_event(job->follow, line, len);
 }
 
+// Modes of the terminal, such as a second screen or no cursor, are set by those who draw on it.
+static void look_for_modes(struct job *job, const char *bytes, size_t len)
+{
+    if (job->options->progress && !job->screen)
+        job->screen = memmem(bytes, len, "\x1b[?", 3) != NULL;
+}
+
 static void from_out(void *context, const char *bytes, size_t len)
 {
     struct job *job = context;
+    look_for_modes(job, bytes, len);
     event_lines_add(&job->out_lines, bytes, len, output_line, job);
 }
 
 static void from_err(void *context, const char *bytes, size_t len)
 {
     struct job *job = context;
+    look_for_modes(job, bytes, len);
     event_lines_add(&job->err_lines, bytes, len, output_line, job);
 }
 
@@ -160,6 +174,28 @@ static int open_lines(struct event_lines *lines, struct err *err)
     return lines->room ? 0 : err_memory(err);
 }
 
+// Where nothing but its output, which passes through here, can come between the lines of a
+// terminal.
+static bool is_ours_alone(void)
+{
+    struct stat out;
+    return isatty(STDERR_FILENO) &&
+           (same_file(STDOUT_FILENO, STDERR_FILENO) ||
+            (fstat(STDOUT_FILENO, &out) == 0 && !S_ISFIFO(out.st_mode) && !S_ISSOCK(out.st_mode)));
+}
+
+// The stream that goes where progress is shown.
+static struct relay *beside_progress(struct job *job)
+{
+    return job->err.room ? &job->err : &job->out;
+}
+
+static void hide(void *context)
+{
+    const struct job *job = context;
+    job->options->progress(job->options->context, NULL);
+}
+
 static int open_streams(struct job *job, struct err *err)
 {
     int to = job->options->output_to_stderr ? STDERR_FILENO : STDOUT_FILENO;
@@ -173,6 +209,9 @@ static int open_streams(struct job *job, struct err *err)
         rc = open_lines(&job->err_lines, err);
     if (rc == 0)
         rc = open_lines(&job->event_lines, err);
+    job->screen = !is_ours_alone();
+    beside_progress(job)->before = job->options->progress ? hide : NULL;
+    beside_progress(job)->context = job;
     return rc;
 }
 
@@ -226,6 +265,7 @@ static int start_measuring(struct job *job, struct err *err)
     if (rc == 0)
         rc = sampler_start(&job->sampler, &options, err);
     partial_begin(&job->partial, job->options->journal, begun_ns);
+    job->show_ns = clock_now_ns() + QUIET_MS * NS_PER_MS;
     return rc;
 }
 
@@ -251,6 +291,8 @@ static void pass_signals(struct job *job)
             continue;
         child_signal(&job->child, s.number);
         if (s.number == SIGTSTP) {
+            if (job->options->progress)
+                hide(job);
             raise(SIGSTOP);
             child_signal(&job->child, SIGCONT);
         }
@@ -286,10 +328,41 @@ static void wait_for_something(struct job *job)
     work(job, fds[3].revents != 0, fds[5].revents != 0);
 }
 
+static void look(const struct job *job, struct live *live)
+{
+    const struct follow_options *f = &job->options->follow;
+    const struct live_plan plan = {.price = job->options->price,
+                                   .part = f->max_s > 0 || job->options->sample,
+                                   .max_s = f->max_s,
+                                   .early = f->within > 0,
+                                   .until_ns = job->options->until_ns};
+    int64_t step, steps;
+    follow_place(job->follow, &step, &steps);
+    live_look(&plan, job->meter, step, steps, live);
+}
+
+static void show(struct job *job)
+{
+    const struct relay *beside = beside_progress(job);
+    bool within_a_line = beside->last != '\0' && beside->last != '\n';
+    int64_t now_ns = clock_now_ns();
+    if (!job->options->progress || job->screen || job->child.ended || within_a_line ||
+        relay_pending(beside) || now_ns < job->show_ns)
+        return;
+    struct live live;
+    look(job, &live);
+    job->options->progress(job->options->context, &live);
+    job->show_ns = now_ns + SHOW_MS * NS_PER_MS;
+}
+
 static int fill_part(void *context, struct run *part, struct err *err)
 {
     const struct job *job = context;
-    int rc = follow_peek(job->follow, part, err);
+    struct live live;
+    look(job, &live);
+    int rc = live_fill(&live, job->options->price, &part->live, err);
+    if (rc == 0)
+        rc = follow_peek(job->follow, part, err);
     return rc == 0 ? sampler_peek(job->sampler, part, err) : rc;
 }
 
@@ -358,6 +431,7 @@ static void run_to_its_end(struct job *job, struct err *err)
         if (!job->enough && partial_due(&job->partial))
             partial_keep(&job->partial, job->run, fill_part, job);
         wait_for_something(job);
+        show(job);
         if (job->enough) {
             end_tree(job);
             continue;

@@ -17,6 +17,7 @@
 #include "ledger/journal.h"
 #include "record/run.h"
 #include "run/follow.h"
+#include "run/live.h"
 
 #define COMMAND_GRACE_NS INT64_C(10000000000)
 
@@ -33,6 +34,11 @@ struct command_options {
     int64_t load_ns;         // spent on its data before it started: the run begins so much earlier
     const char *root;        // for the sampler; "" for this machine
     struct journal *journal; // (optional) for what is known so far, see run/partial.h
+    const struct live_price *price; // (optional) of this machine
+    // (optional) How far it is, about ten times a second, where the last line of its output on
+    // stderr's terminal is ended; with null before it writes more there.
+    void (*progress)(void *context, const struct live *live);
+    void *context;
 };
 
 // Fills the record: id, start, name, framework, command, how it ended, and all that was measured.

@@ -520,6 +520,12 @@ bool follow_enough(struct follow *f)
     return meter_enough(f->meter) || over;
 }
 
+void follow_place(const struct follow *f, int64_t *step, int64_t *steps)
+{
+    *step = f->before + f->metered + f->unmetered;
+    *steps = total_steps(f);
+}
+
 // ---- the end
 
 void follow_stop(struct follow *f)

@@ -44,6 +44,9 @@ void follow_output(struct follow *follow, char *line, size_t len, bool ended);
 // aim is reached and the command can be ended.
 bool follow_enough(struct follow *follow);
 
+// The step it is at, those before this run included, and the last one; 0: not known.
+void follow_place(const struct follow *follow, int64_t *step, int64_t *steps);
+
 // The command is told to end: what it tells from now on does not count, and how long it takes to
 // end is idle time (meter_stop()).
 void follow_stop(struct follow *follow);

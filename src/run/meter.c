@@ -36,7 +36,8 @@ struct meter {
     int64_t evaluated, checkpointed;
     struct calibrate calibrate;
     int64_t next_look_ns;
-    int64_t tenth_ns; // when a tenth of the run is over, by the last projection; 0: not known
+    int64_t tenth_ns;     // when a tenth of the run is over, by the last projection; 0: not known
+    double latest_wall_s; // of the last projection; 0: there is none
     bool stopped;
     struct run_projection projection;     // once it is stopped
     struct run_projection checks[CHECKS]; // after 10, 30, 60 s, and after a tenth of the run
@@ -309,6 +310,7 @@ bool meter_enough(struct meter *meter)
     struct part part;
     if (project(meter, now_ns, &now)) {
         keep_checks(meter, &now);
+        meter->latest_wall_s = now.wall_s.v;
         meter->tenth_ns = meter->start_ns + (int64_t)(now.wall_s.v * 1e8);
     }
     if (meter->plan.within > 0 && (in_last_stage(meter) || !meter->plan.follows) &&
@@ -317,6 +319,15 @@ bool meter_enough(struct meter *meter)
     meter_phase(meter, was);
     next_look(meter, meter->mark_ns);
     return enough;
+}
+
+void meter_outlook(const struct meter *meter, struct meter_outlook *out)
+{
+    *out = (struct meter_outlook){.elapsed_s = (double)(clock_now_ns() - meter->start_ns) / 1e9,
+                                  .before_s = (double)meter->before_ns / 1e9,
+                                  .wall_s = meter->latest_wall_s};
+    for (int i = 0; i < METER_STAGES_MAX; i++)
+        out->steps += meter->stages[i].steps;
 }
 
 void meter_stop(struct meter *meter)

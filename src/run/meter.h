@@ -89,6 +89,16 @@ bool meter_enough(struct meter *meter);
 // False without a total, or before there are enough steps.
 bool meter_project(struct meter *meter, struct run_projection *out);
 
+// How far it is, and what the last look of meter_enough() projected: cheap, to be asked at any
+// time.
+struct meter_outlook {
+    double elapsed_s;
+    double before_s; // of that, before the first step
+    int64_t steps;   // made
+    double wall_s;   // the whole training, from the start; 0: not known yet
+};
+void meter_outlook(const struct meter *meter, struct meter_outlook *out);
+
 // What follows is the end of a training that is cut off: idle, and no part of what is projected,
 // which is made now. The clock goes on.
 void meter_stop(struct meter *meter);

@@ -21,6 +21,7 @@
 #define ROOM_OF_L1  INT64_C(4000000000)
 #define L1_SECONDS  3 // passes of l1 are repeated for about so long
 #define L1_PASSES   3 // and at least so often
+#define SHOW_NS     (100 * NS_PER_MS)
 
 // What the training of one workload has at hand.
 struct job {
@@ -33,6 +34,7 @@ struct job {
     struct sampler *sampler;
     struct partial partial;
     const struct trainer_progress *progress; // while it trains
+    int64_t show_ns;                         // when it is shown next
     struct run *run;
     struct buf *says;
 };
@@ -252,12 +254,29 @@ static void note_reached(struct job *job, const struct trainer_result *r)
 
 // ---- what is kept in case of a kill
 
+// `p` is null before the first step, and for what has none.
+static void look(const struct job *job, const struct trainer_progress *p, struct live *live)
+{
+    const struct native_options *o = job->options;
+    bool timed = !o->full && o->steps == 0 && job->workload->metric != WORKLOAD_L1;
+    const struct live_plan plan = {.price = o->price,
+                                   .part = !o->full,
+                                   .max_s = timed ? o->max_s : 0,
+                                   .early = o->within > 0,
+                                   .until_ns = o->until_ns};
+    live_look(&plan, job->meter, p ? p->step : 0, p ? p->steps : 0, live);
+}
+
 static int fill_part(void *context, struct run *part, struct err *err)
 {
     struct job job = *(const struct job *)context;
     const struct trainer_progress *p = job.progress;
+    struct live live;
     job.run = part;
-    int rc = meter_peek(job.meter, part, err);
+    look(&job, p, &live);
+    int rc = live_fill(&live, job.options->price, &part->live, err);
+    if (rc == 0)
+        rc = meter_peek(job.meter, part, err);
     if (rc == 0)
         rc = sampler_peek(job.sampler, part, err);
     if (rc == 0 && p)
@@ -281,15 +300,23 @@ static void keep_part(struct job *job)
 static void forward_progress(void *context, const struct trainer_progress *progress)
 {
     struct job *job = context;
-    if (job->options->progress)
-        job->options->progress(job->options->context, progress);
-    if (!partial_due(&job->partial))
+    const struct native_options *o = job->options;
+    int64_t now_ns = clock_now_ns();
+    bool shown = o->progress && now_ns >= job->show_ns, kept = partial_due(&job->partial);
+    if (!shown && !kept)
         return;
-    job->progress = progress;
     meter_phase(job->meter, METER_IDLE);
-    keep_part(job);
-    meter_phase(job->meter, progress->evaluating ? METER_EVALUATE : METER_TRAIN);
+    if (shown) {
+        struct live live;
+        look(job, progress, &live);
+        o->progress(o->context, progress, &live);
+        job->show_ns = now_ns + SHOW_NS;
+    }
+    job->progress = progress;
+    if (kept)
+        keep_part(job);
     job->progress = NULL;
+    meter_phase(job->meter, progress->evaluating ? METER_EVALUATE : METER_TRAIN);
 }
 
 static int train(struct job *job, struct err *err)

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "ledger/journal.h"
 #include "record/run.h"
+#include "run/live.h"
 #include "run/trainer.h"
 #include "workload/workload.h"
 
@@ -29,12 +30,15 @@ struct native_options {
     double max_s;
     int64_t until_ns; // by clock_now_ns(): end then, whatever is known, as if stopped; 0: never
     int64_t checkpoint_every;
-    int64_t generate;        // textgen: characters to print at the end
-    int64_t n, m, dim;       // l1
-    int64_t start_ns;        // the run's start, by clock_now_ns(); 0: now
-    struct journal *journal; // (optional) for what is known so far, see run/partial.h
+    int64_t generate;               // textgen: characters to print at the end
+    int64_t n, m, dim;              // l1
+    int64_t start_ns;               // the run's start, by clock_now_ns(); 0: now
+    struct journal *journal;        // (optional) for what is known so far, see run/partial.h
+    const struct live_price *price; // (optional) of this machine
     const volatile sig_atomic_t *stop;
-    void (*progress)(void *context, const struct trainer_progress *progress);
+    // (optional) How far it is, about ten times a second, outside of what is timed.
+    void (*progress)(void *context, const struct trainer_progress *progress,
+                     const struct live *live);
     void *context;
 };
 

@@ -106,6 +106,8 @@ static void note_waiting(struct relay *r, bool waiting)
 static void hand_on(struct relay *r)
 {
     struct pollfd to = {r->to, POLLOUT, 0};
+    if (r->before && r->len > 0 && !r->lost)
+        r->before(r->context);
     while (r->len > 0) {
         size_t piece = r->len < PIPE_BUF ? r->len : PIPE_BUF;
         ssize_t put = r->lost ? (ssize_t)r->len : write(r->to, r->room + r->at, piece);

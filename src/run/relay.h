@@ -26,6 +26,8 @@ struct relay {
     char last;                            // byte that was written
     int lost;                             // errno of the write that failed: output is dropped since
     int64_t blocked_ns, waiting_since_ns; // waiting for whoever reads our output
+    void (*before)(void *context);        // (optional) called before something is written
+    void *context;
 };
 typedef void relay_fn(void *context, const char *bytes, size_t len);
 

@@ -68,7 +68,6 @@ static void tell(const struct trainer *t, bool evaluating)
     const struct engine_score *s = &t->place.score;
     double count = s->count > 0 ? (double)s->count : 1;
     int64_t now_ns = clock_now_ns();
-    bool timed = t->o->sample && t->o->max_steps == 0;
     double seconds = (double)(now_ns - t->epoch_began_ns) / 1e9;
     double here = (double)((t->place.step - t->epoch_began_step) * t->recipe.batch);
     const struct trainer_progress p = {
@@ -80,8 +79,6 @@ static void tell(const struct trainer *t, bool evaluating)
         .accuracy = (double)s->correct / count,
         .samples_per_s = seconds > 0 ? here / seconds : 0,
         .evaluating = evaluating,
-        .elapsed_s = timed ? (double)(now_ns - meter_start_ns(t->o->meter)) / 1e9 : 0,
-        .max_s = timed ? t->o->max_s : 0,
         .result = t->result,
         .losses = &t->losses,
     };

@@ -35,7 +35,6 @@ struct trainer_progress {
     double accuracy;       // likewise; 0 to 1
     double samples_per_s;  // over the epoch so far
     bool evaluating;
-    double elapsed_s, max_s; // a sample: since the start, and when it ends at the latest; else 0
     const struct trainer_result *result; // so far: losses are in `losses`, an epoch that is being
     const struct losses *losses;         // trained has no steps yet
 };

@@ -115,12 +115,13 @@ static int list_one(void *arg, const char *id, const char *text, struct err *err
     return rc;
 }
 
-static void list_begin(struct buf *out, const struct request *request)
+static void list_begin(struct buf *out, const struct request *request, const struct buf *live)
 {
     static const struct html_column columns[] = {
         {"compare", ""},           {"run", ""},         {"on", "long"}, {"with", ""},
         {"whole training", "num"}, {"accuracy", "num"}, {"ended", ""},  {"started", "num"}};
     frame_begin(out, "The runs in the ledger");
+    buf_add(out, buf_str(live), live->len);
     buf_adds(out, "<form action=\"/\" method=\"get\" aria-label=\"Filters\">\n");
     frame_field(out, request, "workload", "Workload", "cnn");
     frame_field(out, request, "machine", "Machine", "p3.2xlarge");
@@ -182,11 +183,19 @@ int page_list(const struct request *request, struct answer *answer, struct err *
         rc = site_ledger(request->site, &ledger, err);
     if (rc != 0)
         return rc;
+    struct buf live = {0};
+    if (request->query_count == 0)
+        rc = live_list(request, ledger, &live, err);
+    if (rc == 0)
+        rc = buf_check(&live, err);
     if (request->json)
-        buf_printf(&answer->text, "{\"schema\":\"%s\",\"runs\":[", RUNS_SCHEMA);
+        buf_printf(&answer->text, "{\"schema\":\"%s\",\"running\":[%s],\"runs\":[", RUNS_SCHEMA,
+                   buf_str(&live));
     else
-        list_begin(&answer->text, request);
-    rc = ledger_each(ledger, &filter, list_one, &list, err);
+        list_begin(&answer->text, request, &live);
+    buf_release(&live);
+    if (rc == 0)
+        rc = ledger_each(ledger, &filter, list_one, &list, err);
     if (request->json)
         buf_printf(&answer->text, "\n],\"more\":%s}\n", list.more ? "true" : "false");
     else
@@ -225,6 +234,13 @@ static void show_run(struct buf *out, const struct request *request, const struc
     struct buf path = {0};
     frame_begin(out, run && run->name ? run->name : page->title);
     html_paragraph(out, "mute", id);
+    if (run && run->problem) {
+        buf_adds(out, "<p><strong>");
+        markup_text(out, run->ended ? run->ended : "failed");
+        buf_adds(out, "</strong>: ");
+        markup_text(out, run->problem);
+        buf_adds(out, "</p>\n");
+    }
     html_verdict(out, page);
     buf_adds(out, "<p><a href=\"/quote?run=");
     frame_escape(out, id);
@@ -269,9 +285,13 @@ static int gather(const struct request *request, const char *const *words, size_
 int page_run(const struct request *request, struct answer *answer, struct err *err)
 {
     struct page page = {0};
+    bool going = false;
+    int rc = live_run(request, answer, &going, err);
+    if (rc != 0 || going)
+        return rc;
     if (request->json)
         return run_json(request, answer, err);
-    int rc = gather(request, &request->rest, 1, &page, err);
+    rc = gather(request, &request->rest, 1, &page, err);
     if (rc == 0)
         show_run(&answer->text, request, &page);
     record_release(page_fields, &page);

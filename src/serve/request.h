@@ -71,6 +71,13 @@ typedef int page_fn(const struct request *request, struct answer *answer, struct
 page_fn page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
     page_quote;
 
+// Runs that go on (pages_live.c): those that there are, as a section of the list, or as the items
+// of a list in JSON; and the page of the one that is asked for, where it is one of them.
+int live_list(const struct request *request, struct ledger *ledger, struct buf *out,
+              struct err *err) MUST_USE;
+int live_run(const struct request *request, struct answer *answer, bool *found,
+             struct err *err) MUST_USE;
+
 struct asked {
     const char *method, *path, *host;
     bool bearer, basic; // it came with the token, in that way
@@ -90,6 +97,7 @@ void cache_release(struct site *site);
 // The beginning of every page, to its heading; the way to its JSON, whose address is `path` (right
 // within attributes) with ".json"; and the end.
 void frame_begin(struct buf *out, const char *title);
+void frame_begin_live(struct buf *out, const char *title, int refresh_s); // loads itself again
 void frame_twin(struct buf *out, const struct request *request, const char *path);
 void frame_end(struct buf *out);
 

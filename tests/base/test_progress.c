@@ -70,6 +70,46 @@ static void test_lines(void **state)
     assert_line(open, 20, "list  1.5 KiB");
 }
 
+// With money: what is left out first on narrow terminals is what tells least.
+static void test_costs(void **state)
+{
+    (void)state;
+    struct progress_view run = {.label = "mlp",
+                                .unit = PROGRESS_TIME,
+                                .done = 27,
+                                .total = 100,
+                                .elapsed_ns = 27 * NS_PER_S,
+                                .left_ns = 73 * NS_PER_S,
+                                .at_most = true,
+                                .end = "10:32",
+                                .cost = "0.0123 USD",
+                                .costs = "0.0123 of 0.0456 USD",
+                                .note = "epoch 1/20  loss 0.900"};
+    assert_line(run, 40, "mlp   27 %  1:13 left  0.0123 USD");
+    assert_line(run, 80,
+                "mlp  ##.........   27 %  at most 1 min 13 s left (10:32)  0.0123 of 0.0456 USD");
+    assert_line(run, 120,
+                "mlp  epoch 1/20  loss 0.900  #######....................   27 %  "
+                "at most 1 min 13 s left (10:32)  0.0123 of 0.0456 USD");
+    run.label = "a-long-name-of-a-command"; // it gives way to time and money
+    assert_line(run, 40, "a-long-n   27 %  1:13 left  0.0123 USD");
+    run.left_ns = 5 * 3600 * NS_PER_S;
+    assert_line(run, 40, "a-lon   27 %  5:00:00 left  0.0123 USD");
+    run.left_ns = -1; // not known, whatever the pace says
+    assert_line(run, 40, "a-long-n   27 %  0.0123 USD");
+
+    struct progress_view open = {.label = "train",
+                                 .unit = PROGRESS_TIME,
+                                 .elapsed_ns = 75 * NS_PER_S,
+                                 .left_ns = -1,
+                                 .cost = "0.0123 USD"};
+    assert_line(open, 60, "train  1 min 15 s  0.0123 USD");
+    open.note = "step 12";
+    assert_line(open, 60, "train  step 12  1 min 15 s  0.0123 USD");
+    open.note = "x";
+    assert_line(open, 60, "train  x  1 min 15 s  0.0123 USD");
+}
+
 // The parts that must not lie.
 static void test_truth(void **state)
 {
@@ -110,14 +150,21 @@ static void test_fits(void **state)
         for (size_t d = 0; d < 8; d++)
             for (size_t t = 0; t < 8; t++)
                 for (size_t width = 0; width < 140; width += width < 50 ? 1 : 7)
-                    for (int kind = 0; kind < 8; kind++) {
-                        struct progress_view view = {.label = labels[l],
-                                                     .unit = kind & 1,
-                                                     .done = figures[d],
-                                                     .total = figures[t],
-                                                     .elapsed_ns = figures[(d + t) % 8],
-                                                     .colour = kind & 2,
-                                                     .unicode = kind & 4};
+                    for (int kind = 0; kind < 32; kind++) {
+                        struct progress_view view = {
+                            .label = labels[l],
+                            .unit = kind & 1,
+                            .done = figures[d],
+                            .total = figures[t],
+                            .elapsed_ns = figures[(d + t) % 8],
+                            .left_ns = kind & 8 ? figures[l] : 0,
+                            .at_most = kind & 16,
+                            .end = kind & 16 ? "Nov 15 10:32" : NULL,
+                            .cost = kind & 8 ? "12.34 USD" : NULL,
+                            .costs = kind & 16 ? "12.34 of 1234567.89 USD" : NULL,
+                            .note = kind & 16 ? "epoch 1/2  loss 1.000" : NULL,
+                            .colour = kind & 2,
+                            .unicode = kind & 4};
                         struct buf out = {0};
                         progress_render(&view, width, &out);
                         int columns = columns_of(buf_str(&out));
@@ -255,9 +302,10 @@ static void test_redraws(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),   cmocka_unit_test(test_truth),
-        cmocka_unit_test(test_fits),    cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_silence), cmocka_unit_test(test_redraws),
+        cmocka_unit_test(test_lines),    cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_truth),    cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_terminal), cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_redraws),
     };
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,30 @@ static void columns_give_way(void **state)
     out_release(&out);
 }
 
+static void sparklines(void **state)
+{
+    (void)state;
+    static const double steps[] = {1, 2, 3, 4, 5, 6, 7, 8}, same[] = {3, 3, 3};
+    double many[600], low, high;
+    struct out out = {.width = 40, .unicode = true};
+    out_sparkline(&out, "Step", steps, 8, "ms");
+    out_sparkline(&out, "None", steps, 1, "ms"); // of one nothing can be seen
+    assert_string_equal(buf_str(&out.text), "Step      ▁▂▃▄▅▆▇█\n          1 to 8 ms\n");
+    buf_reset(&out.text);
+    out.unicode = false;
+    out_sparkline(&out, "Step", steps, 8, "ms");
+    out_sparkline(&out, NULL, same, 3, "ms");
+    assert_string_equal(buf_str(&out.text), "Step      _.:-=+*#\n          1 to 8 ms\n"
+                                            "          ___\n          3 to 3 ms\n");
+    buf_reset(&out.text);
+    for (int i = 0; i < 600; i++) // means of twenty neighbours each: 9.5, 29.5 ... 589.5
+        many[i] = i;
+    out_blocks(&out.text, many, 600, 30, false, &low, &high);
+    assert_int_equal(out.text.len, 30);
+    assert_true(fabs(low - 9.5) < 1e-9 && fabs(high - 589.5) < 1e-9);
+    out_release(&out);
+}
+
 static void characters_count_not_bytes(void **state)
 {
     (void)state;
@@ -126,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wraps_at_spaces),
+        cmocka_unit_test(sparklines),
         cmocka_unit_test(glue_holds),
         cmocka_unit_test(glue_gives_way_where_no_line_is_long_enough),
         cmocka_unit_test(columns_give_way),

@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "ledger/import.h"
 #include "ledger/inside.h"
+#include "ledger/journal.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
 
@@ -172,6 +173,45 @@ static void migrating(void **state)
     ledger_free(ledger);
 }
 
+static int count_going(void *arg, const char *id, const char *text, struct err *err)
+{
+    (void)err;
+    *(int *)arg += strcmp(id, "on") == 0 && strcmp(text, "{\"id\":\"on\"}") == 0;
+    return 0;
+}
+
+// A run that goes on, whose lock this process has.
+static void going(void **state)
+{
+    (void)state;
+    struct err ok = {0};
+    struct ledger *ledger = NULL;
+    struct journal *journal = NULL;
+    struct buf text = {0};
+    assert_ok(ledger_new(&ledger, path, &ok), &ok);
+    assert_ok(ledger_connect(ledger, NULL, &ok), &ok);
+    assert_ok(journal_open(&journal, ledger, "on", &ok), &ok);
+    buf_adds(&text, "{\"id\":\"on\"}");
+    journal_put(journal, &text);
+    journal_rest(journal);
+    OOM_EACH
+    {
+        struct err err = {0};
+        int found = 0;
+        int rc = ledger_going(ledger, NULL, count_going, &found, &err);
+        if (rc == 0)
+            rc = ledger_going(ledger, "other", count_going, &found, &err);
+        OOM_EXPECT(rc, &err);
+        assert_true(rc != 0 || found == 1);
+    }
+    journal_close(journal, false, &text);
+    int found = 0;
+    assert_ok(ledger_going(ledger, NULL, count_going, &found, &ok), &ok);
+    assert_int_equal(found, 0);
+    buf_release(&text);
+    ledger_free(ledger);
+}
+
 static void recording(void **state)
 {
     (void)state;
@@ -220,7 +260,7 @@ int main(void)
     snprintf(path, sizeof path, "%s/l.db", home);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading),   cmocka_unit_test(importing), cmocka_unit_test(asking),
-        cmocka_unit_test(migrating), cmocka_unit_test(recording),
+        cmocka_unit_test(migrating), cmocka_unit_test(recording), cmocka_unit_test(going),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

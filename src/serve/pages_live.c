@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that go on: in the list, and each on its page, which loads itself again until the run is
+// over and then is that of the finished run, at the same address.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "record/read.h"
+#include "report/html.h"
+#include "report/markup.h"
+#include "report/scale.h"
+#include "serve/request.h"
+
+// What is known is written every two seconds, and of long runs after a fiftieth of their time.
+enum { REFRESH_LEAST_S = 2, REFRESH_MOST_S = 30, WRITTEN_PARTS = 50 };
+
+// The record says how it would be had the run been killed.
+static int read_going(const char *text, struct run *run, struct err *err)
+{
+    int rc = record_from_text(run_fields, text, strlen(text), run, err);
+    if (rc == 0)
+        rc = text_set(&run->ended, "running", err);
+    return rc == 0 ? text_set(&run->problem, NULL, err) : rc;
+}
+
+static const char *name_of(const struct run *run)
+{
+    return run->name ? run->name : run->workload ? run->workload : run->id;
+}
+
+// "0.0123 USD", or nothing.
+static const char *usd(const char *amount, char out[MONEY_BYTES + 8])
+{
+    int64_t nano;
+    char text[MONEY_BYTES];
+    if (!amount || money_parse(amount, &nano, NULL) != 0)
+        return "";
+    money_short(nano, text);
+    snprintf(out, MONEY_BYTES + 8, "%s USD", text);
+    return out;
+}
+
+static const char *share_words(const struct run *run, char out[16])
+{
+    if (!run->live.share.known)
+        return "";
+    snprintf(out, 16, "%d %%", (int)(run->live.share.v * 100)); // 100 only when it is
+    return out;
+}
+
+static const char *time_words(struct maybe_real seconds, char out[SCALE_LABEL])
+{
+    if (!seconds.known)
+        return "";
+    scale_words("s", seconds.v, out);
+    return out;
+}
+
+#define DATE_BYTES (CLOCK_ISO_BYTES + 4)
+
+// "2026-11-15 10:32:07 UTC": it can be broken where a line ends.
+static const char *date_words(int64_t date_s, char out[DATE_BYTES])
+{
+    char iso[CLOCK_ISO_BYTES];
+    clock_iso(date_s, iso);
+    out[0] = '\0';
+    if (strlen(iso) == strlen("2026-11-15T10:32:07Z"))
+        snprintf(out, DATE_BYTES, "%.10s %.8s UTC", iso, iso + 11);
+    return out;
+}
+
+static const char *date_of(const char *text, double plus_s, char out[DATE_BYTES])
+{
+    int64_t at;
+    return text && clock_parse(text, &at) ? date_words(at + (int64_t)plus_s, out) : "";
+}
+
+// ---- in the list
+
+struct going {
+    struct buf *out;
+    bool json;
+    size_t count;
+};
+
+static void list_row(struct buf *out, const struct run *run)
+{
+    char share[16], left[SCALE_LABEL], money[MONEY_BYTES + 8], more[MONEY_BYTES + 8],
+        date[DATE_BYTES];
+    buf_adds(out, "<tr><td><a href=\"/runs/");
+    frame_escape(out, run->id);
+    buf_adds(out, "\">");
+    markup_text(out, name_of(run));
+    buf_adds(out, "</a></td>");
+    html_cell(out, "", run->workload);
+    html_cell(out, "long", run_place(run));
+    html_cell(out, "", run->ended);
+    html_cell(out, "num", share_words(run, share));
+    html_cell(out, "num", time_words(run->live.left_s, left));
+    html_cell(out, "num", usd(run->live.bill_usd, money));
+    html_cell(out, "num", usd(run->live.projected_usd, more));
+    html_cell(out, "", date_of(run->started, 0, date));
+    buf_adds(out, "</tr>\n");
+}
+
+static void list_begin(struct buf *out)
+{
+    static const struct html_column columns[] = {
+        {"run", ""},     {"workload", ""}, {"on", "long"},         {"state", ""},
+        {"done", "num"}, {"left", "num"},  {"bill so far", "num"}, {"at its end", "num"},
+        {"started", ""}};
+    html_heading(out, 2, "Running now");
+    html_begin_table(out, "Running now");
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+}
+
+// As in lists, without what is long.
+static int list_json(const struct run *run, struct going *going, struct err *err)
+{
+    struct run head = *run;
+    head.samples.count = head.step_plot_ms.count = head.epoch_list.count = 0;
+    head.samples.known = head.step_plot_ms.known = head.epoch_list.known = false;
+    buf_adds(going->out, going->count > 1 ? ",\n" : "\n");
+    return record_to_line(run_fields, &head, going->out, err);
+}
+
+static int list_one(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct going *going = arg;
+    struct run run = {0};
+    int rc = read_going(text, &run, err);
+    if (rc == 0 && run.id && strcmp(run.id, id) == 0) {
+        if (going->count++ == 0 && !going->json)
+            list_begin(going->out);
+        if (going->json)
+            rc = list_json(&run, going, err);
+        else
+            list_row(going->out, &run);
+    }
+    record_release(run_fields, &run);
+    return rc == ERR_FORMAT ? 0 : rc; // no record: passed over
+}
+
+int live_list(const struct request *request, struct ledger *ledger, struct buf *out,
+              struct err *err)
+{
+    struct going going = {.out = out, .json = request->json};
+    int rc = ledger_going(ledger, NULL, list_one, &going, err);
+    if (rc == 0 && going.count > 0 && !request->json) {
+        html_end_table(out);
+        html_heading(out, 2, "All that are over");
+    }
+    return rc;
+}
+
+// ---- the page of one
+
+static void row(struct buf *out, const char *what, const char *class, const char *value,
+                const char *known)
+{
+    if (!value || !*value)
+        return;
+    buf_adds(out, "<tr>");
+    html_cell(out, "", what);
+    html_cell(out, class, value);
+    html_cell(out, "long", known);
+    buf_adds(out, "</tr>\n");
+}
+
+static void fact(struct buf *out, const char *what, const char *value, const char *known)
+{
+    row(out, what, "num", value, known);
+}
+
+static void show_bar(struct buf *out, const struct run *run)
+{
+    char share[16];
+    if (!run->live.share.known)
+        return;
+    buf_printf(out, "<p><progress max=\"1\" value=\"%.4f\" aria-label=\"Done\">%s</progress></p>\n",
+               run->live.share.v, share_words(run, share));
+}
+
+static void show_time(struct buf *out, const struct run *run)
+{
+    const struct run_live *l = &run->live;
+    bool at_most = l->at_most.known && l->at_most.v;
+    char share[16], words[SCALE_LABEL], end[DATE_BYTES], steps[64] = "";
+    if (run->steps.known && run->total_steps.known)
+        snprintf(steps, sizeof steps, "%lld of %lld", (long long)run->steps.v,
+                 (long long)run->total_steps.v);
+    else if (run->steps.known)
+        snprintf(steps, sizeof steps, "%lld", (long long)run->steps.v);
+    fact(out, "done", share_words(run, share), "derived");
+    fact(out, "steps of the whole training", steps, "measured");
+    fact(out, "time so far", time_words(l->elapsed_s, words), "measured");
+    fact(out, "time left", time_words(l->left_s, words),
+         at_most ? "at most: it ends when enough is known" : "estimated");
+    if (l->left_s.known)
+        row(out, "ends", "", date_of(l->at, l->left_s.v, end),
+            at_most ? "at the latest" : "estimated");
+    fact(out, "the whole training", time_words(run->projection.wall_s, words), "estimated");
+}
+
+static void show_money(struct buf *out, const struct run_live *l)
+{
+    char words[MONEY_BYTES + 8];
+    fact(out, "bill so far", usd(l->bill_usd, words), "derived from the time and the price");
+    fact(out, "bill at the end of this run", usd(l->projected_usd, words), "estimated");
+    fact(out, "bill of the whole training", usd(l->whole_usd, words), "estimated");
+    fact(out, "price of an hour", usd(l->usd_per_hour, words), l->offer);
+}
+
+static void show_facts(struct buf *out, const struct run *run)
+{
+    char date[DATE_BYTES];
+    static const struct html_column columns[] = {
+        {"figure", ""}, {"value", "num"}, {"how it is known", "long"}};
+    html_begin_table(out, "How far it is");
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+    show_time(out, run);
+    show_money(out, &run->live);
+    row(out, "runs on", "", run_place(run), "");
+    row(out, "started", "", date_of(run->started, 0, date), "");
+    row(out, "this was known", "", date_of(run->live.at, 0, date), "");
+    html_end_table(out);
+}
+
+static int refresh_s(const struct run *run)
+{
+    double s = run->live.elapsed_s.known ? run->live.elapsed_s.v / WRITTEN_PARTS : 0;
+    return s < REFRESH_LEAST_S ? REFRESH_LEAST_S : s > REFRESH_MOST_S ? REFRESH_MOST_S : (int)s;
+}
+
+static void show(struct buf *out, const struct request *request, const struct run *run,
+                 const struct page *page)
+{
+    struct buf path = {0};
+    frame_begin_live(out, name_of(run), refresh_s(run));
+    html_paragraph(out, "mute", run->id);
+    html_paragraph(out, "", "This run is going on. The page loads itself again until it is over.");
+    show_bar(out, run);
+    show_facts(out, run);
+    if (!run->live.offer)
+        html_paragraph(out, "mute",
+                       "What this machine costs is not known: 'fare run --offer' names it.");
+    buf_adds(&path, "/runs/");
+    frame_escape(&path, run->id);
+    frame_twin(out, request, buf_str(&path));
+    out->failed |= path.failed;
+    buf_release(&path);
+    for (size_t i = 0; i < page->plots.count; i++)
+        html_plot(out, &page->plots.items[i], 2, i);
+    frame_end(out);
+}
+
+struct asked_for {
+    const struct request *request;
+    struct answer *answer;
+    bool found;
+};
+
+static int show_one(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct asked_for *asked = arg;
+    struct run run = {0};
+    struct page page = {0};
+    int rc = read_going(text, &run, err);
+    asked->found = rc == 0 && run.id && strcmp(run.id, id) == 0;
+    if (asked->found && asked->request->json)
+        rc = record_to_text(run_fields, &run, &asked->answer->text, err);
+    else if (asked->found)
+        rc = page_plots(&run, &page, err);
+    if (rc == 0 && asked->found && !asked->request->json)
+        show(&asked->answer->text, asked->request, &run, &page);
+    record_release(page_fields, &page);
+    record_release(run_fields, &run);
+    return rc == ERR_FORMAT ? 0 : rc;
+}
+
+int live_run(const struct request *request, struct answer *answer, bool *found, struct err *err)
+{
+    struct asked_for asked = {.request = request, .answer = answer};
+    struct ledger *ledger = NULL;
+    int rc = site_ledger(request->site, &ledger, err);
+    if (rc == 0)
+        rc = ledger_going(ledger, request->rest, show_one, &asked, err);
+    *found = asked.found;
+    site_give_back(request->site, ledger, rc != 0);
+    return rc;
+}
