@@ -28,8 +28,10 @@ static void describe(struct watch_price *p)
     struct buf rule = {0};
     money_short(p->price.nano, hour);
     price_words(&p->price, &rule);
-    snprintf(p->offer, sizeof p->offer, "%s USD an hour (%s), %s%s%s%s", hour, p->price.from,
-             rule.failed ? "" : buf_str(&rule),
+    const char *words = rule.failed ? "" : buf_str(&rule);
+    // What a running hour's bill goes by comes first; the rest is for 'fare quote'.
+    snprintf(p->offer, sizeof p->offer, "%s USD an hour (%s), %.*s%s%s%s", hour, p->price.from,
+             (int)strcspn(words, ";"), words,
              p->price.assumed ? " (assumed: this provider's rules are not known)" : "",
              p->price.note[0] ? "; " : "", p->price.note);
     buf_release(&rule);
