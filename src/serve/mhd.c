@@ -24,6 +24,8 @@ static const struct dl_symbol symbols[] = {
     SYMBOL(add_response_header),
     SYMBOL(queue_response),
     SYMBOL(destroy_response),
+    SYMBOL(suspend_connection),
+    SYMBOL(resume_connection),
     SYMBOL(free),
 };
 static const char *const names[] = {"libmicrohttpd.so.12", NULL};
