@@ -10,7 +10,8 @@
 
 enum {
     MAKERS = 8,
-    KEPT_MOST = 64,            // answers
+    WRITERS = 2,    // of the makers at once: a ledger that is locked must not stop reading
+    KEPT_MOST = 64, // answers
     KEPT_BYTES_MOST = 1 << 20, // of one; longer ones are made anew
     LEAVING_S = 3,
 };
@@ -21,7 +22,7 @@ struct sheet {
     struct buf key; // of its address; empty: for one request alone
     size_t users;   // calls that hold on to it, and the list
     struct call *waiting;
-    bool taken, made;
+    bool writes, taken, made;
     unsigned status;
     struct MHD_Response *response; // null where there was no memory for it
     int64_t made_ns;
@@ -33,7 +34,8 @@ struct desk {
     pthread_cond_t left;  // the last call
     struct sheet *sheets; // as they came
     struct sheet **end;
-    size_t calls; // that hold a sheet
+    size_t calls;   // that hold a sheet
+    size_t writing; // makers
     bool closing;
     pthread_t makers[MAKERS];
     size_t maker_count;
@@ -131,6 +133,7 @@ static bool sit_down(struct desk *desk, struct call *call, struct buf *key)
         sheet = lay(desk, key);
     if (!sheet)
         return false;
+    sheet->writes = !route_reads(&call->asked);
     sheet->users++;
     desk->calls++;
     call->sheet = sheet;
@@ -193,6 +196,7 @@ static void make(struct desk *desk, struct sheet *sheet)
     struct call *call = sheet->waiting;
     struct answer answer = {0};
     sheet->taken = true;
+    desk->writing += sheet->writes;
     pthread_mutex_unlock(&desk->lock);
     route_answer(&call->request, &call->asked, &answer);
     bool keep = answer.text.len <= KEPT_BYTES_MOST;
@@ -203,6 +207,7 @@ static void make(struct desk *desk, struct sheet *sheet)
     sheet->response = response;
     sheet->made_ns = clock_now_ns();
     sheet->made = true;
+    desk->writing -= sheet->writes;
     if (!keep)
         buf_release(&sheet->key);
     wake(sheet);
@@ -215,7 +220,7 @@ static void *make_pages(void *arg)
     pthread_mutex_lock(&desk->lock);
     for (;;) {
         struct sheet *sheet = desk->sheets;
-        while (sheet && sheet->taken)
+        while (sheet && (sheet->taken || (sheet->writes && desk->writing >= WRITERS)))
             sheet = sheet->next;
         if (sheet)
             make(desk, sheet);

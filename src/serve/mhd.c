@@ -31,6 +31,7 @@ static const struct dl_symbol symbols[] = {
 static const char *const names[] = {"libmicrohttpd.so.12", NULL};
 static const struct dl_spec spec = {
     .what = "libmicrohttpd",
+    .variable = "FARE_MICROHTTPD",
     .names = names,
     .dirs = dl_vendor_dirs, // the bundle does not carry it: the host's
     .symbols = symbols,
