@@ -561,3 +561,18 @@ int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struc
     int rc = text_set(&runs->schema, RUNS_SCHEMA, err);
     return rc == 0 ? ledger_each(ledger, filter, add_run, runs, err) : rc;
 }
+
+static int take_stamp(void *arg, const char *const *values, struct err *err)
+{
+    buf_printf(arg, "%s %s", or_empty(values[0]), or_empty(values[1]));
+    return buf_check(arg, err);
+}
+
+int ledger_stamp(struct ledger *ledger, struct buf *stamp, struct err *err)
+{
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = ledger->place.backend->run(ledger->db, "SELECT COUNT(*), MAX(id) FROM fare_run", NULL,
+                                        0, take_stamp, stamp, NULL, err);
+    return rc;
+}

@@ -20,7 +20,7 @@ enum { WAIT_MS = 10000, KEPT = 8 };
 
 // In KiB, taken as needed and kept as long as the connection, of which a server has several. An
 // import needs more: it should not read back what it just wrote.
-#define CACHE_USUAL "PRAGMA cache_size=-2048"
+#define CACHE_USUAL "PRAGMA cache_size=-512"
 #define CACHE_MANY  "PRAGMA cache_size=-65536"
 
 struct sqlite_api {

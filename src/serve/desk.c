@@ -16,7 +16,10 @@ enum {
     LEAVING_S = 3,
 };
 
-// An answer: asked for, being made, then kept for a second.
+#define FRESH_NS NS_PER_S       // made anew when it is older,
+#define OLD_NS   (2 * NS_PER_S) // until then given to others, but no longer than this
+
+// An answer: asked for, being made, then kept for a while.
 struct sheet {
     struct sheet *next;
     struct buf key; // of its address; empty: for one request alone
@@ -62,7 +65,7 @@ static void drop(struct desk *desk, struct sheet **link)
     let_go(sheet);
 }
 
-// Of those that are made only what is fresh stays, and not too much of it: the newest.
+// Of those that are made only what is not too old stays, and not too much of it: the newest.
 static void clear(struct desk *desk)
 {
     int64_t now = clock_now_ns();
@@ -72,7 +75,7 @@ static void clear(struct desk *desk)
     for (struct sheet **link = &desk->sheets; *link;) {
         struct sheet *sheet = *link;
         bool over = sheet->made && (sheet->key.len == 0 || !sheet->response || made > KEPT_MOST ||
-                                    now - sheet->made_ns >= NS_PER_S);
+                                    now - sheet->made_ns >= OLD_NS);
         made -= over;
         if (over)
             drop(desk, link);
@@ -81,13 +84,29 @@ static void clear(struct desk *desk)
     }
 }
 
+static bool is_for(const struct sheet *sheet, const struct buf *key)
+{
+    return key->len > 0 && sheet->key.len == key->len &&
+           memcmp(buf_str(&sheet->key), buf_str(key), key->len) == 0;
+}
+
+// What was made within the last second; otherwise what is being made, or while that lasts what it
+// will replace, so that of many only one waits. Null: nobody has begun.
 static struct sheet *find(const struct desk *desk, const struct buf *key)
 {
-    struct sheet *sheet = key->len > 0 ? desk->sheets : NULL;
-    while (sheet && (sheet->key.len != key->len ||
-                     memcmp(buf_str(&sheet->key), buf_str(key), key->len) != 0))
-        sheet = sheet->next;
-    return sheet;
+    int64_t now = clock_now_ns();
+    struct sheet *old = NULL, *coming = NULL;
+    for (struct sheet *sheet = desk->sheets; sheet; sheet = sheet->next) {
+        if (!is_for(sheet, key))
+            continue;
+        if (!sheet->made)
+            coming = sheet;
+        else if (now - sheet->made_ns < FRESH_NS)
+            return sheet;
+        else
+            old = sheet;
+    }
+    return coming && old ? old : coming;
 }
 
 // A new one, at the end; it takes the key.

@@ -3,9 +3,11 @@
 //
 // libmicrohttpd's threads make no pages: they give answers that are there, and lay the other
 // requests on the desk, where makers, threads of its own, take them. Whoever asks for what is being
-// made waits for that, and what was made within the last second is given again. So many who look
-// at the same page cost one page, and a page that takes long holds up only those who want it. What
-// other programs write is seen a second later, what was pushed here at once.
+// made waits for that, and what was made within the last second is given again; when it is older,
+// the first to ask waits for the new one and the others get the old one once more, up to another
+// second. So many who look at the same page cost one page a second, and a page that takes long
+// holds up only those who want it. What other programs write is seen two seconds later, what was
+// pushed here at once.
 #ifndef FARE_SERVE_DESK_H
 #define FARE_SERVE_DESK_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages about runs: the list with its filters, one run, several side by side, and metrics.
+// The pages about runs: the list with its filters, one run, several side by side.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 #include "report/html.h"
 #include "report/markup.h"
 #include "report/scale.h"
-#include "report/tables.h"
 #include "serve/request.h"
 
 enum { ROWS = 50, PAGES_MOST = 1000000, COMPARED_MOST = 50, LABELS_MOST = 8 };
@@ -281,7 +280,6 @@ static int gather(const struct request *request, const char *const *words, size_
                                  .book = o->book,
                                  .words = words,
                                  .word_count = count,
-                                 .all = count == 0,
                                  .pricing = {.book = o->book}};
     return page_make(&ask, page, err);
 }
@@ -332,17 +330,6 @@ int page_compare(const struct request *request, struct answer *answer, struct er
         rc = record_to_text(compare_fields, &page.compare, &answer->text, err);
     else if (rc == 0)
         show_compare(&answer->text, request, &page);
-    record_release(page_fields, &page);
-    return rc;
-}
-
-int page_metrics(const struct request *request, struct answer *answer, struct err *err)
-{
-    struct page page = {0};
-    int rc = gather(request, NULL, 0, &page, err);
-    answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    if (rc == 0)
-        page_openmetrics(&answer->text, &page);
     record_release(page_fields, &page);
     return rc;
 }

@@ -25,6 +25,8 @@ struct site {
     struct ledger *ledgers[LEDGERS_KEPT];
     size_t ledger_count;
     int64_t push_tokens_milli, push_at_ns; // how many requests may write now
+    struct buf metrics, metrics_stamp;     // the last ones, and of which runs
+    int64_t metrics_ns;                    // when
     int64_t pushes; // that added something: answers from before are no longer right
 };
 

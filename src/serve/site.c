@@ -74,6 +74,8 @@ void site_release(struct site *site)
 {
     for (size_t i = 0; i < site->ledger_count; i++)
         ledger_free(site->ledgers[i]);
+    buf_release(&site->metrics);
+    buf_release(&site->metrics_stamp);
     pthread_mutex_destroy(&site->lock);
 }
 
