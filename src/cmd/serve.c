@@ -41,6 +41,7 @@ static const struct cmd_example examples[] = {
 static const struct cmd_variable variables[] = {
     {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
                     "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    {"FARE_MICROHTTPD", "File to open as libmicrohttpd"},
     {NULL, NULL},
 };
 

@@ -18,8 +18,10 @@ struct backend {
     const char *name;
     // Stands for TEXT in the schema: texts are compared byte by byte, whatever the locale.
     const char *text_type;
-    const char *keyed;      // behind CREATE TABLE (...): rows lie in the order of the key
-    const char *begin;      // a transaction that will write
+    const char *keyed; // behind CREATE TABLE (...): rows lie in the order of the key
+    const char *begin; // a transaction that will write
+    // (optional) Run before many runs are written, and after.
+    const char *many_begin, *many_end;
     const char *lock;       // (optional) run in a transaction before the schema changes
     const char *has_schema; // gives a row where the table fare_schema is there
 

@@ -398,7 +398,17 @@ out:
 int ledger_import_begin(struct ledger *ledger, struct err *err)
 {
     int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0 && ledger->place.backend->many_begin)
+        rc = ledger_sql(ledger, ledger->place.backend->many_begin, err);
     return rc == 0 ? ledger_begin(ledger, err) : rc;
+}
+
+static void many_end(struct ledger *ledger)
+{
+    struct err ignored = {0};
+    const char *sql = ledger->place.backend->many_end;
+    if (sql && ledger->db && ledger_sql(ledger, sql, &ignored) != 0)
+        return; // it only takes more memory than it needs
 }
 
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
@@ -419,12 +429,14 @@ int ledger_import_end(struct ledger *ledger, struct err *err)
     int rc = ledger_sql(ledger, "COMMIT", err);
     if (rc != 0)
         ledger_roll_back(ledger);
+    many_end(ledger);
     return rc;
 }
 
 void ledger_import_abandon(struct ledger *ledger)
 {
     ledger_roll_back(ledger);
+    many_end(ledger);
 }
 
 // ---- reading
@@ -468,7 +480,9 @@ static void also_within(struct query *q, struct buf *pattern, const char *column
     q->values[q->count++] = buf_str(pattern);
 }
 
-static int also_label(struct query *q, const char *label, struct err *err)
+// Of many that have it the newest few are soon found by asking one after the other; to have them
+// all, one goes through those that have it.
+static int also_label(struct query *q, const char *label, bool few, struct err *err)
 {
     const char *equals = strchr(label, '=');
     if (!equals || equals == label)
@@ -480,8 +494,9 @@ static int also_label(struct query *q, const char *label, struct err *err)
     const char *word = q->count == 0 ? " WHERE " : " AND ";
     q->values[q->count++] = buf_str(key);
     q->values[q->count++] = equals + 1;
-    buf_printf(&q->sql, "%sid IN (SELECT run FROM fare_label WHERE name = $%zu AND value = $%zu)",
-               word, q->count - 1, q->count);
+    buf_printf(&q->sql, "%s%s fare_label WHERE name = $%zu AND value = $%zu%s)", word,
+               few ? "EXISTS (SELECT 1 FROM" : "id IN (SELECT run FROM", q->count - 1, q->count,
+               few ? " AND run = id" : "");
     return buf_check(key, err);
 }
 
@@ -511,7 +526,7 @@ static int add_filter(struct query *q, const struct ledger_filter *f, char since
     }
     int rc = 0;
     for (size_t i = 0; i < f->label_count && rc == 0; i++)
-        rc = also_label(q, f->labels[i], err);
+        rc = also_label(q, f->labels[i], f->limit > 0, err);
     return rc;
 }
 
@@ -582,4 +597,19 @@ int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struc
     runs->runs.known = true;
     int rc = text_set(&runs->schema, RUNS_SCHEMA, err);
     return rc == 0 ? ledger_each(ledger, filter, add_run, runs, err) : rc;
+}
+
+static int take_stamp(void *arg, const char *const *values, struct err *err)
+{
+    buf_printf(arg, "%s %s", or_empty(values[0]), or_empty(values[1]));
+    return buf_check(arg, err);
+}
+
+int ledger_stamp(struct ledger *ledger, struct buf *stamp, struct err *err)
+{
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = ledger->place.backend->run(ledger->db, "SELECT COUNT(*), MAX(id) FROM fare_run", NULL,
+                                        0, take_stamp, stamp, NULL, err);
+    return rc;
 }

@@ -85,6 +85,10 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
 int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struct runs *runs,
                 struct err *err) MUST_USE;
 
+// Appends a text that stays the same as long as the ledger holds the same runs: how many they are
+// and the last of their ids, which tells one time from another but for a run that was exchanged.
+int ledger_stamp(struct ledger *ledger, struct buf *stamp, struct err *err) MUST_USE;
+
 // The text of one run: by id, by the beginning of an id that only one has, "last", or a name
 // (the newest of that name). ERR_MISSING where there is none, ERR_USAGE where several begin so.
 int ledger_find(struct ledger *ledger, const char *word, struct buf *text,

@@ -18,6 +18,11 @@
 
 enum { WAIT_MS = 10000, KEPT = 8 };
 
+// In KiB, taken as needed and kept as long as the connection, of which a server has several. An
+// import needs more: it should not read back what it just wrote.
+#define CACHE_USUAL "PRAGMA cache_size=-512"
+#define CACHE_MANY  "PRAGMA cache_size=-65536"
+
 struct sqlite_api {
     int (*open_v2)(const char *path, sqlite3 **db, int flags, const char *vfs);
     int (*close)(sqlite3 *db);
@@ -212,8 +217,8 @@ static int set_up(struct db *db, struct err *err)
     }
     if (rc == 0)
         rc = run(db, "PRAGMA synchronous=FULL", NULL, 0, NULL, NULL, NULL, err);
-    if (rc == 0) // in KiB, taken only as needed: an import does not read back what it just wrote
-        rc = run(db, "PRAGMA cache_size=-65536", NULL, 0, NULL, NULL, NULL, err);
+    if (rc == 0)
+        rc = run(db, CACHE_USUAL, NULL, 0, NULL, NULL, NULL, err);
     return rc;
 }
 
@@ -251,6 +256,8 @@ const struct backend backend_sqlite = {
     .text_type = "TEXT",
     .keyed = "WITHOUT ROWID",
     .begin = "BEGIN IMMEDIATE",
+    .many_begin = CACHE_MANY,
+    .many_end = CACHE_USUAL,
     .has_schema = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'fare_schema'",
     .open = open_db,
     .close = close_db,

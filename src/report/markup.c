@@ -32,10 +32,25 @@ static bool allowed(uint32_t c)
     return (c >= 0x20 || c == '\t' || c == '\n') && c != 0x7f && c != 0xfffe && c != 0xffff;
 }
 
+// How many bytes from here on are letters and signs that stand for themselves: most of any text.
+static size_t plain(const char *text)
+{
+    size_t len = 0;
+    while (text[len] >= 0x20 && text[len] < 0x7f && !entity(text[len]))
+        len++;
+    return len;
+}
+
 void markup_text(struct buf *out, const char *text)
 {
     size_t len = text ? strlen(text) : 0;
     while (len > 0) {
+        size_t same = plain(text);
+        buf_add(out, text, same);
+        text += same;
+        len -= same;
+        if (len == 0)
+            break;
         uint32_t c = 0xffff;
         size_t bytes =
             utf8_bad(text, len < UTF8_MAX ? len : UTF8_MAX) > 0 ? utf8_next(text, len, &c) : 1;

@@ -47,15 +47,19 @@ void frame_escape(struct buf *out, const char *text)
     }
 }
 
+void frame_pair(struct buf *out, const char *before, const struct parameter *parameter)
+{
+    buf_adds(out, before);
+    frame_escape(out, parameter->key);
+    buf_addc(out, '=');
+    frame_escape(out, parameter->value);
+}
+
 void frame_twin(struct buf *out, const struct request *request, const char *path)
 {
     buf_printf(out, "<p class=\"mute\"><a href=\"%s.json", path);
-    for (size_t i = 0; i < request->query_count; i++) {
-        buf_adds(out, i ? "&amp;" : "?");
-        frame_escape(out, request->query[i].key);
-        buf_addc(out, '=');
-        frame_escape(out, request->query[i].value);
-    }
+    for (size_t i = 0; i < request->query_count; i++)
+        frame_pair(out, i ? "&amp;" : "?", &request->query[i]);
     buf_adds(out, "\">The same as JSON</a></p>\n");
 }
 

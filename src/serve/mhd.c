@@ -24,11 +24,14 @@ static const struct dl_symbol symbols[] = {
     SYMBOL(add_response_header),
     SYMBOL(queue_response),
     SYMBOL(destroy_response),
+    SYMBOL(suspend_connection),
+    SYMBOL(resume_connection),
     SYMBOL(free),
 };
 static const char *const names[] = {"libmicrohttpd.so.12", NULL};
 static const struct dl_spec spec = {
     .what = "libmicrohttpd",
+    .variable = "FARE_MICROHTTPD",
     .names = names,
     .dirs = dl_vendor_dirs, // the bundle does not carry it: the host's
     .symbols = symbols,

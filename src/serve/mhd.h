@@ -28,6 +28,8 @@ struct mhd_api {
                                            const char *value);
     enum MHD_Result (*queue_response)(struct MHD_Connection *connection, unsigned status,
                                       struct MHD_Response *response);
+    void (*suspend_connection)(struct MHD_Connection *connection);
+    void (*resume_connection)(struct MHD_Connection *connection);
     void (*destroy_response)(struct MHD_Response *response);
     void (*free)(void *memory);
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages about runs: the list with its filters, one run, several side by side, and metrics.
+// The pages about runs: the list with its filters, one run, several side by side.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 #include "report/html.h"
 #include "report/markup.h"
 #include "report/scale.h"
-#include "report/tables.h"
 #include "serve/request.h"
 
 enum { ROWS = 50, PAGES_MOST = 1000000, COMPARED_MOST = 50, LABELS_MOST = 8 };
@@ -93,6 +92,30 @@ static void run_row(struct buf *out, const struct run *run)
     buf_adds(out, "</tr>\n");
 }
 
+// What a row shows, and no more is read of a record: most of it is passed over.
+#define TEXT(type, member) FIELD(FIELD_TEXT, type, member, "")
+static const struct field place_fields[] = {
+    TEXT(struct run_machine, name), TEXT(struct run_machine, gpu),
+    TEXT(struct run_machine, instance_type), TEXT(struct run_machine, cpu), FIELD_END};
+static const struct field use_fields[] = {FIELD(FIELD_INT, struct run_use, gpus, ""), FIELD_END};
+static const struct field row_fields[] = {
+    TEXT(struct run, id),
+    TEXT(struct run, started),
+    TEXT(struct run, name),
+    TEXT(struct run, workload),
+    TEXT(struct run, framework),
+    TEXT(struct run, engine),
+    FIELD_IN(struct run, machine, place_fields, ""),
+    TEXT(struct run, ended),
+    FIELD(FIELD_BOOL, struct run, full, ""),
+    FIELD(FIELD_REAL, struct run, test_accuracy, ""),
+    FIELD_IN(struct run, phases, run_phase_fields, ""),
+    FIELD_IN(struct run, projection, run_projection_fields, ""),
+    FIELD_IN(struct run, use, use_fields, ""),
+    FIELD_END,
+};
+#undef TEXT
+
 static int list_one(void *arg, const char *id, const char *text, struct err *err)
 {
     struct listing *list = arg;
@@ -108,10 +131,10 @@ static int list_one(void *arg, const char *id, const char *text, struct err *err
         buf_adds(list->out, text);
         return 0;
     }
-    int rc = record_from_text(run_fields, text, strlen(text), &run, err);
+    int rc = record_from_kept(row_fields, text, strlen(text), &run, err);
     if (rc == 0)
         run_row(list->out, &run);
-    record_release(run_fields, &run);
+    record_release(row_fields, &run);
     return rc;
 }
 
@@ -277,7 +300,6 @@ static int gather(const struct request *request, const char *const *words, size_
                                  .book = o->book,
                                  .words = words,
                                  .word_count = count,
-                                 .all = count == 0,
                                  .pricing = {.book = o->book}};
     return page_make(&ask, page, err);
 }
@@ -332,17 +354,6 @@ int page_compare(const struct request *request, struct answer *answer, struct er
         rc = record_to_text(compare_fields, &page.compare, &answer->text, err);
     else if (rc == 0)
         show_compare(&answer->text, request, &page);
-    record_release(page_fields, &page);
-    return rc;
-}
-
-int page_metrics(const struct request *request, struct answer *answer, struct err *err)
-{
-    struct page page = {0};
-    int rc = gather(request, NULL, 0, &page, err);
-    answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    if (rc == 0)
-        page_openmetrics(&answer->text, &page);
     record_release(page_fields, &page);
     return rc;
 }

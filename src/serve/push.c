@@ -73,6 +73,10 @@ int page_push(const struct request *request, struct answer *answer, struct err *
     if (rc == 0)
         rc = add_lines(ledger, request, &pushed, err);
     bool malformed = begun && rc == ERR_FORMAT;
+    // Before they are kept: whoever is told that it failed may rely on it.
+    buf_printf(&answer->text, "{\"added\":%lld,\"there\":%lld}\n", pushed.added, pushed.there);
+    if (rc == 0)
+        rc = buf_check(&answer->text, err);
     if (begun && rc == 0)
         rc = ledger_import_end(ledger, err);
     else if (begun)
@@ -83,7 +87,5 @@ int page_push(const struct request *request, struct answer *answer, struct err *
     pthread_mutex_lock(&site->lock);
     site->pushes += rc == 0 && pushed.added > 0;
     pthread_mutex_unlock(&site->lock);
-    if (rc == 0)
-        buf_printf(&answer->text, "{\"added\":%lld,\"there\":%lld}\n", pushed.added, pushed.there);
     return rc;
 }

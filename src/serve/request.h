@@ -12,29 +12,31 @@
 #include "ledger/ledger.h"
 #include "serve/serve.h"
 
-enum { LEDGERS_KEPT = 8, ANSWERS_KEPT = 32, QUERY_MOST = 128 };
-
-struct cached {       // see cache.c
-    char *key, *text; // null: nothing
-    size_t len;
-    const char *type;
-    int64_t made_ns;
-};
+enum { LEDGERS_KEPT = 8, QUERY_MOST = 128 };
 
 // What is served, and to whom.
 struct site {
     struct serve_options options;
     bool has_token;
-    bool reading_guarded; // a token is needed for reading too
-    bool only_here;       // names other than this machine's are refused, see host_is_ours()
-    uint8_t token[SHA256_BYTES];
-    pthread_mutex_t lock; // of what follows
+    bool reading_guarded;        // a token is needed for reading too
+    bool only_here;              // names other than this machine's are refused, see host_is_ours()
+    uint8_t token[SHA256_BYTES]; // its sum
+    pthread_mutex_t lock;        // of what follows
     struct ledger *ledgers[LEDGERS_KEPT];
     size_t ledger_count;
     int64_t push_tokens_milli, push_at_ns; // how many requests may write now
+    struct buf metrics, metrics_stamp;     // the last ones, and of which runs
+    int64_t metrics_ns;                    // when
     int64_t pushes; // that added something: answers from before are no longer right
-    struct cached answers[ANSWERS_KEPT];
 };
+
+// Reads the token; `here`: only this machine can reach it. ERR_USAGE where others would read every
+// run. Released in any case; the texts of `options` must live until then.
+int site_init(struct site *site, const struct serve_options *options, bool here,
+              struct err *err) MUST_USE;
+void site_release(struct site *site);
+// In a time that tells nothing about the token. Null is none.
+bool site_knows(const struct site *site, const char *token);
 
 // A ledger for the time of a request; given back, it is kept for the next. One on which something
 // failed is closed instead.
@@ -59,14 +61,15 @@ struct request {
 const char *request_value(const struct request *request, const char *key);
 
 struct answer {
-    int status;       // 0: 200
-    const char *type; // null: HTML, or JSON where that is asked for
+    int status;
+    const char *type;
     struct buf text;
     const char *allow;    // 405
     bool challenge, wait; // 401; 429
 };
 
-// Fills `answer`, or fails: ERR_USAGE is then 400, ERR_MISSING 404, all else 500.
+// Fills `answer`, of which the status is 200 and the type HTML, or JSON where that is asked for,
+// before; or fails: ERR_USAGE is then 400, ERR_MISSING 404, all else 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
 page_fn page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
     page_quote;
@@ -82,17 +85,12 @@ struct asked {
     const char *method, *path, *host;
     bool bearer, basic; // it came with the token, in that way
 };
+bool route_reads(const struct asked *asked); // GET or HEAD
 // Whether the request will be refused whatever its body is; then `answer` is filled.
 bool route_refuses(struct request *request, const struct asked *asked, struct answer *answer);
 void route_answer(struct request *request, const struct asked *asked, struct answer *answer);
 void route_error(const struct request *request, struct answer *answer, int status,
                  const char *says);
-
-// Answers of the last second, by their address and how much was pushed before they were made.
-void cache_key(const struct request *request, const char *path, struct buf *out);
-bool cache_get(struct site *site, const char *key, struct answer *answer);
-void cache_put(struct site *site, const char *key, const struct answer *answer);
-void cache_release(struct site *site);
 
 // The beginning of every page, to its heading; the way to its JSON, whose address is `path` (right
 // within attributes) with ".json"; and the end.
@@ -104,6 +102,9 @@ void frame_end(struct buf *out);
 // Appends a part of an address, with everything but letters, digits and -._~ as %XX: right within
 // attributes too.
 void frame_escape(struct buf *out, const char *text);
+
+// Appends "key=value" of an address, with `before` in front of it.
+void frame_pair(struct buf *out, const char *before, const struct parameter *parameter);
 
 // A text field of a form, with what was asked for in it.
 void frame_field(struct buf *out, const struct request *request, const char *name,

@@ -44,6 +44,11 @@ static const struct route *find(struct request *request, const char *path, char 
     return NULL;
 }
 
+static const char *type_of(const struct request *request)
+{
+    return request->json ? "application/json" : "text/html; charset=utf-8";
+}
+
 static void error_json(struct answer *answer, const char *says)
 {
     json_t *json = json_pack("{s:s}", "error", says);
@@ -57,7 +62,7 @@ void route_error(const struct request *request, struct answer *answer, int statu
 {
     buf_reset(&answer->text);
     answer->status = status;
-    answer->type = request->json ? "application/json" : NULL;
+    answer->type = type_of(request);
     if (request->json) {
         error_json(answer, says);
         return;
@@ -87,9 +92,9 @@ static bool host_is_ours(const char *host)
     return !host; // HTTP/1.0; no browser
 }
 
-static bool is_reading(const char *method)
+bool route_reads(const struct asked *asked)
 {
-    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    return strcmp(asked->method, "GET") == 0 || strcmp(asked->method, "HEAD") == 0;
 }
 
 static bool refuse(const struct request *request, struct answer *answer, int status,
@@ -104,7 +109,7 @@ bool route_refuses(struct request *request, const struct asked *asked, struct an
     char plain[1024];
     const struct site *site = request->site;
     const struct route *route = find(request, asked->path, plain, sizeof plain);
-    bool reading = is_reading(asked->method);
+    bool reading = route_reads(asked);
     if (site->only_here && !host_is_ours(asked->host))
         return refuse(request, answer, 403,
                       "This server is for this machine alone, under the name localhost.");
@@ -151,20 +156,14 @@ void route_answer(struct request *request, const struct asked *asked, struct ans
 {
     char plain[1024];
     struct err err = {0};
-    struct buf key = {0};
     const struct route *route = find(request, asked->path, plain, sizeof plain);
-    bool reading = is_reading(asked->method);
+    bool reading = route_reads(asked);
     request->json |= !reading;
-    if (reading)
-        cache_key(request, asked->path, &key);
-    if (!reading || key.failed || !cache_get(request->site, buf_str(&key), answer)) {
-        int rc = (reading ? route->read : route->write)(request, answer, &err);
-        if (rc == 0)
-            rc = buf_check(&answer->text, &err);
-        if (rc != 0)
-            report_failure(request, answer, rc, &err);
-        else if (reading && !key.failed)
-            cache_put(request->site, buf_str(&key), answer);
-    }
-    buf_release(&key);
+    answer->status = 200;
+    answer->type = type_of(request);
+    int rc = (reading ? route->read : route->write)(request, answer, &err);
+    if (rc == 0)
+        rc = buf_check(&answer->text, &err);
+    if (rc != 0)
+        report_failure(request, answer, rc, &err);
 }

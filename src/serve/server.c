@@ -12,18 +12,15 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
+#include "serve/desk.h"
 #include "serve/mhd.h"
-#include "serve/request.h"
 
 enum {
-    THREADS = 8,
+    THREADS = 4, // which make no pages, see desk.h
     CONNECTIONS = 2048,
     HEADER_BYTES = 32 << 10, // and everything else of a connection but its body
     IDLE_S = 10,
     REQUEST_S = 30,
-    TOKEN_LEAST = 16,
-    TOKEN_MOST = 512,
 };
 
 // One connection, so that it can be ended. How long it has been at its current request decides, not
@@ -36,65 +33,14 @@ struct connection {
 
 struct serve {
     struct site site;
+    struct desk *desk;
     struct MHD_Daemon *daemon;
     struct sockaddr_storage address;
     pthread_mutex_t lock; // of the connections
     struct connection *connections;
 };
 
-// One request as it comes in.
-struct call {
-    struct request request;
-    struct asked asked;
-    struct answer answer;
-    struct buf body;
-    bool refused, too_long;
-};
-
-// ---- the site
-
-int site_ledger(struct site *site, struct ledger **out, struct err *err)
-{
-    *out = NULL;
-    pthread_mutex_lock(&site->lock);
-    if (site->ledger_count > 0)
-        *out = site->ledgers[--site->ledger_count];
-    pthread_mutex_unlock(&site->lock);
-    return *out ? 0 : ledger_new(out, site->options.ledger, err);
-}
-
-void site_give_back(struct site *site, struct ledger *ledger, bool failed)
-{
-    pthread_mutex_lock(&site->lock);
-    if (ledger && !failed && site->ledger_count < LEDGERS_KEPT) {
-        site->ledgers[site->ledger_count++] = ledger;
-        ledger = NULL;
-    }
-    pthread_mutex_unlock(&site->lock);
-    ledger_free(ledger);
-}
-
-// ---- who asks
-
-static void sum(const char *text, uint8_t out[SHA256_BYTES])
-{
-    struct sha256 sha;
-    sha256_init(&sha);
-    sha256_add(&sha, text, strlen(text));
-    sha256_done(&sha, out);
-}
-
-// Sums are compared, and all of them: how long it takes tells nothing about the token.
-static bool is_token(const struct site *site, const char *given)
-{
-    uint8_t hash[SHA256_BYTES], differ = 0;
-    if (!site->has_token || !given)
-        return false;
-    sum(given, hash);
-    for (size_t i = 0; i < SHA256_BYTES; i++)
-        differ |= hash[i] ^ site->token[i];
-    return differ == 0;
-}
+// ---- requests
 
 static void identify(struct MHD_Connection *connection, const struct site *site,
                      struct asked *asked)
@@ -105,19 +51,17 @@ static void identify(struct MHD_Connection *connection, const struct site *site,
         return;
     if (strncasecmp(given, "Bearer ", 7) == 0) {
         given += 7 + strspn(given + 7, " ");
-        asked->bearer = is_token(site, given);
+        asked->bearer = site_knows(site, given);
         return;
     }
     char *password = NULL;
     char *name = mhd.basic_auth_get_username_password(connection, &password);
-    asked->basic = is_token(site, password);
+    asked->basic = site_knows(site, password);
     if (name)
         mhd.free(name);
     if (password)
         mhd.free(password);
 }
-
-// ---- requests
 
 static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const char *key,
                                      const char *value)
@@ -136,42 +80,14 @@ static bool announced_too_long(struct MHD_Connection *connection)
     return length && strtoull(length, NULL, 10) > SERVE_BODY_MAX;
 }
 
+// At once, without the desk.
 static enum MHD_Result respond(struct MHD_Connection *connection, struct call *call)
 {
-    static const char *const always[][2] = {
-        {"Content-Security-Policy",
-         "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; "
-         "frame-ancestors 'none'"},
-        {"X-Content-Type-Options", "nosniff"},
-        {"X-Frame-Options", "DENY"},
-        {"Referrer-Policy", "no-referrer"},
-        {"Cross-Origin-Resource-Policy", "same-origin"},
-        {"Cache-Control", "no-store"},
-    };
-    struct answer *answer = &call->answer;
-    size_t len = answer->text.len;
-    char *text = len > 0 ? buf_take(&answer->text, NULL) : NULL;
-    struct MHD_Response *response =
-        mhd.create_response_from_buffer(text ? len : 0, text ? text : (char *)(uintptr_t) "",
-                                        text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-    if (!response) {
-        free(text);
+    struct MHD_Response *response = desk_response(&call->answer);
+    if (!response)
         return MHD_NO;
-    }
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        mhd.add_response_header(response, always[i][0], always[i][1]);
-    mhd.add_response_header(response, "Content-Type",
-                            answer->type         ? answer->type
-                            : call->request.json ? "application/json"
-                                                 : "text/html; charset=utf-8");
-    if (answer->allow)
-        mhd.add_response_header(response, "Allow", answer->allow);
-    if (answer->challenge)
-        mhd.add_response_header(response, "WWW-Authenticate", "Basic realm=\"fare\"");
-    if (answer->wait)
-        mhd.add_response_header(response, "Retry-After", "5");
     enum MHD_Result result =
-        mhd.queue_response(connection, answer->status ? (unsigned)answer->status : 200, response);
+        mhd.queue_response(connection, (unsigned)call->answer.status, response);
     mhd.destroy_response(response);
     return result;
 }
@@ -192,6 +108,7 @@ static enum MHD_Result begin(struct serve *serve, struct MHD_Connection *connect
     if (!call)
         return MHD_NO;
     *state = call;
+    call->connection = connection;
     call->request.site = &serve->site;
     call->asked = (struct asked){.method = method, .path = path};
     identify(connection, &serve->site, &call->asked);
@@ -204,33 +121,38 @@ static enum MHD_Result begin(struct serve *serve, struct MHD_Connection *connect
     return respond(connection, call);
 }
 
-// Called once when the header is there, then with each piece of the body, then at its end. What is
-// refused is answered at the end too: clients write first and then read.
+// Called once when the header is there, then with each piece of the body, then at its end, and
+// again when an answer is there that was waited for. What is refused is answered at the end too:
+// clients write first and then read.
 static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *bytes,
                               size_t *len, void **state)
 {
     (void)version;
+    struct serve *serve = arg;
     struct call *call = *state;
     if (!call)
-        return begin(arg, connection, path, method, state);
+        return begin(serve, connection, path, method, state);
+    if (call->sheet)
+        return desk_ask(serve->desk, call);
     if (*len > 0) {
         take_body(call, bytes, *len);
         *len = 0;
         return MHD_YES;
     }
-    if (call->too_long || call->body.failed) {
+    if (call->too_long)
         route_error(&call->request, &call->answer, 413,
                     "This is more than the server takes at once.");
-    } else if (!call->refused) {
-        mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, &call->request);
-        call->asked.path = path;
-        call->asked.method = method;
-        call->request.body = buf_str(&call->body);
-        call->request.body_len = call->body.len;
-        route_answer(&call->request, &call->asked, &call->answer);
-    }
-    return respond(connection, call);
+    else if (call->body.failed)
+        route_error(&call->request, &call->answer, 503, "The server has no memory left for this.");
+    if (call->too_long || call->body.failed || call->refused)
+        return respond(connection, call);
+    mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, &call->request);
+    call->asked.path = path;
+    call->asked.method = method;
+    call->request.body = buf_str(&call->body);
+    call->request.body_len = call->body.len;
+    return desk_ask(serve->desk, call);
 }
 
 static void completed(void *arg, struct MHD_Connection *connection, void **state,
@@ -248,6 +170,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
         pthread_mutex_unlock(&serve->lock);
     }
     if (call) {
+        desk_leave(serve->desk, call);
         buf_release(&call->body);
         buf_release(&call->answer.text);
     }
@@ -297,22 +220,6 @@ void serve_tend(struct serve *serve)
 
 // ---- beginning and end
 
-int serve_token(const char *path, struct buf *token, struct err *err)
-{
-    int rc = fs_read(path, TOKEN_MOST + 2, token, err);
-    if (rc != 0)
-        return rc;
-    buf_trim(token);
-    bool good = token->len >= TOKEN_LEAST && token->len <= TOKEN_MOST;
-    for (size_t i = 0; i < token->len; i++)
-        good &= token->data[i] > ' ' && token->data[i] < 0x7f;
-    if (good)
-        return 0;
-    err_set(err, ERR_USAGE, "'%s' holds no token: one line of %d to %d letters, digits or signs",
-            path, TOKEN_LEAST, TOKEN_MOST);
-    return err_hint(err, "head -c 24 /dev/urandom | base64 > %.80s makes one", path);
-}
-
 static int bad_address(const char *listen, struct err *err)
 {
     err_set(err, ERR_USAGE, "'%s' is not an address to listen on", listen);
@@ -353,29 +260,6 @@ static bool is_loopback(const struct sockaddr_storage *address)
     return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
 }
 
-static int admit(struct serve *serve, struct err *err)
-{
-    struct site *site = &serve->site;
-    const struct serve_options *o = &site->options;
-    bool here = is_loopback(&serve->address);
-    struct buf token = {0};
-    int rc = o->token_file ? serve_token(o->token_file, &token, err) : 0;
-    if (rc == 0 && o->token_file) {
-        site->has_token = true;
-        sum(buf_str(&token), site->token);
-    }
-    if (token.data)
-        explicit_bzero(token.data, token.cap);
-    buf_release(&token);
-    if (rc == 0 && !here && !site->has_token && !o->everyone) {
-        rc = err_set(err, ERR_USAGE, "others can reach '%s': they would read every run", o->listen);
-        err_hint(err, "--token-file FILE asks them for a token; --public lets everyone read");
-    }
-    site->reading_guarded = !here && !o->everyone;
-    site->only_here = here && !o->everyone;
-    return rc;
-}
-
 // As many descriptors as connections need.
 static unsigned connections_most(void)
 {
@@ -395,7 +279,7 @@ static unsigned connections_most(void)
 
 static int listen_there(struct serve *serve, struct err *err)
 {
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     if (serve->address.ss_family == AF_INET6)
         flags |= MHD_USE_IPv6;
     errno = 0;
@@ -419,14 +303,15 @@ int serve_start(struct serve **out, const struct serve_options *options, struct 
     struct serve *serve = calloc(1, sizeof *serve);
     if (!serve)
         return err_memory(err);
-    serve->site.options = *options;
     pthread_mutex_init(&serve->lock, NULL);
-    pthread_mutex_init(&serve->site.lock, NULL);
     int rc = parse_address(options->listen, &serve->address, err);
+    bool here = rc == 0 && is_loopback(&serve->address);
     if (rc == 0)
-        rc = admit(serve, err);
+        rc = site_init(&serve->site, options, here, err);
     if (rc == 0)
         rc = mhd_load(err);
+    if (rc == 0)
+        rc = desk_new(&serve->desk, err);
     if (rc == 0)
         rc = listen_there(serve, err);
     if (rc != 0)
@@ -439,13 +324,12 @@ void serve_stop(struct serve *serve)
 {
     if (!serve)
         return;
+    desk_close(serve->desk);
     if (serve->daemon)
         mhd.stop_daemon(serve->daemon);
-    for (size_t i = 0; i < serve->site.ledger_count; i++)
-        ledger_free(serve->site.ledgers[i]);
-    cache_release(&serve->site);
+    desk_free(serve->desk);
+    site_release(&serve->site);
     pthread_mutex_destroy(&serve->lock);
-    pthread_mutex_destroy(&serve->site.lock);
     free(serve);
 }
 

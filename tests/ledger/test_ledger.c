@@ -111,6 +111,9 @@ static void lists(void **state)
         {{.since = "2026-01-01T23:00:00Z"}, "32"},
         {{.labels = label, .label_count = 1}, "2"},
         {{.labels = both, .label_count = 2}, ""},
+        {{.labels = label, .label_count = 1, .limit = 5}, "2"},
+        {{.labels = both, .label_count = 2, .limit = 5}, ""},
+        {{.labels = label, .label_count = 1, .sort = LEDGER_NAME, .limit = 5}, "2"},
         {{.sort = LEDGER_STEP}, "231"},
         {{.sort = LEDGER_STEP, .limit = 2}, "23"}, // of the newest two
         {{.sort = LEDGER_WALL}, "231"},
@@ -183,6 +186,35 @@ static void finds(void **state)
     expect(ledger, &(struct ledger_filter){.labels = label, .label_count = 1}, "");
     expect(ledger, &(struct ledger_filter){0}, "32");
     buf_release(&text);
+    ledger_free(ledger);
+}
+
+static void stamp(struct ledger *ledger, struct buf *out)
+{
+    struct err err = {0};
+    buf_reset(out);
+    assert_ok(ledger_stamp(ledger, out, &err), &err);
+}
+
+static void stamps(void **state)
+{
+    (void)state;
+    struct ledger *ledger = opened();
+    struct buf empty = {0}, three = {0}, again = {0}, two = {0};
+    struct err err = {0};
+    stamp(ledger, &empty);
+    add_three(ledger);
+    stamp(ledger, &three);
+    stamp(ledger, &again);
+    assert_string_equal(buf_str(&three), buf_str(&again));
+    assert_string_not_equal(buf_str(&three), buf_str(&empty));
+    assert_ok(ledger_delete(ledger, "aaaa", NULL, &err), &err);
+    stamp(ledger, &two);
+    assert_string_not_equal(buf_str(&two), buf_str(&three));
+    buf_release(&empty);
+    buf_release(&three);
+    buf_release(&again);
+    buf_release(&two);
     ledger_free(ledger);
 }
 
@@ -445,6 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lists, set_up, tear_down),
         cmocka_unit_test_setup_teardown(finds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(stamps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(imports, set_up, tear_down),
         cmocka_unit_test_setup_teardown(records_a_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(not_a_ledger, set_up, tear_down),

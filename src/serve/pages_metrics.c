@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// All runs side by side, for a program that asks every few seconds. Going through 100,000 takes
+// half a second, so it is done when the ledger changed, and once a minute, since prices change too.
+#include <string.h>
+
+#include "base/clock.h"
+#include "report/tables.h"
+#include "serve/request.h"
+
+static bool take_kept(struct site *site, const struct buf *stamp, struct buf *out)
+{
+    pthread_mutex_lock(&site->lock);
+    bool same = site->metrics.len > 0 && clock_now_ns() - site->metrics_ns < 60 * NS_PER_S &&
+                strcmp(buf_str(&site->metrics_stamp), buf_str(stamp)) == 0;
+    if (same)
+        buf_add(out, buf_str(&site->metrics), site->metrics.len);
+    pthread_mutex_unlock(&site->lock);
+    return same;
+}
+
+static void keep(struct site *site, const struct buf *stamp, const struct buf *text)
+{
+    pthread_mutex_lock(&site->lock);
+    buf_reset(&site->metrics);
+    buf_reset(&site->metrics_stamp);
+    buf_add(&site->metrics, buf_str(text), text->len);
+    buf_add(&site->metrics_stamp, buf_str(stamp), stamp->len);
+    if (site->metrics.failed || site->metrics_stamp.failed) // then it is made again
+        buf_release(&site->metrics);
+    site->metrics_ns = clock_now_ns();
+    pthread_mutex_unlock(&site->lock);
+}
+
+static int add_run(void *arg, const char *id, const char *text, struct err *err)
+{
+    (void)id;
+    return comparing_add(arg, text, strlen(text), err);
+}
+
+static int make(const struct request *request, struct ledger *ledger, struct buf *out,
+                struct err *err)
+{
+    const struct compare_options options = {.pricing = {.book = request->site->options.book}};
+    const struct ledger_filter heads = {.heads = true};
+    struct comparing *comparing = NULL;
+    struct page page = {0};
+    int rc = comparing_new(&comparing, &options, err);
+    if (rc == 0)
+        rc = ledger_each(ledger, &heads, add_run, comparing, err);
+    if (rc == 0)
+        rc = comparing_finish(comparing, &page.compare, err);
+    if (rc == 0)
+        page_openmetrics(out, &page);
+    comparing_free(comparing);
+    record_release(page_fields, &page);
+    return rc == 0 ? buf_check(out, err) : rc;
+}
+
+int page_metrics(const struct request *request, struct answer *answer, struct err *err)
+{
+    struct site *site = request->site;
+    struct ledger *ledger = NULL;
+    struct buf stamp = {0};
+    int rc = site_ledger(site, &ledger, err);
+    if (rc == 0)
+        rc = ledger_stamp(ledger, &stamp, err);
+    if (rc == 0 && !take_kept(site, &stamp, &answer->text)) {
+        rc = make(request, ledger, &answer->text, err);
+        if (rc == 0)
+            keep(site, &stamp, &answer->text);
+    }
+    answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    buf_release(&stamp);
+    site_give_back(site, ledger, rc != 0);
+    return rc;
+}

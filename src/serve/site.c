@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is served and to whom: the token, and ledgers that are kept open between requests.
+#include <string.h>
+
+#include "base/fs.h"
+#include "serve/request.h"
+
+enum { TOKEN_LEAST = 16, TOKEN_MOST = 512 };
+
+// ---- the token
+
+static void sum(const char *text, uint8_t out[SHA256_BYTES])
+{
+    struct sha256 sha;
+    sha256_init(&sha);
+    sha256_add(&sha, text, strlen(text));
+    sha256_done(&sha, out);
+}
+
+// Sums are compared, and all of them.
+bool site_knows(const struct site *site, const char *token)
+{
+    uint8_t hash[SHA256_BYTES], differ = 0;
+    if (!site->has_token || !token)
+        return false;
+    sum(token, hash);
+    for (size_t i = 0; i < SHA256_BYTES; i++)
+        differ |= hash[i] ^ site->token[i];
+    return differ == 0;
+}
+
+int serve_token(const char *path, struct buf *token, struct err *err)
+{
+    int rc = fs_read(path, TOKEN_MOST + 2, token, err);
+    if (rc != 0)
+        return rc;
+    buf_trim(token);
+    bool good = token->len >= TOKEN_LEAST && token->len <= TOKEN_MOST;
+    for (size_t i = 0; i < token->len; i++)
+        good &= token->data[i] > ' ' && token->data[i] < 0x7f;
+    if (good)
+        return 0;
+    err_set(err, ERR_USAGE, "'%s' holds no token: one line of %d to %d letters, digits or signs",
+            path, TOKEN_LEAST, TOKEN_MOST);
+    return err_hint(err, "head -c 24 /dev/urandom | base64 > %.80s makes one", path);
+}
+
+// ---- the site
+
+int site_init(struct site *site, const struct serve_options *options, bool here, struct err *err)
+{
+    struct buf token = {0};
+    *site = (struct site){.options = *options,
+                          .reading_guarded = !here && !options->everyone,
+                          .only_here = here && !options->everyone};
+    pthread_mutex_init(&site->lock, NULL);
+    int rc = options->token_file ? serve_token(options->token_file, &token, err) : 0;
+    if (rc == 0 && options->token_file) {
+        site->has_token = true;
+        sum(buf_str(&token), site->token);
+    }
+    if (token.data)
+        explicit_bzero(token.data, token.cap);
+    buf_release(&token);
+    if (rc == 0 && site->reading_guarded && !site->has_token) {
+        rc = err_set(err, ERR_USAGE, "others can reach '%s': they would read every run",
+                     options->listen);
+        err_hint(err, "--token-file FILE asks them for a token; --public lets everyone read");
+    }
+    return rc;
+}
+
+void site_release(struct site *site)
+{
+    for (size_t i = 0; i < site->ledger_count; i++)
+        ledger_free(site->ledgers[i]);
+    buf_release(&site->metrics);
+    buf_release(&site->metrics_stamp);
+    pthread_mutex_destroy(&site->lock);
+}
+
+int site_ledger(struct site *site, struct ledger **out, struct err *err)
+{
+    *out = NULL;
+    pthread_mutex_lock(&site->lock);
+    if (site->ledger_count > 0)
+        *out = site->ledgers[--site->ledger_count];
+    pthread_mutex_unlock(&site->lock);
+    return *out ? 0 : ledger_new(out, site->options.ledger, err);
+}
+
+void site_give_back(struct site *site, struct ledger *ledger, bool failed)
+{
+    pthread_mutex_lock(&site->lock);
+    if (ledger && !failed && site->ledger_count < LEDGERS_KEPT) {
+        site->ledgers[site->ledger_count++] = ledger;
+        ledger = NULL;
+    }
+    pthread_mutex_unlock(&site->lock);
+    ledger_free(ledger);
+}
