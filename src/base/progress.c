@@ -349,7 +349,8 @@ static bool can_draw(const struct progress *progress)
 {
     struct pollfd to = {progress->fd, POLLOUT, 0};
     pid_t front = tcgetpgrp(progress->fd);
-    return !(front > 0 && front != getpgrp()) && poll(&to, 1, 0) > 0;
+    bool behind = front > 0 && front != getpgrp() && front != progress->group;
+    return !behind && poll(&to, 1, 0) > 0;
 }
 
 static void put(struct progress *progress, const char *text, size_t len)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 
@@ -47,7 +48,8 @@ void progress_render(const struct progress_view *view, size_t width, struct buf 
 
 struct progress {
     struct progress_view view;
-    int fd; // only meaningful while `on`
+    int fd;      // only meaningful while `on`
+    pid_t group; // whose turn on the terminal is ours too; 0: nobody's
     bool on;
     bool drawn;
     int64_t begun_ns;

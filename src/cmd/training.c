@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/training.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,18 +47,25 @@ static void show(void *context, const struct trainer_progress *p, const struct l
     watch_show(watch, live, note);
 }
 
-int training_run(const struct workload *workload, const struct native_options *options,
-                 struct run *run, struct buf *says, struct err *err)
+static int run_watched(const struct workload *workload, const struct native_options *options,
+                       struct watch *watch, struct run *run, struct buf *says, struct err *err)
 {
-    struct watch watch = {.name = workload->name};
     struct native_options o = *options;
     o.stop = &training_stop;
     o.progress = show;
-    o.context = &watch;
-    watch_show(&watch, &(struct live){.left_s = -1, .bill = -1, .projected = -1}, "");
+    o.context = watch;
+    watch->name = workload->name;
+    watch_show(watch, &(struct live){.left_s = -1, .bill = -1, .projected = -1}, "");
     int rc = native_run(workload, &o, run, says, err);
-    watch_end(&watch);
+    watch_end(watch);
     return rc;
+}
+
+int training_run(const struct workload *workload, const struct native_options *options,
+                 struct run *run, struct buf *says, struct err *err)
+{
+    struct watch watch = {0};
+    return run_watched(workload, options, &watch, run, says, err);
 }
 
 // ---- in a process of its own
@@ -65,14 +74,16 @@ struct apart {
     const struct workload *workload;
     const struct native_options *options;
     struct run *run;
+    struct watch watch;
 };
 
 static int apart(void *context)
 {
-    const struct apart *a = context;
+    struct apart *a = context;
     struct err err = {0};
     struct buf says = {0}, text = {0};
-    int rc = native_run(a->workload, a->options, a->run, &says, &err);
+    signal(SIGTTOU, SIG_IGN); // it draws its line from the terminal's background
+    int rc = run_watched(a->workload, a->options, &a->watch, a->run, &says, &err);
     if (rc == 0)
         rc = record_to_text(run_fields, a->run, &text, &err);
     if (rc == 0)
@@ -102,13 +113,15 @@ static void take_part(const struct journal *journal, struct run *run)
 int training_run_apart(const struct workload *workload, const struct native_options *options,
                        struct run *run, struct err *err)
 {
-    struct native_options o = *options;
-    struct apart a = {workload, &o, run};
+    int terminal =
+        fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); // its own is ours to read
+    struct apart a = {workload, options, run, {.fd = terminal, .group = getpgrp()}};
     struct proc proc = {0};
     struct proc_result result = {0};
     struct proc_options how = {.keep_max = 64 << 20};
-    o.stop = &training_stop;
     int rc = proc_start_call(&proc, apart, &a, &how, err);
+    if (terminal >= 0)
+        close(terminal);
     if (rc == 0)
         rc = proc_finish(&proc, &result, err);
     if (rc != 0)

@@ -107,7 +107,8 @@ static void money_words(struct watch *w, const struct live *live)
 static void begin(struct watch *w, const struct live *live)
 {
     tzset(); // now, not in the middle of a training
-    progress_begin(&w->progress, STDERR_FILENO, w->name, PROGRESS_TIME, 0);
+    progress_begin(&w->progress, w->fd > 0 ? w->fd : STDERR_FILENO, w->name, PROGRESS_TIME, 0);
+    w->progress.group = w->group;
     w->progress.begun_ns = clock_now_ns() - (int64_t)(live->elapsed_s * 1e9);
     w->begun = true;
 }

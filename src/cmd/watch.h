@@ -27,10 +27,13 @@ void watch_price_close(struct watch_price *price);
 // On a terminal says whose price it is, once for each.
 void watch_price_say(struct watch_price *price);
 
-// The line. It is drawn on stderr, where that is a terminal; a zeroed one draws nothing.
+// The line. It is drawn on stderr, or on `fd`, where that is a terminal; a zeroed one draws
+// nothing.
 struct watch {
     struct progress progress;
     const char *name; // of the run; must live as long
+    int fd;           // in place of stderr, where it is not 0
+    pid_t group;      // that draws here too: a run in a process of its own draws for its parent
     bool begun;
     char note[120], end[24], cost[48], costs[72];
 };

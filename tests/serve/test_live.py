@@ -137,6 +137,7 @@ command = Run(40, "--offer", "acme/one", "--name", "told", "--", sys.executable,
 quiet = Run(80, "--name", "quiet", "--", "sleep", "6")
 piped = Run(80, "--name", "piped", "--no-ledger", "--", "sleep", "3", stdout=subprocess.PIPE)
 screen = Run(80, "--name", "screen", "--no-ledger", "--", "sh", "-c", r"printf '\033[?25l\n'; sleep 3")
+apart = Run(80, "mlp", "--max-time", "4s", "--within", "0.1%", "--repeat", "2", "--name", "apart", "--no-ledger")
 killed = subprocess.Popen([FARE, "run", "mlp", *LONG, "--name", "ill"], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 # ---- the pages, while they go on
@@ -198,8 +199,8 @@ report("Ctrl-C: the line is gone, and the figures come", code == 0 and "Stopped"
        and text.rindex(WIPE) > text.rindex(" left (") and "\x1b[?" not in text, (code, text[-600:]))
 
 # ---- afterwards
-codes = [run.wait() for run in (native, command, quiet, piped, screen)]
-report("they end well", codes == [0] * 5, codes)
+codes = [run.wait() for run in (native, command, quiet, piped, screen, apart)]
+report("they end well", codes == [0] * 6, codes)
 if chrome:
     # A page that was open meanwhile has become that of the finished run by itself.
     text = soon(lambda: "What was measured" in (t := chrome.ask("return document.body.innerText")) and t)
@@ -252,6 +253,9 @@ report("the step times as a line of blocks, or of what ASCII has", re.search("[â
 report("the end of a run fits 40 columns where it is a line of blocks", all(
     len(line) <= 40 for line in re.findall(r"fare: [_.:=+*#-]{20,}", command.text)), command.text)
 report("a command that tells nothing: its time", any(re.fullmatch(r"quiet  [1-6] s", f) for _, f in quiet.frames()), quiet.frames())
+shares = [int(m[1]) for _, frame in apart.frames() if (m := re.search(r"(\d+) %", frame))]
+starts = [share < before - 20 for before, share in zip(shares, shares[1:])]
+report("with --repeat each run has its line, from a process of its own", len(shares) > 10 and sum(starts) == 1, shares)
 report("nothing between lines that go through a pipe", not piped.frames() and WIPE not in piped.text, piped.text)
 report("nor on a terminal that the command draws on", not screen.frames(), screen.text)
 server.terminate()
