@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short on purpose: CMake and Ninja build, the scripts do the rest. `make help` lists it.
 .DEFAULT_GOAL := build
-.PHONY: run demo test build dist gpu-check image bench lint format docs fuzz clean help
+.PHONY: run demo test test-setup test-configure test-compile test-suite build dist gpu-check image bench lint \
+    format docs fuzz clean help
 SECONDS ?= 30
 LISTEN ?= 127.0.0.1:8732
 
@@ -26,13 +27,25 @@ with_tests = grep -qs '^FARE_TESTS:BOOL=ON' build/CMakeCache.txt && test -f buil
 	{ $(call configure,build,-DCMAKE_C_COMPILER=gcc -DFARE_TESTS=ON); }
 
 test: ## set up, build with both compilers, and run every test
+	@for stage in setup configure compile suite; do $(MAKE) --no-print-directory test-$$stage || exit 1; done
+
+# Its parts, in their order; .ci/run says how long each took.
+test-setup:
 	@scripts/setup build test
+
+# The sanitized build takes the kernels of the other, which is why it is compiled second.
+test-configure:
 	@mkdir -p build
 	@$(with_tests)
 	@test -f build/sanitize/build.ninja || \
-	    { $(call configure,build/sanitize,-DCMAKE_C_COMPILER=clang -DFARE_TESTS=ON -DFARE_SANITIZE=ON); }
+	    { $(call configure,build/sanitize,-DCMAKE_C_COMPILER=clang -DFARE_TESTS=ON -DFARE_SANITIZE=ON \
+	        -DFARE_PTX=$(CURDIR)/build/generated/ptx); }
+
+test-compile:
 	@ninja -C build --quiet
 	@ninja -C build/sanitize --quiet
+
+test-suite:
 	@/usr/bin/python3 tests/run.py --build build --sanitize build/sanitize
 
 dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz

@@ -14,16 +14,28 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 TIMEOUT_S = 600
+
+# These mostly sleep: they run beside the others and take nobody's place. Here and below, the longest first.
+WAITING = ["run/test_command", "ledger/test_faults", "run/test_killed", "run/test_spend", "sample/test_sampler",
+           "run/test_energy", "run/test_meter", "sample/test_tasks", "machine/test_cloud", "serve/test_serve"]
+WAITING_AT_ONCE = 3
+# These compute for ten seconds or more: they begin first. The others fill what is left at the end.
+LONG = ["run/test_frameworks", "engine/test_cpu_nets", "dist/test_bundle", "engine/test_cpu", "runner/test_lint",
+        "run/test_adapters", "report/test_pages", "report/test_bare", "bill/test_second", "cli/bare", "engine/test_lstm",
+        "run/test_handover", "run/test_measuring", "cmd/test_price_widths", "dist/test_gpu_check", "ledger/test_postgres",
+        "dist/test_image", "price/test_real"]
 
 
 class Outcome:
@@ -31,7 +43,7 @@ class Outcome:
 
     def __init__(self, label):
         self.label, self.passed, self.failed, self.skipped, self.text = label, [], [], [], ""
-        self.seconds = 0.0
+        self.wall_s = self.cpu_s = 0.0
 
 
 def environment(build):
@@ -41,6 +53,7 @@ def environment(build):
         BUILD=str(build), ROOT=str(ROOT), TESTS=str(TESTS), FARE=str(build / "fare"),
         FARE_METADATA="off",  # no test ever asks a real metadata service
         LC_ALL="C.UTF-8", CMOCKA_MESSAGE_OUTPUT="TAP",
+        OMP_WAIT_POLICY="passive",  # a thread that waits sleeps, and leaves its core to the tests beside it
         ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1",
         UBSAN_OPTIONS="print_stacktrace=1",
         # The leak checker crashes on the thread-local memory of libraries that were opened at run time.
@@ -75,32 +88,42 @@ def parse_tap(outcome, text, code):
         outcome.text = text
 
 
-def execute(command, build, cwd=None, extra=None):
-    """Runs in a folder of its own, so that tests can leave files about."""
-    with tempfile.TemporaryDirectory(prefix="fare-test-") as scratch:
+def execute(outcome, command, build, extra=None, apart=False):
+    """Runs in a folder of its own, so that tests can leave files about; gives the code and what was printed: apart,
+    stdout and stderr, else both in one."""
+    with tempfile.TemporaryDirectory(prefix="fare-test-") as scratch, tempfile.TemporaryFile() as file:
         env = environment(build)
         env["TMPDIR"] = scratch
         env["XDG_DATA_HOME"] = f"{scratch}/data"  # no test touches the user's own files
         env["XDG_CONFIG_HOME"] = f"{scratch}/config"
         env.update(extra or {})
-        with open(Path(scratch) / ".out", "w+b") as out:
-            p = subprocess.Popen(command, cwd=cwd or scratch, env=env, stdin=subprocess.DEVNULL,
-                                 stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-            try:
-                code = p.wait(TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(p.pid, 9)
-                p.wait()
-                code = -9
-            out.seek(0)
-            text = out.read().decode("utf-8", "replace")
-    return code, text + (f"\nno end within {TIMEOUT_S} s\n" if code == -9 else "")
+        # A file, so that nothing waits for what a program left behind; pipes where the test may limit its files.
+        p = subprocess.Popen(command, cwd=scratch, env=env, stdin=subprocess.DEVNULL, start_new_session=True,
+                             stdout=subprocess.PIPE if apart else file, stderr=subprocess.PIPE if apart else file)
+        overdue = []
+        timer = threading.Timer(TIMEOUT_S, lambda: (overdue.append(True), os.killpg(p.pid, 9)))
+        timer.start()
+        if apart:
+            with p.stdout, p.stderr, ThreadPoolExecutor(1) as other:
+                err = other.submit(p.stderr.read)
+                texts = [p.stdout.read(), err.result()]
+        _, status, used = os.wait4(p.pid, 0)
+        timer.cancel()
+        p.returncode = os.waitstatus_to_exitcode(status)
+        outcome.cpu_s = used.ru_utime + used.ru_stime
+        if not apart:
+            file.seek(0)
+            texts = [file.read()]
+    texts = [text.decode("utf-8", "replace") for text in texts]
+    if overdue:
+        texts[-1] += f"\nno end within {TIMEOUT_S} s\n"
+    return p.returncode, *texts
 
 
 def run_program(path, build):
     outcome = Outcome(f"{path.relative_to(build)} [{build.name}]")
     # These lie elsewhere than fare, from where share/ is found.
-    code, text = execute([str(path)], build, extra={"FARE_SHARE": str(ROOT / "share")})
+    code, text = execute(outcome, [str(path)], build, {"FARE_SHARE": str(ROOT / "share")})
     parse_tap(outcome, text, code)
     return outcome
 
@@ -108,7 +131,7 @@ def run_program(path, build):
 def run_script(path, build):
     outcome = Outcome(str(path.relative_to(ROOT)))
     shell = ["bash"] if path.suffix == ".sh" else ["/usr/bin/python3"]
-    code, text = execute(shell + [str(path)], build)
+    code, text = execute(outcome, shell + [str(path)], build)
     parse_tap(outcome, text, code)
     return outcome
 
@@ -116,7 +139,7 @@ def run_script(path, build):
 def run_replay(path, build):
     outcome = Outcome(f"{path.relative_to(build)} [{build.name}]")
     corpus = TESTS / "fuzz" / "corpus" / path.name[len("fuzz_"):]
-    code, text = execute([str(path), str(corpus)], build)
+    code, text = execute(outcome, [str(path), str(corpus)], build)
     if code == 0:
         outcome.passed.append(text.strip())
     else:
@@ -171,21 +194,17 @@ def run_cli(path, build):
         if not shutil.which(tool):
             outcome.skipped.append(f"{tool} is not installed")
             return outcome
-    with tempfile.TemporaryDirectory(prefix="fare-test-") as scratch:
-        env = environment(build)
-        env["PATH"] = f"{build}:{env['PATH']}"
-        env["XDG_DATA_HOME"] = f"{scratch}/data"
-        env["XDG_CONFIG_HOME"] = f"{scratch}/config"
-        for word in shlex.split(test.get("env", "")):
-            key, _, value = word.partition("=")
-            env[key] = re.sub(r"\$(\w+)", lambda m: env.get(m.group(1), ""), value)
-        p = subprocess.run(["bash", "-c", test["run"]], cwd=scratch, env=env,
-                           stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
+    env = {**environment(build), "PATH": f"{build}:{os.environ['PATH']}"}
+    extra = {"PATH": env["PATH"]}
+    for word in shlex.split(test.get("env", "")):
+        key, _, value = word.partition("=")
+        extra[key] = env[key] = re.sub(r"\$(\w+)", lambda m: env.get(m.group(1), ""), value)
+    code, out, err = execute(outcome, ["bash", "-c", test["run"]], build, extra, apart=True)
     text = ""
-    if p.returncode != int(test["exit"]):
-        text += f"exit code {p.returncode}, expected {test['exit']}\n"
-    for name, got in (("stdout", p.stdout), ("stderr", p.stderr)):
-        lines = got.decode("utf-8", "replace").splitlines()
+    if code != int(test["exit"]):
+        text += f"exit code {code}, expected {test['exit']}\n"
+    for name, got in (("stdout", out), ("stderr", err)):
+        lines = got.splitlines()
         if name in test and not matches(test[name], lines):
             text += f"{name} is not as expected; it was:\n" + "\n".join(lines) + "\n"
         elif name not in test and name == "stderr" and lines:
@@ -209,8 +228,21 @@ def collect(builds, only):
         for path in sorted((TESTS / "cli").glob("*.test")):
             jobs.append((run_cli, path, build))
     for path in sorted(TESTS.glob("**/test_*.sh")) + sorted(TESTS.glob("**/test_*.py")):
-        jobs.insert(0, (run_script, path, builds[0]))  # the long ones first
+        jobs.append((run_script, path, builds[0]))
+    names = [name_of(job) for job in jobs]
+    for name in WAITING + LONG:
+        if name not in names:
+            raise SystemExit(f"run.py: there is no test '{name}', which WAITING or LONG names")
+    place = {name: i for i, name in enumerate(WAITING + LONG)}
+    jobs.sort(key=lambda job: place.get(name_of(job), len(place)))
     return [j for j in jobs if not only or any(word in str(j[1]) for word in only)]
+
+
+def name_of(job):
+    """run/test_command: its path below tests/ without the suffix."""
+    _, path, build = job
+    folder = TESTS if TESTS in path.parents else build / "tests"
+    return str(path.relative_to(folder).with_suffix("")) if folder in path.parents else path.name
 
 
 def main():
@@ -222,6 +254,10 @@ def main():
                         help="run just these programs (for the test of this runner)")
     parser.add_argument("only", nargs="*", help="words; only tests whose path has one of them")
     args = parser.parse_args()
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        # nohup and a shell's & ignore them, and so would every program of the tests; of a handler it inherits nothing.
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
     builds = [p.resolve() for p in (args.build, args.sanitize) if p]
     jobs = [(run_program, p.resolve(), builds[0]) for p in args.programs] \
         or collect(builds, args.only)
@@ -234,24 +270,29 @@ def main():
             outcome = Outcome(str(job[1]))
             outcome.failed.append(repr(e))
             outcome.text = repr(e)
-        outcome.seconds = time.monotonic() - start
+        outcome.wall_s = time.monotonic() - start
         return outcome
 
     passed = failed = skipped = 0
-    with ThreadPoolExecutor(args.jobs) as pool:
-        for outcome in pool.map(timed, jobs):
+    began, cpu_s = time.monotonic(), 0.0
+    with ThreadPoolExecutor(args.jobs) as pool, ThreadPoolExecutor(WAITING_AT_ONCE) as beside:
+        ends = [(beside if name_of(job) in WAITING else pool).submit(timed, job) for job in jobs]
+        for end in as_completed(ends):
+            outcome = end.result()
             passed += len(outcome.passed)
             failed += len(outcome.failed)
             skipped += len(outcome.skipped)
+            cpu_s += outcome.cpu_s
             word = "FAIL" if outcome.failed else "ok" if outcome.passed else "skip"
             print(f"{word:5}{outcome.label}  {len(outcome.passed)} passed, "
-                  f"{outcome.seconds:.1f} s", flush=True)
+                  f"{outcome.wall_s:.1f} s, {outcome.cpu_s:.1f} s of CPU", flush=True)
             for name in outcome.skipped:
                 print(f"     skipped: {name}")
             for name in outcome.failed:
                 print(f"     FAILED: {name}")
             if outcome.text:
                 print("     | " + outcome.text.strip()[-6000:].replace("\n", "\n     | "))
+    print(f"suite: {time.monotonic() - began:.0f} s, {cpu_s:.0f} s of CPU")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 

@@ -77,37 +77,43 @@ static struct tap tap_at(const struct net_layer *layer, const struct net_shape *
     return tap;
 }
 
-static int64_t tap_input(const struct tap *tap, int y, int x)
+// Of a row of outputs: where its inputs begin, for x = 0, and it itself.
+static int64_t tap_input(const struct tap *tap, int y)
 {
-    return (int64_t)(y * tap->stride + tap->y_shift) * tap->in_width + x * tap->stride +
-           tap->x_shift;
+    return (int64_t)(y * tap->stride + tap->y_shift) * tap->in_width + tap->x_shift;
 }
 
-static int64_t tap_output(const struct tap *tap, int y, int x)
+static int64_t tap_output(const struct tap *tap, int y)
 {
-    return (int64_t)y * tap->out_width + x;
+    return (int64_t)y * tap->out_width;
 }
 
 static void tap_forward(const struct tap *tap, double w, const double *in, double *out)
 {
-    for (int y = tap->y_from; y < tap->y_to; y++)
-        for (int x = tap->x_from; x < tap->x_to; x++)
-            out[tap_output(tap, y, x)] += w * in[tap_input(tap, y, x)];
+    for (int y = tap->y_from; y < tap->y_to; y++) {
+        int64_t from = tap_input(tap, y), to = tap_output(tap, y);
+        for (int64_t x = tap->x_from; x < tap->x_to; x++)
+            out[to + x] += w * in[from + x * tap->stride];
+    }
 }
 
 static void tap_to_input(const struct tap *tap, double w, const double *dout, double *din)
 {
-    for (int y = tap->y_from; y < tap->y_to; y++)
-        for (int x = tap->x_from; x < tap->x_to; x++)
-            din[tap_input(tap, y, x)] += w * dout[tap_output(tap, y, x)];
+    for (int y = tap->y_from; y < tap->y_to; y++) {
+        int64_t to = tap_input(tap, y), from = tap_output(tap, y);
+        for (int64_t x = tap->x_from; x < tap->x_to; x++)
+            din[to + x * tap->stride] += w * dout[from + x];
+    }
 }
 
 static double tap_to_weight(const struct tap *tap, const double *in, const double *dout)
 {
     double sum = 0;
-    for (int y = tap->y_from; y < tap->y_to; y++)
-        for (int x = tap->x_from; x < tap->x_to; x++)
-            sum += in[tap_input(tap, y, x)] * dout[tap_output(tap, y, x)];
+    for (int y = tap->y_from; y < tap->y_to; y++) {
+        int64_t left = tap_input(tap, y), right = tap_output(tap, y);
+        for (int64_t x = tap->x_from; x < tap->x_to; x++)
+            sum += in[left + x * tap->stride] * dout[right + x];
+    }
     return sum;
 }
 

@@ -404,11 +404,21 @@ static void end_tree(struct job *job)
     job->next_signal = SIGKILL;
 }
 
+static bool signal_waits(void)
+{
+    return poll(&(struct pollfd){signals_fd(), POLLIN, 0}, 1, 0) > 0;
+}
+
 // What the command wrote last is still on its way: all that is there, unless our reader holds it
-// up. Not for long: processes it left behind may write on.
+// up. Not for long: processes it left behind may write on. Of its events, as many as there are now,
+// which may be more than we read in that time; but a file without end, or of holes, is not waited
+// for, nor does the user have to.
 static void read_the_rest(struct job *job)
 {
-    for (int64_t until_ns = clock_now_ns() + 2 * NS_PER_S; clock_now_ns() < until_ns;) {
+    int64_t written = tail_written(&job->tail), now = clock_now_ns();
+    int64_t until_ns = now + 2 * NS_PER_S, events_until_ns = now + 60 * NS_PER_S;
+    while ((now = clock_now_ns()) < until_ns || (job->tail.at < written && now < events_until_ns &&
+                                                 !job->interrupted && !signal_waits())) {
         int64_t at = job->tail.at;
         struct pollfd fds[] = {
             {job->out.from, POLLIN, 0},
@@ -420,6 +430,8 @@ static void read_the_rest(struct job *job)
         if (job->tail.at == at && ready <= 0)
             break;
     }
+    if (job->tail.at < written)
+        job->failed |= run_taint(job->run, "the last of its events were not read", NULL) != 0;
     event_lines_end(&job->out_lines, output_line, job);
     event_lines_end(&job->err_lines, output_line, job);
     event_lines_end(&job->event_lines, event_line, job);

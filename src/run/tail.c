@@ -177,3 +177,11 @@ void tail_read(struct tail *t, tail_fn *each, void *context)
             0)
         t->freed = t->at;
 }
+
+int64_t tail_written(struct tail *t)
+{
+    look_for_file(t);
+    struct stat st;
+    bool file = t->fd >= 0 && t->path && fstat(t->fd, &st) == 0 && S_ISREG(st.st_mode);
+    return file ? st.st_size : 0;
+}

@@ -31,7 +31,10 @@ int tail_open(struct tail *tail, const char *named, struct err *err) MUST_USE;
 void tail_release(struct tail *tail); // a zeroed struct is fine
 void tail_started(struct tail *tail); // the command has its end
 
-// Shows what was written since.
+// Shows what was written since, up to a megabyte of it.
 void tail_read(struct tail *tail, tail_fn *each, void *context);
+
+// Where the file ends now: tail->at once all of it was read. 0 where it is no file.
+int64_t tail_written(struct tail *tail);
 
 #endif

@@ -16,30 +16,30 @@ from tap import done, report  # noqa: E402
 ROOT = os.environ["ROOT"]
 
 
-def bash(line):
+def bash(line, _=None):
     words = [w for word in line.split(" ") for w in re.split("(=)", word)]  # as readline cuts them
     script = (f"source {ROOT}/share/completions/fare.bash; COMP_WORDS=({' '.join(repr(w) for w in words)}); "
               f"COMP_CWORD={len(words) - 1}; _fare; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
     return subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True).stdout.split()
 
 
-def fish(line):
+def fish(line, _=None):
     script = f"source {ROOT}/share/completions/fare.fish; complete -C '{line}'"
     out = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True).stdout
     return [row.split("\t")[0] for row in out.splitlines()]
 
 
-def zsh(line):
-    """zsh completes only at a prompt: give it a terminal, type, press Tab twice, read the screen."""
+def zsh(line, wanted):
+    """zsh completes only at a prompt: give it a terminal, type, press Tab twice, read the screen until `wanted` is on it."""
     pid, fd = pty.fork()
     if pid == 0:
         os.environ.update(TERM="dumb", PS1="> ", COLUMNS="200")
         os.execvp("zsh", ["zsh", "-f", "-i"])
     text = b""
 
-    def read_until(mark, seconds=10):
+    def read_until(mark):
         nonlocal text
-        end = time.monotonic() + seconds
+        end = time.monotonic() + 30
         while time.monotonic() < end and not re.search(mark, text):
             if select.select([fd], [], [], 0.1)[0]:
                 try:
@@ -53,7 +53,7 @@ def zsh(line):
     read_until(b"READY")
     text = b""
     os.write(fd, line.encode() + b"\t\t")
-    read_until(b"\0", 2.0)
+    read_until(rb"(?<![\w-])" + wanted.encode() + rb"(?![\w-])")
     os.write(fd, b"\x15exit\n")
     os.close(fd)
     os.waitpid(pid, 0)
@@ -70,7 +70,7 @@ for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
         if not shutil.which(name):
             report(title, True, skip=f"{name} is not installed")
             continue
-        offered = shell(line)
+        offered = shell(line, wanted)
         report(title, wanted in offered, f"  # offered: {offered}")
 report("bash: '--color=al' offers always", "always" in bash("fare check --color=al"))
 report("bash: a lone dash offers letters", {"-h", "-b"} <= set(bash("fare check -")))

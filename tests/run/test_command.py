@@ -44,6 +44,14 @@ def record(script, *options, env=None):
     return p.returncode, run, p.stderr.decode("utf-8", "replace")
 
 
+def wait_until(true, seconds=60):
+    """Whether it came true within a time that is enough on any machine."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    return true()
+
+
 def alive(pid):
     try:
         os.kill(pid, 0)
@@ -134,8 +142,10 @@ def readers(scratch):
     report("nor does a closed stdout", got.returncode == 0 and mark.exists(), got)
     got = subprocess.run(["bash", "-c", f'"$@" >/dev/full', "bash", *line(script)], capture_output=True, timeout=60)
     report("nor a full disk, which is said", got.returncode == 0 and b"No space left" in got.stderr, got)
-    p = subprocess.Popen(line("import sys; sys.stdout.write('y' * 1_000_000)"), stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE)
+    mark.unlink(missing_ok=True)
+    p = subprocess.Popen(line(f"import sys; open({str(mark)!r}, 'w').close(); sys.stdout.write('y' * 1_000_000)"),
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(mark.exists)
     time.sleep(2)
     out, err = p.communicate(timeout=60)
     report("a slow reader gets all of it, and the run says that it waited", out == b"y" * 1_000_000
@@ -169,12 +179,12 @@ while not os.path.exists({str(pid_file)!r}) or not open({str(pid_file)!r}).read(
     time.sleep(0.01)
 """
     began = time.monotonic()
-    got, run, err = record(leave, "--grace", "500ms")
+    got, run, err = record(leave, "--grace", "2s")
     took = time.monotonic() - began
     pid = int(pid_file.read_text())
     report("a process left behind, in a session of its own, is ended", got == 0 and not alive(pid), (got, err))
     report("which the run says", any("left behind" in t for t in run.get("taints", [])), run)
-    report("and which is not part of its time", took < 10 and run["phases"]["wall_ns"] < 0.45e9, (took, run["phases"]))
+    report("and which is not part of its time", run["phases"]["wall_ns"] / 1e9 <= took - 2, (took, run["phases"]))
     pid_file.unlink()
     got, run, err = record(leave.replace("time.sleep(1000)", "import signal; signal.signal(signal.SIGTERM, "
                                          "signal.SIG_IGN); time.sleep(1000)"), "--grace", "300ms")
@@ -192,20 +202,21 @@ while not os.path.exists({str(pid_file)!r}) or not open({str(pid_file)!r}).read(
 def early_ends(scratch):
     steps = TELL + "for i in range(1, 100000):\n    tell(step=i)\n    time.sleep(0.01)\n"
     began = time.monotonic()
-    got, run, err = record(steps, "--total-steps", "100000")
+    got, run, err = record(steps, "--total-steps", "100000", "--within", "10%")
     report("once enough is known it is ended, with 0", got == 0 and run["ended"] == "sampled"
            and run["total_steps"] == 100000 and run["steps"] > 10 and time.monotonic() - began < 100, (got, run, err))
     report("and the rest is projected", run["projection"]["wall_s"] > 900, run.get("projection"))
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + steps
-    got, run, err = record(stubborn, "--total-steps", "100000", "--grace", "3s")
+    got, run, err = record(stubborn, "--total-steps", "100000", "--within", "10%", "--grace", "3s")
     report("one that ignores SIGTERM is killed", got == 0 and run["ended"] == "sampled" and run["signal"] == 9,
            (got, run, err))
     phases, projection = run["phases"], run["projection"]
-    trained_s = phases["wall_ns"] / 1e9 - 3
-    report("the time it took to die is not its training's", trained_s < run["steps"] * 0.05 + 1, (phases, run["steps"]))
-    report("but in its wall time, as idle", 3e9 <= phases["idle_ns"] < 4.5e9
+    trained_s, until_term_s = (phases["warmup_ns"] + phases["train_ns"]) / 1e9, phases["wall_ns"] / 1e9 - 3
+    report("the time it took to die is not its training's", (run["steps"] - 1) * 0.01 <= trained_s <= until_term_s,
+           (phases, run["steps"]))
+    report("but in its wall time, as idle", phases["idle_ns"] >= 3e9
            and sum(v for k, v in phases.items() if k not in ("wall_ns", "boot_ns")) == phases["wall_ns"], phases)
-    report("and not in the projection, which was made before", projection["after_s"] < trained_s + 0.2
+    report("and not in the projection, which was made before", projection["after_s"] <= until_term_s
            and projection["load_s"] + projection["train_s"] > 0.999 * projection["wall_s"], (phases, projection))
     got, run, err = record(TELL + "for i in range(1, 60):\n    tell(step=i)\n    time.sleep(0.01)\n")
     report("without a total nothing is ended early", got == 0 and run["ended"] == "finished" and run["steps"] == 59, run)
@@ -227,23 +238,21 @@ while True: time.sleep(0.05)
 """
     p = subprocess.Popen(line(script, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          start_new_session=True)
-    while not ready.exists():
-        time.sleep(0.02)
+    wait_until(ready.exists)
     sent = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
     for s in sent:
         p.send_signal(s)
-        time.sleep(0.3)
-    stdout, err = p.communicate(timeout=30)
+        wait_until(lambda: out.exists() and str(int(s)) in out.read_text().split())
+    stdout, err = p.communicate(timeout=60)
     run = json.loads(stdout)["runs"][0]
     report("signals are passed on, once each", out.read_text().split() == [str(int(s)) for s in sent], out.read_text())
     report("and its answer is ours", p.returncode == 7 and run["ended"] == "stopped" and run["exit_code"] == 7, run)
     ready.unlink()
     p = subprocess.Popen(line(f"import time, signal\nopen({str(ready)!r}, 'w').close()\ntime.sleep(60)"),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    while not ready.exists():
-        time.sleep(0.02)
+    wait_until(ready.exists)
     p.send_signal(signal.SIGTERM)
-    _, err = p.communicate(timeout=30)
+    _, err = p.communicate(timeout=60)
     report("one that ends by a signal of the user's was stopped, not broken", p.returncode == 143
            and b"stopped after" in err, (p.returncode, err))
     got = subprocess.run(["nohup", *line("import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)")],
@@ -355,6 +364,16 @@ for rank in range(8): os.wait()
           "for i in range(1, 400001): f.write('{\"step\": %d, \"note\": \"%s\"}\\n' % (i, 'x' * 60))\n"
     got, run, err = record(big)
     report("400,000 events at once are read", got == 0 and run["steps"] == 400000, run.get("steps"))
+    ended = scratch / "ended"
+    hole = f"import os\nos.truncate(os.environ['FARE_EVENTS'], 1 << 40)\nopen({str(ended)!r}, 'w').close()"
+    p = subprocess.Popen(line(hole, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(ended.exists)
+    p.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    out, err = p.communicate(timeout=120)
+    run = json.loads(out)["runs"][0]
+    report("a terabyte of nothing is given up when the user wants an end, and that is said",
+           time.monotonic() - began < 50 and any("were not read" in t for t in run["taints"]), (run, err))
 
 
 def patterns():
@@ -397,8 +416,8 @@ fare.step(0, loss=float("nan")); fare.step(n="x"); fare.report(loss=object()); f
         p = subprocess.run([PYTHON, "-c", script], capture_output=True, text=True,
                            env={**os.environ, "FARE_EVENTS": place})
         report(f"nor does it fail with FARE_EVENTS={place}", p.returncode == 0 and p.stderr == "", p)
-    speed = use + "t = time.monotonic()\nfor i in range(100000): fare.step(samples=1, loss=0.5)\n" \
-                  "print((time.monotonic() - t) * 10)"
+    speed = use + "t = time.process_time()\nfor i in range(100000): fare.step(samples=1, loss=0.5)\n" \
+                  "print((time.process_time() - t) * 10)"
     got, out, err = fare(speed)
     report("a step costs microseconds", float(out) < 50, out)
     compiler = shutil.which("gcc") or shutil.which("clang")

@@ -13,9 +13,9 @@ from tap import done, report  # noqa: E402
 BUILD, ROOT = Path(os.environ["BUILD"]), Path(os.environ["ROOT"])
 
 
-def suite(*programs):
+def suite(*programs, through=()):
     args = [w for p in programs for w in ("--programs", str(p))]
-    p = subprocess.run([sys.executable, ROOT / "tests/run.py", "--build", BUILD, *args],
+    p = subprocess.run([*through, sys.executable, ROOT / "tests/run.py", "--build", BUILD, *args],
                        capture_output=True, text=True)
     return p.returncode, p.stdout.splitlines()[-1], p.stdout + p.stderr
 
@@ -49,4 +49,9 @@ with tempfile.TemporaryDirectory(dir=BUILD) as folder:
     report("a line that only begins with ok is not a test", code == 1, text)
     code, last, text = suite(good, silent)
     report("a program that runs no test fails the suite", code == 1, text)
+    # SIGHUP, SIGINT and SIGQUIT are the lowest three bits.
+    minds = program(folder, "minds", "ignored=$(sed -n 's/^SigIgn:\t//p' /proc/self/status)\n"
+                                     "[ $((0x$ignored & 7)) = 0 ] && echo 'ok 1 - fine'")
+    code, last, text = suite(minds, through=["sh", "-c", 'trap "" HUP INT QUIT; exec "$@"', "sh"])
+    report("in the background, where signals are ignored, the tests mind them", code == 0, text)
 done()
