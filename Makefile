@@ -27,9 +27,11 @@ with_tests = grep -qs '^FARE_TESTS:BOOL=ON' build/CMakeCache.txt && test -f buil
 	{ $(call configure,build,-DCMAKE_C_COMPILER=gcc -DFARE_TESTS=ON); }
 
 test: ## set up, build with both compilers, and run every test
-	@for stage in setup configure compile suite; do $(MAKE) --no-print-directory test-$$stage || exit 1; done
+	@for stage in setup configure compile suite; do \
+	    began=$$(date +%s); $(MAKE) --no-print-directory test-$$stage || exit 1; \
+	    echo "$$stage: $$(($$(date +%s) - began)) s"; done
 
-# Its parts, in their order; .ci/run says how long each took.
+# Its parts, in their order.
 test-setup:
 	@scripts/setup build test
 
