@@ -424,6 +424,19 @@ int csv_need(const struct csv *csv, const char *name, int *column, struct err *e
     return ERR_FORMAT;
 }
 
+int csv_only(const struct csv *csv, const char *const *names, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < csv->header.count; i++) {
+        size_t k = 0;
+        while (k < count && strcmp(names[k], csv_name(csv, i)) != 0)
+            k++;
+        if (k == count)
+            return err_set(err, ERR_FORMAT, "%.200s has an unknown column '%.40s'", csv->name,
+                           csv_name(csv, i));
+    }
+    return 0;
+}
+
 int csv_next(struct csv *csv, struct err *err)
 {
     if (csv->failed)

@@ -88,6 +88,10 @@ int csv_column(const struct csv *csv, const char *name);
 // The same for a column that must be there; otherwise an error that lists those that are.
 int csv_need(const struct csv *csv, const char *name, int *column, struct err *err) MUST_USE;
 
+// An error where there is a column of another name: a misspelt one must not be passed over.
+int csv_only(const struct csv *csv, const char *const *names, size_t count,
+             struct err *err) MUST_USE;
+
 // The next record. 1: there is one; 0: the end; negative: an error, and from then on always
 // that. Not 0 or a code as elsewhere, so that it can be a loop's condition.
 int csv_next(struct csv *csv, struct err *err) MUST_USE;

@@ -180,15 +180,8 @@ static int read_table(struct import *im, struct err *err)
         t.at[i] = csv_column(&t.csv, columns[i]);
     for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
         rc = csv_need(&t.csv, columns[needed[i]], &t.at[needed[i]], err);
-    // A misspelt column would be a price without its currency.
-    for (size_t i = 0; i < csv_columns(&t.csv) && rc == 0; i++) {
-        int k = 0;
-        while (k < COLUMNS && strcmp(columns[k], csv_name(&t.csv, i)) != 0)
-            k++;
-        if (k == COLUMNS)
-            rc = err_set(err, ERR_FORMAT, "%.200s has an unknown column '%.40s'", im->name,
-                         csv_name(&t.csv, i));
-    }
+    if (rc == 0)
+        rc = csv_only(&t.csv, columns, COLUMNS, err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
         rc = take(im, &t, err);
     csv_release(&t.csv);

@@ -115,6 +115,8 @@ static int read_rows(struct rates *rates, struct csv *csv, struct err *err)
     int at[COLUMNS], rc = 0;
     for (int i = 0; rc == 0 && i < COLUMNS; i++)
         rc = csv_need(csv, columns[i], &at[i], err);
+    if (rc == 0)
+        rc = csv_only(csv, columns, COLUMNS, err);
     while (rc == 0 && (rc = csv_next(csv, err)) > 0) {
         struct kept *rows = realloc(rates->rows, (rates->count + 1) * sizeof *rows);
         if (!rows)

@@ -64,6 +64,8 @@ static void malformed(void **state)
         const char *text, *error;
     } cases[] = {
         {"provider,offer\n", "discount_percent"},
+        {"provider,offer,discount_percent,credit,rate,currency,from,to,credits\na,,,,,,,,5\n",
+         "rates.csv has an unknown column 'credits'"},
         {HEAD ",,,,,,,\n", "line 2, column 'provider': expected a provider"},
         {HEAD "a,,101,,,,,\n",
          "line 2, column 'discount_percent': expected per cent from 0 to 100, such as 12.5"},
