@@ -64,6 +64,31 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
         buf_printf(out, ", at a price %s OLD", units_count(bill->price_age_days.v, "day").s);
 }
 
+// Nobody shall take the time of another run for that of the one asked for.
+static bool of_another(const struct quote *quote, const struct bill *bill)
+{
+    return quote->run && bill->run && strcmp(quote->run, bill->run) != 0;
+}
+
+void advice_whose(const struct quote *quote, const struct bill *bill, struct buf *out)
+{
+    buf_printf(out, "%srun %s", of_another(quote, bill) ? "another, " : "",
+               bill->run ? bill->run : "unknown");
+    if (bill->batch.known)
+        buf_printf(out, " (batch %lld%s%s)", (long long)bill->batch.v, bill->data ? ", " : "",
+                   bill->data ? bill->data : "");
+    else if (bill->data)
+        buf_printf(out, " (%s)", bill->data);
+}
+
+static void add_whose(struct buf *out, const struct quote *quote, const struct bill *bill)
+{
+    if (!of_another(quote, bill))
+        return;
+    buf_adds(out, ", the time of ");
+    advice_whose(quote, bill, out);
+}
+
 // What it may take at worst, as far as that is known.
 static double longest(const struct bill *bill)
 {
@@ -103,9 +128,11 @@ static int say_cheapest(struct quote *quote, struct err *err)
     struct buf text = {0};
     buf_printf(&text, "Cheapest%s: ", cheap->waiting ? ", with your waiting" : "");
     add_bill_words(&text, cheap);
+    add_whose(&text, quote, cheap);
     if (fast != cheap && fast->time_s.v < cheap->time_s.v) {
         buf_adds(&text, "; fastest: ");
         add_bill_words(&text, fast);
+        add_whose(&text, quote, fast);
     }
     buf_adds(&text, ".");
     return say(quote, &text, err);

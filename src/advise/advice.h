@@ -20,6 +20,10 @@ struct advice_wishes {
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *wishes,
                 struct quote *quote, struct err *err) MUST_USE;
 
+// "another, run published-2026-h200-mlp (batch 128, mnist)": whose time the bill is about;
+// "another" where a run was asked for, and it is not that one.
+void advice_whose(const struct quote *quote, const struct bill *bill, struct buf *out);
+
 // Whether nothing that is cheaper is as fast. Asked of each in turn, the cheapest first; `*best_s`
 // is 0 before.
 bool advice_on_frontier(double *best_s, double time_s);

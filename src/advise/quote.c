@@ -343,6 +343,9 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
         rc = text_set(&bill.run, c->proof->run->id, err);
     if (rc == 0)
         rc = text_set(&bill.machine, machine_words(&c->proof->run->machine), err);
+    bill.batch = c->proof->run->batch;
+    if (rc == 0)
+        rc = text_set(&bill.data, c->proof->run->data.name, err);
     if (rc == 0 && basis)
         rc = text_set(&bill.basis, basis, err);
     if (rc == 0)

@@ -150,6 +150,31 @@ int quote_load_run(struct quote_job *job, const struct run *run, const char *whe
     return rc;
 }
 
+static bool same_name(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct buf text = {0};
+        if (!same_name(runs[i].workload, runs[0].workload))
+            continue;
+        rc = record_to_line(run_fields, &runs[i], &text, err);
+        if (rc == 0 && job->runs.count == 0)
+            rc = add_asked(job, buf_str(&text), text.len, err);
+        else if (rc == 0)
+            rc = add_run(job, runs[i].id, buf_str(&text), err);
+        buf_release(&text);
+    }
+    if (rc == 0 && !job->workload)
+        rc = text_set(&job->workload, "command", err);
+    job->epochs = count > 0 ? epochs_of(&runs[0]) : 0;
+    return rc == 0 ? choose_evidence(job, err) : rc;
+}
+
 // How many samples it trained on; 0: unknown.
 static int64_t rows_of(const struct run *run)
 {

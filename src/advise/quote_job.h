@@ -37,6 +37,10 @@ int quote_load(struct quote_job *job, const char *word, const char *ledger,
 int quote_load_run(struct quote_job *job, const struct run *run, const char *ledger,
                    struct err *err) MUST_USE;
 
+// Of these runs alone, those of the first one's workload: whatever else was measured of it.
+int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
+                    struct err *err) MUST_USE;
+
 // The runs of its workload with as many samples, made ones too: they tell the time, though the runs
 // may not be comparable. `run->workload` is one of ours. Without the ledger where that cannot be
 // read.

@@ -45,9 +45,11 @@ struct bill {
     struct maybe_bool tariff_assumed;
 
     // The time.
-    char *run;     // whose time it is
-    char *machine; // on what that was measured
-    char *basis;   // "measured", "projected", "published", "declared"
+    char *run;              // whose time it is
+    char *machine;          // on what that was measured
+    struct maybe_int batch; // of that run
+    char *data;             // that it trained on
+    char *basis;            // "measured", "projected", "published", "declared"
     struct maybe_real time_s;
     struct maybe_real low_s;
     struct maybe_real high_s;
@@ -76,6 +78,8 @@ struct quote {
     char *rule;
     LIST_OF(struct bill) bills; // cheapest first
     LIST_OF(struct quote_misfit) misfits;
+    char *outdated; // where there are no bills: an offer that fits, at a price too old to count
+    struct maybe_int outdated_days;
     struct maybe_int not_measured; // offers of the book on which nothing like it was measured
     LIST_OF(char *) advice;
 };

@@ -45,7 +45,6 @@ void draft_end(struct draft *d);
 // each of the page's quotes.
 void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 void plots_runs(struct draft *d, const struct run *runs, size_t count);
-void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs,
-                 const struct run *runs, size_t count);
+void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 
 #endif

@@ -441,8 +441,9 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
     compare_notes_release(&notes);
 }
 
-static void bill_row(struct buf *out, const struct bill *b)
+static void bill_row(struct buf *out, const struct quote *quote, const struct bill *b)
 {
+    struct buf whose = {0};
     char time[48], gpus[96] = "", cost[3 * MONEY_BYTES], low[MONEY_BYTES], high[MONEY_BYTES];
     char seen[64];
     int64_t from = 0, to = 0;
@@ -467,14 +468,18 @@ static void bill_row(struct buf *out, const struct bill *b)
     html_cell(out, "", gpus);
     html_cell(out, "", seen);
     html_cell(out, "", b->basis);
+    advice_whose(quote, b, &whose);
+    html_cell(out, "long", buf_str(&whose));
     buf_adds(out, "</tr>\n");
+    out->failed |= whose.failed;
+    buf_release(&whose);
 }
 
 void html_quote(struct buf *out, const struct quote *quote, int level)
 {
-    static const struct html_column columns[] = {{"offer", "long"},  {"time", "num"},
-                                                 {"USD", "num"},     {"GPUs", ""},
-                                                 {"price seen", ""}, {"time is", ""}};
+    static const struct html_column columns[] = {
+        {"offer", "long"},  {"time", "num"}, {"USD", "num"}, {"GPUs", ""},
+        {"price seen", ""}, {"time is", ""}, {"of", "long"}};
     html_heading(out, level, quote->workload);
     for (size_t i = 0; i < quote->advice.count; i++)
         html_paragraph(out, "", quote->advice.items[i]);
@@ -486,7 +491,7 @@ void html_quote(struct buf *out, const struct quote *quote, int level)
     html_begin_table(out, quote->workload);
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++)
-        bill_row(out, &quote->bills.items[i]);
+        bill_row(out, quote, &quote->bills.items[i]);
     html_end_table(out);
     if (quote->bills.count > BILLS_SHOWN)
         buf_printf(out, "<p>%zu more: fare quote lists them.</p>\n",

@@ -221,12 +221,14 @@ static int list_run(struct page *page, const struct run *run, struct err *err)
 
 // ---- quotes
 
-static bool own_alone(const struct quote *quote)
+static const char *workload_of(const struct run *run)
 {
-    for (size_t i = 0; i < quote->bills.count; i++)
-        if (!quote->bills.items[i].provider || strcmp(quote->bills.items[i].provider, "own") != 0)
-            return false;
-    return true;
+    return run->workload ? run->workload : run->name ? run->name : "command";
+}
+
+static bool of_workload(const struct run *run, const char *workload)
+{
+    return strcmp(workload_of(run), workload) == 0;
 }
 
 static int make_quote(const struct page_ask *ask, struct quote_job *job, struct err *err)
@@ -237,6 +239,8 @@ static int make_quote(const struct page_ask *ask, struct quote_job *job, struct 
     job->ask.context.prorated = ask->pricing.prorated;
     job->wishes = ask->wishes;
     quote_own_power(job);
+    if (job->wishes.buy && job->asked)
+        job->ask.own = &job->wishes.own;
     int rc = quote_open(job, ask->book, err);
     if (rc == 0)
         rc = quote_make(&job->ask, &job->quote, err);
@@ -248,43 +252,57 @@ static int make_quote(const struct page_ask *ask, struct quote_job *job, struct 
     if (rc == 0)
         rc = text_set(&q->workload, job->workload, err);
     if (rc == 0)
+        rc = text_set(&q->date, ask->pricing.date, err);
+    if (rc == 0)
         rc = text_set(&q->rule, ask->pricing.prorated ? "prorated" : "paid", err);
     return rc;
 }
 
-// The run on everything on which it, or what can be compared with it, was measured; where that is
-// nothing, on what its like was measured on.
-static int quote_run(const struct page_ask *ask, const struct run *run, struct quote_job *job,
+// What is asked about a run decides what answers: a run that was named is priced as `fare quote
+// RUN` does, a workload as `fare quote WORKLOAD`; of several that were named nobody else's time
+// counts. What bare `fare` just ran is held against its like, as it does on the terminal.
+static int load_quote(const struct gathering *g, size_t first, struct quote_job *job,
+                      struct err *err)
+{
+    const struct page_ask *ask = g->ask;
+    const struct run *run = &g->runs.items[first];
+    size_t alike = 0;
+    for (size_t i = first; i < g->runs.count; i++)
+        alike += of_workload(&g->runs.items[i], workload_of(run));
+    if (ask->word_count > 0 && alike > 1)
+        return quote_load_runs(job, run, g->runs.count - first, err);
+    bool ours = quote_is_workload(run->workload);
+    job->asked = ask->word_count > 0 || !ours;
+    if (job->asked)
+        return quote_load_run(job, run, ask->ledger, err);
+    return ask->runs ? quote_load_like(job, run, ask->ledger, err)
+                     : quote_load(job, run->workload, ask->ledger, err);
+}
+
+static int quote_run(const struct gathering *g, size_t first, struct quote_job *job,
                      struct err *err)
 {
-    int rc = quote_load_run(job, run, ask->ledger, err);
-    if (rc == 0)
-        rc = make_quote(ask, job, err);
-    if (rc == 0 && own_alone(&job->quote) && quote_is_workload(run->workload)) {
-        quote_release(job);
-        *job = (struct quote_job){.asked = false};
-        rc = quote_load_like(job, run, ask->ledger, err);
-        if (rc == 0)
-            rc = make_quote(ask, job, err);
-    }
-    if (ask->says)
-        buf_adds(ask->says, buf_str(&job->says));
-    if (rc == 0)
+    const struct run *run = &g->runs.items[first];
+    int rc = load_quote(g, first, job, err);
+    if (rc == 0 && (job->asked || g->ask->runs))
         rc = text_set(&job->quote.run, run->id, err);
+    if (rc == 0)
+        rc = make_quote(g->ask, job, err);
+    if (g->ask->says)
+        buf_adds(g->ask->says, buf_str(&job->says));
     return rc;
 }
 
 static bool quoted(const struct quote_job *jobs, size_t count, const struct run *run)
 {
-    const char *workload = run->workload ? run->workload : run->name ? run->name : "command";
     for (size_t i = 0; i < count; i++)
-        if (jobs[i].workload && strcmp(jobs[i].workload, workload) == 0)
+        if (jobs[i].workload && of_workload(run, jobs[i].workload))
             return true;
     return false;
 }
 
-// One of each workload: of the newest run whose time is known. Published sets have the prices of
-// their own days, in the comparison.
+// One of each workload of which a time is known. Published sets have the prices of their own days,
+// in the comparison.
 static int add_quotes(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
 {
     int rc = 0;
@@ -293,7 +311,7 @@ static int add_quotes(struct gathering *g, struct quote_job *jobs, size_t *count
         const struct run *run = &g->runs.items[i];
         if (g->ask->published || quoted(jobs, *count, run) || !bill_time_of(run, -1, &time))
             continue;
-        rc = quote_run(g->ask, run, &jobs[(*count)++], err);
+        rc = quote_run(g, i, &jobs[(*count)++], err);
     }
     return rc;
 }
@@ -382,37 +400,56 @@ static int say_many(struct page *page, struct err *err)
     return say(page, &text, err);
 }
 
-// The cheapest place of each workload, in one sentence.
-static int say_quotes(struct page *page, struct err *err)
+// The cheapest place of one workload; whose time it is where no run was asked for.
+static void say_cheapest(struct buf *text, const struct quote *quote)
 {
-    struct buf text = {0};
+    buf_adds(text, quote->advice.items[0]);
+    if (quote->run || quote->bills.count == 0)
+        return;
+    buf_adds(text, " That is the time of ");
+    advice_whose(quote, &quote->bills.items[0], text);
+    buf_adds(text, ".");
+}
+
+// The cheapest place of each workload, in one sentence.
+static void say_sum(struct page *page, struct buf *text)
+{
     double seconds = 0;
     int64_t sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < page->quotes.count; i++) {
+    size_t count = 0, all = page->quotes.count;
+    char cost[MONEY_BYTES];
+    for (size_t i = 0; i < all; i++) {
         const struct quote *q = &page->quotes.items[i];
         if (q->bills.count == 0)
             continue;
         count++;
         seconds += q->bills.items[0].time_s.v;
         if (money_add(sum, bill_total(&q->bills.items[0]), &sum, NULL) != 0)
-            return 0;
+            return; // beyond all money
     }
-    if (page->quotes.count == 1 && count == 1 && page->quotes.items[0].advice.count > 0) {
-        buf_adds(&text, page->quotes.items[0].advice.items[0]);
-    } else if (count > 0) {
-        char cost[MONEY_BYTES];
-        money_short(sum, cost);
-        buf_printf(&text,
-                   "%zu of the workloads %s measured on machines to rent: on the cheapest of "
-                   "each, whole trainings take ",
-                   count, count == 1 ? "was" : "were");
-        add_time(&text, seconds);
-        buf_printf(&text, " and cost %s USD in all.", cost);
-    } else if (page->quotes.count > 0) {
-        buf_adds(&text, "None of the machines to rent in the book is known to be the same as those "
-                        "measured, so there is no price to name.");
+    if (count == 0) {
+        buf_adds(text, "None of the machines to rent in the book is known to be the same as those "
+                       "measured, so there is no price to name.");
+        return;
     }
+    money_short(sum, cost);
+    if (count == all)
+        buf_printf(text, "All %zu workloads were", all);
+    else
+        buf_printf(text, "%zu of the %zu workloads %s", count, all, count == 1 ? "was" : "were");
+    buf_adds(text, " measured on machines to rent, by these runs or others': on the cheapest of "
+                   "each, whole trainings take ");
+    add_time(text, seconds);
+    buf_printf(text, " and cost %s USD in all.", cost);
+}
+
+static int say_quotes(struct page *page, struct err *err)
+{
+    struct buf text = {0};
+    if (page->quotes.count == 1 && page->quotes.items[0].advice.count > 0)
+        say_cheapest(&text, &page->quotes.items[0]);
+    else if (page->quotes.count > 0)
+        say_sum(page, &text);
     return say(page, &text, err);
 }
 
@@ -528,7 +565,7 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err)
     if (rc == 0) {
         plots_compare(&draft, ask, jobs);
         plots_runs(&draft, g.runs.items, g.runs.count);
-        plots_money(&draft, ask, jobs, g.runs.items, g.runs.count);
+        plots_money(&draft, ask, jobs);
         rc = draft.rc;
     }
     if (rc == 0)

@@ -145,19 +145,7 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
     }
 }
 
-// How long the quoted run takes; 0: unknown.
-static double seconds_of(const struct quote *quote, const struct run *runs, size_t count)
-{
-    struct bill_time time;
-    for (size_t i = 0; i < count; i++)
-        if (runs[i].id && quote->run && strcmp(runs[i].id, quote->run) == 0 &&
-            bill_time_of(&runs[i], -1, &time))
-            return (double)time.total_ns / 1e9;
-    return 0;
-}
-
-static void plot_buy(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs,
-                     const struct run *runs, size_t count)
+static void plot_buy(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
 {
     char says[300];
     if (!ask->wishes.buy)
@@ -171,18 +159,17 @@ static void plot_buy(struct draft *d, const struct page_ask *ask, const struct q
     draft_plot(d, "buy", "Rent or buy", says);
     for (size_t i = 0; i < d->page->quotes.count; i++) {
         const struct quote *quote = &d->page->quotes.items[i];
-        double own_s = seconds_of(quote, runs, count);
-        if (own_s > 0 && quote->bills.count > 0)
-            buy_panel(d, quote, &jobs[i], &jobs[i].wishes.own, own_s);
+        struct bill_time time; // where it was measured
+        if (quote->bills.count > 0 && quote_base(&jobs[i].ask, &time) && time.total_ns > 0)
+            buy_panel(d, quote, &jobs[i], &jobs[i].wishes.own, (double)time.total_ns / 1e9);
     }
     draft_end(d);
 }
 
-void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs,
-                 const struct run *runs, size_t count)
+void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
 {
     if (d->page->quotes.count == 0)
         return;
     plot_prices(d, jobs);
-    plot_buy(d, ask, jobs, runs, count);
+    plot_buy(d, ask, jobs);
 }

@@ -169,16 +169,23 @@ static void markdown_quote(struct buf *out, const struct quote *quote)
     char time[48], cost[MONEY_BYTES], name[200];
     buf_adds(out, "\n## What ");
     table_markdown_text(out, quote->workload);
-    buf_adds(out, " costs, where\n\n| offer | time | USD | price seen |\n|---|--:|--:|---|\n");
+    buf_adds(out, " costs, where\n\n| offer | time | USD | price seen | the time is of |\n"
+                  "|---|--:|--:|---|---|\n");
     for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++) {
         const struct bill *b = &quote->bills.items[i];
+        struct buf whose = {0};
         clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
         money_short(bill_total(b), cost);
         page_offer(b, name, sizeof name);
         buf_adds(out, "| ");
         table_markdown_text(out, name);
-        buf_printf(out, " | %s | %s | %s%s |\n", time, cost, b->price_date ? b->price_date : "",
+        buf_printf(out, " | %s | %s | %s%s | ", time, cost, b->price_date ? b->price_date : "",
                    b->price_old.v ? ", OLD" : "");
+        advice_whose(quote, b, &whose);
+        table_markdown_text(out, buf_str(&whose));
+        buf_adds(out, " |\n");
+        out->failed |= whose.failed;
+        buf_release(&whose);
     }
 }
 

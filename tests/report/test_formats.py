@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report's tables in every format, and how it is written."""
 import csv
+import datetime
 import html.parser
 import io
 import json
@@ -125,6 +126,76 @@ parsed.feed(text)
 report("html: no scripts", "script" not in parsed.tags and any(records.NASTY in t for t in parsed.texts))
 report("html: what has to be said of a run", any("taint" not in t and records.NASTY in t for t in parsed.texts))
 report("html: the verdict", all(any(s in t for t in parsed.texts) for s in page["verdict"]))
+
+# ---- what it costs is what fare quote says to the same question
+#
+# Machines that never were, at prices of today; nobody's rules, so a second costs a 3600th. The newest run of
+# cifar on the fast GPU is ten times as slow as an older one: 0.036 USD an hour make 0.001 USD of 100 s.
+
+config = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
+(config / "offers").mkdir(parents=True, exist_ok=True)
+TODAY = datetime.date.today().isoformat()
+(config / "offers" / "mine.csv").write_text(f"""\
+provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
+acme,one,here,,on-demand,H100,1,80,16,128,,no,0.036,USD,hour,{TODAY},mine
+acme,slow,here,,on-demand,T4,1,16,4,16,,no,0.00036,USD,hour,{TODAY},mine
+""")
+REAL = {"name": "cifar10", "made": False, "train_samples": 10}
+MADE = {"name": "drawn shapes", "made": True, "train_samples": 10}
+
+
+def measured(number, seconds, gpu, batch=32, data=REAL):
+    run = records.record(number, "cifar", f"box with {gpu}", seconds, use={"gpus": 1}, epochs=20, batch=batch, data=data,
+                         started=f"2026-01-{number:02d}T00:00:00Z")
+    run["machine"].update(gpu=gpu, gpus=1)
+    return run
+
+
+def money_of(*arguments):
+    """The page's bills and plots, and what fare quote says: offer -> (seconds, USD), and the sentences."""
+    page = json.loads(good(f"report {arguments[-1]}", "report", *arguments, "--ledger", HERE / "money.db", "--json"))
+    word = arguments[-1]
+    quote = json.loads(good(f"quote {word}", "quote", word, "--ledger", HERE / "money.db", "--json"))
+    mine = [{b["offer"]: (b["time_s"], float(b["total"])) for b in q["bills"] if b["provider"] == "acme"}
+            for q in (*page["quotes"], quote)]
+    return page, quote, mine
+
+
+runs = [measured(1, 100, "NVIDIA H100"), measured(2, 2000, "Tesla T4"), measured(3, 1000, "NVIDIA H100"),
+        measured(4, 300, "NVIDIA GeForce GTX 1080 Ti", 256, MADE)]
+CHEAP, SLOW, OWN = (run["id"] for run in runs[1:])
+records.write(HERE / "money.jsonl", runs)
+good("runs with prices are imported", "runs", "import", HERE / "money.jsonl", "--ledger", HERE / "money.db")
+
+page, quote, bills = money_of("--workload", "cifar")
+EXPECTED = {"acme/one@here": (100, 0.001), "acme/slow@here": (2000, 0.0002)}
+report("a workload: the best time on each offer, as fare quote has it", bills == [EXPECTED, EXPECTED], bills)
+report("a workload: the same sentences", page["quotes"][0]["advice"] == quote["advice"], page["quotes"][0]["advice"])
+bars = {p["label"]: p["y"] for plot in page["plots"] if plot["kind"] == "cost" for panel in plot["panels"]
+        for series in panel["series"] for p in series["points"] if p["label"].startswith("acme/")}
+report("a workload: the bars of the costs", bars == {"acme/one": 0.001, "acme/slow": 0.0002}, bars)
+points = {p["label"]: (p["x"], p["y"]) for plot in page["plots"] if plot["kind"] == "frontier" for panel in plot["panels"]
+          for series in panel["series"] for p in series["points"] if p["label"].startswith("acme/")}
+report("a workload: the points of the frontier", points == {"acme/one": (100, 0.001), "acme/slow": (2000, 0.0002)}, points)
+
+page, quote, bills = money_of(SLOW)
+EXPECTED = {"acme/one@here": (1000, 0.01), "acme/slow@here": (2000, 0.0002)}
+report("a run: its own time, and that of others elsewhere", bills == [EXPECTED, EXPECTED], bills)
+report("a run: the same sentences", page["quotes"][0]["advice"] == quote["advice"], page["quotes"][0]["advice"])
+text = good("a run in Markdown", "report", SLOW, "--ledger", HERE / "money.db", "--format", "md")
+line = {part: next(li for li in text.splitlines() if li.startswith(f"| acme/{part} ")) for part in ("one", "slow")}
+report("a run: a row with another's time says whose", line["slow"].endswith(f"| another, run {CHEAP} \\(batch 32, cifar10\\) |") and
+       line["one"].endswith(f"| run {SLOW} \\(batch 32, cifar10\\) |"), line)
+cells = Texts()
+cells.feed(good("a run as a page", "report", SLOW, "--ledger", HERE / "money.db", "-o", "-"))
+report("a run: the page says whose time it is", f"another, run {CHEAP} (batch 32, cifar10)" in cells.texts)
+
+page, quote, bills = money_of(OWN)
+report("a run of other data on what nobody rents out: no bill", bills == [{}, {}], bills)
+report("a run without a bill: nobody else's machine is named", not any("acme" in s for s in page["verdict"]), page["verdict"])
+page = json.loads(good("two runs by name", "report", OWN, CHEAP, "--ledger", HERE / "money.db", "--json"))
+bills = {b["offer"]: b["run"] for q in page["quotes"] for b in q["bills"]}
+report("two runs: no time of a third", set(bills.values()) == {CHEAP} and "acme/one@here" not in bills, bills)
 
 # ---- writing: whole or not at all
 
