@@ -175,27 +175,70 @@ static int say_frontier(struct quote *quote, struct err *err)
     return rc;
 }
 
-static int say_deadline(const struct advice_wishes *w, struct quote *quote, struct err *err)
+static const char *base_machine(const struct quote_ask *ask)
 {
-    struct buf text = {0};
+    const struct run_machine *m = &ask->evidence[0].run->machine;
+    return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
+}
+
+static void add_machine(struct buf *out, const struct quote_ask *ask)
+{
+    const char *name = ask->asked ? base_machine(ask) : NULL;
+    buf_adds(out, ask->asked ? "the machine measured" : "the machines measured");
+    if (name)
+        buf_printf(out, " (%s)", name);
+}
+
+// Where nothing can be rented, what is known is how long it took where it was measured.
+static void deadline_without_offers(const struct quote_ask *ask, double deadline_s, struct buf *out)
+{
+    struct bill_time time;
+    if (!quote_base(ask, &time)) {
+        buf_adds(out, " nothing is known to be done: nobody knows how long it takes.");
+        return;
+    }
+    bool done = (double)(time.high_ns > 0 ? time.high_ns : time.total_ns) <= deadline_s * 1e9;
+    buf_printf(out, " no offer in the book is known to be done%s ", done ? ", but" : "; on");
+    add_machine(out, ask);
+    buf_adds(out, done ? " is: it takes " : " it takes ");
+    add_time(out, (double)time.total_ns / 1e9);
+    buf_adds(out, ".");
+}
+
+void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const struct quote *quote,
+                     struct buf *out)
+{
     const struct bill *found = NULL;
     for (size_t i = 0; !found && i < quote->bills.count; i++)
-        if (longest(&quote->bills.items[i]) * 1e9 <= (double)w->deadline_ns.v)
+        if (longest(&quote->bills.items[i]) * 1e9 <= (double)deadline_ns)
             found = &quote->bills.items[i];
-    buf_adds(&text, "Within ");
-    add_time(&text, (double)w->deadline_ns.v / 1e9);
+    buf_adds(out, "Within ");
+    add_time(out, (double)deadline_ns / 1e9);
+    if (quote->bills.count == 0) {
+        deadline_without_offers(ask, (double)deadline_ns / 1e9, out);
+        return;
+    }
     if (found) {
-        buf_adds(&text, " the cheapest is ");
-        add_bill_words(&text, found);
-        buf_adds(&text, at_worst(found));
+        buf_adds(out, " the cheapest is ");
+        add_bill_words(out, found);
+        buf_adds(out, at_worst(found));
+        add_whose(out, quote, found);
     } else {
         const struct bill *fast = fastest(quote, NULL);
-        bool nearly = fast->time_s.v * 1e9 <= (double)w->deadline_ns.v;
-        buf_printf(&text, " none of them is done%s; the fastest is ",
+        bool nearly = fast->time_s.v * 1e9 <= (double)deadline_ns;
+        buf_printf(out, " none of them is done%s; the fastest is ",
                    nearly ? " for sure, at the end of its interval" : "");
-        add_bill_words(&text, fast);
+        add_bill_words(out, fast);
+        add_whose(out, quote, fast);
     }
-    buf_adds(&text, ".");
+    buf_adds(out, ".");
+}
+
+static int say_deadline(const struct quote_ask *ask, const struct advice_wishes *w,
+                        struct quote *quote, struct err *err)
+{
+    struct buf text = {0};
+    advice_deadline(ask, w->deadline_ns.v, quote, &text);
     return say(quote, &text, err);
 }
 
@@ -289,12 +332,6 @@ static double base_seconds(const struct quote_ask *ask)
 {
     struct bill_time time;
     return quote_base(ask, &time) ? (double)time.total_ns / 1e9 : 0;
-}
-
-static const char *base_machine(const struct quote_ask *ask)
-{
-    const struct run_machine *m = &ask->evidence[0].run->machine;
-    return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
 }
 
 static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
@@ -461,16 +498,43 @@ static int say_credits(const struct advice_wishes *w, struct quote *quote, struc
     return say(quote, &text, err);
 }
 
+// There is no offer: that is what is to be said, and why where that is known.
+static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *w,
+                       struct quote *quote, struct err *err)
+{
+    struct bill_time time;
+    struct buf text = {0};
+    bool some = ask->gpu || ask->provider || ask->region || ask->kind;
+    int rc = 0;
+    if (ask->offer || quote->misfits.count > 0)
+        return 0; // it has its own reasons
+    if (quote_base(ask, &time)) {
+        buf_printf(&text, "No offer in the book%s is known to be the same as ",
+                   some ? " of those asked for" : "");
+        add_machine(&text, ask);
+        buf_adds(&text, ".");
+        rc = say(quote, &text, err);
+    }
+    if (rc == 0 && quote->outdated) {
+        struct buf old = {0};
+        buf_printf(&old,
+                   "The price of %s, which is the same, was last seen %s ago: too old to count.",
+                   quote->outdated, units_count(quote->outdated_days.v, "day").s);
+        rc = say(quote, &old, err);
+    }
+    return rc == 0 && w->deadline_ns.known ? say_deadline(ask, w, quote, err) : rc;
+}
+
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                 struct err *err)
 {
     if (quote->bills.count == 0)
-        return 0;
+        return say_nothing(ask, w, quote, err);
     int rc = say_cheapest(quote, err);
     if (rc == 0 && quote->bills.count > 2)
         rc = say_frontier(quote, err);
     if (rc == 0 && w->deadline_ns.known)
-        rc = say_deadline(w, quote, err);
+        rc = say_deadline(ask, w, quote, err);
     if (rc == 0 && w->budget.known)
         rc = say_budget(w, quote, err);
     if (rc == 0 && w->use_ns_a_month > 0)

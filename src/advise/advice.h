@@ -16,13 +16,18 @@ struct advice_wishes {
     struct own_machine own; // with `buy`
 };
 
-// Appends sentences to quote->advice. `ask` is the one the quote was made from.
+// Appends sentences to quote->advice; the first is about the cheapest, or says that there is none.
+// `ask` is the one the quote was made from.
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *wishes,
                 struct quote *quote, struct err *err) MUST_USE;
 
 // "another, run published-2026-h200-mlp (batch 128, mnist)": whose time the bill is about;
 // "another" where a run was asked for, and it is not that one.
 void advice_whose(const struct quote *quote, const struct bill *bill, struct buf *out);
+
+// The answer to a deadline alone: the cheapest that is done within it, or the fastest of all.
+void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const struct quote *quote,
+                     struct buf *out);
 
 // Whether nothing that is cheaper is as fast. Asked of each in turn, the cheapest first; `*best_s`
 // is 0 before.

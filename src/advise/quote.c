@@ -491,6 +491,46 @@ static int add_own(struct search *s, struct err *err)
     return rc;
 }
 
+// ---- prices that are too old
+
+struct oldest {
+    const struct search *search;
+    struct offer offer; // that fits, with the newest price
+    bool found;
+};
+
+static int take_old(void *arg, const struct offer *offer, struct err *err)
+{
+    (void)err;
+    struct oldest *o = arg;
+    char why[160];
+    const struct proof *p = wanted_gpu(o->search->ask, offer) ? find_proof(o->search, offer) : NULL;
+    if (!p || too_small(o->search, p, offer, why) || (o->found && offer->day <= o->offer.day))
+        return 0;
+    o->offer = *offer;
+    o->found = true;
+    return 0;
+}
+
+// Where nothing fits: whether something would, had its price been seen of late.
+static int add_outdated(struct search *s, const struct book_filter *aged, struct err *err)
+{
+    struct oldest oldest = {.search = s};
+    struct book_filter filter = *aged;
+    struct buf name = {0};
+    filter.aged = false;
+    int rc = book_each(s->ask->book, &filter, take_old, &oldest, err);
+    if (rc != 0 || !oldest.found)
+        return rc;
+    book_name(&oldest.offer, &name);
+    rc = buf_check(&name, err);
+    if (rc == 0)
+        rc = text_set(&s->quote->outdated, buf_str(&name), err);
+    s->quote->outdated_days = some_int(filter.day - oldest.offer.day);
+    buf_release(&name);
+    return rc;
+}
+
 static int add_all(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
@@ -501,6 +541,8 @@ static int add_all(struct search *s, struct err *err)
                                        .aged = true,
                                        .max_age = ask->max_age};
     int rc = book_each(ask->book, &filter, consider, s, err);
+    if (rc == 0 && s->found.count == 0 && s->quote->misfits.count == 0)
+        rc = add_outdated(s, &filter, err);
     for (size_t i = 0; rc == 0 && i < s->found.count; i++)
         rc = add_bill(ask, &s->found.items[i], NULL, s->quote, err);
     s->quote->not_measured = some_int(s->not_measured);

@@ -39,6 +39,7 @@ struct quote_ask {
     int max_age;                   // days; prices that were not seen since are history, not offers
 };
 
+// Where nothing fits, names an offer that would but for the age of its price.
 // Fills the bills, cheapest first (those with something unpriced last), misfits and the count of
 // what is not measured. ERR_MISSING where `offer` is not in the book; no fitting offer is no error.
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;

@@ -327,18 +327,28 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
         char text[400], words[48];
         const struct run_machine *m = &run->machine;
         clock_words(time.total_ns, words, sizeof words);
-        snprintf(text, sizeof text,
-                 "The whole training takes %s on the machine measured (%s). No offer in the book "
-                 "is known "
-                 "to be the same: name one with --offer PROVIDER/NAME, which declares that this "
-                 "machine is it.",
-                 words,
-                 m->instance_type ? m->instance_type
-                 : m->gpu         ? m->gpu
-                 : m->cpu         ? m->cpu
-                                  : "unknown");
+        snprintf(
+            text, sizeof text,
+            "The whole training takes %s on the machine measured (%s). No offer in the book "
+            "is known to be the same: name one with --offer PROVIDER/NAME, which declares that "
+            "this machine is it.",
+            words,
+            m->instance_type ? m->instance_type
+            : m->gpu         ? m->gpu
+            : m->cpu         ? m->cpu
+                             : "unknown");
         out_wrap(out, 0, text);
     }
+}
+
+// What else advice has to say where there is no offer; its first sentence was said in full.
+static void say_more(struct out *out, const struct quote *q)
+{
+    for (size_t i = 0; i < q->advice.count; i++)
+        if (strncmp(q->advice.items[i], "No offer", 8) != 0)
+            out_wrap(out, 0, q->advice.items[i]);
+    if (q->outdated)
+        out_wrap(out, 0, "'--max-age DAYS' lets older prices count.");
 }
 
 // The run asked for has no time of its own: what follows is of others.
@@ -399,6 +409,8 @@ void quote_show(struct out *out, const struct quote_job *job, const struct quote
         say_of_others(out, job);
     if (q->bills.count == 0 && q->misfits.count == 0)
         say_nothing_fits(out, job, o);
+    if (q->bills.count == 0)
+        say_more(out, q);
     if (q->bills.count == 1 && o->offer) {
         show_bill(out, &q->bills.items[0]);
         if (q->advice.count > 1)

@@ -47,4 +47,8 @@ void plots_compare(struct draft *d, const struct page_ask *ask, const struct quo
 void plots_runs(struct draft *d, const struct run *runs, size_t count);
 void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 
+// Fills the page's verdict, when all else is there.
+int page_verdict(const struct page_ask *ask, struct page *page, const struct quote_job *jobs,
+                 struct err *err) MUST_USE;
+
 #endif

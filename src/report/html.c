@@ -483,11 +483,10 @@ void html_quote(struct buf *out, const struct quote *quote, int level)
     html_heading(out, level, quote->workload);
     for (size_t i = 0; i < quote->advice.count; i++)
         html_paragraph(out, "", quote->advice.items[i]);
-    if (quote->bills.count == 0) {
-        html_paragraph(out, "",
-                       "No offer in the book is known to be the same as the machine measured.");
+    if (quote->bills.count == 0 && quote->advice.count == 0)
+        html_paragraph(out, "", "No offer in the book is known to be fit for it.");
+    if (quote->bills.count == 0)
         return;
-    }
     html_begin_table(out, quote->workload);
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++)

@@ -49,7 +49,7 @@ const struct field page_fields[] = {
     TEXT(made, "when it was made"),
     TEXT(program, "by which fare"),
     TEXT(from, "where the runs come from"),
-    FIELD(FIELD_TEXTS, T, verdict, "two sentences"),
+    FIELD(FIELD_TEXTS, T, verdict, "two sentences, and the answer to a deadline"),
     LIST(runs, page_run_fields, "what was measured where, newest first"),
     FIELD(FIELD_INT, T, left_out, "so many more runs are in the comparison only"),
     FIELD_IN(T, compare, compare_fields, "the runs side by side: see `fare compare`"),
@@ -328,156 +328,12 @@ static int take_quotes(struct page *page, struct quote_job *jobs, size_t count, 
     return 0;
 }
 
-// ---- the verdict
-
-static int say(struct page *page, struct buf *text, struct err *err)
-{
-    int rc = buf_check(text, err);
-    if (rc == 0 && text->len > 0)
-        rc = texts_add(&page->verdict, buf_str(text), err);
-    buf_release(text);
-    return rc;
-}
-
-static void add_time(struct buf *out, double seconds)
-{
-    char words[48];
-    clock_words(seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX, words, sizeof words);
-    buf_adds(out, words);
-}
+// ---- together
 
 static const char *or_unknown(const char *text, const char *unknown)
 {
     return text ? text : unknown;
 }
-
-// What one run says by itself.
-static int say_run(struct page *page, const struct page_run *run, struct err *err)
-{
-    struct buf text = {0};
-    const char *what = or_unknown(run->workload, or_unknown(run->name, "the run"));
-    buf_printf(&text, "The whole training of %s on %s", what,
-               or_unknown(run->machine, "an unknown machine"));
-    if (run->time_s.known) {
-        buf_adds(&text, " takes ");
-        add_time(&text, run->time_s.v);
-    } else {
-        buf_adds(&text, " takes a time that is not known: the run ended too early to project it");
-    }
-    if (run->low_s.known && run->high_s.known) {
-        buf_adds(&text, " (95 %: ");
-        add_time(&text, run->low_s.v);
-        buf_adds(&text, " to ");
-        add_time(&text, run->high_s.v);
-        buf_adds(&text, ")");
-    }
-    buf_printf(&text, "%s%s.", run->basis ? ", " : "", or_unknown(run->basis, ""));
-    return say(page, &text, err);
-}
-
-static int say_many(struct page *page, struct err *err)
-{
-    const struct page_run *least = NULL, *most = NULL;
-    struct buf text = {0};
-    for (size_t i = 0; i < page->runs.count; i++) {
-        const struct page_run *run = &page->runs.items[i];
-        if (!run->time_s.known)
-            continue;
-        least = !least || run->time_s.v < least->time_s.v ? run : least;
-        most = !most || run->time_s.v > most->time_s.v ? run : most;
-    }
-    buf_printf(&text, "%zu runs were measured", page->runs.count);
-    if (least && most != least) {
-        buf_printf(&text, "; whole trainings take from ");
-        add_time(&text, least->time_s.v);
-        buf_printf(&text, " (%s on %s) to ", or_unknown(least->workload, "a command"),
-                   or_unknown(least->machine, "an unknown machine"));
-        add_time(&text, most->time_s.v);
-        buf_printf(&text, " (%s on %s)", or_unknown(most->workload, "a command"),
-                   or_unknown(most->machine, "an unknown machine"));
-    }
-    buf_adds(&text, ".");
-    return say(page, &text, err);
-}
-
-// The cheapest place of one workload; whose time it is where no run was asked for.
-static void say_cheapest(struct buf *text, const struct quote *quote)
-{
-    buf_adds(text, quote->advice.items[0]);
-    if (quote->run || quote->bills.count == 0)
-        return;
-    buf_adds(text, " That is the time of ");
-    advice_whose(quote, &quote->bills.items[0], text);
-    buf_adds(text, ".");
-}
-
-// The cheapest place of each workload, in one sentence.
-static void say_sum(struct page *page, struct buf *text)
-{
-    double seconds = 0;
-    int64_t sum = 0;
-    size_t count = 0, all = page->quotes.count;
-    char cost[MONEY_BYTES];
-    for (size_t i = 0; i < all; i++) {
-        const struct quote *q = &page->quotes.items[i];
-        if (q->bills.count == 0)
-            continue;
-        count++;
-        seconds += q->bills.items[0].time_s.v;
-        if (money_add(sum, bill_total(&q->bills.items[0]), &sum, NULL) != 0)
-            return; // beyond all money
-    }
-    if (count == 0) {
-        buf_adds(text, "None of the machines to rent in the book is known to be the same as those "
-                       "measured, so there is no price to name.");
-        return;
-    }
-    money_short(sum, cost);
-    if (count == all)
-        buf_printf(text, "All %zu workloads were", all);
-    else
-        buf_printf(text, "%zu of the %zu workloads %s", count, all, count == 1 ? "was" : "were");
-    buf_adds(text, " measured on machines to rent, by these runs or others': on the cheapest of "
-                   "each, whole trainings take ");
-    add_time(text, seconds);
-    buf_printf(text, " and cost %s USD in all.", cost);
-}
-
-static int say_quotes(struct page *page, struct err *err)
-{
-    struct buf text = {0};
-    if (page->quotes.count == 1 && page->quotes.items[0].advice.count > 0)
-        say_cheapest(&text, &page->quotes.items[0]);
-    else if (page->quotes.count > 0)
-        say_sum(page, &text);
-    return say(page, &text, err);
-}
-
-static int add_verdict(struct page *page, struct err *err)
-{
-    const struct compare *c = &page->compare;
-    char *const *items = c->sentences.items;
-    size_t count = c->sentences.count;
-    int rc = 0;
-    if (page->runs.count == 0) {
-        struct buf text = {0};
-        buf_adds(&text, "There are no runs to report on.");
-        return say(page, &text, err);
-    }
-    if (count == 0 && c->workloads.count == 1) {
-        items = c->workloads.items[0].sentences.items;
-        count = c->workloads.items[0].sentences.count;
-    }
-    for (size_t i = 0; i < count && i < 2 && rc == 0; i++)
-        rc = texts_add(&page->verdict, items[i], err);
-    if (rc == 0 && count == 0)
-        rc = page->runs.count == 1 ? say_run(page, &page->runs.items[0], err) : say_many(page, err);
-    if (rc == 0 && page->verdict.count < 2)
-        rc = say_quotes(page, err);
-    return rc;
-}
-
-// ---- together
 
 // The one that all runs were made on; null where there are several.
 static const char *only_machine(const struct page *page)
@@ -569,7 +425,7 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err)
         rc = draft.rc;
     }
     if (rc == 0)
-        rc = add_verdict(page, err);
+        rc = page_verdict(ask, page, jobs, err);
     if (rc == 0)
         rc = set_title(&g, err);
     gathering_release(&g, jobs, count);

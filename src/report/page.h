@@ -35,7 +35,7 @@ struct page {
     char *made;              // the date
     char *program;           // "fare 0.1.0 (build 3f71c56)"
     char *from;              // whose runs: a ledger, a published set
-    LIST_OF(char *) verdict; // two sentences
+    LIST_OF(char *) verdict; // two sentences, and the answer to a deadline
     LIST_OF(struct page_run) runs;
     struct maybe_int left_out; // runs that the lists and plots of single runs do not show
     struct compare compare;

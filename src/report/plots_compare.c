@@ -106,10 +106,11 @@ static int group_of_bill(const struct quote_job *job, const struct bill *bill)
     return hour > HIGH_END ? EXPENSIVE : BUDGET;
 }
 
-static void cost_of_bills(struct draft *d, const struct quote *quote, const struct quote_job *job)
+static void cost_of_bills(struct draft *d, const char *title, const struct quote *quote,
+                          const struct quote_job *job)
 {
     size_t count = quote->bills.count < BARS_MOST ? quote->bills.count : BARS_MOST;
-    draft_panel(d, quote->workload, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
+    draft_panel(d, title, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
     draft_series(d, "cost");
     for (int group = 0; group < GROUPS; group++)
         for (size_t i = 0; i < count; i++) {
@@ -155,19 +156,22 @@ static bool by_rows(const struct page *page, const struct page_ask *ask,
     return priced > 1 || (priced == 1 && (said || !quote || quote->bills.count == 0));
 }
 
-static bool by_bills(const struct page *page, const struct page_ask *ask, const struct quote *quote)
+// What the bills are called: beside the machines themselves, which have the same workload's name.
+static void bills_title(const struct page *page, const struct page_ask *ask,
+                        const struct quote *quote, char *out, size_t size)
 {
+    bool beside = false;
     for (size_t i = 0; i < page->compare.workloads.count; i++) {
         const struct compare_workload *w = &page->compare.workloads.items[i];
-        if (quote_of(page, w->workload) == quote && by_rows(page, ask, w))
-            return false;
+        beside |= quote_of(page, w->workload) == quote && by_rows(page, ask, w);
     }
-    return true;
+    snprintf(out, size, "%.120s%s", quote->workload, beside ? ", on machines to rent" : "");
 }
 
 static void plot_cost(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
 {
     const struct page *page = d->page;
+    char title[160];
     draft_plot(
         d, "cost", "What one training costs",
         "Each bar is the bill of one whole training on that machine, as its provider charges "
@@ -176,9 +180,11 @@ static void plot_cost(struct draft *d, const struct page_ask *ask, const struct 
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(page, ask, &page->compare.workloads.items[i]))
             cost_of_rows(d, &page->compare.workloads.items[i]);
-    for (size_t i = 0; i < page->quotes.count; i++)
-        if (by_bills(page, ask, &page->quotes.items[i]))
-            cost_of_bills(d, &page->quotes.items[i], &jobs[i]);
+    for (size_t i = 0; i < page->quotes.count; i++) {
+        bills_title(page, ask, &page->quotes.items[i], title, sizeof title);
+        if (page->quotes.items[i].bills.count > 0)
+            cost_of_bills(d, title, &page->quotes.items[i], &jobs[i]);
+    }
     draft_end(d);
 }
 
@@ -341,7 +347,7 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
     free(places);
 }
 
-static void frontier_of_bills(struct draft *d, const struct quote *quote,
+static void frontier_of_bills(struct draft *d, const char *title, const struct quote *quote,
                               const struct maybe_int *deadline_ns)
 {
     size_t count = 0;
@@ -364,7 +370,7 @@ static void frontier_of_bills(struct draft *d, const struct quote *quote,
         place->high_usd = dollars(b->high);
         count++;
     }
-    frontier_panel(d, quote->workload, places, count, deadline_ns);
+    frontier_panel(d, title, places, count, deadline_ns);
     free(places);
 }
 
@@ -372,6 +378,7 @@ static void plot_frontier(struct draft *d, const struct page_ask *ask)
 {
     const struct page *page = d->page;
     const struct maybe_int *deadline = &ask->wishes.deadline_ns;
+    char title[160];
     draft_plot(d, "frontier", "Time against cost",
                deadline->known
                    ? "Further left is faster, further down cheaper; what lies right of the dashed "
@@ -381,9 +388,10 @@ static void plot_frontier(struct draft *d, const struct page_ask *ask)
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(page, ask, &page->compare.workloads.items[i]))
             frontier_of_rows(d, &page->compare.workloads.items[i], deadline);
-    for (size_t i = 0; i < page->quotes.count; i++)
-        if (by_bills(page, ask, &page->quotes.items[i]))
-            frontier_of_bills(d, &page->quotes.items[i], deadline);
+    for (size_t i = 0; i < page->quotes.count; i++) {
+        bills_title(page, ask, &page->quotes.items[i], title, sizeof title);
+        frontier_of_bills(d, title, &page->quotes.items[i], deadline);
+    }
     draft_end(d);
 }
 

@@ -434,6 +434,36 @@ def too_early():
 check("an offer before its first price", too_early)
 
 
+def outdated():
+    """A price that nobody saw for years is no offer, and that is said; the days are those to the date of the quote."""
+    book = CONFIG / "offers" / "old.csv"
+    head = (CONFIG / "offers" / "mine.csv").read_text().splitlines()[0]
+    book.write_text(head + "\nacme,ancient,here,,on-demand,,,,4,16,,no,1.00,USD,hour,2018-02-01,mine\n"
+                    "acme,older,here,,on-demand,,,,4,16,,no,1.00,USD,hour,2018-01-01,mine\n")
+    run = record("aged", workload="aged", machine={"provider": "acme", "instance_type": "ancient", "cpu": "Some CPU"},
+                 use={"gpus": 0}, ended="finished", full=True, phases={"wall_ns": 90 * 10**9})
+    (HERE / "aged.jsonl").write_text(json.dumps(run) + "\n")
+    fare("runs", "import", str(HERE / "aged.jsonl"))
+    try:
+        q = quote(run["id"], "--date", "2020-02-11", "--deadline", "1m")  # 2018-02-01 and 740 days
+        same((q["bills"], q["outdated"], q["outdated_days"]), ([], "acme/ancient@here", 740))
+        same(q["advice"], ["No offer in the book is known to be the same as the machine measured (ancient).",
+                           "The price of acme/ancient@here, which is the same, was last seen 740 days ago: too old to count.",
+                           "Within 1 min 00 s no offer in the book is known to be done; on the machine measured (ancient) it "
+                           "takes 1 min 30 s."])
+        text = " ".join(fare("quote", run["id"], "--date", "2020-02-11").split())
+        assert q["advice"][1] in text and "--max-age" in text, text
+        page = json.loads(fare("report", run["id"], "--date", "2020-02-11", "--json"))
+        assert any(q["advice"][1] in s for s in page["verdict"]), page["verdict"]
+        same(len(quote(run["id"], "--date", "2020-01-31")["bills"]), 1, "729 days count")
+        assert "outdated" not in quote(run["id"], "--date", "2020-02-11", "--max-age", "740")
+    finally:
+        book.unlink()
+
+
+check("a price that is too old to count is named", outdated)
+
+
 def focus():
     rows = list(csv.DictReader(io.StringIO(fare("quote", "20261110T000000Z-strong", "--provider", "acme", "--format",
                                                "focus"))))

@@ -144,8 +144,8 @@ REAL = {"name": "cifar10", "made": False, "train_samples": 10}
 MADE = {"name": "drawn shapes", "made": True, "train_samples": 10}
 
 
-def measured(number, seconds, gpu, batch=32, data=REAL):
-    run = records.record(number, "cifar", f"box with {gpu}", seconds, use={"gpus": 1}, epochs=20, batch=batch, data=data,
+def measured(number, seconds, gpu, batch=32, data=REAL, workload="cifar"):
+    run = records.record(number, workload, f"box with {gpu}", seconds, use={"gpus": 1}, epochs=20, batch=batch, data=data,
                          started=f"2026-01-{number:02d}T00:00:00Z")
     run["machine"].update(gpu=gpu, gpus=1)
     return run
@@ -162,8 +162,9 @@ def money_of(*arguments):
 
 
 runs = [measured(1, 100, "NVIDIA H100"), measured(2, 2000, "Tesla T4"), measured(3, 1000, "NVIDIA H100"),
-        measured(4, 300, "NVIDIA GeForce GTX 1080 Ti", 256, MADE)]
-CHEAP, SLOW, OWN = (run["id"] for run in runs[1:])
+        measured(4, 300, "NVIDIA GeForce GTX 1080 Ti", 256, MADE),
+        measured(5, 300, "NVIDIA GeForce GTX 1080 Ti", workload="mine")]
+CHEAP, SLOW, OWN, ALONE = (run["id"] for run in runs[1:])
 records.write(HERE / "money.jsonl", runs)
 good("runs with prices are imported", "runs", "import", HERE / "money.jsonl", "--ledger", HERE / "money.db")
 
@@ -196,6 +197,41 @@ report("a run without a bill: nobody else's machine is named", not any("acme" in
 page = json.loads(good("two runs by name", "report", OWN, CHEAP, "--ledger", HERE / "money.db", "--json"))
 bills = {b["offer"]: b["run"] for q in page["quotes"] for b in q["bills"]}
 report("two runs: no time of a third", set(bills.values()) == {CHEAP} and "acme/one@here" not in bills, bills)
+
+# ---- a deadline is answered, in every format
+
+
+def answer(*arguments):
+    """The last sentence of the verdict, the same in JSON, Markdown and on the page."""
+    sentence = json.loads(fare("report", *arguments, "--ledger", HERE / "money.db", "--json").stdout)["verdict"][-1]
+    text = fare("report", *arguments, "--ledger", HERE / "money.db", "--format", "md").stdout.replace("\\", "")
+    words = Texts()
+    words.feed(fare("report", *arguments, "--ledger", HERE / "money.db", "-o", "-").stdout)
+    return sentence if sentence in text and any(sentence in t for t in words.texts) else f"not everywhere: {sentence}"
+
+
+# Within 500 s the T4's 2000 s are too long, and 100 s on the H100 are not.
+got = answer("--workload", "cifar", "--deadline", "500s")
+report("a deadline: the cheapest that is done", got == "Within 8 min 20 s the cheapest is acme/one@here, 0.00100 USD in 1 min 40 s.", got)
+got = answer(SLOW, "--deadline", "5m")  # of 2017: 9 min on a P100
+report("a deadline that nothing keeps: the fastest", got.startswith(
+    "Within 5 min 00 s none of them is done; the fastest is ") and "in 9 min 00 s" in got, got)
+got = answer(ALONE, "--deadline", "1m")
+report("a deadline without offers", got == "Within 1 min 00 s no offer in the book is known to be done; on the machine measured "
+       "(box with NVIDIA GeForce GTX 1080 Ti) it takes 5 min 00 s.", got)
+got = answer(ALONE, "--deadline", "1h")
+report("a deadline that the machine measured keeps", got == "Within 1 h 00 min no offer in the book is known to be done, but "
+       "the machine measured (box with NVIDIA GeForce GTX 1080 Ti) is: it takes 5 min 00 s.", got)
+# As printed in 2018: 1.82 h at 0.90 USD on a P6000, 1.06 h at 3.06 on p3.2xlarge, the fastest of all.
+got = answer("--published", "2018-tweets", "--deadline", "2h")
+report("a deadline: of a published set", got == "Within 2 h 00 min the cheapest is P6000, 1.64 USD in 1 h 49 min.", got)
+got = answer("--published", "2018-tweets", "--deadline", "1h")
+report("a deadline: of a published set, and nothing is done", got ==
+       "Within 1 h 00 min none of them is done; the fastest is p3.2xlarge, 3.24 USD in 1 h 04 min.", got)
+# A workload each: of the five of 2017 only mlp is done within a minute.
+page = json.loads(fare("report", "--published", "2017-keras-backends", "--deadline", "1m", "--json").stdout)
+done_ones = [s.split(":")[0] for s in page["verdict"][2:] if "within 1 min 00 s the cheapest is" in s]
+report("a deadline: each workload of a set", len(page["verdict"]) == 7 and done_ones == ["mlp"], page["verdict"])
 
 # ---- writing: whole or not at all
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of fare serve as people see and use them: in Chromium on a phone, a laptop and a wide screen, light and dark."""
 import atexit
+import html
+import json
 import os
 import re
 import subprocess
@@ -70,6 +72,19 @@ for name, (address, words) in PAGES.items():
     text = chrome.ask("return document.body.textContent")
     lost = [word for word in words if word not in text]
     report(f"{name}: says what it is about", not lost, lost or text)
+
+alone = f"run={records.nasty(400)['id']}&deadline=10s"  # 50 s on a machine that nobody rents out
+text = urllib.request.urlopen(f"{URL}/quote?{alone}").read().decode()
+report("a deadline is answered where there is no offer", "<p>Within 10.0 s no offer in the book is known to be done; on the "
+       "machine measured (" in text and ") it takes 50.0 s.</p>" in text, text)
+said = json.loads(urllib.request.urlopen(f"{URL}/quote.json?{alone}").read())["advice"]
+report("and in its twin", [s[:16] for s in said] == ["No offer in the ", "Within 10.0 s no"], said)
+# The page of a run says what the quote of that run says.
+for run in (records.sampled(100), script):
+    said = json.loads(urllib.request.urlopen(f"{URL}/quote.json?run={run['id']}").read())
+    text = urllib.request.urlopen(f"{URL}/runs/{run['id']}").read().decode()
+    report(f"{run['workload']}: a run's page says what its quote says", said["advice"] and all(
+        f"<p>{s}</p>" in html.unescape(text) for s in said["advice"]), said["advice"])
 
 # ---- forms, by clicking
 
