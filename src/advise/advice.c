@@ -508,19 +508,18 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
     int rc = 0;
     if (ask->offer || quote->misfits.count > 0)
         return 0; // it has its own reasons
-    if (quote_base(ask, &time)) {
+    if (quote->outdated) {
+        buf_printf(&text, "The price of %s, which is the same as ", quote->outdated);
+        add_machine(&text, ask);
+        buf_printf(&text, ", was last seen %s ago: too old to count.",
+                   units_count(quote->outdated_days.v, "day").s);
+        rc = say(quote, &text, err);
+    } else if (quote_base(ask, &time)) {
         buf_printf(&text, "No offer in the book%s is known to be the same as ",
                    some ? " of those asked for" : "");
         add_machine(&text, ask);
         buf_adds(&text, ".");
         rc = say(quote, &text, err);
-    }
-    if (rc == 0 && quote->outdated) {
-        struct buf old = {0};
-        buf_printf(&old,
-                   "The price of %s, which is the same, was last seen %s ago: too old to count.",
-                   quote->outdated, units_count(quote->outdated_days.v, "day").s);
-        rc = say(quote, &old, err);
     }
     return rc == 0 && w->deadline_ns.known ? say_deadline(ask, w, quote, err) : rc;
 }

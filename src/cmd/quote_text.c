@@ -326,29 +326,38 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
     } else {
         char text[400], words[48];
         const struct run_machine *m = &run->machine;
+        const char *none = job->quote.outdated
+                               ? ""
+                               : " No offer in the book is known to be the same: name one with "
+                                 "--offer PROVIDER/NAME, which declares that this machine is it.";
         clock_words(time.total_ns, words, sizeof words);
-        snprintf(
-            text, sizeof text,
-            "The whole training takes %s on the machine measured (%s). No offer in the book "
-            "is known to be the same: name one with --offer PROVIDER/NAME, which declares that "
-            "this machine is it.",
-            words,
-            m->instance_type ? m->instance_type
-            : m->gpu         ? m->gpu
-            : m->cpu         ? m->cpu
-                             : "unknown");
+        snprintf(text, sizeof text, "The whole training takes %s on the machine measured (%s).%s",
+                 words,
+                 m->instance_type ? m->instance_type
+                 : m->gpu         ? m->gpu
+                 : m->cpu         ? m->cpu
+                                  : "unknown",
+                 none);
         out_wrap(out, 0, text);
     }
 }
 
-// What else advice has to say where there is no offer; its first sentence was said in full.
-static void say_more(struct out *out, const struct quote *q)
+// A price that is too old to count, and what the deadline makes of it all.
+static void say_more(struct out *out, const struct quote_job *job)
 {
-    for (size_t i = 0; i < q->advice.count; i++)
-        if (strncmp(q->advice.items[i], "No offer", 8) != 0)
-            out_wrap(out, 0, q->advice.items[i]);
+    const struct quote *q = &job->quote;
+    struct bill_time time;
+    struct buf text = {0};
     if (q->outdated)
-        out_wrap(out, 0, "'--max-age DAYS' lets older prices count.");
+        buf_printf(&text, "%s '--max-age %lld' lets it count.", q->advice.items[0],
+                   (long long)q->outdated_days.v);
+    if (text.len > 0)
+        out_wrap(out, 0, buf_str(&text));
+    // The first is about offers, where there is a time to look for them with.
+    for (size_t i = quote_base(&job->ask, &time) ? 1 : 0; i < q->advice.count; i++)
+        out_wrap(out, 0, q->advice.items[i]);
+    out->text.failed |= text.failed;
+    buf_release(&text);
 }
 
 // The run asked for has no time of its own: what follows is of others.
@@ -410,7 +419,7 @@ void quote_show(struct out *out, const struct quote_job *job, const struct quote
     if (q->bills.count == 0 && q->misfits.count == 0)
         say_nothing_fits(out, job, o);
     if (q->bills.count == 0)
-        say_more(out, q);
+        say_more(out, job);
     if (q->bills.count == 1 && o->offer) {
         show_bill(out, &q->bills.items[0]);
         if (q->advice.count > 1)

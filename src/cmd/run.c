@@ -290,6 +290,18 @@ static int set_up(const struct cmd_call *call, struct run_options *o, struct ses
     return rc;
 }
 
+static void print_bills(struct out *out, const struct session *session)
+{
+    for (size_t i = 0; i < session->runs.runs.count; i++) {
+        const struct run *run = &session->runs.runs.items[i];
+        struct buf bill = {0};
+        if (watch_price_bill(&session->price, run, &bill))
+            out_row(out, run->workload, "%s", buf_str(&bill));
+        out->text.failed |= bill.failed;
+        buf_release(&bill);
+    }
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     struct run_options o;
@@ -335,6 +347,7 @@ static int run(const struct cmd_call *call, struct err *err)
     } else if (rc == 0) {
         training_table(call->out, session.runs.runs.items, session.runs.runs.count);
         training_notes(call->out, &session.runs);
+        print_bills(call->out, &session);
         if (training_stop)
             out_printf(call->out, "Stopped: these are the figures up to then.\n");
     }

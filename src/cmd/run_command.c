@@ -107,7 +107,19 @@ static void say_speed(struct out *out, const struct run *run)
     out_printf(out, "\n");
 }
 
-static void say_run(struct out *out, const struct run *run, const struct buf *says)
+static void say_bill(struct out *out, const struct run *run, const struct watch_price *price)
+{
+    struct buf bill = {0};
+    if (watch_price_bill(price, run, &bill)) {
+        out_printf(out, "fare: ");
+        out_wrap_here(out, 6, buf_str(&bill));
+    }
+    out->text.failed |= bill.failed;
+    buf_release(&bill);
+}
+
+static void say_run(struct out *out, const struct run *run, const struct watch_price *price,
+                    const struct buf *says)
 {
     char time[24] = "an unknown time";
     if (run->phases.wall_ns.known)
@@ -120,6 +132,7 @@ static void say_run(struct out *out, const struct run *run, const struct buf *sa
         out_printf(out, ": %s", run->problem);
     out_printf(out, "\n");
     say_speed(out, run);
+    say_bill(out, run, price);
     for (size_t i = 0; i < run->taints.count; i++)
         out_printf(out, "fare: %s\n", run->taints.items[i]);
     say_lines(out, buf_str(says));
@@ -226,7 +239,7 @@ int run_command(const struct cmd_call *call, const struct run_command_options *o
         rc = out_record(call->out, runs_fields, runs, err);
     } else if (rc == 0) {
         call->out->fd = STDERR_FILENO;
-        say_run(call->out, run, &says);
+        say_run(call->out, run, &price, &says);
     }
     watch_price_close(&price);
     buf_release(&says);

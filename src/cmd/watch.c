@@ -72,6 +72,38 @@ void watch_price_say(struct watch_price *p)
     }
 }
 
+// A run that goes on is billed for its machine's boot too, where it is the first on it.
+static bool cost_words(const struct watch_price *p, const struct run *run, double wall_s,
+                       char out[MONEY_BYTES])
+{
+    int64_t boot_ns =
+        run->phases.boot_ns.known && !boots_free(&p->price) ? run->phases.boot_ns.v : 0;
+    int64_t nano;
+    if (!(wall_s >= 0 && wall_s < 3e9) ||
+        price_cost(&p->price, boot_ns + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
+        return false;
+    money_short(nano, out);
+    return true;
+}
+
+bool watch_price_bill(const struct watch_price *p, const struct run *run, struct buf *out)
+{
+    char this[MONEY_BYTES], whole[MONEY_BYTES], hour[MONEY_BYTES];
+    const struct run_projection *projection = &run->projection;
+    if (!p->live.cost || !run->phases.wall_ns.known ||
+        !cost_words(p, run, (double)run->phases.wall_ns.v / 1e9, this))
+        return false;
+    buf_printf(out, "%s USD for this run", this);
+    if (run->full.known && run->full.v)
+        buf_adds(out, ", which is the whole training");
+    else if (projection->wall_s.known && cost_words(p, run, projection->wall_s.v, whole))
+        buf_printf(out, ", %s USD for the whole training", whole);
+    money_short(p->price.nano, hour);
+    buf_printf(out, "; derived from %s USD an hour (%s)%s%s", hour, p->price.from,
+               p->price.note[0] ? "; " : "", p->price.note);
+    return true;
+}
+
 // ---- the line
 
 // When it will be over, by the clock on the wall: "10:32", with the day where it is another.

@@ -27,6 +27,10 @@ void watch_price_close(struct watch_price *price);
 // On a terminal says whose price it is, once for each.
 void watch_price_say(struct watch_price *price);
 
+// Appends what a run that is over has cost, and what its whole training does: "0.10 USD for this
+// run, 2.03 USD for the whole training; derived from ...". False: no price, or no time, is known.
+bool watch_price_bill(const struct watch_price *price, const struct run *run, struct buf *out);
+
 // The line. It is drawn on stderr, or on `fd`, where that is a terminal; a zeroed one draws
 // nothing.
 struct watch {

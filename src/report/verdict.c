@@ -82,8 +82,6 @@ static int say_many(struct page *page, struct err *err)
 static void say_cheapest(struct buf *text, const struct quote *quote)
 {
     buf_adds(text, quote->advice.items[0]);
-    if (quote->outdated && quote->advice.count > 1)
-        buf_printf(text, " %s", quote->advice.items[1]);
     if (quote->run || quote->bills.count == 0)
         return;
     buf_adds(text, " That is the time of ");

@@ -447,14 +447,14 @@ def outdated():
     try:
         q = quote(run["id"], "--date", "2020-02-11", "--deadline", "1m")  # 2018-02-01 and 740 days
         same((q["bills"], q["outdated"], q["outdated_days"]), ([], "acme/ancient@here", 740))
-        same(q["advice"], ["No offer in the book is known to be the same as the machine measured (ancient).",
-                           "The price of acme/ancient@here, which is the same, was last seen 740 days ago: too old to count.",
+        same(q["advice"], ["The price of acme/ancient@here, which is the same as the machine measured (ancient), was last "
+                           "seen 740 days ago: too old to count.",
                            "Within 1 min 00 s no offer in the book is known to be done; on the machine measured (ancient) it "
                            "takes 1 min 30 s."])
         text = " ".join(fare("quote", run["id"], "--date", "2020-02-11").split())
-        assert q["advice"][1] in text and "--max-age" in text, text
+        assert q["advice"][0] in text and "--max-age 740" in text and "No offer" not in text, text
         page = json.loads(fare("report", run["id"], "--date", "2020-02-11", "--json"))
-        assert any(q["advice"][1] in s for s in page["verdict"]), page["verdict"]
+        assert any(q["advice"][0] in s for s in page["verdict"]), page["verdict"]
         same(len(quote(run["id"], "--date", "2020-01-31")["bills"]), 1, "729 days count")
         assert "outdated" not in quote(run["id"], "--date", "2020-02-11", "--max-age", "740")
     finally:

@@ -56,6 +56,11 @@ def cents(seconds):
     return max(5, math.ceil(seconds - 1e-9)) / 100
 
 
+def usd(amount):
+    """Cents from a dollar up, three figures below."""
+    return f"{amount:.2f}" if amount >= 1 else f"{amount:.{2 - math.floor(math.log10(amount))}f}"
+
+
 class Run:
     """fare run on a terminal of its own, and what that was sent, each piece with its time."""
 
@@ -252,6 +257,19 @@ report("the step times as a line of blocks, or of what ASCII has", re.search("[‚
        and re.search(r"fare: [_.:=+*#-]{20}", command.text) and "‚ñÅ" not in command.text, native.text[-900:] + command.text[-900:])
 report("the end of a run fits 40 columns where it is a line of blocks", all(
     len(line) <= 40 for line in re.findall(r"fare: [_.:=+*#-]{20,}", command.text)), command.text)
+# A cent a second, five at least: the run by its own time, the whole training by its projected one; a command is all of it.
+kept = {r["name"]: r for r in json.loads(subprocess.run([FARE, "runs", "--json"], capture_output=True, env=ENV).stdout)["runs"]}
+for run, name in ((native, NASTY), (command, "told")):
+    own, whole = kept[name]["phases"]["wall_ns"] / 1e9, kept[name].get("projection", {}).get("wall_s")
+    end = [line.rstrip() for line in run.text[run.text.rindex(WIPE):].split("\r\n")]
+    at = next((i for i, line in enumerate(end) if "for this" in line), 0)
+    lines = end[at:at + 1] + [line for line in end[at + 1:at + 6] if line.startswith("   ")]
+    said = " ".join(" ".join(lines).split())
+    wanted = f"{usd(cents(own))} USD for this run, " + (
+        f"{usd(cents(whole))} USD for the whole training;" if run is native else "which is the whole training;")
+    report(f"{run.columns} columns: the bill when it is over", f" {wanted} derived from 36.00 USD an hour (book: acme/one@here on "
+           in said, (said, wanted))
+    report(f"{run.columns} columns: that bill fits", max(map(len, lines)) <= run.columns and all(map(str.isascii, lines)), lines)
 report("a command that tells nothing: its time", any(re.fullmatch(r"quiet  [1-6] s", f) for _, f in quiet.frames()), quiet.frames())
 shares = [int(m[1]) for _, frame in apart.frames() if (m := re.search(r"(\d+) %", frame))]
 starts = [share < before - 20 for before, share in zip(shares, shares[1:])]
