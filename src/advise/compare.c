@@ -42,7 +42,6 @@ static void make_tables(void)
                                        "libraries",
                                        "exit_code",
                                        "signal",
-                                       "steps",
                                        "steps_per_epoch",
                                        "step_ms",
                                        "samples_per_s",
@@ -235,6 +234,12 @@ static int fill_relative(const struct run *run, const struct price *price, struc
     return rc;
 }
 
+// A sample that made every step ends where the training does.
+static bool all_steps(const struct run *run)
+{
+    return run->steps.known && run->total_steps.known && run->steps.v >= run->total_steps.v;
+}
+
 static int fill_part(const char *text, size_t len, const struct run *run, const struct price *price,
                      struct part *part, struct err *err)
 {
@@ -245,8 +250,8 @@ static int fill_part(const char *text, size_t len, const struct run *run, const 
     if (rc != 0)
         return rc;
     part->timed = ns.known && ns.v >= 0;
-    if (full) // a sample's says nothing of the training's end
-        part->accuracy = run->test_accuracy;
+    part->accuracy = run->test_accuracy;
+    part->early = !full && run->test_accuracy.known && !all_steps(run);
     part->gpu_percent = run->use.gpu_percent;
     part->share_of_peak = run->use.share_of_peak;
     if (part->timed) {

@@ -18,6 +18,7 @@ struct part {                           // what is kept of a run
     int64_t cost, cost_low, cost_high;  // nano-USD
     double relative_cost;               // instead, where it is no money: not rounded to nano-USD
     bool timed, relative, costed;
+    bool early; // the accuracy is a sample's: it was seen before the training's end
     struct maybe_real accuracy, gpu_percent, share_of_peak;
 };
 

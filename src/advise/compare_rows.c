@@ -181,6 +181,14 @@ static int fill_relative(const struct group *g, struct compare_row *row, struct 
     return rc == 0 ? text_set(&row->price.from, g->price.from, err) : rc;
 }
 
+static bool any_early(const struct group *g)
+{
+    for (size_t i = 0; i < g->parts.count; i++)
+        if (g->parts.items[i].early)
+            return true;
+    return false;
+}
+
 int compare_row_fill(const struct group *g, struct compare_row *row, struct err *err)
 {
     struct buf detail = {0};
@@ -206,6 +214,8 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
     bool full = g->run.full.known && g->run.full.v;
     rc = text_set(&row->kind, full ? "measured" : "projected", err);
     fill_time(g, row);
+    if (rc == 0 && any_early(g))
+        rc = texts_add(&row->notes, "accuracy after the sample, not after the whole training", err);
     if (rc == 0)
         rc = fill_price(g, row, err);
     return rc == 0 ? fill_cost(g, row, err) : rc;

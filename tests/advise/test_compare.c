@@ -41,21 +41,33 @@ static bool says(char *const *items, size_t count, const char *text)
 }
 
 // The accuracy of several runs: 0.5 and 0.7 are 0.6 ± 12.706 × 0.1, cut at 0 and 1. A sample's is
-// none.
+// its own, and that is said.
 static void accuracy(void **state)
 {
     (void)state;
     const char *const texts[] = {
         RUN("1-a", "A", "fare", "\"test_accuracy\":0.5,\"use\":{\"gpu_percent\":80}," FULL("1000")),
         RUN("2-a", "A", "fare", "\"test_accuracy\":0.7,\"use\":{\"gpu_percent\":80}," FULL("1000")),
-        RUN("1-b", "B", "fare", "\"test_accuracy\":0.5," SAMPLED("\"wall_s\":5")), NULL};
+        RUN("1-b", "B", "fare", "\"test_accuracy\":0.4," SAMPLED("\"wall_s\":5")),
+        RUN("1-c", "C", "fare", SAMPLED("\"wall_s\":5")),
+        RUN("1-d", "D", "fare",
+            "\"test_accuracy\":0.3,\"steps\":9,\"total_steps\":9," SAMPLED("\"wall_s\":5")),
+        NULL};
     struct compare c;
     good(&prorated, texts, &c);
     const struct compare_row *a = row_of(&c, "A");
     assert_true(near(a->accuracy.value, 0.6) && near(a->accuracy.high, 1));
     assert_true(a->accuracy.low.known && a->accuracy.low.v <= 0);
     assert_true(near(a->gpu_percent.value, 80) && near(a->gpu_percent.low, 80));
-    assert_false(row_of(&c, "B")->accuracy.value.known);
+    const struct compare_row *b = row_of(&c, "B"), *blind = row_of(&c, "C");
+    assert_true(near(b->accuracy.value, 0.4) &&
+                says(b->notes.items, b->notes.count, "after the sample"));
+    assert_false(blind->accuracy.value.known ||
+                 says(blind->notes.items, blind->notes.count, "after the sample"));
+    assert_false(says(a->notes.items, a->notes.count, "after the sample"));
+    const struct compare_row *d = row_of(&c, "D"); // a sample of all its steps
+    assert_true(near(d->accuracy.value, 0.3));
+    assert_false(says(d->notes.items, d->notes.count, "after the sample"));
     record_release(compare_fields, &c);
 }
 

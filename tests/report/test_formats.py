@@ -198,6 +198,23 @@ page = json.loads(good("two runs by name", "report", OWN, CHEAP, "--ledger", HER
 bills = {b["offer"]: b["run"] for q in page["quotes"] for b in q["bills"]}
 report("two runs: no time of a third", set(bills.values()) == {CHEAP} and "acme/one@here" not in bills, bills)
 
+# ---- what a sample got right stands in the table of runs and beside the others
+
+half = measured(6, 60, "Tesla T4", workload="half")
+half.update(full=False, ended="sampled", test_accuracy=0.8125, projection={"wall_s": 600, "low_s": 590, "high_s": 610})
+twin = measured(7, 60, "NVIDIA H100", workload="half")
+twin.update(full=False, ended="sampled", test_accuracy=0.75, projection={"wall_s": 300, "low_s": 290, "high_s": 310})
+records.write(HERE / "half.jsonl", [half, twin])
+good("samples with an accuracy", "runs", "import", HERE / "half.jsonl", "--ledger", HERE / "half.db")
+page = json.loads(good("samples in JSON", "report", "--ledger", HERE / "half.db", "--json"))
+report("the accuracy of samples, in both tables", sorted(r["accuracy"] for r in page["runs"]) == [0.75, 0.8125] and
+       sorted(r["accuracy"]["value"] for r in page["compare"]["workloads"][0]["rows"]) == [0.75, 0.8125], page["compare"])
+cells = Texts()
+cells.feed(good("samples as a page", "report", "--ledger", HERE / "half.db", "-o", "-"))
+report("the accuracy of samples, on the page", [cells.texts.count(t) for t in ("81.25 %", "75.00 %")] == [2, 2],
+       [t for t in cells.texts if t.endswith("%")])
+report("that it is of the sample", any("accuracy after the sample" in t for t in cells.texts))
+
 # ---- a deadline is answered, in every format
 
 
