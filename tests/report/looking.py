@@ -103,6 +103,26 @@ for (const svg of document.querySelectorAll('svg')) {
 return found;
 """
 
+# Tables that end behind the edge of what scrolls them.
+CUT = """
+return [...document.querySelectorAll('table')].filter(t => t.checkVisibility() && t.parentElement.scrollWidth >
+  t.parentElement.clientWidth + 1).map(t => 'cut: ' + t.textContent.trim().slice(0, 40) + ' ' + t.parentElement.scrollWidth);
+"""
+
+# Times and costs in tables that nobody sees who does not scroll sideways.
+FAR = """
+const found = [];
+for (const t of document.querySelectorAll('table')) {
+  if (!t.checkVisibility() || !t.tHead || t.closest('details')) continue;
+  [...t.tHead.rows[0].cells].forEach((head, i) => {
+    if (!/^(time|cost, \\$|USD|USD an hour|whole training.*)$/.test(head.textContent)) return;
+    for (const row of [t.tHead.rows[0], ...t.tBodies[0].rows])
+      if (row.cells[i] && row.cells[i].getBoundingClientRect().right > innerWidth) found.push('far: ' + row.cells[i].textContent);
+  });
+}
+return found;
+"""
+
 HEADINGS = """
 const heads = [...document.querySelectorAll('h1,h2,h3,h4,h5,h6')], levels = heads.map(h => +h.tagName[1]), found = [];
 if (levels[0] !== 1 || levels.filter(l => l === 1).length !== 1) found.push('not one h1 first: ' + levels);
@@ -145,6 +165,27 @@ def struck(chrome):
 
 def alike(chrome):
     return chrome.ask(ALIKE)
+
+
+def cut(chrome):
+    return chrome.ask(CUT)
+
+
+def far(chrome):
+    return chrome.ask(FAR)
+
+
+def paper(chrome):
+    """What is wider than a printed page, also with all tables open."""
+    chrome.paper(True)
+    try:
+        wrong = wide(chrome)
+        chrome.ask("document.querySelectorAll('details').forEach(d => { d.open = !d.open })")
+        wrong += wide(chrome)
+        chrome.ask("document.querySelectorAll('details').forEach(d => { d.open = !d.open })")
+    finally:
+        chrome.paper(False)
+    return wrong
 
 
 def headings(chrome):
@@ -230,8 +271,13 @@ def look(chrome, path, name, report, drawing=False):
                                 ("no text is missing", missing(chrome)),
                                 ("no text is too small to read", small(texts))):
                 report(f"{name} at {width} px, {scheme}: {what}", not wrong, "\n".join(wrong))
+        wrong = far(chrome) if width == WIDTHS[0] else cut(chrome)
+        report(f"{name} at {width} px: {'time and cost are in sight' if width == WIDTHS[0] else 'no table is cut'}", not wrong,
+               "\n".join(wrong))
     if drawing:
         return
+    wrong = paper(chrome)
+    report(f"{name}: printed, nothing is wider than the paper", not wrong, "\n".join(wrong))
     chrome.see()
     for what, wrong in (("headings are in order", headings(chrome)), ("all that can be used has a name", nameless(chrome)),
                         ("tab goes from top to bottom", tabs(chrome)),

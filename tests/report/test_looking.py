@@ -23,7 +23,7 @@ GOOD = """<h1>Head</h1><p>Text <a href="#x">way</a></p><h2 id="x">Part</h2>
 <line class="ln s1" x1="100" x2="120" y1="45" y2="45"/><path class="mk" d="M110 45m-2 -2h4v4z"/><text x="125" y="50">b</text></svg>
 <details><summary>More</summary><table><tr><td>cell</td></tr></table></details>"""
 PAGE = "<!doctype html><html lang=en><head><title>t</title><style>body{background:#fff;color:#000}.ln{fill:none;stroke:#00f}.s1{stroke:#c00}%s</style></head><body>%s</body></html>"
-CHECKS = "wide pale outside overlapping struck alike small missing headings nameless tabs without_scripts".split()
+CHECKS = "wide cut far paper pale outside overlapping struck alike small missing headings nameless tabs without_scripts".split()
 
 
 def complaints(chrome, check, style, body, width=360, scheme="light"):
@@ -41,6 +41,11 @@ BROKEN = {
     "a box of 500 pixels on a phone": ("wide", ".b{width:500px}", GOOD + "<div class=b>box</div>"),
     "one behind the edge of a page that cannot be scrolled":
         ("wide", "body{overflow-x:hidden}.b{width:500px}", GOOD + "<div class=b>box</div>"),
+    "a table that is cut at the edge": ("cut", ".s{overflow-x:auto;width:90px}td{white-space:pre}",
+                                        GOOD + "<div class=s><table><tr><td>a cell that is long</td></tr></table></div>"),
+    "a time behind the edge": ("far", ".s{overflow-x:auto}.w{min-width:400px}", GOOD + "<div class=s><table><thead><tr><th>run</th>"
+                               "<th>time</th></tr></thead><tbody><tr><td class=w>a</td><td>1 s</td></tr></tbody></table></div>"),
+    "a table wider than paper, folded on the screen": ("paper", "td{min-width:800px}", GOOD),
     "grey on white": ("pale", "p{color:#999}", GOOD),
     "a pale placeholder": ("pale", "::placeholder{color:#aaa;opacity:1}", GOOD),
     "white in a drawing": ("pale", "text{fill:#eee}", GOOD),
