@@ -7,6 +7,7 @@ import json
 import math
 
 NASTY = '<script>alert("x")</script> & \'q\' ]]> 名前 é'
+TURNED = "box\u202egpj.exe\u2066"  # reads as "boxexe.jpg" where its controls are obeyed
 
 
 def record(number, workload, machine, seconds, price=None, framework="fare", **more):
@@ -51,7 +52,7 @@ def crowded(first, workload="tweets"):
     """What is hard to draw: a steady part at the far right, whiskers close to each other, a name without a space."""
     late = sampled(first, "late box", workload)
     late["steady"].update(first_step=160, steps=40)
-    return [late, record(first + 1, workload, "x" * 120, 70, 1.5)] + [
+    return [late, record(first + 1, workload, "x" * 120, 70, 1.5), record(first + 9, workload, TURNED, 71, 1.6)] + [
         record(first + 2 + i, workload, f"machine-{i} of a provider", 90, 1.2 ** i, phases={"wall_ns": 20 * 10 ** 9},
                full=False, ended="sampled", projection={"wall_s": 90, "low_s": 60, "high_s": 120}) for i in range(6)]
 

@@ -237,6 +237,9 @@ p = fare("report", *ALL, "--plot", "cost", "-o", path)
 text = path.read_text()
 tree.fromstring(text)
 report("names stay text", "<script" not in text and any(records.NASTY == e.text for e in tree.fromstring(text).iter()))
+shown = text + fare("report", *ALL, "--format", "md").stdout + fare("runs", "--ledger", LEDGER, "--workload", "tweets").stdout
+report("no name turns the text around it", "box?gpj.exe?" in shown and not any(c in shown for c in "\u202e\u2066"),
+       [line for line in shown.splitlines() if "gpj" in line])
 for kind in "cost relative frontier accuracy use steps batch gpus prices buy".split():
     root = tree.parse(HERE / f"{kind}.svg").getroot()
     allowed = {drawing.SVG + t for t in "svg title desc style rect g text line path defs pattern".split()}
