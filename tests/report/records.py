@@ -53,7 +53,7 @@ def crowded(first, workload="tweets"):
     late = sampled(first, "late box", workload)
     late["steady"].update(first_step=160, steps=40)
     return [late, record(first + 1, workload, "x" * 120, 70, 1.5), record(first + 9, workload, TURNED, 71, 1.6)] + [
-        record(first + 2 + i, workload, f"machine-{i} of a provider", 90, 1.2 ** i, phases={"wall_ns": 20 * 10 ** 9},
+        record(first + 2 + i, workload, f"machine-{i} of a provider", 90, round(1.2 ** i, 6), phases={"wall_ns": 20 * 10 ** 9},
                full=False, ended="sampled", projection={"wall_s": 90, "low_s": 60, "high_s": 120}) for i in range(6)]
 
 
