@@ -27,8 +27,8 @@
 #define COSTS_ROOM  20 // "0.0123 of 0.0345 USD"
 #define WIPE        "\r\x1b[K"
 
-// One character of UTF-8: its length in bytes and its columns. Bad bytes and control characters
-// have length 0. (Wide ones after Unicode's EastAsianWidth: blocks, not single characters.)
+// One character of UTF-8: its length in bytes and its columns. Bad bytes and what steers have
+// length 0. (Wide ones after Unicode's EastAsianWidth: blocks, not single characters.)
 static size_t character(const char *text, size_t *columns)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -39,7 +39,7 @@ static size_t character(const char *text, size_t *columns)
             return 0;
         code = code << 6 | (p[i] & 0x3F);
     }
-    if (code < 0x20 || (code >= 0x7F && code < 0xA0))
+    if (utf8_steers(code))
         return 0;
     bool wide = (code >= 0x1100 && code <= 0x115F) || (code >= 0x2E80 && code <= 0xA4CF) ||
                 (code >= 0xAC00 && code <= 0xD7A3) || (code >= 0xF900 && code <= 0xFAFF) ||

@@ -129,6 +129,12 @@ bool utf8_space(uint32_t c)
            c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+bool utf8_steers(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x61C || c == 0x200E || c == 0x200F ||
+           (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
 bool utf8_locale(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -98,9 +98,12 @@ int format_word(const struct csv *csv, int column, const char **out, struct err 
         fault = "a text that is too long";
     else if (utf8_bad(text, len) != len)
         fault = "text that is not UTF-8";
-    for (size_t i = 0; i < len && !fault; i++)
-        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+    for (size_t i = 0; i < len && !fault;) {
+        uint32_t c;
+        i += utf8_next(text + i, len - i, &c);
+        if (utf8_steers(c))
             fault = "a control character";
+    }
     if (!fault)
         return 0;
     err_set(err, ERR_FORMAT, "%s", fault);

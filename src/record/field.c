@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static bool field_is_empty(const struct field *field, const void *at)
 {
     switch (field->kind) {
@@ -279,27 +281,11 @@ void record_release(const struct field *fields, void *record)
     }
 }
 
-// Length of the valid UTF-8 sequence at `p` (of `left` bytes), or 0. Overlong forms, surrogates
-// and values past U+10FFFF are not valid (Unicode 15, table 3-7).
-static size_t utf8_length(const unsigned char *p, size_t left)
+// Bytes of the character at `p` (of `left`), or 0 where there is none.
+static size_t next_character(const unsigned char *p, size_t left, uint32_t *c)
 {
-    size_t len = p[0] < 0x80   ? 1
-                 : p[0] < 0xC2 ? 0
-                 : p[0] < 0xE0 ? 2
-                 : p[0] < 0xF0 ? 3
-                 : p[0] < 0xF5 ? 4
-                               : 0;
-    if (len == 0 || len > left)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
-        (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
-        return 0;
-    if (p[0] == 0xC2 && p[1] < 0xA0) // C1 controls: terminals act on them
-        return 0;
-    return len;
+    const char *text = (const char *)p;
+    return utf8_bad(text, left < UTF8_MAX ? left : UTF8_MAX) > 0 ? utf8_next(text, left, c) : 0;
 }
 
 int text_set(char **member, const char *text, struct err *err)
@@ -318,13 +304,13 @@ int text_set(char **member, const char *text, struct err *err)
         left -= len;
         if (left == 0)
             break;
-        len = utf8_length(p, left);
-        if (len == 0 || *p < ' ' || *p == 0x7F) {
+        uint32_t c = 0;
+        len = next_character(p, left, &c);
+        if (len == 0 || utf8_steers(c))
             buf_addc(&clean, *p == '\t' || *p == '\n' ? ' ' : '?');
-            len = 1;
-        } else {
+        else
             buf_add(&clean, p, len);
-        }
+        len = len ? len : 1;
         p += len;
         left -= len;
     }

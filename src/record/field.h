@@ -127,9 +127,10 @@ void record_release(const struct field *fields, void *record);
 
 bool record_is_empty(const struct field *fields, const void *record);
 
-// Replaces a text member. The copy is valid UTF-8 without control characters, whatever came in
-// (a device name or a metadata answer may hold anything): bad bytes become '?', white space at
-// both ends goes. An empty one, or null, becomes null.
+// Replaces a text member. The copy is valid UTF-8 without characters that steer (base/utf8.h),
+// whatever came in (a device name or a metadata answer may hold anything): they and bad bytes
+// become
+// '?', white space at both ends goes. An empty one, or null, becomes null.
 int text_set(char **member, const char *text, struct err *err) MUST_USE;
 
 // Grows a list by one zeroed item and returns it; null when there is no memory.

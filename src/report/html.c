@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/html.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static const char style[] =
     "h1{font-size:1.6rem;line-height:1.25;margin:0 0 .75rem}"
     "h2{font-size:1.25rem;margin:2.75rem 0 .4rem;padding-top:.8rem;border-top:1px solid #d0d7de}"
     "h3{font-size:1rem;margin:0 0 .3rem}section>h3{margin-top:1.8rem}"
-    "h1,h2,h3,p,li,td,th{overflow-wrap:anywhere}"
+    "h1,h2,h3,p,li{overflow-wrap:anywhere}"
     "p,ul,ol{max-width:46rem;margin:.3rem 0 .9rem}li{margin:.2rem 0}"
     "a{color:#0a4fb4}"
     ".verdict{border-left:4px solid #0b4fc0;padding:.2rem 0 .2rem 1rem;font-size:1.1rem;"
@@ -39,7 +40,8 @@ static const char style[] =
     "table{border-collapse:collapse;font-size:.875rem}"
     "th,td{padding:.3rem .75rem .3rem 0;text-align:left;vertical-align:top;"
     "border-bottom:1px solid #d0d7de;max-width:26rem}"
-    "td{overflow-wrap:normal}td.long{overflow-wrap:anywhere;min-width:9rem}"
+    "td{overflow-wrap:break-word}td.long{overflow-wrap:anywhere;min-width:9rem;max-width:32rem}"
+    ".id{display:block;font-size:.75rem;color:#57606a}"
     "thead th{white-space:nowrap;border-bottom:2px solid #57606a}"
     ".num{text-align:right;font-variant-numeric:tabular-nums;white-space:pre}"
     "summary{cursor:pointer;color:#0a4fb4;width:max-content;max-width:100%;padding:.2rem 0}"
@@ -60,17 +62,19 @@ static const char style[] =
     "footer{margin-top:3rem;border-top:1px solid #d0d7de;padding-top:.8rem;font-size:.875rem}"
     "@media screen and (prefers-color-scheme:dark){"
     "body{background:#15181c;color:#e6edf3}h2,footer,th,td{border-color:#3a424b}"
-    "thead th{border-color:#9aa5b1}a,summary{color:#7cb8ff}.mute,footer{color:#9aa5b1}"
+    "thead th{border-color:#9aa5b1}a,summary{color:#7cb8ff}.mute,.id,footer{color:#9aa5b1}"
     "input,select,button{border-color:#9aa5b1}option{background:#15181c;color:#e6edf3}"
     "::placeholder{color:#9aa5b1}progress{border-color:#9aa5b1}"
     "progress::-webkit-progress-value{background:#7cb8ff}"
     "progress::-moz-progress-bar{background:#7cb8ff}"
     ".verdict{border-color:#62e0f0}:focus-visible{outline-color:#7cb8ff}}"
     "@media (max-width:640px){body{padding:1rem .75rem 2rem}.wide{display:none}"
-    ".narrow{display:block}label{flex:1 1 8rem}}"
+    ".narrow{display:block}label{flex:1 1 8rem}"
+    "th,td{padding-right:.5rem}td.long{min-width:7.5rem}thead th,thead .num{white-space:normal}}"
     "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,nav{display:none}"
     ".narrow{display:block}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}"
-    ".scroll{overflow:visible}}";
+    ".scroll{overflow:visible}table{font-size:8pt}th,td{padding-right:.5rem}"
+    "td,td.long{overflow-wrap:anywhere;min-width:0}thead th,thead .num{white-space:normal}}";
 
 // ---- pieces
 
@@ -120,13 +124,40 @@ void html_table_head(struct buf *out, const struct html_column *columns, size_t 
     buf_adds(out, "</tr></thead>\n<tbody>\n");
 }
 
+// Where a figure may go on in the next line: before its interval and within that, and between a day
+// and its time. Null: nowhere.
+static const char *next_break(const char *text)
+{
+    for (const char *p = strchr(text, ' '); p && p > text; p = strchr(p + 1, ' '))
+        if (p[1] == '(' || strncmp(p, " to ", 4) == 0 ||
+            (isdigit((unsigned char)p[-1]) && isdigit((unsigned char)p[1])))
+            return p + 1;
+    return NULL;
+}
+
+static void figure_text(struct buf *out, const char *text)
+{
+    for (const char *to; (to = next_break(text)); text = to) {
+        struct buf piece = {0};
+        buf_add(&piece, text, (size_t)(to - text));
+        markup_text(out, buf_str(&piece));
+        buf_adds(out, "<wbr>");
+        out->failed |= piece.failed;
+        buf_release(&piece);
+    }
+    markup_text(out, text);
+}
+
 void html_cell(struct buf *out, const char *class, const char *text)
 {
     buf_adds(out, *class ? "<td class=\"" : "<td");
     if (*class)
         buf_printf(out, "%s\"", class);
     buf_addc(out, '>');
-    markup_text(out, text);
+    if (text && strcmp(class, "num") == 0)
+        figure_text(out, text);
+    else
+        markup_text(out, text);
     buf_adds(out, "</td>");
 }
 
@@ -242,12 +273,34 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 
 // ---- tables
 
-enum run_column { WORKLOAD, ON, WITH, TIME, BASIS, RIGHT, STARTED, NOTES, RUN, RUN_COLUMNS };
+enum run_column { RUN, TIME, RIGHT, BASIS, STARTED, NOTES, RUN_COLUMNS };
 
 static const struct html_column run_columns[RUN_COLUMNS] = {
-    {"workload", ""},  {"on", ""},          {"with", ""},       {"whole training (95 %)", "num"},
-    {"known how", ""}, {"accuracy", "num"}, {"started", "num"}, {"notes", "long"},
-    {"run", ""}};
+    {"run", "long"},     {"whole training (95 %)", "num"},
+    {"accuracy", "num"}, {"known how", ""},
+    {"started", "num"},  {"notes", "long"}};
+
+void html_run(struct buf *out, const struct html_run *run)
+{
+    const char *const pieces[] = {run->batch, " on ", run->machine, " + ", run->framework};
+    buf_adds(out, "<td class=\"long\">");
+    if (run->href)
+        buf_printf(out, "<a href=\"%s\">", run->href);
+    markup_text(out, run->name);
+    buf_adds(out, run->href ? "</a>" : "");
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i += 2) {
+        if (!pieces[i] || !*pieces[i])
+            continue;
+        buf_adds(out, i ? pieces[i - 1] : ", ");
+        markup_text(out, pieces[i]);
+    }
+    if (run->id) {
+        buf_adds(out, "<span class=\"id\">");
+        markup_text(out, run->id);
+        buf_adds(out, "</span>");
+    }
+    buf_adds(out, "</td>");
+}
 
 static void time_words(const struct page_run *run, struct buf *out)
 {
@@ -274,14 +327,10 @@ static void note_words(const struct page_run *run, struct buf *out)
 
 static void run_cell(const struct page_run *run, enum run_column column, struct buf *out)
 {
-    const char *const texts[RUN_COLUMNS] = {[WORKLOAD] = run->workload ? run->workload : run->name,
-                                            [ON] = run->machine,
-                                            [WITH] = run->framework,
-                                            [BASIS] = run->basis ? run->basis : run->ended,
-                                            [RUN] = run->id};
-    buf_adds(out, texts[column] ? texts[column] : "");
     if (column == TIME)
         time_words(run, out);
+    else if (column == BASIS)
+        buf_adds(out, run->basis ? run->basis : run->ended ? run->ended : "");
     else if (column == RIGHT && run->accuracy.known)
         buf_printf(out, "%.2f %%", run->accuracy.v * 100);
     else if (column == STARTED && run->started)
@@ -306,18 +355,23 @@ static void run_table(struct buf *out, const struct page *page)
     html_begin_table(out, "What was measured, and where");
     buf_adds(out, "<thead><tr>");
     for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
-        shown[c] = any_run_has(page, c);
+        shown[c] = c == RUN || any_run_has(page, c);
         if (shown[c])
             head_cell(out, run_columns[c].class, run_columns[c].name);
     }
     buf_adds(out, "</tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < page->runs.count; i++) {
+        const struct page_run *run = &page->runs.items[i];
         buf_adds(out, "<tr>");
-        for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
+        html_run(out, &(struct html_run){.name = run->workload ? run->workload : run->name,
+                                         .machine = run->machine,
+                                         .framework = run->framework,
+                                         .id = run->id});
+        for (enum run_column c = RUN + 1; c < RUN_COLUMNS; c++) {
             struct buf text = {0};
             if (!shown[c])
                 continue;
-            run_cell(&page->runs.items[i], c, &text);
+            run_cell(run, c, &text);
             html_cell(out, run_columns[c].class, buf_str(&text));
             out->failed |= text.failed;
             buf_release(&text);
@@ -367,21 +421,21 @@ static void compare_row(struct buf *out, struct compare_notes *notes, const stru
         buf_adds(&name, ", the base");
     buf_adds(out, "<tr>");
     html_cell(out, "long", buf_str(&name));
-    snprintf(words, sizeof words, "%lld", (long long)row->runs.v);
-    html_cell(out, "num", words);
     compare_time_words(row, words);
     html_cell(out, "num", words);
-    compare_ratio_words(&row->time, words);
-    figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
     compare_cost_words(row, words);
     buf_adds(&cost, words);
     if (compare_cost_interval(row, "", "–", words))
         buf_printf(&cost, " (%s)", words);
     html_cell(out, "num", buf_str(&cost));
+    compare_ratio_words(&row->time, words);
+    figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
     compare_ratio_words(&row->money, words);
     figure_cell(out, row->base.known ? "base" : words, row->money.low, row->money.high);
     percent_cell(out, row->accuracy.value, 100, 2);
     percent_cell(out, row->gpu_percent.value, 1, 0);
+    snprintf(words, sizeof words, "%lld", (long long)row->runs.v);
+    html_cell(out, "num", words);
     compare_notes_of(notes, row, words);
     html_cell(out, "", words);
     buf_adds(out, "</tr>\n");
@@ -414,9 +468,9 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
 {
     const struct compare_workload *w = &page->compare.workloads.items[number];
     static const struct html_column columns[] = {
-        {"on + with", "long"}, {"runs", "num"},    {"time", "num"},
-        {"÷ base", "num"},     {"cost, $", "num"}, {"÷ base", "num"},
-        {"accuracy", "num"},   {"GPU use", "num"}, {"notes", ""}};
+        {"on + with", "long"},  {"time", "num"},        {"cost, $", "num"},
+        {"time ÷ base", "num"}, {"cost ÷ base", "num"}, {"accuracy", "num"},
+        {"GPU use", "num"},     {"runs", "num"},        {"notes", ""}};
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, w);
     html_heading(out, level, w->workload);

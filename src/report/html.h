@@ -30,6 +30,14 @@ void html_table_head(struct buf *out, const struct html_column *columns, size_t 
 void html_cell(struct buf *out, const char *class, const char *text);
 void html_end_table(struct buf *out);
 
+// The cell that says which run a row is: "mlp, batch 128 on H200 + fare", and below it the id.
+// Null: left out.
+struct html_run {
+    const char *href; // (optional) where its page is, escaped
+    const char *name, *batch, *machine, *framework, *id;
+};
+void html_run(struct buf *out, const struct html_run *run);
+
 void html_verdict(struct buf *out, const struct page *page);
 
 // A section with a plot's panels and the table of its figures. `number` is different for each in a

@@ -29,7 +29,7 @@ static const char *entity(char c)
 // U+FFFE and U+FFFF are characters, but none of XML's.
 static bool allowed(uint32_t c)
 {
-    return (c >= 0x20 || c == '\t' || c == '\n') && c != 0x7f && c != 0xfffe && c != 0xffff;
+    return c == '\t' || c == '\n' || (!utf8_steers(c) && c != 0xfffe && c != 0xffff);
 }
 
 // How many bytes from here on are letters and signs that stand for themselves: most of any text.

@@ -219,15 +219,26 @@ static bool first_of_framework(const struct compare_workload *w, size_t row)
     return true;
 }
 
+static bool costs_known(const struct compare_workload *w, const char *framework)
+{
+    for (size_t i = 0; i < w->rows.count; i++)
+        if ((!framework || strcmp(w->rows.items[i].framework, framework) == 0) &&
+            w->rows.items[i].money.ratio.known)
+            return true;
+    return false;
+}
+
 static void relative_panel(struct draft *d, const struct compare_workload *w, const char *framework)
 {
     char title[160], line[160];
-    bool costs = false;
+    bool costs = costs_known(w, framework);
     snprintf(title, sizeof title, "%.70s%s%.70s", w->workload,
              strcmp(framework, "-") != 0 ? ", " : "", strcmp(framework, "-") != 0 ? framework : "");
     draft_panel(d, title, "bars", AXIS("", ""), AXIS("relative to the base", "÷ base"));
     if (d->rc != 0)
         return;
+    if (!costs) // one kind of bar has no legend
+        draft_set(d, &d->panel->y.name, "time relative to the base");
     draft_set(d, &d->panel->marks, "the base");
     snprintf(line, sizeof line, "1 = %.120s", w->base);
     draft_line(d, line, (struct maybe_real){0}, some_real(1));
@@ -238,7 +249,6 @@ static void relative_panel(struct draft *d, const struct compare_workload *w, co
             continue;
         struct plot_point *bar = ratio_bar(d, row, &row->time);
         set_notes(d, bar, row->notes.items, row->notes.count);
-        costs |= row->money.ratio.known;
     }
     if (!costs)
         return;
@@ -253,9 +263,15 @@ static void relative_panel(struct draft *d, const struct compare_workload *w, co
 static void plot_relative(struct draft *d)
 {
     const struct compare *c = &d->page->compare;
-    draft_plot(d, "relative", "Time and cost relative to the base",
-               "Below 1 is faster or cheaper than the base, above 1 slower or dearer. One drawing "
-               "for each workload and framework.");
+    bool costs = false;
+    for (size_t i = 0; i < c->workloads.count; i++)
+        costs |= costs_known(&c->workloads.items[i], NULL);
+    draft_plot(
+        d, "relative", costs ? "Time and cost relative to the base" : "Time relative to the base",
+        costs ? "Below 1 is faster or cheaper than the base, above 1 slower or dearer. One drawing "
+                "for each workload and framework."
+              : "Below 1 is faster than the base, above 1 slower. One drawing for each workload "
+                "and framework; no prices are known, with which their costs would be drawn too.");
     for (size_t i = 0; i < c->workloads.count; i++) {
         const struct compare_workload *w = &c->workloads.items[i];
         if (w->rows.count < 2 || !w->base)
@@ -383,8 +399,9 @@ static void plot_frontier(struct draft *d, const struct page_ask *ask)
                deadline->known
                    ? "Further left is faster, further down cheaper; what lies right of the dashed "
                      "upright line is not done by the deadline."
-                   : "Further left is faster, further down cheaper. What is not on the dashed line "
-                     "is beaten in both by something that is.");
+                   : "Further left is faster, further down cheaper. What is hollow is beaten in "
+                     "both by something that is filled; where those are several, a dashed line "
+                     "joins them.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(page, ask, &page->compare.workloads.items[i]))
             frontier_of_rows(d, &page->compare.workloads.items[i], deadline);

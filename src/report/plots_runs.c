@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plots of single runs and of runs that differ in one thing: accuracy, use, steps, batch, gpus.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "bill/bill.h"
 #include "report/draft.h"
 
@@ -106,12 +108,26 @@ static struct maybe_real use_of(const struct run_sample *sample, int measure)
     return each[measure];
 }
 
-static void use_series(struct draft *d, const struct run *run, int measure, const char *name)
+// Whether there is a line to draw.
+static bool has_use(const struct run *run, int measure)
 {
     size_t known = 0;
     for (size_t i = 0; i < run->samples.count; i++)
         known += run->samples.items[i].at_s.known && use_of(&run->samples.items[i], measure).known;
-    if (known < 2)
+    return known >= 2;
+}
+
+// A single line has no legend: the axis says what it is.
+static const char *utilisation_of(const struct run *run)
+{
+    if (has_use(run, CPU) && has_use(run, GPU))
+        return "utilisation of the CPUs and of the GPUs";
+    return has_use(run, GPU) ? "utilisation of the GPUs" : "utilisation of the CPUs";
+}
+
+static void use_series(struct draft *d, const struct run *run, int measure, const char *name)
+{
+    if (!has_use(run, measure))
         return;
     draft_series(d, name);
     for (size_t i = 0; i < run->samples.count; i++) {
@@ -127,6 +143,8 @@ static void use_panels(struct draft *d, const struct run *runs, size_t count, si
     name_of(runs, count, number, name, sizeof name);
     snprintf(title, sizeof title, "%.80s on %s: utilisation", workload_of(&runs[number]), name);
     draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("utilisation", "%"));
+    if (d->rc == 0)
+        draft_set(d, &d->panel->y.name, utilisation_of(&runs[number]));
     use_series(d, &runs[number], CPU, "CPUs");
     use_series(d, &runs[number], GPU, "GPUs");
     snprintf(title, sizeof title, "%.80s on %s: power", workload_of(&runs[number]), name);
@@ -256,22 +274,42 @@ static void series_name(const struct run *run, char *out, size_t size)
              run->precision ? ", " : "", run->precision ? run->precision : "");
 }
 
+// The figure that the run's own table has; of several runs with one batch the median, as there.
+static void batch_point(struct draft *d, const struct variant *v, size_t count, double *rates)
+{
+    char note[40];
+    for (size_t i = 0; i < count; i++)
+        rates[i] = v[i].run->samples_per_s.v;
+    double median = stats_median_of(rates, count), low = rates[0], high = rates[0];
+    for (size_t i = 1; i < count; i++) {
+        low = fmin(low, rates[i]);
+        high = fmax(high, rates[i]);
+    }
+    struct plot_point *point = draft_point(d, NULL, v[0].x, median);
+    if (count == 1)
+        return;
+    point->y_low = some_real(low);
+    point->y_high = some_real(high);
+    snprintf(note, sizeof note, "median of %zu runs", count);
+    draft_set(d, &point->note, note);
+}
+
 static void batch_series(struct draft *d, const struct variant *v, size_t count)
 {
     char name[160];
+    double *rates = calloc(count + 1, sizeof *rates);
+    if (!rates) {
+        d->rc = err_memory(d->err);
+        return;
+    }
     series_name(v[0].run, name, sizeof name);
     draft_series(d, name);
-    for (size_t i = 0; i < count; i++) {
-        const struct run *run = v[i].run;
-        const struct run_steady *steady = &run->steady;
-        bool known = steady->step_ms.known && steady->step_ms.v > 0;
-        double rate = known ? v[i].x / steady->step_ms.v * 1e3 : run->samples_per_s.v;
-        struct plot_point *point = draft_point(d, NULL, v[i].x, rate);
-        if (known && steady->low_ms.known && steady->high_ms.known && steady->low_ms.v > 0) {
-            point->y_low = some_real(v[i].x / steady->high_ms.v * 1e3);
-            point->y_high = some_real(v[i].x / steady->low_ms.v * 1e3);
-        }
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && v[next].x == v[i].x;)
+            next++;
+        batch_point(d, v + i, next - i, rates);
     }
+    free(rates);
 }
 
 static double seconds_of(const struct run *run)
@@ -341,8 +379,9 @@ void plots_runs(struct draft *d, const struct run *runs, size_t count)
     plot_use(d, runs, count);
     plot_steps(d, runs, count);
     draft_plot(d, "batch", "Batch size against throughput",
-               "How many samples a second are trained on in the steady part, by how many are in a "
-               "step; where the line goes flat, more of them do not pay.");
+               "How many samples a second were trained on, by how many are in a step; where the "
+               "line goes flat, more of them do not pay. Of several runs the median, with a line "
+               "from the least to the most.");
     plot_variants(d, runs, count, batch_of);
     draft_end(d);
     draft_plot(d, "gpus", "Scaling over GPUs",

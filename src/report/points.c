@@ -8,11 +8,8 @@
 
 #include "report/glyphs.h"
 #include "report/markup.h"
+#include "report/room.h"
 #include "report/svg.h"
-
-struct box {
-    double x1, y1, x2, y2;
-};
 
 struct layout {
     const struct plot_panel *panel;
@@ -23,7 +20,7 @@ struct layout {
     struct scale x, y;
 };
 
-enum { LINE_NAME = 15, NAMES_AT = 17, LEGEND_ROW = 18, BOXES = 1200, NAMED = 60 };
+enum { LINE_NAME = 15, SAMPLE_AT = 16, SAMPLE = 26, NAMES_AT = 50, LEGEND_ROW = 18, NAMED = 60 };
 
 // ---- ranges
 
@@ -136,7 +133,8 @@ static void measure(struct layout *l)
     struct range x, y;
     char label[SCALE_LABEL];
     find_ranges(panel, &x, &y);
-    l->beside = !l->points && panel->series.count > 1 && l->width >= PLOT_MEDIUM;
+    // A step's last point is a price seen that day: what stood beside it would pass for another.
+    l->beside = !l->points && !l->steps && panel->series.count > 1 && l->width >= PLOT_MEDIUM;
     double height = l->width >= PLOT_WIDE ? 280 : 200;
     if (l->beside)
         height = fmax(height, LINE_NAME * (double)panel->series.count);
@@ -144,8 +142,10 @@ static void measure(struct layout *l)
     if (panel->bands.count > 0 || panel->lines.count > 0)
         l->top += 16;
     l->bottom = l->top + height;
-    scale_make(&l->y, y.low, y.high, kind_of(l, y, &panel->y), unit_of(&panel->y),
-               (int)(height / 44));
+    enum scale_kind kind = kind_of(l, y, &panel->y);
+    if (l->points && kind == SCALE_LOG) // room for a name below the lowest
+        y.low /= pow(y.high / y.low, 20 / height);
+    scale_make(&l->y, y.low, y.high, kind, unit_of(&panel->y), (int)(height / 44));
     l->y.from = l->bottom;
     l->y.to = l->top;
     l->left = 0;
@@ -153,9 +153,9 @@ static void measure(struct layout *l)
         scale_label(&l->y, l->y.ticks[i], label);
         l->left = fmax(l->left, glyphs_width(label, SVG_SMALL) + 10);
     }
-    double names = l->beside ? fmin(names_width(l) + NAMES_AT + 9, l->width * 0.45) : 10;
+    double names = l->beside ? fmin(names_width(l) + NAMES_AT, l->width * 0.5) : 10;
     l->right = l->width - names;
-    enum scale_kind kind = kind_of(l, x, &panel->x);
+    kind = kind_of(l, x, &panel->x);
     scale_make(&l->x, x.low, x.high, kind, unit_of(&panel->x), (int)((l->right - l->left) / 60));
     if (!l->points && x.high > x.low)
         trim(&l->x, x, panel->x.cut.v);
@@ -167,9 +167,33 @@ static void measure(struct layout *l)
 
 // ---- frame
 
-static void draw_frame(struct buf *out, const struct layout *l)
+struct above { // names in the row above the area: from where to where
+    struct box taken[8];
+    size_t count;
+};
+
+// As near to `middle` as can be beside those that are there already: left of them, or right.
+static void name_above(struct buf *out, const struct layout *l, struct above *row, const char *name,
+                       double middle)
 {
-    char label[SCALE_LABEL], title[200];
+    enum { APART = 10 };
+    double half = glyphs_width(name, SVG_SMALL) / 2;
+    double x = fmin(fmax(middle, half), l->width - half);
+    if (!name || row->count == sizeof row->taken / sizeof *row->taken)
+        return;
+    for (size_t i = 0; i < row->count; i++) {
+        const struct box *other = &row->taken[i];
+        if (x - half >= other->x2 + APART || x + half <= other->x1 - APART)
+            continue;
+        bool left = other->x1 - APART - 2 * half >= 0;
+        x = left ? other->x1 - APART - half : other->x2 + APART + half;
+    }
+    row->taken[row->count++] = (struct box){x - half, 0, x + half, 0};
+    svg_text(out, x, l->top - 5, "sm mi", name);
+}
+
+static void draw_bands(struct buf *out, const struct layout *l, struct above *row)
+{
     for (size_t i = 0; i < l->panel->bands.count; i++) {
         const struct plot_band *band = &l->panel->bands.items[i];
         if (!band->from.known || !band->to.known)
@@ -177,10 +201,13 @@ static void draw_frame(struct buf *out, const struct layout *l)
         double from = fmax(scale_at(&l->x, band->from.v), l->left);
         double to = fmin(scale_at(&l->x, band->to.v), l->right);
         svg_rect(out, from, l->top, to - from, l->bottom - l->top, "bd", band->name);
-        double half = glyphs_width(band->name, SVG_SMALL) / 2;
-        svg_text(out, fmin(fmax((from + to) / 2, half), l->width - half), l->top - 5, "sm mi",
-                 band->name ? band->name : "");
+        name_above(out, l, row, band->name, (from + to) / 2);
     }
+}
+
+static void draw_frame(struct buf *out, const struct layout *l)
+{
+    char label[SCALE_LABEL], title[200];
     for (size_t i = 0; i < l->y.count; i++) {
         double y = scale_at(&l->y, l->y.ticks[i]);
         svg_line(out, l->left, y, l->right, y, "gr");
@@ -196,21 +223,20 @@ static void draw_frame(struct buf *out, const struct layout *l)
     buf_release(&cut);
 }
 
-static void draw_references(struct buf *out, const struct layout *l)
+static void draw_references(struct buf *out, const struct layout *l, struct above *row)
 {
     for (size_t i = 0; i < l->panel->lines.count; i++) {
         const struct plot_line *line = &l->panel->lines.items[i];
-        const char *name = line->name ? line->name : "";
-        double half = glyphs_width(name, SVG_SMALL) / 2;
         if (line->x.known) {
             double x = scale_at(&l->x, line->x.v);
             svg_line(out, x, l->top, x, l->bottom, "rf");
-            svg_text(out, fmin(fmax(x, half), l->width - half), l->top - 5, "sm mi", name);
+            name_above(out, l, row, line->name, x);
         }
         if (line->y.known) {
             double y = scale_at(&l->y, line->y.v);
             svg_line(out, l->left, y, l->right, y, "rf");
-            svg_text(out, l->right - 2, l->top - 5, "sm en", name);
+            name_above(out, l, row, line->name,
+                       l->right - 2 - glyphs_width(line->name, SVG_SMALL) / 2);
         }
     }
 }
@@ -252,6 +278,15 @@ static void draw_path(struct buf *out, const struct layout *l, size_t s)
         last = y;
     }
     buf_printf(out, "\" class=\"ln s%zu d%zu\"/>\n", s % SVG_COLOURS, s / SVG_COLOURS % 4);
+}
+
+// A piece of a series' line, with its marker: what stands before its name.
+static void draw_sample(struct buf *out, size_t s, double x, double y)
+{
+    char class[64];
+    snprintf(class, sizeof class, "ln s%zu d%zu", s % SVG_COLOURS, s / SVG_COLOURS % 4);
+    svg_line(out, x, y, x + SAMPLE, y, class);
+    svg_marker(out, x + SAMPLE / 2.0, y, s, true, NULL);
 }
 
 static void tip_of(const struct layout *l, const struct plot_series *series,
@@ -352,9 +387,9 @@ static void name_lines(struct buf *out, const struct layout *l)
     for (size_t i = 0; i < count; i++) {
         struct buf name = {0};
         const char *text = l->panel->series.items[ends[i].series].name;
-        glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - NAMES_AT - 9);
-        svg_marker(out, l->right + NAMES_AT, ends[i].y, ends[i].series, true, NULL);
-        svg_text(out, l->right + NAMES_AT + 9, ends[i].y + 4, "", buf_str(&name));
+        glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - NAMES_AT);
+        draw_sample(out, ends[i].series, l->right + SAMPLE_AT, ends[i].y);
+        svg_text(out, l->right + NAMES_AT, ends[i].y + 4, "", buf_str(&name));
         out->failed |= name.failed;
         buf_release(&name);
     }
@@ -378,12 +413,9 @@ static double draw_legend(struct buf *out, const struct layout *l, double y)
     for (size_t s = 0;
          s < panel->series.count && !l->points && !l->beside && panel->series.count > 1; s++) {
         struct buf name = {0};
-        char class[24];
         glyphs_cut(&name, panel->series.items[s].name ? panel->series.items[s].name : "", SVG_TEXT,
                    l->width - 34);
-        snprintf(class, sizeof class, "ln s%zu d%zu", s % SVG_COLOURS, s / SVG_COLOURS % 4);
-        svg_line(out, 0, y + 8, 26, y + 8, class);
-        svg_marker(out, 13, y + 8, s, true, NULL);
+        draw_sample(out, s, 0, y + 8);
         svg_text(out, 34, y + 12, "", buf_str(&name));
         y += LEGEND_ROW;
         out->failed |= name.failed;
@@ -394,75 +426,49 @@ static double draw_legend(struct buf *out, const struct layout *l, double y)
 
 // ---- names of points
 
-struct names {
-    struct box *boxes; // that must not be touched
-    size_t count;
-};
-
-static bool free_box(const struct names *names, const struct layout *l, struct box b)
+// From a point to its name; it begins outside the point.
+static struct box leader(double x, double y, const struct box *name)
 {
-    if (b.x1 < l->left || b.x2 > l->width || b.y1 < l->top - 4 || b.y2 > l->bottom)
-        return false;
-    for (size_t i = 0; i < names->count; i++) {
-        const struct box *o = &names->boxes[i];
-        if (b.x1 < o->x2 && b.x2 > o->x1 && b.y1 < o->y2 && b.y2 > o->y1)
-            return false;
-    }
-    return true;
+    double to_x = fmin(fmax(x, name->x1), name->x2);
+    double to_y = name->y1 > y ? name->y1 - 1 : name->y2 + 1;
+    double part = 6 / hypot(to_x - x, to_y - y);
+    return (struct box){x + (to_x - x) * part, y + (to_y - y) * part, to_x, to_y};
 }
 
-// Right, left, above and below, and between those.
-static void name_point(struct buf *out, struct names *names, const struct layout *l,
+// Right, left, above and below, and between those; then beyond the ends of its whisker; marked
+// ones, where all that is taken, further away, with a line that leads there.
+static void name_point(struct buf *out, struct room *room, const struct layout *l,
                        const struct plot_point *p, double x, double y)
 {
-    static const struct {
+    double low = p->x_low.known ? scale_at(&l->x, p->x_low.v) - x : 0;
+    double high = p->x_high.known ? scale_at(&l->x, p->x_high.v) - x : 0;
+    const struct {
         double x, y, share; // of the text's width that lies left of it
-    } places[] = {{9, 4, 0},  {-9, 4, 1},  {0, -9, 0.5}, {0, 18, 0.5},
-                  {7, -7, 0}, {-7, -7, 1}, {7, 15, 0},   {-7, 15, 1}};
+    } places[] = {{9, 4, 0},        {-9, 4, 1},      {0, -9, 0.5}, {0, 18, 0.5},
+                  {7, -7, 0},       {-7, -7, 1},     {7, 15, 0},   {-7, 15, 1},
+                  {high + 7, 4, 0}, {low - 7, 4, 1}, {9, -24, 0},  {-9, -24, 1},
+                  {9, 33, 0},       {-9, 33, 1},     {9, -40, 0},  {-9, -40, 1}};
+    enum { NEAR = 10 };
+    size_t count = p->marked.v ? sizeof places / sizeof *places : NEAR;
     struct buf text = {0};
     glyphs_cut(&text, p->label, SVG_SMALL, l->width * 0.45);
     double width = glyphs_width(buf_str(&text), SVG_SMALL);
-    for (size_t i = 0; i < sizeof places / sizeof *places && names->count < BOXES; i++) {
+    for (size_t i = 0; i < count; i++) {
         double from = x + places[i].x - places[i].share * width, base = y + places[i].y;
         struct box b = {from, base - 10, from + width, base + 3};
-        if (!free_box(names, l, b))
+        struct box lead = leader(x, y, &b);
+        if (!room_is_free(room, &b) || (i >= NEAR && room_crosses_names(room, &lead)))
             continue;
         svg_text(out, from, base, p->marked.v ? "sm hl" : "sm mu hl", buf_str(&text));
-        names->boxes[names->count++] = b;
+        if (i >= NEAR) {
+            svg_line(out, lead.x1, lead.y1, lead.x2, lead.y2, "ax");
+            room_add_stroke(room, lead.x1, lead.y1, lead.x2, lead.y2);
+        }
+        room_add_name(room, &b);
         break;
     }
     out->failed |= text.failed;
     buf_release(&text);
-}
-
-static void name_points(struct buf *out, const struct layout *l)
-{
-    struct names names = {calloc(BOXES, sizeof *names.boxes), 0};
-    double x, y;
-    if (!names.boxes) {
-        out->failed = true;
-        return;
-    }
-    size_t total = 0;
-    for (size_t i = 0; i < l->panel->lines.count && i < BOXES / 2; i++) {
-        const struct plot_line *line = &l->panel->lines.items[i];
-        x = scale_at(&l->x, line->x.v);
-        if (line->x.known)
-            names.boxes[names.count++] = (struct box){x - 2, l->top, x + 2, l->bottom};
-    }
-    for (int pass = 0; pass < 3; pass++) // the points themselves; the marked; the others
-        for (size_t s = 0; s < l->panel->series.count; s++)
-            for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
-                const struct plot_point *p = &l->panel->series.items[s].points.items[i];
-                if (!placed(l, p, &x, &y) || (pass == 2 && total > NAMED))
-                    continue;
-                total += pass == 0;
-                if (pass == 0 && names.count < BOXES)
-                    names.boxes[names.count++] = (struct box){x - 6, y - 6, x + 6, y + 6};
-                else if (pass > 0 && p->label && p->marked.v == (pass == 1))
-                    name_point(out, &names, l, p, x, y);
-            }
-    free(names.boxes);
 }
 
 static int by_x(const void *a, const void *b)
@@ -471,30 +477,95 @@ static int by_x(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// A line through the marked points, in the order of x.
-static void join_marked(struct buf *out, const struct layout *l)
+// The line through the marked points, in the order of x: its strokes. Returns how many.
+static size_t join_marked(const struct layout *l, struct box *strokes)
 {
-    struct box *at = calloc(BOXES, sizeof *at);
     size_t count = 0;
     double x, y;
-    if (!at) {
-        out->failed = true;
-        return;
-    }
     for (size_t s = 0; s < l->panel->series.count; s++)
-        for (size_t i = 0; i < l->panel->series.items[s].points.count && count < BOXES; i++) {
+        for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
             const struct plot_point *p = &l->panel->series.items[s].points.items[i];
             if (p->marked.v && placed(l, p, &x, &y))
-                at[count++] = (struct box){x, y, 0, 0};
+                strokes[count++] = (struct box){x, y, x, y};
         }
-    qsort(at, count, sizeof *at, by_x);
-    if (count > 1) {
-        buf_adds(out, "<path d=\"");
-        for (size_t i = 0; i < count; i++)
-            put_point(out, i ? "L" : "M", at[i].x1, at[i].y1);
-        buf_adds(out, "\" class=\"ln s0 d1\"/>\n");
+    qsort(strokes, count, sizeof *strokes, by_x);
+    for (size_t i = 0; i + 1 < count; i++) {
+        strokes[i].x2 = strokes[i + 1].x1;
+        strokes[i].y2 = strokes[i + 1].y1;
     }
-    free(at);
+    return count > 0 ? count - 1 : 0;
+}
+
+static void draw_joined(struct buf *out, const struct box *strokes, size_t count)
+{
+    if (count == 0)
+        return;
+    buf_adds(out, "<path d=\"");
+    put_point(out, "M", strokes[0].x1, strokes[0].y1);
+    for (size_t i = 0; i < count; i++)
+        put_point(out, "L", strokes[i].x2, strokes[i].y2);
+    buf_adds(out, "\" class=\"ln s0 d1\"/>\n");
+}
+
+static void add_point(struct room *room, const struct layout *l, const struct plot_point *p,
+                      double x, double y)
+{
+    room_add_point(room, x, y);
+    if (p->x_low.known && p->x_high.known)
+        room_add_stroke(room, scale_at(&l->x, p->x_low.v), y, scale_at(&l->x, p->x_high.v), y);
+    if (p->y_low.known && p->y_high.known)
+        room_add_stroke(room, x, scale_at(&l->y, p->y_low.v), x, scale_at(&l->y, p->y_high.v));
+}
+
+static void add_references(struct room *room, const struct layout *l)
+{
+    for (size_t i = 0; i < l->panel->lines.count; i++) {
+        const struct plot_line *line = &l->panel->lines.items[i];
+        double x = scale_at(&l->x, line->x.v), y = scale_at(&l->y, line->y.v);
+        if (line->x.known)
+            room_add_stroke(room, x, l->top, x, l->bottom);
+        if (line->y.known)
+            room_add_stroke(room, l->left, y, l->right, y);
+    }
+}
+
+static void name_points(struct buf *out, const struct layout *l, struct room *room)
+{
+    size_t total = 0;
+    double x, y;
+    add_references(room, l);
+    for (int pass = 0; pass < 3; pass++) // the points themselves; the marked; the others
+        for (size_t s = 0; s < l->panel->series.count; s++)
+            for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
+                const struct plot_point *p = &l->panel->series.items[s].points.items[i];
+                if (!placed(l, p, &x, &y) || (pass == 2 && total > NAMED))
+                    continue;
+                total += pass == 0;
+                if (pass == 0)
+                    add_point(room, l, p, x, y);
+                else if (p->label && p->marked.v == (pass == 1))
+                    name_point(out, room, l, p, x, y);
+            }
+}
+
+static void draw_points(struct buf *out, const struct layout *l)
+{
+    struct room room = {.within = {l->left, l->top - 4, l->width, l->bottom}};
+    size_t total = 0;
+    for (size_t s = 0; s < l->panel->series.count; s++)
+        total += l->panel->series.items[s].points.count;
+    // Of each point: itself and its name; two whiskers, a piece of the line, one to its name.
+    if (room_init(&room, 2 * total, 4 * total + 2 * l->panel->lines.count)) {
+        if (l->panel->marks)
+            room.stroke_count = join_marked(l, room.strokes);
+        draw_joined(out, room.strokes, room.stroke_count);
+        for (size_t s = 0; s < l->panel->series.count; s++)
+            draw_markers(out, l, s);
+        name_points(out, l, &room);
+    } else {
+        out->failed = true;
+    }
+    room_release(&room);
 }
 
 double svg_points(struct buf *out, const struct plot_panel *panel, double width, const char *id)
@@ -504,18 +575,17 @@ double svg_points(struct buf *out, const struct plot_panel *panel, double width,
     l.points = panel->form && strcmp(panel->form, "points") == 0;
     l.steps = panel->form && strcmp(panel->form, "steps") == 0;
     measure(&l);
+    struct above above = {0};
+    draw_bands(out, &l, &above);
     draw_frame(out, &l);
     double end = svg_axis_below(out, &l.x, panel->x.name, l.top, l.bottom, width);
-    draw_references(out, &l);
-    if (l.points && panel->marks)
-        join_marked(out, &l);
-    for (size_t s = 0; s < panel->series.count; s++) {
-        if (!l.points)
-            draw_path(out, &l, s);
+    draw_references(out, &l, &above);
+    if (l.points)
+        draw_points(out, &l);
+    for (size_t s = 0; s < panel->series.count && !l.points; s++) {
+        draw_path(out, &l, s);
         draw_markers(out, &l, s);
     }
-    if (l.points)
-        name_points(out, &l);
     if (l.beside)
         name_lines(out, &l);
     return draw_legend(out, &l, end);

@@ -136,7 +136,9 @@ void svg_marker(struct buf *out, double x, double y, size_t series, bool filled,
     markup_number(out, x);
     buf_addc(out, ' ');
     markup_number(out, y);
-    buf_printf(out, "%s\" class=\"mk s%zu ", shapes[colour], colour);
+    // The next six have the next shape each: no two are alike in both.
+    buf_printf(out, "%s\" class=\"mk s%zu ", shapes[(series + series / SVG_COLOURS) % SVG_COLOURS],
+               colour);
     if (filled)
         buf_printf(out, "c%zu\"", colour);
     else

@@ -64,32 +64,40 @@ static void run_time(struct buf *out, const struct run *run)
 
 static void run_row(struct buf *out, const struct run *run)
 {
-    char accuracy[32] = "", date[11] = "";
+    char accuracy[32] = "", started[20] = "", batch[40] = "";
+    struct buf href = {0}, name = {0};
     if (run->test_accuracy.known)
         snprintf(accuracy, sizeof accuracy, "%.2f %%", run->test_accuracy.v * 100);
-    snprintf(date, sizeof date, "%s", run->started ? run->started : "");
+    if (run->started)
+        snprintf(started, sizeof started, "%.10s%s%.8s", run->started,
+                 strlen(run->started) > 11 ? " " : "",
+                 strlen(run->started) > 11 ? run->started + 11 : "");
+    if (run->batch.known)
+        snprintf(batch, sizeof batch, "batch %lld", (long long)run->batch.v);
     buf_adds(out, "<tr><td><input type=\"checkbox\" name=\"run\" value=\"");
     markup_text(out, run->id);
     buf_adds(out, "\" aria-label=\"Compare ");
     markup_text(out, run->id);
-    buf_adds(out, "\"></td><td><a href=\"/runs/");
-    frame_escape(out, run->id ? run->id : "");
-    buf_adds(out, "\">");
-    markup_text(out, run->name ? run->name : run->workload ? run->workload : run->id);
-    buf_adds(out, "</a>");
-    if (run->name && run->workload && strcmp(run->name, run->workload) != 0) {
-        buf_adds(out, " <span class=\"mute\">");
-        markup_text(out, run->workload);
-        buf_adds(out, "</span>");
-    }
-    buf_adds(out, "</td>");
-    html_cell(out, "long", run_place(run));
-    html_cell(out, "", run->framework);
+    buf_adds(out, "\"></td>");
+    buf_adds(&href, "/runs/");
+    frame_escape(&href, run->id ? run->id : "");
+    buf_adds(&name, run->name ? run->name : run->workload ? run->workload : "a run");
+    if (run->name && run->workload && strcmp(run->name, run->workload) != 0)
+        buf_printf(&name, " (%s)", run->workload);
+    html_run(out, &(struct html_run){.href = buf_str(&href),
+                                     .name = buf_str(&name),
+                                     .batch = batch,
+                                     .machine = run_place(run),
+                                     .framework = run->framework,
+                                     .id = run->id});
     run_time(out, run);
     html_cell(out, "num", accuracy);
+    html_cell(out, "num", started);
     html_cell(out, "", run->ended);
-    html_cell(out, "num", date);
     buf_adds(out, "</tr>\n");
+    out->failed |= href.failed || name.failed;
+    buf_release(&href);
+    buf_release(&name);
 }
 
 // What a row shows, and no more is read of a record: most of it is passed over.
@@ -108,6 +116,7 @@ static const struct field row_fields[] = {
     FIELD_IN(struct run, machine, place_fields, ""),
     TEXT(struct run, ended),
     FIELD(FIELD_BOOL, struct run, full, ""),
+    FIELD(FIELD_INT, struct run, batch, ""),
     FIELD(FIELD_REAL, struct run, test_accuracy, ""),
     FIELD_IN(struct run, phases, run_phase_fields, ""),
     FIELD_IN(struct run, projection, run_projection_fields, ""),
@@ -140,9 +149,9 @@ static int list_one(void *arg, const char *id, const char *text, struct err *err
 
 static void list_begin(struct buf *out, const struct request *request, const struct buf *live)
 {
-    static const struct html_column columns[] = {
-        {"compare", ""},           {"run", ""},         {"on", "long"}, {"with", ""},
-        {"whole training", "num"}, {"accuracy", "num"}, {"ended", ""},  {"started", "num"}};
+    static const struct html_column columns[] = {{"compare", ""},           {"run", "long"},
+                                                 {"whole training", "num"}, {"accuracy", "num"},
+                                                 {"started", "num"},        {"ended", ""}};
     frame_begin(out, "The runs in the ledger");
     buf_add(out, buf_str(live), live->len);
     buf_adds(out, "<form action=\"/\" method=\"get\" aria-label=\"Filters\">\n");

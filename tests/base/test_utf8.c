@@ -95,13 +95,27 @@ static void test_space(void **state)
     assert_string_equal(hex, "6c4eda9112d4db3cd23936f071127b489c7a69988e8758a098bb879af25f141e");
 }
 
+// b'1' if unicodedata.category(chr(c)) == 'Cc' or unicodedata.bidirectional(chr(c)) in ('LRE',
+// 'RLE', 'LRO', 'RLO', 'PDF', 'LRI', 'RLI', 'FSI', 'PDI') or c in (0x61C, 0x200E, 0x200F) else
+// b'0'.
+static void test_steers(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    char hex[SHA256_HEX_BYTES];
+    for (uint32_t c = 0; c < 0x110000; c++)
+        buf_addc(&out, utf8_steers(c) ? '1' : '0');
+    files_sha(out.data, out.len, hex);
+    buf_release(&out);
+    assert_string_equal(hex, "cf2166533c29046b395746c3bbd55d49f82283c03a7648f88a83f463a4ebda3c");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_lower),
-        cmocka_unit_test(test_space),
+        cmocka_unit_test(test_bad),    cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_lower),  cmocka_unit_test(test_space),
+        cmocka_unit_test(test_steers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

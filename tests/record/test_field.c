@@ -171,8 +171,11 @@ static void texts_are_cleaned(void **state)
         {"\xf4\x90\x80\x80", "????"}, // past U+10FFFF
         {"\xc2\x9b"
          "31m",
-         "??31m"}, // C1 control: some terminals obey it
+         "?31m"}, // C1 control: some terminals obey it
         {"\x7f", "?"},
+        {"box\u202egpj.exe\u202c", "box?gpj.exe?"}, // would read "boxexe.jpg"
+        {"\u2066a\u2069\u200e\u200f\u061c", "?a????"},
+        {"\u05d0\u05d1 \u0639", "\u05d0\u05d1 \u0639"}, // letters from right to left stay
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err err = {0};

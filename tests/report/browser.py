@@ -91,6 +91,11 @@ class Browser:
         self.see(width, scheme, height, scale)
         self.driver.get(path if str(path).startswith("http://") else f"file://{path}")
 
+    def paper(self, printed):
+        """The page as a printer gets it: on A4 with the usual margins."""
+        self.see(718)
+        self.cdp("Emulation.setEmulatedMedia", media="print" if printed else "")
+
     def ask(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 

@@ -54,6 +54,75 @@ for (const e of document.querySelectorAll('input:not([type=checkbox]),select')) 
 return found;
 """
 
+# Whiskers and lines that go through the letters of a text, in steps of a pixel.
+STRUCK = """
+const found = [];
+for (const svg of document.querySelectorAll('svg')) {
+  if (!svg.checkVisibility()) continue;
+  const dots = [];
+  for (const e of svg.querySelectorAll('line.wh,line.ln,path.ln')) {
+    const m = e.getScreenCTM();
+    const d = e.tagName === 'line' ? 'M' + e.getAttribute('x1') + ' ' + e.getAttribute('y1') + 'L' + e.getAttribute('x2') +
+      ' ' + e.getAttribute('y2') : e.getAttribute('d');
+    let last = null;
+    for (const [, letter, x, y] of d.matchAll(/([ML])(-?[\\d.]+) (-?[\\d.]+)/g)) {
+      const p = new DOMPoint(+x, +y).matrixTransform(m);
+      if (letter === 'L') {
+        const long = Math.ceil(Math.hypot(p.x - last.x, p.y - last.y)) + 1;
+        for (let i = 0; i <= long; i++) dots.push([last.x + (p.x - last.x) * i / long, last.y + (p.y - last.y) * i / long]);
+      }
+      last = p;
+    }
+  }
+  for (const t of svg.querySelectorAll('text')) {
+    const b = t.getBoundingClientRect(), hair = b.height * 0.2; // the box is higher than the letters
+    if (dots.some(([x, y]) => x > b.left + 1 && x < b.right - 1 && y > b.top + hair && y < b.bottom - hair))
+      found.push('struck through: ' + t.textContent);
+  }
+}
+return found;
+"""
+
+# Of a drawing with several lines: each has a sample in the legend, and no two samples look the same.
+ALIKE = """
+const found = [];
+for (const svg of document.querySelectorAll('svg')) {
+  if (!svg.checkVisibility()) continue;
+  for (const panel of svg.querySelectorAll('g').length ? [...svg.querySelectorAll('g')].filter(g => !g.querySelector('g')) : [svg]) {
+    const lines = [...panel.querySelectorAll('path.ln')].filter(e => e.getAttribute('d')), seen = new Set();
+    const samples = [...panel.querySelectorAll('line.ln')];
+    if (lines.length > 1 && samples.length !== lines.length) found.push(samples.length + ' samples of ' + lines.length + ' lines');
+    for (const e of samples) {
+      const style = getComputedStyle(e), marker = e.nextElementSibling;
+      const looks = [style.stroke, style.strokeDasharray, marker ? (marker.getAttribute('d') || '').replace(/^M[^a-z]*/, '') : ''].join('|');
+      if (seen.has(looks)) found.push('two look the same: ' + looks);
+      seen.add(looks);
+    }
+  }
+}
+return found;
+"""
+
+# Tables that end behind the edge of what scrolls them.
+CUT = """
+return [...document.querySelectorAll('table')].filter(t => t.checkVisibility() && t.parentElement.scrollWidth >
+  t.parentElement.clientWidth + 1).map(t => 'cut: ' + t.textContent.trim().slice(0, 40) + ' ' + t.parentElement.scrollWidth);
+"""
+
+# Times and costs in tables that nobody sees who does not scroll sideways.
+FAR = """
+const found = [];
+for (const t of document.querySelectorAll('table')) {
+  if (!t.checkVisibility() || !t.tHead || t.closest('details')) continue;
+  [...t.tHead.rows[0].cells].forEach((head, i) => {
+    if (!/^(time|cost, \\$|USD|USD an hour|whole training.*)$/.test(head.textContent)) return;
+    for (const row of [t.tHead.rows[0], ...t.tBodies[0].rows])
+      if (row.cells[i] && row.cells[i].getBoundingClientRect().right > innerWidth) found.push('far: ' + row.cells[i].textContent);
+  });
+}
+return found;
+"""
+
 HEADINGS = """
 const heads = [...document.querySelectorAll('h1,h2,h3,h4,h5,h6')], levels = heads.map(h => +h.tagName[1]), found = [];
 if (levels[0] !== 1 || levels.filter(l => l === 1).length !== 1) found.push('not one h1 first: ' + levels);
@@ -88,6 +157,35 @@ def wide(chrome):
 
 def missing(chrome):
     return chrome.ask(MISSING)
+
+
+def struck(chrome):
+    return chrome.ask(STRUCK)
+
+
+def alike(chrome):
+    return chrome.ask(ALIKE)
+
+
+def cut(chrome):
+    return chrome.ask(CUT)
+
+
+def far(chrome):
+    return chrome.ask(FAR)
+
+
+def paper(chrome):
+    """What is wider than a printed page, also with all tables open."""
+    chrome.paper(True)
+    try:
+        wrong = wide(chrome)
+        chrome.ask("document.querySelectorAll('details').forEach(d => { d.open = !d.open })")
+        wrong += wide(chrome)
+        chrome.ask("document.querySelectorAll('details').forEach(d => { d.open = !d.open })")
+    finally:
+        chrome.paper(False)
+    return wrong
 
 
 def headings(chrome):
@@ -168,11 +266,18 @@ def look(chrome, path, name, report, drawing=False):
                                 (f"contrast of {len(texts)} texts is 4.5 or more", pale(texts)),
                                 ("no text leaves its drawing", outside(drawn)),
                                 ("no texts lie on each other", overlapping(drawn)),
+                                ("no line goes through a text", struck(chrome)),
+                                ("lines are told apart in the legend", alike(chrome)),
                                 ("no text is missing", missing(chrome)),
                                 ("no text is too small to read", small(texts))):
                 report(f"{name} at {width} px, {scheme}: {what}", not wrong, "\n".join(wrong))
+        wrong = far(chrome) if width == WIDTHS[0] else cut(chrome)
+        report(f"{name} at {width} px: {'time and cost are in sight' if width == WIDTHS[0] else 'no table is cut'}", not wrong,
+               "\n".join(wrong))
     if drawing:
         return
+    wrong = paper(chrome)
+    report(f"{name}: printed, nothing is wider than the paper", not wrong, "\n".join(wrong))
     chrome.see()
     for what, wrong in (("headings are in order", headings(chrome)), ("all that can be used has a name", nameless(chrome)),
                         ("tab goes from top to bottom", tabs(chrome)),

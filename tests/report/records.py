@@ -7,6 +7,7 @@ import json
 import math
 
 NASTY = '<script>alert("x")</script> & \'q\' ]]> 名前 é'
+TURNED = "box\u202egpj.exe\u2066"  # reads as "boxexe.jpg" where its controls are obeyed
 
 
 def record(number, workload, machine, seconds, price=None, framework="fare", **more):
@@ -47,12 +48,21 @@ def sampled(number, machine="H100", workload="imdb"):
     return run
 
 
+def crowded(first, workload="tweets"):
+    """What is hard to draw: a steady part at the far right, whiskers close to each other, a name without a space."""
+    late = sampled(first, "late box", workload)
+    late["steady"].update(first_step=160, steps=40)
+    return [late, record(first + 1, workload, "x" * 120, 70, 1.5), record(first + 9, workload, TURNED, 71, 1.6)] + [
+        record(first + 2 + i, workload, f"machine-{i} of a provider", 90, round(1.2 ** i, 6), phases={"wall_ns": 20 * 10 ** 9},
+               full=False, ended="sampled", projection={"wall_s": 90, "low_s": 60, "high_s": 120}) for i in range(6)]
+
+
 def batches(first, sizes=(16, 32, 64, 128, 256)):
-    """Step times of 5 ms + 0.1 ms a sample."""
+    """Step times of 5 ms + 0.1 ms a sample in the steady part; over the whole run, as it says itself, twice that."""
     runs = []
     for i, size in enumerate(sizes):
         ms = 5 + 0.1 * size
-        runs.append(record(first + i, "mlp", "box", 30, 1, batch=size, samples_per_s=size / ms * 1e3,
+        runs.append(record(first + i, "mlp", "box", 30, 1, batch=size, samples_per_s=size / ms * 500,
                            steady={"kind": "flat", "first_step": 0, "steps": 100, "step_ms": ms,
                                    "low_ms": ms * 0.95, "high_ms": ms * 1.05}))
     return runs
@@ -79,7 +89,7 @@ def write(path, runs):
 
 
 def everything():
-    runs = machines(40) + [sampled(100)] + batches(200) + scaling(300) + [nasty(400)]
+    runs = machines(40) + [sampled(100)] + batches(200) + scaling(300) + [nasty(400)] + crowded(700)
     for n in range(8):
         runs.append(epochs(500 + n, "cifar", f"box-{n}",
                            [0.5 + 0.04 * math.log(e + 1) + 0.01 * n for e in range(25)]))

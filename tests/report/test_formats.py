@@ -31,7 +31,7 @@ def good(name, *arguments):
     return p.stdout
 
 
-formula = records.record(700, "cnn", "=1+1", 100, 3.6)  # what a spreadsheet would take for one
+formula = records.record(950, "cnn", "=1+1", 100, 3.6)  # what a spreadsheet would take for one
 records.write(HERE / "all.jsonl", records.everything() + [formula])
 good("the records are imported", "runs", "import", HERE / "all.jsonl", "--ledger", LEDGER)
 ALL = ("report", "--all", "--ledger", LEDGER, "--rule", "prorated")
@@ -61,7 +61,7 @@ report("csv: the costs", all(abs(costs[name] - cost) < 1e-6 for name, cost in CO
 report("csv: nothing is a formula", "'=1+1" in costs and not any(v and v[0] in "=+@" for row in table for v in row.values()))
 table = list(csv.DictReader(io.StringIO(good("csv of a plot is written", *ALL, "--plot", "batch", "--format", "csv"))))
 report("csv of a plot: the points", [(float(r["x"]), round(float(r["y"]), 6)) for r in table] ==
-       [(b, round(b / (5 + 0.1 * b) * 1e3, 6)) for b in (16, 32, 64, 128, 256)], table)
+       [(b, round(b / (5 + 0.1 * b) * 500, 6)) for b in (16, 32, 64, 128, 256)], table)
 
 # ---- JSON
 

@@ -19,6 +19,8 @@ static void escapes(void **state)
                  {"\xff\xc3(\xed\xa0\x80", // not UTF-8, and a surrogate: each byte by itself
                   "\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
                  {"\xef\xbf\xbf", "\xef\xbf\xbd"},
+                 {"a\u202eb\u2066c\xc2\x85", "a\ufffdb\ufffdc\ufffd"},
+                 {"\u05d0\u200d\u05d1", "\u05d0\u200d\u05d1"},
                  {"", ""},
                  {NULL, ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

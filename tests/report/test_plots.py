@@ -107,6 +107,14 @@ for title, wanted in PUBLISHED.items():
     line = [e for e in panel.elements if "rf" in drawing.classes(e)]
     same(f"relative: {title}, the line is at 1", [panel.x.value(float(e.get("x1"))) for e in line], [1], panel.x)
 
+records.write(HERE / "free.jsonl", [records.record(n, "cnn", f"box-{n}", 100.0 * n) for n in (1, 2)])
+fare("runs", "import", HERE / "free.jsonl", "--ledger", HERE / "free.db")
+panel = plot("relative", "--ledger", HERE / "free.db")["cnn, fare"]
+text = (HERE / "relative.svg").read_text()
+report("relative: without prices it says that bars are times", len(panel.bars()) == 2 and "cost relative" not in text and
+       any("time relative to the base" in t.text for t in panel.texts) and ">Time relative to the base<" in text,
+       [t.text for t in panel.texts])
+
 # ---- frontier: time against cost, the deadline
 
 panel = plot("frontier", *ALL, "--deadline", "30m")["cnn"]
@@ -153,6 +161,18 @@ for what, key, place in (("utilisation", "cpu_percent", 0), ("utilisation", "gpu
     report(f"use: {key}", len(line) == 120 and all(
         near(x, s["at_s"], panel.x) and near(y, s[key], panel.y) for (x, y), s in zip(line, one["samples"])), line[:5])
 
+axes = {title: [t.text for t in panel.texts if drawing.classes(t) == ["sm", "mu"]][0] for title, panel in drawn.items()}
+report("use: the axis says whose", axes["imdb on H100 + fare: utilisation"] == "utilisation of the CPUs and of the GPUs, %", axes)
+for gone, left in (("gpu_percent", "CPUs"), ("cpu_percent", "GPUs")):
+    run = records.sampled(101, workload="l1")
+    for sample in run["samples"]:
+        del sample[gone]
+    records.write(HERE / "half.jsonl", [run])
+    (HERE / "half.db").unlink(missing_ok=True)
+    fare("runs", "import", HERE / "half.jsonl", "--ledger", HERE / "half.db")
+    panel = plot("use", "--ledger", HERE / "half.db")["l1 on H100 + fare: utilisation"]
+    report(f"use: only of the {left}", any(t.text == f"utilisation of the {left}, %" for t in panel.texts), panel.texts)
+
 panel = plot("steps", *ALL)["imdb on H100 + fare"]
 report("steps: each median at its place", all(
     abs(x - (i + 0.5) * 2) < 0.5 and near(y, v, panel.y)
@@ -167,12 +187,22 @@ panel = plot("batch", *ALL)["mlp"]
 sizes = [16, 32, 64, 128, 256]
 line = panel.lines()[0]
 same("batch: the sizes", [x for x, _ in line], sizes, panel.x)
-same("batch: samples a second", [y for _, y in line], [b / (5 + 0.1 * b) * 1e3 for b in sizes], panel.y)
+same("batch: samples a second, as the runs say", [y for _, y in line], [b / (5 + 0.1 * b) * 500 for b in sizes], panel.y)
 
-whiskers = [[panel.y.value(float(e.get(y))) for y in ("y2", "y1")] for e in panel.elements
+# Three more of one size, at 0.5, 0.8 and 1.5 of its speed: the median of 0.5, 0.8, 1 and 1.5 is 0.9.
+again = [dict(records.batches(200)[3], id=f"20260103T00000{i}Z-{i:012x}") for i in range(3)]
+for run, share in zip(again, (0.5, 0.8, 1.5)):
+    run["samples_per_s"] *= share
+    run["started"] = "2026-01-03T00:00:00Z"
+records.write(HERE / "again.jsonl", again)
+fare("runs", "import", HERE / "again.jsonl", "--ledger", LEDGER)
+panel = plot("batch", *ALL)["mlp"]
+line, speed = panel.lines()[0], 128 / 17.8 * 500
+same("batch: one point for each size", [x for x, _ in line], sizes, panel.x)
+same("batch: the median of several", [line[3][1]], [speed * 0.9], panel.y)
+whiskers = [[panel.y.value(float(e.get(y))) for y in ("y1", "y2")] for e in panel.elements
             if "wh" in drawing.classes(e) and e.get("x1") == e.get("x2")]
-same("batch: the intervals", sorted(sum(whiskers, [])), sorted(
-    b / (5 + 0.1 * b) * 1e3 / share for b in sizes for share in (0.95, 1.05)), panel.y)
+same("batch: from the least to the most", sum(whiskers, []), [speed * 0.5, speed * 1.5], panel.y)
 
 panel = plot("gpus", *ALL)["inception"]
 line = next(points for points in panel.lines() if len(points) == 4)
@@ -237,6 +267,9 @@ p = fare("report", *ALL, "--plot", "cost", "-o", path)
 text = path.read_text()
 tree.fromstring(text)
 report("names stay text", "<script" not in text and any(records.NASTY == e.text for e in tree.fromstring(text).iter()))
+shown = text + fare("report", *ALL, "--format", "md").stdout + fare("runs", "--ledger", LEDGER, "--workload", "tweets").stdout
+report("no name turns the text around it", "box?gpj.exe?" in shown and not any(c in shown for c in "\u202e\u2066"),
+       [line for line in shown.splitlines() if "gpj" in line])
 for kind in "cost relative frontier accuracy use steps batch gpus prices buy".split():
     root = tree.parse(HERE / f"{kind}.svg").getroot()
     allowed = {drawing.SVG + t for t in "svg title desc style rect g text line path defs pattern".split()}

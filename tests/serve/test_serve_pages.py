@@ -106,8 +106,13 @@ def soon(script, good):
 chrome.open(URL + "/")
 chrome.driver.find_element("name", "workload").send_keys("imdb")
 chrome.driver.find_element("css selector", "form[action='/'] button").click()
-shown = soon("return [...document.querySelectorAll('tbody tr')].map(r => r.cells[1].textContent)", lambda s: set(s) == {"imdb"})
+shown = soon("return [...document.querySelectorAll('tbody tr')].map(r => r.querySelector('a').textContent)", lambda s: set(s) == {"imdb"})
 report("the list, filtered", shown and set(shown) == {"imdb"} and "workload=imdb" in chrome.driver.current_url, shown)
+chrome.open(URL + "/?workload=mlp")
+rows = chrome.ask("return [...document.querySelectorAll('tbody tr')].map(r => r.innerText)")
+report("runs of one workload on one machine are told apart", len(rows) == len(set(rows)) == 5 and all(
+    f"batch {r['batch']}" in row and r["id"] in row and "2026-01-01 00:00:00" in row
+    for row, r in zip(rows, reversed(records.batches(200)))), rows)
 chrome.open(URL + "/?workload=cnn&framework=other")
 boxes = chrome.driver.find_elements("css selector", "input[type=checkbox]")
 chosen = [box.get_attribute("value") for box in boxes[:2]]
