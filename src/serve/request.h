@@ -35,6 +35,8 @@ struct site {
 int site_init(struct site *site, const struct serve_options *options, bool here,
               struct err *err) MUST_USE;
 void site_release(struct site *site);
+// Whether the ledger can be read, before anybody asks; where runs may be pushed it is made.
+int site_check(struct site *site, struct err *err) MUST_USE;
 // In a time that tells nothing about the token. Null is none.
 bool site_knows(const struct site *site, const char *token);
 

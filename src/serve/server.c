@@ -311,6 +311,8 @@ int serve_start(struct serve **out, const struct serve_options *options, struct 
     if (rc == 0)
         rc = mhd_load(err);
     if (rc == 0)
+        rc = site_check(&serve->site, err);
+    if (rc == 0)
         rc = desk_new(&serve->desk, err);
     if (rc == 0)
         rc = listen_there(serve, err);
