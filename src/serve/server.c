@@ -347,3 +347,10 @@ void serve_url(const struct serve *serve, struct buf *out)
         mhd.get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT);
     buf_printf(out, six ? "http://[%s]:%u/" : "http://%s:%u/", host, info ? info->port : 0u);
 }
+
+const struct field serving_fields[] = {
+    FIELD(FIELD_TEXT, struct serving, schema, "`" SERVING_SCHEMA "`"),
+    FIELD(FIELD_TEXT, struct serving, url,
+          "its address, with the port that was free where 0 was asked for"),
+    FIELD_END,
+};

@@ -318,6 +318,11 @@ report("--public: nobody writes", s.ask("/runs", "POST", body="", token=TOKEN).s
 taken = fare("serve", "--listen", f"127.0.0.1:{s.port}", timeout=20)
 report("a port that is taken", taken.returncode == 1 and "cannot listen" in taken.stderr, taken.stderr)
 s.stop()
+ready = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", LEDGER, "--json"], stdout=subprocess.PIPE, text=True)
+told = "".join(iter(ready.stdout.readline, "}\n")) + "}"
+report("--json: one object with its address", re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*/", json.loads(told)["url"]), told)
+ready.terminate()
+ready.communicate(timeout=30)
 dripper.join()
 report("a client that sends a byte now and then has half a minute", 28 < drip_ended[0] < 40, drip_ended)
 report("and does not stop others", drip.ask("/").status == 200)
