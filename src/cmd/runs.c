@@ -365,7 +365,8 @@ const struct command cmd_runs = {
         "Every run is kept in the ledger: a SQLite file of the user's, or a team's PostgreSQL. "
         "Lists the newest, or shows one on a page: where the time went, the steps, what was used, "
         "and everything needed to judge it. RUN is an id, the beginning of one (or of what "
-        "follows its date), 'last', a name, or a published result. 'export' writes JSON lines, "
+        "follows its date or 'import-'), 'last', a name, or a published result. 'export' writes "
+        "JSON lines, "
         "'import' reads them (twice adds nothing), and logs of other programs: Keras's CSVLogger, "
         "DAWNBench, MLPerf, hyperfine. 'push' sends them to a 'fare serve' elsewhere.",
     .options = options,
