@@ -536,7 +536,7 @@ static int also_label(struct query *q, const char *label, bool few, struct err *
 {
     const char *equals = strchr(label, '=');
     if (!equals || equals == label)
-        return err_set(err, ERR_USAGE, "'--label' takes key=value, not '%s'", label);
+        return err_set(err, ERR_USAGE, "a label is key=value, not '%s'", label);
     if (q->count + 2 > VALUES_MAX)
         return err_set(err, ERR_USAGE, "that is too many labels");
     struct buf *key = &q->keys[q->key_count++];

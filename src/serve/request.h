@@ -76,6 +76,10 @@ typedef int page_fn(const struct request *request, struct answer *answer, struct
 page_fn page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
     page_quote;
 
+// The form of a page, with what was asked for in it.
+typedef void form_fn(struct buf *out, const struct request *request);
+form_fn form_list, form_prices, form_quote;
+
 // Runs that go on (pages_live.c): those that there are, as a section of the list, or as the items
 // of a list in JSON; and the page of the one that is asked for, where it is one of them.
 int live_list(const struct request *request, struct ledger *ledger, struct buf *out,
