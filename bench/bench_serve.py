@@ -57,7 +57,7 @@ LUA = {
     "one address": "",
     f"{len(ADDRESSES)} addresses": "local all = {" + ",".join(f'"{a}"' for a in ADDRESSES) + "}\nlocal n = 0\n"
                                    "request = function() n = n + 1; return wrk.format('GET', all[n % #all + 1]) end\n",
-    "each its own": "local n = 0\nrequest = function() n = n + 1; return wrk.format('GET', '/?x=' .. n .. '.' .. START) end\n",
+    "each its own": "local n = 0\nrequest = function() n = n + 1; return wrk.format('GET', '/?page=1&page=' .. n .. '.' .. START) end\n",
 }
 
 
@@ -115,7 +115,7 @@ try:
                    stdout=subprocess.DEVNULL)
     server = Server(ledger)
     print(f"{RUNS:,} runs, 200 connections, {len(os.sched_getaffinity(0))} cores")
-    alone = [server.ask(f"/?x={n}") for n in range(50)]
+    alone = [server.ask(f"/?page=1&page={n}") for n in range(50)]
     print(f"  the list for one client      {statistics.median(alone):6.1f} ms")
     for name, script in LUA.items():
         cpu = server.cpu_s()

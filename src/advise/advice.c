@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "bill/price_rule.h"
 
+#define HOUR_NS  (INT64_C(3600) * NS_PER_S)
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
 #define FRONTIER 5 // so many are named
 
@@ -356,10 +357,13 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
         buf_printf(&text, "For %s", levels[i].name);
         if (i == 1) {
             buf_adds(&text, ", ");
-            add_time(&text, (double)w->use_ns_a_month / 1e9);
-            buf_printf(&text, " a month on %s (%.1f runs)",
+            if (w->use_ns_a_month % HOUR_NS == 0) // as it was given
+                buf_printf(&text, "%lld h", (long long)(w->use_ns_a_month / HOUR_NS));
+            else
+                add_time(&text, (double)w->use_ns_a_month / 1e9);
+            buf_printf(&text, " a month on %s (%.*f runs)",
                        base_machine(ask) ? base_machine(ask) : "the machine measured",
-                       levels[i].runs);
+                       levels[i].runs < 100, levels[i].runs);
         }
         if (found) {
             buf_printf(&text, ": %s, ", found->offer);

@@ -55,6 +55,52 @@ static void compare_command(struct maker *m)
         say(m, COMPARABLE_NOT, "neither says what was trained");
 }
 
+static bool has_word(const char *text, const char *word, size_t len)
+{
+    for (; *text; text += strspn(text, " ")) {
+        size_t have = strcspn(text, " ");
+        if (have == len && memcmp(text, word, len) == 0)
+            return true;
+        text += have;
+    }
+    return false;
+}
+
+// Those words of a recipe ("batch=128 decay=0 ...") that the other one has not.
+static void own_words(const char *recipe, const char *other, struct buf *out)
+{
+    while (*recipe) {
+        size_t len = strcspn(recipe, " ");
+        if (!has_word(other, recipe, len)) {
+            buf_adds(out, out->len ? " " : "");
+            buf_add(out, recipe, len);
+        }
+        recipe += len;
+        recipe += strspn(recipe, " ");
+    }
+}
+
+static void compare_recipes(struct maker *m)
+{
+    const char *a = m->a->recipe, *b = m->b->recipe;
+    struct buf only_a = {0}, only_b = {0};
+    if (!a || !b || strcmp(a, b) == 0)
+        return;
+    own_words(a, b, &only_a);
+    own_words(b, a, &only_b);
+    if (m->rc == 0)
+        m->rc = buf_check(only_a.failed ? &only_a : &only_b, m->err);
+    if (only_a.len > 0 && only_b.len > 0)
+        say(m, COMPARABLE_NOT, "the recipes differ: %s and %s", buf_str(&only_a), buf_str(&only_b));
+    else if (only_a.len + only_b.len > 0)
+        say(m, COMPARABLE_NOT, "the recipes differ: only one has %s",
+            buf_str(only_a.len > 0 ? &only_a : &only_b));
+    else // the same words in another order
+        say(m, COMPARABLE_NOT, "the recipes differ: %s and %s", a, b);
+    buf_release(&only_a);
+    buf_release(&only_b);
+}
+
 static void compare_definition(struct maker *m)
 {
     const struct run *a = m->a, *b = m->b;
@@ -72,8 +118,7 @@ static void compare_definition(struct maker *m)
     else if (a->parameters.known && b->parameters.known && a->parameters.v != b->parameters.v)
         say(m, COMPARABLE_NOT, "the nets differ: %lld and %lld parameters",
             (long long)a->parameters.v, (long long)b->parameters.v);
-    if (a->recipe && b->recipe && strcmp(a->recipe, b->recipe) != 0)
-        say(m, COMPARABLE_NOT, "the recipes differ: %s and %s", a->recipe, b->recipe);
+    compare_recipes(m);
     if (a->epochs.known && b->epochs.known && a->epochs.v != b->epochs.v)
         say(m, COMPARABLE_NOTED, "%s and %lld: compare steps, not whole runs",
             units_count(a->epochs.v, "epoch").s, (long long)b->epochs.v);
@@ -151,7 +196,7 @@ static void judge_one(struct maker *m, const struct run *run, const char *which)
     else if (run_stopped(run))
         say(m, COMPARABLE_NOTED, "the %s was stopped before it was done", which);
     for (size_t i = 0; i < run->taints.count; i++)
-        say(m, COMPARABLE_NOTED, "the %s is tainted: %s", which, run->taints.items[i]);
+        say(m, COMPARABLE_NOTED, "the %s is perhaps spoiled: %s", which, run->taints.items[i]);
     const struct run_use *use = &run->use;
     // Less than a hundredth of the time does not show in the figures.
     if (use->throttled_ns.known && run->phases.wall_ns.known &&

@@ -98,7 +98,7 @@ static void attribute(const struct group *g, enum attribute which, char out[ATTR
                                                          : "projected",
                         20);
     case TAINTED:
-        return put_text(out, "", run->taints.count > 0 ? "tainted" : NULL, 20);
+        return put_text(out, "", run->taints.count > 0 ? "perhaps spoiled" : NULL, 20);
     case FAILED:
         return put_text(out, "", g->failed ? "failed" : run_stopped(run) ? "stopped" : NULL, 20);
     case UNTIMED:

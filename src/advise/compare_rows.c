@@ -22,11 +22,7 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     struct compare_price *to = &row->price;
     int rc = 0;
     if (!price->known)
-        return texts_add(&row->notes,
-                         price->from[0] ? price->from
-                                        : "what it costs is not known: --price NAME=USD_PER_HOUR "
-                                          "tells",
-                         err);
+        return texts_add(&row->notes, price->from[0] ? price->from : COMPARE_UNPRICED, err);
     if (g->least == g->most) {
         rc = set_money(&to->usd_per_hour, price->nano, err);
         if (rc == 0)

@@ -91,6 +91,9 @@ static int open_beside(const char *path, mode_t mode, char **temporary, struct e
         int number = errno;
         free(*temporary);
         *temporary = NULL;
+        if (number == ENOENT && dir_len > 1)
+            return err_set(err, ERR_MISSING, "cannot write '%s': there is no folder '%.*s'", path,
+                           (int)dir_len - 1, path);
         if (number != EEXIST)
             return err_errno(err, number, "cannot create a file beside '%s'", path);
     }

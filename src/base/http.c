@@ -303,8 +303,8 @@ static void ended(struct transfer *t, CURLcode code)
         // libcurl's own words name the host and port, and might quote a malformed address.
         bool quotes = t->said[0] == '\0' || strchr(call->url, '@');
         const char *said = quotes ? curl.easy_strerror(code) : t->said;
-        err_set(&call->err, code_of(code), "cannot get '%s': %c%s", shown,
-                isupper((unsigned char)said[1]) ? said[0] : tolower((unsigned char)said[0]),
+        err_set(&call->err, code_of(code), "cannot %s '%s': %c%s", call->body ? "send to" : "get",
+                shown, isupper((unsigned char)said[1]) ? said[0] : tolower((unsigned char)said[0]),
                 said + 1);
     }
 }

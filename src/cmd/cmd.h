@@ -4,8 +4,8 @@
 // A command is one file cmd/NAME.c that ends in one `const struct command`, and one row in
 // main.c's table. From its option table come parsing, --help, the man page and the completions.
 //
-// Exit codes: 0 done, 1 failed, 2 used wrongly; of a user's command its own. Every line on stderr
-// starts "fare: ".
+// Exit codes: 0 done, 1 failed, 2 used wrongly; of a user's command its own. Every message on
+// stderr starts "fare: ".
 #ifndef FARE_CMD_CMD_H
 #define FARE_CMD_CMD_H
 

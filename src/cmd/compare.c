@@ -8,6 +8,7 @@
 #include "advise/compare.h"
 #include "advise/selector.h"
 #include "cmd/runs.h"
+#include "cmd/take.h"
 #include "ledger/ledger.h"
 #include "ledger/published.h"
 #include "ledger/row.h"
@@ -169,8 +170,11 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
                  struct err *err)
 {
     const struct compare_cmd_options *o = call->options;
-    const char *format = o->common.json ? "json" : o->format ? o->format : "table";
+    const char *format;
     struct out *out = call->out;
+    int rc = take_format(o->common.json, o->format, "table", &format, err);
+    if (rc != 0)
+        return rc;
     if (strcmp(format, "json") == 0)
         return out_record(out, compare_fields, compare, err);
     if (strcmp(format, "csv") == 0)

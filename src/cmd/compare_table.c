@@ -321,7 +321,11 @@ static void put_workload(struct out *out, const struct compare_workload *workloa
             put_row(&t, &workload->rows.items[i]);
         for (size_t i = 0; i < t.notes.numbers.count; i++) {
             out_printf(out, "[%zu] ", i + 1);
-            out_wrap_here(out, 4, t.notes.items[i]);
+            const char *note = t.notes.items[i];
+            out_wrap_here(out, 4,
+                          strcmp(note, COMPARE_UNPRICED) != 0 ? note
+                                                              : COMPARE_UNPRICED
+                              ": --price NAME=USD_PER_HOUR tells");
         }
     }
     put_apart(out, workload);

@@ -36,21 +36,10 @@ static int exit_code(int rc)
     return rc == 0 ? 0 : rc == ERR_USAGE ? 2 : 1;
 }
 
-// An error may quote a file or a server's answer: nothing in it may steer the terminal.
-static void complain_line(const char *text)
-{
-    char *clean = NULL;
-    if (text_set(&clean, text, NULL) != 0)
-        clean = NULL;
-    fprintf(stderr, "fare: %s\n", clean ? clean : "out of memory");
-    free(clean);
-}
-
 static int complain(const struct err *err, int rc)
 {
-    complain_line(err->text[0] ? err->text : "failed");
-    if (err->hint[0])
-        complain_line(err->hint);
+    out_complain(err->text[0] ? err->text : "failed");
+    out_complain(err->hint);
     return exit_code(rc);
 }
 

@@ -25,18 +25,21 @@ static bool colour_wanted(const char *color)
     return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 }
 
+static int width_of(int fd)
+{
+    struct winsize size;
+    if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return WIDTH_DEFAULT;
+    return size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col > WIDTH_MAX ? WIDTH_MAX : size.ws_col;
+}
+
 void out_init(struct out *out, const char *color)
 {
     memset(out, 0, sizeof *out);
     out->fd = STDOUT_FILENO;
     out->colour = colour_wanted(color);
     out->unicode = utf8_locale();
-    out->width = WIDTH_DEFAULT;
-    struct winsize size;
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        out->width = size.ws_col < WIDTH_MIN   ? WIDTH_MIN
-                     : size.ws_col > WIDTH_MAX ? WIDTH_MAX
-                                               : size.ws_col;
+    out->width = width_of(STDOUT_FILENO);
 }
 
 void out_release(struct out *out)
@@ -287,16 +290,30 @@ int out_write(struct out *out, struct err *err)
     return rc;
 }
 
+// It may hold a file's name or a server's answer: nothing in it may steer the terminal.
+static void complain(const char *text, size_t len)
+{
+    static const char from[] = "fare: ";
+    struct out line = {.width = width_of(STDERR_FILENO)};
+    char *copy = strndup(text, len), *clean = NULL;
+    if (!copy || text_set(&clean, copy, NULL) != 0 || !clean)
+        buf_adds(&line.text, "fare: out of memory\n");
+    else if (isatty(STDERR_FILENO)) {
+        buf_adds(&line.text, from);
+        out_wrap_here(&line, (int)strlen(from), clean);
+    } else
+        buf_printf(&line.text, "%s%s\n", from, clean);
+    fputs(line.text.failed ? "fare: out of memory\n" : buf_str(&line.text), stderr);
+    out_release(&line);
+    free(copy);
+    free(clean);
+}
+
 void out_complain(const char *lines)
 {
     while (*lines) {
         size_t len = strcspn(lines, "\n");
-        char *line = strndup(lines, len), *clean = NULL;
-        // It may hold a file's name: nothing in it may steer the terminal.
-        if (line && text_set(&clean, line, NULL) == 0 && clean)
-            fprintf(stderr, "fare: %s\n", clean);
-        free(line);
-        free(clean);
+        complain(lines, len);
         lines += len + (lines[len] == '\n');
     }
 }

@@ -76,6 +76,7 @@ int out_record(struct out *out, const struct field *fields, const void *record,
 int out_write(struct out *out, struct err *err) MUST_USE;
 
 // Writes each line to stderr at once, after "fare: ": what a person should know beyond the result.
+// On a terminal what is longer than that goes on below itself, broken at spaces.
 void out_complain(const char *lines);
 
 #endif

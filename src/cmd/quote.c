@@ -340,7 +340,10 @@ static int run(const struct cmd_call *call, struct err *err)
     }
     if (o->pinned)
         return list_pinned(call, word, err);
-    int rc = take_options(&job, o, err);
+    const char *format;
+    int rc = take_format(o->common.json, o->format, "table", &format, err);
+    if (rc == 0)
+        rc = take_options(&job, o, err);
     if (rc == 0)
         rc = quote_load(&job, word, o->ledger, err);
     out_complain(buf_str(&job.says));
@@ -355,10 +358,9 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = quote_make(&job.ask, &job.quote, err);
     if (rc == 0)
         rc = advice_make(&job.ask, &job.wishes, &job.quote, err);
-    bool json = o->common.json || (o->format && strcmp(o->format, "json") == 0);
-    if (rc == 0 && json)
+    if (rc == 0 && strcmp(format, "json") == 0)
         rc = print_json(call->out, &job.quote, err);
-    else if (rc == 0 && o->format && strcmp(o->format, "focus") == 0) {
+    else if (rc == 0 && strcmp(format, "focus") == 0) {
         focus_head(&call->out->text);
         rc = focus_bill(&call->out->text, &job, err);
     } else if (rc == 0)

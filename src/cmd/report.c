@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fs.h"
 #include "base/units.h"
@@ -14,6 +15,7 @@
 #include "report/html.h"
 #include "report/page.h"
 #include "report/tables.h"
+#include "workload/workload.h"
 
 struct report_options {
     struct cmd_common common;
@@ -191,18 +193,71 @@ static int write_page(const char *format, const struct page *page, struct buf *t
     return 0;
 }
 
+// -o x.png holds no PNG: a name that promises something else is refused.
+static int check_name(const char *path, bool plot, struct err *err)
+{
+    static const char *const others[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf",
+                                         ".md",  ".csv", ".json", ".svg", ".html", ".htm"};
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof others / sizeof *others; i++) {
+        bool right = plot ? strcmp(others[i], ".svg") == 0 : strncmp(others[i], ".htm", 4) == 0;
+        if (right || strcasecmp(dot, others[i]) != 0)
+            continue;
+        err_set(err, ERR_USAGE, "%s, not what '%s' is called",
+                plot ? "a plot is written as SVG" : "the page is written as HTML", path);
+        return err_hint(err, plot ? "name it .svg; --format md, csv or json writes its figures"
+                                  : "name it .html; --plot KIND writes SVG, --format md, csv or "
+                                    "json tables");
+    }
+    return 0;
+}
+
+// What would change nothing is said, and not passed over.
+static int check_together(const struct report_options *o, const char *format, struct err *err)
+{
+    if (o->plot && o->format && strcmp(o->format, "html") == 0)
+        return err_set(err, ERR_USAGE,
+                       "a plot is SVG, and its figures can be had as md, csv or json, not html");
+    if (o->published && (o->own.buy || strcmp(format, "focus") == 0))
+        return err_set(err, ERR_USAGE,
+                       "published results are not priced anew: %s needs runs, or --workload",
+                       o->own.buy ? "--buy" : "--format focus");
+    if (!o->own.buy && o->own.hours_per_month > 0)
+        return err_set(err, ERR_USAGE,
+                       "--hours-per-month is about a machine that is bought: it needs --buy USD");
+    return o->output && strcmp(format, "html") == 0 ? check_name(o->output, o->plot != NULL, err)
+                                                    : 0;
+}
+
+static int say_no_runs(const char *workload, struct err *err)
+{
+    struct err near = {0};
+    if (!workload) {
+        err_set(err, ERR_MISSING, "there are no runs to report on");
+        return err_hint(err, "'fare run mlp' makes one; 'fare report --published "
+                             "2017-keras-backends' shows what others published");
+    }
+    err_set(err, ERR_MISSING, "there are no runs of '%s' to report on", workload);
+    if (workload_find(workload, &near))
+        return err_hint(err, "'fare run %s' makes one", workload);
+    return err_hint(err, "%s",
+                    near.hint[0] ? near.hint : "'fare workloads' lists what can be trained");
+}
+
 static int make(const struct report_options *o, const struct page_ask *ask, const char *format,
                 struct buf *text, struct err *err)
 {
     struct page page = {0};
-    if (!o->plot && strcmp(format, "focus") == 0)
-        return page_focus(ask, text, err);
-    int rc = page_make(ask, &page, err);
-    if (rc == 0 && page.runs.count == 0) {
-        rc = err_set(err, ERR_MISSING, "there are no runs to report on");
-        err_hint(err, "'fare run mlp' makes one; 'fare report --published 2017-keras-backends' "
-                      "shows what others published");
+    if (!o->plot && strcmp(format, "focus") == 0) {
+        int rc = page_focus(ask, text, err);
+        const char *head_end = strchr(buf_str(text), '\n');
+        if (rc == 0 && head_end && !head_end[1])
+            out_complain("no offer in the book is known to fit these runs: there are no bills");
+        return rc;
     }
+    int rc = page_make(ask, &page, err);
+    if (rc == 0 && page.runs.count == 0)
+        rc = say_no_runs(ask->workload, err);
     if (rc == 0)
         rc = o->plot ? write_plot(o->plot, format, &page, text, err)
                      : write_page(format, &page, text, err);
@@ -213,7 +268,8 @@ static int make(const struct report_options *o, const struct page_ask *ask, cons
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct report_options *o = call->options;
-    const char *format = o->common.json ? "json" : o->format ? o->format : "html";
+    const char *format;
+    int rc = take_format(o->common.json, o->format, "html", &format, err);
     bool drawn = strcmp(format, "html") == 0;
     struct page_ask ask;
     struct buf text = {0}, says = {0};
@@ -221,7 +277,10 @@ static int run(const struct cmd_call *call, struct err *err)
     if (o->plot)
         snprintf(name, sizeof name, "%s.svg", o->plot);
     const char *path = o->output ? o->output : drawn ? name : "-";
-    int rc = take_options(call, &ask, err);
+    if (rc == 0)
+        rc = take_options(call, &ask, err);
+    if (rc == 0)
+        rc = check_together(o, format, err);
     ask.says = &says;
     if (rc == 0)
         rc = make(o, &ask, format, &text, err);

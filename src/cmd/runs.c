@@ -103,13 +103,18 @@ void runs_filter(const struct runs_options *o, struct ledger_filter *filter)
             filter->sort = values[i];
 }
 
-int runs_connect(struct ledger *ledger, struct err *err)
+static int join(struct ledger *ledger, bool writes, struct err *err)
 {
     struct buf says = {0};
-    int rc = ledger_connect(ledger, &says, err);
+    int rc = writes ? ledger_make(ledger, &says, err) : ledger_connect(ledger, &says, err);
     out_complain(buf_str(&says));
     buf_release(&says);
     return rc;
+}
+
+int runs_connect(struct ledger *ledger, struct err *err)
+{
+    return join(ledger, false, err);
 }
 
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
@@ -337,8 +342,9 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc != 0)
         return rc;
     bool shipped = call->rest->count == 1 && strncmp(call->rest->args[0], "published-", 10) == 0;
+    bool imports = call->rest->count > 1 && strcmp(call->rest->args[0], "import") == 0;
     if (!shipped) // what comes with fare can be read where there is no ledger
-        rc = runs_connect(ledger, err);
+        rc = join(ledger, imports, err);
     const char *dir;
     size_t waiting = rc != 0 ? ledger_spooled(ledger, &dir) : 0;
     if (waiting > 0)
@@ -359,7 +365,8 @@ const struct command cmd_runs = {
         "Every run is kept in the ledger: a SQLite file of the user's, or a team's PostgreSQL. "
         "Lists the newest, or shows one on a page: where the time went, the steps, what was used, "
         "and everything needed to judge it. RUN is an id, the beginning of one (or of what "
-        "follows its date), 'last', a name, or a published result. 'export' writes JSON lines, "
+        "follows its date or 'import-'), 'last', a name, or a published result. 'export' writes "
+        "JSON lines, "
         "'import' reads them (twice adds nothing), and logs of other programs: Keras's CSVLogger, "
         "DAWNBench, MLPerf, hyperfine. 'push' sends them to a 'fare serve' elsewhere.",
     .options = options,

@@ -232,7 +232,8 @@ int runs_import(const struct cmd_call *call, struct ledger *ledger, struct err *
         return err_hint(err, "nothing was imported");
     out_printf(call->out, "added %lld run%s", (long long)m.added, m.added == 1 ? "" : "s");
     if (m.there > 0)
-        out_printf(call->out, "; %lld were there already", (long long)m.there);
+        out_printf(call->out, "; %lld %s there already", (long long)m.there,
+                   m.there == 1 ? "was" : "were");
     out_printf(call->out, "\n");
     return 0;
 }

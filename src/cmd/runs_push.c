@@ -146,7 +146,8 @@ int runs_push(const struct cmd_call *call, struct ledger *ledger, struct err *er
     if (rc == 0 || p.added + p.there > 0) {
         out_printf(call->out, "pushed %lld run%s", (long long)p.added, p.added == 1 ? "" : "s");
         if (p.there > 0)
-            out_printf(call->out, "; %lld were there already", (long long)p.there);
+            out_printf(call->out, "; %lld %s there already", (long long)p.there,
+                       p.there == 1 ? "was" : "were");
         out_printf(call->out, "\n");
     }
     buf_release(&p.piece);

@@ -9,14 +9,21 @@
 
 #include "base/clock.h"
 
+enum { ID_MOST = 14, RANDOM_SHOWN = 6 };
+
 // What to type for a run: of "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the first of
-// the random part, otherwise the whole.
-static void short_id(const char *id, char out[32])
+// the random part, which ledger_find() takes; of others the whole, or null where that is too long
+// for a column: it then has a line of its own.
+static const char *short_id(const char *id, char out[ID_MOST + 1])
 {
     const char *tail = strrchr(id, '-');
     size_t digits = tail ? strspn(tail + 1, "0123456789abcdef") : 0;
-    bool random = digits >= 12 && tail[1 + digits] == '\0';
-    snprintf(out, 32, random ? "%.6s" : "%.31s", random ? tail + 1 : id);
+    bool ours = tail && tail > id && (tail[-1] == 'Z' || strncmp(id, "import-", 7) == 0);
+    bool random = ours && digits >= 12 && tail[1 + digits] == '\0';
+    if (!random && out_columns(id) > ID_MOST)
+        return NULL;
+    snprintf(out, ID_MOST + 1, "%.*s", random ? RANDOM_SHOWN : ID_MOST, random ? tail + 1 : id);
+    return out;
 }
 
 // "5 min ago", or the date.
@@ -90,14 +97,17 @@ static const char *run_name(const struct run *run)
 // Whether it was projected.
 static bool show_run(struct out *out, const struct out_column *columns, const struct run *run)
 {
-    char id[32], age[24], ms[32], time[32];
+    char room[ID_MOST + 1], age[24], ms[32], time[32];
     bool failed = run->ended && strcmp(run->ended, "failed") == 0;
-    short_id(run->id ? run->id : "-", id);
+    const char *whole_id = run->id ? run->id : "-", *id = short_id(whole_id, room);
+    if (!id)
+        out_printf(out, "%s\n", whole_id);
     when(run->started, age);
     step(run, ms);
     bool projected = whole(run, time);
     const char *const cells[COLUMNS] = {
-        id, age, run_name(run), place(run), run->framework ? run->framework : "-", ms, time};
+        id ? id : "", age, run_name(run), place(run), run->framework ? run->framework : "-",
+        ms,           time};
     for (int c = 0; c < COLUMNS; c++)
         out_field(out, &columns[c], cells[c]);
     buf_trim(&out->text);
@@ -107,18 +117,18 @@ static bool show_run(struct out *out, const struct out_column *columns, const st
 
 void runs_table(struct out *out, const struct run *runs, size_t count)
 {
-    enum { MARKS = 2, ID_MOST = 14 };
+    enum { MARKS = 2 };
     bool projected = false, tainted = false, failed = false;
     struct out_column columns[COLUMNS] = {
-        [RUN] = {"run", 6, false, 0},     [STARTED] = {"started", 10, false, 3},
-        [NAME] = {"name", 10, false, 0},  [ON] = {"on", 8, false, 1},
-        [WITH] = {"with", 10, false, 4},  [STEP] = {"ms/step", 12, true, 2},
+        [RUN] = {"run", RANDOM_SHOWN, false, 0}, [STARTED] = {"started", 10, false, 3},
+        [NAME] = {"name", 10, false, 0},         [ON] = {"on", 8, false, 1},
+        [WITH] = {"with", 10, false, 4},         [STEP] = {"ms/step", 12, true, 2},
         [WHOLE] = {"whole", 11, true, 0},
     };
     for (size_t i = 0; i < count; i++) { // ids that are not random have their own width
-        char id[32];
-        short_id(runs[i].id ? runs[i].id : "-", id);
-        int len = out_columns(id) > ID_MOST ? ID_MOST : out_columns(id);
+        char room[ID_MOST + 1];
+        const char *id = short_id(runs[i].id ? runs[i].id : "-", room);
+        int len = id ? out_columns(id) : 0;
         columns[RUN].width = len > columns[RUN].width ? len : columns[RUN].width;
     }
     bool wide = out->width >= 80; // all of them, as narrow as they have to be

@@ -53,6 +53,22 @@ static void wait_for_end(struct serve *serve, const sigset_t *ends)
         serve_tend(serve);
 }
 
+static int say_ready(const struct cmd_call *call, const struct serve *serve, struct err *err)
+{
+    const struct serve_command *o = call->options;
+    char schema[] = SERVING_SCHEMA;
+    struct buf url = {0};
+    serve_url(serve, &url);
+    int rc = buf_check(&url, err);
+    const struct serving ready = {.schema = schema, .url = url.data};
+    if (rc == 0 && o->common.json)
+        rc = out_record(call->out, serving_fields, &ready, err);
+    else if (rc == 0)
+        out_printf(call->out, "Serving on %s until Ctrl-C.\n", buf_str(&url));
+    buf_release(&url);
+    return rc == 0 ? out_write(call->out, err) : rc;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct serve_command *o = call->options;
@@ -63,7 +79,6 @@ static int run(const struct cmd_call *call, struct err *err)
                                            .everyone = o->everyone,
                                            .complain = out_complain};
     struct serve *serve = NULL;
-    struct buf url = {0};
     sigset_t ends, before;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
@@ -71,16 +86,12 @@ static int run(const struct cmd_call *call, struct err *err)
     sigaddset(&ends, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &ends, &before);
     int rc = serve_start(&serve, &options_, err);
-    if (rc == 0) {
-        serve_url(serve, &url);
-        out_printf(call->out, "Serving on %s until Ctrl-C.\n", buf_str(&url));
-        rc = out_write(call->out, err);
-    }
+    if (rc == 0)
+        rc = say_ready(call, serve, err);
     if (rc == 0)
         wait_for_end(serve, &ends);
     serve_stop(serve);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    buf_release(&url);
     return rc;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/take.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/money.h"
 
@@ -29,6 +31,16 @@ int take_day(const char *text, int *day, struct err *err)
     return 0;
 }
 
+int take_format(bool json, const char *format, const char *otherwise, const char **out,
+                struct err *err)
+{
+    *out = json ? "json" : format ? format : otherwise;
+    if (json && format && strcmp(format, "json") != 0)
+        return err_set(err, ERR_USAGE, "--json and '--format %s' are two formats: one of them",
+                       format);
+    return 0;
+}
+
 int take_own(const struct own_options *o, struct own_machine *own, struct err *err)
 {
     int64_t hours = o->hours_per_month;
@@ -46,5 +58,11 @@ int take_own(const struct own_options *o, struct own_machine *own, struct err *e
     int rc = take_amount("buy", o->buy, &own->purchase, err);
     if (rc == 0)
         rc = take_amount("resale", o->resale, &own->resale, err);
-    return rc == 0 ? take_amount("kwh", o->kwh, &own->kwh, err) : rc;
+    if (rc == 0)
+        rc = take_amount("kwh", o->kwh, &own->kwh, err);
+    const char *alone = o->resale ? "resale" : o->kwh ? "kwh" : o->watts >= 0 ? "watts" : NULL;
+    if (rc == 0 && alone && !o->buy)
+        rc = err_set(err, ERR_USAGE, "--%s is about a machine that is bought: it needs --buy USD",
+                     alone);
+    return rc;
 }

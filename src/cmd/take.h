@@ -6,6 +6,7 @@
 #ifndef FARE_CMD_TAKE_H
 #define FARE_CMD_TAKE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -18,6 +19,10 @@ int take_bad(const char *option, const char *text, const char *expected, struct 
 
 // Money of 0 or more, in nano-units.
 int take_amount(const char *option, const char *text, int64_t *nano, struct err *err) MUST_USE;
+
+// --json or --format, or what it is without either.
+int take_format(bool json, const char *format, const char *otherwise, const char **out,
+                struct err *err) MUST_USE;
 
 // --date, in days since 1970.
 int take_day(const char *text, int *day, struct err *err) MUST_USE;
@@ -47,6 +52,7 @@ struct own_options {
      .least = 1}
 // clang-format on
 
+// The other options of such a machine need --buy.
 int take_own(const struct own_options *options, struct own_machine *own, struct err *err) MUST_USE;
 
 #endif

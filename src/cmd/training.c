@@ -262,6 +262,32 @@ void training_table(struct out *out, const struct run *runs, size_t count)
     }
 }
 
+// Said once for each workload, where the largest of its batches that has a speed comes by.
+static void say_saturation(struct out *out, const struct runs *runs, size_t at)
+{
+    const struct run_group *largest = &runs->groups.items[at], *enough = NULL;
+    bool several = false;
+    for (size_t i = 0; i < runs->groups.count; i++) {
+        const struct run_group *g = &runs->groups.items[i];
+        if (strcmp(g->workload, largest->workload) != 0 || !g->samples_per_s.known)
+            continue;
+        if (g->batch.v > largest->batch.v)
+            return;
+        several |= g->saturated.known;
+        if (g->saturated.known && g->saturated.v && (!enough || g->batch.v < enough->batch.v))
+            enough = g;
+    }
+    if (!several || !largest->samples_per_s.known)
+        return;
+    if (enough)
+        out_row(out, enough->workload, "saturates at batch %lld: larger ones gain less than 5 %%",
+                (long long)enough->batch.v);
+    else
+        out_row(out, largest->workload,
+                "batch %lld, the largest tried, still gains over 5 %%: larger ones may gain more",
+                (long long)largest->batch.v);
+}
+
 void training_notes(struct out *out, const struct runs *runs)
 {
     for (size_t i = 0; i < runs->runs.count; i++) {
@@ -286,10 +312,6 @@ void training_notes(struct out *out, const struct runs *runs)
                     "deviation)",
                     (long long)g->batch.v, (long long)g->runs.v, g->low_ms.v, g->high_ms.v,
                     g->spread.v * 100);
-        if (g->saturated.known && g->saturated.v) {
-            out_row(out, g->workload, "saturates at batch %lld: larger ones gain less than 5 %%",
-                    (long long)g->batch.v);
-            break;
-        }
+        say_saturation(out, runs, i);
     }
 }

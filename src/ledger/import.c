@@ -111,7 +111,7 @@ static int add_labels(struct run *run, const struct import_options *o, struct er
     for (size_t i = 0; i < o->label_count && rc == 0; i++) {
         const char *equals = strchr(o->labels[i], '=');
         if (!equals || equals == o->labels[i])
-            return err_set(err, ERR_USAGE, "'--label' takes key=value, not '%s'", o->labels[i]);
+            return err_set(err, ERR_USAGE, "a label is key=value, not '%s'", o->labels[i]);
         char *key = strndup(o->labels[i], (size_t)(equals - o->labels[i]));
         rc = key ? import_label(run, key, equals + 1, err) : err_memory(err);
         free(key);

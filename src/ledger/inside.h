@@ -8,7 +8,8 @@
 
 struct ledger {
     struct place place;
-    void *db; // null: not connected
+    void *db;     // null: not connected
+    bool nowhere; // `db` is an empty one in memory, in the place of a file that is not there
 };
 
 int ledger_sql(struct ledger *ledger, const char *text, struct err *err) MUST_USE;

@@ -2,6 +2,7 @@
 #include "ledger/ledger.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static void disconnect(struct ledger *ledger)
     if (ledger->db)
         ledger->place.backend->close(ledger->db);
     ledger->db = NULL;
+    ledger->nowhere = false;
 }
 
 void ledger_free(struct ledger *ledger)
@@ -253,6 +255,8 @@ static void deliver(struct ledger *ledger, struct buf *says)
 {
     struct spool_list list;
     struct err err = {0};
+    if (ledger->nowhere) // what is in memory is gone with it
+        return;
     spool_adopt(&ledger->place);
     if (spool_list(&ledger->place, &list, &err) != 0) {
         if (says)
@@ -274,36 +278,82 @@ static void deliver(struct ledger *ledger, struct buf *says)
     spool_list_release(&list);
 }
 
-static int open_database(struct ledger *ledger, struct err *err)
+static int open_in(struct ledger *ledger, const char *where, struct err *err)
 {
     const struct place *place = &ledger->place;
-    if (place->backend == &backend_sqlite) {
-        struct buf folder = {0};
-        const char *slash = strrchr(place->where, '/');
-        buf_add(&folder, place->where, (size_t)(slash - place->where));
-        int rc = buf_check(&folder, err);
-        if (rc == 0 && folder.len > 0)
-            rc = fs_mkdirs(buf_str(&folder), err);
-        buf_release(&folder);
-        if (rc != 0)
-            return rc;
-    }
-    int rc = place->backend->open(place->where, place->name, &ledger->db, err);
-    if (rc != 0)
-        return rc;
-    rc = schema_migrate(place->backend, ledger->db, place->name, err);
+    int rc = place->backend->open(where, place->name, &ledger->db, err);
+    if (rc == 0)
+        rc = schema_migrate(place->backend, ledger->db, place->name, err);
     if (rc != 0)
         disconnect(ledger);
     return rc;
 }
 
-int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
+static int make_folder(const struct place *place, struct err *err)
 {
-    if (ledger->db)
+    struct buf folder = {0};
+    buf_add(&folder, place->where, (size_t)(strrchr(place->where, '/') - place->where));
+    int rc = buf_check(&folder, err);
+    if (rc == 0 && folder.len > 0)
+        rc = fs_mkdirs(buf_str(&folder), err);
+    buf_release(&folder);
+    return rc;
+}
+
+static bool is_there(const struct place *place)
+{
+    return place->backend != &backend_sqlite || access(place->where, F_OK) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR);
+}
+
+// How many runs wait for the ledger, and how many go on that will come.
+static int count_coming(const struct place *place, size_t *waiting, size_t *going, struct err *err)
+{
+    struct spool_list list;
+    bool dead;
+    spool_adopt(place);
+    int rc = spool_list(place, &list, err);
+    *waiting = list.count;
+    spool_list_release(&list);
+    if (rc == 0)
+        rc = spool_going(place, &list, &dead, err);
+    *going = list.count;
+    spool_list_release(&list);
+    return rc;
+}
+
+int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
+{
+    int rc = 0;
+    if (ledger->db && !ledger->nowhere)
         return 0;
-    int rc = open_database(ledger, err);
+    disconnect(ledger);
+    if (ledger->place.backend == &backend_sqlite)
+        rc = make_folder(&ledger->place, err);
+    if (rc == 0)
+        rc = open_in(ledger, ledger->place.where, err);
     if (rc == 0)
         deliver(ledger, says);
+    return rc;
+}
+
+int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
+{
+    if (ledger->db && !ledger->nowhere)
+        return 0;
+    size_t waiting = 1, going = 0;
+    int rc = is_there(&ledger->place) ? 0 : count_coming(&ledger->place, &waiting, &going, err);
+    if (rc != 0)
+        return rc;
+    if (waiting > 0)
+        return ledger_make(ledger, says, err);
+    if (ledger->place.named && going == 0) {
+        disconnect(ledger);
+        err_set(err, ERR_MISSING, "there is no ledger at '%s'", ledger->place.name);
+        return err_hint(err, "the first run that is measured or imported there makes it");
+    }
+    rc = ledger->db ? 0 : open_in(ledger, ":memory:", err);
+    ledger->nowhere = rc == 0;
     return rc;
 }
 
@@ -351,7 +401,7 @@ static int record_directly(struct ledger *ledger, const char *text, size_t len,
     struct row row = {0};
     struct err why = {0};
     bool added;
-    int rc = ledger_connect(ledger, NULL, &why);
+    int rc = ledger_make(ledger, NULL, &why);
     if (rc == 0)
         rc = row_read(text, len, &row, &why);
     if (rc == 0)
@@ -378,11 +428,11 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
         rc = record_directly(ledger, buf_str(&text), text.len, &spool, err);
         goto out;
     }
-    if (ledger->db) {
+    if (ledger->db && !ledger->nowhere) {
         deliver(ledger, says);
     } else {
         struct err why = {0};
-        if (ledger_connect(ledger, says, &why) != 0 && says)
+        if (ledger_make(ledger, says, &why) != 0 && says)
             buf_printf(says,
                        "the run waits in '%s' and is delivered when the ledger can be "
                        "reached: %s\n",
@@ -397,7 +447,7 @@ out:
 
 int ledger_import_begin(struct ledger *ledger, struct err *err)
 {
-    int rc = ledger_connect(ledger, NULL, err);
+    int rc = ledger_make(ledger, NULL, err);
     if (rc == 0 && ledger->place.backend->many_begin)
         rc = ledger_sql(ledger, ledger->place.backend->many_begin, err);
     return rc == 0 ? ledger_begin(ledger, err) : rc;
@@ -486,7 +536,7 @@ static int also_label(struct query *q, const char *label, bool few, struct err *
 {
     const char *equals = strchr(label, '=');
     if (!equals || equals == label)
-        return err_set(err, ERR_USAGE, "'--label' takes key=value, not '%s'", label);
+        return err_set(err, ERR_USAGE, "a label is key=value, not '%s'", label);
     if (q->count + 2 > VALUES_MAX)
         return err_set(err, ERR_USAGE, "that is too many labels");
     struct buf *key = &q->keys[q->key_count++];

@@ -45,8 +45,13 @@ void ledger_public(const char *url, struct buf *out);
 
 // Connects, brings the schema up to date and delivers what is spooled; the functions below do it
 // by themselves. `says` (optional) gets a sentence for each spooled file that could not be taken.
-// A ledger of a newer schema is ERR_FORMAT and is left as it is.
+// A ledger of a newer schema is ERR_FORMAT and is left as it is. Reading makes no file: where there
+// is none and nothing waits, the ledger is empty, or ERR_MISSING where ledger_new() was given its
+// name: that is mistyped then.
 int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err) MUST_USE;
+
+// The same for who will write: a file that is not there is made, and its folder.
+int ledger_make(struct ledger *ledger, struct buf *says, struct err *err) MUST_USE;
 
 // How many runs wait in the spool, and where (`dir` may be null).
 size_t ledger_spooled(const struct ledger *ledger, const char **dir);

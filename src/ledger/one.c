@@ -31,18 +31,27 @@ static int look(struct ledger *ledger, const char *statement, const char *const 
                                       err);
 }
 
-// By the id, its beginning, or the beginning of what follows its date. Two at most are looked at.
+// A pattern for LIKE: what `before` is a pattern of, then the word, then anything.
+static int pattern_of(const char *before, const char *word, struct buf *out, struct err *err)
+{
+    buf_adds(out, before);
+    for (const char *p = word; *p; p++)
+        buf_printf(out, "%s%c", strchr("%_!", *p) ? "!" : "", *p);
+    buf_addc(out, '%');
+    return buf_check(out, err);
+}
+
+// By the id, its beginning, or the beginning of what follows its date or "import-". Two at most are
+// looked at.
 static int look_by_id(struct ledger *ledger, const char *word, struct found *found, struct err *err)
 {
-    struct buf end = {0}, within = {0};
+    struct buf end = {0}, dated = {0}, imported = {0};
     buf_printf(&end, "%s~", word); // behind every character that an id may have
-    buf_adds(&within, "%Z-");
-    for (const char *p = word; *p; p++)
-        buf_printf(&within, "%s%c", strchr("%_!", *p) ? "!" : "", *p);
-    buf_addc(&within, '%');
     int rc = buf_check(&end, err);
     if (rc == 0)
-        rc = buf_check(&within, err);
+        rc = pattern_of("%Z-", word, &dated, err);
+    if (rc == 0)
+        rc = pattern_of("import-", word, &imported, err);
     if (rc == 0)
         rc = look(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err);
     const char *range[] = {word, buf_str(&end)};
@@ -50,18 +59,20 @@ static int look_by_id(struct ledger *ledger, const char *word, struct found *fou
         rc = look(ledger,
                   "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
                   range, 2, found, err);
-    const char *pattern = buf_str(&within);
+    const char *patterns[] = {buf_str(&dated), buf_str(&imported)};
     if (rc == 0 && found->count == 0 && strlen(word) >= 4)
         rc = look(ledger,
-                  "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' ORDER BY id LIMIT 2",
-                  &pattern, 1, found, err);
+                  "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' OR id LIKE $2 "
+                  "ESCAPE '!' ORDER BY id LIMIT 2",
+                  patterns, 2, found, err);
     if (rc == 0 && found->count > 1) {
         err_set(err, ERR_USAGE, "several runs begin with '%s': %s, %s, ...", word,
                 buf_str(&found->id), buf_str(&found->second));
         rc = err_hint(err, "give more of the id");
     }
     buf_release(&end);
-    buf_release(&within);
+    buf_release(&dated);
+    buf_release(&imported);
     return rc;
 }
 

@@ -77,7 +77,8 @@ int place_find(struct place *place, const char *where, struct err *err)
 {
     memset(place, 0, sizeof *place);
     struct buf folder = {0}, path = {0};
-    if (!where || !*where)
+    place->named = where && *where;
+    if (!place->named)
         where = getenv("FARE_LEDGER");
     bool given = where && *where;
     int rc = 0;

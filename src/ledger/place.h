@@ -3,6 +3,8 @@
 #ifndef FARE_LEDGER_PLACE_H
 #define FARE_LEDGER_PLACE_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "ledger/backend.h"
@@ -10,6 +12,7 @@
 enum { PLACE_SPOOLS = 2 };
 
 struct place {
+    bool named; // by this call, and not by FARE_LEDGER or as the user's own
     const struct backend *backend;
     char *where;                // a path or the whole URL
     char *name;                 // for people: without the password

@@ -6,7 +6,8 @@
 
 #include "record/field.h"
 
-#define COMPARE_SCHEMA "fare.compare/1"
+#define COMPARE_SCHEMA   "fare.compare/1"
+#define COMPARE_UNPRICED "what it costs is not known" // a note on a row
 
 struct compare_figure { // a mean, and its 95 % interval where there is something to go by
     struct maybe_real value, low, high;

@@ -331,7 +331,9 @@ static const struct field group_fields[] = {
     MILLIS(high_ms, "the slowest run's"),
     REAL(spread, "standard deviation between the runs ÷ their mean"),
     REAL(samples_per_s, "median"),
-    BOOL(saturated, "several batches: no larger one trains over 5 % more samples per second"),
+    BOOL(saturated,
+         "of several batches: no larger one trains over 5 % more samples per second; absent where "
+         "no larger one was tried"),
     FIELD_END,
 };
 #undef T

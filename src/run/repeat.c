@@ -58,22 +58,21 @@ static int add_group(struct runs *runs, size_t at, double *steps, double *rates,
     return text_set(&group->workload, first->workload, err);
 }
 
-// The smallest batch that no larger one beats by much.
+// Whether a larger batch pays. Of the largest nobody knows: none was tried beside it.
 static void mark_saturated(struct runs *runs)
 {
     for (size_t i = 0; i < runs->groups.count; i++) {
         struct run_group *group = &runs->groups.items[i];
-        bool several = false, beaten = false;
+        bool larger = false, beaten = false;
         for (size_t k = 0; k < runs->groups.count; k++) {
             const struct run_group *other = &runs->groups.items[k];
-            if (k == i || strcmp(other->workload, group->workload) != 0 ||
+            if (strcmp(other->workload, group->workload) != 0 || other->batch.v <= group->batch.v ||
                 !other->samples_per_s.known || !group->samples_per_s.known)
                 continue;
-            several = true;
-            beaten |= other->batch.v > group->batch.v &&
-                      other->samples_per_s.v > SATURATED * group->samples_per_s.v;
+            larger = true;
+            beaten |= other->samples_per_s.v > SATURATED * group->samples_per_s.v;
         }
-        if (several)
+        if (larger)
             group->saturated = some_bool(!beaten);
     }
 }

@@ -7,6 +7,7 @@
 #include "advise/quote_job.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "price/listing.h"
 #include "price/offer_record.h"
 #include "report/html.h"
@@ -85,7 +86,7 @@ static int make_quote(const struct request *request, const char *word, struct qu
     return rc == 0 ? advice_make(&job->ask, &job->wishes, q, err) : rc;
 }
 
-static void quote_form(struct buf *out, const struct request *request)
+void form_quote(struct buf *out, const struct request *request)
 {
     buf_adds(out, "<form action=\"/quote\" method=\"get\" aria-label=\"What to price\">\n");
     frame_field(out, request, "run", "Run or workload", "last");
@@ -107,7 +108,7 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
         rc = record_to_text(quote_fields, &job.quote, &answer->text, err);
     } else if (rc == 0) {
         frame_begin(&answer->text, "What would it cost?");
-        quote_form(&answer->text, request);
+        form_quote(&answer->text, request);
         if (word) {
             html_quote(&answer->text, &job.quote, 2);
             frame_twin(&answer->text, request, "/quote");
@@ -197,13 +198,8 @@ static void offer_row(struct buf *out, const struct listing_line *line)
     buf_release(&name);
 }
 
-static void show_prices(struct buf *out, const struct request *request, const struct listing *list,
-                        size_t shown)
+void form_prices(struct buf *out, const struct request *request)
 {
-    static const struct html_column columns[] = {{"offer", "long"},     {"USD an hour", "num"},
-                                                 {"of one GPU", "num"}, {"GPUs", ""},
-                                                 {"vCPUs", "num"},      {"price seen", "num"}};
-    frame_begin(out, "The book of prices");
     buf_adds(out, "<form action=\"/prices\" method=\"get\" aria-label=\"Filters\">\n");
     frame_field(out, request, "text", "In its name", "p3");
     frame_field(out, request, "gpu", "GPU", "h100");
@@ -213,6 +209,16 @@ static void show_prices(struct buf *out, const struct request *request, const st
     frame_field(out, request, "max_price", "USD an hour, at most", "10");
     choose(out, request, "kind", "Kind", kinds, sizeof kinds / sizeof *kinds);
     buf_adds(out, "<button>Show</button>\n</form>\n");
+}
+
+static void show_prices(struct buf *out, const struct request *request, const struct listing *list,
+                        size_t shown)
+{
+    static const struct html_column columns[] = {{"offer", "long"},     {"USD an hour", "num"},
+                                                 {"of one GPU", "num"}, {"GPUs", ""},
+                                                 {"vCPUs", "num"},      {"price seen", "num"}};
+    frame_begin(out, "The book of prices");
+    form_prices(out, request);
     if (list->count == 0)
         html_paragraph(out, "", "No offer like that in the book.");
     else
@@ -278,20 +284,34 @@ int page_prices(const struct request *request, struct answer *answer, struct err
 
 // ---- one offer
 
+static void price_for(int64_t seconds, char *out, size_t size)
+{
+    bool days = seconds % 86400 == 0, hours = seconds % 3600 == 0;
+    snprintf(out, size, "price for %s",
+             units_count(seconds / (days    ? 86400
+                                    : hours ? 3600
+                                            : 1),
+                         days    ? "day"
+                         : hours ? "hour"
+                                 : "second")
+                 .s);
+}
+
 static void show_offer(struct buf *out, const struct request *request, const struct offer_record *r)
 {
-    static const struct html_column columns[] = {{"since", "num"},
-                                                 {"last seen", "num"},
-                                                 {"price", "num"},
-                                                 {"currency", ""},
-                                                 {"source", "long"}};
+    char price[48] = "price an hour";
+    const struct html_column columns[] = {{"since", "num"},
+                                          {"last seen", "num"},
+                                          {price, "num"},
+                                          {"currency", ""},
+                                          {"source", "long"}};
+    if (r->per_s.known && r->per_s.v != 3600)
+        price_for(r->per_s.v, price, sizeof price);
     frame_begin(out, r->offer);
     if (r->tariff)
         html_heading(out, 2, "How it is charged");
     html_paragraph(out, "", r->tariff);
     html_heading(out, 2, "Its prices");
-    if (r->per_s.known && r->per_s.v != 3600)
-        buf_printf(out, "<p>Each is for %lld s.</p>\n", (long long)r->per_s.v);
     html_begin_table(out, "Its prices");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = r->history.count; i-- > 0;) { // the newest first

@@ -147,6 +147,17 @@ static int list_one(void *arg, const char *id, const char *text, struct err *err
     return rc;
 }
 
+void form_list(struct buf *out, const struct request *request)
+{
+    buf_adds(out, "<form action=\"/\" method=\"get\" aria-label=\"Filters\">\n");
+    frame_field(out, request, "workload", "Workload", "cnn");
+    frame_field(out, request, "machine", "Machine", "p3.2xlarge");
+    frame_field(out, request, "framework", "Framework", "pytorch");
+    frame_field(out, request, "label", "Label", "key=value");
+    frame_field(out, request, "since", "Since", "2026-11-01");
+    buf_adds(out, "<button>Show</button>\n</form>\n");
+}
+
 static void list_begin(struct buf *out, const struct request *request, const struct buf *live)
 {
     static const struct html_column columns[] = {{"compare", ""},           {"run", "long"},
@@ -154,13 +165,8 @@ static void list_begin(struct buf *out, const struct request *request, const str
                                                  {"started", "num"},        {"ended", ""}};
     frame_begin(out, "The runs in the ledger");
     buf_add(out, buf_str(live), live->len);
-    buf_adds(out, "<form action=\"/\" method=\"get\" aria-label=\"Filters\">\n");
-    frame_field(out, request, "workload", "Workload", "cnn");
-    frame_field(out, request, "machine", "Machine", "p3.2xlarge");
-    frame_field(out, request, "framework", "Framework", "pytorch");
-    frame_field(out, request, "label", "Label", "key=value");
-    frame_field(out, request, "since", "Since", "2026-11-01");
-    buf_adds(out, "<button>Show</button>\n</form>\n<form action=\"/compare\" method=\"get\">\n");
+    form_list(out, request);
+    buf_adds(out, "<form action=\"/compare\" method=\"get\">\n");
     html_begin_table(out, "Runs");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
 }

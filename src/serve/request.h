@@ -35,6 +35,8 @@ struct site {
 int site_init(struct site *site, const struct serve_options *options, bool here,
               struct err *err) MUST_USE;
 void site_release(struct site *site);
+// Whether the ledger can be read, before anybody asks; where runs may be pushed it is made.
+int site_check(struct site *site, struct err *err) MUST_USE;
 // In a time that tells nothing about the token. Null is none.
 bool site_knows(const struct site *site, const char *token);
 
@@ -73,6 +75,10 @@ struct answer {
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
 page_fn page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
     page_quote;
+
+// The form of a page, with what was asked for in it.
+typedef void form_fn(struct buf *out, const struct request *request);
+form_fn form_list, form_prices, form_quote;
 
 // Runs that go on (pages_live.c): those that there are, as a section of the list, or as the items
 // of a list in JSON; and the page of the one that is asked for, where it is one of them.

@@ -9,16 +9,36 @@
 #include "report/html.h"
 #include "serve/request.h"
 
+// What may be asked for behind the '?'.
+static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "machine", "framework",
+                                                                 "label",    "since",   "page",
+                                                                 NULL},
+                         *const of_compare[] = {"run", NULL},
+                         *const of_prices[] = {"text",   "gpu",  "gpus",      "provider",
+                                               "region", "kind", "max_price", NULL},
+                         *const of_offer[] = {"name", NULL}, *const of_quote[] = {"run",
+                                                                                  "deadline",
+                                                                                  "hours_per_month",
+                                                                                  "region",
+                                                                                  "spot",
+                                                                                  NULL};
+
 static const struct route {
     const char *path; // with a slash at its end: something follows
     page_fn *read;
     page_fn *write; // (optional)
     bool twin;      // it can be had as JSON
+    const char *const *takes;
+    form_fn *form; // (optional) in which that is filled in
 } routes[] = {
-    {"/", page_list, NULL, false},        {"/runs", page_list, page_push, true},
-    {"/runs/", page_run, NULL, true},     {"/compare", page_compare, NULL, true},
-    {"/prices", page_prices, NULL, true}, {"/offer", page_offer_history, NULL, true},
-    {"/quote", page_quote, NULL, true},   {"/metrics", page_metrics, NULL, false},
+    {"/", page_list, NULL, false, of_runs, form_list},
+    {"/runs", page_list, page_push, true, of_runs, form_list},
+    {"/runs/", page_run, NULL, true, nothing, NULL},
+    {"/compare", page_compare, NULL, true, of_compare, NULL},
+    {"/prices", page_prices, NULL, true, of_prices, form_prices},
+    {"/offer", page_offer_history, NULL, true, of_offer, NULL},
+    {"/quote", page_quote, NULL, true, of_quote, form_quote},
+    {"/metrics", page_metrics, NULL, false, nothing, NULL},
 };
 
 static bool fits(const struct route *route, const char *path, const char **rest)
@@ -58,7 +78,9 @@ static void error_json(struct answer *answer, const char *says)
     json_decref(json);
 }
 
-void route_error(const struct request *request, struct answer *answer, int status, const char *says)
+// With the form that led there, where there is one, and what was filled in.
+static void answer_error(const struct request *request, struct answer *answer, int status,
+                         const char *says, form_fn *form)
 {
     buf_reset(&answer->text);
     answer->status = status;
@@ -71,7 +93,14 @@ void route_error(const struct request *request, struct answer *answer, int statu
                                : status == 500 ? "This failed"
                                                : "This cannot be done");
     html_paragraph(&answer->text, "", says);
+    if (form)
+        form(&answer->text, request);
     frame_end(&answer->text);
+}
+
+void route_error(const struct request *request, struct answer *answer, int status, const char *says)
+{
+    answer_error(request, answer, status, says, NULL);
 }
 
 // A page of somebody else's may have its name resolved to this machine's address, to read along as
@@ -138,18 +167,38 @@ bool route_refuses(struct request *request, const struct asked *asked, struct an
     return false;
 }
 
-static void report_failure(const struct request *request, struct answer *answer, int rc,
-                           const struct err *err)
+static void report_failure(const struct request *request, form_fn *form, struct answer *answer,
+                           int rc, const struct err *err)
 {
     char says[sizeof err->text + sizeof err->hint + 4];
     snprintf(says, sizeof says, "%s%s%s", err->text, err->hint[0] ? ": " : "", err->hint);
     if (rc == ERR_USAGE || rc == ERR_MISSING) {
-        route_error(request, answer, rc == ERR_USAGE ? 400 : 404, says);
+        answer_error(request, answer, rc == ERR_USAGE ? 400 : 404, says, form);
         return;
     }
     if (request->site->options.complain)
         request->site->options.complain(says);
     route_error(request, answer, 500, "The server could not do this. Its own output says why.");
+}
+
+// A name that is not known was mistyped: without it the page would be about something else.
+static int check_names(const struct request *request, const struct route *route, struct err *err)
+{
+    for (size_t i = 0; i < request->query_count; i++) {
+        size_t k = 0;
+        while (route->takes[k] && strcmp(route->takes[k], request->query[i].key) != 0)
+            k++;
+        if (route->takes[k])
+            continue;
+        err_set(err, ERR_USAGE, "this page knows no '%.40s'", request->query[i].key);
+        struct buf names = {0};
+        for (k = 0; route->takes[k]; k++)
+            buf_printf(&names, "%s%s", k ? ", " : "", route->takes[k]);
+        err_hint(err, "it takes %s", names.len > 0 ? buf_str(&names) : "nothing behind the '?'");
+        buf_release(&names);
+        return ERR_USAGE;
+    }
+    return 0;
 }
 
 void route_answer(struct request *request, const struct asked *asked, struct answer *answer)
@@ -161,9 +210,11 @@ void route_answer(struct request *request, const struct asked *asked, struct ans
     request->json |= !reading;
     answer->status = 200;
     answer->type = type_of(request);
-    int rc = (reading ? route->read : route->write)(request, answer, &err);
+    int rc = reading ? check_names(request, route, &err) : 0;
+    if (rc == 0)
+        rc = (reading ? route->read : route->write)(request, answer, &err);
     if (rc == 0)
         rc = buf_check(&answer->text, &err);
     if (rc != 0)
-        report_failure(request, answer, rc, &err);
+        report_failure(request, route->form, answer, rc, &err);
 }

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "record/field.h"
 
 #define SERVE_DEFAULT  "127.0.0.1:8732"
 #define SERVE_BODY_MAX (16 << 20) // bytes of records in one request
@@ -36,6 +37,13 @@ void serve_tend(struct serve *serve);
 
 // Requests that are being answered are finished. Null is fine.
 void serve_stop(struct serve *serve);
+
+#define SERVING_SCHEMA "fare.serving/1"
+struct serving { // what `fare serve --json` prints when it is ready
+    char *schema;
+    char *url;
+};
+extern const struct field serving_fields[];
 
 // "http://127.0.0.1:8732/"
 void serve_url(const struct serve *serve, struct buf *out);

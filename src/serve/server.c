@@ -311,6 +311,8 @@ int serve_start(struct serve **out, const struct serve_options *options, struct 
     if (rc == 0)
         rc = mhd_load(err);
     if (rc == 0)
+        rc = site_check(&serve->site, err);
+    if (rc == 0)
         rc = desk_new(&serve->desk, err);
     if (rc == 0)
         rc = listen_there(serve, err);
@@ -345,3 +347,10 @@ void serve_url(const struct serve *serve, struct buf *out)
         mhd.get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT);
     buf_printf(out, six ? "http://[%s]:%u/" : "http://%s:%u/", host, info ? info->port : 0u);
 }
+
+const struct field serving_fields[] = {
+    FIELD(FIELD_TEXT, struct serving, schema, "`" SERVING_SCHEMA "`"),
+    FIELD(FIELD_TEXT, struct serving, url,
+          "its address, with the port that was free where 0 was asked for"),
+    FIELD_END,
+};

@@ -99,3 +99,17 @@ void site_give_back(struct site *site, struct ledger *ledger, bool failed)
     pthread_mutex_unlock(&site->lock);
     ledger_free(ledger);
 }
+
+int site_check(struct site *site, struct err *err)
+{
+    struct ledger *ledger = NULL;
+    struct buf stamp = {0};
+    int rc = site_ledger(site, &ledger, err);
+    if (rc == 0 && site->has_token)
+        rc = ledger_make(ledger, NULL, err);
+    if (rc == 0)
+        rc = ledger_stamp(ledger, &stamp, err);
+    buf_release(&stamp);
+    site_give_back(site, ledger, rc != 0);
+    return rc;
+}

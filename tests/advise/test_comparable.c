@@ -92,6 +92,38 @@ static void one_difference(void **state)
     }
 }
 
+// Of two recipes only what differs is said.
+static void recipes(void **state)
+{
+    (void)state;
+    const char *rest = "rho=0.9 decay=0";
+    const struct {
+        const char *a, *b, *says;
+    } cases[] = {
+        {"batch=128", "batch=64", "the recipes differ: batch=128 and batch=64"},
+        {"batch=128 rate=0.1", "batch=128 rate=0.10", "the recipes differ: rate=0.1 and rate=0.10"},
+        {"batch=128 momentum=0.9", "batch=128", "the recipes differ: only one has momentum=0.9"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run a = {0}, b = {0};
+        struct comparison c;
+        struct err err = {0};
+        struct buf text[2] = {{0}, {0}};
+        buf_printf(&text[0], "{\"workload\":\"mlp\",\"recipe\":\"%s %s\"}", rest, cases[i].a);
+        buf_printf(&text[1], "{\"workload\":\"mlp\",\"recipe\":\"%s %s\"}", rest, cases[i].b);
+        assert_ok(record_from_text(run_fields, buf_str(&text[0]), text[0].len, &a, &err), &err);
+        assert_ok(record_from_text(run_fields, buf_str(&text[1]), text[1].len, &b, &err), &err);
+        assert_ok(comparison_make(&a, &b, &c, &err), &err);
+        assert_int_equal(c.verdict, COMPARABLE_NOT);
+        assert_string_equal(c.reasons.items[0], cases[i].says);
+        comparison_release(&c);
+        record_release(run_fields, &a);
+        record_release(run_fields, &b);
+        buf_release(&text[0]);
+        buf_release(&text[1]);
+    }
+}
+
 // The published comparison of 2017: CuDNNLSTM against plain LSTMs with hard-sigmoid gates is not
 // the same computation, "and a comparison has to say so".
 static void gates(void **state)
@@ -123,10 +155,8 @@ static void order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_difference),
-        cmocka_unit_test(gates),
-        cmocka_unit_test(commands),
-        cmocka_unit_test(order),
+        cmocka_unit_test(one_difference), cmocka_unit_test(recipes), cmocka_unit_test(gates),
+        cmocka_unit_test(commands),       cmocka_unit_test(order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

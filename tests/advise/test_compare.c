@@ -300,7 +300,8 @@ static void apart_and_notes(void **state)
     assert_true(says(w->apart.items[0].reasons.items, 1, "no memory") ||
                 says(w->apart.items[1].reasons.items, 1, "no memory"));
     const struct compare_row *d = row_of(&c, "D");
-    assert_true(says(d->notes.items, d->notes.count, "this one is tainted: others used the CPU"));
+    assert_true(
+        says(d->notes.items, d->notes.count, "this one is perhaps spoiled: others used the CPU"));
     // The base is the clean one of the two rows that are called A, and they are told apart.
     size_t named_a = 0;
     for (size_t i = 0; i < w->rows.count; i++) {
@@ -310,7 +311,7 @@ static void apart_and_notes(void **state)
         named_a++;
         assert_int_equal(row->base.known, row->detail == NULL);
         if (row->detail)
-            assert_string_equal(row->detail, "tainted");
+            assert_string_equal(row->detail, "perhaps spoiled");
     }
     assert_int_equal(named_a, 2);
     record_release(compare_fields, &c);

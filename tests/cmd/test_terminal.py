@@ -55,4 +55,10 @@ for columns in (50, 80, 100):
 report("no wider than 100 columns on a wide screen", widest(shown("check", columns=250)) <= 100)
 text = shown("check", columns=10)
 report("a terminal of 10 columns gets lines of 40", widest(text) <= 60 and "warning" in text, text)
+for columns in (40, 80):
+    text = shown("compare", "a-word-that-is-nobody's", columns=columns, FARE_LEDGER="/nonexistent/x.db")
+    rows = text.splitlines()
+    report(f"a message is wrapped at spaces at {columns} columns", len(rows) > 2 and widest(text) <= columns and rows[0].startswith("fare: ")
+           and " ".join(row[6:] for row in rows) == "no run fits 'a-word-that-is-nobody's' a run's id, a label key=value, a machine, "
+           "GPU or framework; 'fare runs' lists them", text)
 done()

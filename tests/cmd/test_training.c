@@ -2,6 +2,7 @@
 // What is said below the table of trainings.
 #include "test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/training.h"
@@ -38,10 +39,49 @@ static void what_was_measured_is_no_guess(void **state)
     buf_release(&text);
 }
 
+// Three batches, and whether each is saturated: -1 where that is not known.
+static void say_batches(const int saturated[3], struct buf *text)
+{
+    static const int64_t sizes[] = {32, 64, 128};
+    char name[] = "mlp";
+    struct out out = {.width = 100};
+    struct err err = {0};
+    struct runs runs = {0};
+    for (size_t i = 0; i < 3; i++) {
+        struct run_group *g = LIST_ADD(&runs.groups, &err);
+        assert_non_null(g);
+        *g = (struct run_group){.workload = name, .batch = some_int(sizes[i])};
+        g->samples_per_s = some_real(1);
+        if (saturated[i] >= 0)
+            g->saturated = some_bool(saturated[i]);
+    }
+    training_notes(&out, &runs);
+    buf_reset(text);
+    buf_adds(text, buf_str(&out.text));
+    buf_release(&out.text);
+    free(runs.groups.items);
+}
+
+static void it_saturates_only_where_a_larger_batch_was_tried(void **state)
+{
+    (void)state;
+    struct buf text = {0};
+    say_batches((const int[]){0, 1, -1}, &text);
+    assert_non_null(strstr(buf_str(&text), "saturates at batch 64:"));
+    say_batches((const int[]){1, 1, -1}, &text);
+    assert_non_null(strstr(buf_str(&text), "saturates at batch 32:"));
+    assert_null(strstr(buf_str(&text), "64"));
+    say_batches((const int[]){0, 0, -1}, &text);
+    assert_null(strstr(buf_str(&text), "saturates"));
+    assert_non_null(strstr(buf_str(&text), "batch 128, the largest tried, still gains"));
+    buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_measured_is_no_guess),
+        cmocka_unit_test(it_saturates_only_where_a_larger_batch_was_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

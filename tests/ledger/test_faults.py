@@ -66,6 +66,8 @@ def wrong(home, promised):
         return f"the ledger does not open: {said}"
     missing = [i for i in promised if i not in runs]
     half = [i for i, r in runs.items() if len(r.get("step_plot_ms", [])) != 200 or not r.get("labels")]
+    if not (home / "fare/ledger.db").exists():  # reading makes none
+        return f"no ledger, missing {missing}, in the spool {spool_files(home)}" if missing or spool_files(home) else None
     db = sqlite3.connect(home / "fare/ledger.db")
     check = db.execute("PRAGMA integrity_check").fetchone()[0]
     labels = db.execute("SELECT count(*) FROM fare_label").fetchone()[0]

@@ -86,6 +86,28 @@ static void expect(struct ledger *ledger, const struct ledger_filter *filter, co
     record_release(runs_fields, &runs);
 }
 
+static void reading_makes_nothing(void **state)
+{
+    (void)state;
+    struct ledger *reader = opened(), *writer = opened(), *named = NULL;
+    struct err err = {0};
+    char path[300];
+    snprintf(path, sizeof path, "%s/fare", home);
+    expect(reader, &(struct ledger_filter){0}, "");
+    assert_int_equal(access(path, F_OK), -1);
+    add_three(writer);
+    expect(reader, &(struct ledger_filter){0}, "321"); // it is there meanwhile
+    snprintf(path, sizeof path, "%s/away/x.db", home);
+    assert_ok(ledger_new(&named, path, &err), &err);
+    assert_int_equal(ledger_connect(named, NULL, &err), ERR_MISSING);
+    assert_non_null(strstr(err.text, "there is no ledger at"));
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(access(path, F_OK), -1);
+    ledger_free(named);
+    ledger_free(writer);
+    ledger_free(reader);
+}
+
 static void lists(void **state)
 {
     (void)state;
@@ -475,6 +497,7 @@ static void gives_heads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reading_makes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lists, set_up, tear_down),
         cmocka_unit_test_setup_teardown(finds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stamps, set_up, tear_down),

@@ -126,7 +126,8 @@ def soon(good, seconds=20):
     return what
 
 
-server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", LEDGER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0"], env={**os.environ, "FARE_LEDGER": str(LEDGER)},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 address = re.search(r"http://\S+:\d+", server.stdout.readline())
 if not address:
     text = server.communicate()[1]

@@ -258,6 +258,25 @@ statuses = [s.ask("/runs", "POST", body="", token=TOKEN).status for _ in range(1
 report("too many requests that write are put off", 429 in statuses and statuses[0] == 200, statuses)
 report("not those that read", s.ask("/").status == 200)
 
+# ---- what was mistyped: the form again, with what was typed and what is wrong with it
+
+for path, says, typed in (
+        ("/quote?run=mlp&deadline=so%22on&region=us-east-1", "is no time", ('name="run" placeholder="last" value="mlp"', 'value="so&quot;on"', 'value="us-east-1"')),
+        ("/quote?run=nobody-has-it", "nobody-has-it", ('value="nobody-has-it"',)),
+        ("/?workload=cnn&label=x", "a label is key=value, not", ('value="cnn"', 'value="x"')),
+        ("/?since=soon&machine=p3", "is not a date", ('value="soon"', 'value="p3"')),
+        ("/prices?gpu=h100&gpus=many", "is not a number", ('value="h100"', 'value="many"')),
+        ("/?worklod=cnn", "knows no &#39;worklod&#39;: it takes workload", ('name="workload"',)),
+        ("/prices?foo=1", "knows no &#39;foo&#39;", ('name="gpu"',))):
+    a = s.ask(path)
+    main = a.text.partition("<main>")[2]
+    report(f"{path}: the form again, and why", a.status == (404 if "nobody" in path else 400) and says in main and "<form" in main
+           and "--" not in main and all(t in main for t in typed), (a.status, main[:600]))
+for path in ("/compare?run=last&x=1", "/runs/last?x=1", "/offer?nam=aws/p3.2xlarge", "/metrics?x=1", "/runs.json?foo=1"):
+    report(f"{path}: a name that is not known is refused", s.ask(path).status == 400)
+report("in JSON it is named", "'foo'" in json.loads(s.ask("/runs.json?foo=1").text)["error"])
+report("an offer's prices say of what they are", "price an hour</th>" in s.ask("/offer?name=aws/p3.2xlarge").text)
+
 # ---- fare runs push
 
 def push(*arguments, url=None, token=HERE / "token"):
@@ -266,22 +285,25 @@ def push(*arguments, url=None, token=HERE / "token"):
 
 time.sleep(1)  # the limit above
 others = [records.record(2000 + n, "mlp", "another box", 10, 1) for n in range(30)]
+others[29] = records.record(2029, "mlp", "another box without a price", 12)
 others[0]["problem"] = "x" * 6000000  # a piece of its own: they hold 4 MB
 records.write(HERE / "others.jsonl", others)
 fare("runs", "import", HERE / "others.jsonl", "--ledger", HERE / "other.db")
 p = push(others[3]["id"])
 report("push: one run", p.returncode == 0 and p.stdout == "pushed 1 run\n", p.stdout + p.stderr)
 p = push()
-report("push: all of them, once", p.returncode == 0 and p.stdout == "pushed 29 runs; 1 were there already\n", p.stdout + p.stderr)
+report("push: all of them, once", p.returncode == 0 and p.stdout == "pushed 29 runs; 1 was there already\n", p.stdout + p.stderr)
 there = json.loads(s.ask("/runs.json?machine=another+box").text)["runs"]
 report("push: they are there", {r["id"] for r in there} == {r["id"] for r in others}, len(there))
+a = s.ask(f"/compare?run={others[3]['id']}&run={others[29]['id']}")
+report("a comparison's page names no options", "what it costs is not known" in a.text and "--price" not in a.text, a.text[-2000:])
 (HERE / "wrong").write_text("wrong-wrong-wrong-wrong\n")
 p = push(token=HERE / "wrong")
 report("push: a wrong token", p.returncode == 1 and "401" in p.stderr and "wrong-wrong" not in p.stdout + p.stderr, p.stderr)
 p = push(url=f"http://127.0.0.1:{s.port}/runs/last")
 report("push: not a server's address", p.returncode == 1 and "405" in p.stderr, p.stderr)
 p = push(url="http://127.0.0.1:1/")
-report("push: nobody there", p.returncode == 1 and "127.0.0.1:1" in p.stderr, p.stderr)
+report("push: nobody there", p.returncode == 1 and p.stderr.startswith("fare: cannot send to 'http://127.0.0.1:1/runs': "), p.stderr)
 p = push(url="ftp://127.0.0.1/")
 report("push: not http", p.returncode == 2, p.stderr)
 p = fare("runs", "push", "http://127.0.0.1:1/")
@@ -318,6 +340,11 @@ report("--public: nobody writes", s.ask("/runs", "POST", body="", token=TOKEN).s
 taken = fare("serve", "--listen", f"127.0.0.1:{s.port}", timeout=20)
 report("a port that is taken", taken.returncode == 1 and "cannot listen" in taken.stderr, taken.stderr)
 s.stop()
+ready = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", LEDGER, "--json"], stdout=subprocess.PIPE, text=True)
+told = "".join(iter(ready.stdout.readline, "}\n")) + "}"
+report("--json: one object with its address", re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*/", json.loads(told)["url"]), told)
+ready.terminate()
+ready.communicate(timeout=30)
 dripper.join()
 report("a client that sends a byte now and then has half a minute", 28 < drip_ended[0] < 40, drip_ended)
 report("and does not stop others", drip.ask("/").status == 200)

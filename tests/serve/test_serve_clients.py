@@ -168,7 +168,7 @@ def many(rounds, seed):
     with connect() as client:
         for i in range(rounds):
             for half in range(2):
-                new = "".join(f"GET /?x={seed}.{i}.{half}.{k} HTTP/1.1\r\nHost: localhost\r\n\r\n" for k in range(2 + half))
+                new = "".join(f"GET /?page=1&page={seed}.{i}.{half}.{k} HTTP/1.1\r\nHost: localhost\r\n\r\n" for k in range(2 + half))
                 client.sendall((new + "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * (50 - 2 - half)).encode())
                 answered += len(read_answers(client, 50))
     return answered
