@@ -53,7 +53,7 @@ static const char style[] =
     "padding:.25rem .5rem;border:1px solid #57606a;border-radius:4px}"
     "label input,select,button{height:2.1rem}label input,select{width:100%}"
     "option{background:#fff;color:#1c2128}::placeholder{color:#57606a;opacity:1}"
-    "td input{margin:.2rem 0 0}"
+    "td input{margin:.2rem 0 0}label:has([name=run]){flex:1 1 100%}[name=run]{font-size:.8rem}"
     "progress{appearance:none;width:100%;height:1rem;background:transparent;"
     "border:1px solid #57606a;border-radius:4px}"
     "progress::-webkit-progress-bar{background:transparent}"

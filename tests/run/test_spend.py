@@ -4,7 +4,6 @@
 the user's own cost a cent a second, so that three cents are three seconds."""
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -56,22 +55,19 @@ for i in range(1, 1000):
 CLEAN = "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\nprint('ready', flush=True)\ntime.sleep(60)"
 
 
-LATE_S = 20  # three seconds on a machine that is slow and busy; the commands would take 50 and more
-
-
 def about_three(run):
-    return run and 2.2 <= run["phases"]["wall_ns"] / 1e9 <= LATE_S
+    return run and 2.2 <= run["phases"]["wall_ns"] / 1e9 <= 4.5
 
 
 code, runs, error, took = fare("--", "sleep", "60")
 report("a command that tells nothing ends when the money is spent, as planned: 0", code == 0 and about_three(runs[0])
-       and runs[0]["ended"] == "stopped" and runs[0]["full"] is False and took < LATE_S, (code, runs, error, took))
+       and runs[0]["ended"] == "stopped" and runs[0]["full"] is False and took < 6, (code, runs, error, took))
 code, runs, error, took = fare("--", sys.executable, "-c", TELLS)
 report("so does one that tells its steps", code == 0 and about_three(runs[0]) and runs[0]["ended"] == "stopped"
-       and 0 < runs[0]["steps"] <= runs[0]["phases"]["wall_ns"] / 1e9 / 0.05, (code, runs, error))
+       and 20 <= runs[0]["steps"] <= 60, (code, runs, error))
 code, runs, error, took = fare("--total-steps", "1000", "--within", "0.1%", "--", sys.executable, "-c", TELLS)
 report("or whose end is known", runs[0]["ended"] == "stopped" and about_three(runs[0])
-       and 45 <= runs[0]["projection"]["wall_s"] <= 1.3 * runs[0]["step_ms"] + LATE_S, (runs, error))
+       and 45 <= runs[0]["projection"]["wall_s"] <= 60, (runs, error))
 code, runs, error, took = fare("--", sys.executable, "-c", CLEAN)
 report("how it ended is in the record", code == 0 and runs[0]["ended"] == "stopped"
        and runs[0]["exit_code"] == 0, (code, runs, error))
@@ -95,17 +91,17 @@ report("it is said too", SPENT in error.splitlines(), error)
 code, runs, error, took = fare("mlp", "--steps", "1000000")
 report("also one of so many steps", code == 0 and about_three(runs[0]) and runs[0]["ended"] == "stopped", (code, runs))
 code, runs, error, took = fare("mlp", "cnn", "imdb", "--steps", "1000000")
-report("three workloads have no more than one", code == 0 and len(runs) == 1 and took < LATE_S and SPENT in error.splitlines(),
+report("three workloads have no more than one", code == 0 and len(runs) == 1 and took < 6 and SPENT in error.splitlines(),
        (code, len(runs), took, error))
 code, runs, error, took = fare("mlp", "--steps", "1000000", "--repeat", "3")
-report("nor has one that is repeated", code == 0 and len(runs) == 1 and about_three(runs[0]) and took < LATE_S,
+report("nor has one that is repeated", code == 0 and len(runs) == 1 and about_three(runs[0]) and took < 6,
        (code, len(runs), took, error))
 code, runs, error, took = fare("mlp", "--steps", "3")
 report("a short one is not touched", code == 0 and runs[0]["ended"] == "sampled" and "spent" not in error, (runs, error))
 began = time.monotonic()
 p = subprocess.run([FARE, "--no-ledger", "--no-cloud", "--max-spend", "0.03", "--offer", "acme/one"],
                    capture_output=True, text=True, timeout=120)
-report("nor do all the samples of bare fare cost more", p.returncode == 0 and time.monotonic() - began < LATE_S
+report("nor do all the samples of bare fare cost more", p.returncode == 0 and time.monotonic() - began < 8
        and SPENT in p.stderr.splitlines(), p)
 
 mark = HERE / "started"
@@ -125,9 +121,9 @@ for name, words in (("a workload", ["mlp", "--steps", "3"]), ("a command", ["--"
 
 code, runs, error, took = fare("--max-time", "2s", "--", "sleep", "60", spend=None, offer=None)
 report("--max-time ends a command that tells nothing", code == 0 and runs[0]["ended"] == "sampled"
-       and 1.8 <= runs[0]["phases"]["wall_ns"] / 1e9 <= LATE_S, (code, runs, error))
+       and 1.8 <= runs[0]["phases"]["wall_ns"] / 1e9 <= 3.5, (code, runs, error))
 p = subprocess.run([FARE, "run", "--no-ledger", "--max-time", "1s", "--", "sleep", "60"], capture_output=True, text=True)
-report("and says why", re.search(r"sleep was ended after \d+\.\d* s", p.stderr) and "its time is over" in p.stderr, p)
+report("and says why", "sleep was ended after 1." in p.stderr and "its time is over" in p.stderr, p)
 code, lines = shown("--grace", "2s", "--", "sh", "-c", "trap '' TERM; sleep 30 & wait; sleep 30")
 report("a command that takes its time to end costs more, and that is said", SPENT in lines
        and any("to end, which cost more" in line for line in lines), lines)

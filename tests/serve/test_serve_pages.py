@@ -59,6 +59,7 @@ PAGES = {"runs": (URL + "/", ["box-7", "textgen", "Older"]), "older runs": (URL 
          "prices": (URL + "/prices", ["USD an hour", "H100"]), "no prices": (URL + "/prices?text=none", ["No offer like that"]),
          "offer": (URL + "/offer?name=aws/p3.2xlarge", ["3.06", "per second"]), "what to quote": (URL + "/quote", ["Price it"]),
          "quote": (URL + "/quote?run=cnn&deadline=2h", ["Within 2 h"]),
+         "quote of a long id": (URL + "/quote?run=published-2026-h200-cifar-pytorch-gpu-tf32", ["published-2026-h200-cifar-pytorch-gpu-tf32"]),
          "a wrong address": (URL + "/none", ["nothing at this address"]), "no such run": (URL + "/runs/none", ["none"]),
          "a wrong time": (URL + "/quote?run=cnn&deadline=soon", ["soon"]), "no token": (HERE / "401.html", ["needs the token"]),
          "with the token": (CLOSED.replace("//", "//x:a-token-of-many-characters@") + "/", ["box-7"])}
