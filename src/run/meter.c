@@ -392,7 +392,8 @@ static int fill_stages(const struct meter *meter, struct run *run, struct err *e
     return 0;
 }
 
-// The stage whose steps are most of the training.
+// The stage whose steps are most of the training. The first steps of a stage that was hardly seen
+// (kernels are chosen there) are not what its others take.
 static int main_stage(const struct meter *meter)
 {
     int best = 0;
@@ -401,8 +402,10 @@ static int main_stage(const struct meter *meter)
         const struct series *s = &meter->stages[i];
         if (s->steps == 0)
             continue;
+        struct steady steady;
+        steady_judge(s, &meter->calibrate, &steady);
         double weight =
-            (double)s->total_ns / (double)s->steps *
+            steady.mean_ns *
             (double)(meter->plan.stage_steps[i] > 0 ? meter->plan.stage_steps[i] : s->steps);
         if (weight > most) {
             most = weight;

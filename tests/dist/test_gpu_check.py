@@ -5,6 +5,7 @@ driver (tests/engine/fake_gpu.c), whose kernels do nothing, for compute-sanitize
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,15 +29,15 @@ if "FARE_FAKE_NVML" in os.environ:
     in_use({"graph": 150, "ampg": 120}.get(asked, 10))
     time.sleep(0.3)
     in_use(0)
-def next_one():  # each process takes another time: 20 more, 0 more, 10 more
-    with open(f"{w}-{asked}", "a+") as f:
+def next_one(mode):  # each process takes another time: 20 more, 0 more, 10 more
+    with open(f"{w}-{mode}", "a+") as f:
         f.write(".")
         return (20, 0, 10)[(f.tell() - 1) % 3]
 print(json.dumps({"torch": "9.9", "cudnn": 91900}))
 print("noise on stdout")
 for mode, us, mib in (("graph", 200.0, 40), ("ampg", 100.0, 30)):
-    if mode == asked:
-        print(json.dumps({"workload": w, "mode": mode, "step_us": us + next_one(), "peak_mib": mib}))
+    if mode in asked.split(","):
+        print(json.dumps({"workload": w, "mode": mode, "step_us": us + next_one(mode), "peak_mib": mib + (asked != mode)}))
 """
 SANITIZER = """#!/bin/sh
 echo "$@ $FARE_TEST_FILTER $FARE_TEST_ONLY" >>{log}
@@ -128,6 +129,20 @@ report("PyTorch's version is in the heading", "PyTorch 9.9 (cuDNN 91900)" in out
 code, out, err = check("--only", "speed", "--workloads", "mlp", "--seconds", "1", FAKE_GPU_FAIL="cuGraphLaunch:3")
 report("a GPU that goes away is a failure, and the table is there all the same", code == 1 and row(out, "mlp")[2] == "–"
        and "Failed: fare run mlp" in out, out + err)
+for word in ("TERM", "INT"):  # while PyTorch, which never ends, is measured
+    (work / "endless.py").write_text("import time\ntime.sleep(300)\n")
+    p = subprocess.Popen([unpacked / "gpu-check", "--fare", FARE, "--only", "speed,torch", "--workloads", "mlp,cnn", "--seconds",
+                          "1", "--torch", work / "endless.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=work,
+                         env={**os.environ, "FARE_CUDA": str(FAKE)})
+    said = ""
+    while "PyTorch" not in said:
+        said = p.stderr.readline() or "PyTorch"
+    p.send_signal(signal.Signals["SIG" + word])
+    out, err = p.communicate(timeout=60)
+    report(f"stopped by SIG{word} it prints what it has", p.returncode == 1 and float(row(out, "mlp")[2].replace(",", "")) > 0
+           and row(out, "mlp")[5] == "–" and not row(out, "cnn") and f"Failed: stopped by SIG{word} after " in out, out + err)
+    started = subprocess.run(["pgrep", "-f", str(work / "endless.py")], capture_output=True, text=True).stdout
+    report("and nothing that it started is left", started == "", started)
 code, out, err = check("--only", "full", "--data", work / "nowhere", "--workloads", "mlp")
 report("a whole training without its data too", code == 1 and row(out, "mlp")[1] == "–", out + err)
 code, out, err = check("--only", "tests", fare=("--fare", "/nonexistent"))

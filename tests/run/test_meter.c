@@ -140,6 +140,25 @@ static void stages_are_told_apart(void **state)
     meter_free(meter);
 }
 
+// A first step that took long (kernels are chosen then) does not make a short stage the main one.
+static void the_main_stage_is_that_of_most_time(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter = begin(&(struct meter_plan){.stage_steps = {1000, 500}, .stages = 2});
+    steps(meter, 0, 1, 200 * MS);
+    steps(meter, 0, 7, MS);
+    steps(meter, 1, 20, 8 * MS);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    assert_true(run.stages.items[0].step_ms.v >
+                2 * run.stages.items[1].step_ms.v); // by their means
+    assert_true(run.steady.step_ms.v > 7.9);        // 8 s to go
+    assert_int_equal(run.step_plot_ms.count, 20);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
 // A sample ends when it is known well enough, or at its time.
 static void it_stops(void **state)
 {
@@ -238,6 +257,7 @@ int main(void)
         cmocka_unit_test(what_came_before_counts),
         cmocka_unit_test(the_whole_is_projected),
         cmocka_unit_test(stages_are_told_apart),
+        cmocka_unit_test(the_main_stage_is_that_of_most_time),
         cmocka_unit_test(it_stops),
         cmocka_unit_test(a_stage_that_is_not_ours_to_leave),
         cmocka_unit_test(a_finished_run_judges_its_projections),

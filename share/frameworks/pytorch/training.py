@@ -6,6 +6,7 @@
 import argparse
 import signal
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
@@ -20,6 +21,7 @@ import data as sets  # noqa: E402
 import nets  # noqa: E402
 
 STAGES = ((1000, 0.01), (500, 0.0001))  # inception: the last layer alone, then everything
+SAMPLE_STEPS, SAMPLE_S = 5, 3  # of a stage that a sample leaves: at least, once its first step is made
 EVALUATE_BATCH = 500
 
 
@@ -153,14 +155,18 @@ class Training:
                 p.requires_grad_(stage > 1 or any(p is one for one in last))
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            steps = min(steps, 5 if self.o.sample and stage < len(STAGES) else steps)
-            while steps > 0:
+            leaves = self.o.sample and stage < len(STAGES)
+            made, began = 0, 0
+            while made < steps:
                 for x, y in self.train.epoch(self.batch):
                     self.step(x, y, stage=stage)
-                    steps -= 1
+                    made += 1
+                    began = began or time.monotonic()
                     if self.made >= self.limit:
                         return
-                    if steps == 0:
+                    if leaves and made >= SAMPLE_STEPS and time.monotonic() - began >= SAMPLE_S:
+                        steps = made
+                    if made >= steps:
                         break
         if self.test:
             with fare.phase("evaluate"):
@@ -176,7 +182,6 @@ def distances(o, device):
     x, y = a.to(device), b.to(device)
     fare.phase("train")
     best = float("inf")
-    import time
     for _ in range(4):  # the first one allocates and chooses
         if device.type == "cuda":
             torch.cuda.synchronize()
