@@ -93,11 +93,12 @@ void meter_at(struct meter *meter, int64_t at_ns)
 }
 
 // Now, or when what is told happened: not before what was told last, and not in the future. What is
-// far in the past was said by another clock.
+// far before that was said by another clock. It may be told much later: steps that are added up
+// come with the next one, and a first step of another kind may take a minute.
 static int64_t moment(const struct meter *meter)
 {
     int64_t now_ns = clock_now_ns();
-    if (meter->at_ns <= now_ns - TOLD_LATE_NS || meter->at_ns > now_ns)
+    if (meter->at_ns <= meter->mark_ns - TOLD_LATE_NS || meter->at_ns > now_ns)
         return now_ns;
     return meter->at_ns > meter->mark_ns ? meter->at_ns : meter->mark_ns;
 }

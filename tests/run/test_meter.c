@@ -159,6 +159,40 @@ static void the_main_stage_is_that_of_most_time(void **state)
     meter_free(meter);
 }
 
+#define S INT64_C(1000000000)
+
+// Steps are told with the next one, which may take long: their time is when they ended. What
+// another clock says is not believed.
+static void what_is_told_late_has_its_own_time(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter;
+    int64_t start_ns = clock_now_ns() - 100 * S;
+    assert_ok(meter_new(&meter, start_ns, &err), &err);
+    meter_plan(meter, &(struct meter_plan){.stage_steps = {1000, 500}, .stages = 2});
+    meter_at(meter, start_ns + 10 * S);
+    meter_phase(meter, METER_TRAIN);
+    for (int i = 1; i <= 5; i++) {
+        meter_at(meter, start_ns + (10 + i) * S);
+        meter_steps(meter, 0, 1);
+    }
+    for (int i = 1; i <= 5; i++) {
+        meter_at(meter, start_ns + (60 + 2 * i) * S);
+        meter_steps(meter, 1, 1);
+    }
+    meter_at(meter, start_ns - 50 * S); // by another clock
+    meter_phase(meter, METER_IDLE);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    assert_true(fabs(run.stages.items[0].step_ms.v - 1000) < 1);
+    assert_true(fabs(run.stages.items[1].step_ms.v - 55000.0 / 5) < 1);
+    int64_t trained_ns = run.phases.train_ns.v + run.phases.warmup_ns.v;
+    assert_true(trained_ns >= 90 * S && trained_ns < 92 * S);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
 // A sample ends when it is known well enough, or at its time.
 static void it_stops(void **state)
 {
@@ -258,6 +292,7 @@ int main(void)
         cmocka_unit_test(the_whole_is_projected),
         cmocka_unit_test(stages_are_told_apart),
         cmocka_unit_test(the_main_stage_is_that_of_most_time),
+        cmocka_unit_test(what_is_told_late_has_its_own_time),
         cmocka_unit_test(it_stops),
         cmocka_unit_test(a_stage_that_is_not_ours_to_leave),
         cmocka_unit_test(a_finished_run_judges_its_projections),
