@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time per training step on the GPU, data there already: `bench_cuda [WORKLOAD...]`, with
 // PRECISION=tf32|bf16|f32, STEPS and UNIFORM=1 (tokens alike, not as words are). Prints the median
-// of five rounds in microseconds, each round, and the GPU's memory that the training took, without
-// the context, the kernels and the set; with PROFILE=1 also each kernel's time, launched a hundred
-// times in a row, and what a step takes up to each of its launches.
+// of five rounds in microseconds, each round (the median of its stretches of STRETCH steps), and
+// the GPU's memory that the training took, without the context, the kernels and the set; with
+// PROFILE=1 also each kernel's time, launched a hundred times in a row, and what a step takes up to
+// each of its launches.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,11 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/stats.h"
 #include "engine/cuda/cuda.c" // for the launches of a program, which are its own
 #include "workload/workload.h"
+
+#define STEPS_MAX 100000
 
 static void die(const struct err *err)
 {
@@ -108,10 +112,10 @@ static enum engine_precision precision_of(const char *name)
                                        : ENGINE_F32;
 }
 
-static int by_size(const void *a, const void *b)
+static int number(const char *name, int otherwise)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    int value = getenv(name) ? atoi(getenv(name)) : otherwise;
+    return value < 1 ? 1 : value > STEPS_MAX ? STEPS_MAX : value;
 }
 
 static void report(const char *name, const char *precision, const double rounds[5], double loss,
@@ -119,9 +123,9 @@ static void report(const char *name, const char *precision, const double rounds[
 {
     double sorted[5];
     memcpy(sorted, rounds, sizeof sorted);
-    qsort(sorted, 5, sizeof *sorted, by_size);
+    double median = stats_median_of(sorted, 5);
     printf("%-10s %s %8.2f us a step, loss %.4f, memory %.1f MiB, set %.1f MiB, rounds", name,
-           precision, sorted[2], loss, memory, set);
+           precision, median, loss, memory, set);
     for (int i = 0; i < 5; i++)
         printf(" %.2f", rounds[i]);
     printf("\n");
@@ -184,25 +188,34 @@ static void measure(const char *name)
     }
     if (engine_cuda.load(program, &set, false, &err) != 0)
         die(&err);
-    int steps = getenv("STEPS") ? atoi(getenv("STEPS")) : 1000;
+    int steps = number("STEPS", 1000), stretch = number("STRETCH", 100), flying = stretch / 2;
+    if (steps < 2 * stretch)
+        steps = 2 * stretch;
+    double *stretches = malloc(((size_t)steps / (size_t)stretch + 1) * sizeof *stretches);
     uint32_t *samples = malloc((size_t)batch * 4);
     double rounds[5], loss = 0;
     for (int round = 0; round < 6; round++) {
         struct engine_score score = {0};
-        int64_t done, began_ns = clock_now_ns();
+        int64_t done, mark_ns = clock_now_ns();
+        int n = 0;
         for (int s = 0; s < steps; s++) {
             for (int64_t i = 0; i < batch; i++)
                 samples[i] = (uint32_t)(((int64_t)s * batch + i) % count);
             struct engine_batch b = {.count = batch, .samples = samples};
             if (engine_cuda.step(program, &b, &score, &err) != 0)
                 die(&err);
-            if (s % 100 == 99 && engine_cuda.collect(program, 50, &score, &done, &err) != 0)
+            if (s % stretch != stretch - 1)
+                continue;
+            if (engine_cuda.collect(program, flying, &score, &done, &err) != 0)
                 die(&err);
+            stretches[n++] = (double)(clock_now_ns() - mark_ns) / 1e3 / stretch;
+            mark_ns = clock_now_ns();
         }
         if (engine_cuda.collect(program, 0, &score, &done, &err) != 0)
             die(&err);
+        // The first one fills the queue, and has fewer of its own.
         if (round > 0)
-            rounds[round - 1] = (double)(clock_now_ns() - began_ns) / 1e3 / steps;
+            rounds[round - 1] = stats_median_of(stretches + 1, (size_t)n - 1);
         loss = score.loss / (double)score.count;
     }
     left -= cuda_memory_left(context) + set_bytes;
@@ -215,6 +228,7 @@ static void measure(const char *name)
         path(program, phase);
     }
     fflush(stdout);
+    free(stretches);
     engine_cuda.release(program);
     cuda_close(context);
     net_release(&net);

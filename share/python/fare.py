@@ -69,7 +69,7 @@ class _Events:
             event["at"] = round(self.ended, 6)
             if "samples" in event and self.world > 1:
                 event["world"] = self.world
-            self.sent_at = time.monotonic()
+            self.sent_at = self.ended
             self.write(event)
 
     def begin(self, epoch):
