@@ -6,6 +6,7 @@
 
 #include "advise/comparable.h"
 #include "base/tree.h"
+#include "bill/price_rule.h"
 #include "ledger/published.h"
 #include "record/read.h"
 #include "workload/workload.h"
@@ -235,6 +236,59 @@ int quote_open(struct quote_job *job, const char *book, struct err *err)
     job->ask.context.rates = job->rates;
     job->ask.context.book = job->book;
     return rc;
+}
+
+struct unused {
+    const struct rates *rates;
+    bool *provider, *offer; // known, of each row
+};
+
+static int try_offer(void *arg, const struct offer *offer, struct err *err)
+{
+    struct unused *u = arg;
+    char name[256];
+    (void)err;
+    price_rule_name(offer, name, sizeof name);
+    for (size_t i = 0; i < rates_count(u->rates); i++) {
+        const struct rates_row *row = rates_row(u->rates, i);
+        u->provider[i] |= !u->provider[i] && strcmp(row->provider, offer->provider) == 0;
+        u->offer[i] |= !u->offer[i] && rates_fits(row, offer->provider, name);
+    }
+    return 0;
+}
+
+static void say_unused(struct quote_job *job, const struct unused *u)
+{
+    for (size_t i = 0; i < rates_count(job->rates); i++) {
+        const struct rates_row *row = rates_row(job->rates, i);
+        if (u->offer[i] || !rates_holds(row, job->ask.context.day))
+            continue;
+        if (u->provider[i])
+            buf_printf(&job->says, "rates.csv, line %zu: the book has no '%.100s' of %.100s",
+                       row->line, row->offer, row->provider);
+        else
+            buf_printf(&job->says, "rates.csv, line %zu: the book has no provider '%.100s'",
+                       row->line, row->provider);
+        buf_adds(&job->says, ", so this row changes no bill\n");
+    }
+}
+
+int quote_check_rates(struct quote_job *job, struct err *err)
+{
+    size_t count = rates_count(job->rates);
+    struct book_filter any = {.day = job->ask.context.day};
+    buf_reset(&job->says);
+    if (count == 0)
+        return 0;
+    struct unused u = {.rates = job->rates, .provider = calloc(2 * count, sizeof *u.provider)};
+    if (!u.provider)
+        return err_memory(err);
+    u.offer = u.provider + count;
+    int rc = book_each(job->book, &any, try_offer, &u, err);
+    if (rc == 0)
+        say_unused(job, &u);
+    free(u.provider);
+    return rc == 0 ? buf_check(&job->says, err) : rc;
 }
 
 void quote_own_power(struct quote_job *job)

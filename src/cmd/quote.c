@@ -350,6 +350,10 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = quote_open(&job, o->book, err);
     if (rc == 0)
+        rc = quote_check_rates(&job, err);
+    if (rc == 0)
+        out_complain(buf_str(&job.says));
+    if (rc == 0)
         rc = describe(&job, o, err);
     quote_own_power(&job);
     if (job.wishes.buy && job.asked)

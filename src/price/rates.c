@@ -89,7 +89,7 @@ static int read_column(struct kept *kept, int column, const char *text, struct e
 static int read_row(struct kept *kept, const struct csv *csv, const int at[COLUMNS],
                     struct err *err)
 {
-    *kept = (struct kept){.row = {.rate = -1, .to = INT64_MAX}};
+    *kept = (struct kept){.row = {.rate = -1, .to = INT64_MAX, .line = csv_line(csv)}};
     for (int i = 0; i < COLUMNS; i++)
         if (read_column(kept, i, csv_text(csv, at[i]), err) != 0)
             return csv_context(csv, at[i], err);
@@ -165,27 +165,36 @@ void rates_close(struct rates *rates)
 
 // ---- finding
 
-static bool holds(const struct kept *k, const char *provider, const char *offer, int64_t day)
+size_t rates_count(const struct rates *rates)
 {
-    if (strcmp(k->row.provider, provider) != 0 || day < k->row.from || day >= k->row.to)
-        return false;
-    return k->row.offer[0] == '\0' || fnmatch(k->row.offer, offer, 0) == 0;
+    return rates->count;
 }
 
-static int64_t day_of(int day)
+const struct rates_row *rates_row(const struct rates *rates, size_t i)
 {
-    return day != 0 ? day : clock_date_s() / DAY_S;
+    return &rates->rows[i].row;
+}
+
+bool rates_holds(const struct rates_row *row, int day)
+{
+    int64_t on = day != 0 ? day : clock_date_s() / DAY_S;
+    return on >= row->from && on < row->to;
+}
+
+bool rates_fits(const struct rates_row *row, const char *provider, const char *offer)
+{
+    return strcmp(row->provider, provider) == 0 &&
+           (row->offer[0] == '\0' || fnmatch(row->offer, offer, 0) == 0);
 }
 
 const struct rates_row *rates_find(const struct rates *rates, const char *provider,
                                    const char *offer, int day)
 {
-    int64_t on = day_of(day);
     const struct kept *found = NULL;
     for (size_t i = 0; i < rates->count; i++) {
         const struct kept *k = &rates->rows[i];
         bool credit_alone = k->row.credit > 0 && k->row.discount_permille == 0 && k->row.rate < 0;
-        if (credit_alone || !holds(k, provider, offer, on))
+        if (credit_alone || !rates_fits(&k->row, provider, offer) || !rates_holds(&k->row, day))
             continue;
         if (!found || k->row.offer[0] != '\0' || found->row.offer[0] == '\0')
             found = k;
@@ -199,7 +208,8 @@ const struct rates_row *rates_credit(const struct rates *rates, const char *prov
     bool behind = !after;
     for (size_t i = 0; i < rates->count; i++) {
         const struct kept *k = &rates->rows[i];
-        if (behind && k->row.credit > 0 && holds(k, provider, offer, day_of(day)))
+        if (behind && k->row.credit > 0 && rates_fits(&k->row, provider, offer) &&
+            rates_holds(&k->row, day))
             return &k->row;
         behind |= &k->row == after;
     }

@@ -24,6 +24,7 @@ struct rates_row {
     int64_t rate;              // nano-units an hour; -1: the list price
     int64_t from;              // the first day on which it holds; 0: always did
     int64_t to;                // the first day on which it does not hold any more; INT64_MAX: none
+    size_t line;               // of the file
 };
 
 struct rates;
@@ -43,5 +44,11 @@ const struct rates_row *rates_find(const struct rates *rates, const char *provid
 // the one behind `after`; null: no more.
 const struct rates_row *rates_credit(const struct rates *rates, const char *provider,
                                      const char *offer, int day, const struct rates_row *after);
+
+// All rows, one after the other, and whether one holds on that day, and for that offer.
+size_t rates_count(const struct rates *rates);
+const struct rates_row *rates_row(const struct rates *rates, size_t i);
+bool rates_holds(const struct rates_row *row, int day);
+bool rates_fits(const struct rates_row *row, const char *provider, const char *offer);
 
 #endif

@@ -2,7 +2,8 @@
 // A quote and its advice with each allocation failing in turn; and devices.
 #include "oom.h"
 
-#include "advise/advice.h"
+#include "advise/quote_job.h"
+#include "price/folder.h"
 #include "record/read.h"
 
 static const char run_text[] =
@@ -109,6 +110,31 @@ static void advice(void **state)
     end(&x);
 }
 
+static void rates_that_fit_nothing(void **state)
+{
+    (void)state;
+    struct fixture x;
+    struct err why = {0};
+    struct rates *rates;
+    static const char text[] = "provider,offer,discount_percent,credit,rate,currency,from,to\n"
+                               "aws,nothing,5,,,,,\n";
+    begin(&x);
+    const char *path = folder_put(folder_new(), "rates.csv", text);
+    assert_ok(rates_open(&rates, path, &why), &why);
+    OOM_EACH
+    {
+        struct err err = {0};
+        struct quote_job job = {.book = x.book, .rates = rates};
+        int rc = quote_check_rates(&job, &err);
+        if (rc == 0)
+            assert_non_null(strstr(buf_str(&job.says), "line 2"));
+        buf_release(&job.says);
+        OOM_EXPECT(rc, &err);
+    }
+    rates_close(rates);
+    end(&x);
+}
+
 static void device_table(void **state)
 {
     (void)state;
@@ -127,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes),
         cmocka_unit_test(advice),
+        cmocka_unit_test(rates_that_fit_nothing),
         cmocka_unit_test(device_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,23 @@ def credits():
 check("credits are a line of the bill", credits)
 
 
+def rates_that_fit_nothing():
+    """A typing error in one's own rates is told; what is over, or not yet, is not."""
+    rows = ["acme,storng,,,1,,,", "acmee,,10,,,,,", "acme,strong,,,30,,,2026-01-01", "acme,st*,5,,,,,", "acme,nothing,5,,,,2099-01-01,",
+            "acme,cheap,5,,,,,", "acme,cheap:monthly,5,,,,,", "\x1b[31m,,1,,,,,"]
+    with own_file("rates.csv", RATES + "\n".join(rows) + "\n"):
+        p = subprocess.run([FARE, "quote", *STRONG], capture_output=True, text=True)
+        same(p.returncode, 0, p.stderr)
+        told = [line.partition("rates.csv, ")[2] for line in p.stderr.splitlines()]
+        same(told[:3], ["line 2: the book has no 'storng' of acme, so this row changes no bill",
+                        "line 3: the book has no provider 'acmee', so this row changes no bill",
+                        "line 8: the book has no 'cheap:monthly' of acme, so this row changes no bill"])
+        assert len(told) == 4 and "\x1b" not in p.stderr, p.stderr
+
+
+check("rates of one's own that fit no offer", rates_that_fit_nothing)
+
+
 def paid_in_full():
     """Credits that pay several: the smallest bill before them goes first, in sentence, frontier and table."""
     table = (CONFIG / "offers" / "mine.csv").read_text().splitlines()[0] + "\n"
