@@ -44,7 +44,7 @@ complete -c fare -n '__fish_seen_subcommand_from run' -l data -x -a '(__fish_com
 complete -c fare -n '__fish_seen_subcommand_from run' -l seed -x -d 'seed of the parameters, the order, dropout and augmentation (default 1)'
 complete -c fare -n '__fish_seen_subcommand_from run' -l epochs -x -d 'epochs of a full training, in place of the definition\'s'
 complete -c fare -n '__fish_seen_subcommand_from run' -l batch -x -d 'samples per step, in place of the definition\'s; several are run one after the other, to show where the device saturates'
-complete -c fare -n '__fish_seen_subcommand_from run' -l engine -x -a 'cuda cpu ref' -d 'cuda (default where there is an NVIDIA GPU for it), cpu, or ref: plain, slow, the truth the others are tested against'
+complete -c fare -n '__fish_seen_subcommand_from run' -l engine -x -a 'cuda cpu ref' -d 'cuda (default where there is an NVIDIA GPU; one that cannot be used is an error), cpu, or ref: plain, slow, the truth the others are tested against'
 complete -c fare -n '__fish_seen_subcommand_from run' -l threads -s t -x -d 'threads (default: as many as this process may use)'
 complete -c fare -n '__fish_seen_subcommand_from run' -l precision -x -a 'f32 tf32 bf16' -d 'f32 (default), tf32 (GPUs; the default there), or bf16 where it really works'
 complete -c fare -n '__fish_seen_subcommand_from run' -l with -x -d 'train the workload with another framework: pytorch'

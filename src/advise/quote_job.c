@@ -193,8 +193,11 @@ static void drop_other_data(struct quote_job *job, const struct run *run)
     size_t kept = 0;
     int64_t rows = rows_of(run);
     for (size_t i = 0; i < job->evidence_count; i++) {
-        int64_t theirs = rows_of(job->evidence[i].run);
-        if (rows == 0 || theirs == 0 || theirs == rows)
+        const struct run *other = job->evidence[i].run;
+        int64_t theirs = rows_of(other);
+        bool as_many = rows == 0 || theirs == 0 || theirs == rows;
+        bool alike = !run->recipe || !other->recipe || strcmp(run->recipe, other->recipe) == 0;
+        if (as_many && alike)
             job->evidence[kept++] = job->evidence[i];
     }
     job->evidence_count = kept;

@@ -41,9 +41,9 @@ int quote_load_run(struct quote_job *job, const struct run *run, const char *led
 int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
                     struct err *err) MUST_USE;
 
-// The runs of its workload with as many samples, made ones too: they tell the time, though the runs
-// may not be comparable. `run->workload` is one of ours. Without the ledger where that cannot be
-// read.
+// The runs of its workload and recipe with as many samples, made ones too: they tell the time,
+// though the runs may not be comparable. `run->workload` is one of ours. Without the ledger where
+// that cannot be read.
 int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
                     struct err *err) MUST_USE;
 

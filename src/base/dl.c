@@ -74,7 +74,8 @@ int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *
     int rc = 0;
     memset(dl, 0, sizeof *dl);
     if (!find(dl, spec, &why)) {
-        if (why.len > 0)
+        dl->broken = why.len > 0;
+        if (dl->broken)
             rc = err_set(err, ERR_MISSING, "cannot open %s: %s", spec->what, buf_str(&why));
         else
             rc = err_set(err, ERR_MISSING, "%s is not on this machine (looked for %s %s)",
@@ -92,6 +93,7 @@ int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *
             rc = err_set(err, ERR_MISSING, "%s (%s) has no function %s", spec->what, dl->path,
                          symbol->name);
             dl_close(dl);
+            dl->broken = true;
             goto out;
         }
         // A data pointer into a function pointer's place: what POSIX says of dlsym().

@@ -13,6 +13,7 @@
 #ifndef FARE_BASE_DL_H
 #define FARE_BASE_DL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -43,6 +44,7 @@ extern const char *const dl_vendor_dirs[];
 struct dl {
     void *handle;
     char path[512]; // the file that was opened, as far as the loader tells
+    bool broken;    // after an error: a file was there and could not be used
 };
 
 // Opens the library and fills `table`. A library that lacks a required symbol is an error that

@@ -112,6 +112,13 @@ static int sample(const struct measure_options *o, struct report *report, struct
     int rc = measure_until(o, &how.until_ns, err);
     if (rc == 0)
         rc = measure_within(o, &how.within, err);
+    struct err gpu = {0};
+    if (native_check_gpu(&gpu) != 0) { // what the machine has besides is still worth a look
+        how.engine = "cpu";
+        buf_printf(&says, "%s; what follows is the CPU's\n", gpu.text);
+        out_complain(buf_str(&says));
+        buf_reset(&says);
+    }
     training_catch();
     report->runs.known = true;
     for (size_t i = 0; rc == 0 && workloads[i] && !training_over(&how); i++) {

@@ -478,8 +478,9 @@ int run_framework(const struct workload *workload, const struct run_command_opti
         rc = note_what(workload, o->with, run, err);
     if (rc == 0)
         keep_beginning(t, run);
-    if (rc == 0 && workload->metric != WORKLOAD_L1)
-        rc = hand_over(workload, t, &handover, run, err);
+    if (rc == 0)
+        rc = workload->metric == WORKLOAD_L1 ? native_describe_l1(t, run, err)
+                                             : hand_over(workload, t, &handover, run, err);
     if (rc == 0 && training_over(t)) { // before it began
         rc = text_set(&run->ended, "stopped", err);
     } else if (rc == 0) {

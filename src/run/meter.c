@@ -177,8 +177,13 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     struct steady steady;
     steady_judge(series, &meter->calibrate, &steady);
     double left_s = (double)(total - series->steps) * steady.mean_ns / 1e9;
-    if (left_s < 0)
-        left_s = 0;
+    if (left_s < 0) { // more than the whole was made, to know it better
+        double first = fmin(series_steps(series, 0, steady.first), (double)total);
+        left_s = ((double)total - first) * steady.mean_ns / 1e9;
+        out->s = (first > 0 ? steady.before_ns / 1e9 : 0) + left_s;
+        out->variance = pow(left_s * steady.relative_error, 2);
+        return true;
+    }
     // What wanders with the processor may wander as far as it does; steps on a GPU do not.
     double drift = calibrate_spread(&meter->calibrate);
     if (!steady.follows)
@@ -240,7 +245,7 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
     double half_s = 1.96 * deviation_s;
     out->after_s = some_real((double)(now_ns - meter->start_ns) / 1e9);
     out->wall_s = some_real(wall_s);
-    out->low_s = some_real(fmax(wall_s - half_s, out->after_s.v));
+    out->low_s = some_real(fmax(wall_s - half_s, steps > total ? before_s : out->after_s.v));
     out->high_s = some_real(wall_s + half_s);
     out->train_s = some_real(train_s);
     out->evaluate_s = some_real(evaluate_s);

@@ -20,7 +20,8 @@
 #define SAMPLE_TEST 1000 // samples that are evaluated at the end of a sample
 #define ROOM_OF_L1  INT64_C(4000000000)
 #define L1_SECONDS  3 // passes of l1 are repeated for about so long
-#define L1_PASSES   3 // and at least so often
+#define L1_PASSES   5 // and at least so often
+#define L1_WHOLE    4 // passes that are the whole of it, as in PyTorch's script
 #define SHOW_NS     (100 * NS_PER_MS)
 
 // What the training of one workload has at hand.
@@ -434,6 +435,14 @@ static int l1_passes(struct job *job, const float *a, const float *b, float *out
     return rc;
 }
 
+int native_describe_l1(const struct native_options *o, struct run *run, struct err *err)
+{
+    char words[96];
+    snprintf(words, sizeof words, "n=%lld m=%lld dim=%lld passes=%d", (long long)o->n,
+             (long long)o->m, (long long)o->dim, L1_WHOLE);
+    return text_set(&run->recipe, words, err);
+}
+
 static int run_l1(struct job *job, struct err *err)
 {
     const struct native_options *o = job->options;
@@ -451,6 +460,7 @@ static int run_l1(struct job *job, struct err *err)
         if (rc != 0)
             return rc;
     }
+    meter_plan(job->meter, &(struct meter_plan){.stage_steps = {L1_WHOLE}, .stages = 1});
     meter_phase(job->meter, METER_LOAD);
     float *a = malloc((size_t)(n * dim) * sizeof *a), *b = malloc((size_t)(m * dim) * sizeof *b);
     float *out = malloc((size_t)(n * m) * sizeof *out);
@@ -477,9 +487,11 @@ static int run_l1(struct job *job, struct err *err)
     free(out);
     int filled = meter_fill(job->meter, false, run, err);
     rc = rc != 0 ? rc : filled;
-    run->full = some_bool(rc == 0 && o->full && !l1_stopped(o));
+    run->total_steps = some_int(L1_WHOLE);
     if (rc == 0)
-        rc = text_set(&run->ended, l1_stopped(o) ? "stopped" : "finished", err);
+        rc = native_describe_l1(o, run, err);
+    if (rc == 0)
+        rc = text_set(&run->ended, l1_stopped(o) ? "stopped" : "sampled", err);
     return rc;
 }
 
@@ -515,6 +527,8 @@ static int measure(struct job *job, struct err *err)
     int rc = workload_check_options(job->workload, &job->options->variant, err);
     if (rc == 0)
         rc = job->engine->available(&job->engine_options, err);
+    if (rc != 0 && job->engine == &engine_cuda && !job->options->engine)
+        err_hint(err, "--engine cpu trains on the CPU; 'fare check' tells what is there");
     if (rc == 0)
         rc = describe(job, err);
     if (rc == 0)
@@ -532,12 +546,14 @@ static int measure(struct job *job, struct err *err)
     return rc;
 }
 
-// A GPU where there is one that fare can use, else the CPU. On a GPU the default is tf32, where it
-// has that.
+// The CPU where there is no GPU. One that is there and cannot be used is an error, when the engine
+// is asked: figures of the CPU are not what such a machine was rented for. On a GPU the default is
+// tf32, where it has that. l1 only adds, in f32.
 static int choose_engine(struct job *job, struct err *err)
 {
     const struct native_options *o = job->options;
-    const char *wanted = o->precision;
+    bool l1 = job->workload->metric == WORKLOAD_L1;
+    const char *wanted = l1 ? "f32" : o->precision;
     bool any = !wanted || strcmp(wanted, "f32") == 0;
     enum engine_precision precision = any                           ? ENGINE_F32
                                       : strcmp(wanted, "bf16") == 0 ? ENGINE_BF16
@@ -552,13 +568,22 @@ static int choose_engine(struct job *job, struct err *err)
         tf32.precision = ENGINE_TF32;
         if (!wanted && engine_cuda.available(&tf32, NULL) == 0)
             job->engine_options = tf32;
-        else if (!o->engine && engine_cuda.available(&job->engine_options, NULL) != 0)
+        else if (!o->engine && engine_cuda.available(&job->engine_options, NULL) == ERR_MISSING)
             job->engine = &engine_cpu;
     }
+    if (l1 && o->precision && strcmp(o->precision, "f32") != 0)
+        buf_printf(job->says, "l1 is in f32, whatever --precision says\n");
     if (job->engine != &engine_cuda && precision == ENGINE_TF32)
         return err_set(err, ERR_USAGE, "the engine '%s' has f32 and bf16; tf32 is for GPUs",
                        job->engine->name);
     return 0;
+}
+
+int native_check_gpu(struct err *err)
+{
+    const struct engine_options any = {.precision = ENGINE_F32};
+    int rc = engine_cuda.available(&any, err);
+    return rc == ERR_MISSING ? 0 : rc;
 }
 
 int native_run(const struct workload *workload, const struct native_options *options,

@@ -15,7 +15,7 @@
 struct native_options {
     bool full;             // to the end; else a sample
     const char *data;      // a folder, or null: what was fetched, or a set that is made
-    const char *engine;    // null: cuda where there is a GPU for it, else cpu
+    const char *engine;    // null: cuda where there is a GPU, else cpu
     const char *precision; // null: tf32 on a GPU that has it, else f32
     struct workload_options variant;
     const char *checkpoint;
@@ -45,6 +45,13 @@ struct native_options {
 // Trains and fills the record, whose id and machine are the caller's to set. What the training
 // wants to say to a person (what was resumed, generated text) is appended to `says`. After a
 // failure the record holds what was known until then, with `ended` and `problem` set.
+// Whether a GPU is there and cannot be used, and why; 0 where it can, or there is none.
+int native_check_gpu(struct err *err) MUST_USE;
+
+// What l1 calculates, as its recipe: whoever does it, runs of other sizes are others.
+int native_describe_l1(const struct native_options *options, struct run *run,
+                       struct err *err) MUST_USE;
+
 int native_run(const struct workload *workload, const struct native_options *options,
                struct run *run, struct buf *says, struct err *err) MUST_USE;
 

@@ -270,10 +270,18 @@ int cuGraphAddKernelNode(void **node, void *graph, void *const *before, size_t c
     return 0;
 }
 
+#ifdef FAKE_GPU_OLD // as CUDA 10 called it
+int cuGraphInstantiate(void **exec, void *graph, void **node, char *log, size_t bytes)
+{
+    (void)node;
+    (void)log;
+    (void)bytes;
+#else
 int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags)
 {
-    (void)graph;
     (void)flags;
+#endif
+    (void)graph;
     CALL();
     *exec = malloc(1);
     return 0;

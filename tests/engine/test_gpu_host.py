@@ -42,10 +42,28 @@ report("so is a machine without a driver, and where it was looked for", code == 
        and "looked for libcuda.so.1" in err, err)
 code, run, err = fare("mlp", "--engine", "cuda", FAKE_GPU_CAPABILITY=52)
 report("a GPU that is too old: both versions are named", code == 1 and "5.2" in err and "13.0" in err and "6.0" in err, err)
-code, run, err = fare("mlp", "--engine", "cuda", FAKE_GPU_DRIVER=9020)
-report("a driver that is too old: likewise", code == 1 and "9.2" in err and "10.2" in err, err)
+# PTX 6.3, for GPUs before 8.0, came with CUDA 10.0, PTX 7.0 with 11.0.
+for capability, driver, said, needed in ((90, 10020, "10.2", "11.0"), (80, 10020, "10.2", "11.0"), (61, 9020, "9.2", "10.0")):
+    code, run, err = fare("mlp", "--engine", "cuda", FAKE_GPU_CAPABILITY=capability, FAKE_GPU_DRIVER=driver)
+    report(f"a driver that is too old: likewise ({capability}, {said})", code == 1 and f"CUDA {said};" in err
+           and f"CUDA {needed} or newer" in err, err)
+for capability, driver in ((61, 10000), (75, 10010), (80, 11000)):
+    code, run, err = fare("mlp", "--steps", "20", "--json", "--engine", "cuda", FAKE_GPU_CAPABILITY=capability, FAKE_GPU_DRIVER=driver,
+                          FARE_CUDA=FAKE.replace("fake_gpu", "fake_gpu_old"))
+    report(f"the oldest that takes them works, without what came later ({capability}, {driver})", code == 0
+           and run["steps"] == 20, err)
 code, run, err = fare("mlp", "--engine", "cuda", FAKE_GPU_FAIL="cuModuleLoadDataEx:1", FAKE_GPU_CODE=222)
-report("one that does not know the kernels' text", code == 1 and "too old for fare's kernels" in err, err)
+report("one that does not know the kernels' text: both versions", code == 1 and "does not take fare's kernels" in err
+       and "13.0" in err and "11.0 or newer" in err, err)
+for what, env in {"a GPU that is too old": {"FAKE_GPU_CAPABILITY": 52}, "a driver that is too old": {"FAKE_GPU_DRIVER": 9020},
+                  "a driver that fails": {"FAKE_GPU_FAIL": "cuInit:1", "FAKE_GPU_CODE": 999},
+                  "a GPU that is taken": {"FAKE_GPU_FAIL": "cuDevicePrimaryCtxRetain:1", "FAKE_GPU_CODE": 46},
+                  "a file that is no driver": {"FARE_CUDA": "/etc/passwd"}}.items():
+    code, run, err = fare("mlp", "--steps", "20", "--json", **env)
+    report(f"{what} is an error without --engine too, which says how to go on", code == 1 and run.get("ended") == "failed"
+           and "--engine cpu" in err, err + str(run)[:300])
+code, run, err = fare("mlp", "--precision", "bf16", "--json", FAKE_GPU_CAPABILITY=61)
+report("a GPU without bf16 is not passed over for the CPU's", code == 2 and "compute capability 8.0" in err, err)
 code, run, err = fare("mlp", "--steps", "20", "--json", FAKE_GPU_CAPABILITY=61)
 report("a GPU without tf32 calculates in f32", code == 0 and run["engine"] == "cuda" and run["precision"] == "f32", err)
 code, run, err = fare("mlp", "--precision", "tf32", "--engine", "cuda", FAKE_GPU_CAPABILITY=61)
@@ -53,6 +71,8 @@ report("and says so to who wants tf32", code == 2 and "compute capability 8.0" i
 code, run, err = fare("mlp", "--steps", "20", "--engine", "cuda", FAKE_GPU_MEMORY=3000000)
 report("too little memory: how much was asked for, and is there", code == 1 and "not enough memory" in err
        and "MiB" in err and "--batch" in err, err)
+code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", "--precision", "bf16", "--json")
+report("l1 only adds: it is in f32", code == 0 and run["precision"] == "f32", err)
 for call in ("cuGraphLaunch:3", "cuStreamSynchronize:20", "cuMemcpyDtoHAsync_v2:10", "cuGraphCreate:1", "cuGraphAddKernelNode:5",
              "cuGraphInstantiateWithFlags:1", "cuMemcpyHtoDAsync_v2:30", "cuModuleGetFunction:4", "cuMemHostAlloc:1",
              "cuStreamCreate:1", "cuDevicePrimaryCtxRetain:1"):

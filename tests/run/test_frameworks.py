@@ -258,6 +258,10 @@ def real(folder):
     by_hand()
     code, runs, err = fare("l1", "--with", "pytorch", "--n", "256", "--m", "256", "--dim", "64", FARE_PYTHON=PYTHON)
     report("l1 is right in PyTorch", code == 0 and runs[0]["l1_largest_error"] < 1e-5 and runs[0]["l1_pairs_per_s"] > 0, err)
+    code, own, err = fare("l1", "--n", "256", "--m", "256", "--dim", "64")
+    told = [(r.get("recipe"), r.get("precision"), r.get("total_steps")) for r in runs + own]
+    report("and the same as fare's own, whose time is known too", told == [("n=256 m=256 dim=64 passes=4", "f32", 4)] * 2
+           and runs[0]["full"] and 0 < own[0]["projection"]["wall_s"] < own[0]["projection"]["after_s"], str(told) + err)
 
 
 REAL = Path(os.environ.pop("FARE_DATA", "/nonexistent")) / "data"

@@ -193,6 +193,24 @@ static void what_is_told_late_has_its_own_time(void **state)
     meter_free(meter);
 }
 
+// More than the whole may be made, to know its time better.
+static void more_than_the_whole(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter = begin(&(struct meter_plan){.stage_steps = {4}, .stages = 1});
+    steps(meter, 0, 1, 60 * MS);
+    steps(meter, 0, 29, 10 * MS);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    assert_true(run.projection.train_s.v > 0.089 && run.projection.train_s.v < 0.12);
+    assert_true(run.projection.low_s.v <= run.projection.wall_s.v);
+    assert_true(run.projection.wall_s.v < run.projection.after_s.v / 2);
+    assert_true(run.projection.high_s.v >= run.projection.wall_s.v);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
 // A sample ends when it is known well enough, or at its time.
 static void it_stops(void **state)
 {
@@ -292,6 +310,7 @@ int main(void)
         cmocka_unit_test(the_whole_is_projected),
         cmocka_unit_test(stages_are_told_apart),
         cmocka_unit_test(the_main_stage_is_that_of_most_time),
+        cmocka_unit_test(more_than_the_whole),
         cmocka_unit_test(what_is_told_late_has_its_own_time),
         cmocka_unit_test(it_stops),
         cmocka_unit_test(a_stage_that_is_not_ours_to_leave),

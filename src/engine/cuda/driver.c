@@ -52,6 +52,7 @@ struct api {
     int (*cuGraphAddKernelNode)(void **, void *, void *const *, size_t, const struct node_params *);
     int (*cuGraphInstantiateWithFlags)(void **, void *, unsigned long long);
     int (*cuGraphInstantiate_v2)(void **, void *, void **, char *, size_t);
+    int (*cuGraphInstantiate)(void **, void *, void **, char *, size_t); // of CUDA 10
     int (*cuGraphLaunch)(void *, void *);
     int (*cuGraphDestroy)(void *);
     int (*cuGraphExecDestroy)(void *);
@@ -100,13 +101,14 @@ static const struct dl_symbol symbols[] = {
     NEED(cuModuleGetFunction),
     NEED(cuFuncSetAttribute),
     NEED(cuLaunchKernel),
-    NEED(cuGraphCreate),
-    NEED(cuGraphAddKernelNode),
+    MAY(cuGraphCreate), // those that CUDA 10 brought: see has_graphs()
+    MAY(cuGraphAddKernelNode),
     MAY(cuGraphInstantiateWithFlags),
     MAY(cuGraphInstantiate_v2),
-    NEED(cuGraphLaunch),
-    NEED(cuGraphDestroy),
-    NEED(cuGraphExecDestroy),
+    MAY(cuGraphInstantiate),
+    MAY(cuGraphLaunch),
+    MAY(cuGraphDestroy),
+    MAY(cuGraphExecDestroy),
     NEED(cuEventCreate),
     NEED(cuEventDestroy_v2),
     NEED(cuEventRecord),
@@ -126,8 +128,8 @@ enum { FUNCTION_SHARED_BYTES = 8 };
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
 enum { STREAM_NON_BLOCKING = 1, EVENT_NO_TIME = 2 };
 
-#define PIECES_MAX   8192
-#define LEAST_DRIVER 10020 // what the oldest of our PTX needs: CUDA 10.2
+#define PIECES_MAX       8192
+#define LEAST_CAPABILITY 60
 
 enum { IMAGES = 3, MODULES }; // a module for each precision, and one for images in bf16
 
@@ -196,9 +198,45 @@ static int open_library(struct opened *o, struct err *err)
         .dirs = dl_vendor_dirs,
         .symbols = symbols,
         .symbol_count = sizeof symbols / sizeof *symbols,
-        .hint = "it comes with the GPU's driver; 'fare check' tells what is there",
+        .hint = "it comes with the GPU's driver; 'fare check' tells what is there, --engine cpu "
+                "trains without it",
     };
-    return dl_open(&o->dl, &spec, &o->api, err);
+    int rc = dl_open(&o->dl, &spec, &o->api, err);
+    if (rc == 0 || !o->dl.broken)
+        return rc;
+    if (err)
+        err->code = ERR_FAIL; // it is there
+    return ERR_FAIL;
+}
+
+static int capability(const struct cuda_about *about)
+{
+    return 10 * about->major + about->minor;
+}
+
+// The driver that takes the kernels' text for this GPU: PTX 6.3 came with CUDA 10.0, 7.0 with 11.0.
+static int least_driver(const struct cuda_about *about)
+{
+    return capability(about) >= 80 ? 11000 : 10000;
+}
+
+static bool has_graphs(const struct api *api)
+{
+    return api->cuGraphCreate && api->cuGraphAddKernelNode && api->cuGraphLaunch &&
+           api->cuGraphDestroy && api->cuGraphExecDestroy &&
+           (api->cuGraphInstantiateWithFlags || api->cuGraphInstantiate_v2 ||
+            api->cuGraphInstantiate);
+}
+
+static int too_old(const struct cuda_about *about, const char *but, struct err *err)
+{
+    int least = least_driver(about);
+    return err_set(err, ERR_FAIL,
+                   "%s has compute capability %d.%d and its driver is for CUDA %d.%d%s; fare's "
+                   "kernels need capability %d.%d and, for this GPU, CUDA %d.%d or newer",
+                   about->name, about->major, about->minor, about->driver / 1000,
+                   about->driver % 1000 / 10, but, LEAST_CAPABILITY / 10, LEAST_CAPABILITY % 10,
+                   least / 1000, least % 1000 / 10);
 }
 
 static int read_facts(struct opened *o, struct err *err)
@@ -220,12 +258,10 @@ static int read_facts(struct opened *o, struct err *err)
     if (rc == 0)
         rc = CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device);
     about->memory = (int64_t)memory;
-    if (rc == 0 && (about->major < 6 || about->driver < LEAST_DRIVER))
-        rc = err_set(err, ERR_MISSING,
-                     "%s has compute capability %d.%d and its driver is for CUDA %d.%d; fare's "
-                     "kernels need 6.0 and 10.2 or newer",
-                     about->name, about->major, about->minor, about->driver / 1000,
-                     about->driver % 1000 / 10);
+    if (rc == 0 && (capability(about) < LEAST_CAPABILITY || about->driver < least_driver(about)))
+        rc = too_old(about, "", err);
+    else if (rc == 0 && !has_graphs(&o->api))
+        rc = too_old(about, " and has no graphs of kernels", err);
     return rc;
 }
 
@@ -254,9 +290,8 @@ static int open_gpu(struct opened *o, struct err *err)
 static int find_kernels(const struct opened *o, int which, const char **ptx, struct err *err)
 {
     const struct cuda_about *about = &o->about;
-    int capability = 10 * about->major + about->minor;
-    *ptx = which == IMAGES ? ptx_for_images(capability)
-                           : ptx_for(capability, (enum engine_precision)which);
+    *ptx = which == IMAGES ? ptx_for_images(capability(about))
+                           : ptx_for(capability(about), (enum engine_precision)which);
     if (*ptx)
         return 0;
     return err_set(err, ERR_USAGE, "%s cannot calculate in %s: that needs compute capability 8.0",
@@ -276,8 +311,7 @@ static int load_kernels(struct opened *o, int which, struct err *err)
         return rc;
     int code = o->api.cuModuleLoadDataEx(&o->modules[which], ptx, 2, options, values);
     if (code == UNSUPPORTED_PTX)
-        return err_set(err, ERR_MISSING, "the driver (CUDA %d.%d) is too old for fare's kernels",
-                       o->about.driver / 1000, o->about.driver % 1000 / 10);
+        return too_old(&o->about, " and does not take fare's kernels", err);
     if (code == 0)
         return 0;
     failed(&o->api, code, "cuModuleLoadDataEx", err);
@@ -404,7 +438,8 @@ static int out_of_memory(struct cuda *cuda, int64_t bytes, struct err *err)
         err, ERR_MEMORY,
         "the GPU has not enough memory: %.1f MiB more were asked for, %.1f of %.0f MiB are free",
         (double)bytes / 1048576, (double)left / 1048576, (double)all / 1048576);
-    return err_hint(err, "a smaller --batch needs less; 'nvidia-smi' tells who else uses the GPU");
+    return err_hint(err, "'nvidia-smi' tells who else uses the GPU; a smaller --batch needs less, "
+                         "and of l1 smaller --n and --m");
 }
 
 int64_t cuda_memory_left(struct cuda *cuda)
@@ -627,9 +662,9 @@ static int instantiate(struct cuda *cuda, struct graph *graph, struct err *err)
 {
     if (cuda->api.cuGraphInstantiateWithFlags)
         return CALL(cuda, cuGraphInstantiateWithFlags, err, &graph->exec, graph->graph, 0);
-    if (!cuda->api.cuGraphInstantiate_v2)
-        return err_set(err, ERR_MISSING, "the driver is too old: it has no cuGraphInstantiate");
-    return CALL(cuda, cuGraphInstantiate_v2, err, &graph->exec, graph->graph, NULL, NULL, 0);
+    if (cuda->api.cuGraphInstantiate_v2)
+        return CALL(cuda, cuGraphInstantiate_v2, err, &graph->exec, graph->graph, NULL, NULL, 0);
+    return CALL(cuda, cuGraphInstantiate, err, &graph->exec, graph->graph, NULL, NULL, 0);
 }
 
 int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const int *counts,

@@ -31,7 +31,8 @@ struct cuda_about {
 int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err) MUST_USE;
 
 // Opens the first GPU that CUDA shows and loads the kernels of a precision. A machine without a
-// driver, or with one that is too old for the kernels, is ERR_MISSING and says what is missing.
+// driver or without a GPU is ERR_MISSING; one that cannot be used, or is too old for the kernels,
+// ERR_FAIL; a precision that the GPU does not have ERR_USAGE.
 int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err) MUST_USE;
 // The kernels of images in bf16 as well (images.h), whose names begin with "image_".
 int cuda_open_images(struct cuda *cuda, struct err *err) MUST_USE;
