@@ -445,13 +445,15 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
     return rc < 0 ? rc : 0;
 }
 
+// A sample looks at a part of it, but where it came to the training's end: that is its result.
 static int evaluate(struct trainer *t, struct trainer_epoch *epoch, struct err *err)
 {
     if (!t->test)
         return 0;
     int64_t began_ns = clock_now_ns();
     struct engine_score score = {0};
-    int rc = score_test(t, t->o->max_test, &score, err);
+    int64_t most = t->place.iteration >= t->total_steps ? 0 : t->o->max_test;
+    int rc = score_test(t, most, &score, err);
     epoch->test_ns = clock_now_ns() - began_ns;
     if (rc != 0)
         return rc;

@@ -52,7 +52,7 @@ struct trainer_options {
     int64_t epochs;     // 0: the recipe's
     int64_t batch;      // 0: the recipe's
     int64_t max_steps;  // sample: 0, or just so many
-    int64_t max_test;   // 0: all; else evaluate on so many samples
+    int64_t max_test;   // 0: all; else evaluate on so many samples, but at the training's end
     const char *dir;    // (optional) folder for checkpoints
     int64_t save_every; // steps between checkpoints; 0: at the end of each epoch
     bool resume;        // go on from the newest checkpoint in `dir`
