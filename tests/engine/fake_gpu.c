@@ -79,11 +79,27 @@ int cuDeviceGetName(char *name, int bytes, int device)
     return 0;
 }
 
+// Of the CUDA C++ programming guide: shared memory that a block may have.
+static int64_t shared_most(void)
+{
+    static const struct {
+        int64_t capability, kib;
+    } most[] = {{120, 99}, {90, 227}, {89, 99}, {87, 163}, {86, 99}, {80, 163}, {75, 64}, {70, 96}};
+    int64_t capability = number("FAKE_GPU_CAPABILITY", 90);
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+        if (capability >= most[i].capability)
+            return most[i].kib * 1024;
+    return 48 * 1024;
+}
+
 int cuDeviceGetAttribute(int *value, int what, int device)
 {
     (void)device;
     int capability = (int)number("FAKE_GPU_CAPABILITY", 90);
-    *value = what == 75 ? capability / 10 : what == 76 ? capability % 10 : 132;
+    *value = what == 75   ? capability / 10
+             : what == 76 ? capability % 10
+             : what == 97 ? (int)shared_most()
+                          : 132;
     return 0;
 }
 
@@ -223,9 +239,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 int cuFuncSetAttribute(void *function, int what, int value)
 {
     (void)function;
-    (void)what;
-    (void)value;
-    return 0;
+    return what == 8 && value > shared_most() ? 1 : 0;
 }
 
 int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty,
@@ -238,7 +252,7 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
     CALL();
     // What a real one refuses.
     return x == 0 || y == 0 || z == 0 || tx * ty * tz == 0 || tx * ty * tz > 1024 ||
-                   shared > 227 * 1024 || y > 65535
+                   shared > shared_most() || y > 65535
                ? 1
                : 0;
 }

@@ -52,6 +52,16 @@ for capability, driver in ((61, 10000), (75, 10010), (80, 11000)):
                           FARE_CUDA=FAKE.replace("fake_gpu", "fake_gpu_old"))
     report(f"the oldest that takes them works, without what came later ({capability}, {driver})", code == 0
            and run["steps"] == 20, err)
+# Shared memory for a block differs; what a kernel asks for beyond that the driver refuses.
+for capability in (60, 75, 86):
+    for precision in ("f32", "tf32", "bf16") if capability >= 80 else ("f32",):
+        failed = {name: err for name, steps in (("mlp", 20), ("cnn", 20), ("cifar", 20), ("imdb", 20), ("textgen", 20), ("tweets", 20))
+                  for code, run, err in [fare(name, "--precision", precision, "--steps", str(steps), "--engine", "cuda",
+                                              FAKE_GPU_CAPABILITY=capability)] if code != 0}
+        report(f"compute capability {capability / 10} in {precision}: no kernel asks for too much", not failed, failed)
+code, run, err = fare("inception", "--precision", "bf16", "--steps", "2", "--engine", "cuda", FAKE_GPU_CAPABILITY=86,
+                      FAKE_GPU_MEMORY=20000000000)
+report("nor does inception's", code == 0, err)
 code, run, err = fare("mlp", "--engine", "cuda", FAKE_GPU_FAIL="cuModuleLoadDataEx:1", FAKE_GPU_CODE=222)
 report("one that does not know the kernels' text: both versions", code == 1 and "does not take fare's kernels" in err
        and "13.0" in err and "11.0 or newer" in err, err)

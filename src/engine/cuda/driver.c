@@ -123,7 +123,12 @@ enum { // CUresult, those that get words of their own
     NO_DEVICE = 100,
     UNSUPPORTED_PTX = 222,
 };
-enum { ATTRIBUTE_PROCESSORS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
+enum {
+    ATTRIBUTE_PROCESSORS = 16,
+    ATTRIBUTE_MAJOR = 75,
+    ATTRIBUTE_MINOR = 76,
+    ATTRIBUTE_SHARED = 97
+};
 enum { FUNCTION_SHARED_BYTES = 8 };
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
 enum { STREAM_NON_BLOCKING = 1, EVENT_NO_TIME = 2 };
@@ -256,8 +261,16 @@ static int read_facts(struct opened *o, struct err *err)
         rc =
             CALL(o, cuDeviceGetAttribute, err, &about->processors, ATTRIBUTE_PROCESSORS, o->device);
     if (rc == 0)
+        rc = CALL(o, cuDeviceGetAttribute, err, &about->shared, ATTRIBUTE_SHARED, o->device);
+    if (rc == 0)
         rc = CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device);
     about->memory = (int64_t)memory;
+    // For tests of the kernels for older GPUs.
+    int as = getenv("FARE_CUDA_CAPABILITY") ? atoi(getenv("FARE_CUDA_CAPABILITY")) : 0;
+    if (rc == 0 && as > 0 && as < capability(about)) {
+        about->major = as / 10;
+        about->minor = as % 10;
+    }
     if (rc == 0 && (capability(about) < LEAST_CAPABILITY || about->driver < least_driver(about)))
         rc = too_old(about, "", err);
     else if (rc == 0 && !has_graphs(&o->api))

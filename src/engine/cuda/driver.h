@@ -24,6 +24,7 @@ struct cuda_about {
     int driver;       // 13000 is 13.0
     int major, minor; // compute capability
     int processors;
+    int shared; // bytes of shared memory that a block may have
     int64_t memory;
 };
 

@@ -118,6 +118,9 @@ static void back_gemm(struct builder *b, struct cuda_gemm *g)
     bool windowed = is_windowed(g);
     enum shape shape = shape_of(g, g->n, windowed);
     struct form form = form_of(b->plan->cuda, shape);
+    // Of those since 8.0 some (8.6, 8.9, 12.0) have 99 KiB for a block.
+    if (form.back_shared > (unsigned)cuda_about(b->plan->cuda)->shared)
+        form = form_of(b->plan->cuda, shape = MEDIUM);
     g->parts = 1;
     g->per_part = g->k;
     launch_gemm(b, back_kernels[windowed][shape], g, g->n, &form, form.back_shared);
