@@ -38,6 +38,13 @@ def read(folder, workload, step):
     return texts, {name: (t["dtype"], t["shape"], body[slice(*t["data_offsets"])]) for name, t in head.items()}
 
 
+def report_same(workload, given, written, good, text):
+    other = [name for name in given if written.get(name) != given[name]]
+    report(f"{workload}: what the GPU writes is what it read, parameters and states", good and given and not other
+           and list(written) == list(given) and any(".state0" in name and any(given[name][2]) for name in given),
+           f"{text} {other} {list(given)} {list(written)}")
+
+
 with tempfile.TemporaryDirectory(prefix="fare-test-") as folder:
     code, first, out = fare("mlp", "cpu", 200, folder, "--json")
     report("a training begins on the CPU", code == 0 and first["engine"] == "cpu" and first["steps"] == 200, out)
@@ -50,6 +57,7 @@ with tempfile.TemporaryDirectory(prefix="fare-test-") as folder:
     report("its checkpoint says whose it is and where it stands", [after.get(k) for k in ("engine", "precision", "iteration")] ==
            ["cuda", "tf32", "300"] and all(before[k] == after[k] for k in ("workload", "data_identity", "net", "recipe", "seed")),
            f"{before} {after}")
+    report_same("mlp", given, written, code == 0, out)
     code, last, out = fare("mlp", "cpu", 450, folder, "--resume", "--json")
     report("the CPU goes on with that: steps add up", code == 0 and last["engine"] == "cpu" and last["steps"] == 150
            and read(folder, "mlp", 450)[0].get("iteration") == "450", out)
@@ -58,14 +66,11 @@ with tempfile.TemporaryDirectory(prefix="fare-test-") as folder:
     code, _, out = fare("mlp", "cpu", 460, folder, "--resume")
     report("nothing is said to differ where nothing does", code == 0 and "resumed from" in out and " was " not in out, out)
 
-# Dense layers on rows, on images and on flat ones, convolutions, embeddings, LSTMs of both kinds, with one state and with two.
-for workload in ("mlp", "cnn", "cifar", "imdb", "textgen"):
+# Dense layers on images and on rows, convolutions, embeddings, LSTMs of both kinds, one state and two.
+for workload in ("cnn", "imdb", "textgen"):
     with tempfile.TemporaryDirectory(prefix="fare-test-") as folder:
         codes = [fare(workload, "cpu", 3, folder)[0], fare(workload, "cuda", 5, folder, "--resume")[0]]
         given, written = read(folder, workload, 3)[1], read(folder, workload, 5)[1]
         codes.append(fare(workload, "cpu", 6, folder, "--resume")[0])
-        other = [name for name in given if written.get(name) != given[name]]
-        report(f"{workload}: what the GPU writes is what it read, parameters and states", codes == [0, 0, 0] and given and not other
-               and list(written) == list(given) and any(".state0" in name and any(given[name][2]) for name in given),
-               f"{codes} {other} {list(given)} {list(written)}")
+        report_same(workload, given, written, codes == [0, 0, 0], codes)
 done()
