@@ -116,6 +116,8 @@ code, out, err = check("--only", "tests")
 passed, failed, skipped = map(int, re.findall(r"(\d+) (?:passed|failed|skipped)", row(out, "tests of")[1]))
 report("tests that fail, as these do where kernels do nothing, are told and end with 1",
        code == 1 and failed > 3 and skipped == 0 and "Failed: test_cuda" in out, out + err)
+report("and the kernels that other GPUs are given", "1 failed" in row(out, "operations in f32 with the kernels for GPUs before")[1]
+       and "1 failed" in row(out, "operations in tf32 as on GPUs with 99 KiB")[1], out)
 report("the heading has the date, the GPU and fare's version",
        re.match(r"## scripts/gpu-check, \d{4}-\d\d-\d\d\n\n.*fare \d+\.\d+\.\d+ \(", out), out)
 code, out, err = check("--only", "tests", FARE_CUDA="/nonexistent/libcuda.so.1")

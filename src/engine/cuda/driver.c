@@ -265,11 +265,12 @@ static int read_facts(struct opened *o, struct err *err)
     if (rc == 0)
         rc = CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device);
     about->memory = (int64_t)memory;
-    // For tests of the kernels for older GPUs.
+    // For tests of the kernels for older and for smaller GPUs.
     int as = getenv("FARE_CUDA_CAPABILITY") ? atoi(getenv("FARE_CUDA_CAPABILITY")) : 0;
     if (rc == 0 && as > 0 && as < capability(about)) {
         about->major = as / 10;
         about->minor = as % 10;
+        about->shared = (as < 80 ? 48 : 99) << 10;
     }
     if (rc == 0 && (capability(about) < LEAST_CAPABILITY || about->driver < least_driver(about)))
         rc = too_old(about, "", err);
