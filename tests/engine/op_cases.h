@@ -17,6 +17,7 @@ struct op_case {
     void (*build)(struct net *net, const struct size *size);
     double bound;
     const struct size *sizes; // ends with a batch of 0
+    double tf32, bf16;        // (optional) the cuda engine's bounds; 0: test_cuda.c's default
 };
 
 static const struct size image_sizes[] = {
