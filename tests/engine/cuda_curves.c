@@ -13,23 +13,44 @@
 #include "test.h"
 #include "workload/workload.h"
 
-enum { STEPS_MAX = 40, FOLLOWERS = 4 };
+enum { STEPS_MAX = 40, FOLLOWERS = 4, EARLY = 3 };
+
+struct bounds { // of the first loss, the first EARLY, all of them
+    double first, early, all;
+};
 
 struct curve {
     const char *name;
     int64_t batch;
     int steps;
-    double first[3], all[3]; // bounds by precision: of the first loss, and of every loss
+    struct bounds f32, tf32, bf16;
 };
 
+// The first loss is that of one way forward: in single precision equal to rounding. After that a
+// training is chaotic: RMSprop and Adam step by the sign of a gradient at first, however small; of
+// equal cells of a pool rounding chooses one; textgen's rate makes its loss jump; and a batch of
+// four is little for inception's norms. How far that goes was measured without a GPU. After EARLY
+// and after all steps the cpu and the reference engine are apart by: mlp 2e-7 and 2e-7, cnn 5e-4
+// and 1e-2, cifar 6e-9 and 1e-3, imdb 5e-9 and 4e-8, textgen 2e-6 and 1e-2, tweets 7e-9 and 3e-8;
+// two cpu engines whose parameters are 5e-7 of themselves apart by at most ten times that, and for
+// inception by 7e-5 and, once all of it learns, 7e-2. The bounds in single precision are above
+// both. Yet a rate that is 1 % off is seen in all but cnn: after EARLY steps it comes to 1e-3
+// (mlp), 1e-4 (cifar), 1e-4 (imdb), 6e-3 (textgen), 9e-5 (tweets) and 4e-3 (inception, whose loss
+// without momentum is 7e-2 away).
+//
+// Parameters that are 4e-3 of themselves off, as bf16 makes them, come to 7e-4 and 3e-2 (mlp), 5e-4
+// and 2e-2 (cnn), 5e-4 and 3e-3 (cifar), 2e-4 and 7e-4 (imdb), 2e-2 and 6e-2 (textgen), 5e-5 and
+// 2e-4 (tweets), 4e-2 and 1e-1 (inception), those of tf32 to little less. Activations and gradients
+// are rounded as well, so these bounds are some times that. What does not learn at all is 0.6, 0.2,
+// 0.03, 0.08, 0.3 and 0.04 away, beyond one of them, but for inception.
 static const struct curve curves[] = {
-    {"mlp", 32, 40, {1e-5, 1e-2, 1e-2}, {1e-3, 0.1, 0.1}},
-    {"cnn", 16, 30, {1e-5, 1e-2, 1e-2}, {1e-3, 0.1, 0.1}},
-    {"cifar", 16, 30, {1e-5, 1e-2, 1e-2}, {1e-3, 0.1, 0.1}},
-    {"imdb", 16, 30, {1e-5, 1e-2, 1e-2}, {1e-3, 0.1, 0.1}},
-    {"textgen", 32, 30, {1e-5, 1e-2, 1e-2}, {1e-3, 0.1, 0.1}},
-    {"tweets", 16, 20, {1e-5, 1e-2, 1e-2}, {1e-3, 0.1, 0.1}},
-    {"inception", 4, 8, {1e-5, 1e-2, 1e-2}, {1e-3, 0.1, 0.1}},
+    {"mlp", 32, 40, {1e-6, 2e-5, 2e-4}, {1e-3, 1e-2, 0.1}, {5e-3, 1e-2, 0.1}},
+    {"cnn", 16, 30, {1e-6, 2e-3, 5e-2}, {1e-3, 1e-2, 0.08}, {5e-3, 1e-2, 0.08}},
+    {"cifar", 16, 30, {1e-6, 2e-5, 5e-3}, {1e-3, 1e-2, 0.02}, {5e-3, 1e-2, 0.02}},
+    {"imdb", 16, 30, {1e-6, 1e-5, 2e-5}, {1e-3, 5e-3, 0.01}, {5e-3, 5e-3, 0.01}},
+    {"textgen", 32, 30, {1e-6, 1e-4, 0.1}, {1e-3, 0.06, 0.5}, {5e-3, 0.06, 0.5}},
+    {"tweets", 16, 20, {1e-6, 1e-5, 2e-5}, {1e-3, 5e-3, 5e-3}, {5e-3, 5e-3, 5e-3}},
+    {"inception", 4, 8, {1e-4, 1e-3, 0.3}, {0.1, 0.2, 0.5}, {0.15, 0.2, 0.5}},
 };
 
 // A program and what it lost in each step; the first one is the cpu engine's.
@@ -64,32 +85,39 @@ static void follow(struct follower *f, const struct recipe *recipe, const struct
                  precision_names[f->options.precision], step);
 }
 
-// Distances are shares of the first loss: later ones may come near zero.
-static void compare(const struct curve *c, const struct follower *f, const struct follower *cpu)
+// The largest distance of the first `steps` losses, as a share of the first one: later ones may
+// come near zero.
+static void compare(const struct curve *c, const struct follower *f, const struct follower *cpu,
+                    int steps, double bound)
 {
-    char what[80], where[80];
-    enum engine_precision precision = f->options.precision;
+    char what[80], where[120];
     double most = 0;
     int at = 0;
-    for (int i = 0; i < c->steps; i++) {
+    for (int i = 0; i < steps; i++) {
         double distance = fabs(f->losses[i] - cpu->losses[i]) / cpu->losses[0];
-        if (i == 0) {
-            snprintf(what, sizeof what, "%s, first loss, %s", c->name, precision_names[precision]);
-            snprintf(where, sizeof where, "%.6f, cpu %.6f; right %d, cpu %d", f->losses[0],
-                     cpu->losses[0], (int)f->right, (int)cpu->right);
-            judge(distance, c->first[precision], what, where);
-        }
         if (distance > most) {
             most = distance;
             at = i;
         }
     }
-    snprintf(what, sizeof what, "%s, %d losses, %s", c->name, c->steps, precision_names[precision]);
-    snprintf(where, sizeof where, "step %d: %.6f, cpu %.6f; last: %.6f, cpu %.6f", at,
-             f->losses[at], cpu->losses[at], f->losses[c->steps - 1], cpu->losses[c->steps - 1]);
-    judge(most, c->all[precision], what, where);
+    snprintf(what, sizeof what, "%s, losses to step %d, %s", c->name, steps,
+             precision_names[f->options.precision]);
+    snprintf(where, sizeof where, "step %d: %.6f, cpu %.6f; last: %.6f, cpu %.6f", at + 1,
+             f->losses[at], cpu->losses[at], f->losses[steps - 1], cpu->losses[steps - 1]);
+    judge(most, bound, what, where);
+}
+
+static void compare_all(const struct curve *c, const struct follower *f, const struct follower *cpu)
+{
+    enum engine_precision precision = f->options.precision;
+    const struct bounds *bounds = precision == ENGINE_F32    ? &c->f32
+                                  : precision == ENGINE_TF32 ? &c->tf32
+                                                             : &c->bf16;
+    compare(c, f, cpu, 1, bounds->first);
+    compare(c, f, cpu, EARLY, bounds->early);
+    compare(c, f, cpu, c->steps, bounds->all);
     if (precision == ENGINE_F32)
-        assert_int_equal(f->right, cpu->right);
+        judge(f->right == cpu->right ? 0 : HUGE_VAL, 0, c->name, "how many were right at first");
 }
 
 static void follow_workload(const struct curve *c)
@@ -124,7 +152,7 @@ static void follow_workload(const struct curve *c)
             follow(&f[i], &recipe, &batch, step, c->steps);
     }
     for (int i = 1; i < FOLLOWERS; i++)
-        compare(c, &f[i], &f[0]);
+        compare_all(c, &f[i], &f[0]);
     for (int i = 0; i < FOLLOWERS; i++)
         f[i].engine->release(f[i].program);
     batcher_free(batcher);

@@ -2,9 +2,9 @@
 // The cuda engine against others, on random inputs and odd sizes. Needs a GPU; skips with a message
 // where there is none. Covered here: every operation of op_cases.h and its gradients against the
 // reference engine in each precision, whole and short batches; the sizes that fast kernels are made
-// for; Adam's rows that wait; real nets over some steps. In cuda_data.c: samples that the GPU
-// gathers, against the host's batcher; L1 distances, against sums in double precision. In
-// cuda_curves.c: each workload's losses, against the cpu engine's.
+// for; the optimizers that workloads use; Adam's rows that wait; real nets over some steps. In
+// cuda_data.c: samples that the GPU gathers, against the host's batcher; L1 distances, against sums
+// in double precision. In cuda_curves.c: each workload's losses, against the cpu engine's.
 //
 // Everything begins as not a number: the GPU's memory, by FARE_CUDA_POISON, and the host's room for
 // what is read from it. So what no kernel writes is seen, unless the engine asks for zeros there.
@@ -22,7 +22,8 @@
 
 #include "workload/workload.h"
 
-enum { CASES = sizeof op_cases / sizeof *op_cases, SHOWN = 40 };
+enum { CASES = sizeof op_cases / sizeof *op_cases, SHOWN = 40, FEW = 4 };
+// SHOWN: distances that are too large until a test ends; FEW: where each takes long.
 
 const char *const precision_names[] = {"f32", "bf16", "tf32"};
 
@@ -133,19 +134,20 @@ static void every_operation(enum engine_precision precision)
     assert_none_far();
 }
 
-// A row of op_cases.h for each operation that ran, its bounds twice what was seen: another GPU adds
-// up in another order. Behind it what was seen, and where.
+// A row of op_cases.h for each operation that ran, its bounds in tf32 and bf16 twice what was seen:
+// another GPU adds up in another order. Behind it what was seen, and where.
 static int print_gaps(void **state)
 {
     (void)state;
     for (size_t i = 0; getenv("FARE_TEST_GAPS") && i < CASES; i++) {
         const struct gap *g = seen[i];
         if (g[ENGINE_F32].most > 0)
-            print_message("# \"%s\": .tf32 = %.0e, .bf16 = %.0e // f32 %.1e (%s), tf32 %.1e (%s), "
-                          "bf16 %.1e (%s)\n",
-                          op_cases[i].name, 2 * g[ENGINE_TF32].most, 2 * g[ENGINE_BF16].most,
-                          g[ENGINE_F32].most, g[ENGINE_F32].where, g[ENGINE_TF32].most,
-                          g[ENGINE_TF32].where, g[ENGINE_BF16].most, g[ENGINE_BF16].where);
+            print_message(
+                "# {\"%s\", ..., %.0e, %.0e}, // f32 %.1e (%s), tf32 %.1e (%s), bf16 %.1e "
+                "(%s)\n",
+                op_cases[i].name, 2 * g[ENGINE_TF32].most, 2 * g[ENGINE_BF16].most,
+                g[ENGINE_F32].most, g[ENGINE_F32].where, g[ENGINE_TF32].most, g[ENGINE_TF32].where,
+                g[ENGINE_BF16].most, g[ENGINE_BF16].where);
     }
     return 0;
 }
@@ -178,7 +180,7 @@ static void lstms_of_64_and_128_units(void **state)
         skip();
     for (size_t i = 0; i < CASES; i++)
         if (strstr(op_cases[i].name, "LSTM"))
-            for (const struct size *size = sizes; size->batch; size++)
+            for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
                 for (int precision = 0; precision < 3; precision++) {
                     struct gap gap =
                         run_case(&op_cases[i], size, (enum engine_precision)precision, size->batch);
@@ -203,7 +205,7 @@ static void images_of_every_form(void **state)
                                         {5, 16, 61, 60, 200}, {0}};
     if (!cuda_is_here(ENGINE_BF16))
         skip();
-    for (const struct size *size = sizes; size->batch; size++)
+    for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
         (void)run_case(&c, size, ENGINE_BF16, size->batch - (size->units == 64));
     assert_none_far();
 }
@@ -245,6 +247,47 @@ static void rows_that_wait_are_where_adam_would_have_them(void **state)
     assert_none_far();
 }
 
+// The optimizers that workloads use, with their numbers, on all parameters of a net without edges:
+// weights in one part and in several, biases, a batch norm's, with weight decay.
+static void optimizers_over_some_steps(void **state)
+{
+    (void)state;
+    static const char *const from[] = {"mlp", "cifar", "cnn", "imdb", "inception"};
+    static const struct size sizes[] = {{4, 32, 12, 10, 16}, {33, 17, 13, 7, 33}};
+    if (!cuda_is_here(ENGINE_F32))
+        skip();
+    for (size_t i = 0; i < 2 * sizeof from / sizeof *from; i++) {
+        const struct size *size = &sizes[i % 2];
+        struct net net;
+        struct pair pair;
+        struct gap gap = {0};
+        struct err err = {0};
+        struct engine_options options = {.seed = 7};
+        const struct workload *workload = workload_find(from[i / 2], &err);
+        assert_non_null(workload);
+        struct recipe recipe = workload->recipe;
+        recipe.phases[0] = (struct recipe_phase){.rate = recipe.phases[0].rate};
+        recipe.phase_count = 1;
+        net_init(&net, "optimized");
+        int x = net_batch_norm(&net, first_without_bias(&net, size), 0.9f, 0.001f, false, "norm");
+        struct net_conv conv = {.filters = 7, .kernel_h = 3, .kernel_w = 3, .stride = 2};
+        head(&net, net_dense(&net, net_conv(&net, x, conv, "conv"), 20, false, "dense"));
+        pair_init(&pair, &net, &recipe, size->batch, &options);
+        for (uint64_t step = 0; step < 10; step++) {
+            struct engine_batch batch = pair_batch(&pair, step, size->batch - (step == 6));
+            pair_step(&pair, &batch, &gap);
+        }
+        pair_tensors(&pair, true, &gap);
+        char what[80];
+        snprintf(what, sizeof what, "optimizer of %s over 10 steps, batch %d", from[i / 2],
+                 size->batch);
+        judge(gap.most, 1e-4, what, gap.where);
+        pair_release(&pair);
+        net_release(&net);
+    }
+    assert_none_far();
+}
+
 static void real_nets_over_some_steps(void **state)
 {
     (void)state;
@@ -261,7 +304,7 @@ static void real_nets_over_some_steps(void **state)
         {"imdb", 5, 5, {1e-3, 0.2, 0.05}},
         {"textgen", 8, 1, {1e-3, 0.2, 0.1}},
     };
-    for (size_t i = 0; i < sizeof nets / sizeof *nets && far_count < 3; i++)
+    for (size_t i = 0; i < sizeof nets / sizeof *nets && far_count < FEW; i++)
         for (int precision = 0; precision < 3; precision++) {
             struct net net;
             struct pair pair;
@@ -298,6 +341,7 @@ int main(void)
         cmocka_unit_test(lstms_of_64_and_128_units),
         cmocka_unit_test(images_of_every_form),
         cmocka_unit_test(rows_that_wait_are_where_adam_would_have_them),
+        cmocka_unit_test(optimizers_over_some_steps),
         cmocka_unit_test(real_nets_over_some_steps),
         cmocka_unit_test(images_are_gathered_as_the_host_would),
         cmocka_unit_test(tokens_are_gathered_as_the_host_would),
