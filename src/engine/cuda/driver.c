@@ -486,10 +486,9 @@ static int new_piece(struct cuda *cuda, size_t bytes, struct err *err)
     return CALL(cuda, cuMemsetD8Async, err, piece.at, 0, bytes, cuda->stream);
 }
 
-int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
+// Of `size` bytes, zeroed.
+static int cut(struct cuda *cuda, size_t size, device_ptr *out, struct err *err)
 {
-    assert(bytes >= 0);
-    size_t size = (size_t)(bytes + 255) / 256 * 256 + 256; // whole vectors may be read at the end
     int i = 0;
     while (i < cuda->piece_count && cuda->pieces[i].rest < size)
         i++;
@@ -499,6 +498,26 @@ int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *er
         cuda->pieces[i].next += size;
         cuda->pieces[i].rest -= size;
     }
+    return rc;
+}
+
+static size_t room_of(int64_t bytes)
+{
+    assert(bytes >= 0);
+    return (size_t)(bytes + 255) / 256 * 256 + 256; // whole vectors may be read at the end
+}
+
+int cuda_alloc_zeros(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
+{
+    return cut(cuda, room_of(bytes), out, err);
+}
+
+int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
+{
+    size_t size = room_of(bytes);
+    int rc = cut(cuda, size, out, err);
+    if (rc == 0 && getenv("FARE_CUDA_POISON"))
+        rc = CALL(cuda, cuMemsetD8Async, err, *out, 0xff, size, cuda->stream);
     return rc;
 }
 

@@ -41,8 +41,12 @@ void cuda_close(struct cuda *cuda); // null is fine; frees all its memory
 enum engine_precision cuda_precision(const struct cuda *cuda);
 const struct cuda_about *cuda_about(const struct cuda *cuda);
 
-// Memory on the GPU, zeroed, until cuda_close(). The error says how much was asked for.
+// Memory on the GPU until cuda_close(). The error says how much was asked for. Who reads what
+// nobody wrote, such as the zeros behind a row, asks for zeros; nobody may rely on what the rest
+// begins with. With FARE_CUDA_POISON set, for tests, that is bytes of 0xff: not a number in any
+// format.
 int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err) MUST_USE;
+int cuda_alloc_zeros(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err) MUST_USE;
 // Memory of the host that copies reach directly.
 int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err) MUST_USE;
 // Memory of the caller's own becomes such memory, until it is let go. Where it cannot, copies wait

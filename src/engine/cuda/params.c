@@ -155,13 +155,13 @@ int gpu_params_new(struct gpu_params *p, const struct net *net, const struct rec
     for (int i = 0; i < net->layer_count; i++)
         place_layer(p, net, i);
     int64_t bytes = p->room * (int64_t)sizeof(float);
-    int rc = cuda_alloc(cuda, bytes, &p->values, err);
+    int rc = cuda_alloc_zeros(cuda, bytes, &p->values, err); // what pads rows is never written
     for (int k = 0; rc == 0 && k < p->states; k++)
         rc = cuda_alloc(cuda, bytes, &p->state[k], err);
     if (rc == 0 && images)
         rc = cuda_open_images(cuda, err);
     if (rc == 0 && images)
-        rc = cuda_alloc(cuda, p->room * 2, &p->rounded, err);
+        rc = cuda_alloc_zeros(cuda, p->room * 2, &p->rounded, err);
     return rc;
 }
 

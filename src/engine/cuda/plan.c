@@ -65,6 +65,14 @@ device_ptr gpu_plan_room(struct builder *b, int64_t bytes)
     return ptr;
 }
 
+device_ptr gpu_plan_zeros(struct builder *b, int64_t bytes)
+{
+    device_ptr ptr = 0;
+    if (b->rc == 0)
+        b->rc = cuda_alloc_zeros(b->plan->cuda, bytes, &ptr, b->err);
+    return ptr;
+}
+
 struct cuda_drop gpu_plan_drop(const struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
@@ -476,6 +484,23 @@ static bool reader_masks(const struct gpu_plan *plan, int i)
     return false;
 }
 
+// Whether the kernels that make a value leave alone what is behind its rows: gather of an image as
+// a row of numbers, the steps of an LSTM, the copies of a concatenation.
+static bool leaves_padding(enum net_op op)
+{
+    return op == NET_IMAGE || op == NET_LSTM || op == NET_CONCAT;
+}
+
+// Likewise its gradient: what a concatenation reads gets copies.
+static bool is_joined(const struct gpu_plan *plan, int layer)
+{
+    for (int i = layer + 1; i < plan->layer_count; i++)
+        for (int k = 0; plan->layers[i].op == NET_CONCAT && k < plan->layers[i].input_count; k++)
+            if (plan->layers[i].inputs[k] == layer)
+                return true;
+    return false;
+}
+
 static void give_memory(struct builder *b, int i)
 {
     struct gpu_plan *plan = b->plan;
@@ -492,10 +517,14 @@ static void give_memory(struct builder *b, int i)
                                : l->op == NET_DROPOUT && plan->values[l->inputs[0]].drop == i
                                    ? &plan->values[l->inputs[0]]
                                    : NULL;
-    value->out = same ? same->out : gpu_plan_room(b, bytes);
-    value->grad = same                                      ? same->grad
-                  : l->learns || i + 1 == plan->layer_count ? gpu_plan_room(b, bytes)
-                                                            : 0;
+    bool wants = l->learns || i + 1 == plan->layer_count;
+    value->out = same                    ? same->out
+                 : leaves_padding(l->op) ? gpu_plan_zeros(b, bytes)
+                                         : gpu_plan_room(b, bytes);
+    value->grad = same                 ? same->grad
+                  : !wants             ? 0
+                  : is_joined(plan, i) ? gpu_plan_zeros(b, bytes)
+                                       : gpu_plan_room(b, bytes);
     device_ptr *extra = &plan->extra[4 * i];
     if (same && l->op == NET_DROPOUT) { // what reads it sees whose it is
         value->masked = same->masked;
@@ -525,8 +554,8 @@ static void give_gradients(struct builder *b)
             block->product = true;
             block->parts = gpu_weights_parts(plan, block->layer, second);
         }
-        if (!gpu_is_fused(block))
-            block->grad = gpu_plan_room(b, block->parts * block->room * 4);
+        if (!gpu_is_fused(block)) // the optimizer steps over what pads a bias as well
+            block->grad = gpu_plan_zeros(b, block->parts * block->room * 4);
     }
 }
 
@@ -558,7 +587,7 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     find_readers(plan);
     find_head(plan);
     plan->now = gpu_plan_room(&b, sizeof(struct cuda_now));
-    plan->tick = gpu_plan_room(&b, 4);
+    plan->tick = gpu_plan_zeros(&b, 4); // the first row
     plan->scores = gpu_plan_room(&b, score_rows * plan->batch * (int64_t)sizeof(struct cuda_score));
     plan->labels = gpu_plan_room(&b, plan->batch * 4);
     plan->probabilities = gpu_plan_room(&b, plan->batch * plan->values[count - 1].columns * 4);

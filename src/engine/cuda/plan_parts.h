@@ -26,8 +26,9 @@ void gpu_plan_add(struct builder *b, const char *kernel, int64_t x, int64_t y, u
 // One thread per number.
 void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const void *args,
                    size_t size);
-// Memory on the GPU.
+// Memory on the GPU; zeros where what pads it is read but never written (driver.h).
 device_ptr gpu_plan_room(struct builder *b, int64_t bytes);
+device_ptr gpu_plan_zeros(struct builder *b, int64_t bytes);
 
 // The launch that was added last is not waited for by those that follow; or waits for such ones.
 void gpu_plan_aside(const struct builder *b);

@@ -182,7 +182,7 @@ void gpu_lstm_memory(struct builder *b, int layer)
     extra[0] = gpu_plan_room(b, positions * 4 * l->units * 4);
     extra[1] = gpu_plan_room(b, positions * 4 * l->units * 4);
     extra[2] = gpu_plan_room(b, lstm_room(plan, l, (int64_t[3]){0}));
-    extra[3] = gpu_plan_room(b, positions * pad4(l->units) * 4);
+    extra[3] = gpu_plan_zeros(b, positions * pad4(l->units) * 4); // its padding is not written
 }
 
 static struct cuda_lstm lstm_of(const struct gpu_plan *plan, int layer, bool training)

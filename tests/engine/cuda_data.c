@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GPU does with data, besides training on it. Samples that it gathers itself, from a set
+// that it has or from bytes that come with each batch, against those that the host's batcher makes:
+// with the same samples the same program ends with the same bits in every tensor, since what
+// follows is the same kernels. L1 distances, against sums in double precision.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "cuda_tests.h"
+#include "data/batcher.h"
+#include "test.h"
+
+// ---- gathering ----
+
+enum { COUNT = 37, BATCH = 8, EPOCHS = 3, CLASSES = 5, ROOM = 1 << 18 }; // 37: a short last batch
+
+static const struct recipe adam = {.optimizer = OPTIMIZER_ADAM,
+                                   .rho = 0.9f,
+                                   .beta2 = 0.999f,
+                                   .epsilon = 1e-7f,
+                                   .batch = BATCH,
+                                   .phases = {{.rate = 0.01f}},
+                                   .phase_count = 1};
+
+struct ended { // what is left of a training
+    double loss, tested;
+    int64_t right, count;
+    float numbers[ROOM]; // all tensors
+};
+
+static void load(struct engine_program *program, const struct dataset *from,
+                 const struct batcher_options *batches, bool held_out)
+{
+    struct err err = {0};
+    struct engine_set set = {.count = from->count,
+                             .channels = from->channels,
+                             .height = from->height,
+                             .width = from->width,
+                             .pixels = batches->form == BATCH_BYTES ? NULL : from->pixels,
+                             .shift_flip = batches->shift_flip,
+                             .flip = batches->flip,
+                             .time = from->time,
+                             .tokens = from->tokens,
+                             .token_stride = from->token_stride,
+                             .starts = from->starts,
+                             .labels = from->labels};
+    for (int v = 0; v < 256; v++)
+        set.scale[v] = batcher_scale(batches, v);
+    if (from->tokens)
+        set.token_count = from->starts ? from->starts[from->count]
+                                       : (from->count - 1) * from->token_stride + from->time;
+    assert_ok(engine_cuda.load(program, &set, held_out, &err), &err);
+}
+
+// Epochs over the set, to train or to evaluate. Batches by number are queued, all of them before
+// anybody asks what they came to.
+static struct engine_score go_through(struct engine_program *program, const struct dataset *set,
+                                      const struct batcher_options *batches, int epochs,
+                                      bool training)
+{
+    struct err err = {0};
+    struct engine_score score = {0};
+    struct batcher *batcher;
+    struct batch batch;
+    int64_t steps = 0;
+    bool values = batches->form == BATCH_VALUES;
+    assert_ok(batcher_new(&batcher, set, batches, &err), &err);
+    for (int epoch = 0; epoch < epochs; epoch++) {
+        while (batcher_next(batcher, &batch, &err) == 1) {
+            struct engine_batch in = {.count = batch.count,
+                                      .image = batch.image,
+                                      .tokens = batch.tokens,
+                                      .labels = batch.labels,
+                                      .samples = values ? NULL : batch.samples,
+                                      .bytes = batch.bytes};
+            memcpy(in.augment, batch.augment, sizeof in.augment);
+            assert_ok(
+                (training ? engine_cuda.step : engine_cuda.evaluate)(program, &in, &score, &err),
+                &err);
+        }
+    }
+    if (!values)
+        assert_ok(engine_cuda.collect(program, 0, &score, &steps, &err), &err);
+    assert_int_equal(score.count, epochs * set->count);
+    batcher_free(batcher);
+    return score;
+}
+
+static void train(const struct net *net, const struct dataset *set, struct batcher_options batches,
+                  enum batch_form form, enum engine_precision precision, struct ended *end)
+{
+    struct err err = {0};
+    struct engine_options options = {.precision = precision, .seed = 5};
+    struct engine_program *program;
+    assert_ok(engine_cuda.compile(net, &adam, &options, &program, &err), &err);
+    for (int i = 0; i < ROOM; i++)
+        end->numbers[i] = NAN;
+    batches.batch = BATCH;
+    batches.seed = 9;
+    batches.form = form;
+    batches.shuffle = true;
+    struct batcher_options plain = batches; // nothing is moved or flipped in an evaluation
+    plain.shuffle = plain.shift_flip = plain.flip = false;
+    if (form != BATCH_VALUES) {
+        load(program, set, &batches, false);
+        load(program, set, &plain, true);
+    }
+    struct engine_score trained = go_through(program, set, &batches, EPOCHS, true);
+    struct engine_score tested = go_through(program, set, &plain, 1, false);
+    end->loss = trained.loss;
+    end->tested = tested.loss;
+    end->right = tested.correct;
+    end->count = 0;
+    for (int i = 0; i < engine_cuda.tensor_count(program); i++) {
+        struct engine_tensor tensor;
+        engine_cuda.tensor(program, i, &tensor);
+        assert_true(end->count + tensor.count <= ROOM);
+        assert_ok(engine_cuda.read(program, i, end->numbers + end->count, &err), &err);
+        end->count += tensor.count;
+    }
+    engine_cuda.release(program);
+}
+
+static bool same(const struct ended *a, const struct ended *b)
+{
+    return a->count == b->count &&
+           memcmp(a->numbers, b->numbers, (size_t)a->count * sizeof *a->numbers) == 0;
+}
+
+// By each way that the samples may take.
+static void compare_ways(const struct net *net, const struct dataset *set,
+                         const struct batcher_options *batches, enum engine_precision precision)
+{
+    static const char *const forms[] = {
+        [BATCH_VALUES] = "the host's", [BATCH_BYTES] = "bytes", [BATCH_NUMBERS] = "numbers"};
+    static struct ended host, gpu;
+    train(net, set, *batches, BATCH_VALUES, precision, &host);
+    assert_true(isfinite(host.loss) && host.loss > 0);
+    for (int i = 0; i < host.count; i++)
+        assert_true(isfinite(host.numbers[i]));
+    for (enum batch_form form = BATCH_BYTES; form <= BATCH_NUMBERS; form++) {
+        if (form == BATCH_BYTES && set->time > 0)
+            continue;
+        train(net, set, *batches, form, precision, &gpu);
+        // The losses are added up in another order; the rest is the same.
+        if (!same(&host, &gpu) || fabs(gpu.loss - host.loss) > 1e-12 * host.loss ||
+            fabs(gpu.tested - host.tested) > 1e-12 * host.tested || gpu.right != host.right)
+            fail_msg("%s in %s, %s: loss %.9g, tested %.9g, %d right; the host's: %.9g, %.9g, %d",
+                     net->name, precision_names[precision], forms[form], gpu.loss, gpu.tested,
+                     (int)gpu.right, host.loss, host.tested, (int)host.right);
+    }
+    if (!batches->shift_flip && !batches->flip)
+        return;
+    struct batcher_options plain = *batches; // what is compared must be able to differ
+    plain.shift_flip = plain.flip = false;
+    train(net, set, plain, BATCH_VALUES, precision, &gpu);
+    assert_false(same(&host, &gpu));
+}
+
+static void row_of_numbers(struct net *net)
+{
+    net_init(net, "dense layers on 1x7x5");
+    int x = net_dense(net, net_image(net, 1, 7, 5), 6, true, "dense");
+    net_dense(net, x, CLASSES, false, "head");
+}
+
+static void convolved(struct net *net)
+{
+    net_init(net, "a convolution of 3x31x23");
+    struct net_conv conv = {.filters = 5, .kernel_h = 3, .kernel_w = 3, .relu = true};
+    int x = net_conv(net, net_image(net, 3, 31, 23), conv, "conv");
+    net_dense(net, net_max_pool(net, x, 2, 2, NET_VALID), CLASSES, false, "head");
+}
+
+// Kept as bf16 in that precision.
+static void normed(struct net *net)
+{
+    net_init(net, "a normed convolution of 3x31x23");
+    struct net_conv conv = {.filters = 9, .kernel_h = 3, .kernel_w = 3, .no_bias = true};
+    int x = net_conv(net, net_image(net, 3, 31, 23), conv, "conv");
+    x = net_global_average(net, net_batch_norm(net, x, 0.9f, 0.001f, true, "norm"));
+    net_dense(net, x, CLASSES, false, "head");
+}
+
+void images_are_gathered_as_the_host_would(void **state)
+{
+    (void)state;
+    static uint8_t pixels[COUNT * 3 * 31 * 23];
+    int32_t labels[COUNT];
+    void (*const nets[])(struct net *) = {row_of_numbers, convolved, normed};
+    // As mlp and cnn have them, cifar, inception.
+    static const struct batcher_options ways[] = {
+        {0}, {.shift_flip = true}, {.flip = true, .centre_unit = true}};
+    struct rng rng;
+    if (!cuda_is_here(ENGINE_BF16))
+        skip();
+    rng_init(&rng, 3);
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)rng_below(&rng, 256);
+    for (int i = 0; i < COUNT; i++)
+        labels[i] = (int32_t)rng_below(&rng, CLASSES);
+    for (size_t n = 0; n < 3; n++) {
+        struct net net;
+        nets[n](&net);
+        const int *dim = net.layers[0].out.dim;
+        const struct dataset set = {.count = COUNT,
+                                    .classes = CLASSES,
+                                    .channels = dim[0],
+                                    .height = dim[1],
+                                    .width = dim[2],
+                                    .pixels = pixels,
+                                    .labels = labels};
+        for (size_t way = 0; way < 3; way++)
+            for (int precision = 0; precision < 3; precision++)
+                compare_ways(&net, &set, &ways[way], (enum engine_precision)precision);
+        net_release(&net);
+    }
+}
+
+enum { TIME = 11, VOCABULARY = 23 };
+
+static void embedded(struct net *net)
+{
+    net_init(net, "an LSTM of an embedding");
+    int x = net_embedding(net, net_tokens(net, TIME, VOCABULARY), 7, "embedding");
+    net_dense(net, net_lstm(net, x, 5, true, "lstm"), CLASSES, false, "head");
+}
+
+// Of so many units that the fast kernels look up what a token brings.
+static void looked_up(struct net *net)
+{
+    net_init(net, "an LSTM of one-hot vectors");
+    int x = net_one_hot(net, net_tokens(net, TIME, VOCABULARY));
+    net_dense(net, net_lstm(net, x, 64, false, "lstm"), CLASSES, false, "head");
+}
+
+// Texts of their own lengths, from none at all to some that are cut; and windows that overlap.
+void tokens_are_gathered_as_the_host_would(void **state)
+{
+    (void)state;
+    static int32_t tokens[COUNT * (TIME + 3)];
+    int32_t labels[COUNT];
+    int64_t starts[COUNT + 1] = {0};
+    void (*const nets[])(struct net *) = {embedded, looked_up};
+    struct rng rng;
+    if (!cuda_is_here(ENGINE_BF16))
+        skip();
+    rng_init(&rng, 4);
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+        tokens[i] = 1 + (int32_t)rng_below(&rng, VOCABULARY - 1); // 0 is what pads
+    for (int i = 0; i < COUNT; i++) {
+        labels[i] = (int32_t)rng_below(&rng, CLASSES);
+        starts[i + 1] = starts[i] + i % (TIME + 4);
+    }
+    assert_true(starts[COUNT] <= (int64_t)(sizeof tokens / sizeof *tokens));
+    const struct dataset texts = {.count = COUNT,
+                                  .classes = CLASSES,
+                                  .time = TIME,
+                                  .vocabulary = VOCABULARY,
+                                  .tokens = tokens,
+                                  .starts = starts,
+                                  .labels = labels};
+    struct dataset windows = texts;
+    windows.starts = NULL;
+    windows.token_stride = 3;
+    for (size_t n = 0; n < 2; n++) {
+        struct net net;
+        const struct batcher_options plain = {0};
+        nets[n](&net);
+        for (int precision = 0; precision < 3; precision++) {
+            compare_ways(&net, &texts, &plain, (enum engine_precision)precision);
+            compare_ways(&net, &windows, &plain, (enum engine_precision)precision);
+        }
+        net_release(&net);
+    }
+}
+
+// ---- L1 distances ----
+
+enum kind { EVEN, CLOSE, WILD, KINDS };
+
+static void fill(struct rng *rng, float *values, int64_t count, enum kind kind)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float x = rng_float(rng);
+        values[i] = kind == EVEN    ? x
+                    : kind == CLOSE ? 1000 + 0.001F * x
+                                    : ldexpf(x - 0.5F, (int)rng_below(rng, 40) - 20);
+    }
+}
+
+// The largest error of one distance, as a share of it.
+static double worst_of(const float *a, const float *b, int64_t n, int64_t m, int64_t dim,
+                       const float *out)
+{
+    double worst = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < dim; k++)
+                sum += fabs((double)a[i * dim + k] - (double)b[j * dim + k]);
+            double error = fabs((double)out[i * m + j] - sum) / (sum > 0 ? sum : 1);
+            if (!(error <= worst)) // also what is not a number
+                worst = isnan(error) ? HUGE_VAL : error;
+        }
+    return worst;
+}
+
+static void try_l1(int64_t n, int64_t m, int64_t dim, enum kind kind)
+{
+    const struct engine_options options = {.precision = ENGINE_F32};
+    struct engine_l1_times times = {0};
+    struct err err = {0};
+    struct rng rng;
+    char what[80];
+    rng_init(&rng, (uint64_t)(n * 31 + m * 7 + dim));
+    float *a = malloc((size_t)(n * dim) * sizeof *a), *b = malloc((size_t)(m * dim) * sizeof *b);
+    float *out = malloc((size_t)(n * m + 1) * sizeof *out);
+    assert_true(a && b && out);
+    fill(&rng, a, n * dim, kind);
+    fill(&rng, b, m * dim, kind);
+    if (n > 2 && m > 3)
+        memcpy(b + 3 * dim, a + 2 * dim, (size_t)dim * sizeof *b); // the same: exactly 0
+    for (int64_t i = 0; i < n * m; i++)
+        out[i] = NAN;
+    out[n * m] = 42;
+    assert_ok(engine_cuda.l1(&options, a, b, n, m, dim, out, &times, &err), &err);
+    snprintf(what, sizeof what, "L1, %d x %d of %d, kind %d", (int)n, (int)m, (int)dim, (int)kind);
+    judge(worst_of(a, b, n, m, dim, out), 1e-5, what, "a distance");
+    if (n > 2 && m > 3)
+        judge(out[2 * m + 3] == 0 ? 0 : HUGE_VAL, 0, what, "a vector to itself");
+    assert_true(out[n * m] == 42); // not a number too far
+    free(a);
+    free(b);
+    free(out);
+}
+
+// Around the kernel's tiles of 96 and 128 rows and its slices of 32 numbers (8 on older GPUs). Of
+// at most 1031 terms in single precision, all positive, an error near 1e-5 of the sum would take a
+// fault: roundings come to some 1e-6.
+void l1_distances_of_all_sizes(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {1, 5, 96, 97, 211}, others[] = {1, 7, 128, 129, 300},
+                         dims[] = {1, 3, 4, 31, 33, 511, 512, 513, 1031};
+    if (!cuda_is_here(ENGINE_F32))
+        skip();
+    for (size_t n = 0; n < sizeof rows / sizeof *rows; n++)
+        for (size_t m = 0; m < sizeof others / sizeof *others; m++)
+            for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+                try_l1(rows[n], others[m], dims[d], (enum kind)((n + m + d) % KINDS));
+    for (enum kind kind = EVEN; kind < KINDS; kind++)
+        try_l1(3, 2, 513, kind);
+    assert_none_far();
+}

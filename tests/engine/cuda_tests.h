@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// For the files that make test_cuda: what they share, and the tests that main() runs.
+#ifndef FARE_TESTS_ENGINE_CUDA_TESTS_H
+#define FARE_TESTS_ENGINE_CUDA_TESTS_H
+
+#include <stdbool.h>
+
+#include "engine/engine.h"
+
+extern const char *const precision_names[]; // by enum engine_precision
+
+// Whether there is a GPU for it; else it says why not. A test begins with it.
+bool cuda_is_here(enum engine_precision precision);
+
+// Notes a distance that is too large, and goes on, so that one run tells of all of them; a test
+// ends with assert_none_far().
+void judge(double distance, double bound, const char *what, const char *where);
+void assert_none_far(void);
+
+// cuda_data.c
+void images_are_gathered_as_the_host_would(void **state);
+void tokens_are_gathered_as_the_host_would(void **state);
+void l1_distances_of_all_sizes(void **state);
+// cuda_curves.c
+void losses_follow_the_cpu_engine(void **state);
+
+#endif
