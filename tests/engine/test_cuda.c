@@ -114,18 +114,28 @@ static void note(struct gap *most, const struct gap *gap)
         *most = *gap;
 }
 
-static void every_operation(enum engine_precision precision)
+// (optional) FARE_TEST_ONLY: operations with this in their names. FARE_TEST_LAST: the last size of
+// each alone, with its whole batch, for tools that slow kernels down.
+static bool is_wanted(const struct op_case *c)
 {
     const char *only = getenv("FARE_TEST_ONLY");
+    return !only || strstr(c->name, only);
+}
+
+static void every_operation(enum engine_precision precision)
+{
+    bool last = getenv("FARE_TEST_LAST") != NULL;
     if (!cuda_is_here(precision))
         skip();
     for (size_t i = 0; i < CASES; i++) {
-        if (only && !strstr(op_cases[i].name, only))
+        if (!is_wanted(&op_cases[i]))
             continue;
         for (const struct size *size = op_cases[i].sizes; size->batch; size++) {
+            if (last && size[1].batch)
+                continue;
             struct gap gap = run_case(&op_cases[i], size, precision, size->batch);
             note(&seen[i][precision], &gap);
-            if (size->batch == 1)
+            if (size->batch == 1 || last)
                 continue;
             gap = run_case(&op_cases[i], size, precision, (size->batch + 1) / 2);
             note(&seen[i][precision], &gap);
@@ -179,7 +189,7 @@ static void lstms_of_64_and_128_units(void **state)
     if (!cuda_is_here(ENGINE_TF32))
         skip();
     for (size_t i = 0; i < CASES; i++)
-        if (strstr(op_cases[i].name, "LSTM"))
+        if (strstr(op_cases[i].name, "LSTM") && is_wanted(&op_cases[i]))
             for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
                 for (int precision = 0; precision < 3; precision++) {
                     struct gap gap =
