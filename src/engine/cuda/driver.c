@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/dl.h"
+#include "base/tree.h"
 #include "engine/cuda/ptx.h"
 
 // The driver's functions, called as it calls them: a device is an int, a pointer on it 64 bits.
@@ -266,10 +267,11 @@ static int read_facts(struct opened *o, struct err *err)
         rc = CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device);
     about->memory = (int64_t)memory;
     // For tests of the kernels for older and for smaller GPUs.
-    int as = getenv("FARE_CUDA_CAPABILITY") ? atoi(getenv("FARE_CUDA_CAPABILITY")) : 0;
-    if (rc == 0 && as > 0 && as < capability(about)) {
-        about->major = as / 10;
-        about->minor = as % 10;
+    const char *other = getenv("FARE_CUDA_CAPABILITY");
+    int64_t as;
+    if (rc == 0 && other && text_int(other, &as) && as > 0 && as < capability(about)) {
+        about->major = (int)as / 10;
+        about->minor = (int)as % 10;
         about->shared = (as < 80 ? 48 : 99) << 10;
     }
     if (rc == 0 && (capability(about) < LEAST_CAPABILITY || about->driver < least_driver(about)))
