@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/kernels.h"
+
 static int64_t used;
 
 static int64_t number(const char *name, int64_t otherwise)
@@ -230,9 +232,8 @@ int cuModuleLoadDataEx(void **module, const void *text, unsigned count, int *opt
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     (void)module;
-    (void)name;
     CALL();
-    *function = function;
+    *function = (void *)(uintptr_t)name; // which the engine has for good
     return 0;
 }
 
@@ -259,28 +260,96 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
 
 // Nodes are numbered; one that waits for a node that is not there yet ends the program. To wait for
 // one twice is an error.
+// ---- graphs: what gathers samples must have an order with all that use them ----
+
+enum { NODES_MAX = 2048, ARGS = 1900 / 8 }; // ARGS: words that a launch of the engine has room for
+
+struct graph {
+    int count;
+    struct node {
+        const char *name;
+        uint64_t args[ARGS];
+        uint64_t before[NODES_MAX / 64]; // all that are over when it begins
+    } nodes[];
+};
+
 int cuGraphCreate(void **graph, unsigned flags)
 {
     (void)flags;
     CALL();
-    *graph = calloc(1, sizeof(int));
+    *graph = calloc(1, sizeof(struct graph) + NODES_MAX * sizeof(struct node));
     return *graph ? 0 : 2;
 }
 
-int cuGraphAddKernelNode(void **node, void *graph, void *const *before, size_t count,
-                         const void *params)
+struct node_params { // CUDA_KERNEL_NODE_PARAMS_v1
+    void *function;
+    unsigned grid[3], block[3], shared;
+    void **args, **extra;
+};
+
+int cuGraphAddKernelNode(void **node, void *graph_, void *const *before, size_t count,
+                         const struct node_params *params)
 {
-    int *nodes = graph;
-    (void)params;
+    struct graph *graph = graph_;
     CALL();
     for (size_t i = 0; i < count; i++)
-        if ((uintptr_t)before[i] < 1 || (uintptr_t)before[i] > (uintptr_t)*nodes)
+        if ((uintptr_t)before[i] < 1 || (uintptr_t)before[i] > (uintptr_t)graph->count)
             abort();
     for (size_t i = 0; i < count; i++) // as the real one
         for (size_t k = 0; k < i; k++)
             if (before[i] == before[k])
                 return 1;
-    *node = (void *)(uintptr_t)++ * nodes;
+    int at = graph->count++;
+    *node = (void *)(uintptr_t)graph->count;
+    if (at >= NODES_MAX) // more than is looked at
+        return 0;
+    struct node *n = &graph->nodes[at];
+    n->name = params->function;
+    memcpy(n->args, params->args[0], sizeof n->args);
+    for (size_t i = 0; i < count; i++) {
+        size_t b = (uintptr_t)before[i] - 1;
+        if (b >= NODES_MAX)
+            continue;
+        for (size_t w = 0; w < NODES_MAX / 64; w++)
+            n->before[w] |= graph->nodes[b].before[w];
+        n->before[b / 64] |= (uint64_t)1 << b % 64;
+    }
+    return 0;
+}
+
+static int in_order(const struct graph *graph, int a, int b)
+{
+    return (graph->nodes[a].before[b / 64] >> b % 64 & 1) ||
+           (graph->nodes[b].before[a / 64] >> a % 64 & 1);
+}
+
+static int uses(const struct node *n, const void *from, int64_t bytes)
+{
+    for (int i = 0; from && i < ARGS; i++)
+        if (n->args[i] >= (uintptr_t)from && n->args[i] < (uintptr_t)from + (uint64_t)bytes)
+            return 1;
+    return 0;
+}
+
+static int races(const struct graph *graph)
+{
+    for (int i = 0; i < graph->count; i++) {
+        struct cuda_gather g;
+        if (!strstr(graph->nodes[i].name, "gather") || strstr(graph->nodes[i].name, "embed"))
+            continue;
+        memcpy(&g, graph->nodes[i].args, sizeof g);
+        for (int k = 0; k < graph->count; k++) {
+            const struct node *n = &graph->nodes[k];
+            int shared = uses(n, g.now, sizeof *g.now) || uses(n, g.labels, g.batch * 4) ||
+                         uses(n, g.time ? NULL : g.image, (int64_t)g.batch * g.sample_pitch * 4) ||
+                         uses(n, g.time ? g.out_tokens : NULL, (int64_t)g.batch * g.time * 4);
+            if (k != i && shared && !in_order(graph, i, k)) {
+                fprintf(stderr, "node %d (%s) and node %d (%s) have no order\n", i,
+                        graph->nodes[i].name, k, n->name);
+                return 1;
+            }
+        }
+    }
     return 0;
 }
 
@@ -295,8 +364,10 @@ int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long fla
 {
     (void)flags;
 #endif
-    (void)graph;
     CALL();
+    const struct graph *made = graph;
+    if (made->count <= NODES_MAX && races(made))
+        return 1;
     *exec = malloc(1);
     return 0;
 }
