@@ -220,6 +220,9 @@ report("and what the one over all rows moves", rate and 7168 <= int(rate[1]) < 1
 check("--only", "memcheck", "--cases", "embedding", "--save", work / "1.json", path=good)
 check("--only", "speed", "--workloads", "cnn", "--seconds", "1", "--save", work / "2.json", FAKE_GPU_FAIL="cuGraphLaunch:3")
 check("--only", "speed,memory", "--workloads", "mlp", "--seconds", "1", "--save", work / "3.json")
+one = json.loads((work / "1.json").read_text())
+one["machines"] = [one["machines"][0].partition(" Libraries")[0] + " Libraries found: cuDNN 9.19.0.56."]  # as it may be
+(work / "1.json").write_text(json.dumps(one))
 code, out, err = check("--tables", *(work / f"{n}.json" for n in ("1", "2", "3", "adam")), fare=())
 report("what several calls kept is one set of tables", code == 1 and out.count("## scripts/gpu-check") == 1
        and len(re.findall(r"fare \d+\.\d+\.\d+ \(", out)) == 1
