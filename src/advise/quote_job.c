@@ -251,11 +251,13 @@ static int try_offer(void *arg, const struct offer *offer, struct err *err)
     struct unused *u = arg;
     char name[256];
     (void)err;
-    price_rule_name(offer, name, sizeof name);
     for (size_t i = 0; i < rates_count(u->rates); i++) {
         const struct rates_row *row = rates_row(u->rates, i);
-        u->provider[i] |= !u->provider[i] && strcmp(row->provider, offer->provider) == 0;
-        u->offer[i] |= !u->offer[i] && rates_fits(row, offer->provider, name);
+        if (u->offer[i] || strcmp(row->provider, offer->provider) != 0)
+            continue;
+        price_rule_name(offer, name, sizeof name);
+        u->provider[i] = true;
+        u->offer[i] = rates_fits(row, offer->provider, name);
     }
     return 0;
 }

@@ -50,8 +50,8 @@ int quote_load_like(struct quote_job *job, const struct run *run, const char *le
 // The book and the rules. `book`: see book_open().
 int quote_open(struct quote_job *job, const char *book, struct err *err) MUST_USE;
 
-// Adds to `says` the rows of the user's rates.csv that hold on the day asked for and fit no offer:
-// a name was mistyped, or is not in the book.
+// Puts into `says`, in place of what was there, the rows of the user's rates.csv that hold on the
+// day asked for and fit no offer: a name was mistyped, or is not in the book.
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
 
 // The power of a machine that is bought is what the run measured, where nobody says another.

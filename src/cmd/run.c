@@ -52,8 +52,7 @@ static const struct opt options[] = {
      "show where the device saturates"},
     {"engine", 0, OPT_CHOICE, "NAME", engines, AT(engine), "How",
      "cuda (default where there is an NVIDIA GPU; one that cannot be used is an error), cpu, or "
-     "ref: "
-     "plain, slow, the truth the others are tested against"},
+     "ref: plain, slow, the truth the others are tested against"},
     {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "How",
      "threads (default: as many as this process may use)", .least = 1},
     {"precision", 0, OPT_CHOICE, "P", precisions, AT(precision), "How",

@@ -212,27 +212,34 @@ static enum batch_form choose_form(const struct trainer *t)
                : BATCH_BYTES;
 }
 
-// A set as the engine takes it; the time is that of the way to the device.
+void trainer_set(const struct dataset *from, const uint8_t *pixels,
+                 const struct batcher_options *batches, struct engine_set *set)
+{
+    *set = (struct engine_set){.count = from->count,
+                               .channels = from->channels,
+                               .height = from->height,
+                               .width = from->width,
+                               .pixels = pixels,
+                               .shift_flip = batches->shift_flip,
+                               .flip = batches->flip,
+                               .time = from->time,
+                               .tokens = from->tokens,
+                               .token_stride = from->token_stride,
+                               .starts = from->starts,
+                               .labels = from->labels};
+    for (int v = 0; v < 256; v++)
+        set->scale[v] = batcher_scale(batches, v);
+    if (from->tokens && from->count > 0)
+        set->token_count = from->starts ? from->starts[from->count]
+                                        : (from->count - 1) * from->token_stride + from->time;
+}
+
+// The time is that of the way to the device.
 static int give_set(struct trainer *t, const struct dataset *from, const uint8_t *pixels,
                     const struct batcher_options *batches, bool held_out, struct err *err)
 {
-    struct engine_set set = {.count = from->count,
-                             .channels = from->channels,
-                             .height = from->height,
-                             .width = from->width,
-                             .pixels = pixels,
-                             .shift_flip = batches->shift_flip,
-                             .flip = batches->flip,
-                             .time = from->time,
-                             .tokens = from->tokens,
-                             .token_stride = from->token_stride,
-                             .starts = from->starts,
-                             .labels = from->labels};
-    for (int v = 0; v < 256; v++)
-        set.scale[v] = batcher_scale(batches, v);
-    if (from->tokens && from->count > 0)
-        set.token_count = from->starts ? from->starts[from->count]
-                                       : (from->count - 1) * from->token_stride + from->time;
+    struct engine_set set;
+    trainer_set(from, pixels, batches, &set);
     meter_phase(t->o->meter, METER_DEVICE);
     int rc = t->engine->load(t->program, &set, held_out, err);
     meter_phase(t->o->meter, METER_SETUP);

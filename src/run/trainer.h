@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/sha256.h"
+#include "data/batcher.h"
 #include "engine/engine.h"
 #include "run/losses.h"
 #include "run/meter.h"
@@ -98,5 +99,10 @@ struct trainer_result {
 int trainer_run(const struct workload *workload, const struct trainer_options *options,
                 struct trainer_result *result, struct err *err) MUST_USE;
 void trainer_result_release(struct trainer_result *result);
+
+// A set as engines take it. `pixels`: its own, or those that were decoded; null: they come with
+// each batch.
+void trainer_set(const struct dataset *from, const uint8_t *pixels,
+                 const struct batcher_options *batches, struct engine_set *set);
 
 #endif

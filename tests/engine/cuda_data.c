@@ -11,6 +11,8 @@
 #include "base/rng.h"
 #include "cuda_tests.h"
 #include "data/batcher.h"
+#include "l1_cases.h"
+#include "run/trainer.h"
 #include "test.h"
 
 // ---- gathering ----
@@ -35,23 +37,8 @@ static void load(struct engine_program *program, const struct dataset *from,
                  const struct batcher_options *batches, bool held_out)
 {
     struct err err = {0};
-    struct engine_set set = {.count = from->count,
-                             .channels = from->channels,
-                             .height = from->height,
-                             .width = from->width,
-                             .pixels = batches->form == BATCH_BYTES ? NULL : from->pixels,
-                             .shift_flip = batches->shift_flip,
-                             .flip = batches->flip,
-                             .time = from->time,
-                             .tokens = from->tokens,
-                             .token_stride = from->token_stride,
-                             .starts = from->starts,
-                             .labels = from->labels};
-    for (int v = 0; v < 256; v++)
-        set.scale[v] = batcher_scale(batches, v);
-    if (from->tokens)
-        set.token_count = from->starts ? from->starts[from->count]
-                                       : (from->count - 1) * from->token_stride + from->time;
+    struct engine_set set;
+    trainer_set(from, batches->form == BATCH_BYTES ? NULL : from->pixels, batches, &set);
     assert_ok(engine_cuda.load(program, &set, held_out, &err), &err);
 }
 
@@ -280,36 +267,7 @@ void tokens_are_gathered_as_the_host_would(void **state)
 
 // ---- L1 distances ----
 
-enum kind { EVEN, CLOSE, WILD, KINDS };
-
-static void fill(struct rng *rng, float *values, int64_t count, enum kind kind)
-{
-    for (int64_t i = 0; i < count; i++) {
-        float x = rng_float(rng);
-        values[i] = kind == EVEN    ? x
-                    : kind == CLOSE ? 1000 + 0.001F * x
-                                    : ldexpf(x - 0.5F, (int)rng_below(rng, 40) - 20);
-    }
-}
-
-// The largest error of one distance, as a share of it.
-static double worst_of(const float *a, const float *b, int64_t n, int64_t m, int64_t dim,
-                       const float *out)
-{
-    double worst = 0;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < m; j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < dim; k++)
-                sum += fabs((double)a[i * dim + k] - (double)b[j * dim + k]);
-            double error = fabs((double)out[i * m + j] - sum) / (sum > 0 ? sum : 1);
-            if (!(error <= worst)) // also what is not a number
-                worst = isnan(error) ? HUGE_VAL : error;
-        }
-    return worst;
-}
-
-static void try_l1(int64_t n, int64_t m, int64_t dim, enum kind kind)
+static void try_l1(int64_t n, int64_t m, int64_t dim, enum l1_kind kind)
 {
     const struct engine_options options = {.precision = ENGINE_F32};
     struct engine_l1_times times = {0};
@@ -320,8 +278,8 @@ static void try_l1(int64_t n, int64_t m, int64_t dim, enum kind kind)
     float *a = malloc((size_t)(n * dim) * sizeof *a), *b = malloc((size_t)(m * dim) * sizeof *b);
     float *out = malloc((size_t)(n * m + 1) * sizeof *out);
     assert_true(a && b && out);
-    fill(&rng, a, n * dim, kind);
-    fill(&rng, b, m * dim, kind);
+    l1_fill(&rng, a, n * dim, kind);
+    l1_fill(&rng, b, m * dim, kind);
     if (n > 2 && m > 3)
         memcpy(b + 3 * dim, a + 2 * dim, (size_t)dim * sizeof *b); // the same: exactly 0
     for (int64_t i = 0; i < n * m; i++)
@@ -329,7 +287,7 @@ static void try_l1(int64_t n, int64_t m, int64_t dim, enum kind kind)
     out[n * m] = 42;
     assert_ok(engine_cuda.l1(&options, a, b, n, m, dim, out, &times, &err), &err);
     snprintf(what, sizeof what, "L1, %d x %d of %d, kind %d", (int)n, (int)m, (int)dim, (int)kind);
-    judge(worst_of(a, b, n, m, dim, out), 1e-5, what, "a distance");
+    judge(l1_worst(a, b, n, m, dim, out), 1e-5, what, "a distance");
     if (n > 2 && m > 3)
         judge(out[2 * m + 3] == 0 ? 0 : HUGE_VAL, 0, what, "a vector to itself");
     assert_true(out[n * m] == 42); // not a number too far
@@ -351,8 +309,8 @@ void l1_distances_of_all_sizes(void **state)
     for (size_t n = 0; n < sizeof rows / sizeof *rows; n++)
         for (size_t m = 0; m < sizeof others / sizeof *others; m++)
             for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
-                try_l1(rows[n], others[m], dims[d], (enum kind)((n + m + d) % KINDS));
-    for (enum kind kind = EVEN; kind < KINDS; kind++)
+                try_l1(rows[n], others[m], dims[d], (enum l1_kind)((n + m + d) % L1_KINDS));
+    for (enum l1_kind kind = L1_EVEN; kind < L1_KINDS; kind++)
         try_l1(3, 2, 513, kind);
     assert_none_far();
 }

@@ -10,45 +10,18 @@
 #include "base/rng.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/team.h"
+#include "l1_cases.h"
 #include "test.h"
 
-enum kind { EVEN, CLOSE, WILD, KINDS };
-
-static void fill(struct rng *rng, float *values, int64_t count, enum kind kind)
-{
-    for (int64_t i = 0; i < count; i++) {
-        float x = rng_float(rng);
-        values[i] = kind == EVEN    ? x
-                    : kind == CLOSE ? 1000 + 0.001F * x
-                                    : ldexpf(x - 0.5F, (int)rng_below(rng, 40) - 20);
-    }
-}
-
-static double worst_error(const float *a, const float *b, int64_t n, int64_t m, int64_t dim,
-                          const float *out)
-{
-    double worst = 0;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < m; j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < dim; k++)
-                sum += fabs((double)a[i * dim + k] - (double)b[j * dim + k]);
-            double error = fabs((double)out[i * m + j] - sum) / (sum > 0 ? sum : 1);
-            if (!(error <= worst))
-                worst = error;
-        }
-    return worst;
-}
-
-static void try(int64_t n, int64_t m, int64_t dim, enum kind kind)
+static void try(int64_t n, int64_t m, int64_t dim, enum l1_kind kind)
 {
     struct rng rng;
     rng_init(&rng, (uint64_t)(n * 31 + m * 7 + dim));
     float *a = malloc((size_t)(n * dim) * sizeof *a), *b = malloc((size_t)(m * dim) * sizeof *b);
     float *out = malloc((size_t)(n * m + 1) * sizeof *out), *first = NULL;
     assert_true(a && b && out);
-    fill(&rng, a, n * dim, kind);
-    fill(&rng, b, m * dim, kind);
+    l1_fill(&rng, a, n * dim, kind);
+    l1_fill(&rng, b, m * dim, kind);
     if (n > 2 && m > 3)
         memcpy(b + 3 * dim, a + 2 * dim, (size_t)dim * sizeof *b); // the same: exactly 0
     for (int threads = 1; threads <= 3; threads++) {
@@ -58,7 +31,7 @@ static void try(int64_t n, int64_t m, int64_t dim, enum kind kind)
         out[n * m] = 42;
         struct err err = {0};
         assert_ok(l1_distances(a, b, n, m, dim, out, &err), &err);
-        double worst = worst_error(a, b, n, m, dim, out);
+        double worst = l1_worst(a, b, n, m, dim, out);
         if (!(worst <= 1e-5))
             fail_msg("%s, %d threads, %dx%dx%d, kind %d: error %g", kernels()->name, threads,
                      (int)n, (int)m, (int)dim, (int)kind, worst);
@@ -82,15 +55,15 @@ static void each_size(void)
     for (size_t n = 0; n < 6; n++)
         for (size_t m = 0; m < 6; m++)
             for (size_t d = 0; d < 5; d++)
-                try(sizes[n], sizes[m], dims[d], (enum kind)((n + m + d) % KINDS));
-    for (int kind = EVEN; kind < KINDS; kind++) {
-        try(5, 11, 513, (enum kind)kind); // more than one block of elements
-        try(3, 67, 1031, (enum kind)kind);
-        try(1, 1, 200003, (enum kind)kind); // many
-        try(1, 211, 31, (enum kind)kind);
-        try(211, 1, 31, (enum kind)kind);
+                try(sizes[n], sizes[m], dims[d], (enum l1_kind)((n + m + d) % L1_KINDS));
+    for (int kind = L1_EVEN; kind < L1_KINDS; kind++) {
+        try(5, 11, 513, (enum l1_kind)kind); // more than one block of elements
+        try(3, 67, 1031, (enum l1_kind)kind);
+        try(1, 1, 200003, (enum l1_kind)kind); // many
+        try(1, 211, 31, (enum l1_kind)kind);
+        try(211, 1, 31, (enum l1_kind)kind);
     }
-    try(2100, 70, 499, EVEN); // more rows than are packed at a time
+    try(2100, 70, 499, L1_EVEN); // more rows than are packed at a time
 }
 
 static void test_best(void **state)

@@ -28,7 +28,8 @@ struct cuda_about {
     int64_t memory;
 };
 
-// What GPU there is, and that there are kernels for it; loads none.
+// What GPU there is, and that there are kernels for it; loads none. FARE_CUDA_CAPABILITY=61, for
+// tests, makes it one of that capability, if it is a newer one: older kernels, less shared memory.
 int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err) MUST_USE;
 
 // Opens the first GPU that CUDA shows and loads the kernels of a precision. A machine without a
