@@ -239,7 +239,7 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
     double before_s = (double)meter->before_ns / 1e9;
     double other_s = 0; // between the steps: calibration, looks like this one, the progress line
     int64_t idle_ns = phase_so_far(meter, METER_IDLE, now_ns);
-    if (steps > 0)
+    if (steps > 0 && steps <= total) // who makes more than the whole measures in between
         other_s = (double)idle_ns / 1e9 * (double)total / (double)steps;
     double wall_s = before_s + train_s + evaluate_s + checkpoint_s + other_s;
     double half_s = 1.96 * deviation_s;

@@ -413,11 +413,6 @@ static int l1_passes(struct job *job, const float *a, const float *b, float *out
     for (int pass = 0; rc == 0 && (pass < L1_PASSES || clock_now_ns() < end_ns); pass++) {
         if (l1_stopped(o))
             break;
-        meter_phase(job->meter, METER_IDLE);
-        if (partial_due(&job->partial))
-            keep_part(job);
-        if (job->engine->l1_peak)
-            *peak = fmax(*peak, job->engine->l1_peak(&job->engine_options));
         meter_phase(job->meter, METER_TRAIN);
         int64_t began_ns = clock_now_ns();
         struct engine_l1_times times = {0};
@@ -430,6 +425,11 @@ static int l1_passes(struct job *job, const float *a, const float *b, float *out
             *copied = fmax(*copied, bytes / times.to_device);
         meter_steps(job->meter, 0, 1);
         *fastest_ns = took_ns < *fastest_ns ? took_ns : *fastest_ns;
+        meter_phase(job->meter, METER_IDLE);
+        if (partial_due(&job->partial))
+            keep_part(job);
+        if (job->engine->l1_peak)
+            *peak = fmax(*peak, job->engine->l1_peak(&job->engine_options));
     }
     meter_phase(job->meter, METER_EVALUATE);
     return rc;
