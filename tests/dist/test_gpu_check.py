@@ -183,6 +183,21 @@ for word in ("TERM", "INT"):  # while PyTorch, which never ends, is measured
            and row(out, "mlp")[5] == "–" and not row(out, "cnn") and f"Failed: stopped by SIG{word} after " in out, out + err)
     started = subprocess.run(["pgrep", "-f", str(work / "endless.py")], capture_output=True, text=True).stdout
     report("and nothing that it started is left", started == "", started)
+(work / "at_any_moment.py").write_text(f"""import importlib.machinery, os, signal
+check = importlib.machinery.SourceFileLoader("check", "{unpacked}/gpu-check").load_module()
+for i in range(100):
+    if os.fork() == 0:
+        signal.signal(signal.SIGALRM, check.stop)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, (i + 1) * 40e-6)
+            check.run(["sh", "-c", "sleep 300; : {work}/sleeper"], 300, os.environ)
+        except check.Stopped:
+            os._exit(0)
+    assert os.wait()[1] == 0
+""")
+told = subprocess.run([sys.executable, work / "at_any_moment.py"], capture_output=True, text=True, timeout=120)
+started = subprocess.run(["pgrep", "-f", f"{work}/sleeper"], capture_output=True, text=True).stdout
+report("nor when it is stopped while it starts something", told.returncode == 0 and started == "", told.stderr + started)
 code, out, err = check("--only", "full", "--data", work / "nowhere", "--workloads", "mlp")
 report("a whole training without its data too", code == 1 and row(out, "mlp")[1] == "–", out + err)
 code, out, err = check("--only", "full", "--data", work, "--workloads", "mlp,textgen", fare=LIKE, ACCURACIES="0.975 0.985 0.981")
