@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for the CUDA driver: memory and copies are real, kernels do nothing. For tests of what
+// A stand-in for the CUDA driver: memory and copies are real; kernels do nothing, or, with
+// FAKE_GPU_RUN=1, what they do, by far slower than a GPU (ptx/ptx.h); the launches of a graph then
+// run in any order that it allows, another one for each FAKE_GPU_ORDER=N. For tests of what
 // the host does, and of drivers that fail: FAKE_GPU_FAIL=CALL:N makes the Nth call of that name
 // fail, and every one after it; FAKE_GPU_CODE is what it says (999); FAKE_GPU_MEMORY the bytes
 // there are; FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER are what it says of itself.
@@ -10,6 +12,7 @@
 #include <string.h>
 
 #include "engine/cuda/kernels.h"
+#include "engine/ptx/ptx.h"
 
 static int64_t used;
 
@@ -154,28 +157,67 @@ int cuMemGetInfo_v2(size_t *left, size_t *all)
     return 0;
 }
 
-// The size lies before the memory, for the count of what is used.
+// ---- memory: what was given out, the GPU's and the host's that it reaches ----
+
+static struct ptx_memory *pieces;
+static size_t piece_count;
+
+static struct ptx_memory find_piece(uint64_t address)
+{
+    for (size_t i = 0; i < piece_count; i++)
+        if (address >= pieces[i].from && address < pieces[i].to)
+            return pieces[i];
+    return (struct ptx_memory){0};
+}
+
+static void *give(size_t bytes)
+{
+    struct ptx_memory *more = realloc(pieces, (piece_count + 1) * sizeof *pieces);
+    void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256); // as a GPU's is
+    if (more)
+        pieces = more;
+    if (!more || !memory) {
+        free(memory);
+        return NULL;
+    }
+    uint64_t from = (uint64_t)(uintptr_t)memory;
+    pieces[piece_count++] = (struct ptx_memory){from, from + bytes};
+    return memory;
+}
+
+static size_t take_back(void *memory)
+{
+    size_t i = 0;
+    while (i < piece_count && pieces[i].from != (uint64_t)(uintptr_t)memory)
+        i++;
+    if (i == piece_count) // never given out
+        abort();
+    size_t bytes = (size_t)(pieces[i].to - pieces[i].from);
+    pieces[i] = pieces[--piece_count];
+    free(memory);
+    if (piece_count == 0) {
+        free(pieces);
+        pieces = NULL;
+    }
+    return bytes;
+}
+
 int cuMemAlloc_v2(uint64_t *ptr, size_t bytes)
 {
     CALL();
     if (used + (int64_t)bytes > number("FAKE_GPU_MEMORY", 2000000000))
         return 2;
-    char *memory = malloc(bytes + 16);
+    void *memory = give(bytes);
     if (!memory)
         return 2;
-    memcpy(memory, &bytes, sizeof bytes);
     used += (int64_t)bytes;
-    *ptr = (uint64_t)(uintptr_t)(memory + 16);
+    *ptr = (uint64_t)(uintptr_t)memory;
     return 0;
 }
 
 int cuMemFree_v2(uint64_t ptr)
 {
-    size_t bytes;
-    char *memory = (char *)(uintptr_t)ptr - 16;
-    memcpy(&bytes, memory, sizeof bytes);
-    used -= (int64_t)bytes;
-    free(memory);
+    used -= (int64_t)take_back((void *)(uintptr_t)ptr);
     return 0;
 }
 
@@ -183,13 +225,13 @@ int cuMemHostAlloc(void **ptr, size_t bytes, unsigned flags)
 {
     (void)flags;
     CALL();
-    *ptr = malloc(bytes);
+    *ptr = give(bytes);
     return *ptr ? 0 : 2;
 }
 
 int cuMemFreeHost(void *ptr)
 {
-    free(ptr);
+    (void)take_back(ptr);
     return 0;
 }
 
@@ -217,6 +259,17 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     return 0;
 }
 
+// ---- kernels ----
+
+static char complaint[512]; // of the last kernel
+
+struct function {
+    const char *name; // which the engine has for good
+    const struct ptx_kernel *kernel;
+    struct function *next;
+};
+static struct function *functions;
+
 int cuModuleLoadDataEx(void **module, const void *text, unsigned count, int *options, void **values)
 {
     (void)count;
@@ -225,15 +278,32 @@ int cuModuleLoadDataEx(void **module, const void *text, unsigned count, int *opt
     CALL();
     if (!strstr(text, ".version"))
         return 218;
-    *module = module;
+    *module = (void *)(uintptr_t)text;
     return 0;
 }
 
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
-    (void)module;
     CALL();
-    *function = (void *)(uintptr_t)name; // which the engine has for good
+    const struct ptx_kernel *kernel = NULL;
+    if (number("FAKE_GPU_RUN", 0)) {
+        kernel = ptx_kernel(module, name, complaint, sizeof complaint);
+        if (!kernel) {
+            fprintf(stderr, "stand-in: %s\n", complaint);
+            return 500;
+        }
+    }
+    struct function *f = functions;
+    while (f && !(f->name == name && f->kernel == kernel))
+        f = f->next;
+    if (!f) {
+        f = malloc(sizeof *f);
+        if (!f)
+            return 2;
+        *f = (struct function){name, kernel, functions};
+        functions = f;
+    }
+    *function = f;
     return 0;
 }
 
@@ -243,41 +313,50 @@ int cuFuncSetAttribute(void *function, int what, int value)
     return what == 8 && value > shared_most() ? 1 : 0;
 }
 
+static int launch(const struct function *f, unsigned x, unsigned y, unsigned threads,
+                  unsigned shared, const void *args)
+{
+    struct ptx_launch l = {x, y, threads, shared, args, find_piece};
+    if (!f->kernel || ptx_run(f->kernel, &l, complaint, sizeof complaint))
+        return 0;
+    fprintf(stderr, "stand-in: %s\n", complaint);
+    return 719;
+}
+
 int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty,
                    unsigned tz, unsigned shared, void *stream, void **args, void **extra)
 {
-    (void)function;
     (void)stream;
-    (void)args;
     (void)extra;
     CALL();
     // What a real one refuses.
-    return x == 0 || y == 0 || z == 0 || tx * ty * tz == 0 || tx * ty * tz > 1024 ||
-                   shared > shared_most() || y > 65535
-               ? 1
-               : 0;
+    if (x == 0 || y == 0 || z == 0 || tx * ty * tz == 0 || tx * ty * tz > 1024 ||
+        shared > shared_most() || y > 65535)
+        return 1;
+    return launch(function, x, y, tx, shared, args[0]);
 }
 
-// Nodes are numbered; one that waits for a node that is not there yet ends the program. To wait for
-// one twice is an error.
 // ---- graphs: what gathers samples must have an order with all that use them ----
 
 enum { NODES_MAX = 2048, ARGS = 1900 / 8 }; // ARGS: words that a launch of the engine has room for
 
+// Nodes are numbered; one that waits for a node that is not there yet ends the program. To wait for
+// one twice is an error.
 struct graph {
-    int count;
+    int count, room;
     struct node {
-        const char *name;
+        const struct function *function;
+        unsigned x, y, threads, shared;
         uint64_t args[ARGS];
         uint64_t before[NODES_MAX / 64]; // all that are over when it begins
-    } nodes[];
+    } * nodes;
 };
 
 int cuGraphCreate(void **graph, unsigned flags)
 {
     (void)flags;
     CALL();
-    *graph = calloc(1, sizeof(struct graph) + NODES_MAX * sizeof(struct node));
+    *graph = calloc(1, sizeof(struct graph));
     return *graph ? 0 : 2;
 }
 
@@ -299,16 +378,25 @@ int cuGraphAddKernelNode(void **node, void *graph_, void *const *before, size_t 
         for (size_t k = 0; k < i; k++)
             if (before[i] == before[k])
                 return 1;
-    int at = graph->count++;
+    if (graph->count == graph->room) {
+        int room = graph->room ? 2 * graph->room : 64;
+        struct node *more = realloc(graph->nodes, (size_t)room * sizeof *more);
+        if (!more)
+            return 2;
+        graph->nodes = more;
+        graph->room = room;
+    }
+    struct node *n = &graph->nodes[graph->count++];
     *node = (void *)(uintptr_t)graph->count;
-    if (at >= NODES_MAX) // more than is looked at
-        return 0;
-    struct node *n = &graph->nodes[at];
-    n->name = params->function;
+    *n = (struct node){.function = params->function,
+                       .x = params->grid[0],
+                       .y = params->grid[1],
+                       .threads = params->block[0],
+                       .shared = params->shared};
     memcpy(n->args, params->args[0], sizeof n->args);
     for (size_t i = 0; i < count; i++) {
         size_t b = (uintptr_t)before[i] - 1;
-        if (b >= NODES_MAX)
+        if (b >= NODES_MAX) // more than is looked at
             continue;
         for (size_t w = 0; w < NODES_MAX / 64; w++)
             n->before[w] |= graph->nodes[b].before[w];
@@ -335,7 +423,8 @@ static int races(const struct graph *graph)
 {
     for (int i = 0; i < graph->count; i++) {
         struct cuda_gather g;
-        if (!strstr(graph->nodes[i].name, "gather") || strstr(graph->nodes[i].name, "embed"))
+        const char *name = graph->nodes[i].function->name;
+        if (!strstr(name, "gather") || strstr(name, "embed"))
             continue;
         memcpy(&g, graph->nodes[i].args, sizeof g);
         for (int k = 0; k < graph->count; k++) {
@@ -344,11 +433,43 @@ static int races(const struct graph *graph)
                          uses(n, g.time ? NULL : g.image, (int64_t)g.batch * g.sample_pitch * 4) ||
                          uses(n, g.time ? g.out_tokens : NULL, (int64_t)g.batch * g.time * 4);
             if (k != i && shared && !in_order(graph, i, k)) {
-                fprintf(stderr, "node %d (%s) and node %d (%s) have no order\n", i,
-                        graph->nodes[i].name, k, n->name);
+                fprintf(stderr, "node %d (%s) and node %d (%s) have no order\n", i, name, k,
+                        n->function->name);
                 return 1;
             }
         }
+    }
+    return 0;
+}
+
+// The next of those that wait for none that is still to come.
+static int next_node(const struct graph *graph, const uint64_t *over, uint64_t *random)
+{
+    int ready = 0, chosen = -1;
+    for (int i = 0; i < graph->count; i++) {
+        uint64_t waits = over[i / 64] >> i % 64 & 1;
+        for (size_t w = 0; w < NODES_MAX / 64; w++)
+            waits |= graph->nodes[i].before[w] & ~over[w];
+        if (waits)
+            continue;
+        *random = *random * 6364136223846793005u + 1442695040888963407u;
+        if ((*random >> 33) % (uint64_t)++ready == 0)
+            chosen = i;
+    }
+    return chosen;
+}
+
+static int run_graph(const struct graph *graph)
+{
+    uint64_t over[NODES_MAX / 64] = {0}, random = (uint64_t)number("FAKE_GPU_ORDER", 0);
+    for (int i = 0; i < graph->count; i++) {
+        int at = random == 0 || graph->count > NODES_MAX ? i : next_node(graph, over, &random);
+        const struct node *n = &graph->nodes[at];
+        int code = launch(n->function, n->x, n->y, n->threads, n->shared, n->args);
+        if (code)
+            return code;
+        if (at < NODES_MAX)
+            over[at / 64] |= (uint64_t)1 << at % 64;
     }
     return 0;
 }
@@ -368,28 +489,37 @@ int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long fla
     const struct graph *made = graph;
     if (made->count <= NODES_MAX && races(made))
         return 1;
-    *exec = malloc(1);
+    struct graph *copy = malloc(sizeof *copy);
+    if (!copy)
+        return 2;
+    *copy = *made;
+    copy->nodes = malloc((size_t)made->count * sizeof *made->nodes + 1);
+    if (!copy->nodes) {
+        free(copy);
+        return 2;
+    }
+    memcpy(copy->nodes, made->nodes, (size_t)made->count * sizeof *made->nodes);
+    *exec = copy;
     return 0;
 }
 
 int cuGraphLaunch(void *exec, void *stream)
 {
-    (void)exec;
     (void)stream;
     CALL();
-    return 0;
+    return number("FAKE_GPU_RUN", 0) ? run_graph(exec) : 0;
 }
 
 int cuGraphDestroy(void *graph)
 {
+    free(((struct graph *)graph)->nodes);
     free(graph);
     return 0;
 }
 
 int cuGraphExecDestroy(void *exec)
 {
-    free(exec);
-    return 0;
+    return cuGraphDestroy(exec);
 }
 
 int cuEventCreate(void **event, unsigned flags)

@@ -40,6 +40,12 @@ template <class S> DEVICE int swizzled(int row, int k)
     return S::ks >= 32 ? k ^ ((row & 1) << 4) : k;
 }
 
+// How many windows, each `stride` from the one before it, begin before a cell.
+DEVICE int reached(int cell, int stride)
+{
+    return cell <= 0 ? 0 : (cell + stride - 1) / stride;
+}
+
 // Copies the slices of both operands, one after the other. What it needs of the job it keeps in
 // registers: the copies could change anything in memory, for all the compiler knows. A thread
 // copies vectors of the same place in several lines; lines that belong to one thread are an even
@@ -164,10 +170,10 @@ template <class S, int KIND, bool WINDOWS> struct loader {
             row_jump = (s * width - g.out_width * s) * pitch;
             image_jump = (height - g.out_height * s) * width * pitch;
             tap_pitch = S::ks * s * pitch;
-            low_x = g.left - kx <= 0 ? 0 : (g.left - kx + s - 1) / s;
-            span_x = (width - 1 + g.left - kx) / s + 1 - low_x;
-            low_y = g.top - ky <= 0 ? 0 : (g.top - ky + s - 1) / s;
-            span_y = (height - 1 + g.top - ky) / s + 1 - low_y;
+            low_x = reached(g.left - kx, s);
+            span_x = reached(width + g.left - kx, s) - low_x;
+            low_y = reached(g.top - ky, s);
+            span_y = reached(height + g.top - ky, s) - low_y;
             b_left = a_first;
         } else {
             offset = tap < g.taps ? taps[tap] + channel : 0;

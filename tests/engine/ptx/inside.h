@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ptx's files share: a kernel as it is read (text.c), what each instruction does (ops.c), and
+// who does it when (run.c).
+#ifndef FARE_TESTS_ENGINE_PTX_INSIDE_H
+#define FARE_TESTS_ENGINE_PTX_INSIDE_H
+
+#include <setjmp.h>
+
+#include "engine/ptx/ptx.h"
+
+enum { LANES = 32, OPERANDS = 14, WARPS = 32 };
+#define ALL 0xffffffffu
+
+// Generic addresses of memory that is not global.
+#define SHARED_AT ((uint64_t)1 << 60)
+#define LOCAL_AT  ((uint64_t)1 << 61)
+
+enum space { GENERIC, GLOBAL, SHARED, LOCAL, PARAM };
+enum flow { PLAIN, WHOLE_WARP, BRANCH, BARRIER, END };
+
+struct warp;
+struct inst;
+typedef void op_run(struct warp *warp, const struct inst *in, uint32_t lanes);
+
+// Registers are rows of 32 lanes, one word each or two; a predicate is one word, a bit for each
+// lane. Operands are numbers of a row's first word. What is not a register (numbers in the text, a
+// thread's number) is a row that is there from the start.
+struct inst {
+    op_run *run;
+    enum flow flow;
+    uint32_t o[OPERANDS];
+    int32_t predicate; // word; or -1
+    bool negated;
+    uint32_t target; // of a branch
+    // Of loads and stores: what the address begins at, and whether it has two words.
+    uint32_t base;
+    int64_t offset;
+    uint8_t base_words, words[4], count, bytes; // of registers; how many; of each in memory
+    bool is_signed;
+    enum space space;
+    int line;
+};
+
+// An instruction by name: the words of its operands, 0 for a predicate, -1 for none.
+struct op {
+    const char *name;
+    op_run *run;
+    enum flow flow;
+    int8_t words[OPERANDS];
+};
+
+const struct op *ptx_find_op(const char *name, const int8_t *words, int count);
+// Loads and stores have one each, beside the fields above.
+op_run ptx_load, ptx_store, ptx_load_matrix, ptx_load_matrix_turned, ptx_copy_async;
+
+struct constant {
+    uint32_t row;
+    int words;
+    uint64_t value;
+};
+
+// Rows that are set for a thread or a block.
+enum { TID_X, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NTID_X, SPECIALS };
+
+struct ptx_kernel {
+    const char *text; // the module
+    char name[64];
+    size_t args;
+    uint32_t shared, local; // bytes, of a block and of a thread
+    uint32_t words;         // of a warp's registers
+    uint32_t row[SPECIALS];
+    int code_count, constant_count;
+    struct inst *code;
+    struct constant *constants;
+    struct ptx_kernel *next;
+};
+
+// ---- while it runs ----
+
+struct copy { // to shared memory, under way
+    uint32_t to, group;
+    int lane;
+    uint32_t data[4];
+};
+
+struct warp {
+    struct block *block;
+    int number;
+    uint32_t *regs;
+    uint32_t alive, at_barrier, waits; // lanes; the last for others of their warp
+    uint32_t pc[LANES];
+    uint32_t groups[LANES]; // of copies, begun
+    unsigned char *local;
+    struct copy *copies;
+    int copy_count, copy_room;
+};
+
+// Of a word of shared memory: the warps that wrote and read it last, below the barriers' count of
+// then; SEVERAL is no warp's number.
+struct trace {
+    uint32_t wrote, read;
+};
+enum { TRACE_SHIFT = 6, SEVERAL = (1 << TRACE_SHIFT) - 1 };
+
+// Since the same barrier, by another warp.
+static inline bool ptx_is_other(uint32_t trace, uint32_t mine)
+{
+    return (trace ^ mine) - 1u < (uint32_t)SEVERAL;
+}
+
+struct block {
+    const struct ptx_kernel *kernel;
+    const struct ptx_launch *launch;
+    unsigned x, y;
+    int warp_count;
+    struct warp warps[WARPS];
+    unsigned char *shared;
+    struct trace *traces;
+    uint32_t shared_bytes, barriers; // the latter counts from 1, through all blocks
+    struct ptx_memory last;          // memory that was found
+    char *why;
+    size_t why_bytes;
+    jmp_buf failed;
+};
+
+// Ends the launch.
+_Noreturn void ptx_fault(struct warp *warp, const struct inst *in, int lane, const char *format,
+                         ...) __attribute__((format(printf, 4, 5)));
+// Where it is on this machine.
+void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space space, uint64_t address,
+             uint32_t bytes, bool writes);
+void ptx_begin_copy(struct warp *warp, const struct inst *in, int lane, uint32_t to,
+                    const void *from, uint32_t bytes);
+void ptx_end_copies(struct warp *warp, const struct inst *in, uint32_t lanes, uint32_t left);
+
+#endif

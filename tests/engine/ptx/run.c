@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads, warps and blocks. A block is over before the next one begins; of its warps one after the
+// other runs until it waits at a barrier. The threads of a warp that are at the same place go on
+// together, those that are behind first, so that they meet again.
+#include "inside.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ptx_fault(struct warp *warp, const struct inst *in, int lane, const char *format, ...)
+{
+    struct block *b = warp->block;
+    int n = snprintf(b->why, b->why_bytes,
+                     "%s, line %d of the module, thread %d of block %u, %u: ", b->kernel->name,
+                     in->line, warp->number * LANES + lane, b->x, b->y);
+    va_list args;
+    va_start(args, format);
+    if (n > 0 && (size_t)n < b->why_bytes)
+        vsnprintf(b->why + n, b->why_bytes - (size_t)n, format, args);
+    va_end(args);
+    longjmp(b->failed, 1);
+}
+
+// ---- memory ----
+
+static void trace(struct warp *warp, const struct inst *in, int lane, uint32_t at, uint32_t bytes,
+                  bool writes)
+{
+    struct block *b = warp->block;
+    uint32_t mine = b->barriers << TRACE_SHIFT | (uint32_t)warp->number;
+    if (bytes < 4) // halves of a word may belong to two warps
+        return;
+    for (uint32_t i = at / 4; i < (at + bytes) / 4; i++) {
+        struct trace *t = &b->traces[i];
+        bool wrote = ptx_is_other(t->wrote, mine), read = ptx_is_other(t->read, mine);
+        if (wrote || (writes && read))
+            ptx_fault(warp, in, lane, "%s byte %u of shared memory that another warp %s, and there "
+                                      "was no barrier since",
+                      writes ? "writes" : "reads", i * 4, wrote ? "wrote" : "read");
+        if (writes)
+            t->wrote = mine;
+        else
+            t->read = read ? mine | SEVERAL : mine;
+    }
+}
+
+void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space space, uint64_t address,
+             uint32_t bytes, bool writes)
+{
+    struct block *b = warp->block;
+    if (space == GENERIC) {
+        space = address >= LOCAL_AT ? LOCAL : address >= SHARED_AT ? SHARED : GLOBAL;
+        address -= space == LOCAL ? LOCAL_AT : space == SHARED ? SHARED_AT : 0;
+    }
+    if (address & (bytes - 1)) // a power of two
+        ptx_fault(warp, in, lane, "%u bytes at %#llx, which is not aligned", bytes,
+                  (unsigned long long)address);
+    if (space == GLOBAL) {
+        if (address < b->last.from || address + bytes > b->last.to)
+            b->last = b->launch->memory(address);
+        if (address < b->last.from || address + bytes > b->last.to)
+            ptx_fault(warp, in, lane, "%s %u bytes at %#llx, which nobody was given",
+                      writes ? "writes" : "reads", bytes, (unsigned long long)address);
+        return (void *)(uintptr_t)address;
+    }
+    uint64_t most = space == SHARED  ? b->shared_bytes
+                    : space == LOCAL ? b->kernel->local
+                                     : b->kernel->args;
+    if (address > most || bytes > most - address)
+        ptx_fault(warp, in, lane, "%s %u bytes at %lld of %llu of %s memory",
+                  writes ? "writes" : "reads", bytes, (long long)address, (unsigned long long)most,
+                  space == SHARED  ? "shared"
+                  : space == LOCAL ? "local"
+                                   : "parameter");
+    if (space == PARAM)
+        return (char *)(uintptr_t)b->launch->args + address;
+    if (space == LOCAL)
+        return warp->local + (size_t)lane * b->kernel->local + address;
+    trace(warp, in, lane, (uint32_t)address, bytes, writes);
+    return b->shared + address;
+}
+
+void ptx_begin_copy(struct warp *warp, const struct inst *in, int lane, uint32_t to,
+                    const void *from, uint32_t bytes)
+{
+    if (warp->copy_count == warp->copy_room) {
+        int room = warp->copy_room ? 2 * warp->copy_room : 256;
+        struct copy *more = realloc(warp->copies, (size_t)room * sizeof *more);
+        if (!more)
+            ptx_fault(warp, in, lane, "no memory");
+        warp->copies = more;
+        warp->copy_room = room;
+    }
+    // From now on it may arrive.
+    void *place = ptx_at(warp, in, lane, SHARED, to, 16, true);
+    memset(place, 0xff, 16);
+    struct copy *c = &warp->copies[warp->copy_count++];
+    *c = (struct copy){.to = to, .group = warp->groups[lane], .lane = lane};
+    if (bytes)
+        memcpy(c->data, from, bytes);
+}
+
+// All but the last `left` groups have arrived.
+void ptx_end_copies(struct warp *warp, const struct inst *in, uint32_t lanes, uint32_t left)
+{
+    int kept = 0;
+    for (int i = 0; i < warp->copy_count; i++) {
+        const struct copy *c = &warp->copies[i];
+        if ((lanes >> c->lane & 1) && c->group + left < warp->groups[c->lane])
+            memcpy(ptx_at(warp, in, c->lane, SHARED, c->to, 16, true), c->data, 16);
+        else
+            warp->copies[kept++] = *c;
+    }
+    warp->copy_count = kept;
+}
+
+// ---- a warp ----
+
+static void set_pc(struct warp *w, uint32_t lanes, uint32_t pc)
+{
+    for (int i = 0; i < LANES; i++)
+        if (lanes >> i & 1)
+            w->pc[i] = pc;
+}
+
+// Those that are furthest behind, of the ones that can go on; where the next are; whether there are
+// no others.
+static uint32_t choose(struct warp *w, uint32_t *pc, uint32_t *next, bool *alone)
+{
+    uint32_t can = w->alive & ~w->at_barrier & ~w->waits, lanes = 0;
+    *pc = *next = UINT32_MAX;
+    for (int i = 0; i < LANES; i++)
+        if ((can >> i & 1) && w->pc[i] < *pc)
+            *pc = w->pc[i];
+    for (int i = 0; i < LANES; i++) {
+        if (!((w->alive & ~w->at_barrier) >> i & 1))
+            continue;
+        if (w->pc[i] == *pc)
+            lanes |= 1u << i; // those that waited for the others here as well
+        else if (w->pc[i] > *pc && w->pc[i] < *next)
+            *next = w->pc[i];
+    }
+    w->waits &= ~lanes;
+    *alone = lanes == (w->alive & ~w->at_barrier);
+    return lanes;
+}
+
+// Until all its threads are over or wait at the barrier.
+static void run_warp(struct warp *w)
+{
+    const struct inst *code = w->block->kernel->code;
+    while (w->alive & ~w->at_barrier) {
+        bool alone;
+        uint32_t pc, next, lanes = choose(w, &pc, &next, &alone);
+        if (!lanes)
+            ptx_fault(w, &code[w->pc[__builtin_ctz(w->waits)]], __builtin_ctz(w->waits),
+                      "waits for the rest of its warp, which does not come");
+        for (bool together = true; together;) {
+            const struct inst *in = &code[pc];
+            uint32_t on = lanes;
+            if (in->predicate >= 0)
+                on &= in->negated ? ~w->regs[in->predicate] : w->regs[in->predicate];
+            switch (in->flow) {
+            case PLAIN:
+                if (on)
+                    in->run(w, in, on);
+                pc++;
+                break;
+            case WHOLE_WARP:
+                if (on == ALL) {
+                    in->run(w, in, on);
+                    pc++;
+                } else if (on != lanes || w->alive != ALL) {
+                    ptx_fault(w, in, __builtin_ctz(lanes), "not all threads of a warp do this");
+                } else { // until the others are here
+                    w->waits |= lanes;
+                    together = false;
+                }
+                break;
+            case BRANCH:
+                if (on == lanes) {
+                    together = in->target > pc || alone;
+                    pc = in->target;
+                } else if (on == 0) {
+                    pc++;
+                } else {
+                    set_pc(w, on, in->target);
+                    lanes &= ~on;
+                    pc++;
+                    together = false;
+                }
+                break;
+            case BARRIER:
+                if (on != lanes)
+                    ptx_fault(w, in, __builtin_ctz(lanes), "a barrier for some");
+                w->at_barrier |= lanes;
+                pc++;
+                together = false;
+                break;
+            case END:
+                w->alive &= ~on;
+                pc++;
+                together = on == 0;
+                break;
+            }
+            together &= pc < next;
+        }
+        set_pc(w, lanes, pc);
+    }
+}
+
+// ---- a block ----
+
+static void set_row(struct warp *w, uint32_t row, uint32_t value)
+{
+    for (int i = 0; i < LANES; i++)
+        w->regs[row + (uint32_t)i] = value;
+}
+
+static void begin_warp(struct block *b, struct warp *w)
+{
+    const struct ptx_kernel *k = b->kernel;
+    uint32_t left = b->launch->threads - (uint32_t)w->number * LANES;
+    w->alive = left >= LANES ? ALL : (1u << left) - 1;
+    w->at_barrier = w->waits = 0;
+    w->copy_count = 0;
+    memset(w->pc, 0, sizeof w->pc);
+    memset(w->groups, 0, sizeof w->groups);
+    memset(w->local, 0xff, (size_t)LANES * k->local);
+    for (int i = 0; i < LANES; i++)
+        w->regs[k->row[TID_X] + (uint32_t)i] = (uint32_t)(w->number * LANES + i);
+    set_row(w, k->row[CTAID_X], b->x);
+    set_row(w, k->row[CTAID_Y], b->y);
+}
+
+static void run_block(struct block *b)
+{
+    memset(b->shared, 0xff, b->shared_bytes);
+    for (int i = 0; i < b->warp_count; i++)
+        begin_warp(b, &b->warps[i]);
+    for (;;) {
+        bool alive = false;
+        b->barriers++;
+        for (int i = 0; i < b->warp_count; i++)
+            run_warp(&b->warps[i]);
+        for (int i = 0; i < b->warp_count; i++) {
+            struct warp *w = &b->warps[i];
+            alive |= w->alive != 0;
+            w->at_barrier = 0;
+        }
+        if (!alive)
+            return;
+    }
+}
+
+// What never changes: numbers of the text, sizes of the launch. The rest is not a number.
+static void fill_registers(const struct block *b, struct warp *w)
+{
+    const struct ptx_kernel *k = b->kernel;
+    memset(w->regs, 0xff, (size_t)k->words * 4);
+    for (int c = 0; c < k->constant_count; c++)
+        for (uint32_t i = 0; i < LANES; i++)
+            if (k->constants[c].words == 2)
+                memcpy(&w->regs[k->constants[c].row + 2 * i], &k->constants[c].value, 8);
+            else
+                w->regs[k->constants[c].row + i] = (uint32_t)k->constants[c].value;
+    set_row(w, k->row[CTAID_Z], 0);
+    set_row(w, k->row[NCTAID_X], b->launch->x);
+    set_row(w, k->row[NCTAID_Y], b->launch->y);
+    set_row(w, k->row[NTID_X], b->launch->threads);
+}
+
+static bool set_up(struct block *b)
+{
+    const struct ptx_kernel *k = b->kernel;
+    b->shared_bytes = (k->shared + 15) / 16 * 16 + b->launch->shared;
+    b->warp_count = (int)((b->launch->threads + LANES - 1) / LANES);
+    b->shared = malloc(b->shared_bytes + 16);
+    b->traces = calloc(b->shared_bytes / 4 + 4, sizeof *b->traces);
+    bool all = b->shared && b->traces && b->warp_count <= WARPS;
+    for (int i = 0; all && i < b->warp_count; i++) {
+        struct warp *w = &b->warps[i];
+        w->block = b;
+        w->number = i;
+        w->regs = aligned_alloc(64, ((size_t)k->words * 4 + 63) / 64 * 64);
+        w->local = malloc((size_t)LANES * k->local + 1);
+        all = w->regs && w->local;
+        if (all)
+            fill_registers(b, w);
+    }
+    return all;
+}
+
+bool ptx_run(const struct ptx_kernel *kernel, const struct ptx_launch *launch, char *why,
+             size_t bytes)
+{
+    struct block *b = calloc(1, sizeof *b);
+    bool good = false;
+    snprintf(why, bytes, "no memory");
+    if (!b)
+        return false;
+    b->kernel = kernel;
+    b->launch = launch;
+    b->why = why;
+    b->why_bytes = bytes;
+    if (set_up(b) && setjmp(b->failed) == 0) {
+        for (b->y = 0; b->y < launch->y; b->y++)
+            for (b->x = 0; b->x < launch->x; b->x++)
+                run_block(b);
+        b->launch = NULL;
+    }
+    good = b->launch == NULL;
+    for (int i = 0; i < b->warp_count && i < WARPS; i++) {
+        free(b->warps[i].regs);
+        free(b->warps[i].local);
+        free(b->warps[i].copies);
+    }
+    free(b->shared);
+    free(b->traces);
+    free(b);
+    return good;
+}
