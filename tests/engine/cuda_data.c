@@ -202,7 +202,8 @@ void images_are_gathered_as_the_host_would(void **state)
                                     .labels = labels};
         for (size_t way = 0; way < 3; way++)
             for (int precision = 0; precision < 3; precision++)
-                compare_ways(&net, &set, &ways[way], (enum engine_precision)precision);
+                if (!cuda_is_slow() || (n == way && n == (size_t)precision))
+                    compare_ways(&net, &set, &ways[way], (enum engine_precision)precision);
         net_release(&net);
     }
 }

@@ -12,6 +12,9 @@ extern const char *const precision_names[]; // by enum engine_precision
 // Whether there is a GPU for it; else it says why not. A test begins with it.
 bool cuda_is_here(enum engine_precision precision);
 
+// Whether to try little of each kind, because kernels are slow here: FARE_TEST_LAST is set.
+bool cuda_is_slow(void);
+
 // Notes a distance that is too large, and goes on, so that one run tells of all of them; a test
 // ends with assert_none_far().
 void judge(double distance, double bound, const char *what, const char *where);

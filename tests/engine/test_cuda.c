@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda engine against others, on random inputs and odd sizes. Needs a GPU; skips with a message
-// where there is none. Covered here: every operation of op_cases.h and its gradients against the
+// where there is none (test_kernels.py then tries the same kernels without one). Covered here: every operation of op_cases.h and its gradients against the
 // reference engine in each precision, whole and short batches; the sizes that fast kernels are made
 // for; the optimizers that workloads use; Adam's rows that wait; real nets over some steps. In
 // cuda_data.c: samples that the GPU gathers, against the host's batcher; L1 distances, against sums
@@ -39,6 +39,11 @@ bool cuda_is_here(enum engine_precision precision)
         return true;
     print_message("# %s: %s\n", precision_names[precision], err.text);
     return false;
+}
+
+bool cuda_is_slow(void)
+{
+    return getenv("FARE_TEST_LAST") != NULL;
 }
 
 void judge(double distance, double bound, const char *what, const char *where)
@@ -115,7 +120,7 @@ static void note(struct gap *most, const struct gap *gap)
 }
 
 // (optional) FARE_TEST_ONLY: operations with this in their names. FARE_TEST_LAST: the last size of
-// each alone, with its whole batch, for tools that slow kernels down.
+// each alone, with its whole batch, for what slows kernels down, and less of the other tests.
 static bool is_wanted(const struct op_case *c)
 {
     const char *only = getenv("FARE_TEST_ONLY");
@@ -124,7 +129,7 @@ static bool is_wanted(const struct op_case *c)
 
 static void every_operation(enum engine_precision precision)
 {
-    bool last = getenv("FARE_TEST_LAST") != NULL;
+    bool last = cuda_is_slow();
     if (!cuda_is_here(precision))
         skip();
     for (size_t i = 0; i < CASES; i++) {
@@ -184,8 +189,9 @@ static void every_operation_in_bf16(void **state)
 static void lstms_of_64_and_128_units(void **state)
 {
     (void)state;
-    static const struct size sizes[] = {
-        {5, 1, 9, 23, 64}, {32, 1, 33, 57, 64}, {13, 1, 7, 19, 128}, {0}};
+    static const struct size all[] = {
+        {32, 1, 33, 57, 64}, {5, 1, 9, 23, 64}, {13, 1, 7, 19, 128}, {0}};
+    const struct size *sizes = all + cuda_is_slow();
     if (!cuda_is_here(ENGINE_TF32))
         skip();
     for (size_t i = 0; i < CASES; i++)
@@ -216,7 +222,8 @@ static void images_of_every_form(void **state)
     if (!cuda_is_here(ENGINE_BF16))
         skip();
     for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
-        (void)run_case(&c, size, ENGINE_BF16, size->batch - (size->units == 64));
+        if (!cuda_is_slow() || size == sizes)
+            (void)run_case(&c, size, ENGINE_BF16, size->batch - (size->units == 64));
     assert_none_far();
 }
 
@@ -266,7 +273,7 @@ static void optimizers_over_some_steps(void **state)
     static const struct size sizes[] = {{4, 32, 12, 10, 16}, {33, 17, 13, 7, 33}};
     if (!cuda_is_here(ENGINE_F32))
         skip();
-    for (size_t i = 0; i < 2 * sizeof from / sizeof *from; i++) {
+    for (size_t i = 0; i < 2 * sizeof from / sizeof *from; i += 1 + cuda_is_slow()) {
         const struct size *size = &sizes[i % 2];
         struct net net;
         struct pair pair;
@@ -316,6 +323,8 @@ static void real_nets_over_some_steps(void **state)
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets && far_count < FEW; i++)
         for (int precision = 0; precision < 3; precision++) {
+            if (cuda_is_slow() && i % 3 != 0) // mlp and textgen
+                continue;
             struct net net;
             struct pair pair;
             struct gap gap = {0};
@@ -359,6 +368,7 @@ int main(void)
         cmocka_unit_test(losses_follow_the_cpu_engine),
     };
     cmocka_set_test_filter(getenv("FARE_TEST_FILTER")); // (optional) names with * and ?
+    cmocka_set_skip_filter(getenv("FARE_TEST_SKIP"));
     setenv("FARE_CUDA_POISON", "1", 1);
     return cmocka_run_group_tests(tests, NULL, print_gaps);
 }

@@ -444,8 +444,8 @@ void ptx_load(struct warp *warp, const struct inst *in, u32 lanes)
     for (int i = 0; i < LANES; i++) {
         if (!(lanes >> i & 1))
             continue;
-        const u8 *from = ptx_at(warp, in, i, in->space, address(warp, in, i),
-                                (u32)in->bytes * in->count, false);
+        const u8 *from =
+            ptx_at(warp, in, i, in->space, address(warp, in, i), (u32)in->bytes * in->count, false);
         for (int k = 0; k < in->count; k++, from += in->bytes) {
             u32 low = 0, high = 0;
             switch (in->bytes) {
@@ -473,8 +473,8 @@ void ptx_store(struct warp *warp, const struct inst *in, u32 lanes)
     for (int i = 0; i < LANES; i++) {
         if (!(lanes >> i & 1))
             continue;
-        u8 *to = ptx_at(warp, in, i, in->space, address(warp, in, i), (u32)in->bytes * in->count,
-                        true);
+        u8 *to =
+            ptx_at(warp, in, i, in->space, address(warp, in, i), (u32)in->bytes * in->count, true);
         for (int k = 0; k < in->count; k++, to += in->bytes) {
             if (in->words[k] == 1 && in->bytes == 4)
                 memcpy(to, &ROW(u32, k)[i], 4);

@@ -36,8 +36,9 @@ static void trace(struct warp *warp, const struct inst *in, int lane, uint32_t a
         struct trace *t = &b->traces[i];
         bool wrote = ptx_is_other(t->wrote, mine), read = ptx_is_other(t->read, mine);
         if (wrote || (writes && read))
-            ptx_fault(warp, in, lane, "%s byte %u of shared memory that another warp %s, and there "
-                                      "was no barrier since",
+            ptx_fault(warp, in, lane,
+                      "%s byte %u of shared memory that another warp %s, and there "
+                      "was no barrier since",
                       writes ? "writes" : "reads", i * 4, wrote ? "wrote" : "read");
         if (writes)
             t->wrote = mine;
@@ -241,17 +242,24 @@ static void run_block(struct block *b)
     for (int i = 0; i < b->warp_count; i++)
         begin_warp(b, &b->warps[i]);
     for (;;) {
-        bool alive = false;
+        struct warp *waits = NULL;
+        unsigned over = b->launch->threads;
         b->barriers++;
-        for (int i = 0; i < b->warp_count; i++)
-            run_warp(&b->warps[i]);
         for (int i = 0; i < b->warp_count; i++) {
             struct warp *w = &b->warps[i];
-            alive |= w->alive != 0;
-            w->at_barrier = 0;
+            run_warp(w);
+            over -= (unsigned)__builtin_popcount(w->alive);
+            waits = w->alive ? w : waits;
         }
-        if (!alive)
+        if (!waits)
             return;
+        int lane = __builtin_ctz(waits->alive);
+        if (over > 0)
+            ptx_fault(waits, &b->kernel->code[waits->pc[lane] - 1], lane,
+                      "waits at a barrier for %u that will not come: a part of the block is over",
+                      over);
+        for (int i = 0; i < b->warp_count; i++)
+            b->warps[i].at_barrier = 0;
     }
 }
 
