@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda engine against others, on random inputs and odd sizes. Needs a GPU; skips with a message
-// where there is none (test_kernels.py then tries the same kernels without one). Covered here: every operation of op_cases.h and its gradients against the
-// reference engine in each precision, whole and short batches; the sizes that fast kernels are made
-// for; the optimizers that workloads use; Adam's rows that wait; real nets over some steps. In
-// cuda_data.c: samples that the GPU gathers, against the host's batcher; L1 distances, against sums
-// in double precision. In cuda_curves.c: each workload's losses, against the cpu engine's.
+// where there is none (test_kernels.py then tries the same kernels without one). Covered here:
+// every operation of op_cases.h and its gradients against the reference engine in each precision,
+// whole and short batches; the sizes that fast kernels are made for; the optimizers that workloads
+// use; Adam's rows that wait; real nets over some steps. In cuda_data.c: samples that the GPU
+// gathers, against the host's batcher; L1 distances, against sums in double precision. In
+// cuda_curves.c: each workload's losses, against the cpu engine's.
 //
 // Everything begins as not a number: the GPU's memory, by FARE_CUDA_POISON, and the host's room for
 // what is read from it. So what no kernel writes is seen, unless the engine asks for zeros there.
@@ -14,8 +15,9 @@
 // fall on the other side of a relu, or another cell be the largest of a pool, and one gradient is
 // another. Two things keep that small: parameters and inputs are numbers that bf16 has, so that a
 // first product is exact and what follows it chooses alike; and where there is a relu or a pool,
-// tensors are compared as a whole. A case may have bounds of its own (op_cases.h); those below are
-// for the rest. FARE_TEST_GAPS=1 prints every distance and, at the end, a row for each operation.
+// tensors are compared as a whole. Each operation has bounds of its own (op_cases.h), three times
+// what the kernels had where they run without a GPU (test_kernels.py), but at most 0.25 and 0.5.
+// FARE_TEST_GAPS=1 prints every distance and, at the end, a row for each operation.
 #define SUBJECT engine_cuda
 #include "cuda_tests.h"
 #include "op_cases.h"
@@ -73,14 +75,11 @@ static bool has_edges(const struct net *net)
     return edges;
 }
 
-static double bound_of(const struct op_case *c, enum engine_precision precision, bool edges)
+static double bound_of(const struct op_case *c, enum engine_precision precision)
 {
-    if (precision == ENGINE_F32)
-        return fmax(c->bound, 2e-5);
-    double own = precision == ENGINE_TF32 ? c->tf32 : c->bf16;
-    if (own > 0)
-        return own;
-    return precision == ENGINE_TF32 ? (edges ? 0.25 : 0.05) : (edges ? 0.5 : 0.06);
+    return precision == ENGINE_F32    ? fmax(c->bound, 2e-5)
+           : precision == ENGINE_TF32 ? c->tf32
+                                      : c->bf16;
 }
 
 static struct gap run_case(const struct op_case *c, const struct size *size,
@@ -94,8 +93,7 @@ static struct gap run_case(const struct op_case *c, const struct size *size,
     net_init(&net, "case");
     c->build(&net, size);
     pair_init(&pair, &net, &see_gradients, size->batch, &options);
-    bool edges = has_edges(&net);
-    gap.together = precision != ENGINE_F32 && edges;
+    gap.together = precision != ENGINE_F32 && has_edges(&net);
     if (precision != ENGINE_F32)
         pair_coarsen(&pair);
     for (uint64_t number = 0; number < 2; number++) { // twice: nothing is left of the first
@@ -107,7 +105,7 @@ static struct gap run_case(const struct op_case *c, const struct size *size,
     snprintf(what, sizeof what, "%s, %d of %d x %d x %d x %d, %d units, %s", c->name, (int)count,
              size->batch, size->channels, size->height, size->width, size->units,
              precision_names[precision]);
-    judge(gap.most, bound_of(c, precision, edges), what, gap.where);
+    judge(gap.most, bound_of(c, precision), what, gap.where);
     pair_release(&pair);
     net_release(&net);
     return gap;
@@ -149,8 +147,8 @@ static void every_operation(enum engine_precision precision)
     assert_none_far();
 }
 
-// A row of op_cases.h for each operation that ran, its bounds in tf32 and bf16 twice what was seen:
-// another GPU adds up in another order. Behind it what was seen, and where.
+// A row of op_cases.h for each operation that ran, its bounds in tf32 and bf16 three times what was
+// seen: another GPU adds up in another order. Behind it what was seen, and where.
 static int print_gaps(void **state)
 {
     (void)state;
@@ -160,7 +158,7 @@ static int print_gaps(void **state)
             print_message(
                 "# {\"%s\", ..., %.0e, %.0e}, // f32 %.1e (%s), tf32 %.1e (%s), bf16 %.1e "
                 "(%s)\n",
-                op_cases[i].name, 2 * g[ENGINE_TF32].most, 2 * g[ENGINE_BF16].most,
+                op_cases[i].name, 3 * g[ENGINE_TF32].most, 3 * g[ENGINE_BF16].most,
                 g[ENGINE_F32].most, g[ENGINE_F32].where, g[ENGINE_TF32].most, g[ENGINE_TF32].where,
                 g[ENGINE_BF16].most, g[ENGINE_BF16].where);
     }
@@ -215,7 +213,7 @@ static void normed_pair(struct net *net, const struct size *s)
 static void images_of_every_form(void **state)
 {
     (void)state;
-    static const struct op_case c = {.name = "normed pair", .build = normed_pair};
+    static const struct op_case c = {.name = "normed pair", .build = normed_pair, .bf16 = 0.5};
     static const struct size sizes[] = {{8, 5, 48, 47, 32},   {8, 8, 48, 47, 64},
                                         {8, 8, 48, 47, 96},   {8, 8, 48, 47, 128},
                                         {5, 16, 61, 60, 200}, {0}};
