@@ -48,7 +48,7 @@ class Outcome:
 
 
 def environment(build):
-    env = {k: os.environ[k] for k in ("PATH", "HOME", "FARE_DATA", "FARE_PYTHON", "TERM", "LANG", "USER", "CI")
+    env = {k: os.environ[k] for k in ("PATH", "HOME", "FARE_DATA", "FARE_PYTHON", "FARE_TEST_WHOLE", "TERM", "LANG", "USER", "CI")
            if k in os.environ}
     env.update(
         BUILD=str(build), ROOT=str(ROOT), TESTS=str(TESTS), FARE=str(build / "fare"),

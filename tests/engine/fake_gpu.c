@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for the CUDA driver: memory and copies are real; kernels do nothing, or, with
 // FAKE_GPU_RUN=1, what they do, by far slower than a GPU (ptx/ptx.h); the launches of a graph then
-// run in any order that it allows, another one for each FAKE_GPU_ORDER=N. For tests of what
-// the host does, and of drivers that fail: FAKE_GPU_FAIL=CALL:N makes the Nth call of that name
-// fail, and every one after it; FAKE_GPU_CODE is what it says (999); FAKE_GPU_MEMORY the bytes
-// there are; FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER are what it says of itself.
+// run in any order that it allows, another one for each FAKE_GPU_ORDER=N; with FAKE_GPU_RUN=2 it
+// also finds what two launches or blocks use without an order (ptx/memory.h). For tests of what the
+// host does, and of drivers that fail: FAKE_GPU_FAIL=CALL:N makes the Nth call of that name fail,
+// and every one after it; FAKE_GPU_CODE is what it says (999); FAKE_GPU_MEMORY the bytes there are;
+// FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER are what it says of itself.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "engine/cuda/kernels.h"
+#include "engine/ptx/memory.h"
 #include "engine/ptx/ptx.h"
 
 static int64_t used;
@@ -157,57 +159,12 @@ int cuMemGetInfo_v2(size_t *left, size_t *all)
     return 0;
 }
 
-// ---- memory: what was given out, the GPU's and the host's that it reaches ----
-
-static struct ptx_memory *pieces;
-static size_t piece_count;
-
-static struct ptx_memory find_piece(uint64_t address)
-{
-    for (size_t i = 0; i < piece_count; i++)
-        if (address >= pieces[i].from && address < pieces[i].to)
-            return pieces[i];
-    return (struct ptx_memory){0};
-}
-
-static void *give(size_t bytes)
-{
-    struct ptx_memory *more = realloc(pieces, (piece_count + 1) * sizeof *pieces);
-    void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256); // as a GPU's is
-    if (more)
-        pieces = more;
-    if (!more || !memory) {
-        free(memory);
-        return NULL;
-    }
-    uint64_t from = (uint64_t)(uintptr_t)memory;
-    pieces[piece_count++] = (struct ptx_memory){from, from + bytes};
-    return memory;
-}
-
-static size_t take_back(void *memory)
-{
-    size_t i = 0;
-    while (i < piece_count && pieces[i].from != (uint64_t)(uintptr_t)memory)
-        i++;
-    if (i == piece_count) // never given out
-        abort();
-    size_t bytes = (size_t)(pieces[i].to - pieces[i].from);
-    pieces[i] = pieces[--piece_count];
-    free(memory);
-    if (piece_count == 0) {
-        free(pieces);
-        pieces = NULL;
-    }
-    return bytes;
-}
-
 int cuMemAlloc_v2(uint64_t *ptr, size_t bytes)
 {
     CALL();
     if (used + (int64_t)bytes > number("FAKE_GPU_MEMORY", 2000000000))
         return 2;
-    void *memory = give(bytes);
+    void *memory = memory_give(bytes);
     if (!memory)
         return 2;
     used += (int64_t)bytes;
@@ -217,7 +174,7 @@ int cuMemAlloc_v2(uint64_t *ptr, size_t bytes)
 
 int cuMemFree_v2(uint64_t ptr)
 {
-    used -= (int64_t)take_back((void *)(uintptr_t)ptr);
+    used -= (int64_t)memory_take_back((void *)(uintptr_t)ptr);
     return 0;
 }
 
@@ -225,13 +182,13 @@ int cuMemHostAlloc(void **ptr, size_t bytes, unsigned flags)
 {
     (void)flags;
     CALL();
-    *ptr = give(bytes);
+    *ptr = memory_give(bytes);
     return *ptr ? 0 : 2;
 }
 
 int cuMemFreeHost(void *ptr)
 {
-    (void)take_back(ptr);
+    (void)memory_take_back(ptr);
     return 0;
 }
 
@@ -313,10 +270,17 @@ int cuFuncSetAttribute(void *function, int what, int value)
     return what == 8 && value > shared_most() ? 1 : 0;
 }
 
+// Whether a word that two use without an order is looked for; it takes time.
+static bool looks_at_order(void)
+{
+    return number("FAKE_GPU_RUN", 0) > 1;
+}
+
 static int launch(const struct function *f, unsigned x, unsigned y, unsigned threads,
                   unsigned shared, const void *args)
 {
-    struct ptx_launch l = {x, y, threads, shared, args, find_piece};
+    struct ptx_launch l = {
+        x, y, threads, shared, args, memory_find, looks_at_order() ? memory_use : NULL};
     if (!f->kernel || ptx_run(f->kernel, &l, complaint, sizeof complaint))
         return 0;
     fprintf(stderr, "stand-in: %s\n", complaint);
@@ -333,6 +297,8 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
     if (x == 0 || y == 0 || z == 0 || tx * ty * tz == 0 || tx * ty * tz > 1024 ||
         shared > shared_most() || y > 65535)
         return 1;
+    memory_begin();
+    memory_launch(0, NULL);
     return launch(function, x, y, tx, shared, args[0]);
 }
 
@@ -459,12 +425,22 @@ static int next_node(const struct graph *graph, const uint64_t *over, uint64_t *
     return chosen;
 }
 
+static const struct graph *running;
+
+static bool is_before(int other, int node)
+{
+    return other >= NODES_MAX || (running->nodes[node].before[other / 64] >> other % 64 & 1);
+}
+
 static int run_graph(const struct graph *graph)
 {
+    running = graph;
+    memory_begin();
     uint64_t over[NODES_MAX / 64] = {0}, random = (uint64_t)number("FAKE_GPU_ORDER", 0);
     for (int i = 0; i < graph->count; i++) {
         int at = random == 0 || graph->count > NODES_MAX ? i : next_node(graph, over, &random);
         const struct node *n = &graph->nodes[at];
+        memory_launch(at, is_before);
         int code = launch(n->function, n->x, n->y, n->threads, n->shared, n->args);
         if (code)
             return code;

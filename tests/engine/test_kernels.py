@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 from tap import done, report  # noqa: E402
 
 PLACE = os.path.join(os.environ["BUILD"], "tests", "engine")
-ENV = {"FARE_CUDA": os.path.join(PLACE, "fake_gpu.so"), "FAKE_GPU_RUN": "1", "CMOCKA_MESSAGE_OUTPUT": "TAP"}
+ENV = {"FARE_CUDA": os.path.join(PLACE, "fake_gpu.so"), "FAKE_GPU_RUN": "2", "FARE_CUDA_APART": "1", "CMOCKA_MESSAGE_OUTPUT": "TAP"}
 LITTLE = {"FARE_TEST_LAST": "1"}
 SOME = {} if os.environ.get("FARE_TEST_WHOLE") else LITTLE
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ptx/memory.h"
 #include "engine/ptx/ptx.h"
 
 enum { ROOM = 1 << 14 };
@@ -43,7 +44,7 @@ static bool run_text(const char *body, unsigned blocks, unsigned threads, unsign
     snprintf(text, bytes, "%s%s\nret;\n}\n", head, body);
     const struct ptx_kernel *k = ptx_kernel(text, "k", why, sizeof why);
     uint64_t args[] = {(uint64_t)(uintptr_t)memory};
-    struct ptx_launch launch = {blocks, 1, threads, shared, args, find_memory};
+    struct ptx_launch launch = {blocks, 1, threads, shared, args, find_memory, NULL};
     return k && ptx_run(k, &launch, why, sizeof why);
 }
 
@@ -347,6 +348,50 @@ static void shared_memory_without_a_barrier(void **state)
     fails(body, 64, "writes byte 512 of shared memory that another warp read");
 }
 
+// Launches 0 and 1 have no order; 2 waits for both.
+static bool is_before(int other, int launch)
+{
+    return launch == 2 && other < 2;
+}
+
+static bool uses(uint64_t at, int launch, uint32_t block, bool writes)
+{
+    int other;
+    memory_launch(launch, is_before);
+    return memory_use(at, block, writes, &other);
+}
+
+static void global_memory_without_an_order(void **state)
+{
+    (void)state;
+    enum { READS, WRITES };
+    char *piece = memory_give(4096);
+    assert_non_null(piece);
+    uint64_t at = (uint64_t)(uintptr_t)piece;
+    assert_true(memory_find(at + 4095).to == at + 4096 && memory_find(at + 4096).to == 0);
+    memory_begin();
+    assert_true(uses(at, 0, 0, WRITES) && uses(at, 0, 0, READS));
+    assert_false(uses(at, 0, 1, READS)); // another block
+    assert_true(uses(at + 4, 0, 1, WRITES));
+    assert_false(uses(at + 4, 1, 1, READS)); // another launch
+    assert_true(uses(at + 8, 0, 0, READS) && uses(at + 8, 1, 5, READS));
+    assert_false(uses(at + 8, 1, 5, WRITES));
+    assert_true(uses(at + 12, 0, 0, READS) && uses(at + 12, 0, 1, READS));
+    assert_false(uses(at + 12, 0, 0, WRITES));
+    assert_true(uses(at + 16, 0, 0, WRITES) && uses(at + 20, 1, 0, READS));
+    assert_true(uses(at + 16, 2, 7, READS) && uses(at + 20, 2, 7, WRITES));
+    // What two write is nobody's, until it is written anew.
+    assert_true(uses(at + 24, 0, 0, WRITES) && uses(at + 24, 1, 0, WRITES));
+    assert_false(uses(at + 24, 2, 0, READS));
+    memory_begin();
+    assert_false(uses(at + 24, 0, 0, READS));
+    memory_begin();
+    assert_true(uses(at + 24, 0, 0, WRITES));
+    memory_begin();
+    assert_true(uses(at + 24, 1, 0, READS) && uses(at, 1, 0, WRITES)); // before is forgotten
+    assert_int_equal(memory_take_back(piece), 4096);
+}
+
 static void parts_of_a_warp(void **state)
 {
     (void)state;
@@ -384,6 +429,7 @@ int main(void)
         cmocka_unit_test(blocks_and_their_memory),
         cmocka_unit_test(memory_that_is_not_the_kernels),
         cmocka_unit_test(shared_memory_without_a_barrier),
+        cmocka_unit_test(global_memory_without_an_order),
         cmocka_unit_test(parts_of_a_warp),
         cmocka_unit_test(what_is_not_understood),
     };

@@ -417,6 +417,8 @@ static bool load_shared_word(struct warp *warp, const struct inst *in, u32 lanes
 static bool load_global_word(struct warp *warp, const struct inst *in, u32 lanes)
 {
     const struct ptx_memory *m = &warp->block->last;
+    if (warp->block->launch->use)
+        return false;
     u32 *to = ROW(u32, 0);
     for (int i = 0; i < LANES; i++) {
         if (!(lanes >> i & 1))

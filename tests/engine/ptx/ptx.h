@@ -30,6 +30,9 @@ struct ptx_launch {
     const void *args;
     // The piece that has this address; from 0 to 0 if there is none.
     struct ptx_memory (*memory)(uint64_t address);
+    // (optional) Told of every word that a block uses; false where it must not, because of another
+    // launch or block.
+    bool (*use)(uint64_t address, uint32_t block, bool writes, int *other);
 };
 
 // False where the kernel did what it must not; `why` says what, and which thread.

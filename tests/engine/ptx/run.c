@@ -47,6 +47,20 @@ static void trace(struct warp *warp, const struct inst *in, int lane, uint32_t a
     }
 }
 
+static void note_use(struct warp *warp, const struct inst *in, int lane, uint64_t address,
+                     uint32_t bytes, bool writes)
+{
+    struct block *b = warp->block;
+    uint32_t number = b->y * b->launch->x + b->x;
+    int other;
+    for (uint32_t i = 0; i < bytes; i += 4)
+        if (!b->launch->use(address + i, number, writes, &other))
+            ptx_fault(warp, in, lane,
+                      "%s a word at %#llx that launch %d or another block of this one used, and "
+                      "they have no order",
+                      writes ? "writes" : "reads", (unsigned long long)address + i, other);
+}
+
 void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space space, uint64_t address,
              uint32_t bytes, bool writes)
 {
@@ -64,6 +78,8 @@ void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space spac
         if (address < b->last.from || address + bytes > b->last.to)
             ptx_fault(warp, in, lane, "%s %u bytes at %#llx, which nobody was given",
                       writes ? "writes" : "reads", bytes, (unsigned long long)address);
+        if (b->launch->use)
+            note_use(warp, in, lane, address, bytes, writes);
         return (void *)(uintptr_t)address;
     }
     uint64_t most = space == SHARED  ? b->shared_bytes

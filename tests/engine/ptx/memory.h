@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// memory: what a GPU that is not there has given out, and who used each word of it. Blocks of one
+// launch have no order, nor have launches of one graph of which neither waits for the other. Where
+// one of two such reads and the other writes, or both wrote what is read later, it is a fault. What
+// both write and nobody reads is none.
+#ifndef FARE_TESTS_ENGINE_PTX_MEMORY_H
+#define FARE_TESTS_ENGINE_PTX_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/ptx/ptx.h"
+
+void *memory_give(size_t bytes);     // null where there is none
+size_t memory_take_back(void *from); // its bytes; what was not given out ends the program
+struct ptx_memory memory_find(uint64_t address);
+
+// Nothing that was done before has to do with what follows.
+void memory_begin(void);
+// The launch that runs now is number `launch` of those since then, from 0. `is_before` says whether
+// another one is over before this one begins.
+void memory_launch(int launch, bool (*is_before)(int other, int launch));
+
+// Notes that a block uses a word at this address; false where another block or launch (`other`, or
+// the same one) had it without an order.
+bool memory_use(uint64_t address, uint32_t block, bool writes, int *other);
+
+#endif
