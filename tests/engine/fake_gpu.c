@@ -442,6 +442,12 @@ static int run_graph(const struct graph *graph)
         const struct node *n = &graph->nodes[at];
         memory_launch(at, is_before);
         int code = launch(n->function, n->x, n->y, n->threads, n->shared, n->args);
+        for (int k = 0; code && k <= at; k++)
+            fprintf(stderr, "stand-in: launch %d of the graph is %s%s\n", k,
+                    graph->nodes[k].function->name,
+                    k == at            ? ", this one"
+                    : is_before(k, at) ? ", before it"
+                                       : "");
         if (code)
             return code;
         if (at < NODES_MAX)

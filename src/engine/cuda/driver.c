@@ -620,6 +620,17 @@ static void tie(struct growth *g, bool path, bool beside)
             g->loose[i] = false;
 }
 
+// One more that the next node waits for, beside `count` others.
+static int wait_for_one(const struct growth *g, int count, int node)
+{
+    g->loose[node] = false;
+    for (int i = 0; i < count; i++)
+        if (g->before[i] == g->nodes[node])
+            return count;
+    g->before[count] = g->nodes[node];
+    return count + 1;
+}
+
 static int add_node(struct cuda *cuda, struct graph *graph, struct growth *g,
                     const struct launch *launch, int before, struct err *err)
 {
@@ -653,19 +664,16 @@ static int add_list(struct cuda *cuda, struct graph *graph, struct growth *g,
     for (int i = 0; rc == 0 && i < count; i++) {
         const struct launch *launch = &list[i];
         int before = 0;
-        if (launch->exact && launch->after_count > 0) {
-            for (int k = 0; k < launch->after_count; k++) {
-                g->before[before++] = g->nodes[first + launch->after[k]];
-                g->loose[first + launch->after[k]] = false;
-            }
-        } else if (launch->exact) {
-            memcpy(g->before, found, (size_t)start * sizeof *found);
-            before = start;
-        } else {
+        if (!launch->exact) {
             bool all = launch->aside || launch->joins || (new_round && i == 0);
             before = loose_nodes(g, all);
             tie(g, !launch->aside, all);
+        } else if (launch->after_count == 0) {
+            memcpy(g->before, found, (size_t)start * sizeof *found);
+            before = start;
         }
+        for (int k = 0; k < launch->after_count; k++)
+            before = wait_for_one(g, before, first + launch->after[k]);
         rc = add_node(cuda, graph, g, launch, before, err);
     }
     free(found);

@@ -71,7 +71,7 @@ struct launch {
     unsigned x, y, threads, shared; // blocks, threads of each, bytes of shared memory
     // In a graph a launch waits for all that stand before it, and those that follow wait for it,
     // except where it is aside: then only what is aside as well, joins or begins the next round
-    // does. Or it waits for exactly these of its list, or for none of it.
+    // does. It also waits for `after` of its list; or, exactly, for them alone or for none of it.
     bool aside, joins, exact;
     int after_count, after[LAUNCH_AFTER];
     size_t size;

@@ -257,6 +257,10 @@ static int optimizer(struct builder *b, const bool *trains)
                               .chunk_at = on_gpu(on[2])};
     if (chunk_count > 0)
         gpu_plan_add(b, "optimize", chunk_count, 1, 256, 0, &g, sizeof g);
+    if (b->rc == 0 && chunk_count > 0 && b->reader >= 0) {
+        struct launch *optimize = &b->to->items[b->to->count - 1];
+        optimize->after[optimize->after_count++] = b->reader;
+    }
     free(rows);
     free(chunk_param);
     free(chunk_at);
@@ -266,8 +270,9 @@ static int optimizer(struct builder *b, const bool *trains)
 // ---- the lists ----
 
 // A new list: nothing of it has been made.
-static void forget(const struct builder *b)
+static void forget(struct builder *b)
 {
+    b->reader = -1;
     for (int i = 0; i < b->plan->layer_count; i++)
         b->made[i] = b->read[i] = -1;
 }

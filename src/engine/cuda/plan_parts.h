@@ -15,6 +15,7 @@ struct builder {
     int weight_blocks[3];
     bool training;
     bool *reaches, *written; // (layers): wants a gradient; has one
+    int reader; // aside, a launch of this list that reads what the optimizer changes; or -1
     int *made,
         *read; // (layers): the launch of this list that wrote it last, or read its gradient; or -1
     int rc;

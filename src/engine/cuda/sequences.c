@@ -297,10 +297,12 @@ void gpu_lstm_back(struct builder *b, int layer, bool trains)
     g.y = on_gpu(plan->values[layer].grad);
     add_lstm(b, layer, true, &g);
     gpu_linear_back(b, &input);
-    // The table's own step is all that waits for it.
+    // The table's own step is all that needs it; the optimizer changes what it reads.
     if (plan->layers[before].op == NET_EMBEDDING && b->reaches[before] &&
-        plan->values[before].readers == 1 && gpu_params_block(plan->params, before, 0)->lazy)
+        plan->values[before].readers == 1 && gpu_params_block(plan->params, before, 0)->lazy) {
         gpu_plan_aside(b);
+        b->reader = b->to->count - 1;
+    }
     if (!trains)
         return;
     gpu_linear_weights(b, &input);
