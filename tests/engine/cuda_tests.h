@@ -20,7 +20,12 @@ bool cuda_is_slow(void);
 void judge(double distance, double bound, const char *what, const char *where);
 void assert_none_far(void);
 
+// Operation `which` of op_cases.h, in a middle size or its last; false behind the last one.
+struct net;
+bool cuda_case_net(int which, struct net *net);
+
 // cuda_data.c
+void graphs_keep_an_order(void **state);
 void images_are_gathered_as_the_host_would(void **state);
 void tokens_are_gathered_as_the_host_would(void **state);
 void l1_distances_of_all_sizes(void **state);

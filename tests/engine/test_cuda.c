@@ -147,6 +147,18 @@ static void every_operation(enum engine_precision precision)
     assert_none_far();
 }
 
+bool cuda_case_net(int which, struct net *net)
+{
+    if (which >= CASES)
+        return false;
+    const struct size *size = op_cases[which].sizes + 2;
+    while (size[1].batch && !cuda_is_slow())
+        size++;
+    net_init(net, op_cases[which].name);
+    op_cases[which].build(net, size);
+    return true;
+}
+
 // A row of op_cases.h for each operation that ran, its bounds in tf32 and bf16 three times what was
 // seen: another GPU adds up in another order. Behind it what was seen, and where.
 static int print_gaps(void **state)
@@ -362,6 +374,7 @@ int main(void)
         cmocka_unit_test(real_nets_over_some_steps),
         cmocka_unit_test(images_are_gathered_as_the_host_would),
         cmocka_unit_test(tokens_are_gathered_as_the_host_would),
+        cmocka_unit_test(graphs_keep_an_order),
         cmocka_unit_test(l1_distances_of_all_sizes),
         cmocka_unit_test(losses_follow_the_cpu_engine),
     };
