@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What the cuda engine does with drivers and GPUs that are too old, too small, or go away: a stand-in for the
-driver (fake_gpu.c) whose kernels do nothing. Calculations are tested on a real GPU (test_cuda)."""
+driver (fake_gpu.c) whose kernels do nothing. What kernels calculate is tested in test_kernels.py."""
 import json
 import os
 import subprocess
