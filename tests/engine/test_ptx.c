@@ -35,7 +35,7 @@ static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
 
 static char why[300];
 
-// Text stays where it is for good: kernels are kept by it.
+// The text of a kernel stays where it is for good: it is kept by it.
 static bool run_text(const char *body, unsigned blocks, unsigned threads, unsigned shared)
 {
     size_t bytes = sizeof head + strlen(body) + 16;
@@ -45,6 +45,8 @@ static bool run_text(const char *body, unsigned blocks, unsigned threads, unsign
     const struct ptx_kernel *k = ptx_kernel(text, "k", why, sizeof why);
     uint64_t args[] = {(uint64_t)(uintptr_t)memory};
     struct ptx_launch launch = {blocks, 1, threads, shared, args, find_memory, NULL};
+    if (!k)
+        free(text);
     return k && ptx_run(k, &launch, why, sizeof why);
 }
 

@@ -195,7 +195,7 @@ static s32 whole_of(f64 x)
     X(cvt_f32_s32, "cvt.rn.f32.s32", f32, s32, u32, u32, 2, (f32)a)                                \
     X(cvt_f32_s64, "cvt.rn.f32.s64", f32, s64, u32, u32, 2, (f32)a)                                \
     X(cvt_f32_f64, "cvt.rn.f32.f64", f32, f64, u32, u32, 2, (f32)a)                                \
-    X(cvt_f64_f32, "cvt.f64.f32", f64, f32, u32, u32, 2, a)                                        \
+    X(cvt_f64_f32, "cvt.f64.f32", f64, f32, u32, u32, 2, (f64)a)                                   \
     X(cvt_f64_s32, "cvt.rn.f64.s32", f64, s32, u32, u32, 2, a)                                     \
     X(cvt_f64_u32, "cvt.rn.f64.u32", f64, u32, u32, u32, 2, a)                                     \
     X(cvt_s32_f64, "cvt.rzi.s32.f64", s32, f64, u32, u32, 2, whole_of(a))                          \
@@ -450,16 +450,12 @@ void ptx_load(struct warp *warp, const struct inst *in, u32 lanes)
             ptx_at(warp, in, i, in->space, address(warp, in, i), (u32)in->bytes * in->count, false);
         for (int k = 0; k < in->count; k++, from += in->bytes) {
             u32 low = 0, high = 0;
-            switch (in->bytes) {
-            case 8:
-                memcpy(&high, from + 4, 4);
-                // fall through
-            case 4:
+            if (in->bytes >= 4)
                 memcpy(&low, from, 4);
-                break;
-            default:
+            else
                 memcpy(&low, from, in->bytes);
-            }
+            if (in->bytes == 8)
+                memcpy(&high, from + 4, 4);
             if (in->words[k] == 1)
                 ROW(u32, k)[i] = low;
             else if (in->bytes == 4 && in->is_signed)
