@@ -50,6 +50,7 @@ static void profile(struct engine_program *program, const char *what, const stru
         struct launch alone = items[i];
         const struct launch *list = &alone;
         alone.exact = false;
+        alone.after_count = 0;
         const int one = 1;
         if (cuda_graph_new(program->cuda, &list, &one, 1, 100, &graph, &err) != 0)
             die(&err);
