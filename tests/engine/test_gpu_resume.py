@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Trainings that go from the CPU to a GPU and back by their checkpoints. The GPU is a stand-in (fake_gpu.c) whose kernels do
-nothing, so what it writes must be what it read, to the bit, after the way into the kernels' layout and out of it. That losses
-go on is seen on a real one (scripts/gpu-check)."""
+nothing, so what it writes must be what it read, to the bit, after the way into the kernels' layout and out of it. At the end they
+do what they do, for some steps: a training that was cut ends in the same bits, and the CPU's goes on there."""
 import json
 import os
 import struct
@@ -18,9 +18,9 @@ FARE = os.environ["FARE"]
 FAKE = os.path.join(os.environ["BUILD"], "tests", "engine", "fake_gpu.so")
 
 
-def fare(workload, engine, steps, folder, *more):
+def fare(workload, engine, steps, folder, *more, **env):
     p = subprocess.run([FARE, "run", workload, "--engine", engine, "--steps", str(steps), "--checkpoint", folder, "--no-ledger",
-                        "--no-cloud", *more], capture_output=True, text=True, timeout=120, env={**os.environ, "FARE_CUDA": FAKE})
+                        "--no-cloud", *more], capture_output=True, text=True, timeout=120, env={**os.environ, "FARE_CUDA": FAKE, **env})
     run = json.loads(p.stdout)["runs"][0] if p.returncode == 0 and "--json" in more else {}
     return p.returncode, run, p.stdout + p.stderr
 
@@ -73,4 +73,19 @@ for workload in ("cnn", "imdb", "textgen"):
         given, written = read(folder, workload, 3)[1], read(folder, workload, 5)[1]
         codes.append(fare(workload, "cpu", 6, folder, "--resume")[0])
         report_same(workload, given, written, codes == [0, 0, 0], codes)
+
+with tempfile.TemporaryDirectory(prefix="fare-test-") as folder:
+    whole, cut, other = (os.path.join(folder, name) for name in ("whole", "cut", "other"))
+    small = ("--batch", "16", "--json")
+    codes, losses = [], {}
+    for place, engine, steps, more in ((whole, "cuda", 11, ()), (cut, "cuda", 9, ()), (cut, "cuda", 11, ("--resume",)),
+                                       (other, "cpu", 9, ()), (other, "cuda", 11, ("--resume",))):
+        code, run, out = fare("mlp", engine, steps, place, *small, *more, FAKE_GPU_RUN="1")
+        codes.append(code)
+        losses[place, steps] = run.get("last_loss")
+    end, again = read(whole, "mlp", 11), read(cut, "mlp", 11)
+    report("cut and resumed on the GPU: the same bits as without a cut", codes == [0] * 5 and end[1] and again[1] == end[1]
+           and end[1] != read(cut, "mlp", 9)[1], f"{codes} {out}")
+    report("nine steps on the CPU and two on the GPU: the loss of eleven on the GPU, to rounding", codes == [0] * 5
+           and abs(losses[other, 11] - losses[whole, 11]) < 0.02 * losses[whole, 11], f"{codes} {losses}")
 done()
