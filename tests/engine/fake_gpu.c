@@ -224,6 +224,7 @@ struct function {
     const char *name; // which the engine has for good
     const struct ptx_kernel *kernel;
     struct function *next;
+    int64_t shared; // bytes that a launch may ask for
 };
 static struct function *functions;
 
@@ -257,7 +258,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
         f = malloc(sizeof *f);
         if (!f)
             return 2;
-        *f = (struct function){name, kernel, functions};
+        *f = (struct function){name, kernel, functions, 48 * 1024};
         functions = f;
     }
     *function = f;
@@ -266,8 +267,12 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 
 int cuFuncSetAttribute(void *function, int what, int value)
 {
-    (void)function;
-    return what == 8 && value > shared_most() ? 1 : 0;
+    if (what != 8)
+        return 0;
+    if (value > shared_most())
+        return 1;
+    ((struct function *)function)->shared = value;
+    return 0;
 }
 
 // Whether a word that two use without an order is looked for; it takes time.
@@ -287,15 +292,20 @@ static int launch(const struct function *f, unsigned x, unsigned y, unsigned thr
     return 719;
 }
 
+// What a real one refuses.
+static bool refuses(const struct function *f, unsigned x, unsigned y, unsigned threads,
+                    unsigned shared)
+{
+    return x == 0 || y == 0 || y > 65535 || threads == 0 || threads > 1024 || shared > f->shared;
+}
+
 int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty,
                    unsigned tz, unsigned shared, void *stream, void **args, void **extra)
 {
     (void)stream;
     (void)extra;
     CALL();
-    // What a real one refuses.
-    if (x == 0 || y == 0 || z == 0 || tx * ty * tz == 0 || tx * ty * tz > 1024 ||
-        shared > shared_most() || y > 65535)
+    if (ty != 1 || tz != 1 || z != 1 || refuses(function, x, y, tx, shared))
         return 1;
     memory_begin();
     memory_launch(0, NULL);
@@ -344,6 +354,9 @@ int cuGraphAddKernelNode(void **node, void *graph_, void *const *before, size_t 
         for (size_t k = 0; k < i; k++)
             if (before[i] == before[k])
                 return 1;
+    if (refuses(params->function, params->grid[0], params->grid[1], params->block[0],
+                params->shared))
+        return 1;
     if (graph->count == graph->room) {
         int room = graph->room ? 2 * graph->room : 64;
         struct node *more = realloc(graph->nodes, (size_t)room * sizeof *more);
@@ -362,11 +375,10 @@ int cuGraphAddKernelNode(void **node, void *graph_, void *const *before, size_t 
     memcpy(n->args, params->args[0], sizeof n->args);
     for (size_t i = 0; i < count; i++) {
         size_t b = (uintptr_t)before[i] - 1;
-        if (b >= NODES_MAX) // more than is looked at
-            continue;
         for (size_t w = 0; w < NODES_MAX / 64; w++)
             n->before[w] |= graph->nodes[b].before[w];
-        n->before[b / 64] |= (uint64_t)1 << b % 64;
+        if (b < NODES_MAX) // more are not looked at
+            n->before[b / 64] |= (uint64_t)1 << b % 64;
     }
     return 0;
 }
@@ -442,7 +454,7 @@ static int run_graph(const struct graph *graph)
         const struct node *n = &graph->nodes[at];
         memory_launch(at, is_before);
         int code = launch(n->function, n->x, n->y, n->threads, n->shared, n->args);
-        for (int k = 0; code && k <= at; k++)
+        for (int k = 0; code && k < graph->count && k < NODES_MAX; k++)
             fprintf(stderr, "stand-in: launch %d of the graph is %s%s\n", k,
                     graph->nodes[k].function->name,
                     k == at            ? ", this one"

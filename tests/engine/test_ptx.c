@@ -179,7 +179,8 @@ static void tensor_cores(void **state)
     } kinds[] = {{"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8},
                  {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16}};
     for (int kind = 0; kind < 2; kind++) {
-        char body[2000], *p = body;
+        char body[2000];
+        size_t end = 0;
         float a[16][16], b[16][8];
         int per = kinds[kind].deep / 8; // numbers in a register
         for (int row = 0; row < 16; row++)
@@ -202,13 +203,15 @@ static void tensor_cores(void **state)
                 memcpy(memory + 4 * (32 * r + lane), &bits, 4);
             }
         for (int r = 0; r < 6; r++)
-            p += sprintf(p, "ld.global.u32 %%r%d, [%%rd1+%d];\n", 10 + r, 128 * r);
-        p += sprintf(p,
-                     "mov.f32 %%f3, 0f3F800000;\n%s {%%f4,%%f5,%%f6,%%f7},"
-                     "{%%r10,%%r11,%%r12,%%r13},{%%r14,%%r15},{%%f3,%%f3,%%f3,%%f3};\n",
-                     kinds[kind].name);
+            end += (size_t)snprintf(body + end, sizeof body - end,
+                                    "ld.global.u32 %%r%d, [%%rd1+%d];\n", 10 + r, 128 * r);
+        end += (size_t)snprintf(body + end, sizeof body - end,
+                                "mov.f32 %%f3, 0f3F800000;\n%s {%%f4,%%f5,%%f6,%%f7},"
+                                "{%%r10,%%r11,%%r12,%%r13},{%%r14,%%r15},{%%f3,%%f3,%%f3,%%f3};\n",
+                                kinds[kind].name);
         for (int r = 0; r < 4; r++)
-            p += sprintf(p, "st.global.f32 [%%rd1+%d], %%f%d;\n", 128 * r, 4 + r);
+            end += (size_t)snprintf(body + end, sizeof body - end,
+                                    "st.global.f32 [%%rd1+%d], %%f%d;\n", 128 * r, 4 + r);
         runs(body, 32);
         for (int row = 0; row < 16; row++)
             for (int col = 0; col < 8; col++) {
@@ -290,6 +293,8 @@ static void copies_arrive_when_they_are_waited_for(void **state)
              copy_16);
     runs(body, 32);
     assert_true(isnan(number(256 + 5))); // the last group may still be under way
+    snprintf(body, sizeof body, "%sst.shared.u32 [%%r1], 0;", copy_16);
+    fails(body, 32, "where a copy is under way");
 }
 
 static void blocks_and_their_memory(void **state)
@@ -322,6 +327,7 @@ static void memory_that_is_not_the_kernels(void **state)
     fails("st.global.f32 [%rd1+-4], 0f00000000;", 32, "which nobody was given");
     fails("ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1];", 32, "16 bytes at");
     fails("ld.global.f32 %f1, [%rd1+2];", 32, "not aligned");
+    fails("mov.u32 %r1, 0; ld.shared.u32 %r2, [%r1+-4];", 32, "of shared memory");
     fails("ld.shared.f32 %f1, [4096];", 32, "of 4096 of shared memory");
     fails("st.shared.v2.u32 [4092], {%r0,%r0};", 32, "not aligned");
     fails("ld.param.u64 %rd5, [k_param_0+8];", 32, "of 8 of parameter memory");
@@ -344,6 +350,14 @@ static void shared_memory_without_a_barrier(void **state)
     fails(body, 64, "that another warp");
     snprintf(body, sizeof body, write_and_read, "bar.sync 0;\n", 128, "");
     fails(body, 64, "reads byte 0 of shared memory that another warp wrote");
+    // States go from warp to warp as halves of a word.
+    fails("cvt.u16.u32 %h1, %r0; shl.b32 %r1, %r0, 1; st.shared.u16 [%r1], %h1;\n"
+          "ld.shared.u32 %r2, [0];",
+          64, "reads byte 0 of shared memory that another warp wrote");
+    runs("cvt.u16.u32 %h1, %r0; mul.lo.s32 %r1, %r0, 66; rem.u32 %r1, %r1, 128; shl.b32 %r1, %r1, "
+         "0;\n"
+         "and.b32 %r1, %r1, 126; st.shared.u16 [%r1], %h1; bar.sync 0; ld.shared.u32 %r2, [0];",
+         64);
     fails("st.shared.u32 [8], %r0;", 64, "writes byte 8 of shared memory that another warp wrote");
     // A copy may arrive as soon as it is begun, where the other warp still reads.
     snprintf(body, sizeof body, "ld.shared.u32 %%r2, [512];\n%s", copy_16);
@@ -389,6 +403,9 @@ static void global_memory_without_an_order(void **state)
     assert_false(uses(at + 24, 0, 0, READS));
     memory_begin();
     assert_true(uses(at + 24, 0, 0, WRITES));
+    assert_true(uses(at + 28, 0, 0, WRITES) && uses(at + 28, 0, 1, WRITES) &&
+                uses(at + 28, 0, 1, WRITES)); // the second once more
+    assert_false(uses(at + 28, 2, 0, READS));
     memory_begin();
     assert_true(uses(at + 24, 1, 0, READS) && uses(at, 1, 0, WRITES)); // before is forgotten
     assert_int_equal(memory_take_back(piece), 4096);
@@ -397,6 +414,11 @@ static void global_memory_without_an_order(void **state)
 static void parts_of_a_warp(void **state)
 {
     (void)state;
+    fails("setp.lt.s32 %p1, %r0, 5;\n@%p1 bra low;\nbar.sync 0;\nbra.uni out;\nlow:\nbar.sync "
+          "0;\nout:",
+          32, "waits at another barrier");
+    fails("bar.warp.sync 0xffff;", 32, "a part of the warp");
+    fails("mov.u32 %r1, 0;", 512, "takes 256 threads");
     fails("setp.lt.s32 %p1, %r0, 5;\n@%p1 bra out;\n"
           "shfl.sync.bfly.b32 %r1, %r0, 1, 0x1f, 0xffffffff;\nout:",
           32, "which does not come");
@@ -414,6 +436,8 @@ static void what_is_not_understood(void **state)
     fails("popc.b32 %r1, %r0;", 32, "unknown instruction popc.b32");
     fails("add.s32 %r1, %rd0, 1;", 32, "or with other operands");
     fails("add.s32 %r1, %r40, 1;", 32, "no register %r40");
+    fails("mov.b32 %r1, {%h1, %h2};", 32, "or with other operands");
+    fails("ld.global.s8 %r1, [%rd0];", 32, "unknown instruction ld.global.s8");
     fails("bra nowhere;", 32, "no label nowhere");
     fails("add.s32 %r1, %r0, 1", 32, "line 21 of the module"); // no semicolon
     assert_null(ptx_kernel(head, "other", why, sizeof why));

@@ -285,15 +285,6 @@ DEVICE int shuffle_xor(int x, int mask)
     return y;
 }
 
-DEVICE u32 ballot(bool x)
-{
-    u32 y;
-    asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff;}"
-                 : "=r"(y)
-                 : "r"((u32)x));
-    return y;
-}
-
 DEVICE float warp_sum(float x)
 {
     for (int k = 16; k > 0; k >>= 1)

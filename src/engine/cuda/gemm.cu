@@ -328,7 +328,7 @@ template <class S, int P> struct sums {
                 y[j][1] = v.y;
                 y[j][2] = v.z;
                 y[j][3] = v.w;
-            } else { // with rows of k beside them, the lines lie as copy_line() puts them
+            } else { // with rows of k beside them, the lines lie as loader puts them
                 v = *(const f4 *)(b + (k + t + 4 * j) * S::b_pitch + n0 + 4 * g);
                 y[0][j] = v.x;
                 y[1][j] = v.y;
@@ -600,7 +600,7 @@ DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shar
 
 extern __attribute__((shared)) float shared_memory[];
 
-// Older GPUs have 48 KiB of shared memory for a block. The host knows these sizes too (plan.c).
+// Older GPUs have 48 KiB of shared memory for a block. The host knows these sizes too (products.c).
 #if HAS_ASYNC
 template <int KIND> using wide = shape<KIND, 128, 64, 4, 2, 1, 32, 3>;
 template <int KIND> using narrow = shape<KIND, 128, 32, 4, 1, 2, 32, 3>;

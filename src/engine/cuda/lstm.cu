@@ -258,9 +258,9 @@ KERNEL(256, 1) lstm_prepare(const cuda_lstm g)
 // and everything that would change them sooner waits.
 //
 // Shared memory: the ring of what is read ahead, then what goes from thread to thread. The host
-// knows its size (plan.c). What the way back needs of a unit's step is four words: the gates as
-// halves, i and f, g and o, the cell, and nothing.
-// TABLE: the input is one of few tokens, and what they bring to the gates lies in a table.
+// knows its size (sequences.c). What the way back needs of a unit's step is four words: the gates
+// as halves, i and f, g and o, the cell, and nothing. TABLE: the input is one of few tokens, and
+// what they bring to the gates lies in a table.
 template <int H, bool TABLE> DEVICE void forward_fast(const cuda_lstm &g)
 {
     constexpr int threads = 2 * H, row = (H + 32) * 2, slot = SLOT(H), tiles = H / 16;

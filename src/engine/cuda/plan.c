@@ -568,6 +568,7 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
 {
     size_t count = (size_t)plan->layer_count;
     struct builder b = {.plan = plan, .err = err};
+    int embeddings = 0;
     plan->values = calloc(count, sizeof *plan->values);
     plan->extra = calloc(4 * count, sizeof *plan->extra);
     if (!plan->values || !plan->extra)
@@ -582,7 +583,10 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
             return err_set(err, ERR_USAGE,
                            "the cuda engine takes kernels of at most %d cells, not %d × %d",
                            TAPS_MAX, l->kernel_h, l->kernel_w);
-        if (plan->layers[i].op != NET_DROPOUT)
+        embeddings += l->op == NET_EMBEDDING;
+        if (embeddings > 1) // which would share the ages of their rows
+            return err_set(err, ERR_USAGE, "the cuda engine takes one embedding");
+        if (l->op != NET_DROPOUT)
             continue;
         if (plan->drop_count == CUDA_DROPS_MAX)
             return err_set(err, ERR_USAGE, "the cuda engine takes at most %d dropout layers",

@@ -273,8 +273,8 @@ DEVICE float power(float base, int n)
 
 //
 // Missed steps are made up for in eights. Rates and roots change so slowly that after the first
-// steps the first, fourth and last of eight tell what all of them come to (plan.c has their shares:
-// a parabola through the three, off by 2e-7 of the sum at worst).
+// steps the first, fourth and last of eight tell what all of them come to (sequences.c has their
+// shares: a parabola through the three, off by 2e-7 of the sum at worst).
 enum { SMOOTH = 64 };
 
 template <int N>

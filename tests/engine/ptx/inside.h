@@ -66,6 +66,7 @@ struct ptx_kernel {
     const char *text; // the module
     char name[64];
     size_t args;
+    uint32_t threads;       // of a block, at most
     uint32_t shared, local; // bytes, of a block and of a thread
     uint32_t words;         // of a warp's registers
     uint32_t row[SPECIALS];
@@ -116,6 +117,7 @@ struct block {
     struct warp warps[WARPS];
     unsigned char *shared;
     struct trace *traces;
+    bool *copied;                    // of 16 bytes each: a copy is under way
     uint32_t shared_bytes, barriers; // the latter counts from 1, through all blocks
     struct ptx_memory last;          // memory that was found
     char *why;

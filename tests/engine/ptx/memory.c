@@ -11,6 +11,7 @@ struct use {
     uint32_t since;
     uint32_t writer_block, reader_block; // of the last launch that did; the latter may be MANY
     int16_t writer, readers[READERS];    // launches; readers: since it was written
+    int16_t rival;                       // another one that wrote, without an order
     bool contested;                      // what it holds depends on who came last
 };
 #define MANY UINT32_MAX
@@ -107,7 +108,12 @@ static void read_word(struct use *u, uint32_t block)
 
 static bool write_word(struct use *u, uint32_t block, bool alone, int *other)
 {
-    u->contested = !alone;
+    if (!alone) {
+        u->contested = true;
+        u->rival = u->writer;
+    } else if (u->writer != launch && is_over(u->rival)) {
+        u->contested = false;
+    }
     for (int i = 0; i < READERS; i++) {
         *other = u->readers[i];
         if (!is_over(*other) || (*other == launch && u->reader_block != block))
@@ -131,7 +137,7 @@ bool memory_use(uint64_t address, uint32_t block, bool writes, int *other)
         abort();
     struct use *u = &last->uses[(address - last->at.from) / 4];
     if (u->since != now) {
-        *u = (struct use){.since = now, .writer = -1, .contested = u->contested};
+        *u = (struct use){.since = now, .writer = -1, .rival = -1, .contested = u->contested};
         memset(u->readers, 0xff, sizeof u->readers);
     }
     *other = u->writer;

@@ -73,12 +73,12 @@ static u32 half_of(f32 x)
     return sign | (((u32)(exponent + 14) << 10) + steps - 1024);
 }
 
-static f32 less_half(f32 a, f32 b) // fmin: a number rather than none
+static f32 least_of(f32 a, f32 b) // a number rather than none
 {
     return a != a ? b : b != b ? a : a < b ? a : b;
 }
 
-static f32 more_half(f32 a, f32 b)
+static f32 most_of(f32 a, f32 b)
 {
     return a != a ? b : b != b ? a : a > b ? a : b;
 }
@@ -95,7 +95,10 @@ static f32 tanh_approx(f32 x)
 
 static s32 whole_of(f64 x)
 {
-    return x != x ? 0 : x <= -2147483648.0 ? INT32_MIN : x >= 2147483647.0 ? INT32_MAX : (s32)x;
+    return x != x               ? INT32_MIN
+           : x <= -2147483648.0 ? INT32_MIN
+           : x >= 2147483647.0  ? INT32_MAX
+                                : (s32)x;
 }
 
 // What a GPU makes of a division by zero is not told; it must not matter.
@@ -148,12 +151,12 @@ static s32 whole_of(f64 x)
     X(neg_f64, "neg.f64", f64, f64, u32, u32, 2, -a)                                               \
     X(neg_s32, "neg.s32", u32, u32, u32, u32, 2, 0 - a)                                            \
     X(neg_s64, "neg.s64", u64, u64, u32, u32, 2, 0 - a)                                            \
-    X(max_f32, "max.f32", f32, f32, f32, u32, 3, more_half(a, b))                                  \
+    X(max_f32, "max.f32", f32, f32, f32, u32, 3, most_of(a, b))                                    \
     X(min_nan, "min.NaN.f32", f32, f32, f32, u32, 3, a != a || b != b ? NAN : a < b ? a : b)       \
     X(max_s32, "max.s32", s32, s32, s32, u32, 3, a > b ? a : b)                                    \
     X(min_s32, "min.s32", s32, s32, s32, u32, 3, a < b ? a : b)                                    \
-    X(min_half, "min.f16x2", u32, u32, u32, u32, 3, PAIR(less_half, a, b))                         \
-    X(max_half, "max.f16x2", u32, u32, u32, u32, 3, PAIR(more_half, a, b))                         \
+    X(min_half, "min.f16x2", u32, u32, u32, u32, 3, PAIR(least_of, a, b))                          \
+    X(max_half, "max.f16x2", u32, u32, u32, u32, 3, PAIR(most_of, a, b))                           \
     X(and_b32, "and.b32", u32, u32, u32, u32, 3, a &b)                                             \
     X(and_b64, "and.b64", u64, u64, u64, u32, 3, a &b)                                             \
     X(and_b16, "and.b16", u32, u32, u32, u32, 3, a &b & 0xffff)                                    \
@@ -231,16 +234,13 @@ LANEWISE(FUNCTION)
     X(ge_u32, "setp.ge.u32", u32, a >= b)                                                          \
     X(lt_s64, "setp.lt.s64", s64, a < b)                                                           \
     X(le_s64, "setp.le.s64", s64, a <= b)                                                          \
-    X(gt_s64, "setp.gt.s64", s64, a > b)                                                           \
     X(ge_s64, "setp.ge.s64", s64, a >= b)                                                          \
     X(eq_s64, "setp.eq.s64", s64, a == b)                                                          \
     X(ne_s64, "setp.ne.s64", s64, a != b)                                                          \
     X(eq_s16, "setp.eq.s16", u32, (a & 0xffff) == (b & 0xffff))                                    \
     X(ne_s16, "setp.ne.s16", u32, (a & 0xffff) != (b & 0xffff))                                    \
     X(lt_f32, "setp.lt.f32", f32, a < b)                                                           \
-    X(le_f32, "setp.le.f32", f32, a <= b)                                                          \
     X(gt_f32, "setp.gt.f32", f32, a > b)                                                           \
-    X(ge_f32, "setp.ge.f32", f32, a >= b)                                                          \
     X(eq_f32, "setp.eq.f32", f32, a == b)                                                          \
     X(neu_f32, "setp.neu.f32", f32, a != b)                                                        \
     X(leu_f32, "setp.leu.f32", f32, !(a > b))                                                      \
@@ -299,17 +299,18 @@ static void halves(struct warp *warp, const struct inst *in, u32 lanes) // mov.b
 
 // ---- of a warp ----
 
-static void vote(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    u32 *to = ROW(u32, 0), yes = *ROW(u32, 1);
-    EACH(to[i] = yes)
-}
-
 static void nothing(struct warp *warp, const struct inst *in, u32 lanes)
 {
     (void)warp;
     (void)in;
     (void)lanes;
+}
+
+static void sync_warp(struct warp *warp, const struct inst *in, u32 lanes)
+{
+    (void)lanes;
+    if (*ROW(u32, 0) != ALL)
+        ptx_fault(warp, in, 0, "waits for a part of the warp");
 }
 
 static void shuffle(struct warp *warp, const struct inst *in, u32 lanes, bool turned)
@@ -403,7 +404,7 @@ static bool load_shared_word(struct warp *warp, const struct inst *in, u32 lanes
         if (!(lanes >> i & 1))
             continue;
         u64 at = address(warp, in, i);
-        if ((at & 3) || at + 4 > b->shared_bytes)
+        if ((at & 3) || at >= b->shared_bytes)
             return false;
         struct trace *t = &b->traces[at / 4];
         if (ptx_is_other(t->wrote, mine))
@@ -565,9 +566,8 @@ static const struct op ops[] = {
     {"selp.f32", selp_32, PLAIN, {1, 1, 1, 0, -1}},
     {"selp.b64", selp_64, PLAIN, {2, 2, 2, 0, -1}},
     {"selp.f64", selp_64, PLAIN, {2, 2, 2, 0, -1}},
-    {"mov.b32", halves, PLAIN, {1, 1, 1, -1}},
-    {"vote.sync.ballot.b32", vote, WHOLE_WARP, {1, 0, 1, -1}},
-    {"bar.warp.sync", nothing, WHOLE_WARP, {1, -1}},
+    {"mov.b32 {}", halves, PLAIN, {1, 1, 1, -1}},
+    {"bar.warp.sync", sync_warp, WHOLE_WARP, {1, -1}},
     {"shfl.sync.bfly.b32", shuffle_bfly, WHOLE_WARP, {1, 1, 1, 1, 1, -1}},
     {"shfl.sync.idx.b32", shuffle_idx, WHOLE_WARP, {1, 1, 1, 1, 1, -1}},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", mma_bf16, WHOLE_WARP, MMA},

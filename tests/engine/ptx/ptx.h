@@ -19,7 +19,6 @@ struct ptx_kernel;
 // A kernel of a module's text; null where it has none of that name or `why` says what is not
 // understood. It is kept for the next time; the text must stay where it is.
 const struct ptx_kernel *ptx_kernel(const char *text, const char *name, char *why, size_t bytes);
-size_t ptx_kernel_args(const struct ptx_kernel *kernel); // bytes
 
 struct ptx_memory {
     uint64_t from, to;

@@ -30,18 +30,19 @@ static void trace(struct warp *warp, const struct inst *in, int lane, uint32_t a
 {
     struct block *b = warp->block;
     uint32_t mine = b->barriers << TRACE_SHIFT | (uint32_t)warp->number;
-    if (bytes < 4) // halves of a word may belong to two warps
-        return;
-    for (uint32_t i = at / 4; i < (at + bytes) / 4; i++) {
+    if (writes && b->copied[at / 16])
+        ptx_fault(warp, in, lane, "writes byte %u of shared memory where a copy is under way", at);
+    for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++) {
         struct trace *t = &b->traces[i];
         bool wrote = ptx_is_other(t->wrote, mine), read = ptx_is_other(t->read, mine);
-        if (wrote || (writes && read))
+        // Halves of a word may belong to two warps.
+        if ((wrote && !(writes && bytes < 4)) || (writes && read))
             ptx_fault(warp, in, lane,
-                      "%s byte %u of shared memory that another warp %s, and there "
-                      "was no barrier since",
+                      "%s byte %u of shared memory that another warp %s, and there was no barrier "
+                      "since",
                       writes ? "writes" : "reads", i * 4, wrote ? "wrote" : "read");
         if (writes)
-            t->wrote = mine;
+            t->wrote = wrote ? mine | SEVERAL : mine;
         else
             t->read = read ? mine | SEVERAL : mine;
     }
@@ -110,9 +111,9 @@ void ptx_begin_copy(struct warp *warp, const struct inst *in, int lane, uint32_t
         warp->copies = more;
         warp->copy_room = room;
     }
-    // From now on it may arrive.
-    void *place = ptx_at(warp, in, lane, SHARED, to, 16, true);
-    memset(place, 0xff, 16);
+    // From now on it may arrive, and nobody else may write there.
+    memset(ptx_at(warp, in, lane, SHARED, to, 16, true), 0xff, 16);
+    warp->block->copied[to / 16] = true;
     struct copy *c = &warp->copies[warp->copy_count++];
     *c = (struct copy){.to = to, .group = warp->groups[lane], .lane = lane};
     if (bytes)
@@ -125,10 +126,12 @@ void ptx_end_copies(struct warp *warp, const struct inst *in, uint32_t lanes, ui
     int kept = 0;
     for (int i = 0; i < warp->copy_count; i++) {
         const struct copy *c = &warp->copies[i];
-        if ((lanes >> c->lane & 1) && c->group + left < warp->groups[c->lane])
+        if ((lanes >> c->lane & 1) && c->group + left < warp->groups[c->lane]) {
+            warp->block->copied[c->to / 16] = false;
             memcpy(ptx_at(warp, in, c->lane, SHARED, c->to, 16, true), c->data, 16);
-        else
+        } else {
             warp->copies[kept++] = *c;
+        }
     }
     warp->copy_count = kept;
 }
@@ -252,9 +255,20 @@ static void begin_warp(struct block *b, struct warp *w)
     set_row(w, k->row[CTAID_Y], b->y);
 }
 
+// The threads of a warp must come to a barrier together.
+static void check_barrier(struct warp *w)
+{
+    int first = w->alive ? __builtin_ctz(w->alive) : 0;
+    for (int i = first; i < LANES; i++)
+        if ((w->alive >> i & 1) && w->pc[i] != w->pc[first])
+            ptx_fault(w, &w->block->kernel->code[w->pc[i] - 1], i,
+                      "waits at another barrier than the rest of its warp");
+}
+
 static void run_block(struct block *b)
 {
     memset(b->shared, 0xff, b->shared_bytes);
+    memset(b->copied, 0, b->shared_bytes / 16 + 1);
     for (int i = 0; i < b->warp_count; i++)
         begin_warp(b, &b->warps[i]);
     for (;;) {
@@ -264,6 +278,7 @@ static void run_block(struct block *b)
         for (int i = 0; i < b->warp_count; i++) {
             struct warp *w = &b->warps[i];
             run_warp(w);
+            check_barrier(w);
             over -= (unsigned)__builtin_popcount(w->alive);
             waits = w->alive ? w : waits;
         }
@@ -303,7 +318,8 @@ static bool set_up(struct block *b)
     b->warp_count = (int)((b->launch->threads + LANES - 1) / LANES);
     b->shared = malloc(b->shared_bytes + 16);
     b->traces = calloc(b->shared_bytes / 4 + 4, sizeof *b->traces);
-    bool all = b->shared && b->traces && b->warp_count <= WARPS;
+    b->copied = malloc(b->shared_bytes / 16 + 1);
+    bool all = b->shared && b->traces && b->copied && b->warp_count <= WARPS;
     for (int i = 0; all && i < b->warp_count; i++) {
         struct warp *w = &b->warps[i];
         w->block = b;
@@ -329,7 +345,10 @@ bool ptx_run(const struct ptx_kernel *kernel, const struct ptx_launch *launch, c
     b->launch = launch;
     b->why = why;
     b->why_bytes = bytes;
-    if (set_up(b) && setjmp(b->failed) == 0) {
+    if (launch->threads > kernel->threads)
+        snprintf(why, bytes, "%s takes %u threads, not %u", kernel->name, kernel->threads,
+                 launch->threads);
+    else if (set_up(b) && setjmp(b->failed) == 0) {
         for (b->y = 0; b->y < launch->y; b->y++)
             for (b->x = 0; b->x < launch->x; b->x++)
                 run_block(b);
@@ -343,6 +362,7 @@ bool ptx_run(const struct ptx_kernel *kernel, const struct ptx_launch *launch, c
     }
     free(b->shared);
     free(b->traces);
+    free(b->copied);
     free(b);
     return good;
 }

@@ -333,6 +333,8 @@ static void load_or_store(struct reader *r, const char *name, struct inst *in)
     in->bytes = (uint8_t)(number(r, rest + 2) / 8);
     if (in->bytes == 0 || in->bytes > 8 || (in->bytes & (in->bytes - 1)))
         fail(r, "%s is of another size", name);
+    if (in->is_signed && in->bytes < 4)
+        fail(r, "unknown instruction %s", name);
     if (!loads) {
         memory_operand(r, in);
         need(r, ',');
@@ -363,6 +365,7 @@ static void plain(struct reader *r, const char *name, struct inst *in)
     int8_t words[OPERANDS];
     int n = 0;
     skip(r);
+    bool parts = *r->p == '{' && strcmp(name, "mov.b32") == 0;
     while (*r->p != ';') {
         n += registers_of(r, all + n, OPERANDS - n);
         (void)is_next(r, ',');
@@ -370,7 +373,7 @@ static void plain(struct reader *r, const char *name, struct inst *in)
     }
     for (int i = 0; i < n; i++)
         words[i] = (int8_t)all[i].words;
-    const struct op *op = ptx_find_op(name, words, n);
+    const struct op *op = ptx_find_op(parts ? "mov.b32 {}" : name, words, n);
     if (!op)
         fail(r, "unknown instruction %s, or with other operands", name);
     in->run = op->run;
@@ -382,8 +385,6 @@ static void plain(struct reader *r, const char *name, struct inst *in)
 static void instruction(struct reader *r)
 {
     char name[NAME];
-    // Not a pointer into the code for good: operands may add to it. They do not, but labels' jumps
-    // look at its count.
     struct inst *in = &ADD(r->kernel->code, r->kernel->code_count);
     in->predicate = -1;
     in->line = r->line;
@@ -519,8 +520,12 @@ static void read_kernel(struct reader *r, const char *text, const char *entry)
     k->args = count(r);
     need(r, ']');
     need(r, ')');
-    for (skip(r); *r->p == '.'; skip(r)) // .maxntid and the like
+    for (skip(r); *r->p == '.'; skip(r)) {
+        word(r, name);
+        if (strcmp(name, ".maxntid") == 0)
+            k->threads = count(r);
         r->p += strcspn(r->p, "\n");
+    }
     need(r, '{');
     body(r);
     connect(r);
@@ -565,9 +570,4 @@ const struct ptx_kernel *ptx_kernel(const char *text, const char *name, char *wh
     free(r.labels);
     free(r.jumps);
     return made;
-}
-
-size_t ptx_kernel_args(const struct ptx_kernel *kernel)
-{
-    return kernel->args;
 }
