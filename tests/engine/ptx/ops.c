@@ -432,6 +432,20 @@ static bool load_global_word(struct warp *warp, const struct inst *in, u32 lanes
     return true;
 }
 
+// Parameters are the same for all.
+static bool load_parameter(struct warp *warp, const struct inst *in, u32 lanes)
+{
+    int first = __builtin_ctz(lanes);
+    u64 at = address(warp, in, first);
+    u32 value, *to = ROW(u32, 0);
+    for (int i = 0; i < LANES; i++)
+        if ((lanes >> i & 1) && address(warp, in, i) != at)
+            return false;
+    memcpy(&value, ptx_at(warp, in, first, PARAM, at, 4, false), 4);
+    EACH(to[i] = value)
+    return true;
+}
+
 static bool is_one_word(const struct inst *in)
 {
     return in->count == 1 && in->bytes == 4 && in->words[0] == 1;
@@ -442,7 +456,8 @@ void ptx_load(struct warp *warp, const struct inst *in, u32 lanes)
     // A register may be its own address; then what was unusual must not come after a change.
     if (is_one_word(in) && in->o[0] != in->base &&
         ((in->space == SHARED && load_shared_word(warp, in, lanes)) ||
-         (in->space == GLOBAL && load_global_word(warp, in, lanes))))
+         (in->space == GLOBAL && load_global_word(warp, in, lanes)) ||
+         (in->space == PARAM && load_parameter(warp, in, lanes))))
         return;
     for (int i = 0; i < LANES; i++) {
         if (!(lanes >> i & 1))
