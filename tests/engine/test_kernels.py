@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The GPU's kernels where there is no GPU: test_cuda with the stand-in for the driver (fake_gpu.c), which runs their PTX. Some of
-each kind, as far as a minute goes; with FARE_TEST_WHOLE=1 all sizes, which takes ten, but of
-the trainings their first steps alone and no inception."""
+"""The GPU's kernels where there is no GPU: test_cuda with the stand-in for the driver (fake_gpu.c), which runs their PTX and is
+stricter than a GPU (ptx/ptx.h, ptx/memory.h). Some of each kind; with FARE_TEST_WHOLE=1 all sizes, and the first steps of all
+workloads but inception. A test that is skipped here has failed."""
 import os
 import re
 import subprocess

@@ -35,12 +35,12 @@ static void trace(struct warp *warp, const struct inst *in, int lane, uint32_t a
     for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++) {
         struct trace *t = &b->traces[i];
         bool wrote = ptx_is_other(t->wrote, mine), read = ptx_is_other(t->read, mine);
-        // Halves of a word may belong to two warps.
-        if ((wrote && !(writes && bytes < 4)) || (writes && read))
+        bool halves = writes && bytes < 4; // which may belong to two warps
+        if ((wrote && !halves) || (writes && read))
             ptx_fault(warp, in, lane,
                       "%s byte %u of shared memory that another warp %s, and there was no barrier "
                       "since",
-                      writes ? "writes" : "reads", i * 4, wrote ? "wrote" : "read");
+                      writes ? "writes" : "reads", i * 4, wrote && !halves ? "wrote" : "read");
         if (writes)
             t->wrote = wrote ? mine | SEVERAL : mine;
         else

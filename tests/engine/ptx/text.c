@@ -402,7 +402,8 @@ static void instruction(struct reader *r)
         struct operand out[4];
         in->run = strstr(name, ".trans") ? ptx_load_matrix_turned : ptx_load_matrix;
         in->flow = WHOLE_WARP;
-        (void)registers_of(r, out, 4);
+        if (registers_of(r, out, 4) != 4)
+            fail(r, "%s of another number of registers", name);
         for (int i = 0; i < 4; i++)
             in->o[i] = out[i].row;
         need(r, ',');
