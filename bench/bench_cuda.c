@@ -39,39 +39,53 @@ static void make_net(const char *name, const struct workload *w, struct net *net
     }
 }
 
+// Seconds that these parts take, made `times` times in one graph, each time when all of them are
+// done; the last of some tries.
+static double time_of(struct engine_program *program, const struct graph_part *parts, int count,
+                      int times)
+{
+    struct graph_part *all = malloc((size_t)(count * times) * sizeof *all);
+    struct graph *graph;
+    struct err err = {0};
+    double seconds = 0;
+    for (int i = 0; i < count * times; i++) {
+        all[i] = parts[i % count];
+        all[i].round = i % count == 0;
+    }
+    if (cuda_graph_new(program->cuda, all, count * times, &graph, &err) != 0)
+        die(&err);
+    for (int k = 0; k < 3; k++)
+        if (cuda_mark(program->cuda, 0, &err) != 0 ||
+            cuda_graph_launch(program->cuda, graph, &err) != 0 ||
+            cuda_mark(program->cuda, 1, &err) != 0 ||
+            cuda_between(program->cuda, &seconds, &err) != 0)
+            die(&err);
+    cuda_graph_free(program->cuda, graph);
+    free(all);
+    return seconds / times;
+}
+
 static void profile(struct engine_program *program, const char *what, const struct launch *items,
                     int count)
 {
     double sum = 0, numbers = 3 + 2 * program->params.states; // an optimizer's: gradient, p, states
     for (int i = 0; i < count; i++) {
-        struct graph *graph;
-        struct err err = {0};
-        double seconds = 0;
         struct launch alone = items[i];
-        const struct launch *list = &alone;
         alone.exact = false;
         alone.after_count = 0;
-        const int one = 1;
-        if (cuda_graph_new(program->cuda, &list, &one, 1, 100, &graph, &err) != 0)
-            die(&err);
-        for (int k = 0; k < 2; k++)
-            if (cuda_mark(program->cuda, 0, &err) != 0 ||
-                cuda_graph_launch(program->cuda, graph, &err) != 0 ||
-                cuda_mark(program->cuda, 1, &err) != 0 ||
-                cuda_between(program->cuda, &seconds, &err) != 0)
-                die(&err);
-        cuda_graph_free(program->cuda, graph);
-        sum += seconds * 1e4;
+        double seconds =
+            time_of(program, &(struct graph_part){.items = &alone, .count = 1}, 1, 100);
+        sum += seconds * 1e6;
         printf("    %-8s %-20s %5u x %u blocks  %6.2f us", what, items[i].name, items[i].x,
-               items[i].y, seconds * 1e4);
+               items[i].y, seconds * 1e6);
         if (strstr(items[i].name, "image_") &&
             items[i].size == sizeof(struct cuda_image_conv)) { // a product: what it is, how fast
             struct cuda_image_conv g;
             memcpy(&g, items[i].args, sizeof g);
             printf("  %7d x %4d x %6d, %d taps, %5.0f TFLOP/s", g.m, g.n, g.k, g.taps,
-                   2e-12 * g.m * g.n * g.k / seconds * 100);
+                   2e-12 * g.m * g.n * g.k / seconds);
         } else if (strcmp(items[i].name, "optimize") == 0 && seconds > 0) { // read and written
-            printf("  %5.0f GB/s", 1e-9 * items[i].x * CUDA_CHUNK * 4 * numbers / seconds * 100);
+            printf("  %5.0f GB/s", 1e-9 * items[i].x * CUDA_CHUNK * 4 * numbers / seconds);
         }
         printf("\n");
     }
@@ -80,33 +94,23 @@ static void profile(struct engine_program *program, const char *what, const stru
 
 static void path(struct engine_program *program, int phase)
 {
-    const struct launches *lists[] = {&program->plan.forward, &program->plan.backward[phase]};
-    struct launch *all = malloc((size_t)(1 + lists[0]->count + lists[1]->count) * sizeof *all);
-    int count = 1;
+    const struct plan_side *side = &program->plan.sides[0];
+    const struct graph_part whole[] = {
+        {.items = program->gather, .count = 1},
+        {.items = side->forward.items, .count = side->forward.count},
+        {.items = side->backward[phase].items, .count = side->backward[phase].count},
+    };
     double before = 0;
-    all[0] = program->gather[0];
-    for (int l = 0; l < 2; l++)
-        for (int i = 0; i < lists[l]->count; i++)
-            all[count++] = lists[l]->items[i];
-    for (int n = 1; n <= count; n++) {
-        struct graph *graph;
-        struct err err = {0};
-        double seconds = 0;
-        const struct launch *list = all;
-        if (cuda_graph_new(program->cuda, &list, &n, 1, 20, &graph, &err) != 0)
-            die(&err);
-        for (int k = 0; k < 3; k++)
-            if (cuda_mark(program->cuda, 0, &err) != 0 ||
-                cuda_graph_launch(program->cuda, graph, &err) != 0 ||
-                cuda_mark(program->cuda, 1, &err) != 0 ||
-                cuda_between(program->cuda, &seconds, &err) != 0)
-                die(&err);
-        cuda_graph_free(program->cuda, graph);
-        printf("    up to    %-20s %6.1f us (+%.1f)%s\n", all[n - 1].name, seconds * 5e4,
-               seconds * 5e4 - before, all[n - 1].aside ? " aside" : "");
-        before = seconds * 5e4;
-    }
-    free(all);
+    for (int p = 0; p < 3; p++)
+        for (int i = 0; i < whole[p].count; i++) {
+            struct graph_part parts[3] = {whole[0], whole[1], whole[2]};
+            parts[p].count = i + 1;
+            double us = 1e6 * time_of(program, parts, p + 1, 20);
+            const struct launch *last = &whole[p].items[i];
+            printf("    up to    %-20s %6.1f us (+%.1f)%s\n", last->name, us, us - before,
+                   last->aside ? " aside" : "");
+            before = us;
+        }
 }
 
 static enum engine_precision precision_of(const char *name)
@@ -230,10 +234,10 @@ static void measure(const char *name)
     left -= cuda_memory_left(context) + set_bytes;
     report(name, precision, rounds, loss, (double)left / (1 << 20), (double)set_bytes / (1 << 20));
     if (getenv("PROFILE")) {
+        const struct plan_side *side = &program->plan.sides[0];
         profile(program, "gather", program->gather, 1);
-        profile(program, "forward", program->plan.forward.items, program->plan.forward.count);
-        profile(program, "back", program->plan.backward[phase].items,
-                program->plan.backward[phase].count);
+        profile(program, "forward", side->forward.items, side->forward.count);
+        profile(program, "back", side->backward[phase].items, side->backward[phase].count);
         path(program, phase);
     }
     fflush(stdout);

@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "engine/cuda/driver.h"
+#include "engine/cuda/graph.h"
 #include "engine/cuda/images.h"
 #include "engine/cuda/l1.h"
 #include "engine/cuda/params.h"
@@ -48,7 +49,7 @@ struct engine_program {
     bool evaluates[ROWS];
     int counts[ROWS]; // samples that count
     struct graph *train[RECIPE_PHASES_MAX], *train_more[RECIPE_PHASES_MAX], *evaluate;
-    struct launch gather[2];
+    struct launch gather[PLAN_SIDES], gather_held_out;
     struct cuda_score *scores;   // of the host
     struct engine_score waiting; // what collect() has not been asked for yet
     int64_t waiting_steps;
@@ -256,26 +257,48 @@ static int copy_rows(struct engine_program *program, int from, int to, struct er
     return rc;
 }
 
+// So many steps. The first one's samples are gathered before it; those of the next one while a step
+// goes back, once its scores have said that the next row of the table is to come.
+static int train_graph(struct engine_program *program, int steps, struct graph **out,
+                       struct err *err)
+{
+    const struct gpu_plan *plan = &program->plan;
+    struct graph_part parts[3 * AT_ONCE];
+    int count = 0;
+    for (int i = 0; i < steps; i++) {
+        int now = i % plan->side_count, next = (i + 1) % plan->side_count;
+        const struct plan_side *side = &plan->sides[now];
+        const struct launches *back = &side->backward[program->phase];
+        bool gathered = i > 0 && plan->side_count > 1, ahead = i + 1 < steps && next != now;
+        if (!gathered)
+            parts[count++] =
+                (struct graph_part){.items = &program->gather[now], .count = 1, .round = true};
+        parts[count++] = (struct graph_part){
+            .items = side->forward.items, .count = side->forward.count, .round = gathered};
+        parts[count++] = (struct graph_part){.items = back->items,
+                                             .count = back->count,
+                                             .beside = ahead ? &program->gather[next] : NULL};
+    }
+    return cuda_graph_new(program->cuda, parts, count, out, err);
+}
+
 static int make_graphs(struct engine_program *program, bool evaluate, struct err *err)
 {
-    struct gpu_plan *plan = &program->plan;
+    const struct gpu_plan *plan = &program->plan;
     if (evaluate) {
         if (program->evaluate)
             return 0;
-        const struct launch *lists[] = {&program->gather[1], plan->evaluate.items};
-        const int counts[] = {1, plan->evaluate.count};
-        return cuda_graph_new(program->cuda, lists, counts, 2, 1, &program->evaluate, err);
+        const struct graph_part parts[] = {
+            {.items = &program->gather_held_out, .count = 1, .round = true},
+            {.items = plan->evaluate.items, .count = plan->evaluate.count},
+        };
+        return cuda_graph_new(program->cuda, parts, 2, &program->evaluate, err);
     }
     int phase = program->phase;
     if (program->train_more[phase])
         return 0;
-    const struct launch *lists[] = {&program->gather[0], plan->forward.items,
-                                    plan->backward[phase].items};
-    const int counts[] = {1, plan->forward.count, plan->backward[phase].count};
-    int rc = cuda_graph_new(program->cuda, lists, counts, 3, 1, &program->train[phase], err);
-    return rc == 0 ? cuda_graph_new(program->cuda, lists, counts, 3, AT_ONCE,
-                                    &program->train_more[phase], err)
-                   : rc;
+    int rc = train_graph(program, 1, &program->train[phase], err);
+    return rc == 0 ? train_graph(program, AT_ONCE, &program->train_more[phase], err) : rc;
 }
 
 static int launch_queued(struct engine_program *program, struct err *err)
@@ -377,7 +400,8 @@ static int queue(struct engine_program *program, const struct engine_batch *batc
                  struct err *err)
 {
     int turn = program->tick % CUDA_TURNS;
-    assert(program->gather[!training].function); // load() came before
+    assert(
+        (training ? program->gather : &program->gather_held_out)->function); // load() came before
     int rc = program->tick - program->done >= ROWS - 1 ? drain(program, ROWS / 2, err) : 0;
     if (rc == 0 && training && program->iteration != program->seen) {
         rc = drain(program, 0, err);
@@ -507,7 +531,6 @@ static int cuda_load(struct engine_program *program, const struct engine_set *fr
     struct cuda_gather gather = {.table = on_gpu(program->table),
                                  .rows = ROWS,
                                  .row_bytes = (int)program->row_bytes,
-                                 .now = on_gpu(plan->now),
                                  .tick = on_gpu(plan->tick),
                                  .pixels = on_gpu(part[0]),
                                  .scale = on_gpu(part[1]),
@@ -515,9 +538,6 @@ static int cuda_load(struct engine_program *program, const struct engine_set *fr
                                  .starts = on_gpu(part[3]),
                                  .stride = from->token_stride,
                                  .set_labels = on_gpu(part[4]),
-                                 .image = on_gpu(in->out),
-                                 .out_tokens = on_gpu(plan->tokens),
-                                 .labels = on_gpu(plan->labels),
                                  .batch = (int)program->recipe.batch,
                                  .channels = from->channels,
                                  .height = from->height,
@@ -529,9 +549,18 @@ static int cuda_load(struct engine_program *program, const struct engine_set *fr
                                  .sample_pitch = in->rows * in->pitch,
                                  .shift = from->shift_flip,
                                  .flip = from->flip};
-    return cuda_launch_make(program->cuda, plan->images ? "image_gather" : "gather",
-                            (unsigned)program->recipe.batch, plan->images ? 32 : 1, 256, 0, &gather,
-                            sizeof gather, &program->gather[held_out], err);
+    for (int i = 0; rc == 0 && i < (held_out ? 1 : plan->side_count); i++) {
+        const struct plan_side *side = &plan->sides[i];
+        gather.now = on_gpu(side->now);
+        gather.image = on_gpu(side->image);
+        gather.out_tokens = on_gpu(side->tokens);
+        gather.labels = on_gpu(side->labels);
+        rc = cuda_launch_make(program->cuda, plan->images ? "image_gather" : "gather",
+                              (unsigned)program->recipe.batch, plan->images ? 32 : 1, 256, 0,
+                              &gather, sizeof gather,
+                              held_out ? &program->gather_held_out : &program->gather[i], err);
+    }
+    return rc;
 }
 
 // ---- batches of the host ----
@@ -625,9 +654,9 @@ static int cuda_step(struct engine_program *program, const struct engine_batch *
     struct gpu_plan *plan = &program->plan;
     int rc = put_batch(program, batch, true, true, err);
     if (rc == 0)
-        rc = gpu_plan_launch(plan, &plan->forward, err);
+        rc = gpu_plan_launch(plan, &plan->sides[0].forward, err);
     if (rc == 0)
-        rc = gpu_plan_launch(plan, &plan->backward[program->phase], err);
+        rc = gpu_plan_launch(plan, &plan->sides[0].backward[program->phase], err);
     if (rc == 0)
         rc = take_score(program, batch, score, err);
     program->iteration++;

@@ -10,60 +10,8 @@
 #include "base/clock.h"
 #include "base/dl.h"
 #include "base/tree.h"
+#include "engine/cuda/driver_parts.h"
 #include "engine/cuda/ptx.h"
-
-// The driver's functions, called as it calls them: a device is an int, a pointer on it 64 bits.
-struct node_params { // CUDA_KERNEL_NODE_PARAMS_v1
-    void *function;
-    unsigned grid[3], block[3], shared;
-    void **args, **extra;
-};
-
-struct api {
-    int (*cuInit)(unsigned);
-    int (*cuGetErrorName)(int, const char **);
-    int (*cuGetErrorString)(int, const char **);
-    int (*cuDriverGetVersion)(int *);
-    int (*cuDeviceGetCount)(int *);
-    int (*cuDeviceGet)(int *, int);
-    int (*cuDeviceGetName)(char *, int, int);
-    int (*cuDeviceGetAttribute)(int *, int, int);
-    int (*cuDeviceTotalMem_v2)(size_t *, int);
-    int (*cuDevicePrimaryCtxRetain)(void **, int);
-    int (*cuCtxSetCurrent)(void *);
-    int (*cuStreamCreate)(void **, unsigned);
-    int (*cuStreamDestroy_v2)(void *);
-    int (*cuStreamSynchronize)(void *);
-    int (*cuMemGetInfo_v2)(size_t *, size_t *);
-    int (*cuMemAlloc_v2)(device_ptr *, size_t);
-    int (*cuMemFree_v2)(device_ptr);
-    int (*cuMemHostAlloc)(void **, size_t, unsigned);
-    int (*cuMemFreeHost)(void *);
-    int (*cuMemHostRegister_v2)(void *, size_t, unsigned);
-    int (*cuMemHostUnregister)(void *);
-    int (*cuMemsetD8Async)(device_ptr, unsigned char, size_t, void *);
-    int (*cuMemcpyHtoDAsync_v2)(device_ptr, const void *, size_t, void *);
-    int (*cuMemcpyDtoHAsync_v2)(void *, device_ptr, size_t, void *);
-    int (*cuModuleLoadDataEx)(void **, const void *, unsigned, int *, void **);
-    int (*cuModuleGetFunction)(void **, void *, const char *);
-    int (*cuFuncSetAttribute)(void *, int, int);
-    int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                          unsigned, void *, void **, void **);
-    int (*cuGraphCreate)(void **, unsigned);
-    int (*cuGraphAddKernelNode)(void **, void *, void *const *, size_t, const struct node_params *);
-    int (*cuGraphInstantiateWithFlags)(void **, void *, unsigned long long);
-    int (*cuGraphInstantiate_v2)(void **, void *, void **, char *, size_t);
-    int (*cuGraphInstantiate)(void **, void *, void **, char *, size_t); // of CUDA 10
-    int (*cuGraphLaunch)(void *, void *);
-    int (*cuGraphDestroy)(void *);
-    int (*cuGraphExecDestroy)(void *);
-    int (*cuEventCreate)(void **, unsigned);
-    int (*cuEventDestroy_v2)(void *);
-    int (*cuEventRecord)(void *, void *);
-    int (*cuEventSynchronize)(void *);
-    int (*cuStreamWaitEvent)(void *, void *, unsigned);
-    int (*cuEventElapsedTime)(float *, void *, void *);
-};
 
 #define NEED(name)                                                                                 \
     {                                                                                              \
@@ -151,28 +99,6 @@ static struct opened {
     struct cuda_about about;
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-struct memory_piece { // of the GPU's
-    device_ptr at, next;
-    size_t rest; // from next on
-};
-
-struct cuda {
-    struct api api;
-    void *stream, *aside, *module, *images, *marks[2], *points[CUDA_POINTS], *filled[CUDA_TURNS],
-        *used[CUDA_TURNS]; // aside: another stream, for copies meanwhile
-    struct cuda_about about;
-    enum engine_precision precision;
-    struct memory_piece *pieces;
-    int piece_count;
-    size_t given; // the sum of them
-    void *host[16];
-    int host_count;
-};
-
-struct graph {
-    void *graph, *exec;
-};
-
 static int failed(const struct api *api, int code, const char *call, struct err *err)
 {
     const char *name = NULL, *words = NULL;
@@ -184,10 +110,7 @@ static int failed(const struct api *api, int code, const char *call, struct err 
                    *words ? ": " : "", words);
 }
 
-#define CALL(cuda, name, err, ...)                                                                 \
-    call_done(&(cuda)->api, (cuda)->api.name(__VA_ARGS__), #name, (err))
-
-static int call_done(const struct api *api, int code, const char *call, struct err *err)
+int cuda_done(const struct api *api, int code, const char *call, struct err *err)
 {
     return code == 0 ? 0 : failed(api, code, call, err);
 }
@@ -595,161 +518,7 @@ int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
     return launch_on(cuda, cuda->stream, launch, err);
 }
 
-// ---- graphs ----
-
-// A graph as it grows: its nodes, and those that nothing waits for yet.
-struct growth {
-    void **nodes, **before; // before: room for what one node waits for
-    bool *loose, *aside;
-    int count;
-};
-
-// What is loose, or with `beside` what stands aside as well.
-static int loose_nodes(const struct growth *g, bool beside)
-{
-    int count = 0;
-    for (int i = 0; i < g->count; i++)
-        if (g->loose[i] && (beside || !g->aside[i]))
-            g->before[count++] = g->nodes[i];
-    return count;
-}
-
-// What is loose is waited for: of what stands in the path, of what stands aside.
-static void tie(struct growth *g, bool path, bool beside)
-{
-    for (int i = 0; i < g->count; i++)
-        if (g->aside[i] ? beside : path)
-            g->loose[i] = false;
-}
-
-// One more that the next node waits for, beside `count` others.
-static int wait_for_one(const struct growth *g, int count, int node)
-{
-    g->loose[node] = false;
-    for (int i = 0; i < count; i++)
-        if (g->before[i] == g->nodes[node])
-            return count;
-    g->before[count] = g->nodes[node];
-    return count + 1;
-}
-
-static int add_node(struct cuda *cuda, struct graph *graph, struct growth *g,
-                    const struct launch *launch, int before, struct err *err)
-{
-    void *args[] = {(void *)(uintptr_t)launch->args}; // which the driver only reads
-    struct node_params params = {.function = launch->function,
-                                 .grid = {launch->x, launch->y, 1},
-                                 .block = {launch->threads, 1, 1},
-                                 .shared = launch->shared,
-                                 .args = args};
-    int rc = CALL(cuda, cuGraphAddKernelNode, err, &g->nodes[g->count], graph->graph, g->before,
-                  (size_t)before, &params);
-    if (rc != 0)
-        err_context(err, "kernel '%s' of %u blocks, %u bytes shared, after %d others", launch->name,
-                    launch->x, launch->shared, before);
-    g->loose[g->count] = true;
-    g->aside[g->count] = launch->aside;
-    g->count++;
-    return rc;
-}
-
-// A list: `first` is where its nodes begin, and what they find done.
-static int add_list(struct cuda *cuda, struct graph *graph, struct growth *g,
-                    const struct launch *list, int count, bool new_round, struct err *err)
-{
-    int first = g->count, rc = 0;
-    int start = loose_nodes(g, new_round);
-    void **found = malloc(((size_t)start + 1) * sizeof *found);
-    if (!found)
-        return err_memory(err);
-    memcpy(found, g->before, (size_t)start * sizeof *found);
-    for (int i = 0; rc == 0 && i < count; i++) {
-        const struct launch *launch = &list[i];
-        int before = 0;
-        if (!launch->exact) {
-            bool all = launch->aside || launch->joins || (new_round && i == 0);
-            before = loose_nodes(g, all);
-            tie(g, !launch->aside, all);
-        } else if (launch->after_count == 0) {
-            memcpy(g->before, found, (size_t)start * sizeof *found);
-            before = start;
-        }
-        for (int k = 0; k < launch->after_count; k++)
-            before = wait_for_one(g, before, first + launch->after[k]);
-        rc = add_node(cuda, graph, g, launch, before, err);
-    }
-    free(found);
-    return rc;
-}
-
-static int grow(struct cuda *cuda, struct graph *graph, struct growth *g,
-                const struct launch *const *lists, const int *counts, int list_count, int times,
-                struct err *err)
-{
-    size_t total = 0;
-    for (int l = 0; l < list_count; l++)
-        total += (size_t)counts[l];
-    total = total * (size_t)times + 1;
-    g->nodes = calloc(total, sizeof *g->nodes);
-    g->before = calloc(total, sizeof *g->before);
-    g->loose = calloc(total, sizeof *g->loose);
-    g->aside = calloc(total, sizeof *g->aside);
-    int rc = g->nodes && g->before && g->loose && g->aside ? 0 : err_memory(err);
-    if (rc == 0)
-        rc = CALL(cuda, cuGraphCreate, err, &graph->graph, 0);
-    for (int t = 0; rc == 0 && t < times; t++)
-        for (int l = 0; rc == 0 && l < list_count; l++)
-            rc = add_list(cuda, graph, g, lists[l], counts[l], l == 0, err);
-    return rc;
-}
-
-static int instantiate(struct cuda *cuda, struct graph *graph, struct err *err)
-{
-    if (cuda->api.cuGraphInstantiateWithFlags)
-        return CALL(cuda, cuGraphInstantiateWithFlags, err, &graph->exec, graph->graph, 0);
-    if (cuda->api.cuGraphInstantiate_v2)
-        return CALL(cuda, cuGraphInstantiate_v2, err, &graph->exec, graph->graph, NULL, NULL, 0);
-    return CALL(cuda, cuGraphInstantiate, err, &graph->exec, graph->graph, NULL, NULL, 0);
-}
-
-int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const int *counts,
-                   int list_count, int times, struct graph **out, struct err *err)
-{
-    struct graph *graph = calloc(1, sizeof *graph);
-    *out = NULL;
-    if (!graph)
-        return err_memory(err);
-    struct growth growth = {0};
-    int rc = grow(cuda, graph, &growth, lists, counts, list_count, times, err);
-    free(growth.nodes);
-    free(growth.before);
-    free(growth.loose);
-    free(growth.aside);
-    if (rc == 0)
-        rc = instantiate(cuda, graph, err);
-    if (rc != 0) {
-        cuda_graph_free(cuda, graph);
-        return rc;
-    }
-    *out = graph;
-    return 0;
-}
-
-void cuda_graph_free(struct cuda *cuda, struct graph *graph)
-{
-    if (!graph)
-        return;
-    if (graph->exec)
-        (void)cuda->api.cuGraphExecDestroy(graph->exec);
-    if (graph->graph)
-        (void)cuda->api.cuGraphDestroy(graph->graph);
-    free(graph);
-}
-
-int cuda_graph_launch(struct cuda *cuda, struct graph *graph, struct err *err)
-{
-    return CALL(cuda, cuGraphLaunch, err, graph->exec, cuda->stream);
-}
+// ---- points ----
 
 int cuda_point(struct cuda *cuda, int which, struct err *err)
 {

@@ -69,9 +69,9 @@ struct launch {
     const char *name; // of the kernel
     void *function;
     unsigned x, y, threads, shared; // blocks, threads of each, bytes of shared memory
-    // In a graph a launch waits for all that stand before it, and those that follow wait for it,
-    // except where it is aside: then only what is aside as well, joins or begins the next round
-    // does. It also waits for `after` of its list; or, exactly, for them alone or for none of it.
+    // In a graph (graph.h) a launch waits for all that stand before it, and those that follow wait
+    // for it, except where it is aside: then only what is aside as well, joins or begins the next
+    // round does. It also waits for `after` of its part; or, exactly, for them alone or for none.
     bool aside, joins, exact;
     int after_count, after[LAUNCH_AFTER];
     size_t size;
@@ -83,13 +83,6 @@ int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned
                      unsigned threads, unsigned shared, const void *args, size_t size,
                      struct launch *out, struct err *err) MUST_USE;
 int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err) MUST_USE;
-
-// The launches `times` times over as one graph, which is launched at once.
-struct graph;
-int cuda_graph_new(struct cuda *cuda, const struct launch *const *lists, const int *counts,
-                   int list_count, int times, struct graph **out, struct err *err) MUST_USE;
-void cuda_graph_free(struct cuda *cuda, struct graph *graph);
-int cuda_graph_launch(struct cuda *cuda, struct graph *graph, struct err *err) MUST_USE;
 
 // Points of the stream: set one, wait until it is reached. Copies from the GPU that do not wait for
 // what was queued after it.

@@ -388,9 +388,9 @@ static void back_layer(struct builder *b, int i, bool trains)
     }
 }
 
-static void build_backward(struct builder *b, int phase)
+static void build_backward(struct builder *b, struct launches *to, int phase)
 {
-    struct gpu_plan *plan = b->plan;
+    const struct gpu_plan *plan = b->plan;
     size_t count = (size_t)plan->layer_count;
     const struct recipe_phase *now = &plan->params->recipe.phases[phase];
     bool *flags = calloc(3 * count, sizeof *flags), *trains = flags;
@@ -399,7 +399,7 @@ static void build_backward(struct builder *b, int phase)
         b->rc = err_memory(b->err);
         return;
     }
-    b->to = &plan->backward[phase];
+    b->to = to;
     b->training = true;
     b->reaches = flags + count;
     b->written = flags + 2 * count;
@@ -564,6 +564,40 @@ static void give_gradients(struct builder *b)
     }
 }
 
+// The first side has what was given; the other the same again. Images in bf16 have one side: they
+// are large, and to gather them is little beside a step.
+static void give_sides(struct builder *b)
+{
+    struct gpu_plan *plan = b->plan;
+    struct value *in = &plan->values[0];
+    plan->sides[0].tokens = plan->tokens;
+    plan->sides[0].labels = plan->labels;
+    plan->sides[0].now = plan->now;
+    plan->sides[0].image = in->out;
+    plan->side_count = plan->images ? 1 : PLAN_SIDES;
+    for (int i = 1; i < plan->side_count; i++) {
+        struct plan_side *side = &plan->sides[i];
+        side->labels = gpu_plan_room(b, plan->batch * 4);
+        side->now = gpu_plan_room(b, sizeof(struct cuda_now));
+        if (plan->tokens)
+            side->tokens = gpu_plan_room(b, plan->batch * in->rows * 4);
+        else
+            side->image = gpu_plan_zeros(b, plan->batch * in->rows * in->pitch * 4);
+    }
+}
+
+static void build_side(struct builder *b, struct plan_side *side)
+{
+    struct gpu_plan *plan = b->plan;
+    plan->tokens = side->tokens;
+    plan->labels = side->labels;
+    plan->now = side->now;
+    plan->values[0].out = side->image;
+    build_forward(b, &side->forward, true, true);
+    for (int i = 0; i < plan->params->recipe.phase_count; i++)
+        build_backward(b, &side->backward[i], i);
+}
+
 int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
 {
     size_t count = (size_t)plan->layer_count;
@@ -607,6 +641,7 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
         give_memory(&b, i);
     }
     give_gradients(&b);
+    give_sides(&b);
     for (int i = 0; i < plan->layer_count; i++)
         if (plan->layers[i].op == NET_EMBEDDING)
             gpu_embedding_memory(&b, i);
@@ -614,21 +649,24 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     if (!b.made)
         return err_memory(err);
     b.read = b.made + count;
-    build_forward(&b, &plan->forward, true, true);
+    for (int i = plan->side_count - 1; i >= 0; i--) // the first one last: the plan is left with it
+        build_side(&b, &plan->sides[i]);
     build_forward(&b, &plan->evaluate, false, true);
     build_forward(&b, &plan->predict, false, false);
-    for (int i = 0; i < plan->params->recipe.phase_count; i++)
-        build_backward(&b, i);
     free(b.made);
     return b.rc;
 }
 
 void gpu_plan_free(struct gpu_plan *plan)
 {
-    struct launches *lists[] = {&plan->forward,     &plan->evaluate,    &plan->predict,
-                                &plan->backward[0], &plan->backward[1], &plan->catch_up};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        free(lists[i]->items);
+    for (int s = 0; s < PLAN_SIDES; s++) {
+        free(plan->sides[s].forward.items);
+        for (int i = 0; i < RECIPE_PHASES_MAX; i++)
+            free(plan->sides[s].backward[i].items);
+    }
+    free(plan->evaluate.items);
+    free(plan->predict.items);
+    free(plan->catch_up.items);
     free(plan->values);
     free(plan->pieces);
     free(plan->extra);

@@ -28,6 +28,15 @@ struct value {
     int after;    // images: whose gradient lay where this one's does, or -1
 };
 
+// Where a step finds its samples, and the lists that do. There are two, so that the next step's can
+// be gathered while a step is made.
+#define PLAN_SIDES 2
+struct plan_side {
+    device_ptr tokens, labels, now, image;       // image: the first layer's output
+    struct launches forward;                     // with dropout
+    struct launches backward[RECIPE_PHASES_MAX]; // and the optimizer
+};
+
 struct piece { // memory that gradients of images have in turns
     device_ptr at;
     int64_t bytes;
@@ -45,8 +54,9 @@ struct gpu_plan {
     struct value *values; // (layers)
     struct piece *pieces;
     int piece_count;
-    device_ptr *extra; // (layers, 4): what a layer keeps for the way back
-    device_ptr tokens, labels, now, tick, scores, probabilities;
+    device_ptr *extra;              // (layers, 4): what a layer keeps for the way back
+    device_ptr tokens, labels, now; // of the first side, as is the first layer's output
+    device_ptr tick, scores, probabilities;
     device_ptr workspace; // parts of forward products
     int64_t workspace_room;
     device_ptr ages, rates;         // of an embedding's rows
@@ -56,9 +66,10 @@ struct gpu_plan {
     int drop_slots[CUDA_DROPS_MAX]; // layers
     int drop_count;
     int score_rows;
-    struct launches forward, evaluate, predict;  // with dropout; without; without labels
-    struct launches backward[RECIPE_PHASES_MAX]; // and the optimizer
-    struct launches catch_up;                    // all rows of an embedding
+    struct plan_side sides[PLAN_SIDES];
+    int side_count;
+    struct launches evaluate, predict; // without dropout; and without labels
+    struct launches catch_up;          // all rows of an embedding
 };
 
 // `score_rows`: of the ring of scores. The layers and parameters must outlive the plan.
