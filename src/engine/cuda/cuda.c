@@ -22,9 +22,15 @@
 #include "engine/engine.h"
 #include "version.h"
 
-#define ROWS    256 // of the table of steps to come, and of their scores
-#define LAUNCH  16  // steps that are queued before they are launched
-#define AT_ONCE 8   // steps of the longer graph
+#define ROWS 256 // of the table of steps to come, and of their scores
+
+// Steps of a graph. Between two graphs the GPU waits, and the first step of each for its samples;
+// so steps are queued until there are enough for a long one, but those of small nets only: graphs
+// of many launches take long to make, and memory.
+#define LENGTHS      3
+#define LONGEST      32
+#define LAUNCHES_MAX 1024
+static const int lengths[LENGTHS] = {1, 8, LONGEST};
 
 struct engine_program {
     struct net_layer *layers;
@@ -48,7 +54,7 @@ struct engine_program {
     int point_count;         // set so far; the last ones count
     bool evaluates[ROWS];
     int counts[ROWS]; // samples that count
-    struct graph *train[RECIPE_PHASES_MAX], *train_more[RECIPE_PHASES_MAX], *evaluate;
+    struct graph *train[RECIPE_PHASES_MAX][LENGTHS], *evaluate;
     struct launch gather[PLAN_SIDES], gather_held_out;
     struct cuda_score *scores;   // of the host
     struct engine_score waiting; // what collect() has not been asked for yet
@@ -79,10 +85,9 @@ static void cuda_release(struct engine_program *program)
 {
     if (!program)
         return;
-    for (int i = 0; program->cuda && i < RECIPE_PHASES_MAX; i++) {
-        cuda_graph_free(program->cuda, program->train[i]);
-        cuda_graph_free(program->cuda, program->train_more[i]);
-    }
+    for (int i = 0; program->cuda && i < RECIPE_PHASES_MAX; i++)
+        for (int k = 0; k < LENGTHS; k++)
+            cuda_graph_free(program->cuda, program->train[i][k]);
     if (program->cuda)
         cuda_graph_free(program->cuda, program->evaluate);
     gpu_plan_free(&program->plan);
@@ -263,7 +268,7 @@ static int train_graph(struct engine_program *program, int steps, struct graph *
                        struct err *err)
 {
     const struct gpu_plan *plan = &program->plan;
-    struct graph_part parts[3 * AT_ONCE];
+    struct graph_part parts[3 * LONGEST];
     int count = 0;
     for (int i = 0; i < steps; i++) {
         int now = i % plan->side_count, next = (i + 1) % plan->side_count;
@@ -282,42 +287,56 @@ static int train_graph(struct engine_program *program, int steps, struct graph *
     return cuda_graph_new(program->cuda, parts, count, out, err);
 }
 
+// Which of the graphs is the longest one of at most so many steps.
+static int length_for(const struct engine_program *program, int steps)
+{
+    const struct plan_side *side = &program->plan.sides[0];
+    int launches = 1 + side->forward.count + side->backward[program->phase].count, which = 0;
+    for (int i = 1; i < LENGTHS; i++)
+        if (lengths[i] <= steps && lengths[i] * launches <= LAUNCHES_MAX)
+            which = i;
+    return which;
+}
+
+// All that the phase needs, so that none is made between steps later.
 static int make_graphs(struct engine_program *program, bool evaluate, struct err *err)
 {
-    const struct gpu_plan *plan = &program->plan;
-    if (evaluate) {
-        if (program->evaluate)
-            return 0;
+    const struct launches *list = &program->plan.evaluate;
+    int phase = program->phase, rc = 0;
+    if (evaluate && !program->evaluate) {
         const struct graph_part parts[] = {
             {.items = &program->gather_held_out, .count = 1, .round = true},
-            {.items = plan->evaluate.items, .count = plan->evaluate.count},
+            {.items = list->items, .count = list->count},
         };
         return cuda_graph_new(program->cuda, parts, 2, &program->evaluate, err);
     }
-    int phase = program->phase;
-    if (program->train_more[phase])
-        return 0;
-    int rc = train_graph(program, 1, &program->train[phase], err);
-    return rc == 0 ? train_graph(program, AT_ONCE, &program->train_more[phase], err) : rc;
+    for (int i = evaluate ? -1 : length_for(program, LONGEST); rc == 0 && i >= 0; i--)
+        if (!program->train[phase][i])
+            rc = train_graph(program, lengths[i], &program->train[phase][i], err);
+    return rc;
+}
+
+// The next of what is queued, as many steps at once as can be.
+static int launch_some(struct engine_program *program, struct err *err)
+{
+    bool evaluates = program->evaluates[program->launched % ROWS];
+    int same = 1;
+    while (!evaluates && same < LONGEST && program->launched + same < program->tick &&
+           !program->evaluates[(program->launched + same) % ROWS])
+        same++;
+    int which = length_for(program, same), rc = make_graphs(program, evaluates, err);
+    struct graph *graph = evaluates ? program->evaluate : program->train[program->phase][which];
+    if (rc == 0)
+        rc = cuda_graph_launch(program->cuda, graph, err);
+    program->launched += evaluates ? 1 : lengths[which];
+    return rc;
 }
 
 static int launch_queued(struct engine_program *program, struct err *err)
 {
     int rc = copy_rows(program, program->launched, program->tick, err);
-    while (rc == 0 && program->launched < program->tick) {
-        bool evaluates = program->evaluates[program->launched % ROWS];
-        int same = 1;
-        while (same < AT_ONCE && program->launched + same < program->tick &&
-               program->evaluates[(program->launched + same) % ROWS] == evaluates)
-            same++;
-        rc = make_graphs(program, evaluates, err);
-        struct graph *graph = evaluates         ? program->evaluate
-                              : same == AT_ONCE ? program->train_more[program->phase]
-                                                : program->train[program->phase];
-        if (rc == 0)
-            rc = cuda_graph_launch(program->cuda, graph, err);
-        program->launched += !evaluates && same == AT_ONCE ? AT_ONCE : 1;
-    }
+    while (rc == 0 && program->launched < program->tick)
+        rc = launch_some(program, err);
     if (rc != 0)
         return rc;
     int which = program->point_count++ % CUDA_POINTS;
@@ -331,9 +350,9 @@ static int drain(struct engine_program *program, int64_t leave, struct err *err)
     int64_t batch = program->recipe.batch, bytes = batch * (int64_t)sizeof *program->scores;
     if (program->tick - program->done <= leave)
         return 0;
-    int rc = program->launched < program->tick ? launch_queued(program, err) : 0;
+    int rc = program->launched < program->tick - leave ? launch_queued(program, err) : 0;
     // The first point behind what is asked for.
-    int end = program->tick, which = -1;
+    int end = program->launched, which = -1;
     for (int i = program->point_count - 1; i >= 0 && i > program->point_count - CUDA_POINTS; i--) {
         int at = program->points[i % CUDA_POINTS];
         if (at < program->tick - leave || at <= program->done)
@@ -434,7 +453,8 @@ static int queue(struct engine_program *program, const struct engine_batch *batc
         rc = launch_queued(program, err);
         return rc == 0 ? cuda_turn_used(program->cuda, turn, err) : rc;
     }
-    return program->tick - program->launched >= LAUNCH ? launch_queued(program, err) : 0;
+    int enough = lengths[length_for(program, LONGEST)];
+    return program->tick - program->launched >= enough ? launch_queued(program, err) : 0;
 }
 
 static int cuda_collect(struct engine_program *program, int64_t leave, struct engine_score *score,
