@@ -252,14 +252,17 @@ static void measure(const char *name)
                 continue;
             if (engine_cuda.collect(program, flying, &score, &done, &err) != 0)
                 die(&err);
-            stretches[n++] = (double)(clock_now_ns() - mark_ns) / 1e3 / stretch;
-            mark_ns = clock_now_ns();
+            // As many as were done: graphs of several steps end where they end.
+            int64_t now_ns = clock_now_ns();
+            if (done > 0)
+                stretches[n++] = (double)(now_ns - mark_ns) / 1e3 / (double)done;
+            mark_ns = now_ns;
         }
         if (engine_cuda.collect(program, 0, &score, &done, &err) != 0)
             die(&err);
         // The first one fills the queue, and has fewer of its own.
         if (round > 0)
-            rounds[round - 1] = stats_median_of(stretches + 1, (size_t)n - 1);
+            rounds[round - 1] = n > 1 ? stats_median_of(stretches + 1, (size_t)n - 1) : 0;
         loss = score.loss / (double)score.count;
     }
     left -= cuda_memory_left(context) + set_bytes;

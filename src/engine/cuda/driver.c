@@ -429,9 +429,8 @@ static int cut(struct cuda *cuda, size_t size, device_ptr *out, struct err *err)
 static size_t room_of(int64_t bytes)
 {
     assert(bytes >= 0);
-    if (getenv("FARE_CUDA_APART"))
-        return (size_t)(bytes + 15) / 16 * 16;
-    return (size_t)(bytes + 255) / 256 * 256 + 256; // whole vectors may be read at the end
+    size_t unit = getenv("FARE_CUDA_APART") ? 16 : 256; // whole vectors are read at the end
+    return ((size_t)(bytes > 0 ? bytes : 1) + unit - 1) / unit * unit;
 }
 
 int cuda_alloc_zeros(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
