@@ -124,6 +124,10 @@ struct engine {
     // with the call.
     int (*l1)(const struct engine_options *options, const float *a, const float *b, int64_t n,
               int64_t m, int64_t dim, float *out, struct engine_l1_times *times, struct err *err);
+    // (optional) Memory of the host that copies to its device reach directly, for l1's inputs; null
+    // where there is none to have. The other one gives back all of it.
+    void *(*host_room)(const struct engine_options *options, int64_t bytes);
+    void (*host_free)(void);
     // (optional) The most that l1 could do here: pairs of elements per second, by a loop that
     // touches registers only.
     double (*l1_peak)(const struct engine_options *options);

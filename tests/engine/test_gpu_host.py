@@ -83,6 +83,9 @@ report("too little memory: how much was asked for, and is there", code == 1 and 
        and "MiB" in err and "--batch" in err, err)
 code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", "--precision", "bf16", "--json")
 report("l1 only adds: it is in f32", code == 0 and run["precision"] == "f32", err)
+for call in (1, 2):
+    code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", "--json", FAKE_GPU_FAIL=f"cuMemHostAlloc:{call}")
+    report(f"l1 without memory that the GPU reaches directly ({call})", code == 0 and run["l1_pairs_per_s"] > 0, err)
 for call in ("cuGraphLaunch:3", "cuStreamSynchronize:20", "cuMemcpyDtoHAsync_v2:10", "cuGraphCreate:1", "cuGraphAddKernelNode:5",
              "cuGraphInstantiateWithFlags:1", "cuMemcpyHtoDAsync_v2:30", "cuModuleGetFunction:4", "cuMemHostAlloc:1",
              "cuStreamCreate:1", "cuDevicePrimaryCtxRetain:1"):

@@ -327,13 +327,20 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
 }
 
 // What fails here fails because the GPU is gone already.
+void cuda_free(struct cuda *cuda)
+{
+    for (int i = 0; i < cuda->piece_count; i++)
+        (void)cuda->api.cuMemFree_v2(cuda->pieces[i].at);
+    cuda->piece_count = 0;
+    cuda->given = 0;
+}
+
 void cuda_close(struct cuda *cuda)
 {
     if (!cuda)
         return;
     const struct api *api = &cuda->api;
-    for (int i = 0; i < cuda->piece_count; i++)
-        (void)api->cuMemFree_v2(cuda->pieces[i].at);
+    cuda_free(cuda);
     for (int i = 0; i < cuda->host_count; i++)
         (void)api->cuMemFreeHost(cuda->host[i]);
     for (int i = 0; i < 2; i++) {
@@ -458,16 +465,15 @@ int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *er
     return rc;
 }
 
-void cuda_pin(struct cuda *cuda, const void *from, int64_t bytes)
+bool cuda_pin(struct cuda *cuda, const void *from, int64_t bytes)
 {
-    if (cuda->api.cuMemHostRegister_v2)
-        (void)cuda->api.cuMemHostRegister_v2((void *)(uintptr_t)from, (size_t)bytes, 0);
+    return cuda->api.cuMemHostRegister_v2 && cuda->api.cuMemHostUnregister &&
+           cuda->api.cuMemHostRegister_v2((void *)(uintptr_t)from, (size_t)bytes, 0) == 0;
 }
 
 void cuda_unpin(struct cuda *cuda, const void *from)
 {
-    if (cuda->api.cuMemHostUnregister)
-        (void)cuda->api.cuMemHostUnregister((void *)(uintptr_t)from);
+    (void)cuda->api.cuMemHostUnregister((void *)(uintptr_t)from);
 }
 
 int cuda_upload(struct cuda *cuda, device_ptr to, const void *from, int64_t bytes, struct err *err)

@@ -39,20 +39,21 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
 // The kernels of images in bf16 as well (images.h), whose names begin with "image_".
 int cuda_open_images(struct cuda *cuda, struct err *err) MUST_USE;
 void cuda_close(struct cuda *cuda); // null is fine; frees all its memory
+void cuda_free(struct cuda *cuda);  // all its memory on the GPU, and nothing else
 enum engine_precision cuda_precision(const struct cuda *cuda);
 const struct cuda_about *cuda_about(const struct cuda *cuda);
 
-// Memory on the GPU until cuda_close(). The error says how much was asked for. Who reads what
-// nobody wrote, such as the zeros behind a row, asks for zeros; nobody may rely on what the rest
-// begins with. With FARE_CUDA_POISON set, for tests, that is bytes of 0xff: not a number in any
-// format.
+// Memory on the GPU until cuda_close() or cuda_free(). The error says how much was asked for. Who
+// reads what nobody wrote, such as the zeros behind a row, asks for zeros; nobody may rely on what
+// the rest begins with. With FARE_CUDA_POISON set, for tests, that is bytes of 0xff: not a number
+// in any format.
 int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err) MUST_USE;
 int cuda_alloc_zeros(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err) MUST_USE;
 // Memory of the host that copies reach directly.
 int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err) MUST_USE;
-// Memory of the caller's own becomes such memory, until it is let go. Where it cannot, copies wait
-// and are slower, and that is all.
-void cuda_pin(struct cuda *cuda, const void *from, int64_t bytes);
+// Memory of the caller's own becomes such memory, until it is let go. Where it does not, since it
+// is such memory already or cannot be, copies may wait and be slower, and that is all.
+bool cuda_pin(struct cuda *cuda, const void *from, int64_t bytes);
 void cuda_unpin(struct cuda *cuda, const void *from);
 
 // In the order of the stream. Copies from host memory of cuda_alloc_host() do not wait.

@@ -23,6 +23,37 @@ static unsigned shared_bytes(const struct cuda *cuda)
     return (TILE_N + TILE_M) * (k + 4) * 2 * 4;
 }
 
+// Of what host_room() gave: the GPU is opened once for all passes over it.
+static struct cuda *holder;
+
+void *cuda_host_room(const struct engine_options *options, int64_t bytes)
+{
+    void *room = NULL;
+    if (!holder && cuda_open(options->precision, &holder, NULL) != 0)
+        return NULL;
+    return cuda_alloc_host(holder, bytes, &room, NULL) == 0 ? room : NULL;
+}
+
+void cuda_host_free(void)
+{
+    cuda_close(holder);
+    holder = NULL;
+}
+
+static int take(const struct engine_options *options, struct cuda **cuda, struct err *err)
+{
+    *cuda = holder;
+    return holder ? 0 : cuda_open(options->precision, cuda, err);
+}
+
+static void leave(struct cuda *cuda)
+{
+    if (cuda && cuda == holder)
+        cuda_free(cuda);
+    else
+        cuda_close(cuda);
+}
+
 // Rows with zeros behind them, so that vectors of four fit; the caller's own where they do.
 static const float *padded(const float *from, int64_t rows, int64_t dim, int64_t pitch, float **own)
 {
@@ -46,8 +77,7 @@ static int copy_in(const struct job *j, const float *a, const float *b, double *
                    struct err *err)
 {
     int64_t a_bytes = j->n * j->pitch * 4, b_bytes = j->m * j->pitch * 4;
-    cuda_pin(j->cuda, a, a_bytes);
-    cuda_pin(j->cuda, b, b_bytes);
+    bool pinned_a = cuda_pin(j->cuda, a, a_bytes), pinned_b = cuda_pin(j->cuda, b, b_bytes);
     int rc = cuda_sync(j->cuda, err);
     if (rc == 0)
         rc = cuda_mark(j->cuda, 0, err);
@@ -59,8 +89,10 @@ static int copy_in(const struct job *j, const float *a, const float *b, double *
         rc = cuda_mark(j->cuda, 1, err);
     if (rc == 0)
         rc = cuda_between(j->cuda, seconds, err);
-    cuda_unpin(j->cuda, a);
-    cuda_unpin(j->cuda, b);
+    if (pinned_a)
+        cuda_unpin(j->cuda, a);
+    if (pinned_b)
+        cuda_unpin(j->cuda, b);
     return rc;
 }
 
@@ -121,7 +153,7 @@ int cuda_l1(const struct engine_options *options, const float *a, const float *b
     struct job j = {.n = n, .m = m, .pitch = (dim + 3) / 4 * 4, .result = out};
     struct engine_l1_times mine = {0};
     float *own_a, *own_b;
-    int rc = cuda_open(options->precision, &j.cuda, err);
+    int rc = take(options, &j.cuda, err);
     if (rc != 0)
         return rc;
     const float *from_a = padded(a, n, dim, j.pitch, &own_a),
@@ -146,7 +178,7 @@ int cuda_l1(const struct engine_options *options, const float *a, const float *b
         *times = mine;
     free(own_a);
     free(own_b);
-    cuda_close(j.cuda);
+    leave(j.cuda);
     return rc;
 }
 
@@ -156,7 +188,7 @@ double cuda_l1_peak(const struct engine_options *options)
     struct launch launch;
     double seconds = 0, best = 0;
     struct cuda_l1 g = {.dim = PEAK_ROUNDS};
-    int rc = cuda_open(options->precision, &cuda, NULL);
+    int rc = take(options, &cuda, NULL);
     if (rc != 0)
         return 0;
     unsigned blocks = 2 * (unsigned)cuda_about(cuda)->processors;
@@ -174,6 +206,6 @@ double cuda_l1_peak(const struct engine_options *options)
         if (rc == 0 && seconds > 0 && pairs / seconds > best)
             best = pairs / seconds;
     }
-    cuda_close(cuda);
+    leave(cuda);
     return best;
 }
