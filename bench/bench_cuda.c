@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/stats.h"
-#include "engine/cuda/cuda.c" // for the launches of a program, which are its own
+#include "engine/cuda/program.h" // for the launches of a program, which are its own
 #include "workload/workload.h"
 
 #define STEPS_MAX 100000
