@@ -229,7 +229,7 @@ static void measure(const char *name)
     }
     if (engine_cuda.load(program, &set, false, &err) != 0)
         die(&err);
-    int steps = number("STEPS", 1000), stretch = number("STRETCH", 100), flying = stretch / 2;
+    int steps = number("STEPS", 1024), stretch = number("STRETCH", 128), flying = stretch / 2;
     if (steps < 2 * stretch)
         steps = 2 * stretch;
     double *stretches = malloc(((size_t)steps / (size_t)stretch + 1) * sizeof *stretches);
@@ -254,8 +254,9 @@ static void measure(const char *name)
                 die(&err);
             // As many as were done: graphs of several steps end where they end.
             int64_t now_ns = clock_now_ns();
-            if (done > 0)
-                stretches[n++] = (double)(now_ns - mark_ns) / 1e3 / (double)done;
+            if (done == 0)
+                continue;
+            stretches[n++] = (double)(now_ns - mark_ns) / 1e3 / (double)done;
             mark_ns = now_ns;
         }
         if (engine_cuda.collect(program, 0, &score, &done, &err) != 0)

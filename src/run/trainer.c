@@ -12,7 +12,7 @@
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then a few batches are evaluated, to know what that costs
 #define PROBE_BATCHES    8
-#define LOOK_STEPS       100        // an engine with a queue is asked after so many steps at most,
+#define LOOK_STEPS       128        // an engine with a queue is asked after so many steps at most,
 #define LOOK_NS          50000000LL // or after so long
 
 struct trainer {

@@ -564,38 +564,66 @@ static void give_gradients(struct builder *b)
     }
 }
 
-// The first side has what was given; the other the same again. Images in bf16 have one side: they
-// are large, and to gather them is little beside a step.
-static void give_sides(struct builder *b)
+// What it was given first is the first side's.
+static void first_side(struct gpu_plan *plan)
 {
-    struct gpu_plan *plan = b->plan;
-    struct value *in = &plan->values[0];
+    plan->side_count = 1;
     plan->sides[0].tokens = plan->tokens;
     plan->sides[0].labels = plan->labels;
     plan->sides[0].now = plan->now;
-    plan->sides[0].image = in->out;
-    plan->side_count = plan->images ? 1 : PLAN_SIDES;
-    for (int i = 1; i < plan->side_count; i++) {
-        struct plan_side *side = &plan->sides[i];
-        side->labels = gpu_plan_room(b, plan->batch * 4);
-        side->now = gpu_plan_room(b, sizeof(struct cuda_now));
-        if (plan->tokens)
-            side->tokens = gpu_plan_room(b, plan->batch * in->rows * 4);
-        else
-            side->image = gpu_plan_zeros(b, plan->batch * in->rows * in->pitch * 4);
-    }
+    plan->sides[0].image = plan->values[0].out;
 }
 
-static void build_side(struct builder *b, struct plan_side *side)
+// The same again.
+static void another_side(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
+    const struct value *in = &plan->values[0];
+    struct plan_side *side = &plan->sides[plan->side_count++];
+    side->labels = gpu_plan_room(b, plan->batch * 4);
+    side->now = gpu_plan_room(b, sizeof(struct cuda_now));
+    if (plan->tokens)
+        side->tokens = gpu_plan_room(b, plan->batch * in->rows * 4);
+    else
+        side->image = gpu_plan_zeros(b, plan->batch * in->rows * in->pitch * 4);
+}
+
+// What is built from now on is for this side.
+static void take_side(struct gpu_plan *plan, const struct plan_side *side)
+{
     plan->tokens = side->tokens;
     plan->labels = side->labels;
     plan->now = side->now;
     plan->values[0].out = side->image;
+}
+
+static void build_side(struct builder *b, struct plan_side *side)
+{
+    take_side(b->plan, side);
     build_forward(b, &side->forward, true, true);
-    for (int i = 0; i < plan->params->recipe.phase_count; i++)
+    for (int i = 0; i < b->plan->params->recipe.phase_count; i++)
         build_backward(b, &side->backward[i], i);
+}
+
+int gpu_plan_launches(const struct gpu_plan *plan, int phase)
+{
+    const struct plan_side *side = &plan->sides[0];
+    return 1 + side->forward.count + side->backward[phase].count;
+}
+
+static void build_sides(struct builder *b)
+{
+    struct gpu_plan *plan = b->plan;
+    bool small = false;
+    first_side(plan);
+    build_side(b, &plan->sides[0]);
+    for (int i = 0; i < plan->params->recipe.phase_count; i++)
+        small |= gpu_plan_launches(plan, i) <= PLAN_SMALL;
+    if (!small || plan->images)
+        return;
+    another_side(b);
+    build_side(b, &plan->sides[1]);
+    take_side(plan, &plan->sides[0]);
 }
 
 int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
@@ -641,7 +669,6 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
         give_memory(&b, i);
     }
     give_gradients(&b);
-    give_sides(&b);
     for (int i = 0; i < plan->layer_count; i++)
         if (plan->layers[i].op == NET_EMBEDDING)
             gpu_embedding_memory(&b, i);
@@ -649,8 +676,7 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     if (!b.made)
         return err_memory(err);
     b.read = b.made + count;
-    for (int i = plan->side_count - 1; i >= 0; i--) // the first one last: the plan is left with it
-        build_side(&b, &plan->sides[i]);
+    build_sides(&b);
     build_forward(&b, &plan->evaluate, false, true);
     build_forward(&b, &plan->predict, false, false);
     free(b.made);

@@ -29,8 +29,10 @@ struct value {
 };
 
 // Where a step finds its samples, and the lists that do. There are two, so that the next step's can
-// be gathered while a step is made.
+// be gathered while a step is made; or one, where a step has more launches than PLAN_SMALL, whose
+// graphs have one step (queue.c), or images in bf16, which are large and gathered in no time.
 #define PLAN_SIDES 2
+#define PLAN_SMALL 128
 struct plan_side {
     device_ptr tokens, labels, now, image;       // image: the first layer's output
     struct launches forward;                     // with dropout
@@ -75,6 +77,9 @@ struct gpu_plan {
 // `score_rows`: of the ring of scores. The layers and parameters must outlive the plan.
 int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err) MUST_USE;
 void gpu_plan_free(struct gpu_plan *plan);
+
+// Of a training step in a phase of the recipe, with that which gathers its samples.
+int gpu_plan_launches(const struct gpu_plan *plan, int phase);
 
 int gpu_plan_launch(const struct gpu_plan *plan, const struct launches *list,
                     struct err *err) MUST_USE;

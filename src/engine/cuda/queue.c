@@ -11,9 +11,10 @@
 // Steps of a graph. Between two graphs the GPU waits, and the first step of each for its samples;
 // so steps are queued until there are enough for a long one, but those of small nets only: graphs
 // of many launches take long to make, and memory.
+#define FEW          8
 #define LONGEST      32
-#define LAUNCHES_MAX 1024
-static const int lengths[PROGRAM_LENGTHS] = {1, 8, LONGEST};
+#define LAUNCHES_MAX (FEW * PLAN_SMALL)
+static const int lengths[PROGRAM_LENGTHS] = {1, FEW, LONGEST};
 
 // ---- what changes from step to step ----
 
@@ -123,8 +124,7 @@ static int train_graph(struct engine_program *program, int steps, struct graph *
 // Which of the graphs is the longest one of at most so many steps.
 static int length_for(const struct engine_program *program, int steps)
 {
-    const struct plan_side *side = &program->plan.sides[0];
-    int launches = 1 + side->forward.count + side->backward[program->phase].count, which = 0;
+    int launches = gpu_plan_launches(&program->plan, program->phase), which = 0;
     for (int i = 1; i < PROGRAM_LENGTHS; i++)
         if (lengths[i] <= steps && lengths[i] * launches <= LAUNCHES_MAX)
             which = i;
@@ -193,6 +193,8 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
         end = at;
         which = i % CUDA_POINTS;
     }
+    if (rc == 0 && end == program->launched && end < program->tick) // else the GPU would run dry
+        rc = launch_queued(program, err);
     if (rc == 0)
         rc = which >= 0 ? cuda_wait(program->cuda, which, err) : cuda_sync(program->cuda, err);
     for (int from = program->done; rc == 0 && from < end;) {
