@@ -3,9 +3,8 @@
 // and given a set, and none is made after that. The driver is a stand-in (fake_gpu.c).
 #include "oom.h"
 
-#include <stdio.h>
-
 #include "engine/engine.h"
+#include "stand_in.h"
 
 static const struct recipe recipe = {.optimizer = OPTIMIZER_ADAM,
                                      .rho = 0.9f,
@@ -137,11 +136,7 @@ static void wrong_sets_are_refused(void **state)
 int main(int argc, char **argv)
 {
     (void)argc;
-    char path[4096];
-    const char *slash = strrchr(argv[0], '/');
-    snprintf(path, sizeof path, "%.*s/fake_gpu.so", (int)(slash ? slash - argv[0] : 1),
-             slash ? argv[0] : ".");
-    setenv("FARE_CUDA", path, 1);
+    take_stand_in(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images),
         cmocka_unit_test(texts),
