@@ -254,8 +254,6 @@ static void measure(const char *name)
                 die(&err);
             // As many as were done: graphs of several steps end where they end.
             int64_t now_ns = clock_now_ns();
-            if (done == 0)
-                continue;
             stretches[n++] = (double)(now_ns - mark_ns) / 1e3 / (double)done;
             mark_ns = now_ns;
         }
@@ -263,7 +261,7 @@ static void measure(const char *name)
             die(&err);
         // The first one fills the queue, and has fewer of its own.
         if (round > 0)
-            rounds[round - 1] = n > 1 ? stats_median_of(stretches + 1, (size_t)n - 1) : 0;
+            rounds[round - 1] = stats_median_of(stretches + 1, (size_t)n - 1);
         loss = score.loss / (double)score.count;
     }
     left -= cuda_memory_left(context) + set_bytes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cuda/plan.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/ends.h"
 #include "engine/cuda/images.h"
 #include "engine/cuda/layers.h"
 #include "engine/cuda/plan_parts.h"
@@ -106,167 +106,6 @@ struct cuda_optimizer gpu_plan_optimizer(const struct gpu_plan *plan)
                                    .weight_decay = recipe->weight_decay};
 }
 
-// ---- both ends ----
-
-// Whether one kernel can do the last layer, the loss and the way back through it.
-static bool has_head(const struct gpu_plan *plan)
-{
-    int last = plan->layer_count - 1;
-    const struct net_layer *l = &plan->layers[last];
-    if (l->op != NET_DENSE || l->relu || !l->bias)
-        return false;
-    const struct value *in = &plan->values[l->inputs[0]];
-    return in->rows == 1 && in->pitch <= CUDA_HEAD_INPUTS &&
-           plan->values[last].pitch <= CUDA_HEAD_UNITS &&
-           (int64_t)in->pitch * (plan->values[last].columns + 3) <= 12 * 1024 - 128 &&
-           in->readers == 1 && plan->layers[l->inputs[0]].op != NET_IMAGE;
-}
-
-static void head(struct builder *b, bool labelled)
-{
-    const struct gpu_plan *plan = b->plan;
-    const struct net_layer *l = &plan->layers[plan->head];
-    const struct value *last = &plan->values[plan->head], *in = &plan->values[l->inputs[0]];
-    int from = in->in_head ? plan->layers[l->inputs[0]].inputs[0] : l->inputs[0]; // before dropout
-    const struct value *x = &plan->values[from];
-    const struct block *block = gpu_params_block(plan->params, plan->head, 0);
-    bool back = b->training && plan->layers[from].learns;
-    struct cuda_head g = {.now = on_gpu(plan->now),
-                          .tick = on_gpu(plan->tick),
-                          .scores = on_gpu(plan->scores),
-                          .rows = plan->score_rows,
-                          .x = on_gpu(x->out),
-                          .weight = on_gpu(gpu_params_at(plan->params, block->at)),
-                          .bias = on_gpu(gpu_params_at(plan->params, block->bias_at)),
-                          .x_out = in->in_head ? on_gpu(in->out) : NULL,
-                          .dz = b->training ? on_gpu(last->grad) : NULL,
-                          .dx = back ? on_gpu(x->grad) : NULL,
-                          .out = labelled ? NULL : on_gpu(plan->probabilities),
-                          .labels = on_gpu(plan->labels),
-                          .batch = (int)plan->batch,
-                          .inputs = x->pitch,
-                          .columns = x->columns,
-                          .units = last->columns,
-                          .pitch = last->pitch,
-                          .sigmoid = plan->loss == NET_SIGMOID,
-                          .masked = x->masked,
-                          .scored = labelled,
-                          .mask_scale =
-                              x->drop >= 0 ? 1.0f / (1.0f - plan->layers[x->drop].rate) : 1,
-                          .drop = gpu_plan_drop(b, in->in_head ? l->inputs[0] : -1)};
-    unsigned shared = (unsigned)((g.units + 3) * g.inputs + 128) * 4;
-    gpu_plan_add(b, "head", tiles(plan->batch, 4), 1, 128, shared, &g, sizeof g);
-}
-
-static void loss(struct builder *b, bool labelled)
-{
-    const struct gpu_plan *plan = b->plan;
-    if (plan->head >= 0) {
-        head(b, labelled);
-        return;
-    }
-    const struct value *last = &plan->values[plan->layer_count - 1];
-    struct cuda_loss g = {.now = on_gpu(plan->now),
-                          .tick = on_gpu(plan->tick),
-                          .scores = on_gpu(plan->scores),
-                          .rows = plan->score_rows,
-                          .z = on_gpu(last->out),
-                          .dz = b->training ? on_gpu(last->grad) : NULL,
-                          .out = labelled ? NULL : on_gpu(plan->probabilities),
-                          .labels = on_gpu(plan->labels),
-                          .batch = (int)plan->batch,
-                          .units = last->columns,
-                          .pitch = last->pitch,
-                          .sigmoid = plan->loss == NET_SIGMOID,
-                          .weight = 1,
-                          .scored = labelled};
-    gpu_plan_add(b, "loss", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
-}
-
-static void aux_back(struct builder *b, int layer)
-{
-    const struct gpu_plan *plan = b->plan;
-    const struct net_layer *l = &plan->layers[layer];
-    int own = l->inputs[0], head = l->inputs[1];
-    b->written[own] = b->written[layer]; // the same memory
-    if (!b->reaches[head])
-        return;
-    const struct value *value = &plan->values[head];
-    struct cuda_loss g = {.now = on_gpu(plan->now),
-                          .z = on_gpu(value->out),
-                          .dz = on_gpu(value->grad),
-                          .labels = on_gpu(plan->labels),
-                          .batch = (int)plan->batch,
-                          .units = value->columns,
-                          .pitch = value->pitch,
-                          .weight = l->weight,
-                          .add = b->written[head]};
-    gpu_plan_add(b, "loss", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
-    b->written[head] = true;
-}
-
-static int optimizer(struct builder *b, const bool *trains)
-{
-    struct gpu_plan *plan = b->plan;
-    const struct gpu_params *p = plan->params;
-    struct cuda_param *rows = calloc((size_t)p->block_count * 2 + 1, sizeof *rows);
-    int64_t chunk_count = 0, all = p->room / CUDA_CHUNK + 2 * p->block_count + 1;
-    int32_t *chunk_param = malloc((size_t)all * sizeof *chunk_param);
-    int64_t *chunk_at = malloc((size_t)all * sizeof *chunk_at);
-    int count = 0;
-    if (!rows || !chunk_param || !chunk_at)
-        b->rc = err_memory(b->err);
-    for (int i = 0; b->rc == 0 && i < p->block_count; i++) {
-        const struct block *block = &p->blocks[i];
-        if (!block->trained || block->lazy || gpu_is_fused(block) || !trains[block->layer])
-            continue;
-        const int64_t from[2] = {block->at, block->bias_at},
-                      to[2] = {block->bias_at, block->at + block->room};
-        for (int k = 0; k < 2; k++) {
-            if (from[k] == to[k])
-                continue;
-            rows[count] = (struct cuda_param){.grad = (const float *)on_gpu(block->grad) +
-                                                      (from[k] - block->at),
-                                              .part = block->room,
-                                              .parts = block->parts,
-                                              .decayed = k == 0 && block->decayed,
-                                              .at = from[k],
-                                              .end = to[k]};
-            for (int64_t at = from[k]; at < to[k]; at += CUDA_CHUNK, chunk_count++) {
-                chunk_param[chunk_count] = count;
-                chunk_at[chunk_count] = at;
-            }
-            count++;
-        }
-    }
-    device_ptr on[3] = {0};
-    const void *host[3] = {rows, chunk_param, chunk_at};
-    const int64_t bytes[3] = {count * (int64_t)sizeof *rows,
-                              chunk_count * (int64_t)sizeof *chunk_param,
-                              chunk_count * (int64_t)sizeof *chunk_at};
-    for (int i = 0; b->rc == 0 && chunk_count > 0 && i < 3; i++) {
-        on[i] = gpu_plan_room(b, bytes[i]);
-        if (b->rc == 0)
-            b->rc = cuda_upload(plan->cuda, on[i], host[i], bytes[i], b->err);
-    }
-    if (b->rc == 0)
-        b->rc = cuda_sync(plan->cuda, b->err);
-    struct cuda_optimize g = {.optimizer = gpu_plan_optimizer(plan),
-                              .params = on_gpu(on[0]),
-                              .chunk_param = on_gpu(on[1]),
-                              .chunk_at = on_gpu(on[2])};
-    if (chunk_count > 0)
-        gpu_plan_add(b, "optimize", chunk_count, 1, 256, 0, &g, sizeof g);
-    if (b->rc == 0 && chunk_count > 0 && b->reader >= 0) {
-        struct launch *optimize = &b->to->items[b->to->count - 1];
-        optimize->after[optimize->after_count++] = b->reader;
-    }
-    free(rows);
-    free(chunk_param);
-    free(chunk_at);
-    return b->rc;
-}
-
 // ---- the lists ----
 
 // A new list: nothing of it has been made.
@@ -329,7 +168,7 @@ static void build_forward(struct builder *b, struct launches *to, bool training,
             break;
         }
     }
-    loss(b, labelled);
+    gpu_loss(b, labelled);
 }
 
 static void back_layer(struct builder *b, int i, bool trains)
@@ -379,7 +218,7 @@ static void back_layer(struct builder *b, int i, bool trains)
         gpu_concat(b, i, true);
         break;
     case NET_AUX:
-        aux_back(b, i);
+        gpu_aux_back(b, i);
         break;
     case NET_IMAGE:
     case NET_TOKENS:
@@ -419,7 +258,7 @@ static void build_backward(struct builder *b, struct launches *to, int phase)
             back_layer(b, i, trains[i]);
     for (enum weights_group group = WEIGHTS_WHOLE; group <= WEIGHTS_OF_WINDOWS; group++)
         gpu_weights_flush(b, group);
-    b->rc = optimizer(b, trains);
+    gpu_optimize(b, trains);
     b->reaches = b->written = NULL;
     free(flags);
 }
@@ -463,7 +302,7 @@ static void find_readers(struct gpu_plan *plan)
 // Dropout that the head can do on its way.
 static void find_head(struct gpu_plan *plan)
 {
-    plan->head = has_head(plan) ? plan->layer_count - 1 : -1;
+    plan->head = gpu_has_head(plan) ? plan->layer_count - 1 : -1;
     if (plan->head < 0)
         return;
     int input = plan->layers[plan->head].inputs[0];

@@ -49,7 +49,6 @@ void cuda_fill_now(const struct engine_program *program, const struct engine_bat
     }
 }
 
-// Every row of an embedding has seen so many steps.
 int cuda_set_ages(struct engine_program *program, int64_t age, struct err *err)
 {
     const struct gpu_plan *plan = &program->plan;
@@ -67,8 +66,6 @@ int cuda_set_ages(struct engine_program *program, int64_t age, struct err *err)
     return rc == 0 ? cuda_launch(program->cuda, &launch, err) : rc;
 }
 
-// Rows of an embedding that wait know steps by their iteration. Where that does not simply go on,
-// all of them are brought up to date first.
 int cuda_settle(struct engine_program *program, struct err *err)
 {
     struct gpu_plan *plan = &program->plan;
@@ -177,7 +174,6 @@ static int launch_queued(struct engine_program *program, struct err *err)
     return cuda_point(program->cuda, which, err);
 }
 
-// Waits until at most `leave` of what is queued is left to do, and adds up what the rest scored.
 int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
 {
     int64_t batch = program->recipe.batch, bytes = batch * (int64_t)sizeof *program->scores;
