@@ -236,7 +236,7 @@ def collect(builds, only):
             raise SystemExit(f"run.py: there is no test '{name}', which WAITING or LONG names")
     place = {name: i for i, name in enumerate(WAITING + LONG)}
     jobs.sort(key=lambda job: place.get(name_of(job), len(place)))
-    return [j for j in jobs if not only or any(word in str(j[1]) for word in only)]
+    return [j for j in jobs if not only or any(word in name_of(j) for word in only)]
 
 
 def name_of(job):
@@ -253,7 +253,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--programs", action="append", default=[], type=Path,
                         help="run just these programs (for the test of this runner)")
-    parser.add_argument("only", nargs="*", help="words; only tests whose path has one of them")
+    parser.add_argument("only", nargs="*", help="words; only tests whose path below tests/ has one of them")
     args = parser.parse_args()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         # nohup and a shell's & ignore them, and so would every program of the tests; of a handler it inherits nothing.

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "bill/price_rule.h"
 
 #define HOUR_NS  (INT64_C(3600) * NS_PER_S)
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
@@ -283,20 +282,35 @@ static int own_month(const struct own_machine *own, double seconds, int64_t *tot
                : rc;
 }
 
-// The bill for `seconds` in one go on the offer of `bill`.
-static int bill_for(const struct quote_ask *ask, const struct bill *bill, double seconds,
-                    int64_t *total, struct err *err)
+// `runs` one after the other: the machine starts once.
+static double seconds_for(const struct bill *bill, double runs)
+{
+    double startup = bill->startup_s.known ? bill->startup_s.v : 0;
+    return startup + runs * (bill->time_s.v - startup);
+}
+
+// The bill for `runs` runs in one go on the offer of `bill`. `traffic` of them pay for egress and
+// ingress: each run does, on whatever machine.
+static int bill_for(const struct quote_ask *ask, const struct bill *bill, double runs,
+                    int64_t traffic, int64_t *total, struct err *err)
 {
     struct offer offer;
     struct bill again = {0};
-    struct bill_context context = ask->context;
-    struct bill_time time = {.low_ns = -1, .high_ns = -1, .count = 1, .basis = "derived"};
-    context.without_credit = true;
-    time.total_ns = (int64_t)fmin(seconds * 1e9, 9e18);
-    time.parts[0] = (struct bill_part){"run", time.total_ns};
+    struct wishes wishes = ask->wishes;
+    struct bill_time time = {.low_ns = -1, .high_ns = -1, .basis = "derived"};
+    double startup = bill->startup_s.known ? bill->startup_s.v : 0;
+    wishes.without_credit = true;
+    wishes.runs = traffic;
+    if (traffic == 0)
+        wishes.egress_bytes = wishes.ingress_bytes = 0;
+    time.total_ns = (int64_t)fmin(seconds_for(bill, runs) * 1e9, 9e18);
+    time.startup_ns = (int64_t)(startup * 1e9);
+    if (time.startup_ns > 0)
+        time.parts[time.count++] = (struct bill_part){"boot", time.startup_ns, NULL};
+    time.parts[time.count++] = (struct bill_part){"run", time.total_ns - time.startup_ns, NULL};
     int rc = quote_offer(ask, bill, &offer, err);
     if (rc == 0)
-        rc = bill_make(&context, &offer, bill->offer, &time, 0, &again, err);
+        rc = bill_make(ask->market, &wishes, &offer, bill->offer, &time, 0, &again, err);
     if (rc == 0)
         *total = bill_total(&again);
     record_release(bill_fields, &again);
@@ -311,11 +325,12 @@ static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, 
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
         int64_t total = 0;
-        double seconds = runs * b->time_s.v;
+        double startup = b->startup_s.known ? b->startup_s.v : 0;
+        double seconds = runs * (b->time_s.v - startup);
         if (seconds * 1e9 > (double)MONTH_NS)
             continue;
         int rc = ask->own && is_own(b) ? own_month(ask->own, seconds, &total, err)
-                                       : bill_for(ask, b, seconds, &total, err);
+                                       : bill_for(ask, b, runs, (int64_t)ceil(runs), &total, err);
         if (rc == ERR_MEMORY)
             return rc;
         if (rc != 0)
@@ -379,14 +394,42 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
     return 0;
 }
 
+// As many machines of `bill` as have done `runs` runs within `limit_s`, each with its share.
+static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, int64_t runs,
+                         double limit_s, int64_t *machines, double *seconds, int64_t *total,
+                         struct err *err)
+{
+    double startup = bill->startup_s.known ? bill->startup_s.v : 0;
+    double fit = fmax(floor((limit_s - startup) / (bill->time_s.v - startup) * 1.0001), 1);
+    int64_t most = (int64_t)fmin(fit, (double)runs), with, without = 0, full = 0, last = 0;
+    *machines = (runs + most - 1) / most;
+    int64_t share = (runs + *machines - 1) / *machines, rest = runs % share;
+    *machines = runs / share + (rest > 0);
+    *seconds = seconds_for(bill, (double)share);
+    // Traffic is paid once for all runs: free allowances and steps are the account's.
+    int rc = bill_for(ask, bill, (double)share, runs, &with, err);
+    if (rc == 0)
+        rc = bill_for(ask, bill, (double)share, 0, &without, err);
+    if (rc == 0)
+        rc = money_scale(without, runs / share, 1, MONEY_HALF_EVEN, &full, err);
+    if (rc == 0 && rest > 0)
+        rc = bill_for(ask, bill, (double)rest, 0, &last, err);
+    if (rc == 0)
+        rc = money_add(full, last, total, err);
+    return rc == 0 ? money_add(*total, with - without, total, err) : rc;
+}
+
 static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                     struct err *err)
 {
     const struct bill *strong = fastest(quote, NULL), *cheap = &quote->bills.items[0];
-    int64_t one = 0, each = 0, all = 0;
-    double runs = (double)w->runs;
+    int64_t one = 0, all = 0, machines = 0;
+    double seconds = 0, runs = (double)w->runs;
     struct buf text = {0};
-    int rc = bill_for(ask, strong, runs * strong->time_s.v, &one, err);
+    int rc = bill_for(ask, strong, runs, w->runs, &one, err);
+    if (rc == 0)
+        rc = bill_parallel(ask, cheap, w->runs, seconds_for(strong, runs), &machines, &seconds,
+                           &all, err);
     if (rc != 0 && rc != ERR_MEMORY) {
         memset(err, 0, sizeof *err);
         buf_printf(&text, "%lld runs are too many to price.", (long long)w->runs);
@@ -396,23 +439,12 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
         return rc;
     buf_printf(&text, "%lld runs one after the other, in one go, on %s: ", (long long)w->runs,
                strong->offer);
-    add_time(&text, runs * strong->time_s.v);
+    add_time(&text, seconds_for(strong, runs));
     buf_adds(&text, ", ");
     add_money(&text, one);
-    // As many of the cheapest as are done no later, each with its share of the runs.
-    double room = fmax(floor(runs * strong->time_s.v / cheap->time_s.v * 1.0001), 1);
-    int64_t machines = (int64_t)ceil(runs / room);
-    double share = ceil(runs / (double)machines);
-    rc = bill_for(ask, cheap, share * cheap->time_s.v, &each, err);
-    if (rc == 0)
-        rc = money_scale(each, machines, 1, MONEY_HALF_EVEN, &all, err);
-    if (rc != 0) {
-        buf_release(&text);
-        return rc;
-    }
     if (cheap != strong || machines > 1) {
         buf_printf(&text, "; on %lld × %s in parallel: ", (long long)machines, cheap->offer);
-        add_time(&text, share * cheap->time_s.v);
+        add_time(&text, seconds);
         buf_adds(&text, ", ");
         add_money(&text, all);
     }
@@ -435,10 +467,13 @@ int advice_break_even(const struct quote_ask *ask, const struct own_machine *own
                       struct err *err)
 {
     struct offer offer;
+    struct priced price;
     int64_t hour = 0;
     int rc = quote_offer(ask, rent, &offer, err);
     if (rc == 0)
-        rc = price_rule_hour(&ask->context, &offer, own->use_s_a_month, &hour, err);
+        rc = market_price(ask->market, &offer, &ask->wishes, &price, err);
+    if (rc == 0)
+        rc = priced_average_hour(&price, own->use_s_a_month, &hour, err);
     const struct own_rent against = {.rate = hour,
                                      .own_speed = (int64_t)(rent->time_s.v * 1e3),
                                      .rent_speed = (int64_t)(own_s * 1e3)};
@@ -475,7 +510,7 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
                    (long long)(tenths / 10), (long long)(tenths % 10));
     } else {
         char date[CLOCK_ISO_BYTES];
-        int64_t start_s = ask->context.day > 0 ? ask->context.day * INT64_C(86400) : clock_date_s();
+        int64_t start_s = ask->wishes.start_s ? ask->wishes.start_s : clock_date_s();
         clock_iso(start_s + tenths * 8640, date);
         date[10] = '\0';
         buf_printf(&text, " has paid for itself against %s after ", rent->offer);

@@ -192,11 +192,11 @@ static int full_time(const char *text, size_t len, const struct run *run, struct
     return rc;
 }
 
-static int cost_of(const struct price *price, double s, int64_t *nano, bool *costed,
+static int cost_of(const struct run_price *price, double s, int64_t *nano, bool *costed,
                    struct err *err)
 {
     struct err why = {0};
-    int rc = price_cost(price, llround(s * 1e9), nano, &why);
+    int rc = run_price_cost(price, llround(s * 1e9), nano, &why);
     if (rc == ERR_OVERFLOW || rc == ERR_FORMAT) { // too long, or too dear, to be a sum of money
         *costed = false;
         return 0;
@@ -215,23 +215,16 @@ static double relative_speed(const struct run *run)
     return end && end != text && *end == '\0' && speed > 1e-6 && speed < 1e9 ? speed : 0;
 }
 
-static int fill_relative(const struct run *run, const struct price *price, struct part *part,
-                         struct err *err)
+static void fill_relative(const struct run *run, const struct run_price *price, struct part *part)
 {
     double speed = relative_speed(run);
-    int64_t hour;
-    int rc = 0;
     if (speed == 0)
-        return 0;
+        return;
     part->timed = part->relative = true;
     part->time_s = 1 / speed;
     part->costed = price->known;
-    if (part->costed) {
-        rc = cost_of(price, 3600, &hour, &part->costed, err);
-        if (rc == 0 && part->costed)
-            part->relative_cost = (double)hour / speed;
-    }
-    return rc;
+    if (part->costed)
+        part->relative_cost = (double)price->hour / speed;
 }
 
 // A sample that made every step ends where the training does.
@@ -240,8 +233,8 @@ static bool all_steps(const struct run *run)
     return run->steps.known && run->total_steps.known && run->steps.v >= run->total_steps.v;
 }
 
-static int fill_part(const char *text, size_t len, const struct run *run, const struct price *price,
-                     struct part *part, struct err *err)
+static int fill_part(const char *text, size_t len, const struct run *run,
+                     const struct run_price *price, struct part *part, struct err *err)
 {
     struct maybe_int ns = {0};
     const struct run_projection *p = &run->projection;
@@ -265,14 +258,16 @@ static int fill_part(const char *text, size_t len, const struct run *run, const 
             part->time_high = p->high_s.v;
         }
     }
-    if (!part->timed)
-        return fill_relative(run, price, part, err);
+    if (!part->timed) {
+        fill_relative(run, price, part);
+        return 0;
+    }
     if (!price->known)
         return 0;
     part->costed = true;
     if (ns.known) { // to the nanosecond
         struct err why = {0};
-        rc = price_cost(price, ns.v, &part->cost, &why);
+        rc = run_price_cost(price, ns.v, &part->cost, &why);
         part->costed = rc == 0;
         rc = 0;
     } else {
@@ -447,7 +442,7 @@ static int find_group(struct comparing *c, size_t section, struct run *run, cons
 }
 
 static int keep(struct group *group, const char *id, const struct part *part,
-                const struct price *price, struct err *err)
+                const struct run_price *price, struct err *err)
 {
     struct part *parts =
         one_more(group->parts.items, group->parts.count, &group->room, sizeof *parts, err);
@@ -456,16 +451,16 @@ static int keep(struct group *group, const char *id, const struct part *part,
     group->parts.items = parts;
     if (group->parts.count == 0)
         group->price = *price;
-    if (group->parts.count == 0 || price->nano < group->least)
-        group->least = price->nano;
-    if (group->parts.count == 0 || price->nano > group->most)
-        group->most = price->nano;
+    if (group->parts.count == 0 || price->hour < group->least)
+        group->least = price->hour;
+    if (group->parts.count == 0 || price->hour > group->most)
+        group->most = price->hour;
     parts[group->parts.count++] = *part;
     return id && group->ids.count < IDS_MAX ? texts_add(&group->ids, id, err) : 0;
 }
 
 static int place_run(struct comparing *c, struct run *run, const struct part *part,
-                     const struct price *price, const char *named, struct err *err)
+                     const struct run_price *price, const char *named, struct err *err)
 {
     size_t section;
     struct group *group;
@@ -517,7 +512,7 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
     const char *named = NULL;
     struct run run = {0};
     struct part part = {0};
-    struct price price;
+    struct run_price price;
     int rc = record_from_kept(head_fields(), text, len, &run, err);
     if (rc == 0 && !is_picked(c, &run, &named)) {
         record_release(head_fields(), &run);

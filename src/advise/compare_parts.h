@@ -8,8 +8,6 @@
 #include "advise/selector.h"
 #include "base/index.h"
 
-#define COMPARE_FEES "fees of $" // begins the note on fees
-
 // Of some runs only a speed relative to another's was published (labels relative_speed and
 // relative_to). Their time is then in units of that other's, and their cost in what an hour costs
 // per unit of speed: enough for ratios among those relative to the same, and for nothing else.
@@ -31,8 +29,8 @@ struct group {        // runs that are one row
     LIST_OF(struct part) parts;
     size_t room; // of parts
     LIST_OF(char *) ids;
-    struct price price;  // the first one's
-    int64_t least, most; // an hour
+    struct run_price price; // the first one's
+    int64_t least, most;    // an hour
     bool timed, relative, failed;
     enum selector_fit base_fit;
     struct estimate time, cost;

@@ -18,13 +18,13 @@ static int set_money(char **to, int64_t nano, struct err *err)
 
 static int fill_price(const struct group *g, struct compare_row *row, struct err *err)
 {
-    const struct price *price = &g->price;
+    const struct run_price *price = &g->price;
     struct compare_price *to = &row->price;
     int rc = 0;
     if (!price->known)
         return texts_add(&row->notes, price->from[0] ? price->from : COMPARE_UNPRICED, err);
     if (g->least == g->most) {
-        rc = set_money(&to->usd_per_hour, price->nano, err);
+        rc = set_money(&to->usd_per_hour, price->hour, err);
         if (rc == 0)
             rc = text_set(&to->from, price->from, err);
     } else {
@@ -35,23 +35,16 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
         rc = text_set(&to->from, from, err);
     }
     struct buf words = {0};
-    price_words(price, &words);
+    priced_words(&price->priced, price->wishes.prorated, &words);
     if (rc == 0)
         rc = buf_check(&words, err);
     if (rc == 0)
         rc = text_set(&to->rule, buf_str(&words), err);
     buf_release(&words);
-    to->assumed = some_bool(price->assumed);
+    to->assumed = some_bool(price->priced.assumed && !price->wishes.prorated);
     if (rc == 0 && price->note[0])
         rc = texts_add(&row->notes, price->note, err);
-    if (rc == 0 && price->fees > 0) {
-        char fees[MONEY_BYTES], note[120];
-        money_short(price->fees, fees);
-        snprintf(note, sizeof note,
-                 COMPARE_FEES "%s a month or for setting up come on top and are not counted", fees);
-        rc = texts_add(&row->notes, note, err);
-    }
-    if (rc == 0 && price->assumed) {
+    if (rc == 0 && to->assumed.v) {
         char note[160];
         const char *provider = price->provider[0] ? price->provider : NULL;
         snprintf(note, sizeof note, "%s%.60s%s: whole seconds are assumed",
@@ -173,7 +166,7 @@ static int fill_relative(const struct group *g, struct compare_row *row, struct 
     if (rc == 0 && !g->price.known)
         return fill_price(g, row, err); // which says so
     if (rc == 0)
-        rc = set_money(&row->price.usd_per_hour, g->price.nano, err);
+        rc = set_money(&row->price.usd_per_hour, g->price.hour, err);
     return rc == 0 ? text_set(&row->price.from, g->price.from, err) : rc;
 }
 

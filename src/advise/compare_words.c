@@ -46,15 +46,6 @@ static bool cost_value(const struct compare_row *row, double *value)
     return row->cost.nano_usd.known || row->money.ratio.known;
 }
 
-// Fees are in no row's cost; where there are some, the sentence says so as the note does.
-static bool has_fees(const struct compare_row *row)
-{
-    for (size_t i = 0; i < row->notes.count; i++)
-        if (strncmp(row->notes.items[i], COMPARE_FEES, strlen(COMPARE_FEES)) == 0)
-            return true;
-    return false;
-}
-
 static void cost_words(const struct compare_row *row, struct buf *out)
 {
     char text[MONEY_BYTES];
@@ -62,7 +53,7 @@ static void cost_words(const struct compare_row *row, struct buf *out)
         return;
     buf_adds(out, ", ");
     money_short(row->cost.nano_usd.v, text);
-    buf_printf(out, "$%s a training%s", text, has_fees(row) ? " before its fees" : "");
+    buf_printf(out, "$%s a training", text);
 }
 
 static const struct compare_against *cost_against(const struct compare_row *row)

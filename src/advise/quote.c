@@ -30,6 +30,10 @@ struct candidate {
 
 struct search {
     const struct quote_ask *ask;
+    const struct book *book;
+    const struct devices *devices;
+    const struct currencies *currencies;
+    int day; // of the prices
     struct proof *proofs;
     size_t proof_count;
     LIST_OF(struct candidate) found;
@@ -64,16 +68,17 @@ static int64_t gpus_of(const struct run *run)
     return run->machine.gpus.known ? run->machine.gpus.v : 1;
 }
 
-static bool prove(const struct quote_ask *ask, size_t index, struct proof *p)
+static bool prove(const struct search *s, size_t index, struct proof *p)
 {
+    const struct quote_ask *ask = s->ask;
     const struct run *run = ask->evidence[index].run;
     *p = (struct proof){.from = &ask->evidence[index], .run = run};
     p->asked = ask->asked && index == 0;
     p->stopped = run_stopped(run);
-    if (!bill_time_of(run, ask->boot_ns, &p->time))
+    if (!bill_time_of(run, &p->time))
         return false;
     p->gpus = gpus_of(run);
-    p->device = device_find(ask->devices, p->gpus > 0 ? gpu_name(run) : run->machine.cpu);
+    p->device = device_find(s->devices, p->gpus > 0 ? gpu_name(run) : run->machine.cpu);
     p->memory_bytes = run->peak_memory_bytes.known       ? run->peak_memory_bytes.v
                       : run->use.memory_peak_bytes.known ? run->use.memory_peak_bytes.v
                                                          : 0;
@@ -116,7 +121,7 @@ static int gather(struct search *s, struct err *err)
         return err_memory(err);
     for (size_t i = 0; i < s->ask->evidence_count; i++) {
         struct proof p;
-        if (!prove(s->ask, i, &p))
+        if (!prove(s, i, &p))
             continue;
         size_t at = 0;
         while (at < s->proof_count && !replaces(&p, &s->proofs[at]))
@@ -131,10 +136,18 @@ static int gather(struct search *s, struct err *err)
 
 // ---- what fits
 
+// A machine without a GPU is no instance type that has some, whatever its label says.
+static bool measured_on(const struct run *run, const struct offer *offer)
+{
+    const struct run_machine *m = &run->machine;
+    bool no_gpu = m->gpus.known && m->gpus.v == 0;
+    return same(offer->provider, m->provider) && same(offer->name, m->instance_type) &&
+           !(no_gpu && *offer->gpu);
+}
+
 static bool is_itself(const struct proof *p, const struct offer *offer)
 {
-    const struct run_machine *m = &p->run->machine;
-    return same(offer->provider, m->provider) && same(offer->name, m->instance_type);
+    return measured_on(p->run, offer);
 }
 
 static bool same_processor(const struct search *s, const struct proof *p, const struct offer *offer)
@@ -143,8 +156,7 @@ static bool same_processor(const struct search *s, const struct proof *p, const 
     if (!m->usable_cpus.known || offer->vcpus_milli != (int)(m->usable_cpus.v * 1000 + 0.5))
         return false;
     return same(offer->cpu, m->cpu) ||
-           (p->device &&
-            p->device == device_of_offer(s->ask->devices, offer->provider, offer->name));
+           (p->device && p->device == device_of_offer(s->devices, offer->provider, offer->name));
 }
 
 static bool is_alike(const struct search *s, const struct proof *p, const struct offer *offer)
@@ -164,7 +176,7 @@ static bool fits(const struct search *s, const struct proof *p, const struct off
 static const char *too_small(const struct search *s, const struct proof *p,
                              const struct offer *offer, char why[160])
 {
-    const struct device *device = device_find(s->ask->devices, offer->gpu);
+    const struct device *device = device_find(s->devices, offer->gpu);
     int64_t gpu_mib = offer->gpu_memory_mib ? offer->gpu_memory_mib
                       : device              ? device->memory_mib
                                             : 0;
@@ -225,8 +237,8 @@ static const struct proof *find_proof(const struct search *s, const struct offer
 static int64_t hour_in_usd(const struct search *s, const struct offer *offer)
 {
     int64_t usd = 0;
-    int rc = currency_to_usd(s->ask->context.currencies, offer->currency, s->ask->context.day,
-                             offer_per_hour(offer), &usd, NULL, NULL, NULL);
+    int rc = currency_to_usd(s->currencies, offer->currency, s->day, offer_per_hour(offer), &usd,
+                             NULL, NULL, NULL);
     return rc == 0 ? usd : INT64_MAX;
 }
 
@@ -260,19 +272,19 @@ static void count_group(struct search *s, const struct offer *offer, bool found)
     s->kinds_found |= found ? bit : 0;
 }
 
-static bool wanted_gpu(const struct quote_ask *ask, const struct offer *offer)
+static bool wanted_gpu(const struct search *s, const struct offer *offer)
 {
-    if (!ask->gpu)
+    if (!s->ask->gpu)
         return true;
-    const struct device *wanted = device_find(ask->devices, ask->gpu);
-    return same(offer->gpu, wanted ? wanted->name : ask->gpu);
+    const struct device *wanted = device_find(s->devices, s->ask->gpu);
+    return same(offer->gpu, wanted ? wanted->name : s->ask->gpu);
 }
 
 static int consider(void *search, const struct offer *offer, struct err *err)
 {
     struct search *s = search;
     char why[160];
-    if (!wanted_gpu(s->ask, offer))
+    if (!wanted_gpu(s, offer))
         return 0;
     const struct proof *p = find_proof(s, offer);
     count_group(s, offer, p != NULL);
@@ -331,8 +343,12 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     struct err why = {0};
     book_name(&c->offer, &name);
     int rc = buf_check(&name, err);
+    struct bill_time time = c->proof->time; // one's own machine is there already
+    bool own = strcmp(c->offer.provider, "own") == 0, known = true;
+    if (rc == 0 && !own)
+        rc = quote_time(ask, c->proof->run, &c->offer, &time, &known, err);
     if (rc == 0) {
-        rc = bill_make(&ask->context, &c->offer, buf_str(&name), &c->proof->time, c->proof->gpus,
+        rc = bill_make(ask->market, &ask->wishes, &c->offer, buf_str(&name), &time, c->proof->gpus,
                        &bill, &why);
         if (rc == ERR_MEMORY)
             err_memory(err);
@@ -362,7 +378,10 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
 // What is left to pay, and the waiting where it is counted.
 static int64_t rank(const struct bill *bill)
 {
-    int64_t total = bill_total(bill), waiting = 0;
+    int64_t total = bill_total(bill), waiting = 0, by_hours = 0;
+    // Nothing is cheapest by an assumption alone.
+    if (bill->by_hours && money_parse(bill->by_hours, &by_hours, NULL) == 0 && by_hours > total)
+        total = by_hours;
     if (bill->waiting && money_parse(bill->waiting, &waiting, NULL) == 0 &&
         total < INT64_MAX - waiting)
         total += waiting;
@@ -411,17 +430,12 @@ static int sort_bills(struct quote *quote, struct err *err)
     return rc;
 }
 
-// What speaks against a declaration: a GPU that is missing, and another run of the same training
-// that was measured on this very thing.
-static int note_declared(const struct search *s, const struct candidate *c, struct err *err)
+// Another run of the same training was measured on such a machine.
+static int note_assumed(const struct search *s, const struct candidate *c, struct err *err)
 {
     const struct proof *other = find_proof(s, &c->offer);
     struct bill *bill = &s->quote->bills.items[s->quote->bills.count - 1];
     struct buf text = {0};
-    if (c->proof->gpus > 0 && !*c->offer.gpu &&
-        texts_add(&bill->notes, "the run used a GPU, and the book knows of none in this offer",
-                  err) != 0)
-        return ERR_MEMORY;
     if (!other || other == c->proof)
         return 0;
     buf_printf(&text, "run %s was measured on such a machine: 'fare quote %s --offer %s'",
@@ -433,14 +447,33 @@ static int note_declared(const struct search *s, const struct candidate *c, stru
     return rc;
 }
 
-// One offer. Whoever names a run gets that run's time, measured on such a machine or declared to
-// be; of a workload it is what was measured there, else the first is declared to be so.
+// A machine may be assumed to be an offer with another processor, but not with other GPUs.
+static int check_assumed(const struct search *s, const struct candidate *c, struct err *err)
+{
+    const struct run *run = c->proof->run;
+    const char *used = c->proof->gpus > 0 ? gpu_name(run) : NULL;
+    char has[96] = "no GPU that the book knows of", had[160] = "without a GPU";
+    bool same_gpu = used && c->proof->device && same(c->offer.gpu, c->proof->device->name);
+    if ((!*c->offer.gpu && !used) || same_gpu) // fewer of them is a misfit
+        return 0;
+    if (*c->offer.gpu)
+        snprintf(has, sizeof has, "%g × %.60s", c->offer.gpus_milli / 1000.0, c->offer.gpu);
+    if (used)
+        snprintf(had, sizeof had, "on %lld × %.100s", (long long)c->proof->gpus, used);
+    err_set(err, ERR_USAGE, "%s has %s, and run %s was measured %s", s->ask->offer, has, run->id,
+            had);
+    return err_hint(err, "a quote for it needs a run on such a machine: measure one there, or "
+                         "import one with 'fare runs import'");
+}
+
+// One offer. A run that was named has its own time, measured on such a machine or assumed to be; a
+// workload that of a run there, else its first is assumed to be one.
 static int add_named(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
     struct candidate c = {.proof = NULL};
     char why[160];
-    int rc = book_find(ask->book, ask->offer, ask->context.day, &c.offer, err);
+    int rc = book_find(s->book, ask->offer, s->day, &c.offer, err);
     if (rc != 0)
         return rc;
     const struct proof *first = s->proof_count > 0 ? &s->proofs[0] : NULL;
@@ -448,16 +481,20 @@ static int add_named(struct search *s, struct err *err)
         c.proof = first && first->asked ? first : NULL;
     else
         c.proof = find_proof(s, &c.offer);
-    bool declared = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
+    bool assumed = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
     if (!c.proof && !ask->asked)
         c.proof = first;
     if (!c.proof)
         return 0;
-    if (too_small(s, c.proof, &c.offer, why) && c.proof->gpus > 0 && *c.offer.gpu)
+    if (assumed)
+        rc = check_assumed(s, &c, err);
+    if (rc != 0)
+        return rc;
+    if (too_small(s, c.proof, &c.offer, why) && c.proof->gpus > 0)
         return misfit(s->quote, &c.offer, why, err);
-    rc = add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
-    if (rc == 0 && declared && s->quote->bills.count > 0)
-        rc = note_declared(s, &c, err);
+    rc = add_bill(ask, &c, assumed ? "assumed" : NULL, s->quote, err);
+    if (rc == 0 && assumed && s->quote->bills.count > 0)
+        rc = note_assumed(s, &c, err);
     return rc;
 }
 
@@ -479,7 +516,7 @@ static int add_own(struct search *s, struct err *err)
                       : p->gpus;
     c.offer.gpu = p->gpus > 0 && p->device ? p->device->name : "";
     c.offer.gpus_milli = p->gpus > 0 ? (int)(has * 1000) : 0;
-    c.offer.day = ask->context.day > 0 ? ask->context.day : book_today();
+    c.offer.day = s->day;
     size_t before = s->quote->bills.count;
     rc = add_bill(ask, &c, NULL, s->quote, err);
     own_words(ask->own, &hour, "USD", &words);
@@ -504,7 +541,7 @@ static int take_old(void *arg, const struct offer *offer, struct err *err)
     (void)err;
     struct oldest *o = arg;
     char why[160];
-    const struct proof *p = wanted_gpu(o->search->ask, offer) ? find_proof(o->search, offer) : NULL;
+    const struct proof *p = wanted_gpu(o->search, offer) ? find_proof(o->search, offer) : NULL;
     if (!p || too_small(o->search, p, offer, why) || (o->found && offer->day <= o->offer.day))
         return 0;
     o->offer = *offer;
@@ -519,7 +556,7 @@ static int add_outdated(struct search *s, const struct book_filter *aged, struct
     struct book_filter filter = *aged;
     struct buf name = {0};
     filter.aged = false;
-    int rc = book_each(s->ask->book, &filter, take_old, &oldest, err);
+    int rc = book_each(s->book, &filter, take_old, &oldest, err);
     if (rc != 0 || !oldest.found)
         return rc;
     book_name(&oldest.offer, &name);
@@ -537,10 +574,10 @@ static int add_all(struct search *s, struct err *err)
     const struct book_filter filter = {.provider = ask->provider,
                                        .region = ask->region,
                                        .kind = ask->kind,
-                                       .day = ask->context.day ? ask->context.day : book_today(),
+                                       .day = s->day,
                                        .aged = true,
                                        .max_age = ask->max_age};
-    int rc = book_each(ask->book, &filter, consider, s, err);
+    int rc = book_each(s->book, &filter, consider, s, err);
     if (rc == 0 && s->found.count == 0 && s->quote->misfits.count == 0)
         rc = add_outdated(s, &filter, err);
     for (size_t i = 0; rc == 0 && i < s->found.count; i++)
@@ -555,7 +592,14 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
 {
     struct search s = {.ask = ask, .quote = quote};
     quote->bills.known = true;
-    int rc = gather(&s, err);
+    s.day = wishes_day(&ask->wishes) ? wishes_day(&ask->wishes) : book_today();
+    int rc = market_book(ask->market, &s.book, err);
+    if (rc == 0)
+        rc = market_devices(ask->market, &s.devices, err);
+    if (rc == 0)
+        rc = market_currencies(ask->market, &s.currencies, err);
+    if (rc == 0)
+        rc = gather(&s, err);
     if (rc == 0)
         rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
     if (rc == 0)
@@ -596,17 +640,28 @@ int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct off
 {
     if (ask->own && equal(bill->provider, "own"))
         return own_offer(ask->own, bill->name, offer, err);
+    int day = wishes_day(&ask->wishes);
     struct exact exact = {.bill = bill, .offer = offer};
     const struct book_filter filter = {.provider = bill->provider,
                                        .name = bill->name,
-                                       .day = ask->context.day ? ask->context.day : book_today()};
-    int rc = book_each(ask->book, &filter, take_exact, &exact, err);
+                                       .day = day ? day : book_today()};
+    const struct book *book;
+    int rc = market_book(ask->market, &book, err);
+    if (rc == 0)
+        rc = book_each(book, &filter, take_exact, &exact, err);
     if (rc < 0 || exact.found)
         return rc < 0 ? rc : 0;
     return err_set(err, ERR_MISSING, "'%s' is not in the book any more", bill->offer);
 }
 
+int quote_time(const struct quote_ask *ask, const struct run *run, const struct offer *offer,
+               struct bill_time *time, bool *known, struct err *err)
+{
+    return bill_time_on(ask->market, run, measured_on(run, offer), offer, &ask->startup, time,
+                        known, err);
+}
+
 bool quote_base(const struct quote_ask *ask, struct bill_time *time)
 {
-    return ask->evidence_count > 0 && bill_time_of(ask->evidence[0].run, ask->boot_ns, time);
+    return ask->evidence_count > 0 && bill_time_of(ask->evidence[0].run, time);
 }

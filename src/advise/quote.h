@@ -11,10 +11,8 @@
 #define FARE_ADVISE_QUOTE_H
 
 #include "advise/comparable.h"
-#include "bill/bill.h"
 #include "bill/own.h"
-#include "machine/device.h"
-#include "price/book.h"
+#include "market/bill.h"
 #include "record/run.h"
 
 struct quote_evidence {
@@ -26,12 +24,11 @@ struct quote_ask {
     const struct quote_evidence *evidence;
     size_t evidence_count;
     bool asked; // the first is the run that was asked for; otherwise all are alike
-    const struct book *book;
-    const struct devices *devices;
-    struct bill_context context;
-    int64_t boot_ns;   // -1: as each run saw it
-    const char *offer; // only this one: the machine of the run asked for is declared to be it,
-                       // where it is not the same; of a workload what was measured on it
+    struct market *market;
+    struct wishes wishes;
+    struct startup_given startup;
+    const char *offer; // only this one: the machine of the run asked for is assumed to be it,
+                       // where it is not the same; of a workload, the run measured on it
     const char *gpu, *provider, *region;
     const enum offer_kind *kind;   // null: any
     bool every_region;             // not only the cheapest of each offer
@@ -47,6 +44,10 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
 // The offer of a bill of that quote.
 int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct offer *offer,
                 struct err *err) MUST_USE;
+
+// How long a run takes on an offer, start-up included; `*known` false: nobody knows.
+int quote_time(const struct quote_ask *ask, const struct run *run, const struct offer *offer,
+               struct bill_time *time, bool *known, struct err *err) MUST_USE;
 
 // How long the run asked for takes where it was measured; false: unknown.
 bool quote_base(const struct quote_ask *ask, struct bill_time *time);

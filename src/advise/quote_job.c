@@ -6,7 +6,6 @@
 
 #include "advise/comparable.h"
 #include "base/tree.h"
-#include "bill/price_rule.h"
 #include "ledger/published.h"
 #include "record/read.h"
 #include "workload/workload.h"
@@ -221,26 +220,6 @@ int quote_load_like(struct quote_job *job, const struct run *run, const char *le
     return rc;
 }
 
-int quote_open(struct quote_job *job, const char *book, struct err *err)
-{
-    int rc = book_open(&job->book, book, err);
-    if (rc == 0)
-        rc = devices_open(&job->devices, err);
-    if (rc == 0)
-        rc = tariff_book_open(&job->tariffs, err);
-    if (rc == 0)
-        rc = currencies_open(&job->currencies, err);
-    if (rc == 0)
-        rc = rates_open(&job->rates, NULL, err);
-    job->ask.book = job->book;
-    job->ask.devices = job->devices;
-    job->ask.context.tariffs = job->tariffs;
-    job->ask.context.currencies = job->currencies;
-    job->ask.context.rates = job->rates;
-    job->ask.context.book = job->book;
-    return rc;
-}
-
 struct unused {
     const struct rates *rates;
     bool *provider, *offer; // known, of each row
@@ -255,7 +234,7 @@ static int try_offer(void *arg, const struct offer *offer, struct err *err)
         const struct rates_row *row = rates_row(u->rates, i);
         if (u->offer[i] || strcmp(row->provider, offer->provider) != 0)
             continue;
-        price_rule_name(offer, name, sizeof name);
+        rates_name(offer, name, sizeof name);
         u->provider[i] = true;
         u->offer[i] = rates_fits(row, offer->provider, name);
     }
@@ -264,9 +243,9 @@ static int try_offer(void *arg, const struct offer *offer, struct err *err)
 
 static void say_unused(struct quote_job *job, const struct unused *u)
 {
-    for (size_t i = 0; i < rates_count(job->rates); i++) {
-        const struct rates_row *row = rates_row(job->rates, i);
-        if (u->offer[i] || !rates_holds(row, job->ask.context.day))
+    for (size_t i = 0; i < rates_count(u->rates); i++) {
+        const struct rates_row *row = rates_row(u->rates, i);
+        if (u->offer[i] || !rates_holds(row, wishes_day(&job->ask.wishes)))
             continue;
         if (u->provider[i])
             buf_printf(&job->says, "rates.csv, line %zu: the book has no '%.100s' of %.100s",
@@ -280,23 +259,28 @@ static void say_unused(struct quote_job *job, const struct unused *u)
 
 int quote_check_rates(struct quote_job *job, struct err *err)
 {
-    size_t count = rates_count(job->rates);
-    struct book_filter any = {.day = job->ask.context.day};
+    const struct book_filter any = {.day = wishes_day(&job->ask.wishes)};
+    const struct book *book;
+    struct unused u = {0};
     buf_reset(&job->says);
+    int rc = market_rates(job->ask.market, &u.rates, err);
+    if (rc == 0)
+        rc = market_book(job->ask.market, &book, err);
+    size_t count = rc == 0 && u.rates ? rates_count(u.rates) : 0;
     if (count == 0)
-        return 0;
-    struct unused u = {.rates = job->rates, .provider = calloc(2 * count, sizeof *u.provider)};
+        return rc;
+    u.provider = calloc(2 * count, sizeof *u.provider);
     if (!u.provider)
         return err_memory(err);
     u.offer = u.provider + count;
-    int rc = book_each(job->book, &any, try_offer, &u, err);
+    rc = book_each(book, &any, try_offer, &u, err);
     if (rc == 0)
         say_unused(job, &u);
     free(u.provider);
     return rc == 0 ? buf_check(&job->says, err) : rc;
 }
 
-void quote_own_power(struct quote_job *job)
+static void own_power(struct quote_job *job)
 {
     if (job->wishes.own.busy_mw >= 0 || job->runs.count == 0)
         return;
@@ -311,6 +295,26 @@ void quote_own_power(struct quote_job *job)
         job->wishes.own.busy_mw = (int64_t)(watts * 1000);
 }
 
+int quote_assemble(struct quote_job *job, struct err *err)
+{
+    struct quote *q = &job->quote;
+    own_power(job);
+    if (job->wishes.buy && job->asked)
+        job->ask.own = &job->wishes.own;
+    int rc = text_set(&q->schema, QUOTE_SCHEMA, err);
+    if (rc == 0)
+        rc = text_set(&q->workload, job->workload, err);
+    if (rc == 0 && job->asked)
+        rc = text_set(&q->run, job->runs.items[0].id, err);
+    if (rc == 0)
+        rc = text_set(&q->date, job->date, err);
+    if (rc == 0)
+        rc = text_set(&q->rule, job->ask.wishes.prorated ? "prorated" : "paid", err);
+    if (rc == 0)
+        rc = quote_make(&job->ask, q, err);
+    return rc == 0 ? advice_make(&job->ask, &job->wishes, q, err) : rc;
+}
+
 void quote_release(struct quote_job *job)
 {
     for (size_t i = 0; i < job->runs.count; i++)
@@ -323,9 +327,4 @@ void quote_release(struct quote_job *job)
     free(job->evidence);
     free(job->workload);
     record_release(quote_fields, &job->quote);
-    book_close(job->book);
-    devices_close(job->devices);
-    tariff_book_close(job->tariffs);
-    currencies_close(job->currencies);
-    rates_close(job->rates);
 }

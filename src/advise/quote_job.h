@@ -13,13 +13,9 @@ struct quote_job { // what is gathered before anything is computed, and the resu
     struct quote_evidence *evidence;
     struct comparison *against; // one for each of `runs`
     size_t evidence_count;
-    struct book *book;
-    struct devices *devices;
-    struct tariff_book *tariffs;
-    struct currencies *currencies;
-    struct rates *rates;
     struct buf says; // warnings for people, a line each: what the ledger could not take in
-    struct quote_ask ask;
+    const char *date;     // as it was given, for the record; null: today
+    struct quote_ask ask; // `ask.market` belongs to the caller
     struct advice_wishes wishes;
     struct quote quote;
 };
@@ -47,15 +43,13 @@ int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
 int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
                     struct err *err) MUST_USE;
 
-// The book and the rules. `book`: see book_open().
-int quote_open(struct quote_job *job, const char *book, struct err *err) MUST_USE;
-
 // Puts into `says`, in place of what was there, the rows of the user's rates.csv that hold on the
 // day asked for and fit no offer: a name was mistyped, or is not in the book.
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
 
-// The power of a machine that is bought is what the run measured, where nobody says another.
-void quote_own_power(struct quote_job *job);
+// Makes the quote of what was loaded: its head, bills and advice. The power of a machine that is
+// bought is what the run measured, where the user gives no other.
+int quote_assemble(struct quote_job *job, struct err *err) MUST_USE;
 
 void quote_release(struct quote_job *job);
 

@@ -2,21 +2,15 @@
 // cron: what a task on a schedule costs, on a machine that is up only while it works.
 #include "cmd/cron.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/tree.h"
 #include "base/units.h"
-#include "bill/price_rule.h"
-#include "bill/schedule.h"
+
 #include "cmd/take.h"
-#include "price/book.h"
-#include "price/currency.h"
-#include "price/rates.h"
-#include "price/tariffs.h"
+#include "market/cron.h"
 
 #define DAY_S INT64_C(86400)
 #define GB    INT64_C(1000000000)
@@ -72,20 +66,6 @@ static const struct cmd_example examples[] = {
     {NULL, NULL},
 };
 
-// What is gathered before anything is computed.
-struct job {
-    const struct cron_options *options;
-    struct schedule schedule;
-    char *provider, *name;
-    enum offer_kind kind;
-    int day;
-    struct book *book;
-    struct tariff_book *tariffs;
-    struct currencies *currencies;
-    struct rates *rates;
-    struct schedule_record record;
-};
-
 // ---- options
 
 static int take_count(const char *option, const char *text, int64_t *count, struct err *err)
@@ -104,47 +84,30 @@ static int take_disk(const char *text, int64_t *gb, struct err *err)
     return 0;
 }
 
-// "gcp/n1-standard-1@us-east1:spot" into its parts.
-static int take_offer(struct job *job, const char *text, struct err *err)
+static int take_dates(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
-    const char *slash = text ? strchr(text, '/') : NULL, *colon = text ? strrchr(text, ':') : NULL;
-    if (!text)
-        err_set(err, ERR_USAGE, "which machine? there is no --offer");
-    else if (!slash || slash == text || slash[1] == '\0')
-        err_set(err, ERR_USAGE, "'%s' is not an offer", text);
-    if (!text || !slash || slash == text || slash[1] == '\0')
-        return err_hint(err, "name it as PROVIDER/NAME, such as gcp/n1-standard-1:spot");
-    if (colon && !offer_kind_parse(colon + 1, &job->kind))
-        return err_set(err, ERR_USAGE, "'%s': a kind of offer is on-demand, spot or monthly", text);
-    job->provider = strndup(text, (size_t)(slash - text));
-    job->name = strndup(slash + 1, strcspn(slash + 1, "@:"));
-    return job->provider && job->name ? 0 : err_memory(err);
-}
-
-static int take_dates(struct job *job, struct err *err)
-{
-    const struct cron_options *o = job->options;
-    struct schedule *s = &job->schedule;
     int64_t date_s = clock_date_s();
     char first[16];
-    s->month_s = -1;
+    ask->month_s = -1;
+    ask->month = o->month;
     if (o->month) {
         snprintf(first, sizeof first, "%.7s-01", o->month);
-        if (strlen(o->month) != 7 || !clock_parse(first, &s->month_s) || s->month_s < 0)
+        if (strlen(o->month) != 7 || !clock_parse(first, &ask->month_s) || ask->month_s < 0)
             return take_bad("month", o->month, "a month such as 2026-02", err);
-        date_s = s->month_s;
+        date_s = ask->month_s;
     }
-    job->day = (int)(date_s / DAY_S);
-    return take_day(o->date, &job->day, err);
+    ask->day = (int)(date_s / DAY_S);
+    return take_day(o->date, &ask->day, err);
 }
 
-static int take_beside(struct job *job, struct err *err)
+static int take_beside(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
-    const struct cron_options *o = job->options;
-    struct scheduling *b = &job->schedule.beside;
-    int rc = take_disk(o->disk, &job->schedule.disk_gb, err);
+    struct scheduling *b = &ask->beside;
+    *b = (struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, 0};
+    ask->rate = -1;
+    int rc = take_disk(o->disk, &ask->disk_gb, err);
     if (rc == 0)
-        rc = scheduling_find(b, NULL, NULL, job->provider, job->day, err);
+        rc = take_amount("rate", o->rate, &ask->rate, err);
     if (rc == 0)
         rc = take_amount("disk-rate", o->disk_rate, &b->disk_rate, err);
     if (rc == 0)
@@ -160,379 +123,57 @@ static int take_beside(struct job *job, struct err *err)
     return rc;
 }
 
-// ---- price and rule
-
-static int note(struct job *job, struct err *err, const char *format, ...) PRINTF_LIKE(3, 4);
-static int note(struct job *job, struct err *err, const char *format, ...)
+// A missing schedule, time or machine each say what to type.
+static int take_task(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    for (size_t i = 0; i < job->record.notes.count; i++)
-        if (strcmp(job->record.notes.items[i], text) == 0)
-            return 0; // once is enough
-    return texts_add(&job->record.notes, text, err);
-}
-
-// The rate as it is listed: the option's, or the user's own, or the book's.
-static int find_rate(struct job *job, const struct rates_row *own, struct offer *offer,
-                     struct err *err)
-{
-    const struct cron_options *o = job->options;
-    offer->per_s = 3600;
-    offer->currency = "USD";
-    offer->source = "from --rate";
-    if (o->rate)
-        return take_amount("rate", o->rate, &offer->rate, err);
-    if (own && own->rate >= 0) {
-        offer->rate = own->rate;
-        offer->currency = own->currency;
-        offer->source = "from your rates.csv";
-        return 0;
+    if (!ask->schedule) {
+        err_set(err, ERR_USAGE, "when does it start? there is no schedule");
+        return err_hint(err, "such as: fare cron '0 */4 * * *' --up 2m --offer PROVIDER/NAME");
     }
-    int rc = book_open(&job->book, NULL, err);
-    if (rc == 0)
-        rc = book_find(job->book, o->offer, job->day, offer, err);
-    if (rc == ERR_MISSING)
-        err_hint(err, "say what an hour costs: --rate 0.01");
-    if (rc == 0 && offer_old(offer, job->day))
-        rc = note(job, err, "OLD: the price was last seen %s before.",
-                  units_count(offer_age(offer, job->day), "day").s);
-    return rc;
-}
-
-// Amounts in USD. Those of the tariff may be in another currency than the offer's price.
-static int to_usd(struct job *job, const char *currency, int64_t *const *amounts, size_t count,
-                  struct err *err)
-{
-    const char *source = "";
-    int rc = 0;
-    for (size_t i = 0; i < count && rc == 0; i++)
-        if (*amounts[i] > 0)
-            rc = currency_to_usd(job->currencies, currency, job->day, *amounts[i], amounts[i], NULL,
-                                 &source, err);
-    if (rc == 0 && *source)
-        rc = note(job, err, "%s: %s.", currency, source);
-    return rc;
-}
-
-// The cap that is the offer's own price by the month, where the book has one.
-static int find_cap(struct job *job, const struct tariff *tariff, struct err *err)
-{
-    struct rule *rule = &job->schedule.rule;
-    struct offer monthly;
-    struct buf name = {0};
-    if (!tariff->capped_by_month.known || !tariff->capped_by_month.v)
-        return 0;
-    buf_printf(&name, "%s/%s:monthly", job->provider, job->name);
-    int rc = buf_check(&name, err);
-    if (rc == 0 && !job->book)
-        rc = book_open(&job->book, NULL, err);
-    int found = rc == 0 ? book_find(job->book, buf_str(&name), job->day, &monthly, NULL) : rc;
-    buf_release(&name);
+    int rc = crontab_parse(&ask->tab, ask->schedule, err);
     if (rc != 0)
-        return rc;
-    if (found == ERR_MISSING)
-        return note(job, err, "Its price by the month, the most that a month costs, is not known.");
-    if (found != 0)
-        return err_set(err, found, "cannot look up its price by the month");
-    rule->monthly_cap = monthly.rate;
-    return to_usd(job, monthly.currency, (int64_t *const[]){&rule->monthly_cap}, 1, err);
-}
-
-static int make_rule(struct job *job, const struct tariff *tariff, const struct offer *offer,
-                     struct err *err)
-{
-    struct rule *rule = &job->schedule.rule;
-    int64_t *const theirs[] = {&rule->monthly_cap, &rule->monthly_fee, &rule->setup_fee,
-                               &rule->storage_rate};
-    char rate[MONEY_BYTES];
-    money_text(offer->rate, rate);
-    int rc = rule_read(rule, tariff, rate, err);
-    if (rc == 0)
-        rc = money_scale(rule->rate, 3600, offer->per_s, MONEY_HALF_EVEN, &rule->rate, err);
-    rule->per_ns = 3600 * NS_PER_S;
-    if (rc == 0)
-        rc = to_usd(job, offer->currency, (int64_t *const[]){&rule->rate}, 1, err);
-    if (rc == 0)
-        rc = to_usd(job, tariff->currency ? tariff->currency : "USD", theirs, 4, err);
-    if (rc == 0)
-        rc = find_cap(job, tariff, err);
-    if (rc == 0 && job->schedule.beside.disk_rate < 0 && tariff->storage_rate)
-        job->schedule.beside.disk_rate = rule->storage_rate;
-    money_text(rule->rate, rate);
-    if (rc == 0)
-        rc = text_set(&job->record.rate_per_hour, rate, err);
-    if (rc == 0)
-        rc = text_set(&job->record.rate_source, offer->source, err);
-    return rc;
-}
-
-static int own_rates(struct job *job, const struct rates_row **own, struct err *err)
-{
-    const struct offer offer = {.name = job->name, .kind = job->kind};
-    char name[256];
-    int rc = 0;
-    price_rule_name(&offer, name, sizeof name);
-    *own = rates_find(job->rates, job->provider, name, job->day);
-    if (*own)
-        job->schedule.discount_permille = (*own)->discount_permille;
-    const struct rates_row *credited =
-        rates_credit(job->rates, job->provider, name, job->day, NULL);
-    if (credited) {
-        char credit[MONEY_BYTES];
-        money_short(credited->credit, credit);
-        rc = note(job, err, "Your credit of %s %s is not taken off: it is not for every month.",
-                  credit, credited->currency);
+        return rc == ERR_FORMAT ? ERR_USAGE : rc;
+    if (crontab_cycle(&ask->tab) == 0) {
+        err_set(err, ERR_USAGE, "'%.60s' never starts: no month that it names has such a day",
+                ask->schedule);
+        return err_hint(err,
+                        "fields: minute hour day month weekday; '0 0 29 2 *' is every leap day");
     }
-    return rc;
-}
-
-static int find_rule(struct job *job, struct err *err)
-{
-    struct offer offer = {.provider = job->provider, .name = job->name, .kind = job->kind};
-    const struct rates_row *own = NULL;
-    bool assumed = false;
-    int rc = tariff_book_open(&job->tariffs, err);
-    if (rc == 0)
-        rc = currencies_open(&job->currencies, err);
-    if (rc == 0)
-        rc = rates_open(&job->rates, NULL, err);
-    if (rc == 0)
-        rc = own_rates(job, &own, err);
-    if (rc == 0)
-        rc = find_rate(job, own, &offer, err);
-    if (rc != 0)
-        return rc;
-    const struct tariff *tariff = tariff_for(job->tariffs, &offer, job->day, &assumed);
-    struct buf words = {0};
-    tariff_words(tariff, &words);
-    rc = buf_check(&words, err);
-    if (rc == 0)
-        rc = text_set(&job->record.rule, buf_str(&words), err);
-    if (rc == 0)
-        rc = text_set(&job->record.tariff, tariff->id, err);
-    job->record.rule_assumed = some_bool(assumed);
-    buf_release(&words);
-    return rc == 0 ? make_rule(job, tariff, &offer, err) : rc;
-}
-
-// ---- the record
-
-static int set_amount(char **member, int64_t nano, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return text_set(member, text, err);
-}
-
-static int add_item(struct job *job, const char *name, const struct schedule_line *line,
-                    struct err *err, const char *format, ...) PRINTF_LIKE(5, 6);
-static int add_item(struct job *job, const char *name, const struct schedule_line *line,
-                    struct err *err, const char *format, ...)
-{
-    char what[160];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    struct schedule_item *item = LIST_ADD(&job->record.items, err);
-    int rc = item ? text_set(&item->name, name, err) : ERR_MEMORY;
-    if (rc == 0)
-        rc = text_set(&item->what, line->known ? what : "price not known, left out", err);
-    if (rc == 0 && line->known)
-        rc = set_amount(&item->amount, line->price, err);
-    if (rc == 0 && line->known)
-        rc = set_amount(&item->with_allowances, line->free_price, err);
-    return rc;
-}
-
-static const char *plain(int64_t nano, char text[MONEY_BYTES])
-{
-    money_text(nano, text);
-    return text;
-}
-
-static int add_items(struct job *job, const struct schedule_bill *bill, struct err *err)
-{
-    const struct schedule *s = &job->schedule;
-    const struct scheduling *b = &s->beside;
-    char text[MONEY_BYTES], charged[32];
-    double starts = (double)bill->starts / (double)bill->starts_in;
-    long long tasks = (long long)job->record.tasks.v;
-    clock_words(bill->up_ns, charged, sizeof charged);
-    int rc = add_item(job, "machine", &bill->machine, err, "%.6g × %s at %s an hour",
-                      starts * (double)tasks, charged, plain(s->rule.rate, text));
-    if (rc == 0 && bill->fees.known)
-        rc = add_item(job, "fees", &bill->fees, err, "%lld × %s a month", tasks,
-                      plain(s->rule.monthly_fee, text));
-    if (rc == 0 && s->disk_gb > 0)
-        rc = add_item(job, "disk", &bill->disk, err, "%lld GB at %s a GB",
-                      (long long)s->disk_gb * tasks, plain(b->disk_rate, text));
-    if (rc == 0 && b->rules != 0)
-        rc = add_item(job, "rules", &bill->rules, err, "%lld of the scheduler at %s",
-                      (long long)b->rules * tasks, plain(b->rule_rate, text));
-    if (rc == 0 && b->function_ms != 0)
-        rc = add_item(job, "functions", &bill->functions, err, "%.6g × %g s at %s per %lld ms",
-                      starts * 2 * (double)tasks, (double)b->function_ms / 1000,
-                      plain(b->function_rate, text), (long long)b->function_unit_ms);
-    if (rc == 0 && bill->discount.known)
-        rc = add_item(job, "discount", &bill->discount, err, "%g %%, from your rates.csv",
-                      (double)s->discount_permille / 10);
-    if (rc == 0)
-        rc = set_amount(&job->record.total, bill->total.price, err);
-    if (rc == 0)
-        rc = set_amount(&job->record.total_with_allowances, bill->total.free_price, err);
-    return rc;
-}
-
-static int add_alternative(struct job *job, const char *name, const struct schedule_line *line,
-                           struct err *err)
-{
-    int64_t tasks = -1, with = -1;
-    struct schedule_alternative *a = LIST_ADD(&job->record.always_up, err);
-    int rc = a ? text_set(&a->name, name, err) : ERR_MEMORY;
-    if (rc == 0)
-        rc = set_amount(&a->amount, line->price, err);
-    if (rc == 0)
-        rc = set_amount(&a->with_allowances, line->free_price, err);
-    if (rc == 0)
-        rc = schedule_break_even(&job->schedule, line->price, false, &tasks, err);
-    if (rc == 0)
-        rc = schedule_break_even(&job->schedule, line->free_price, true, &with, err);
-    if (rc == 0 && tasks > 0)
-        a->cheaper_from_tasks = some_int(tasks);
-    if (rc == 0 && with > 0)
-        a->cheaper_from_tasks_with_allowances = some_int(with);
-    return rc;
-}
-
-static int add_alternatives(struct job *job, struct err *err)
-{
-    const struct schedule *s = &job->schedule;
-    struct schedule_line machine, disk;
-    struct schedule bare = *s;
-    bare.disk_gb = 0; // the machine alone, as price lists have it
-    int rc = schedule_always(&bare, &machine, err);
-    if (rc == 0)
-        rc = add_alternative(job,
-                             s->month_s < 0 ? "the same machine for 730 h, no disk"
-                                            : "the same machine all month, no disk",
-                             &machine, err);
-    if (rc == 0 && s->disk_gb > 0 && s->beside.disk_rate >= 0) {
-        rc = schedule_always(s, &disk, err);
-        if (rc == 0)
-            rc = add_alternative(job, "the same machine with its disk", &disk, err);
+    if (o->up_ns < 0) {
+        err_set(err, ERR_USAGE, "how long is it up each time? there is no --up");
+        return err_hint(err, "such as --up 2m");
     }
-    if (rc == 0 && s->beside.fixed_server >= 0) {
-        const struct schedule_line fixed = {true, s->beside.fixed_server, s->beside.fixed_server};
-        rc = add_alternative(job, "a small fixed server", &fixed, err);
+    if (!o->offer) {
+        err_set(err, ERR_USAGE, "which machine? there is no --offer");
+        return err_hint(err, "name it as PROVIDER/NAME, such as gcp/n1-standard-1:spot");
     }
-    return rc;
-}
-
-static int add_notes(struct job *job, const struct schedule_bill *bill, struct err *err)
-{
-    const struct schedule *s = &job->schedule;
-    int rc = 0;
-    if (bill->starts == 0)
-        rc = note(job, err, "It does not start in %s: what is left is what stands beside it.",
-                  job->record.month);
-    if (rc == 0 && s->beside.source)
-        rc = note(job, err, "Disk, scheduler, functions and what of them is free: %s.",
-                  s->beside.source);
-    if (rc == 0 && (!bill->disk.known || !bill->rules.known || !bill->functions.known))
-        rc = note(job, err,
-                  "What is not known is left out of the total: --disk-rate, --rules, "
-                  "--rule-rate, --function-ms and --function-rate say it.");
-    if (rc == 0)
-        rc = note(job, err, "Tax is left out.");
-    return rc;
-}
-
-static int fill(struct job *job, const char *expression, struct err *err)
-{
-    const struct cron_options *o = job->options;
-    struct schedule_record *r = &job->record;
-    struct schedule_bill bill;
-    char date[CLOCK_ISO_BYTES];
-    r->tasks = some_int(o->tasks);
-    int rc = schedule_bill(&job->schedule, r->tasks.v, &bill, err);
-    if (rc != 0)
-        return rc;
-    clock_iso(job->day * DAY_S, date);
-    date[10] = '\0';
-    const struct {
-        char **member;
-        const char *text;
-    } texts[] = {{&r->schema, SCHEDULE_SCHEMA},
-                 {&r->schedule, expression},
-                 {&r->month, o->month ? o->month : "30 days"},
-                 {&r->time_zone, "UTC"},
-                 {&r->offer, o->offer},
-                 {&r->date, date}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = text_set(texts[i].member, texts[i].text, err);
-    r->starts = some_real((double)bill.starts / (double)bill.starts_in);
-    r->up_s = some_real((double)o->up_ns / 1e9);
-    r->charged_s = some_real((double)bill.up_ns / 1e9);
-    if (rc == 0)
-        rc = add_items(job, &bill, err);
-    if (rc == 0)
-        rc = add_alternatives(job, err);
-    return rc == 0 ? add_notes(job, &bill, err) : rc;
-}
-
-static void release(struct job *job)
-{
-    free(job->provider);
-    free(job->name);
-    book_close(job->book);
-    tariff_book_close(job->tariffs);
-    currencies_close(job->currencies);
-    rates_close(job->rates);
-    scheduling_release(&job->schedule.beside);
-    record_release(schedule_fields, &job->record);
+    ask->up_ns = o->up_ns;
+    ask->offer = o->offer;
+    ask->tasks = o->tasks;
+    return 0;
 }
 
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct cron_options *o = call->options;
-    struct job job = {.options = o};
-    const char *expression = call->rest->count > 0 ? call->rest->args[0] : NULL;
-    if (!expression) {
-        err_set(err, ERR_USAGE, "when does it start? there is no schedule");
-        return err_hint(err, "such as: fare cron '0 */4 * * *' --up 2m --offer PROVIDER/NAME");
-    }
-    int rc = crontab_parse(&job.schedule.tab, expression, err);
-    rc = rc == ERR_FORMAT ? ERR_USAGE : rc;
-    if (rc == 0 && crontab_cycle(&job.schedule.tab) == 0) {
-        err_set(err, ERR_USAGE, "'%.60s' never starts: no month that it names has such a day",
-                expression);
-        rc = err_hint(err, "fields: minute hour day month weekday; '0 0 29 2 *' is every leap day");
-    }
-    if (rc == 0 && o->up_ns < 0) {
-        err_set(err, ERR_USAGE, "how long is it up each time? there is no --up");
-        rc = err_hint(err, "such as --up 2m");
-    }
-    job.schedule.up_ns = o->up_ns;
+    struct cron_ask ask = {.schedule = call->rest->count > 0 ? call->rest->args[0] : NULL};
+    struct market *market = NULL;
+    struct schedule_record record = {0};
+    int rc = take_task(o, &ask, err);
     if (rc == 0)
-        rc = take_offer(&job, o->offer, err);
+        rc = take_dates(o, &ask, err);
     if (rc == 0)
-        rc = take_dates(&job, err);
+        rc = take_beside(o, &ask, err);
     if (rc == 0)
-        rc = take_beside(&job, err);
+        rc = market_open(&market, NULL, NULL, err);
     if (rc == 0)
-        rc = find_rule(&job, err);
-    if (rc == 0)
-        rc = fill(&job, expression, err);
+        rc = cron_make(market, &ask, &record, err);
     if (rc == 0 && o->common.json)
-        rc = out_record(call->out, schedule_fields, &job.record, err);
+        rc = out_record(call->out, schedule_fields, &record, err);
     else if (rc == 0)
-        cron_text(call->out, &job.record);
-    release(&job);
+        cron_text(call->out, &record);
+    record_release(schedule_fields, &record);
+    market_close(market);
     return rc;
 }
 

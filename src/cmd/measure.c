@@ -9,9 +9,8 @@
 #include "base/fs.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "bill/bill.h"
 #include "ledger/ledger.h"
-#include "price/book.h"
+#include "market/bill.h"
 #include "version.h"
 
 // Only the first run on a machine that was started for it has a boot: the time from the order to
@@ -45,14 +44,14 @@ int measure_within(const struct measure_options *o, double *within, struct err *
 }
 
 // What the user should know of the price before money is spent by it: a line each, to stderr.
-static int say_doubts(const struct bill_context *context, const struct offer *offer,
+static int say_doubts(struct market *market, const struct wishes *wishes, const struct offer *offer,
                       struct err *err)
 {
     struct bill bill = {0};
     struct buf says = {0};
     const struct bill_time moment = {
         .parts = {{"run", 1}}, .count = 1, .total_ns = 1, .low_ns = -1, .high_ns = -1};
-    int rc = bill_make(context, offer, offer->name, &moment, 0, &bill, err);
+    int rc = bill_make(market, wishes, offer, offer->name, &moment, 0, &bill, err);
     if (rc == 0 && bill.price_old.v)
         buf_printf(
             &says,
@@ -78,31 +77,20 @@ static int say_doubts(const struct bill_context *context, const struct offer *of
 
 static int longest_for(const char *name, int64_t budget, int64_t *ns, struct err *err)
 {
-    struct book *book = NULL;
-    struct tariff_book *tariffs = NULL;
-    struct currencies *currencies = NULL;
-    struct rates *rates = NULL;
+    const struct wishes wishes = {0};
+    struct market *market = NULL;
     struct offer offer;
-    int rc = book_open(&book, NULL, err);
+    struct priced priced;
+    int rc = market_open(&market, NULL, NULL, err);
     if (rc == 0)
-        rc = book_find(book, name, 0, &offer, err);
+        rc = market_find(market, name, 0, &offer, err);
     if (rc == 0)
-        rc = tariff_book_open(&tariffs, err);
+        rc = say_doubts(market, &wishes, &offer, err);
     if (rc == 0)
-        rc = currencies_open(&currencies, err);
+        rc = market_price(market, &offer, &wishes, &priced, err);
     if (rc == 0)
-        rc = rates_open(&rates, NULL, err);
-    if (rc == 0) {
-        const struct bill_context context = {
-            .tariffs = tariffs, .currencies = currencies, .rates = rates};
-        rc = say_doubts(&context, &offer, err);
-        if (rc == 0)
-            rc = bill_longest(&context, &offer, budget, SPEND_MOST_NS, ns, err);
-    }
-    rates_close(rates);
-    currencies_close(currencies);
-    tariff_book_close(tariffs);
-    book_close(book);
+        rc = priced_longest(&priced, &wishes, budget, SPEND_MOST_NS, ns, err);
+    market_close(market);
     return rc;
 }
 

@@ -10,23 +10,18 @@
 
 #define KEPT 3 // bills of each workload
 
-static int quote_one(const struct run *run, const char *ledger, struct quote *out, struct err *err)
+static int quote_one(const struct run *run, const char *ledger, struct market *market,
+                     struct quote *out, struct err *err)
 {
     struct quote_job job = {.asked = false};
     int rc = quote_load_like(&job, run, ledger, err);
     out_complain(buf_str(&job.says));
-    job.ask.boot_ns = -1;
     job.ask.max_age = QUOTE_MAX_AGE;
+    job.ask.market = market;
     if (rc == 0)
-        rc = quote_open(&job, NULL, err);
-    if (rc == 0)
-        rc = quote_make(&job.ask, &job.quote, err);
-    if (rc == 0)
-        rc = text_set(&job.quote.workload, run->workload, err);
+        rc = quote_assemble(&job, err);
     if (rc == 0)
         rc = text_set(&job.quote.run, run->id, err);
-    if (rc == 0)
-        rc = text_set(&job.quote.rule, "paid", err);
     if (rc == 0) { // the cheapest are enough here; `fare quote` has them all
         while (job.quote.bills.count > KEPT)
             record_release(bill_fields, &job.quote.bills.items[--job.quote.bills.count]);
@@ -39,15 +34,17 @@ static int quote_one(const struct run *run, const char *ledger, struct quote *ou
 
 int money_make(struct report *report, const char *ledger, struct err *err)
 {
-    int rc = 0;
+    struct market *market = NULL;
+    int rc = market_open(&market, NULL, NULL, err);
     report->quotes.known = true;
     for (size_t i = 0; rc == 0 && i < report->runs.count; i++) {
         struct bill_time time;
-        if (!bill_time_of(&report->runs.items[i], -1, &time))
+        if (!bill_time_of(&report->runs.items[i], &time))
             continue;
         struct quote *quote = LIST_ADD(&report->quotes, err);
-        rc = quote ? quote_one(&report->runs.items[i], ledger, quote, err) : ERR_MEMORY;
+        rc = quote ? quote_one(&report->runs.items[i], ledger, market, quote, err) : ERR_MEMORY;
     }
+    market_close(market);
     return rc;
 }
 
@@ -134,7 +131,7 @@ static void show_quote(struct out *out, const struct report *report, const struc
     const struct run *run = run_of(report, q);
     struct bill_time time;
     char here[48], power[48], line[160];
-    if (!run || !bill_time_of(run, -1, &time))
+    if (!run || !bill_time_of(run, &time))
         return;
     clock_words(time.total_ns, here, sizeof here);
     power_words(run, time.total_ns, kwh, power, sizeof power);
@@ -155,7 +152,7 @@ static void say_verdict(struct out *out, const struct report *report)
         const struct quote *q = &report->quotes.items[i];
         const struct run *run = run_of(report, q);
         struct bill_time time;
-        if (q->bills.count == 0 || !run || !bill_time_of(run, -1, &time))
+        if (q->bills.count == 0 || !run || !bill_time_of(run, &time))
             continue;
         here_ns += time.total_ns;
         there_ns += (int64_t)(q->bills.items[0].time_s.v * 1e9);

@@ -22,6 +22,9 @@ static const char *const formats[] = {"table", "json", "focus", NULL};
 
 static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE,
                                               .boot_ns = -1,
+                                              .image_ns = -1,
+                                              .download_ns = -1,
+                                              .setup_ns = -1,
                                               .keep_ns = -1,
                                               .deadline_ns = -1,
                                               .runs = -1,
@@ -38,13 +41,22 @@ static const struct opt options[] = {
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
      "list the quotes that were made of this run, with the prices of then"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
-     "this offer, which the machine of the run is declared to be; the bill line by line"},
+     "price only this offer, line by line, treating the run's machine as one"},
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
     {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
     {"kind", 0, OPT_CHOICE, "KIND", kinds, AT(kind), "Where", "only on-demand, spot or monthly"},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
      "every region and every offer, not only the cheapest of each"},
+    {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Start-up",
+     "from ordering the machine until it is ready (default: as measured on such a machine, else "
+     "the provider's typical time); 0 leaves start-up out"},
+    {"image", 0, OPT_DURATION, "TIME", NULL, AT(image_ns), "Start-up",
+     "pulling a container image or copying files"},
+    {"download", 0, OPT_DURATION, "TIME", NULL, AT(download_ns), "Start-up",
+     "downloading the data (default: not counted)"},
+    {"install", 0, OPT_DURATION, "TIME", NULL, AT(setup_ns), "Start-up",
+     "installing packages (default: not counted)"},
     {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Price",
      "prices and rules of this date instead of the newest"},
     {"max-age", 0, OPT_COUNT, "DAYS", NULL, AT(max_age), "Price",
@@ -55,12 +67,8 @@ static const struct opt options[] = {
     {"commit", 0, OPT_COUNT, "MONTHS", NULL, AT(commit), "Price",
      "the rate of whoever promises to pay for so many months, where the provider has one",
      .least = 1},
-    {"interrupted", 0, OPT_FLAG, NULL, NULL, AT(interrupted), "Price",
-     "spot: the provider takes the machine away at its end, so that its rule for that holds"},
     {"used-before", 0, OPT_DURATION, "TIME", NULL, AT(used_ns), "Price",
      "what the same machine was used before in this month, for sustained use and caps"},
-    {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Price",
-     "from the order of the machine until the training starts, where the run does not know"},
     {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(storage), "Price", "a disk beside the machine"},
     {"keep", 0, OPT_DURATION, "TIME", NULL, AT(keep_ns), "Price",
      "how long the disk is kept (default: as long as the machine runs)"},
@@ -129,9 +137,13 @@ static int check_named(const struct quote_options *o, struct err *err)
 static int take_options(struct quote_job *job, const struct quote_options *o, struct err *err)
 {
     static const enum offer_kind kind_values[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
-    struct bill_context *c = &job->ask.context;
+    struct wishes *c = &job->ask.wishes;
+    int day = 0;
     struct advice_wishes *w = &job->wishes;
-    job->ask.boot_ns = o->boot_ns;
+    job->ask.startup = (struct startup_given){.boot_ns = given(o->boot_ns),
+                                              .image_ns = given(o->image_ns),
+                                              .download_ns = given(o->download_ns),
+                                              .setup_ns = given(o->setup_ns)};
     job->ask.offer = o->offer;
     job->ask.gpu = o->gpu;
     job->ask.provider = o->provider;
@@ -143,10 +155,9 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
             job->ask.kind = &kind_values[i];
     c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
     c->commit_months = o->commit;
-    c->interrupted = o->interrupted;
     c->used_ns = o->used_ns;
     c->storage_gb = whole_gb(o->storage);
-    c->storage_ns = given(o->keep_ns);
+    c->keep_ns = given(o->keep_ns);
     c->egress_bytes = o->egress;
     c->ingress_bytes = o->ingress;
     w->deadline_ns = given(o->deadline_ns);
@@ -157,7 +168,9 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
     int rc = check_named(o, err);
     if (rc == 0)
-        rc = take_day(o->date, &c->day, err);
+        rc = take_day(o->date, &day, err);
+    c->start_s = day * INT64_C(86400);
+    job->date = o->date;
     if (rc == 0)
         rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
     if (rc == 0)
@@ -171,21 +184,6 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
 
 // ---- together
 
-static int describe(struct quote_job *job, const struct quote_options *o, struct err *err)
-{
-    struct quote *q = &job->quote;
-    int rc = text_set(&q->schema, QUOTE_SCHEMA, err);
-    if (rc == 0)
-        rc = text_set(&q->workload, job->workload, err);
-    if (rc == 0 && job->asked)
-        rc = text_set(&q->run, job->runs.items[0].id, err);
-    if (rc == 0)
-        rc = text_set(&q->date, o->date, err);
-    if (rc == 0)
-        rc = text_set(&q->rule, job->ask.context.prorated ? "prorated" : "paid", err);
-    return rc;
-}
-
 // What else makes it another quote: "storage 10 GB boot 1 min 00 s".
 static void add_sizes(const struct quote_options *o, struct buf *key)
 {
@@ -196,8 +194,9 @@ static void add_sizes(const struct quote_options *o, struct buf *key)
     const struct {
         const char *name;
         int64_t ns;
-    } times[] = {
-        {"boot", o->boot_ns}, {"keep", o->keep_ns}, {"used", o->used_ns ? o->used_ns : -1}};
+    } times[] = {{"boot", o->boot_ns},         {"image", o->image_ns},
+                 {"download", o->download_ns}, {"install", o->setup_ns},
+                 {"keep", o->keep_ns},         {"used", o->used_ns ? o->used_ns : -1}};
     if (o->storage > 0)
         buf_printf(key, " storage %lld GB", (long long)whole_gb(o->storage));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -211,7 +210,6 @@ static void add_sizes(const struct quote_options *o, struct buf *key)
     }
     if (o->commit > 0)
         buf_printf(key, " committed %s", units_count(o->commit, "month").s);
-    buf_adds(key, o->interrupted ? " interrupted" : "");
 }
 
 // Keeps what was quoted, with the prices used, beside the run: the same day's quote by the same
@@ -348,20 +346,13 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = quote_load(&job, word, o->ledger, err);
     out_complain(buf_str(&job.says));
     if (rc == 0)
-        rc = quote_open(&job, o->book, err);
+        rc = market_open(&job.ask.market, o->book, NULL, err);
     if (rc == 0)
         rc = quote_check_rates(&job, err);
     if (rc == 0)
         out_complain(buf_str(&job.says));
     if (rc == 0)
-        rc = describe(&job, o, err);
-    quote_own_power(&job);
-    if (job.wishes.buy && job.asked)
-        job.ask.own = &job.wishes.own;
-    if (rc == 0)
-        rc = quote_make(&job.ask, &job.quote, err);
-    if (rc == 0)
-        rc = advice_make(&job.ask, &job.wishes, &job.quote, err);
+        rc = quote_assemble(&job, err);
     if (rc == 0 && strcmp(format, "json") == 0)
         rc = print_json(call->out, &job.quote, err);
     else if (rc == 0 && strcmp(format, "focus") == 0) {
@@ -372,6 +363,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         pin(&job, o);
     quote_release(&job);
+    market_close(job.ask.market);
     return rc;
 }
 

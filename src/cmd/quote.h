@@ -11,9 +11,9 @@ struct quote_options {
     struct cmd_common common;
     const char *ledger, *book, *format;
     const char *offer, *gpu, *provider, *region, *kind;
-    bool all, pinned, interrupted;
+    bool all, pinned;
     const char *date, *rule, *hour_of_mine;
-    int64_t max_age, commit, used_ns, boot_ns, storage, keep_ns, egress, ingress;
+    int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns, egress, ingress;
     int64_t deadline_ns, runs;
     const char *budget;
     struct own_options own; // with --hours-per-month

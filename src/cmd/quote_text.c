@@ -285,10 +285,9 @@ static void show_bill(struct out *out, const struct bill *b)
     }
     if (b->tariff_assumed.known && b->tariff_assumed.v)
         out_wrap(out, 2, "This provider's rules are not known: per second was assumed.");
-    if (b->basis && strcmp(b->basis, "declared") == 0)
+    if (b->basis && strcmp(b->basis, "assumed") == 0)
         out_wrap(out, 2,
-                 "The time was measured on another machine: that it is the same here is declared, "
-                 "not measured.");
+                 "The time was measured on another machine, and is assumed to be the same here.");
     for (size_t i = 0; i < b->notes.count; i++) {
         out_printf(out, "  - ");
         out_wrap_here(out, 4, b->notes.items[i]);
@@ -315,11 +314,11 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
         out_wrap(out, 0,
                  "Nothing that --gpu, --provider, --region, --kind and --max-age leave was "
                  "measured.");
-    } else if (!bill_time_of(run, -1, &time) && run_label(run, "relative_speed")) {
+    } else if (!bill_time_of(run, &time) && run_label(run, "relative_speed")) {
         out_wrap(out, 0,
                  "Of this training only speeds relative to each other are known, no time, so there "
                  "is no bill. 'fare compare' says what they make of the costs.");
-    } else if (!bill_time_of(run, -1, &time)) {
+    } else if (!bill_time_of(run, &time)) {
         out_wrap(out, 0,
                  "How long the whole training takes is not known: the run ended early and could "
                  "not be projected. Let it tell its total (--total-steps), or run it --full.");
@@ -396,7 +395,7 @@ static void show_title(struct out *out, const struct quote_job *job)
     struct buf rest = {0}, all = {0};
     buf_printf(&rest, ", the whole training%s%s%s", q->date ? ", prices of " : "",
                q->date ? q->date : "",
-               job->ask.context.prorated ? ", prorated (nobody charges so)" : "");
+               job->ask.wishes.prorated ? ", prorated (nobody charges so)" : "");
     buf_printf(&all, "%s%s", q->workload, buf_str(&rest));
     if (out_columns(buf_str(&all)) <= out->width) {
         out_styled(out, OUT_BOLD, "%s", q->workload);

@@ -13,12 +13,7 @@
 
 static int cost(const void *price, int64_t ns, int64_t *nano_usd, struct err *err)
 {
-    return price_cost(price, ns, nano_usd, err);
-}
-
-static bool boots_free(const struct price *price)
-{
-    return price->tariff && price->tariff->boot_free.known && price->tariff->boot_free.v;
+    return run_price_cost(price, ns, nano_usd, err);
 }
 
 // "3.06 USD an hour (book: aws/p3.2xlarge@us-east-1 on 2026-11-15), per second, at least 60 s"
@@ -26,13 +21,13 @@ static void describe(struct watch_price *p)
 {
     char hour[MONEY_BYTES];
     struct buf rule = {0};
-    money_short(p->price.nano, hour);
-    price_words(&p->price, &rule);
+    money_short(p->price.hour, hour);
+    priced_words(&p->price.priced, false, &rule);
     const char *words = rule.failed ? "" : buf_str(&rule);
     // What a running hour's bill goes by comes first; the rest is for 'fare quote'.
     snprintf(p->offer, sizeof p->offer, "%s USD an hour (%s), %.*s%s%s%s", hour, p->price.from,
              (int)strcspn(words, ";"), words,
-             p->price.assumed ? " (assumed: this provider's rules are not known)" : "",
+             p->price.priced.assumed ? " (assumed: this provider's rules are not known)" : "",
              p->price.note[0] ? "; " : "", p->price.note);
     buf_release(&rule);
 }
@@ -50,8 +45,8 @@ void watch_price_open(struct watch_price *p, const struct measure_options *o, co
         return;
     describe(p);
     p->live = (struct live_price){
-        .offer = p->offer, .hour = p->price.nano, .cost = cost, .price = &p->price};
-    if (run->phases.boot_ns.known && !boots_free(&p->price))
+        .offer = p->offer, .hour = p->price.hour, .cost = cost, .price = &p->price};
+    if (run->phases.boot_ns.known && !priced_boots_free(&p->price.priced))
         p->live.before_ns = run->phases.boot_ns.v;
 }
 
@@ -76,11 +71,12 @@ void watch_price_say(struct watch_price *p)
 static bool cost_words(const struct watch_price *p, const struct run *run, double wall_s,
                        char out[MONEY_BYTES])
 {
-    int64_t boot_ns =
-        run->phases.boot_ns.known && !boots_free(&p->price) ? run->phases.boot_ns.v : 0;
+    int64_t boot_ns = run->phases.boot_ns.known && !priced_boots_free(&p->price.priced)
+                          ? run->phases.boot_ns.v
+                          : 0;
     int64_t nano;
     if (!(wall_s >= 0 && wall_s < 3e9) ||
-        price_cost(&p->price, boot_ns + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
+        run_price_cost(&p->price, boot_ns + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
         return false;
     money_short(nano, out);
     return true;
@@ -98,7 +94,7 @@ bool watch_price_bill(const struct watch_price *p, const struct run *run, struct
         buf_adds(out, ", which is the whole training");
     else if (projection->wall_s.known && cost_words(p, run, projection->wall_s.v, whole))
         buf_printf(out, ", %s USD for the whole training", whole);
-    money_short(p->price.nano, hour);
+    money_short(p->price.hour, hour);
     buf_printf(out, "; derived from %s USD an hour (%s)%s%s", hour, p->price.from,
                p->price.note[0] ? "; " : "", p->price.note);
     return true;

@@ -14,7 +14,7 @@
 struct watch_price {
     struct live_price live;
     struct pricing *pricing;
-    struct price price;
+    struct run_price price;
     char offer[800];
 };
 

@@ -101,6 +101,7 @@ static int take_row(struct scheduling *out, const struct csv *csv, const struct 
     row.source = buf_take(&source, err);
     if (!row.source)
         return ERR_MEMORY;
+    row.since = (int)(s / 86400);
     scheduling_release(out);
     *out = row;
     search->found = true;

@@ -49,8 +49,9 @@ struct bill {
     char *machine;          // on what that was measured
     struct maybe_int batch; // of that run
     char *data;             // that it trained on
-    char *basis;            // "measured", "projected", "published", "declared"
+    char *basis;            // "measured", "projected", "published", "assumed"
     struct maybe_real time_s;
+    struct maybe_real startup_s; // of it: before the training's own time
     struct maybe_real low_s;
     struct maybe_real high_s;
     struct maybe_real charged_s;
@@ -58,6 +59,7 @@ struct bill {
     LIST_OF(struct bill_item) items;
     char *before_credit; // USD, where a credit of the user's pays a part
     char *total;         // USD, without tax
+    char *by_hours;      // an assumed rule: the total if started hours were charged
     char *low;           // of the 95 % interval
     char *high;
     struct maybe_bool incomplete; // something that was asked for has no price in the tariff

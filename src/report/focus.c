@@ -70,20 +70,24 @@ static bool is_discounted(const struct bill_item *item)
 static int list_bill(const struct quote_job *job, const struct bill *b, struct bill *list,
                      struct err *err)
 {
-    struct bill_context context = job->ask.context;
+    struct wishes wishes = job->ask.wishes;
     struct bill_time time = {.count = 0};
     struct offer offer;
-    bool found = false;
-    context.rates = NULL;
-    context.commit_months = 0;
-    for (size_t i = 0; i < job->evidence_count && !found; i++)
-        found = b->run && strcmp(job->evidence[i].run->id, b->run) == 0 &&
-                bill_time_of(job->evidence[i].run, job->ask.boot_ns, &time);
-    if (!found)
-        return err_set(err, ERR_MISSING, "the run of '%s' is not there any more", b->offer);
+    const struct run *run = NULL;
+    bool known = false;
+    wishes.list_price = true;
+    wishes.commit_months = 0;
+    for (size_t i = 0; i < job->evidence_count && !run; i++)
+        if (b->run && strcmp(job->evidence[i].run->id, b->run) == 0)
+            run = job->evidence[i].run;
     int rc = quote_offer(&job->ask, b, &offer, err);
+    if (rc == 0 && run)
+        rc = quote_time(&job->ask, run, &offer, &time, &known, err);
+    if (rc == 0 && !known)
+        return err_set(err, ERR_MISSING, "the run of '%s' is not there any more", b->offer);
     if (rc == 0)
-        rc = bill_make(&context, &offer, b->offer, &time, b->gpus_used.v, list, err);
+        rc =
+            bill_make(job->ask.market, &wishes, &offer, b->offer, &time, b->gpus_used.v, list, err);
     return rc;
 }
 
@@ -108,15 +112,14 @@ static const char *pricing_of(const struct quote_job *job, const struct bill *b,
         return strcmp(kind->charge, "Usage") == 0 ? "Standard" : "";
     if (b->kind && strcmp(b->kind, "spot") == 0)
         return "Dynamic";
-    return job->ask.context.commit_months > 0 ? "Committed" : "Standard";
+    return job->ask.wishes.commit_months > 0 ? "Committed" : "Standard";
 }
 
 static int put_bill(struct csv_writer *w, const struct quote_job *job, const struct bill *b,
                     const struct bill *list, struct err *err)
 {
     char start[CLOCK_ISO_BYTES], end[CLOCK_ISO_BYTES], from[CLOCK_ISO_BYTES], to[CLOCK_ISO_BYTES];
-    int64_t start_s =
-        job->ask.context.day > 0 ? job->ask.context.day * INT64_C(86400) : clock_date_s();
+    int64_t start_s = job->ask.wishes.start_s ? job->ask.wishes.start_s : clock_date_s();
     int64_t end_s = start_s + (int64_t)(b->charged_s.v + 0.999999);
     int64_t whole = 0, before = 0, taken = 0, discount = amount_of(b, "discount");
     clock_iso(start_s, start);

@@ -79,6 +79,7 @@ void page_provenance(const struct page *page, struct buf *out)
 
 struct gathering {
     const struct page_ask *ask;
+    struct market *market;
     struct page *page;
     struct comparing *comparing;
     LIST_OF(struct run) runs; // one by one
@@ -191,7 +192,7 @@ static int list_run(struct page *page, const struct run *run, struct err *err)
     if (!to)
         return ERR_MEMORY;
     to->accuracy = run->test_accuracy;
-    if (bill_time_of(run, -1, &time)) {
+    if (bill_time_of(run, &time)) {
         to->time_s = some_real((double)time.total_ns / 1e9);
         if (time.low_ns >= 0 && time.high_ns >= 0) {
             to->low_s = some_real((double)time.low_ns / 1e9);
@@ -231,31 +232,16 @@ static bool of_workload(const struct run *run, const char *workload)
     return strcmp(workload_of(run), workload) == 0;
 }
 
-static int make_quote(const struct page_ask *ask, struct quote_job *job, struct err *err)
+static int make_quote(const struct gathering *g, struct quote_job *job, struct err *err)
 {
-    job->ask.boot_ns = -1;
+    const struct page_ask *ask = g->ask;
+    job->ask.market = g->market;
     job->ask.max_age = QUOTE_MAX_AGE;
-    job->ask.context.day = ask->day;
-    job->ask.context.prorated = ask->pricing.prorated;
+    job->ask.wishes.start_s = ask->day * INT64_C(86400);
+    job->ask.wishes.prorated = ask->pricing.prorated;
+    job->date = ask->pricing.date;
     job->wishes = ask->wishes;
-    quote_own_power(job);
-    if (job->wishes.buy && job->asked)
-        job->ask.own = &job->wishes.own;
-    int rc = quote_open(job, ask->book, err);
-    if (rc == 0)
-        rc = quote_make(&job->ask, &job->quote, err);
-    if (rc == 0)
-        rc = advice_make(&job->ask, &job->wishes, &job->quote, err);
-    struct quote *q = &job->quote;
-    if (rc == 0)
-        rc = text_set(&q->schema, QUOTE_SCHEMA, err);
-    if (rc == 0)
-        rc = text_set(&q->workload, job->workload, err);
-    if (rc == 0)
-        rc = text_set(&q->date, ask->pricing.date, err);
-    if (rc == 0)
-        rc = text_set(&q->rule, ask->pricing.prorated ? "prorated" : "paid", err);
-    return rc;
+    return quote_assemble(job, err);
 }
 
 // What is asked about a run decides what answers: a run that was named is priced as `fare quote
@@ -287,7 +273,7 @@ static int quote_run(const struct gathering *g, size_t first, struct quote_job *
     if (rc == 0 && (job->asked || g->ask->runs))
         rc = text_set(&job->quote.run, run->id, err);
     if (rc == 0)
-        rc = make_quote(g->ask, job, err);
+        rc = make_quote(g, job, err);
     if (g->ask->says)
         buf_adds(g->ask->says, buf_str(&job->says));
     return rc;
@@ -309,7 +295,7 @@ static int add_quotes(struct gathering *g, struct quote_job *jobs, size_t *count
     struct bill_time time;
     for (size_t i = 0; i < g->runs.count && *count < QUOTES_MOST && rc == 0; i++) {
         const struct run *run = &g->runs.items[i];
-        if (g->ask->published || quoted(jobs, *count, run) || !bill_time_of(run, -1, &time))
+        if (g->ask->published || quoted(jobs, *count, run) || !bill_time_of(run, &time))
             continue;
         rc = quote_run(g, i, &jobs[(*count)++], err);
     }
@@ -380,12 +366,15 @@ static int set_provenance(struct page *page, struct err *err)
                    : rc;
 }
 
-// Runs, comparison and quotes; the jobs are kept, for their books.
+// Runs, comparison and quotes. The jobs stay, for the plots.
 static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
 {
-    const struct compare_options options = {
+    struct compare_options options = {
         .base = g->ask->base, .workload = g->ask->workload, .pricing = g->ask->pricing};
-    int rc = comparing_new(&g->comparing, &options, err);
+    int rc = market_open(&g->market, g->ask->book, NULL, err);
+    options.pricing.market = g->market;
+    if (rc == 0)
+        rc = comparing_new(&g->comparing, &options, err);
     if (rc == 0)
         rc = add_runs(g, err);
     if (rc == 0)
@@ -405,6 +394,7 @@ static void gathering_release(struct gathering *g, struct quote_job *jobs, size_
         record_release(run_fields, &g->runs.items[i]);
     free(g->runs.items);
     comparing_free(g->comparing);
+    market_close(g->market);
 }
 
 int page_make(const struct page_ask *ask, struct page *page, struct err *err)

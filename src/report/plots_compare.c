@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/money.h"
-#include "bill/price_rule.h"
 #include "report/draft.h"
 
 #define HIGH_END  MONEY_UNIT // nano-USD an hour: above it a machine is high-end
@@ -99,9 +98,11 @@ static void cost_of_rows(struct draft *d, const struct compare_workload *w)
 static int group_of_bill(const struct quote_job *job, const struct bill *bill)
 {
     struct offer offer;
+    struct priced price;
     int64_t hour = 0;
     if (quote_offer(&job->ask, bill, &offer, NULL) != 0 ||
-        price_rule_hour(&job->ask.context, &offer, MONTH_S, &hour, NULL) != 0)
+        market_price(job->ask.market, &offer, &job->ask.wishes, &price, NULL) != 0 ||
+        priced_average_hour(&price, MONTH_S, &hour, NULL) != 0)
         return SEVERAL;
     return hour > HIGH_END ? EXPENSIVE : BUDGET;
 }

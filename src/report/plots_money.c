@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/money.h"
-#include "bill/price_rule.h"
 #include "report/draft.h"
 
 enum { OFFERS_MOST = 6, RENTED_MOST = 3, PRICES_MOST = 400 };
@@ -21,8 +20,10 @@ struct history {
 
 static bool hour_usd(const struct quote_job *job, const struct offer *offer, double *usd)
 {
+    const struct currencies *currencies;
     int64_t nano = 0;
-    if (currency_to_usd(job->currencies, offer->currency, offer->day, offer_per_hour(offer), &nano,
+    if (market_currencies(job->ask.market, &currencies, NULL) != 0 ||
+        currency_to_usd(currencies, offer->currency, offer->day, offer_per_hour(offer), &nano,
                         NULL, NULL, NULL) != 0)
         return false;
     *usd = (double)nano / 1e9;
@@ -63,7 +64,10 @@ static void price_series(struct draft *d, const struct quote_job *job, const str
         return;
     struct history h = {d, job, &offer, 0};
     draft_series(d, bill->offer);
-    int rc = book_history(job->book, &offer, add_price, &h, d->err);
+    const struct book *book;
+    int rc = market_book(job->ask.market, &book, d->err);
+    if (rc == 0)
+        rc = book_history(book, &offer, add_price, &h, d->err);
     if (d->rc == 0)
         d->rc = rc;
 }
@@ -107,10 +111,12 @@ static void rent_line(struct draft *d, const struct quote_job *job, const struct
                       const struct own_machine *own, double own_s)
 {
     struct offer offer;
+    struct priced price;
     int64_t hour = 0;
     char name[200];
     if (quote_offer(&job->ask, bill, &offer, NULL) != 0 ||
-        price_rule_hour(&job->ask.context, &offer, own->use_s_a_month, &hour, NULL) != 0)
+        market_price(job->ask.market, &offer, &job->ask.wishes, &price, NULL) != 0 ||
+        priced_average_hour(&price, own->use_s_a_month, &hour, NULL) != 0)
         return;
     double hours = (double)own->use_s_a_month / 3600 * bill->time_s.v / own_s;
     double month = (double)hour / 1e9 * hours;

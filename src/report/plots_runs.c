@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "bill/bill.h"
+#include "market/bill.h"
 #include "report/draft.h"
 
 enum { LINES_MOST = 40, STEPS_MOST = 12, USE_MOST = 8 };
@@ -228,7 +228,7 @@ static bool gpus_of(const struct run *run, double *x)
     struct bill_time time;
     *x = (double)run->use.gpus.v;
     return run->use.gpus.known && run->use.gpus.v > 0 && run->machine.gpu &&
-           bill_time_of(run, -1, &time) && time.total_ns > 0;
+           bill_time_of(run, &time) && time.total_ns > 0;
 }
 
 // Whether all but that number is the same.
@@ -315,7 +315,7 @@ static void batch_series(struct draft *d, const struct variant *v, size_t count)
 static double seconds_of(const struct run *run)
 {
     struct bill_time time;
-    return bill_time_of(run, -1, &time) ? (double)time.total_ns / 1e9 : 1;
+    return bill_time_of(run, &time) ? (double)time.total_ns / 1e9 : 1;
 }
 
 static void gpus_series(struct draft *d, const struct variant *v, size_t count)

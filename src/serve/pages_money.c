@@ -40,7 +40,6 @@ static int take_wishes(const struct request *request, struct quote_job *job, str
     const char *hours = request_value(request, "hours_per_month");
     const char *spot = request_value(request, "spot");
     char *end = NULL;
-    job->ask.boot_ns = -1;
     job->ask.max_age = QUOTE_MAX_AGE;
     job->ask.region = request_value(request, "region");
     if (deadline) {
@@ -67,23 +66,12 @@ static int make_quote(const struct request *request, const char *word, struct qu
                       struct err *err)
 {
     const struct serve_options *o = &request->site->options;
-    struct quote *q = &job->quote;
     int rc = take_wishes(request, job, err);
     if (rc == 0)
         rc = quote_load(job, word, o->ledger, err);
     if (rc == 0)
-        rc = quote_open(job, o->book, err);
-    if (rc == 0)
-        rc = text_set(&q->schema, QUOTE_SCHEMA, err);
-    if (rc == 0)
-        rc = text_set(&q->workload, job->workload, err);
-    if (rc == 0 && job->asked)
-        rc = text_set(&q->run, job->runs.items[0].id, err);
-    if (rc == 0)
-        rc = text_set(&q->rule, "paid", err);
-    if (rc == 0)
-        rc = quote_make(&job->ask, q, err);
-    return rc == 0 ? advice_make(&job->ask, &job->wishes, q, err) : rc;
+        rc = market_open(&job->ask.market, o->book, NULL, err);
+    return rc == 0 ? quote_assemble(job, err) : rc;
 }
 
 void form_quote(struct buf *out, const struct request *request)
@@ -116,6 +104,7 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
         frame_end(&answer->text);
     }
     quote_release(&job);
+    market_close(job.ask.market);
     return rc;
 }
 
@@ -259,16 +248,19 @@ static int prices_json(const struct listing *list, struct buf *out, struct err *
 
 int page_prices(const struct request *request, struct answer *answer, struct err *err)
 {
-    struct book *book = NULL;
-    struct devices *devices = NULL;
+    struct market *market = NULL;
+    const struct book *book;
+    const struct devices *devices;
     struct book_filter filter;
     enum offer_kind kind;
     struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS};
-    int rc = devices_open(&devices, err);
+    int rc = market_open(&market, request->site->options.book, NULL, err);
+    if (rc == 0)
+        rc = market_devices(market, &devices, err);
     if (rc == 0)
         rc = book_wishes(request, devices, &filter, &kind, &list.max_rate, err);
     if (rc == 0)
-        rc = book_open(&book, request->site->options.book, err);
+        rc = market_book(market, &book, err);
     if (rc == 0)
         rc = listing_make(&list, book, &filter, err);
     size_t shown = list.count < OFFERS_SHOWN ? list.count : OFFERS_SHOWN;
@@ -277,8 +269,7 @@ int page_prices(const struct request *request, struct answer *answer, struct err
     else if (rc == 0)
         show_prices(&answer->text, request, &list, shown);
     listing_release(&list);
-    book_close(book);
-    devices_close(devices);
+    market_close(market);
     return rc;
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bill/bill.h"
+#include "market/bill.h"
 #include "ledger/published.h"
 #include "record/read.h"
 #include "report/html.h"
@@ -57,7 +57,7 @@ static void run_time(struct buf *out, const struct run *run)
 {
     struct bill_time time;
     char words[SCALE_LABEL] = "";
-    if (bill_time_of(run, -1, &time))
+    if (bill_time_of(run, &time))
         scale_words("s", (double)time.total_ns / 1e9, words);
     html_cell(out, "num", words);
 }

@@ -17,10 +17,7 @@ static const char run_text[] =
 struct fixture {
     struct run run;
     struct quote_evidence evidence[1];
-    struct book *book;
-    struct devices *devices;
-    struct tariff_book *tariffs;
-    struct currencies *currencies;
+    struct market *market;
     struct quote_ask ask;
 };
 
@@ -29,33 +26,23 @@ static void begin(struct fixture *x)
     struct err err = {0};
     memset(x, 0, sizeof *x);
     assert_ok(record_from_text(run_fields, run_text, strlen(run_text), &x->run, &err), &err);
-    assert_ok(book_open(&x->book, "-", &err), &err);
-    assert_ok(devices_open(&x->devices, &err), &err);
-    assert_ok(tariff_book_open(&x->tariffs, &err), &err);
-    assert_ok(currencies_open(&x->currencies, &err), &err);
+    assert_ok(market_open(&x->market, "-", NULL, &err), &err);
     x->evidence[0].run = &x->run;
     x->ask = (struct quote_ask){.evidence = x->evidence,
                                 .evidence_count = 1,
                                 .asked = true,
-                                .book = x->book,
-                                .devices = x->devices,
-                                .boot_ns = 1000000000,
-                                .context = {.tariffs = x->tariffs,
-                                            .currencies = x->currencies,
-                                            .book = x->book,
-                                            .storage_gb = 10,
-                                            .ingress_bytes = 5,
-                                            .hour_of_mine = {5, true}},
+                                .market = x->market,
+                                .startup = {.boot_ns = {1000000000, true}},
+                                .wishes = {.storage_gb = 10,
+                                           .ingress_bytes = 5,
+                                           .hour_of_mine = {5, true}},
                                 .max_age = 100000};
 }
 
 static void end(struct fixture *x)
 {
     record_release(run_fields, &x->run);
-    book_close(x->book);
-    devices_close(x->devices);
-    tariff_book_close(x->tariffs);
-    currencies_close(x->currencies);
+    market_close(x->market);
 }
 
 static void quotes(void **state)
@@ -114,24 +101,25 @@ static void rates_that_fit_nothing(void **state)
 {
     (void)state;
     struct fixture x;
-    struct err why = {0};
-    struct rates *rates;
+    char dir[600];
     static const char text[] = "provider,offer,discount_percent,credit,rate,currency,from,to\n"
                                "aws,nothing,5,,,,,\n";
+    const char *home = folder_new();
+    snprintf(dir, sizeof dir, "%s/fare", home);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    folder_put(dir, "rates.csv", text);
+    assert_int_equal(setenv("XDG_CONFIG_HOME", home, 1), 0);
     begin(&x);
-    const char *path = folder_put(folder_new(), "rates.csv", text);
-    assert_ok(rates_open(&rates, path, &why), &why);
     OOM_EACH
     {
         struct err err = {0};
-        struct quote_job job = {.book = x.book, .rates = rates};
+        struct quote_job job = {.ask = x.ask};
         int rc = quote_check_rates(&job, &err);
         if (rc == 0)
             assert_non_null(strstr(buf_str(&job.says), "line 2"));
         buf_release(&job.says);
         OOM_EXPECT(rc, &err);
     }
-    rates_close(rates);
     end(&x);
 }
 

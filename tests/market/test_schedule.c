@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "bill/schedule.h"
+#include "market/schedule.h"
 
 #define S INT64_C(1000000000)
 
@@ -24,7 +24,8 @@ static struct schedule published(const char *cron, int64_t minimum_s)
     struct tariff t = {.minimum_s = {minimum_s, true}};
     struct err err = {0};
     assert_ok(crontab_parse(&s.tab, cron, &err), &err);
-    assert_ok(rule_read(&s.rule, &t, "0.01", &err), &err);
+    assert_ok(rule_read(&s.priced.rule, &t, "0.01", &err), &err);
+    s.priced.unit_nano_usd = MONEY_UNIT;
     s.beside = (struct scheduling){.disk_rate = nano("0.04"),
                                    .free_disk_gb = 30,
                                    .rules = 2,
@@ -137,7 +138,7 @@ static void caps_and_tiers(void **state)
 {
     (void)state;
     struct schedule s = published("0 */4 * * *", 60);
-    s.rule.monthly_cap = nano("0.05");
+    s.priced.rule.monthly_cap = nano("0.05");
     assert_int_equal(bill_of(&s, 1).machine.price, nano("0.05"));
     struct schedule_line line;
     struct err err = {0};
@@ -147,10 +148,10 @@ static void caps_and_tiers(void **state)
     // 30 minutes of each hour are half a month: a quarter at 100 %, a quarter at 80 %.
     s = published("@hourly", 0);
     s.up_ns = 1800 * S;
-    s.rule.rate = nano("1");
-    s.rule.tier_count = 4;
+    s.priced.rule.rate = nano("1");
+    s.priced.rule.tier_count = 4;
     for (int i = 0; i < 4; i++)
-        s.rule.tiers[i] = (struct rule_tier){250 * (i + 1), 100 - 20 * i};
+        s.priced.rule.tiers[i] = (struct rule_tier){250 * (i + 1), 100 - 20 * i};
     assert_int_equal(bill_of(&s, 1).machine.price, nano("324"));
     assert_ok(schedule_always(&s, &line, &err), &err);
     assert_int_equal(line.price - nano("0.40"), nano("511")); // 504 of 720 h, for 730 h
@@ -160,13 +161,15 @@ static void not_known(void **state)
 {
     (void)state;
     struct schedule s = published("0 */4 * * *", 60);
-    s.beside = (struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL};
+    s.beside = (struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, 0};
     struct schedule_bill b = bill_of(&s, 1);
     assert_false(b.disk.known || b.rules.known || b.functions.known);
     assert_int_equal(b.total.price, b.machine.price);
-    s.discount_permille = 100;
+    const struct rates_row tenth = {.discount_permille = 100, .rate = -1};
+    s.priced.own = &tenth;
     b = bill_of(&s, 2);
-    assert_int_equal(b.discount.price, -b.machine.price / 10);
+    // A tenth of each of 360 starts at 333,333 nano-dollars: 33,333, rounded once each.
+    assert_int_equal(b.discount.price, -360 * 33333);
     assert_int_equal(b.total.price, b.machine.price + b.discount.price);
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bill/bill.h"
+#include "market/bill.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "bill/charge.h"
-#include "bill/price_rule.h"
+#include "base/money.h"
 
 #define DAY_S             INT64_C(86400)
 #define COMMITTED_MONTH_S INT64_C(2628000)
@@ -15,10 +14,11 @@
 // ---- the bill
 
 struct making {
-    const struct bill_context *context;
+    const struct wishes *wishes;
     const struct offer *offer;
-    struct price_rule price;
-    struct charge_use use;
+    struct priced price;
+    const struct currencies *currencies;
+    const struct rates *rates;
     struct charge charge;
     struct bill *bill;
     int64_t sum; // of the items so far, nano-USD
@@ -29,12 +29,6 @@ static int set_amount(char **member, int64_t nano, struct err *err)
     char text[MONEY_BYTES];
     money_text(nano, text);
     return text_set(member, text, err);
-}
-
-static int in_usd(const struct making *m, int64_t amount, int64_t *usd, struct err *err)
-{
-    return currency_to_usd(m->context->currencies, m->price.currency, m->context->day, amount, usd,
-                           NULL, NULL, err);
 }
 
 static int add_usd(struct making *m, const char *what, const char *how, int64_t usd,
@@ -56,7 +50,7 @@ static int add_item(struct making *m, const char *what, const char *how, int64_t
     int64_t usd = 0;
     if (amount == 0)
         return 0;
-    int rc = in_usd(m, amount, &usd, err);
+    int rc = priced_usd(&m->price, amount, &usd, err);
     return rc == 0 ? add_usd(m, what, how, usd, err) : rc;
 }
 
@@ -72,8 +66,12 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
                           &unused, err);
     char how[64];
     for (size_t i = 0; rc == 0 && i < time->count; i++) {
-        clock_words(time->parts[i].ns, how, sizeof how);
-        rc = add_item(m, time->parts[i].what, how, prices[i], err);
+        const struct bill_part *part = &time->parts[i];
+        char words[48], with[300];
+        clock_words(part->ns, words, sizeof words);
+        snprintf(with, sizeof with, "%s%s%.200s", words, part->source ? ", assumed: " : "",
+                 part->source ? part->source : "");
+        rc = add_item(m, part->what, with, prices[i], err);
     }
     if (rc == 0) {
         clock_words(m->charge.charged_ns - time->total_ns, how, sizeof how);
@@ -110,13 +108,16 @@ static int add_rest(struct making *m, struct err *err)
 {
     char storage[64], discount[64], egress[64], ingress[64];
     const struct rule *rule = &m->price.rule;
-    int64_t disk = disk_gb(rule, m->use.storage_gb);
-    snprintf(storage, sizeof storage, disk != m->use.storage_gb ? "%lld GB as %lld" : "%lld GB",
-             (long long)m->use.storage_gb, (long long)disk);
-    traffic_words(rule, m->use.egress_bytes, rule->egress_free_gb, egress, sizeof egress);
-    traffic_words(rule, m->use.ingress_bytes, 0, ingress, sizeof ingress);
-    snprintf(discount, sizeof discount, "%lld.%lld %%", (long long)(m->use.discount_permille / 10),
-             (long long)(m->use.discount_permille % 10));
+    int64_t permille = m->price.own ? m->price.own->discount_permille : 0;
+    int64_t disk = disk_gb(rule, m->wishes->storage_gb);
+    snprintf(storage, sizeof storage, disk != m->wishes->storage_gb ? "%lld GB as %lld" : "%lld GB",
+             (long long)m->wishes->storage_gb, (long long)disk);
+    int64_t runs = m->wishes->runs > 1 ? m->wishes->runs : 1;
+    traffic_words(rule, m->wishes->egress_bytes * runs, rule->egress_free_gb, egress,
+                  sizeof egress);
+    traffic_words(rule, m->wishes->ingress_bytes * runs, 0, ingress, sizeof ingress);
+    snprintf(discount, sizeof discount, "%lld.%lld %%", (long long)(permille / 10),
+             (long long)(permille % 10));
     const struct charge *c = &m->charge;
     int rc = add_item(m, "monthly fee", NULL, c->monthly_fee, err);
     if (rc == 0)
@@ -136,7 +137,7 @@ static int add_rest(struct making *m, struct err *err)
 static int add_total(struct making *m, struct err *err)
 {
     int64_t usd = 0, rest = 0;
-    int rc = in_usd(m, m->charge.total, &usd, err);
+    int rc = priced_usd(&m->price, m->charge.total, &usd, err);
     if (rc == 0)
         rc = money_sub(usd, m->sum, &rest, err);
     if (rc == 0 && rest != 0)
@@ -146,15 +147,8 @@ static int add_total(struct making *m, struct err *err)
 
 static int total_at(const struct making *m, int64_t length_ns, char **member, struct err *err)
 {
-    struct charge_use use = m->use;
-    struct charge charge;
     int64_t usd = 0;
-    if (!m->context->storage_ns.known)
-        use.storage_ns = length_ns;
-    use.length_ns = length_ns;
-    int rc = charge_use(&m->price.rule, &use, &charge, err);
-    if (rc == 0)
-        rc = in_usd(m, charge.total, &usd, err);
+    int rc = priced_total(&m->price, m->wishes, length_ns, &usd, err);
     return rc == 0 ? set_amount(member, usd, err) : rc;
 }
 
@@ -179,7 +173,7 @@ static int set_date(char **member, int day, struct err *err)
 // A price that was seen again after the date of the bill held on it.
 static int seen_day(const struct making *m)
 {
-    int day = m->context->day;
+    int day = m->price.day;
     return day > 0 && m->offer->day > day ? day : m->offer->day;
 }
 
@@ -198,8 +192,8 @@ static int set_own_date(struct making *m, struct err *err)
 
 static int set_seen(struct making *m, struct err *err)
 {
-    m->bill->price_age_days = some_int(offer_age(m->offer, m->context->day));
-    m->bill->price_old = some_bool(offer_old(m->offer, m->context->day));
+    m->bill->price_age_days = some_int(offer_age(m->offer, m->price.day));
+    m->bill->price_old = some_bool(offer_old(m->offer, m->price.day));
     return set_date(&m->bill->price_date, seen_day(m), err);
 }
 
@@ -226,7 +220,7 @@ static int describe(struct making *m, const char *name, struct err *err)
         {&b->rate, rate},
         {&b->currency, m->price.paid_in},
         {&b->price_source, own_rate(m) ? "your rates.csv" : o->source},
-        {&b->rule, m->use.prorated ? "prorated" : "paid"},
+        {&b->rule, m->wishes->prorated ? "prorated" : "paid"},
         {&b->tariff, tariff->id},
         {&b->words, buf_str(&words)},
     };
@@ -258,8 +252,8 @@ static int note_exchange(struct making *m, const char *currency, struct err *err
     snprintf(begin, sizeof begin, "1 %.3s = ", currency);
     if (strstr(said, begin))
         return 0;
-    int rc = currency_to_usd(m->context->currencies, currency, m->context->day, MONEY_UNIT, &usd,
-                             NULL, &source, err);
+    int rc = currency_to_usd(m->currencies, currency, m->price.day, MONEY_UNIT, &usd, NULL, &source,
+                             err);
     buf_printf(&text, "%s%s%s%s", said, *said ? "; " : "", begin, source);
     if (rc == 0)
         rc = buf_check(&text, err);
@@ -289,7 +283,7 @@ static int note_commitment(struct making *m, struct err *err)
 {
     int64_t month = 0;
     char amount[MONEY_BYTES], text[200];
-    if (m->context->commit_months > 0 && m->price.committed == 0)
+    if (m->wishes->commit_months > 0 && m->price.committed == 0)
         return texts_add(&m->bill->notes, "no such commitment is known of this provider", err);
     if (m->price.committed == 0)
         return 0;
@@ -317,14 +311,15 @@ static int note_own(struct making *m, struct err *err)
 }
 
 // What the user asked for and the tariff has no price for is not free: it is unknown.
-static int note_unpriced(struct making *m, const struct tariff *tariff, struct err *err)
+static int note_unpriced(struct making *m, struct err *err)
 {
+    const struct tariff *tariff = m->price.tariff;
     const struct {
         bool asked;
         const char *rate, *what;
-    } parts[] = {{m->use.storage_gb > 0, tariff->storage_rate, "storage"},
-                 {m->use.egress_bytes > 0, tariff->egress_rate, "traffic out"},
-                 {m->use.ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
+    } parts[] = {{m->wishes->storage_gb > 0, tariff->storage_rate, "storage"},
+                 {m->wishes->egress_bytes > 0, tariff->egress_rate, "traffic out"},
+                 {m->wishes->ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof parts / sizeof *parts; i++) {
         char text[120];
@@ -341,18 +336,18 @@ static int note_unpriced(struct making *m, const struct tariff *tariff, struct e
 // The user's credits in USD, those that hold on the day, and in words.
 static int find_credit(struct making *m, int64_t *credit, char *how, size_t size, struct err *err)
 {
-    const struct rates *rates = m->context->rates;
+    const struct rates *rates = m->rates;
     const struct rates_row *row = NULL;
     char name[256], amount[MONEY_BYTES];
     int rc = 0;
     *credit = 0;
-    if (!rates || m->context->without_credit)
+    if (!rates || m->wishes->without_credit)
         return 0;
-    price_rule_name(m->offer, name, sizeof name);
-    while (rc == 0 && (row = rates_credit(rates, m->offer->provider, name, m->context->day, row))) {
+    rates_name(m->offer, name, sizeof name);
+    while (rc == 0 && (row = rates_credit(rates, m->offer->provider, name, m->price.day, row))) {
         int64_t usd = 0;
-        rc = currency_to_usd(m->context->currencies, row->currency, m->context->day, row->credit,
-                             &usd, NULL, NULL, err);
+        rc = currency_to_usd(m->currencies, row->currency, m->price.day, row->credit, &usd, NULL,
+                             NULL, err);
         money_short(row->credit, amount);
         if (*credit > 0)
             snprintf(how, size, "several");
@@ -397,11 +392,24 @@ static int take_credit(struct making *m, struct err *err)
 static int count_waiting(struct making *m, const struct bill_time *time, struct err *err)
 {
     int64_t waiting = 0;
-    if (!m->context->hour_of_mine.known)
+    if (!m->wishes->hour_of_mine.known)
         return 0;
-    int rc = money_scale(m->context->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S,
+    int rc = money_scale(m->wishes->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S,
                          MONEY_HALF_EVEN, &waiting, err);
     return rc == 0 ? set_amount(&m->bill->waiting, waiting, err) : rc;
+}
+
+// Where nobody knows how the provider charges, what started hours would cost.
+static int add_by_hours(struct making *m, int64_t length_ns, struct err *err)
+{
+    struct priced price = m->price;
+    int64_t usd = 0;
+    if (!price.assumed || m->wishes->prorated || m->offer->kind == OFFER_MONTHLY)
+        return 0;
+    price.rule.unit_ns = 3600 * NS_PER_S;
+    price.rule.rounding = RULE_UP;
+    int rc = priced_total(&price, m->wishes, length_ns, &usd, err);
+    return rc == 0 ? set_amount(&m->bill->by_hours, usd, err) : rc;
 }
 
 // Where the time before our start is free, it is no part of the bill.
@@ -415,35 +423,27 @@ static struct bill_time without_boot(const struct bill_time *time)
     for (size_t i = 0; i < rest.count; i++)
         rest.parts[i] = time->parts[i + 1];
     rest.total_ns -= boot;
+    rest.startup_ns -= boot;
     rest.low_ns -= time->low_ns >= 0 ? boot : 0;
     rest.high_ns -= time->high_ns >= 0 ? boot : 0;
     return rest;
 }
 
-int bill_make(const struct bill_context *context, const struct offer *offer, const char *name,
-              const struct bill_time *whole, int64_t gpus_used, struct bill *bill, struct err *err)
+int bill_make(struct market *market, const struct wishes *wishes, const struct offer *offer,
+              const char *name, const struct bill_time *whole, int64_t gpus_used, struct bill *bill,
+              struct err *err)
 {
-    struct making m = {.context = context, .offer = offer, .bill = bill};
-    int rc = price_rule_make(context, offer, &m.price, err);
+    struct making m = {.wishes = wishes, .offer = offer, .bill = bill};
+    int rc = market_price(market, offer, wishes, &m.price, err);
+    if (rc == 0)
+        rc = market_currencies(market, &m.currencies, err);
+    if (rc == 0)
+        rc = wishes->list_price ? 0 : market_rates(market, &m.rates, err);
     if (rc != 0)
         return err_context(err, "%s", name);
-    const struct tariff *tariff = m.price.tariff;
-    bool boots_free = tariff->boot_free.known && tariff->boot_free.v;
-    struct bill_time charged = boots_free ? without_boot(whole) : *whole, *time = &charged;
-    int64_t start_s = context->day > 0 ? context->day * DAY_S : clock_date_s();
-    m.use = (struct charge_use){
-        .start_s = start_s,
-        .length_ns = time->total_ns,
-        .interrupted = context->interrupted,
-        .used_ns = context->used_ns,
-        .prorated = context->prorated,
-        .storage_gb = context->storage_gb,
-        .storage_ns = context->storage_ns.known ? context->storage_ns.v : time->total_ns,
-        .egress_bytes = context->egress_bytes,
-        .ingress_bytes = context->ingress_bytes,
-        .discount_permille = m.price.own ? m.price.own->discount_permille : 0,
-    };
-    rc = charge_use(&m.price.rule, &m.use, &m.charge, err);
+    struct bill_time charged = priced_boots_free(&m.price) ? without_boot(whole) : *whole;
+    const struct bill_time *time = &charged;
+    rc = priced_charge(&m.price, wishes, time->total_ns, &m.charge, err);
     if (rc == 0)
         rc = describe(&m, name, err);
     if (rc == 0)
@@ -467,49 +467,21 @@ int bill_make(const struct bill_context *context, const struct offer *offer, con
     if (rc == 0)
         rc = add_interval(&m, time, err);
     if (rc == 0)
-        rc = note_unpriced(&m, tariff, err);
+        rc = add_by_hours(&m, time->total_ns, err);
+    if (rc == 0)
+        rc = note_unpriced(&m, err);
     if (rc == 0)
         rc = take_credit(&m, err);
     if (rc == 0)
         rc = count_waiting(&m, whole, err);
     bill->time_s = some_real((double)whole->total_ns / 1e9);
+    if (whole->startup_ns > 0)
+        bill->startup_s = some_real((double)whole->startup_ns / 1e9);
     if (whole->low_ns >= 0 && whole->high_ns >= 0) {
         bill->low_s = some_real((double)whole->low_ns / 1e9);
         bill->high_s = some_real((double)whole->high_ns / 1e9);
     }
     return rc == 0 ? 0 : err_context(err, "%s", name);
-}
-
-static int total_of(const struct bill_context *context, const struct offer *offer, int64_t ns,
-                    int64_t *total, struct err *err)
-{
-    struct bill bill = {0};
-    struct bill_time time = {.count = 1, .total_ns = ns, .low_ns = -1, .high_ns = -1};
-    time.parts[0] = (struct bill_part){"run", ns};
-    int rc = bill_make(context, offer, offer->name, &time, 0, &bill, err);
-    *total = rc == 0 ? bill_before_credit(&bill) : 0; // spending a credit is spending
-    record_release(bill_fields, &bill);
-    return rc;
-}
-
-int bill_longest(const struct bill_context *context, const struct offer *offer, int64_t budget,
-                 int64_t most_ns, int64_t *longest_ns, struct err *err)
-{
-    int64_t low = 0, high = most_ns, total = 0; // low is affordable, or nothing is
-    *longest_ns = 0;
-    int rc = total_of(context, offer, 1, &total, err);
-    if (rc != 0 || total > budget)
-        return rc;
-    while (rc == 0 && low < high) { // bills do not fall with time
-        int64_t middle = low + (high - low + 1) / 2;
-        rc = total_of(context, offer, middle, &total, err);
-        if (total <= budget)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    *longest_ns = low;
-    return rc;
 }
 
 static int64_t amount_of(const char *text)

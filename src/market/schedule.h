@@ -2,24 +2,23 @@
 // schedule: what tasks that start by the clock cost a month, each on a machine that is up only
 // while it works, and machines that are always up, to hold against it.
 //
-// Amounts are nano-units of one currency. A month is 30 days, in which a task starts as often as it
-// does on average, or a calendar month.
-#ifndef FARE_BILL_SCHEDULE_H
-#define FARE_BILL_SCHEDULE_H
+// Amounts are nano-USD. A month is a calendar month; or 30 days, in which a task starts as often as
+// it does on average; or, where the schedule names days of the month, the average calendar month.
+#ifndef FARE_MARKET_SCHEDULE_H
+#define FARE_MARKET_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "bill/crontab.h"
-#include "bill/rule.h"
+#include "market/price.h"
 #include "price/scheduling.h"
 
 struct schedule {
     struct crontab tab;
     int64_t up_ns;   // each time
-    int64_t month_s; // the first second of a calendar month; -1: 30 days
-    struct rule rule;
-    int64_t discount_permille;
+    int64_t month_s; // the first second of a calendar month; -1: no one month
+    struct priced priced;
     int64_t disk_gb; // of each machine, all month long; 0: none
     // Beside the machine; members below zero are not known.
     struct scheduling beside;
@@ -47,7 +46,11 @@ int schedule_bill(const struct schedule *schedule, int64_t tasks, struct schedul
 int schedule_always(const struct schedule *schedule, struct schedule_line *line,
                     struct err *err) MUST_USE;
 
-// The fewest tasks that cost more than `price` together; -1: even a million do not.
+// How many tasks one machine can run before they start again, one after the other.
+int64_t schedule_capacity(const struct schedule *schedule);
+
+// The fewest tasks that cost more than `price`, that of one machine for all of them; -1: as many as
+// it can run do not.
 int schedule_break_even(const struct schedule *schedule, int64_t price, bool with_free,
                         int64_t *tasks, struct err *err) MUST_USE;
 

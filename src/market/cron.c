@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "market/cron.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/units.h"
+#include "market/schedule.h"
+
+#define DAY_S          INT64_C(86400)
+#define SERVER_AGE_MAX 730 // days: a small server's price is history after that
+
+struct job {
+    const struct cron_ask *ask;
+    struct market *market;
+    struct schedule schedule;
+    char *provider, *name; // of an offer that is not in the book
+    struct schedule_record *record;
+};
+
+static int note(struct job *job, struct err *err, const char *format, ...) PRINTF_LIKE(3, 4);
+static int note(struct job *job, struct err *err, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (size_t i = 0; i < job->record->notes.count; i++)
+        if (strcmp(job->record->notes.items[i], text) == 0)
+            return 0; // once is enough
+    return texts_add(&job->record->notes, text, err);
+}
+
+// ---- the offer and its rule
+
+// An offer that only the user knows: "gcp/n1-standard-1@us-east1:spot" in its parts.
+static int split_offer(struct job *job, struct offer *offer, struct err *err)
+{
+    const char *text = job->ask->offer, *slash = strchr(text, '/'), *colon = strrchr(text, ':');
+    *offer = (struct offer){.region = "",
+                            .zone = "",
+                            .gpu = "",
+                            .cpu = "",
+                            .currency = "USD",
+                            .source = "from --rate",
+                            .rate = job->ask->rate,
+                            .per_s = 3600};
+    if (!slash || slash == text || slash[1] == '\0') {
+        err_set(err, ERR_USAGE, "'%s' is not an offer", text);
+        return err_hint(err, "name it as PROVIDER/NAME, such as gcp/n1-standard-1:spot");
+    }
+    if (colon && !offer_kind_parse(colon + 1, &offer->kind))
+        return err_set(err, ERR_USAGE, "'%s': a kind of offer is on-demand, spot or monthly", text);
+    job->provider = strndup(text, (size_t)(slash - text));
+    job->name = strndup(slash + 1, strcspn(slash + 1, "@:"));
+    offer->provider = job->provider;
+    offer->name = job->name;
+    return job->provider && job->name ? 0 : err_memory(err);
+}
+
+// Whether the user's rates.csv has a rate for an offer that the book does not have.
+static int has_own_rate(struct job *job, const struct offer *offer, bool *has, struct err *err)
+{
+    const struct rates *rates;
+    char name[256];
+    int rc = market_rates(job->market, &rates, err);
+    rates_name(offer, name, sizeof name);
+    const struct rates_row *own =
+        rc == 0 ? rates_find(rates, offer->provider, name, job->ask->day) : NULL;
+    *has = own && own->rate >= 0;
+    return rc;
+}
+
+// The offer of the book, or what the user says of one that is not in it.
+static int find_offer(struct job *job, struct offer *offer, struct err *err)
+{
+    const struct cron_ask *ask = job->ask;
+    struct offer said;
+    struct err why = {0};
+    bool own = false;
+    int rc = split_offer(job, &said, err);
+    if (rc != 0)
+        return rc;
+    rc = market_find(job->market, ask->offer, ask->day, offer, &why);
+    if (rc == 0 && ask->rate < 0 && offer->kind == OFFER_SPOT && said.kind != OFFER_SPOT) {
+        err_set(err, ERR_USAGE, "the book has a price for '%s' as spot only", ask->offer);
+        return err_hint(err, "--offer %s:spot prices that; --rate gives a price on demand",
+                        ask->offer);
+    }
+    if (rc == 0 && ask->rate >= 0) {
+        offer->rate = ask->rate;
+        offer->per_s = 3600;
+        offer->currency = "USD";
+        offer->kind = said.kind;
+        offer->day = 0; // no price of the book's
+        offer->source = said.source;
+    }
+    if (rc == 0)
+        return 0;
+    *offer = said;
+    if (rc == ERR_MISSING && ask->rate >= 0)
+        return 0;
+    if (rc == ERR_MISSING && has_own_rate(job, &said, &own, err) != 0)
+        return ERR_MEMORY;
+    if (rc == ERR_MISSING && own)
+        return 0;
+    if (err)
+        *err = why;
+    if (rc == ERR_MISSING)
+        err_hint(err, "give the price of an hour: --rate 0.01");
+    return rc;
+}
+
+static int note_credit(struct job *job, struct err *err)
+{
+    const struct priced *p = &job->schedule.priced;
+    const struct rates *rates;
+    char name[256], credit[MONEY_BYTES];
+    int rc = market_rates(job->market, &rates, err);
+    rates_name(&p->offer, name, sizeof name);
+    const struct rates_row *row =
+        rc == 0 && rates ? rates_credit(rates, p->offer.provider, name, p->day, NULL) : NULL;
+    if (!row)
+        return rc;
+    money_short(row->credit, credit);
+    return note(job, err, "Your credit of %s %s is not taken off: it is not for every month.",
+                credit, row->currency);
+}
+
+static int note_price(struct job *job, struct err *err)
+{
+    const struct priced *p = &job->schedule.priced;
+    const struct currencies *currencies;
+    const char *source = "", *const used[] = {p->paid_in, p->fees_in};
+    bool own = p->own && p->own->rate >= 0, capped = p->tariff->capped_by_month.v;
+    int64_t ignored;
+    int rc = market_currencies(job->market, &currencies, err);
+    if (rc == 0 && !own && p->offer.day > 0 && offer_old(&p->offer, p->day))
+        rc = note(job, err, "OLD: the price was last seen %s before.",
+                  units_count(offer_age(&p->offer, p->day), "day").s);
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        if (!used[i])
+            continue;
+        rc = currency_to_usd(currencies, used[i], p->day, 0, &ignored, NULL, &source, err);
+        if (rc == 0 && *source)
+            rc = note(job, err, "%s: %s.", used[i], source);
+    }
+    if (rc == 0 && capped && p->rule.monthly_cap < 0 && p->offer.kind == OFFER_ON_DEMAND)
+        rc = note(job, err, "Its price by the month, the most that a month costs, is not known.");
+    if (rc == 0 && p->rule.setup_fee > 0)
+        rc = note(job, err, "A set-up fee, paid once, is not in the month.");
+    return rc == 0 ? note_credit(job, err) : rc;
+}
+
+static int set_amount(char **member, int64_t nano, struct err *err)
+{
+    char text[MONEY_BYTES];
+    money_text(nano, text);
+    return text_set(member, text, err);
+}
+
+static int find_rule(struct job *job, struct err *err)
+{
+    const struct cron_ask *ask = job->ask;
+    const struct wishes wishes = {.start_s = ask->day * DAY_S, .rate_given = ask->rate >= 0};
+    struct schedule_record *r = job->record;
+    struct priced *p = &job->schedule.priced;
+    struct offer offer;
+    struct buf text = {0};
+    int64_t hour = 0;
+    int rc = find_offer(job, &offer, err);
+    if (rc == 0)
+        rc = market_price(job->market, &offer, &wishes, p, err);
+    if (rc != 0)
+        return rc;
+    bool own = p->own && p->own->rate >= 0 && ask->rate < 0;
+    book_name(&offer, &text);
+    rc = buf_check(&text, err);
+    if (rc == 0) // as it was written, unless the book chose a region
+        rc = text_set(&r->offer, offer.day > 0 ? buf_str(&text) : ask->offer, err);
+    buf_reset(&text);
+    priced_words(p, false, &text);
+    if (rc == 0)
+        rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = text_set(&r->rule, buf_str(&text), err);
+    if (rc == 0)
+        rc = text_set(&r->tariff, p->tariff->id, err);
+    r->rule_assumed = some_bool(p->assumed);
+    if (rc == 0)
+        rc = priced_hour(p, &hour, err);
+    if (rc == 0)
+        rc = set_amount(&r->rate_per_hour, hour, err);
+    if (rc == 0)
+        rc = text_set(&r->rate_source, own ? "from your rates.csv" : offer.source, err);
+    buf_release(&text);
+    return rc == 0 ? note_price(job, err) : rc;
+}
+
+// The provider's prices beside the machine, with the user's in front.
+static int find_beside(struct job *job, struct err *err)
+{
+    const struct scheduling *given = &job->ask->beside;
+    struct scheduling *b = &job->schedule.beside;
+    const struct priced *p = &job->schedule.priced;
+    int rc = scheduling_find(b, NULL, NULL, p->offer.provider, job->ask->day, err);
+    const struct {
+        int64_t *to, from;
+    } members[] = {
+        {&b->disk_rate, given->disk_rate},         {&b->rules, given->rules},
+        {&b->rule_rate, given->rule_rate},         {&b->function_ms, given->function_ms},
+        {&b->function_rate, given->function_rate}, {&b->fixed_server, given->fixed_server}};
+    // A small server is no alternative to a GPU, and its price of years ago no price.
+    if (rc == 0 && (*p->offer.gpu || job->ask->day - b->since > SERVER_AGE_MAX))
+        b->fixed_server = -1;
+    for (size_t i = 0; i < sizeof members / sizeof *members && rc == 0; i++)
+        if (members[i].from >= 0)
+            *members[i].to = members[i].from;
+    if (rc == 0 && b->disk_rate < 0 && p->tariff->storage_rate)
+        rc = priced_usd(p, p->rule.storage_rate, &b->disk_rate, err);
+    return rc;
+}
+
+// ---- the record
+
+static int add_item(struct job *job, const char *name, const struct schedule_line *line,
+                    struct err *err, const char *format, ...) PRINTF_LIKE(5, 6);
+static int add_item(struct job *job, const char *name, const struct schedule_line *line,
+                    struct err *err, const char *format, ...)
+{
+    char what[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    struct schedule_item *item = LIST_ADD(&job->record->items, err);
+    int rc = item ? text_set(&item->name, name, err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = text_set(&item->what, line->known ? what : "price not known, left out", err);
+    if (rc == 0 && line->known)
+        rc = set_amount(&item->amount, line->price, err);
+    if (rc == 0 && line->known)
+        rc = set_amount(&item->with_allowances, line->free_price, err);
+    return rc;
+}
+
+static const char *plain(int64_t nano, char text[MONEY_BYTES])
+{
+    money_text(nano, text);
+    return text;
+}
+
+static int add_items(struct job *job, const struct schedule_bill *bill, struct err *err)
+{
+    const struct schedule *s = &job->schedule;
+    const struct scheduling *b = &s->beside;
+    char text[MONEY_BYTES], charged[32];
+    double starts = (double)bill->starts / (double)bill->starts_in;
+    long long tasks = (long long)job->record->tasks.v;
+    clock_words(bill->up_ns, charged, sizeof charged);
+    int rc = add_item(job, "machine", &bill->machine, err, "%.6g × %s at %s an hour",
+                      starts * (double)tasks, charged, job->record->rate_per_hour);
+    if (rc == 0 && bill->fees.known)
+        rc = add_item(job, "fees", &bill->fees, err, "%lld × %s a month", tasks,
+                      plain(s->priced.rule.monthly_fee, text));
+    if (rc == 0 && s->disk_gb > 0)
+        rc = add_item(job, "disk", &bill->disk, err, "%lld GB at %s a GB",
+                      (long long)s->disk_gb * tasks, plain(b->disk_rate, text));
+    if (rc == 0 && b->rules != 0)
+        rc = add_item(job, "rules", &bill->rules, err, "%lld of the scheduler at %s",
+                      (long long)b->rules * tasks, plain(b->rule_rate, text));
+    if (rc == 0 && b->function_ms != 0)
+        rc = add_item(job, "functions", &bill->functions, err, "%.6g × %g s at %s per %lld ms",
+                      starts * 2 * (double)tasks, (double)b->function_ms / 1000,
+                      plain(b->function_rate, text), (long long)b->function_unit_ms);
+    if (rc == 0 && bill->discount.known)
+        rc = add_item(job, "discount", &bill->discount, err, "%g %%, from your rates.csv",
+                      (double)s->priced.own->discount_permille / 10);
+    if (rc == 0)
+        rc = set_amount(&job->record->total, bill->total.price, err);
+    if (rc == 0)
+        rc = set_amount(&job->record->total_with_allowances, bill->total.free_price, err);
+    return rc;
+}
+
+static int add_alternative(struct job *job, const char *name, const struct schedule_line *line,
+                           struct err *err)
+{
+    int64_t tasks = -1, with = -1;
+    struct schedule_alternative *a = LIST_ADD(&job->record->always_up, err);
+    int rc = a ? text_set(&a->name, name, err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = set_amount(&a->amount, line->price, err);
+    if (rc == 0)
+        rc = set_amount(&a->with_allowances, line->free_price, err);
+    if (rc == 0)
+        rc = schedule_break_even(&job->schedule, line->price, false, &tasks, err);
+    if (rc == 0)
+        rc = schedule_break_even(&job->schedule, line->free_price, true, &with, err);
+    if (rc == 0 && tasks > 0)
+        a->cheaper_from_tasks = some_int(tasks);
+    if (rc == 0 && with > 0)
+        a->cheaper_from_tasks_with_allowances = some_int(with);
+    return rc;
+}
+
+static int add_alternatives(struct job *job, struct err *err)
+{
+    const struct schedule *s = &job->schedule;
+    struct schedule_line machine, disk;
+    struct schedule bare = *s;
+    bare.disk_gb = 0; // the machine alone, as price lists have it
+    int rc = schedule_always(&bare, &machine, err);
+    if (rc == 0)
+        rc = add_alternative(job,
+                             s->month_s < 0 ? "the same machine for 730 h, no disk"
+                                            : "the same machine all month, no disk",
+                             &machine, err);
+    if (rc == 0 && s->disk_gb > 0 && s->beside.disk_rate >= 0) {
+        rc = schedule_always(s, &disk, err);
+        if (rc == 0)
+            rc = add_alternative(job, "the same machine with its disk", &disk, err);
+    }
+    if (rc == 0 && s->beside.fixed_server >= 0) {
+        const struct schedule_line fixed = {true, s->beside.fixed_server, s->beside.fixed_server};
+        rc = add_alternative(job, "a small fixed server", &fixed, err);
+    }
+    return rc;
+}
+
+static int add_notes(struct job *job, const struct schedule_bill *bill, struct err *err)
+{
+    const struct schedule *s = &job->schedule;
+    int rc = 0;
+    if (bill->starts == 0)
+        rc = note(job, err, "It does not start in %s: what is left is what stands beside it.",
+                  job->record->month);
+    if (rc == 0 && s->beside.source)
+        rc = note(job, err, "Disk, scheduler, functions and what of them is free: %s.",
+                  s->beside.source);
+    if (rc == 0 && (!bill->disk.known || !bill->rules.known || !bill->functions.known))
+        rc = note(job, err,
+                  "What is not known is left out of the total: --disk-rate, --rules, "
+                  "--rule-rate, --function-ms and --function-rate say it.");
+    if (rc == 0)
+        rc = note(job, err, "Tax is left out.");
+    return rc;
+}
+
+int cron_make(struct market *market, const struct cron_ask *ask, struct schedule_record *r,
+              struct err *err)
+{
+    struct job job = {.ask = ask, .market = market, .record = r};
+    struct schedule_bill bill;
+    char date[CLOCK_ISO_BYTES];
+    job.schedule.tab = ask->tab;
+    job.schedule.up_ns = ask->up_ns;
+    job.schedule.month_s = ask->month_s;
+    job.schedule.disk_gb = ask->disk_gb;
+    r->tasks = some_int(ask->tasks);
+    int rc = find_rule(&job, err);
+    if (rc == 0)
+        rc = find_beside(&job, err);
+    if (rc == 0)
+        rc = schedule_bill(&job.schedule, ask->tasks, &bill, err);
+    clock_iso(ask->day * DAY_S, date);
+    date[10] = '\0';
+    const char *average = ask->tab.any_day ? "30 days" : "a calendar month, on average";
+    const struct {
+        char **member;
+        const char *text;
+    } texts[] = {{&r->schema, SCHEDULE_SCHEMA},
+                 {&r->schedule, ask->schedule},
+                 {&r->month, ask->month ? ask->month : average},
+                 {&r->time_zone, "UTC"},
+                 {&r->date, date}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
+        rc = text_set(texts[i].member, texts[i].text, err);
+    if (rc == 0) {
+        r->starts = some_real((double)bill.starts / (double)bill.starts_in);
+        r->up_s = some_real((double)ask->up_ns / 1e9);
+        r->charged_s = some_real((double)bill.up_ns / 1e9);
+        rc = add_items(&job, &bill, err);
+    }
+    if (rc == 0)
+        rc = add_alternatives(&job, err);
+    if (rc == 0)
+        rc = add_notes(&job, &bill, err);
+    scheduling_release(&job.schedule.beside);
+    free(job.provider);
+    free(job.name);
+    return rc;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "market/market.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+struct market {
+    const char *book_path, *share;
+    struct book *book;
+    struct devices *devices;
+    struct tariff_book *tariffs;
+    struct currencies *currencies;
+    struct rates *rates;
+    struct startups *startups;
+};
+
+int market_open(struct market **out, const char *book, const char *share, struct err *err)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return err_memory(err);
+    (*out)->book_path = book;
+    (*out)->share = share;
+    return 0;
+}
+
+void market_close(struct market *m)
+{
+    if (!m)
+        return;
+    book_close(m->book);
+    devices_close(m->devices);
+    tariff_book_close(m->tariffs);
+    currencies_close(m->currencies);
+    rates_close(m->rates);
+    startups_close(m->startups);
+    free(m);
+}
+
+int market_book(struct market *m, const struct book **out, struct err *err)
+{
+    int rc = m->book ? 0 : book_open(&m->book, m->book_path, err);
+    *out = m->book;
+    return rc;
+}
+
+int market_devices(struct market *m, const struct devices **out, struct err *err)
+{
+    int rc = m->devices ? 0 : devices_open(&m->devices, err);
+    *out = m->devices;
+    return rc;
+}
+
+int market_tariffs(struct market *m, const struct tariff_book **out, struct err *err)
+{
+    struct buf path = {0};
+    int rc = 0;
+    if (!m->tariffs && m->share) {
+        buf_printf(&path, "%s/providers", m->share);
+        rc = buf_check(&path, err);
+        if (rc == 0)
+            rc = tariff_book_read(&m->tariffs, buf_str(&path), NULL, err);
+    } else if (!m->tariffs) {
+        rc = tariff_book_open(&m->tariffs, err);
+    }
+    buf_release(&path);
+    *out = m->tariffs;
+    return rc;
+}
+
+int market_currencies(struct market *m, const struct currencies **out, struct err *err)
+{
+    struct buf path = {0};
+    int rc = 0;
+    if (!m->currencies && m->share) {
+        buf_printf(&path, "%s/currencies.csv", m->share);
+        rc = buf_check(&path, err);
+        if (rc == 0)
+            rc = currencies_read(&m->currencies, buf_str(&path), NULL, err);
+    } else if (!m->currencies) {
+        rc = currencies_open(&m->currencies, err);
+    }
+    buf_release(&path);
+    *out = m->currencies;
+    return rc;
+}
+
+int market_rates(struct market *m, const struct rates **out, struct err *err)
+{
+    int rc = m->rates || m->share ? 0 : rates_open(&m->rates, NULL, err);
+    *out = m->rates;
+    return rc;
+}
+
+int market_startups(struct market *m, const struct startups **out, struct err *err)
+{
+    int rc = m->startups ? 0 : startups_open(&m->startups, err);
+    *out = m->startups;
+    return rc;
+}
+
+int market_find(struct market *m, const char *name, int day, struct offer *out, struct err *err)
+{
+    const struct book *book;
+    int rc = market_book(m, &book, err);
+    return rc == 0 ? book_find(book, name, day, out, err) : rc;
+}

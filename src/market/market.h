@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// market: everything with a price, opened once: the book of offers, device specifications, billing
+// rules, currencies and the user's own rates.
+//
+// market/price.h turns an offer into a priced rule; nothing else does. Each part is opened on first
+// use, so that a market that nobody asks costs nothing. Not thread-safe: one market per thread.
+#ifndef FARE_MARKET_MARKET_H
+#define FARE_MARKET_MARKET_H
+
+#include "base/err.h"
+#include "machine/device.h"
+#include "price/book.h"
+#include "price/currency.h"
+#include "price/rates.h"
+#include "price/startup.h"
+#include "price/tariffs.h"
+
+struct market;
+
+// Opens no file. `book`: the imported layer, as book_open() takes it. `share` (optional): a folder
+// with providers/ and currencies.csv that is used instead of the program's own and the user's; then
+// there are no own rates either. Both texts must outlive the market.
+int market_open(struct market **out, const char *book, const char *share, struct err *err) MUST_USE;
+void market_close(struct market *market); // null is fine
+
+// The parts. They belong to the market.
+int market_book(struct market *market, const struct book **out, struct err *err) MUST_USE;
+int market_devices(struct market *market, const struct devices **out, struct err *err) MUST_USE;
+int market_tariffs(struct market *market, const struct tariff_book **out, struct err *err) MUST_USE;
+int market_currencies(struct market *market, const struct currencies **out,
+                      struct err *err) MUST_USE;
+int market_startups(struct market *market, const struct startups **out, struct err *err) MUST_USE;
+int market_rates(struct market *market, const struct rates **out, struct err *err) MUST_USE;
+
+// An offer by its name on a day (0: today), as book_find() does.
+int market_find(struct market *market, const char *name, int day, struct offer *out,
+                struct err *err) MUST_USE;
+
+#endif

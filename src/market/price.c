@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "market/price.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+
+#define HOUR_S INT64_C(3600)
+#define DAY_S  INT64_C(86400)
+
+static int day_of(int64_t date_s)
+{
+    return (int)(date_s >= 0 ? date_s / DAY_S : -((DAY_S - 1 - date_s) / DAY_S));
+}
+
+int wishes_day(const struct wishes *w)
+{
+    return w->start_s ? day_of(w->start_s) : 0;
+}
+
+// ---- the priced rule
+
+// The offer's own price by the month caps its hourly price, where the tariff says so.
+static int cap_by_month(struct priced *p, const struct currencies *currencies, struct err *err)
+{
+    const struct tariff *t = p->tariff;
+    if (!t->capped_by_month.known || !t->capped_by_month.v || p->offer.kind != OFFER_ON_DEMAND)
+        return 0;
+    struct offer month, wanted = p->offer;
+    struct buf name = {0};
+    struct err why = {0};
+    int64_t cap;
+    wanted.kind = OFFER_MONTHLY;
+    book_name(&wanted, &name);
+    int rc = buf_check(&name, err);
+    int found = rc == 0 ? market_find(p->market, buf_str(&name), p->day, &month, &why) : rc;
+    buf_release(&name);
+    if (rc != 0 || found == ERR_MISSING)
+        return rc; // no price by the month is known
+    if (found != 0)
+        return err_set(err, found, "%s", why.text);
+    if (strcmp(month.currency, p->currency) == 0) {
+        p->rule.monthly_cap = month.rate;
+        return 0;
+    }
+    rc = currency_to_usd(currencies, month.currency, p->day, month.rate, &cap, NULL, NULL, err);
+    if (rc == 0) // into the currency of the rule
+        rc = money_scale(cap, MONEY_UNIT, p->unit_nano_usd, MONEY_HALF_EVEN, &p->rule.monthly_cap,
+                         err);
+    return rc;
+}
+
+// Fees, caps, storage and traffic are in the tariff's currency. Where the rate is in another, all
+// become USD.
+static int one_currency(struct priced *p, const struct currencies *currencies, struct err *err)
+{
+    struct rule *r = &p->rule;
+    const char *theirs = p->tariff->currency ? p->tariff->currency : "USD";
+    int64_t *const fees[] = {&r->monthly_cap,  &r->monthly_fee, &r->setup_fee,
+                             &r->storage_rate, &r->egress_rate, &r->ingress_rate};
+    bool any = false;
+    int64_t ignored;
+    int rc = 0;
+    for (size_t i = 0; i < sizeof fees / sizeof *fees; i++)
+        any |= *fees[i] > 0;
+    p->currency = p->paid_in;
+    if (any && strcmp(theirs, p->paid_in) != 0) {
+        p->fees_in = theirs;
+        p->currency = "USD";
+        rc = currency_to_usd(currencies, p->paid_in, p->day, r->rate, &r->rate, NULL, NULL, err);
+        for (size_t i = 0; i < sizeof fees / sizeof *fees && rc == 0; i++)
+            if (*fees[i] > 0)
+                rc =
+                    currency_to_usd(currencies, theirs, p->day, *fees[i], fees[i], NULL, NULL, err);
+    }
+    return rc == 0 ? currency_to_usd(currencies, p->currency, p->day, 0, &ignored,
+                                     &p->unit_nano_usd, NULL, err)
+                   : rc;
+}
+
+void rates_name(const struct offer *offer, char *out, size_t size)
+{
+    bool plain = offer->kind == OFFER_ON_DEMAND;
+    snprintf(out, size, "%s%s%s", offer->name, plain ? "" : ":",
+             plain ? "" : offer_kind_word(offer->kind));
+}
+
+static void find_own(const struct rates *rates, bool rate_given, struct priced *p)
+{
+    char name[256];
+    rates_name(&p->offer, name, sizeof name);
+    p->own = rates ? rates_find(rates, p->offer.provider, name, p->day) : NULL;
+    p->rate = p->offer.rate;
+    p->per_s = p->offer.per_s;
+    p->paid_in = p->offer.currency;
+    if (p->own && p->own->rate >= 0 && !rate_given) {
+        p->rate = p->own->rate;
+        p->per_s = HOUR_S;
+        p->paid_in = p->own->currency;
+    }
+}
+
+// Committed use, where it was asked for and is offered.
+static int commit(const struct wishes *w, struct priced *p, struct tariff *priced, struct err *err)
+{
+    for (size_t i = 0; i < priced->commitments.count; i++) {
+        const struct tariff_commitment *offered = &priced->commitments.items[i];
+        if (w->commit_months == 0 || offered->months.v != w->commit_months)
+            continue;
+        p->committed = offered->months.v;
+        priced->tiers.count = 0;
+        return money_scale(p->rate, offered->percent.v, 100, MONEY_HALF_EVEN, &p->rate, err);
+    }
+    return 0;
+}
+
+int market_price(struct market *market, const struct offer *offer, const struct wishes *w,
+                 struct priced *p, struct err *err)
+{
+    char rate[MONEY_BYTES];
+    const struct tariff_book *tariffs;
+    const struct currencies *currencies;
+    const struct rates *rates;
+    *p = (struct priced){.market = market, .offer = *offer};
+    p->start_s = w->start_s ? w->start_s : clock_date_s();
+    p->day = day_of(p->start_s);
+    int rc = market_tariffs(market, &tariffs, err);
+    if (rc == 0)
+        rc = market_currencies(market, &currencies, err);
+    if (rc == 0)
+        rc = market_rates(market, &rates, err);
+    if (rc != 0)
+        return rc;
+    p->tariff = tariff_for(tariffs, offer, p->day, &p->assumed);
+    find_own(w->list_price ? NULL : rates, w->rate_given, p);
+    struct tariff priced = *p->tariff; // its texts stay the tariff's
+    priced.per_s = some_int(p->per_s);
+    if (p->assumed && offer->kind == OFFER_MONTHLY) // rented by the month, paid by the month
+        priced.unit_ms = some_int(p->per_s * 1000);
+    rc = commit(w, p, &priced, err);
+    money_text(p->rate, rate);
+    if (rc == 0)
+        rc = rule_read(&p->rule, &priced, rate, err);
+    if (rc == 0)
+        rc = one_currency(p, currencies, err);
+    return rc == 0 ? cap_by_month(p, currencies, err) : rc;
+}
+
+// ---- charging
+
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static struct charge_use use_of(const struct priced *p, const struct wishes *w, int64_t length_ns)
+{
+    int64_t runs = w->runs > 1 ? w->runs : 1;
+    return (struct charge_use){
+        .start_s = p->start_s,
+        .length_ns = length_ns,
+        .used_ns = w->used_ns,
+        .prorated = w->prorated,
+        .storage_gb = w->storage_gb,
+        .storage_ns = w->keep_ns.known ? w->keep_ns.v : length_ns,
+        .egress_bytes = times(w->egress_bytes, runs),
+        .ingress_bytes = times(w->ingress_bytes, runs),
+        .discount_permille = p->own ? p->own->discount_permille : 0,
+    };
+}
+
+struct history { // of a spot price, while it is added up
+    const struct priced *priced;
+    int64_t from_s; // where the price `rate` began to count
+    int64_t end_ns; // after the start
+    int64_t rate;   // nano-units for offer.per_s; the one that counts from `from_s` on
+    __int128 sum;   // of rate × nanoseconds
+    bool changed;
+};
+
+// Counts the price so far up to `at_ns` after the start.
+static void count_until(struct history *h, int64_t at_ns)
+{
+    int64_t begun_ns = (h->from_s - h->priced->start_s) * NS_PER_S;
+    int64_t end_ns = at_ns < h->end_ns ? at_ns : h->end_ns;
+    begun_ns = begun_ns > 0 ? begun_ns : 0;
+    if (end_ns > begun_ns)
+        h->sum += (__int128)h->rate * (end_ns - begun_ns);
+}
+
+static int see_price(void *arg, const struct offer *offer, struct err *err)
+{
+    struct history *h = arg;
+    const struct priced *p = h->priced;
+    int64_t since_s = (int64_t)offer->since * DAY_S;
+    (void)err;
+    // Those before the start are history, and so are prices in another unit or currency.
+    if (since_s <= p->start_s || since_s >= p->start_s + h->end_ns / NS_PER_S + 1 ||
+        offer->per_s != p->offer.per_s || strcmp(offer->currency, p->offer.currency) != 0)
+        return 0;
+    count_until(h, (since_s - p->start_s) * NS_PER_S);
+    h->changed |= offer->rate != h->rate;
+    h->from_s = since_s;
+    h->rate = offer->rate;
+    return 0;
+}
+
+// The rule with the mean price over `charged_ns`, where a spot price changed in that time.
+static int follow_spot(const struct priced *p, int64_t charged_ns, struct rule *rule, bool *changed,
+                       struct err *err)
+{
+    const struct book *book;
+    struct history h = {
+        .priced = p, .from_s = p->start_s, .end_ns = charged_ns, .rate = p->offer.rate};
+    bool simple = rule->tier_count == 0 && rule->monthly_cap < 0 && rule->rate == p->offer.rate;
+    *changed = false;
+    if (p->offer.kind != OFFER_SPOT || !simple || charged_ns <= 0 || p->offer.day <= 0 ||
+        p->day >= book_today() || (p->own && p->own->rate >= 0))
+        return 0;
+    int rc = market_book(p->market, &book, err);
+    if (rc == 0)
+        rc = book_history(book, &p->offer, see_price, &h, err);
+    if (rc != 0 || !h.changed)
+        return rc;
+    count_until(&h, charged_ns);
+    __int128 per = (__int128)p->offer.per_s * NS_PER_S, price = (h.sum + per / 2) / per;
+    if (price > INT64_MAX)
+        return err_set(err, ERR_OVERFLOW, "the price of the time is too large");
+    rule->rate = (int64_t)price; // for all of the time
+    rule->per_ns = charged_ns;
+    *changed = true;
+    return 0;
+}
+
+int priced_charge(const struct priced *p, const struct wishes *w, int64_t length_ns,
+                  struct charge *charge, struct err *err)
+{
+    const struct charge_use use = use_of(p, w, length_ns);
+    bool changed;
+    struct rule rule = p->rule;
+    int rc = charge_use(&rule, &use, charge, err);
+    if (rc == 0)
+        rc = follow_spot(p, charge->charged_ns, &rule, &changed, err);
+    return rc == 0 && changed ? charge_use(&rule, &use, charge, err) : rc;
+}
+
+int priced_usd(const struct priced *p, int64_t amount, int64_t *nano_usd, struct err *err)
+{
+    return money_scale(amount, p->unit_nano_usd, MONEY_UNIT, MONEY_HALF_EVEN, nano_usd, err);
+}
+
+int priced_total(const struct priced *p, const struct wishes *w, int64_t length_ns,
+                 int64_t *nano_usd, struct err *err)
+{
+    struct charge charge;
+    int rc = priced_charge(p, w, length_ns, &charge, err);
+    return rc == 0 ? priced_usd(p, charge.total, nano_usd, err) : rc;
+}
+
+int priced_hour(const struct priced *p, int64_t *nano_usd, struct err *err)
+{
+    int64_t hour;
+    int rc =
+        money_scale(p->rule.rate, HOUR_S * NS_PER_S, p->rule.per_ns, MONEY_HALF_EVEN, &hour, err);
+    return rc == 0 ? priced_usd(p, hour, nano_usd, err) : rc;
+}
+
+int priced_average_hour(const struct priced *p, int64_t use_s, int64_t *nano_usd, struct err *err)
+{
+    struct priced month = *p;
+    const struct wishes none = {0};
+    int64_t total = 0;
+    month.rule.setup_fee = 0;
+    if (use_s < 1 || !clock_month(p->start_s, 0, &month.start_s))
+        return err_set(err, ERR_FORMAT, "a machine is used for a second or more a month");
+    int rc = priced_total(&month, &none, use_s * NS_PER_S, &total, err);
+    return rc == 0 ? money_scale(total, HOUR_S, use_s, MONEY_HALF_EVEN, nano_usd, err) : rc;
+}
+
+int priced_longest(const struct priced *p, const struct wishes *w, int64_t budget, int64_t most_ns,
+                   int64_t *longest_ns, struct err *err)
+{
+    int64_t low = 0, high = most_ns, total = 0; // `low` is affordable, or nothing is
+    *longest_ns = 0;
+    int rc = priced_total(p, w, 1, &total, err);
+    if (rc != 0 || total > budget)
+        return rc;
+    while (rc == 0 && low < high) { // bills do not fall with time
+        int64_t middle = low + (high - low + 1) / 2;
+        rc = priced_total(p, w, middle, &total, err);
+        if (total <= budget)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    *longest_ns = low;
+    return rc;
+}
+
+bool priced_boots_free(const struct priced *p)
+{
+    return p->tariff->boot_free.known && p->tariff->boot_free.v;
+}
+
+void priced_words(const struct priced *p, bool prorated, struct buf *out)
+{
+    if (prorated)
+        buf_adds(out, "rate × time");
+    else
+        tariff_words(p->tariff, out);
+}

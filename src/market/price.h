@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// price: an offer's price, or the user's own, in its provider's billing rule. market_price() is the
+// only way from an offer to money: quotes, comparisons, schedules, live bills and spending limits
+// all charge with what it returns.
+#ifndef FARE_MARKET_PRICE_H
+#define FARE_MARKET_PRICE_H
+
+#include "bill/charge.h"
+#include "bill/rule.h"
+#include "market/market.h"
+#include "record/field.h"
+
+struct wishes {               // all zero: the machine alone, now, as its provider charges it
+    int64_t start_s;          // when the use begins, in seconds since 1970; 0: now
+    bool prorated;            // rate × time, without units, minimums and fees
+    int64_t commit_months;    // committed use; 0: none
+    int64_t used_ns;          // of the same machine, charged before in this month
+    int64_t storage_gb;       // beside what the offer has
+    struct maybe_int keep_ns; // how long the disk is kept in all; absent: while the machine runs
+    // Of each run; `runs` of them are made one after the other in one go. 0: one.
+    int64_t egress_bytes, ingress_bytes, runs;
+    bool without_credit;           // a credit pays one bill, not many
+    bool rate_given;               // the user gave the offer's rate: it goes before rates.csv's
+    bool list_price;               // without the user's own rates, discounts and credits
+    struct maybe_int hour_of_mine; // nano-USD for an hour of waiting; absent: not counted
+};
+
+// The day of the prices and rules, in days since 1970; 0: today.
+int wishes_day(const struct wishes *wishes);
+
+struct priced {
+    struct market *market;
+    struct offer offer;
+    int64_t start_s;
+    int day;
+    const struct tariff *tariff;
+    bool assumed;                // the provider's rules are not known
+    const struct rates_row *own; // (optional) the user's own rate, discount or credit
+    int64_t committed;           // months of the commitment in the rate; 0: none
+    int64_t rate, per_s;         // what is paid for the time, in `paid_in`
+    const char *paid_in;
+    const char *fees_in;   // their currency, where it was another and was converted; else null
+    struct rule rule;      // all amounts in `currency`
+    const char *currency;  // `paid_in`, or USD where the fees were in another
+    int64_t unit_nano_usd; // what one unit of `currency` is worth
+};
+
+int market_price(struct market *market, const struct offer *offer, const struct wishes *wishes,
+                 struct priced *out, struct err *err) MUST_USE;
+
+// One use of the machine for `length_ns`, in `currency`. The price of a spot machine is integrated
+// over the changes that its history has in that time.
+int priced_charge(const struct priced *priced, const struct wishes *wishes, int64_t length_ns,
+                  struct charge *charge, struct err *err) MUST_USE;
+
+// The same in nano-USD, as a total before credits. Rounded once.
+int priced_total(const struct priced *priced, const struct wishes *wishes, int64_t length_ns,
+                 int64_t *nano_usd, struct err *err) MUST_USE;
+
+int priced_usd(const struct priced *priced, int64_t amount, int64_t *nano_usd,
+               struct err *err) MUST_USE;
+
+// The list price of an hour, in nano-USD.
+int priced_hour(const struct priced *priced, int64_t *nano_usd, struct err *err) MUST_USE;
+
+// What an hour costs on average when the machine is used for `use_s` of a month, without set-up
+// fees: discounts, sustained use, caps and monthly fees included.
+int priced_average_hour(const struct priced *priced, int64_t use_s, int64_t *nano_usd,
+                        struct err *err) MUST_USE;
+
+// The longest use, up to `most_ns`, that costs at most `budget` nano-USD before credits; 0 where
+// the start alone costs more.
+int priced_longest(const struct priced *priced, const struct wishes *wishes, int64_t budget,
+                   int64_t most_ns, int64_t *longest_ns, struct err *err) MUST_USE;
+
+bool priced_boots_free(const struct priced *priced);
+
+// The rule in words, appended.
+void priced_words(const struct priced *priced, bool prorated, struct buf *out);
+
+// How rates.csv calls an offer: "p4d.24xlarge", "p4d.24xlarge:spot".
+void rates_name(const struct offer *offer, char *out, size_t size);
+
+#endif

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "market/schedule.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+#define DAY_S        INT64_C(86400)
+#define MONTH_S      (30 * DAY_S)
+#define MOST_TASKS   INT64_C(1000000)
+#define MONTHS_CYCLE INT64_C(4800)       // calendar months in CRONTAB_CYCLE_DAYS
+#define JUNE_S       INT64_C(1527811200) // 2018-06-01: a month of 30 days
+
+// ---- the month
+
+static int month_length_s(const struct schedule *s, int64_t *length_s, struct err *err)
+{
+    int64_t next_s;
+    *length_s = MONTH_S;
+    if (s->month_s < 0)
+        return 0;
+    if (!clock_month(s->month_s, 1, &next_s))
+        return err_set(err, ERR_FORMAT, "the month is not in the years 1 to 9999");
+    *length_s = next_s - s->month_s;
+    return 0;
+}
+
+static int count_starts(const struct schedule *s, struct schedule_bill *bill, struct err *err)
+{
+    int64_t length_s, gap_s = crontab_gap_s(&s->tab);
+    int rc = month_length_s(s, &length_s, err);
+    if (rc != 0)
+        return rc;
+    if (s->month_s >= 0) {
+        int64_t day = s->month_s / DAY_S;
+        bill->starts = crontab_count(&s->tab, day, day + length_s / DAY_S);
+        bill->starts_in = 1;
+    } else {
+        // "The first of the month" comes once a month, however long that is.
+        bool by_day = s->tab.any_day;
+        bill->starts = crontab_cycle(&s->tab) * (by_day ? 30 : 1);
+        bill->starts_in = by_day ? CRONTAB_CYCLE_DAYS : MONTHS_CYCLE;
+        if (bill->starts % bill->starts_in == 0) {
+            bill->starts /= bill->starts_in;
+            bill->starts_in = 1;
+        }
+    }
+    if (gap_s > 0 && s->up_ns > gap_s * NS_PER_S) {
+        char up[32], gap[32];
+        clock_words(s->up_ns, up, sizeof up);
+        clock_words(gap_s * NS_PER_S, gap, sizeof gap);
+        err_set(err, ERR_USAGE, "it starts again after %s, when it is up for %s", gap, up);
+        return err_hint(err, "such a machine is hardly ever off: price one that is always up");
+    }
+    return 0;
+}
+
+// ---- the machine
+
+struct start {               // what one costs, or several together
+    int64_t total, discount; // after and of the discount
+    int64_t charged_ns;
+};
+
+// `used_ns` matters where a month's time is not all the same price. Set-up fees are paid once, not
+// every month; the month's fee is a line of its own.
+static int one_start(const struct schedule *s, int64_t used_ns, struct start *out, struct err *err)
+{
+    const int64_t most_ns = 62 * DAY_S * NS_PER_S;
+    const struct wishes wishes = {.used_ns = used_ns < most_ns ? used_ns : most_ns};
+    struct priced priced = s->priced;
+    struct charge charge;
+    priced.start_s = (s->month_s >= 0 ? s->month_s : JUNE_S) +
+                     60 * (s->tab.minutes ? __builtin_ctzll(s->tab.minutes) : 0);
+    priced.rule.monthly_fee = priced.rule.setup_fee = 0;
+    int rc = priced_charge(&priced, &wishes, s->up_ns, &charge, err);
+    if (rc == 0)
+        rc = priced_usd(&priced, charge.total, &out->total, err);
+    if (rc == 0)
+        rc = priced_usd(&priced, charge.discount, &out->discount, err);
+    out->charged_ns = charge.charged_ns;
+    return rc;
+}
+
+static int add_start(struct start *sum, const struct start *one, int64_t times, int64_t in,
+                     struct err *err)
+{
+    int64_t total = 0, discount = 0;
+    int rc = money_scale(one->total, times, in, MONEY_HALF_EVEN, &total, err);
+    if (rc == 0)
+        rc = money_scale(one->discount, times, in, MONEY_HALF_EVEN, &discount, err);
+    if (rc == 0)
+        rc = money_add(sum->total, total, &sum->total, err);
+    return rc == 0 ? money_add(sum->discount, discount, &sum->discount, err) : rc;
+}
+
+// All starts of a month on one machine.
+static int machine_price(const struct schedule *s, struct schedule_bill *bill, struct start *sum,
+                         struct err *err)
+{
+    struct start one;
+    const struct rule *rule = &s->priced.rule;
+    int rc = one_start(s, 0, &one, err);
+    *sum = (struct start){0};
+    if (rc != 0)
+        return rc;
+    bill->up_ns = one.charged_ns;
+    if (s->priced.offer.kind == OFFER_MONTHLY) // paid for the month, whatever it does
+        return add_start(sum, &one, bill->starts > 0, 1, err);
+    if (rule->tier_count == 0 && rule->monthly_cap < 0)
+        return add_start(sum, &one, bill->starts, bill->starts_in, err);
+    // One after the other: a month has at most 44640 starts.
+    int64_t whole = bill->starts / bill->starts_in, rest = bill->starts % bill->starts_in;
+    int64_t used_ns = 0, used_most = 62 * DAY_S * NS_PER_S;
+    for (int64_t i = 0; i < whole && rc == 0; i++) {
+        rc = one_start(s, used_ns, &one, err);
+        if (rc == 0)
+            rc = add_start(sum, &one, 1, 1, err);
+        used_ns = used_ns + one.charged_ns < used_most ? used_ns + one.charged_ns : used_most;
+    }
+    if (rc == 0)
+        rc = one_start(s, used_ns, &one, err);
+    return rc == 0 ? add_start(sum, &one, rest, bill->starts_in, err) : rc;
+}
+
+// ---- beside it
+
+static int64_t above_zero(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+// The disks of so many machines, and what of it is free.
+static int disks(const struct schedule *s, int64_t machines, struct schedule_line *line,
+                 struct err *err)
+{
+    int64_t length_s, free_price = 0;
+    struct charge charge;
+    struct rule rule = s->priced.rule;
+    line->known = s->disk_gb == 0 || s->beside.disk_rate >= 0;
+    if (!line->known || s->disk_gb == 0)
+        return 0;
+    rule.storage_rate = s->beside.disk_rate;
+    int rc = month_length_s(s, &length_s, err);
+    const struct charge_use use = {
+        .start_s = JUNE_S, .storage_gb = s->disk_gb, .storage_ns = length_s * NS_PER_S};
+    if (rc == 0)
+        rc = charge_use(&rule, &use, &charge, err);
+    if (rc == 0)
+        rc = money_scale(charge.storage, machines, 1, MONEY_DOWN, &line->price, err);
+    if (rc == 0)
+        rc = money_scale(s->beside.disk_rate, above_zero(s->beside.free_disk_gb) * length_s,
+                         rule.storage_month_ns / NS_PER_S, MONEY_HALF_EVEN, &free_price, err);
+    line->free_price = above_zero(line->price - free_price);
+    return rc;
+}
+
+static int rules(const struct schedule *s, int64_t tasks, struct schedule_line *line,
+                 struct err *err)
+{
+    const struct scheduling *b = &s->beside;
+    line->known = b->rules == 0 || (b->rules > 0 && b->rule_rate >= 0);
+    if (!line->known)
+        return 0;
+    int64_t count = tasks * b->rules, paid = above_zero(count - above_zero(b->free_rules));
+    int rc = money_scale(b->rule_rate, count, 1, MONEY_DOWN, &line->price, err);
+    return rc == 0 ? money_scale(b->rule_rate, paid, 1, MONEY_DOWN, &line->free_price, err) : rc;
+}
+
+// One call starts the machine and one stops it; each is charged in whole units.
+static int functions(const struct schedule *s, int64_t tasks, const struct schedule_bill *bill,
+                     struct schedule_line *line, struct err *err)
+{
+    const struct scheduling *b = &s->beside;
+    line->known = b->function_ms == 0 || (b->function_ms > 0 && b->function_rate >= 0);
+    if (!line->known || b->function_ms == 0)
+        return 0;
+    int64_t unit_ms = b->function_unit_ms > 0 ? b->function_unit_ms : 100;
+    int64_t units = (b->function_ms + unit_ms - 1) / unit_ms * 2 * tasks, all, paid;
+    // In units of all starts' `starts_in`, so that nothing is rounded before the price is.
+    if (__builtin_mul_overflow(units, bill->starts, &all))
+        return err_set(err, ERR_OVERFLOW, "functions that run for too long");
+    paid = above_zero(all - above_zero(b->free_function_ms) / unit_ms * bill->starts_in);
+    int rc =
+        money_scale(b->function_rate, all, bill->starts_in, MONEY_HALF_EVEN, &line->price, err);
+    return rc == 0 ? money_scale(b->function_rate, paid, bill->starts_in, MONEY_HALF_EVEN,
+                                 &line->free_price, err)
+                   : rc;
+}
+
+// ---- together
+
+static int add_line(struct schedule_line *total, const struct schedule_line *line, struct err *err)
+{
+    if (!line->known)
+        return 0;
+    int rc = money_add(total->price, line->price, &total->price, err);
+    return rc == 0 ? money_add(total->free_price, line->free_price, &total->free_price, err) : rc;
+}
+
+static int64_t permille(const struct schedule *s)
+{
+    return s->priced.own ? s->priced.own->discount_permille : 0;
+}
+
+// Takes the user's discount off a line, and adds it to `discount`.
+static int discount_line(const struct schedule *s, const struct schedule_line *line,
+                         struct schedule_line *discount, struct err *err)
+{
+    struct schedule_line off = {.known = true};
+    if (!line->known || permille(s) == 0)
+        return 0;
+    int rc = money_scale(-line->price, permille(s), 1000, MONEY_HALF_EVEN, &off.price, err);
+    if (rc == 0)
+        rc = money_scale(-line->free_price, permille(s), 1000, MONEY_HALF_EVEN, &off.free_price,
+                         err);
+    return rc == 0 ? add_line(discount, &off, err) : rc;
+}
+
+// The month's fee, of each machine.
+static int month_fee(const struct schedule *s, int64_t machines, struct schedule_line *line,
+                     struct err *err)
+{
+    int64_t fee = 0;
+    int rc = priced_usd(&s->priced, s->priced.rule.monthly_fee, &fee, err);
+    if (rc == 0)
+        rc = money_scale(fee, machines, 1, MONEY_DOWN, &line->price, err);
+    line->known = fee > 0;
+    line->free_price = line->price;
+    return rc;
+}
+
+// Starts and one machine's price, whatever the number of tasks.
+static int price_starts(const struct schedule *s, struct schedule_bill *bill, struct start *one,
+                        struct err *err)
+{
+    memset(bill, 0, sizeof *bill);
+    int rc = count_starts(s, bill, err);
+    return rc == 0 ? machine_price(s, bill, one, err) : rc;
+}
+
+static int price_tasks(const struct schedule *s, int64_t tasks, const struct start *one,
+                       struct schedule_bill *bill, struct err *err)
+{
+    struct start all = {0};
+    bill->discount = bill->total = (struct schedule_line){.known = true};
+    int rc = add_start(&all, one, tasks, 1, err);
+    if (rc == 0)
+        rc = money_add(all.total, all.discount, &bill->machine.price, err);
+    bill->machine.known = true;
+    bill->machine.free_price = bill->machine.price;
+    bill->discount.price = bill->discount.free_price = -all.discount;
+    if (rc == 0)
+        rc = month_fee(s, tasks, &bill->fees, err);
+    if (rc == 0)
+        rc = disks(s, tasks, &bill->disk, err);
+    if (rc == 0)
+        rc = rules(s, tasks, &bill->rules, err);
+    if (rc == 0)
+        rc = functions(s, tasks, bill, &bill->functions, err);
+    const struct schedule_line *const beside[] = {&bill->fees, &bill->disk, &bill->rules,
+                                                  &bill->functions};
+    if (rc == 0)
+        rc = add_line(&bill->total, &bill->machine, err);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && rc == 0; i++) {
+        rc = discount_line(s, beside[i], &bill->discount, err);
+        if (rc == 0)
+            rc = add_line(&bill->total, beside[i], err);
+    }
+    if (rc == 0)
+        rc = add_line(&bill->total, &bill->discount, err);
+    bill->discount.known = permille(s) > 0;
+    return rc;
+}
+
+int schedule_bill(const struct schedule *s, int64_t tasks, struct schedule_bill *bill,
+                  struct err *err)
+{
+    struct start one;
+    int rc = price_starts(s, bill, &one, err);
+    if (rc == 0 && (tasks < 1 || tasks > MOST_TASKS))
+        rc = err_set(err, ERR_USAGE, "there are 1 to a million tasks");
+    return rc == 0 ? price_tasks(s, tasks, &one, bill, err) : rc;
+}
+
+static int at_most_cap(const struct schedule *s, int64_t *price, struct err *err)
+{
+    int64_t cap = 0;
+    int rc = priced_usd(&s->priced, s->priced.rule.monthly_cap, &cap, err);
+    if (rc == 0)
+        rc = money_scale(cap, 1000 - permille(s), 1000, MONEY_HALF_EVEN, &cap, err);
+    if (rc == 0 && *price > cap)
+        *price = cap;
+    return rc;
+}
+
+int schedule_always(const struct schedule *s, struct schedule_line *line, struct err *err)
+{
+    struct schedule whole = *s;
+    struct schedule_line disk = {0}, fee = {0}, discount = {.known = true};
+    struct start one;
+    int64_t length_s;
+    int rc = month_length_s(s, &length_s, err);
+    whole.up_ns = length_s * NS_PER_S;
+    whole.tab.minutes = 1; // from the first second on
+    if (rc == 0)
+        rc = one_start(&whole, 0, &one, err);
+    *line = (struct schedule_line){.known = true};
+    bool hours = s->month_s < 0 && s->priced.offer.kind != OFFER_MONTHLY;
+    if (rc == 0)
+        rc = money_scale(one.total, hours ? SCHEDULE_MONTH_H : 720, 720, MONEY_HALF_EVEN,
+                         &line->price, err);
+    if (rc == 0 && s->priced.rule.monthly_cap >= 0)
+        rc = at_most_cap(s, &line->price, err);
+    line->free_price = line->price;
+    if (rc == 0)
+        rc = month_fee(s, 1, &fee, err);
+    if (rc == 0)
+        rc = disks(s, 1, &disk, err);
+    if (rc == 0)
+        rc = discount_line(s, &fee, &discount, err);
+    if (rc == 0)
+        rc = discount_line(s, &disk, &discount, err);
+    const struct schedule_line *const lines[] = {&fee, &disk, &discount};
+    for (size_t i = 0; i < 3 && rc == 0; i++)
+        rc = add_line(line, lines[i], err);
+    return rc;
+}
+
+int64_t schedule_capacity(const struct schedule *s)
+{
+    int64_t gap_s = crontab_gap_s(&s->tab);
+    int64_t tasks = (gap_s > 0 ? gap_s : MONTH_S) * NS_PER_S / (s->up_ns > 0 ? s->up_ns : 1);
+    return tasks < 1 ? 1 : tasks < MOST_TASKS ? tasks : MOST_TASKS;
+}
+
+int schedule_break_even(const struct schedule *s, int64_t price, bool with_free, int64_t *tasks,
+                        struct err *err)
+{
+    struct schedule_bill bill;
+    struct start one;
+    // The answer is from low to high, or there is none.
+    int64_t low = 1, high = schedule_capacity(s);
+    int rc = price_starts(s, &bill, &one, err);
+    *tasks = -1;
+    while (rc == 0 && low <= high) {
+        int64_t middle = low + (high - low) / 2;
+        // Too much to be added up is more than any price.
+        bool more = price_tasks(s, middle, &one, &bill, NULL) != 0 ||
+                    (with_free ? bill.total.free_price : bill.total.price) > price;
+        *tasks = more ? middle : *tasks;
+        high = more ? middle - 1 : high;
+        low = more ? low : middle + 1;
+    }
+    return rc;
+}
