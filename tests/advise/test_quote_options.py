@@ -370,14 +370,19 @@ def rows_of_focus():
 check("rows of FOCUS: list price, contract, discount, category", rows_of_focus)
 
 
+def cents(amount):
+    """Rounded half up, as bills are shown."""
+    return f"{math.floor(amount * 100 + F(1, 2)) / 100:.2f}"
+
+
 def parallel():
     # Ten runs: on the strong machine 30 s of boot and 10 x 3000 s = 8 h 20 min 30 s. The cheap one takes 15000 s for each,
     # so that it is done with two of them in that time: five in parallel, each with two, and each boots once.
     text = " ".join(" ".join(quote(*RUN, "--provider", "acme", "--kind", "on-demand", "--runs", "10")["advice"]).split())
     strong = HOUR * 30030 / 3600 + F("0.05")
     cheap = 5 * (F("0.36") * (30 + 2 * 15000) / 3600 + F("0.05"))
-    assert f"10 runs one after the other, in one go, on acme/strong@here: 8 h 21 min, {float(strong):.2f} USD; " \
-           f"on 5 × acme/cheap@here in parallel: 8 h 21 min, {float(cheap):.2f} USD." in text, text
+    assert f"10 runs one after the other, in one go, on acme/strong@here: 8 h 21 min, {cents(strong)} USD; " \
+           f"on 5 × acme/cheap@here in parallel: 8 h 21 min, {cents(cheap)} USD." in text, text
 
 
 check("one strong machine, or several cheap ones", parallel)
@@ -401,7 +406,7 @@ def heavy():
     all_month = HOUR * (720 * 3600 + 30) / 3600 + F("0.05")
     assert f"For occasional use (one run a month): acme/cheap@here, {float(one):.2f} USD a month" in text, text
     assert f"(24.0 runs): acme/cheap@here, {float(steady):.2f} USD a month" in text, text
-    assert f"For heavy use (round the clock): acme/strong@here, {float(all_month):.2f} USD a month" in text, text
+    assert f"For heavy use (round the clock): acme/strong@here, {cents(all_month)} USD a month" in text, text
     # Of 100 h a month the cheap one would need 496: dearer than the month's price.
     text = " ".join(" ".join(quote("20261110T000000Z-t4", "--date", "2026-11-10", "--provider", "acme",
                                    "--hours-per-month", "600")["advice"]).split())
