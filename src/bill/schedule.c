@@ -76,7 +76,7 @@ static int machine_price(const struct schedule *s, struct schedule_bill *bill, i
     if (rc != 0)
         return rc;
     bill->up_ns = charge.charged_ns;
-    if (s->rule.tier_count == 0 && s->rule.monthly_cap < 0)
+    if (s->rule.tier_count == 0 && rule_cap(&s->rule) < 0)
         return money_scale(charge.time, bill->starts, bill->starts_in, MONEY_HALF_EVEN, price, err);
     // One after the other: a month has at most 44640 starts.
     int64_t whole = bill->starts / bill->starts_in, rest = bill->starts % bill->starts_in, part;
@@ -114,15 +114,17 @@ static int disks(const struct schedule *s, int64_t machines, struct schedule_lin
         return 0;
     rule.storage_rate = s->beside.disk_rate;
     int rc = month_length_s(s, &length_s, err);
-    const struct charge_use use = {
-        .start_s = JUNE_S, .storage_gb = s->disk_gb, .storage_ns = length_s * NS_PER_S};
+    const struct charge_use use = {.start_s = s->month_s >= 0 ? s->month_s : JUNE_S,
+                                   .storage_gb = s->disk_gb,
+                                   .storage_ns = length_s * NS_PER_S};
+    int64_t priced_s = rule.storage_calendar_month ? length_s : rule.storage_month_ns / NS_PER_S;
     if (rc == 0)
         rc = charge_use(&rule, &use, &charge, err);
     if (rc == 0)
         rc = money_scale(charge.storage, machines, 1, MONEY_DOWN, &line->price, err);
     if (rc == 0)
         rc = money_scale(s->beside.disk_rate, above_zero(s->beside.free_disk_gb) * length_s,
-                         rule.storage_month_ns / NS_PER_S, MONEY_HALF_EVEN, &free_price, err);
+                         priced_s, MONEY_HALF_EVEN, &free_price, err);
     line->free_price = above_zero(line->price - free_price);
     return rc;
 }
@@ -243,8 +245,9 @@ int schedule_always(const struct schedule *s, struct schedule_line *line, struct
     machine.price = rc == 0 ? charge.time : 0;
     if (rc == 0 && s->month_s < 0)
         rc = money_scale(charge.time, SCHEDULE_MONTH_H, 720, MONEY_HALF_EVEN, &machine.price, err);
-    if (s->rule.monthly_cap >= 0 && machine.price > s->rule.monthly_cap)
-        machine.price = s->rule.monthly_cap;
+    int64_t cap = rule_cap(&s->rule);
+    if (cap >= 0 && machine.price > cap)
+        machine.price = cap;
     if (rc == 0)
         rc = money_add(machine.price, s->rule.monthly_fee, &machine.price, err);
     machine.free_price = machine.price;
