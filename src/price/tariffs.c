@@ -131,15 +131,6 @@ const struct tariff *tariff_at(const struct tariff_book *book, size_t index)
     return NULL;
 }
 
-const struct tariff *tariff_by_id(const struct tariff_book *book, const char *id)
-{
-    const struct tariff *t;
-    for (size_t i = 0; (t = tariff_at(book, i)); i++)
-        if (strcmp(t->id, id) == 0)
-            return t;
-    return strcmp(id, default_tariff.id) == 0 ? &default_tariff : NULL;
-}
-
 static int64_t day_of(const char *date, int64_t absent)
 {
     int64_t s;
@@ -206,11 +197,4 @@ const struct tariff *tariff_for(const struct tariff_book *book, const struct off
     if (assumed)
         *assumed = found->assumed.v;
     return found;
-}
-
-const struct tariff *tariff_find(const struct tariff_book *book, const char *provider,
-                                 enum offer_kind kind, int day, bool *assumed)
-{
-    const struct offer any = {.provider = provider, .kind = kind};
-    return tariff_for(book, &any, day, assumed);
 }

@@ -23,18 +23,11 @@ void tariff_book_close(struct tariff_book *book); // null is fine
 int tariff_book_read(struct tariff_book **out, const char *shipped, const char *own,
                      struct err *err) MUST_USE;
 
-// The provider's tariff for that kind on that day (days since 1970; 0: today). Without one it is
-// "default": per second, no minimum. `*assumed` (optional) tells that the unit of time is a guess:
-// say so wherever the price is printed. Tariffs for some offers only (GCE's sustained use) are left
-// out.
-const struct tariff *tariff_find(const struct tariff_book *book, const char *provider,
-                                 enum offer_kind kind, int day, bool *assumed);
-
-// The same for one offer, by its provider, kind and name. Bills use this one.
+// The offer's tariff on that day (days since 1970; 0: today), by its provider, kind and name.
+// Without one it is "default": per second, no minimum. `*assumed` (optional) tells that the unit of
+// time is a guess: say so wherever the price is printed.
 const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
                                 bool *assumed);
-
-const struct tariff *tariff_by_id(const struct tariff_book *book, const char *id);
 
 // All of them, the user's own first; null past the last.
 const struct tariff *tariff_at(const struct tariff_book *book, size_t index);
