@@ -74,42 +74,48 @@ static void per_words(struct buf *out, int64_t ms)
     length_words(out, ms);
 }
 
-static void time_words(const struct tariff *t, struct sentence *s)
+static void unit_words(const struct tariff *t, struct buf *out)
 {
     int64_t unit_ms = t->unit_ms.known ? t->unit_ms.v : 1000;
+    const char *rounding = t->rounding ? t->rounding : "up";
+    if (unit_ms == 0) {
+        buf_adds(out, "by the exact time");
+        return;
+    }
+    buf_adds(out, t->clock_units.v                   ? "for every clock "
+                  : strcmp(rounding, "nearest") == 0 ? "to the nearest "
+                  : strcmp(rounding, "down") == 0    ? "per whole "
+                  : unit_ms <= 1000                  ? "per "
+                                                     : "per started ");
+    per_words(out, unit_ms);
+    buf_adds(out, t->clock_units.v ? " touched" : "");
+}
+
+static void minimum_words(const struct tariff *t, struct sentence *s)
+{
+    // A minimum of one unit says only that a start is charged.
+    int64_t unit_ms = t->unit_ms.known ? t->unit_ms.v : 1000;
+    bool time = t->minimum_s.known && t->minimum_s.v > 0 && t->minimum_s.v * 1000 != unit_ms;
+    if (!time && !t->minimum_amount)
+        return;
+    buf_adds(s->out, ", at least ");
+    if (time)
+        length_words(s->out, t->minimum_s.v * 1000);
+    if (t->minimum_amount)
+        buf_printf(s->out, "%s%s %s", time ? " and " : "", t->minimum_amount, s->currency);
+    buf_adds(s->out, " a start");
+}
+
+static void time_words(const struct tariff *t, struct sentence *s)
+{
     struct buf *out = part(s);
     if (t->rate) {
         buf_printf(out, "%s %s per ", t->rate, s->currency);
         per_words(out, (t->per_s.known ? t->per_s.v : 3600) * 1000);
         buf_adds(out, ", ");
     }
-    if (unit_ms == 0) {
-        buf_adds(out, "by the exact time");
-    } else if (t->rounding && strcmp(t->rounding, "nearest") == 0) {
-        buf_adds(out, "to the nearest ");
-        per_words(out, unit_ms);
-    } else if (t->rounding && strcmp(t->rounding, "down") == 0) {
-        buf_adds(out, "per whole ");
-        per_words(out, unit_ms);
-    } else if (t->clock_units.v) {
-        buf_adds(out, "for every clock ");
-        per_words(out, unit_ms);
-        buf_adds(out, " touched");
-    } else {
-        buf_adds(out, unit_ms <= 1000 ? "per " : "per started ");
-        per_words(out, unit_ms);
-    }
-    // A minimum of one unit says only that a start is charged.
-    bool minimum = t->minimum_s.known && t->minimum_s.v > 0 && t->minimum_s.v * 1000 != unit_ms;
-    if (minimum) {
-        buf_adds(out, ", at least ");
-        length_words(out, t->minimum_s.v * 1000);
-    }
-    if (t->minimum_amount)
-        buf_printf(out, "%s %s %s", minimum ? " and" : ", at least", t->minimum_amount,
-                   s->currency);
-    if (minimum || t->minimum_amount)
-        buf_adds(out, " a start");
+    unit_words(t, out);
+    minimum_words(t, s);
     if (t->billed_while_stopped.v)
         buf_adds(part(s), "full price while stopped, until deleted");
     for (size_t i = 0; i < t->regions.count; i++)
@@ -175,7 +181,7 @@ static void storage_words(const struct tariff *t, struct sentence *s)
     buf_printf(out, "storage %s %s", t->storage_rate, s->currency);
     if (t->storage_stopped_rate)
         buf_printf(out, " (%s while stopped)", t->storage_stopped_rate);
-    buf_adds(out, " for a GB and ");
+    buf_adds(out, " per GB and ");
     int64_t month_s = t->storage_month_s.known ? t->storage_month_s.v : 2592000;
     if (t->storage_calendar_month.v)
         buf_adds(out, "calendar month");
@@ -206,12 +212,12 @@ static void traffic_words(const struct tariff *t, struct sentence *s)
         for (size_t i = 0; i < t->egress_steps.count; i++)
             buf_printf(s->out, "%s up to %" PRId64 " GB, ", t->egress_steps.items[i].rate,
                        t->egress_steps.items[i].upto_gb.v);
-        buf_printf(s->out, "%s %s for a GB", t->egress_rate, s->currency);
+        buf_printf(s->out, "%s %s per GB", t->egress_rate, s->currency);
         if (t->egress_free_gb.known && t->egress_free_gb.v > 0)
             buf_printf(s->out, ", the first %" PRId64 " GB a month free", t->egress_free_gb.v);
     }
     if (t->ingress_rate && !is_free(t->ingress_rate))
-        buf_printf(part(s), "traffic in %s %s for a GB", t->ingress_rate, s->currency);
+        buf_printf(part(s), "traffic in %s %s per GB", t->ingress_rate, s->currency);
 }
 
 void tariff_words(const struct tariff *t, struct buf *out)

@@ -32,7 +32,7 @@ const struct tariff *tariff_for(const struct tariff_book *book, const struct off
 // All of them, the user's own first; null past the last.
 const struct tariff *tariff_at(const struct tariff_book *book, size_t index);
 
-// The rule in a sentence: "per second, at least 60 s a start; storage 0.08 USD for a GB and month".
+// The rule in a sentence: "per second, at least 60 s a start; storage 0.08 USD per GB and month".
 struct buf;
 void tariff_words(const struct tariff *tariff, struct buf *out);
 

@@ -122,13 +122,13 @@ static void words(void **state)
         const char *id, *begins;
     } cases[] = {
         {"aws-on-demand-hourly",
-         "per started hour; storage 0.10 USD for a GB and month of 30 days, "
-         "per started hour, at least 1 h; traffic out 0.09 USD for a GB, the first "
+         "per started hour; storage 0.10 USD per GB and month of 30 days, "
+         "per started hour, at least 1 h; traffic out 0.09 USD per GB, the first "
          "1 GB a month free; each stop"},
         {"aws-on-demand",
-         "per second, at least 60 s a start; storage 0.08 USD for a GB and month of 30 days, at "
+         "per second, at least 60 s a start; storage 0.08 USD per GB and month of 30 days, at "
          "least 60 s; traffic out 0.09 up to 10240 GB, 0.085 up to 51200 GB, 0.07 up to 153600 GB, "
-         "0.05 USD for a GB, the first 100 GB a month free; Linux"},
+         "0.05 USD per GB, the first 100 GB a month free; Linux"},
         {"aws-spot", "per second, at least 60 s a start; free if the provider interrupts it within "
                      "the first hour; storage"},
         {"aws-spot-hourly",
@@ -142,14 +142,14 @@ static void words(void **state)
         {"azure-on-demand-minute", "per whole minute; rounded down to whole minutes"},
         {"azure-on-demand",
          "per second, at least 5 min a start; traffic out 0.087 up to 10240 GB, 0.083 up to "
-         "51200 GB, 0.07 up to 153600 GB, 0.05 USD for a GB, the first 100 GB a month free; the "
+         "51200 GB, 0.07 up to 153600 GB, 0.05 USD per GB, the first 100 GB a month free; the "
          "minimum is in doubt: "},
         {"lambda-on-demand",
-         "per started minute; storage 0.20 USD for a GB and month of 30 days, per started hour; "
+         "per started minute; storage 0.20 USD per GB and month of 30 days, per started hour; "
          "traffic out is free; from the passed health check"},
         {"paperspace-on-demand-2018", "per millisecond; 5 USD for every calendar month of use; "},
         {"paperspace-on-demand",
-         "per second; storage 0.10 USD for a GB and month of 30 days, per started day, charged at "
+         "per second; storage 0.10 USD per GB and month of 30 days, per started day, charged at "
          "the next size on sale (50 GB and up); the unit"},
         {"hetzner-dedicated-monthly", "per started month of 30 days; whole months"},
         {"hetzner-dedicated",
@@ -160,9 +160,9 @@ static void words(void **state)
          "free; from the end of BUILD"},
         {"do-on-demand",
          "per second, at least 60 s and 0.01 USD a start; full price while stopped, until "
-         "deleted; traffic out 0.01 USD for a GB; the same for GPU droplets"},
+         "deleted; traffic out 0.01 USD per GB; the same for GPU droplets"},
         {"runpod-on-demand",
-         "per second; storage 0.10 USD (0.20 while stopped) for a GB and month of 30 days; "
+         "per second; storage 0.10 USD (0.20 while stopped) per GB and month of 30 days; "
          "traffic out is free; storage is"},
         {"vastai-on-demand", "per second; the price includes a disk while running; Vast through"},
         {"modal-on-demand",
@@ -208,7 +208,7 @@ static void words_of_rates(void **state)
     assert_string_equal(buf_str(&out),
                         "0.02 EUR per minute, to the nearest 100 ms, at least 90 s a start; "
                         "at most 5 EUR a calendar month; 49 EUR once; storage is free; "
-                        "traffic in 0.01 EUR for a GB");
+                        "traffic in 0.01 EUR per GB");
     buf_release(&out);
     record_release(tariff_fields, &t);
     struct tariff clock = {.rate = strdup("0.02"),
@@ -223,7 +223,7 @@ static void words_of_rates(void **state)
     assert_string_equal(
         buf_str(&more),
         "0.02 USD per hour, for every clock hour touched, at least 0.10 USD a start; "
-        "storage 0.0255 USD for a GB and calendar month, for every clock hour "
+        "storage 0.0255 USD per GB and calendar month, for every clock hour "
         "touched");
     buf_release(&more);
     record_release(tariff_fields, &clock);
