@@ -89,7 +89,7 @@ static int64_t tiered(const struct rule *rule, int64_t month_ns, int64_t from_ns
 static int month_price(const struct rule *rule, int64_t month_ns, int64_t used_ns, int64_t part_ns,
                        int64_t *price, struct err *err)
 {
-    int64_t cap = rule_cap(rule), from_ns = cap >= 0 ? 0 : used_ns, before = 0;
+    int64_t cap = rule->monthly_cap, from_ns = cap >= 0 ? 0 : used_ns, before = 0;
     int64_t upto = tiered(rule, month_ns, from_ns, used_ns + part_ns);
     int rc = money_scale(rule->rate, upto, rule->per_ns * 100, MONEY_HALF_EVEN, price, err);
     if (rc != 0 || cap < 0)

@@ -79,7 +79,6 @@ int rule_read(struct rule *rule, const struct tariff *t, const char *rate, struc
     rule->minimum_amount = amount(t->minimum_amount, 0);
     rule->rounding = rounding(t->rounding);
     rule->billed_while_stopped = t->billed_while_stopped.v;
-    rule->capped_at_rate = t->capped_by_month.v && t->kind && strcmp(t->kind, "monthly") == 0;
     rule->monthly_cap = amount(t->monthly_cap, -1);
     rule->monthly_fee = amount(t->monthly_fee, 0);
     rule->setup_fee = amount(t->setup_fee, 0);

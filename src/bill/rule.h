@@ -31,8 +31,7 @@ struct rule {
     int64_t minimum_ns, minimum_amount;
     enum rule_rounding rounding;
     bool billed_while_stopped;
-    int64_t monthly_cap; // -1: none; rule_cap() knows more
-    bool capped_at_rate; // the rate is for a month, and a calendar month costs at most that
+    int64_t monthly_cap; // -1: none; with capped_by_month the caller sets it
     int64_t monthly_fee, setup_fee;
     bool disk_included; // storage costs nothing while the machine runs
     int64_t storage_rate, storage_stopped_rate;
@@ -60,12 +59,6 @@ int rule_read(struct rule *rule, const struct tariff *tariff, const char *rate,
 // negotiated by the user.
 int rule_in_region(struct rule *rule, const struct tariff *tariff, const char *region,
                    struct err *err) MUST_USE;
-
-// At most what a calendar month's time costs; -1: no cap.
-static inline int64_t rule_cap(const struct rule *rule)
-{
-    return rule->capped_at_rate ? rule->rate : rule->monthly_cap;
-}
 
 // Points `fees` at every amount but the rate, and returns how many: they are in the tariff's
 // currency while the rate is in the offer's, so they are what has to be converted.

@@ -76,7 +76,7 @@ static int machine_price(const struct schedule *s, struct schedule_bill *bill, i
     if (rc != 0)
         return rc;
     bill->up_ns = charge.charged_ns;
-    if (s->rule.tier_count == 0 && rule_cap(&s->rule) < 0)
+    if (s->rule.tier_count == 0 && s->rule.monthly_cap < 0)
         return money_scale(charge.time, bill->starts, bill->starts_in, MONEY_HALF_EVEN, price, err);
     // One after the other: a month has at most 44640 starts.
     int64_t whole = bill->starts / bill->starts_in, rest = bill->starts % bill->starts_in, part;
@@ -245,9 +245,8 @@ int schedule_always(const struct schedule *s, struct schedule_line *line, struct
     machine.price = rc == 0 ? charge.time : 0;
     if (rc == 0 && s->month_s < 0)
         rc = money_scale(charge.time, SCHEDULE_MONTH_H, 720, MONEY_HALF_EVEN, &machine.price, err);
-    int64_t cap = rule_cap(&s->rule);
-    if (cap >= 0 && machine.price > cap)
-        machine.price = cap;
+    if (s->rule.monthly_cap >= 0 && machine.price > s->rule.monthly_cap)
+        machine.price = s->rule.monthly_cap;
     if (rc == 0)
         rc = money_add(machine.price, s->rule.monthly_fee, &machine.price, err);
     machine.free_price = machine.price;

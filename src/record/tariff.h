@@ -53,8 +53,8 @@ struct tariff {
     char *rounding;
     struct maybe_bool billed_while_stopped;
     char *monthly_cap;
-    // The cap is the price by the month: a monthly offer's own price, otherwise that of the monthly
-    // offer of the same name, which the holder of the book puts into the rule.
+    // The cap is the price of the monthly offer of the same name, for a monthly offer its own. The
+    // holder of the book puts it into the rule.
     struct maybe_bool capped_by_month;
     char *monthly_fee;
     char *setup_fee;

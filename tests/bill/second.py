@@ -94,8 +94,6 @@ def time_price(tariff: dict, use: dict, charged: int) -> int:
     at = unit_begin(tariff, use, tariff.get("unit_ms", 1000) * MS)
     end = at + charged
     cap = int(nano(tariff, "monthly_cap")) if "monthly_cap" in tariff else None
-    if tariff.get("capped_by_month", False) and tariff.get("kind") == "monthly":
-        cap = int(nano(tariff, "rate"))
     used = use.get("used_ns", 0)
     price = 0
     while at < end:
@@ -300,8 +298,6 @@ def random_tariff(random) -> dict:
     if random.random() < 0.3:
         tariff.pop("storage_month_s", None)
         tariff["storage_calendar_month"] = True
-    if random.random() < 0.15:
-        tariff.update({"kind": "monthly", "capped_by_month": True})
     if random.random() < 0.25:
         tariff.pop("rounding", None)
         tariff.update({"clock_units": True, "unit_ms": random.choice([1000, 60000, 900000, 3600000, 86400000]),

@@ -216,7 +216,7 @@ static void monthly_by_the_hour(void **state)
                              .rate = TEXT("39"),
                              .per_s = {2592000, true},
                              .unit_ms = {3600000, true},
-                             .capped_by_month = {true, true}};
+                             .monthly_cap = TEXT("39")};
     struct charge_use use = {.start_s = date("2026-12-01"), .length_ns = S};
     assert_int_equal(charge_of(&t, &use).total, nano("0.054166667"));
     use.length_ns = 744 * H;

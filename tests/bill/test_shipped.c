@@ -150,14 +150,24 @@ static void others(void **state)
         {"hetzner", OFFER_MONTHLY, "ex51", "2018-02-15", "100", 8172 * S, false, "100"},
         {"hetzner", OFFER_MONTHLY, "ex51", "2018-02-15", "100", 30 * 24 * H + 1, false, "200"},
         {"hetzner", OFFER_MONTHLY, "ex51", "2024-02-29", "100", 8172 * S, false, "100"},
-        // By the hour since March 2024: 3 started hours of 72.00 / 720 h, and at most the month's
-        // price in a March of 744 h.
-        {"hetzner", OFFER_MONTHLY, "ex51", "2024-03-01", "72", 8172 * S, false, "0.30"},
-        {"hetzner", OFFER_MONTHLY, "ex51", "2024-03-01", "72", 719 * H, false, "71.90"},
-        {"hetzner", OFFER_MONTHLY, "ex51", "2024-03-01", "72", 744 * H, false, "72"},
-        {"hetzner", OFFER_MONTHLY, "ex51", "2024-03-01", "72", 744 * H + 1, false, "72.10"},
     };
     CHECK(cases);
+}
+
+// Hetzner's dedicated servers by the hour since March 2024: 3 started hours of 72.00 / 720 h, and
+// at most the month's price in a March of 744 h.
+static void hourly_capped_by_month(void **state)
+{
+    (void)state;
+#define EX51 "hetzner", OFFER_MONTHLY, "ex51"
+    static const struct bill_case cases[] = {
+        {EX51, "2024-03-01", "72", 8172 * S, false, "0.30"},
+        {EX51, "2024-03-01", "72", 719 * H, false, "71.90"},
+        {EX51, "2024-03-01", "72", 744 * H, false, "72"},
+        {EX51, "2024-03-01", "72", 744 * H + 1, false, "72.10"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(charge_case(&cases[i], "72").total, nano(cases[i].cost));
 }
 
 // Rates are by the hour; each tariff names the source of its rule.
@@ -299,6 +309,7 @@ int main(void)
         cmocka_unit_test(others_of_2026),
         cmocka_unit_test(storage_and_traffic),
         cmocka_unit_test(monthly_cap),
+        cmocka_unit_test(hourly_capped_by_month),
     };
     return cmocka_run_group_tests(tests, open_book, close_book);
 }
