@@ -245,6 +245,26 @@ static void region_factors(void **state)
     }
 }
 
+// Advice asks what a coarser unit than the assumed one would cost: 61 s at 3.60 an hour.
+static void coarser_units(void **state)
+{
+    (void)state;
+    const struct tariff t = {.rate = TEXT("3.60")};
+    const struct {
+        int64_t unit_ns;
+        const char *cost;
+    } cases[] = {{S, "0.061"}, {60 * S, "0.12"}, {H, "3.60"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct charge_use use = {.start_s = date("2026-03-05"), .length_ns = 61 * S};
+        struct rule rule = rule_of(&t);
+        struct charge charge;
+        struct err err = {0};
+        rule.unit_ns = cases[i].unit_ns;
+        assert_ok(charge_use(&rule, &use, &charge, &err), &err);
+        assert_int_equal(charge.total, nano(cases[i].cost));
+    }
+}
+
 // Every amount of a tariff but the rate, so that none is forgotten when currencies are converted.
 static void fees_of_a_rule(void **state)
 {
@@ -277,7 +297,8 @@ int main(void)
         cmocka_unit_test(egress_steps),         cmocka_unit_test(storage_while_stopped),
         cmocka_unit_test(billed_while_stopped), cmocka_unit_test(storage_by_calendar_month),
         cmocka_unit_test(storage_by_days),      cmocka_unit_test(monthly_by_the_hour),
-        cmocka_unit_test(region_factors),       cmocka_unit_test(fees_of_a_rule),
+        cmocka_unit_test(region_factors),       cmocka_unit_test(coarser_units),
+        cmocka_unit_test(fees_of_a_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
