@@ -5,11 +5,15 @@
 
 #include "base/clock.h"
 
-#define NS_PER_S   INT64_C(1000000000)
 #define HOUR_NS    (3600 * NS_PER_S)
 #define LONGEST_NS (NS_PER_S * 100 * 365 * 86400)
 
-// To whole units; 0 leaves it as it is.
+static int after_9999(struct err *err)
+{
+    return err_set(err, ERR_FORMAT, "the use ends after the year 9999");
+}
+
+// A unit of 0 leaves it as it is.
 static int64_t to_units(int64_t ns, int64_t unit_ns, enum rule_rounding rounding)
 {
     if (unit_ns == 0)
@@ -32,21 +36,39 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t charged_length(const struct rule *rule, const struct charge_use *use)
+// Where units begin on the clock: how long the first unit has lasted at the start.
+static int64_t begun_ns(const struct rule *rule, const struct charge_use *use, int64_t unit_ns)
 {
-    if (use->prorated)
-        return use->length_ns;
-    if (use->interrupted && rule->spot_first_hour_free && use->length_ns < HOUR_NS)
+    int64_t unit_s = unit_ns / NS_PER_S;
+    if (!rule->clock_units || use->prorated || unit_s == 0)
         return 0;
-    if (use->interrupted && rule->spot_partial_free)
-        return to_units(use->length_ns, rule->unit_ns, RULE_DOWN);
-    return to_units(larger(use->length_ns, rule->minimum_ns), rule->unit_ns, rule->rounding);
+    return (use->start_s % unit_s + unit_s) % unit_s * NS_PER_S;
 }
 
-// ---- the time's price, month by month
+// The provider's interruption makes some or all of the time free.
+static bool spared(const struct rule *rule, const struct charge_use *use)
+{
+    return use->interrupted && !use->prorated &&
+           (rule->spot_partial_free || (rule->spot_first_hour_free && use->length_ns < HOUR_NS));
+}
 
-// Hundredths of the rate: the sum over the tiers of nanoseconds × per cent, for the time from
-// `from_ns` to `to_ns` of a month's use.
+static int64_t charged_length(const struct rule *rule, const struct charge_use *use)
+{
+    int64_t begun = begun_ns(rule, use, rule->unit_ns);
+    if (use->prorated)
+        return use->length_ns;
+    if (!spared(rule, use))
+        return to_units(begun + larger(use->length_ns, rule->minimum_ns), rule->unit_ns,
+                        rule->rounding);
+    if (rule->spot_first_hour_free && use->length_ns < HOUR_NS)
+        return 0;
+    return to_units(begun + use->length_ns, rule->unit_ns, RULE_DOWN);
+}
+
+// ---- the price of the time, month by month
+
+// The sum over the tiers of nanoseconds × per cent, for the time from `from_ns` to `to_ns` of a
+// month's use.
 static int64_t tiered(const struct rule *rule, int64_t month_ns, int64_t from_ns, int64_t to_ns)
 {
     int64_t sum = 0, begin_ns = 0;
@@ -62,33 +84,34 @@ static int64_t tiered(const struct rule *rule, int64_t month_ns, int64_t from_ns
     return rule->tier_count > 0 ? sum : (to_ns - from_ns) * 100;
 }
 
-// Of one month: from `used_ns` on, for `part_ns`. A cap is for the whole month, what was used
-// before included.
+// The price of `part_ns` after `used_ns` of one month. A cap is for the whole month, earlier uses
+// included.
 static int month_price(const struct rule *rule, int64_t month_ns, int64_t used_ns, int64_t part_ns,
                        int64_t *price, struct err *err)
 {
-    int64_t from_ns = rule->monthly_cap >= 0 ? 0 : used_ns, before = 0;
+    int64_t cap = rule->monthly_cap, from_ns = cap >= 0 ? 0 : used_ns, before = 0;
     int64_t upto = tiered(rule, month_ns, from_ns, used_ns + part_ns);
     int rc = money_scale(rule->rate, upto, rule->per_ns * 100, MONEY_HALF_EVEN, price, err);
-    if (rc != 0 || rule->monthly_cap < 0)
+    if (rc != 0 || cap < 0)
         return rc;
     rc = money_scale(rule->rate, tiered(rule, month_ns, 0, used_ns), rule->per_ns * 100,
                      MONEY_HALF_EVEN, &before, err);
-    *price = smaller(*price, rule->monthly_cap) - smaller(before, rule->monthly_cap);
+    *price = smaller(*price, cap) - smaller(before, cap);
     return rc;
 }
 
 static int time_price(const struct rule *rule, const struct charge_use *use, int64_t charged_ns,
                       int64_t *price, struct err *err)
 {
-    int64_t at_s = use->start_s, used_ns = use->used_ns, left_ns = charged_ns;
+    int64_t at_s = use->start_s - begun_ns(rule, use, rule->unit_ns) / NS_PER_S;
+    int64_t used_ns = use->used_ns, left_ns = charged_ns;
     *price = 0;
     if (use->prorated)
         return money_scale(rule->rate, charged_ns, rule->per_ns, MONEY_HALF_EVEN, price, err);
     while (left_ns > 0) {
         int64_t first_s, next_s, one;
         if (!clock_month(at_s, 0, &first_s) || !clock_month(at_s, 1, &next_s))
-            return err_set(err, ERR_FORMAT, "the use ends after the year 9999");
+            return after_9999(err);
         int64_t part_ns = smaller(left_ns, (next_s - at_s) * NS_PER_S);
         int rc = month_price(rule, (next_s - first_s) * NS_PER_S, used_ns, part_ns, &one, err);
         if (rc == 0)
@@ -99,19 +122,36 @@ static int time_price(const struct rule *rule, const struct charge_use *use, int
         at_s = next_s;
         used_ns = 0;
     }
+    if (!spared(rule, use))
+        *price = larger(*price, rule->minimum_amount);
     return 0;
 }
 
-// Calendar months that it touches; the end itself belongs to the next, so it does not count.
+// A machine that is billed while stopped costs as if it ran on.
+static int machine(const struct rule *rule, const struct charge_use *use, struct charge *charge,
+                   struct err *err)
+{
+    charge->charged_ns = charged_length(rule, use);
+    int rc = time_price(rule, use, charge->charged_ns, &charge->time, err);
+    if (rc != 0 || !rule->billed_while_stopped || use->stopped_ns == 0 || use->interrupted)
+        return rc;
+    struct charge_use whole = *use;
+    whole.length_ns += use->stopped_ns;
+    rc = time_price(rule, &whole, charged_length(rule, &whole), &charge->stopped, err);
+    charge->stopped -= rc == 0 ? charge->time : 0;
+    return rc;
+}
+
+// A use that ends exactly at a month's end does not touch the next month.
 static int months_touched(const struct charge_use *use, int64_t *months, struct err *err)
 {
     int64_t at_s, whole_s = use->length_ns / NS_PER_S;
     bool more = use->length_ns % NS_PER_S > 0;
-    int64_t end_s = use->start_s + whole_s + more; // rounded up: later than or at the end
+    int64_t end_s = use->start_s + whole_s + more;
     *months = 0;
     for (int i = 0;; i++) {
         if (!clock_month(use->start_s, i, &at_s))
-            return err_set(err, ERR_FORMAT, "the use ends after the year 9999");
+            return after_9999(err);
         if (i > 0 && at_s >= end_s)
             return 0;
         (*months)++;
@@ -143,27 +183,91 @@ static int64_t charged_size(const struct rule *rule, int64_t gb)
     return larger(gb - rule->storage_free_gb, 0);
 }
 
+// The price of `ns` that begin `from_ns` after `start_s`, each calendar month by its own length.
+static int by_calendar(int64_t per_month, int64_t start_s, int64_t from_ns, int64_t ns,
+                       int64_t *price, struct err *err)
+{
+    int rc = 0;
+    *price = 0;
+    while (ns > 0 && rc == 0) {
+        int64_t first_s, next_s, one, at_s = start_s + from_ns / NS_PER_S;
+        if (!clock_month(at_s, 0, &first_s) || !clock_month(at_s, 1, &next_s))
+            return after_9999(err);
+        int64_t part_ns = smaller(ns, (next_s - at_s) * NS_PER_S - from_ns % NS_PER_S);
+        rc = money_scale(per_month, part_ns, (next_s - first_s) * NS_PER_S, MONEY_HALF_EVEN, &one,
+                         err);
+        if (rc == 0)
+            rc = money_add(*price, one, price, err);
+        from_ns += part_ns;
+        ns -= part_ns;
+    }
+    return rc;
+}
+
+static int64_t storage_units(const struct rule *rule, const struct charge_use *use, int64_t ns)
+{
+    if (use->prorated)
+        return ns;
+    return to_units(begun_ns(rule, use, rule->storage_unit_ns) +
+                        larger(ns, rule->storage_minimum_ns),
+                    rule->storage_unit_ns, RULE_UP);
+}
+
+// The unit in which the machine stops is charged as running.
 static int storage(const struct rule *rule, const struct charge_use *use, struct charge *charge,
                    struct err *err)
 {
-    int64_t gb = charged_size(rule, use->storage_gb), ns = use->storage_ns, per_month;
-    if (use->storage_gb == 0)
-        return 0;
-    if (!use->prorated)
-        ns = to_units(larger(ns, rule->storage_minimum_ns), rule->storage_unit_ns, RULE_UP);
-    int rc = money_scale(rule->storage_rate, gb, 1, MONEY_DOWN, &per_month, err); // exact
-    if (rc == 0)
-        rc = money_scale(per_month, ns, rule->storage_month_ns, MONEY_HALF_EVEN, &charge->storage,
-                         err);
+    int64_t gb = charged_size(rule, use->storage_gb);
+    int64_t start_s = use->start_s - begun_ns(rule, use, rule->storage_unit_ns) / NS_PER_S;
+    int64_t running_ns = storage_units(rule, use, use->storage_ns);
+    int64_t whole_ns = storage_units(rule, use, use->storage_ns + use->stopped_ns);
+    const struct {
+        int64_t rate, from_ns, ns, *price;
+    } parts[] = {
+        {rule->disk_included ? 0 : rule->storage_rate, 0, running_ns, &charge->storage},
+        {rule->storage_stopped_rate, running_ns, whole_ns - running_ns, &charge->storage_stopped},
+    };
+    int rc = 0;
+    for (size_t i = 0; use->storage_gb > 0 && i < 2 && rc == 0; i++) {
+        int64_t per_month = 0;
+        rc = money_scale(parts[i].rate, gb, 1, MONEY_DOWN, &per_month, err); // exact
+        if (rc == 0 && rule->storage_calendar_month)
+            rc =
+                by_calendar(per_month, start_s, parts[i].from_ns, parts[i].ns, parts[i].price, err);
+        else if (rc == 0)
+            rc = money_scale(per_month, parts[i].ns, rule->storage_month_ns, MONEY_HALF_EVEN,
+                             parts[i].price, err);
+    }
+    return rc;
+}
+
+// From the month's byte `from` to its byte `to`. The free bytes count towards the steps' bounds.
+static int egress_price(const struct rule *rule, int64_t from, int64_t to, int64_t *price,
+                        struct err *err)
+{
+    int64_t begin = rule->egress_free_gb * rule->gb_bytes;
+    int rc = 0;
+    for (int i = 0; i <= rule->egress_count && rc == 0; i++) {
+        bool last = i == rule->egress_count;
+        int64_t end = last ? to : rule->egress_steps[i].upto_gb * rule->gb_bytes, one;
+        int64_t bytes = smaller(to, end) - larger(from, begin);
+        if (bytes > 0)
+            rc = money_scale(last ? rule->egress_rate : rule->egress_steps[i].rate, bytes,
+                             rule->gb_bytes, MONEY_HALF_EVEN, &one, err);
+        if (bytes > 0 && rc == 0)
+            rc = money_add(*price, one, price, err);
+        begin = larger(begin, end);
+    }
     return rc;
 }
 
 static int traffic(const struct rule *rule, const struct charge_use *use, struct charge *charge,
                    struct err *err)
 {
-    int64_t out = larger(use->egress_bytes - rule->egress_free_gb * rule->gb_bytes, 0);
-    int rc =
-        money_scale(rule->egress_rate, out, rule->gb_bytes, MONEY_HALF_EVEN, &charge->egress, err);
+    int64_t to;
+    if (__builtin_add_overflow(use->egress_used_bytes, use->egress_bytes, &to))
+        return err_set(err, ERR_OVERFLOW, "more traffic than can be counted");
+    int rc = egress_price(rule, use->egress_used_bytes, to, &charge->egress, err);
     if (rc == 0)
         rc = money_scale(rule->ingress_rate, use->ingress_bytes, rule->gb_bytes, MONEY_HALF_EVEN,
                          &charge->ingress, err);
@@ -175,16 +279,16 @@ static int traffic(const struct rule *rule, const struct charge_use *use, struct
 static int check(const struct charge_use *use, struct err *err)
 {
     int64_t first_s;
-    const int64_t amounts[] = {use->length_ns,        use->used_ns,      use->storage_gb,
-                               use->storage_ns,       use->egress_bytes, use->ingress_bytes,
-                               use->discount_permille};
-    // Earlier starts may have been rounded up, so it may be more than the month has, but not much.
+    const int64_t amounts[] = {use->length_ns,     use->used_ns,           use->stopped_ns,
+                               use->storage_gb,    use->storage_ns,        use->egress_bytes,
+                               use->ingress_bytes, use->egress_used_bytes, use->discount_permille};
+    // Earlier starts may have been rounded up, so it may be a little more than the month has.
     if (use->used_ns > 62 * 86400 * NS_PER_S)
-        return err_set(err, ERR_FORMAT, "more was used in the month than it has time");
+        return err_set(err, ERR_FORMAT, "more time was used in the month than it has");
     for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
         if (amounts[i] < 0)
-            return err_set(err, ERR_FORMAT, "a use has no times, sizes or discounts below zero");
-    if (use->length_ns > LONGEST_NS || use->used_ns > LONGEST_NS || use->storage_ns > LONGEST_NS)
+            return err_set(err, ERR_FORMAT, "times, sizes and discounts of a use are 0 or more");
+    if (use->length_ns > LONGEST_NS || use->stopped_ns > LONGEST_NS || use->storage_ns > LONGEST_NS)
         return err_set(err, ERR_OVERFLOW, "a use of over 100 years");
     if (use->discount_permille > 1000)
         return err_set(err, ERR_FORMAT, "a discount of over 100 %%");
@@ -196,8 +300,8 @@ static int check(const struct charge_use *use, struct err *err)
 static int add_up(const struct rule *rule, const struct charge_use *use, struct charge *c,
                   struct err *err)
 {
-    const int64_t lines[] = {c->time,    c->monthly_fee, c->setup_fee,
-                             c->storage, c->egress,      c->ingress};
+    const int64_t lines[] = {c->time,    c->stopped,         c->monthly_fee, c->setup_fee,
+                             c->storage, c->storage_stopped, c->egress,      c->ingress};
     int rc = 0;
     for (size_t i = 0; i < sizeof lines / sizeof *lines && rc == 0; i++)
         rc = money_add(c->subtotal, lines[i], &c->subtotal, err);
@@ -222,8 +326,7 @@ int charge_use(const struct rule *rule, const struct charge_use *use, struct cha
     int rc = check(use, err);
     if (rc != 0)
         return rc;
-    charge->charged_ns = charged_length(rule, use);
-    rc = time_price(rule, use, charge->charged_ns, &charge->time, err);
+    rc = machine(rule, use, charge, err);
     if (rc == 0)
         rc = fees(rule, use, charge, err);
     if (rc == 0)
@@ -247,7 +350,7 @@ int charge_parts(const struct charge *charge, int64_t gpus, int64_t gpus_used,
         rc = money_scale(charge->time, gpus - gpus_used, gpus, MONEY_HALF_EVEN, unused, err);
     int64_t rest = charge->time - *unused;
     for (size_t i = 0; i <= count && rc == 0; i++) {
-        int64_t upto = rest;
+        int64_t upto = i < count ? 0 : rest;
         at = i < count ? at + length_ns[i] : whole;
         if (whole > 0)
             rc = money_scale(rest, at, whole, MONEY_HALF_EVEN, &upto, err);

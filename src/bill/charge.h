@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// charge: what one use of a machine costs under a rule, line by line, in integers.
+// charge: the bill for one use of a machine under a rule, line by line, in integers.
 //
 // docs/billing.md is the definition; a second implementation in tests/bill follows the same page.
+// To see what a coarser unit would cost, charge the same use with another rule.unit_ns.
 #ifndef FARE_BILL_CHARGE_H
 #define FARE_BILL_CHARGE_H
 
@@ -10,30 +11,34 @@
 struct charge_use { // one start of one machine
     int64_t start_s;
     int64_t length_ns;
-    bool interrupted; // by the provider; else its user ended it
-    bool prorated;    // the rule that hides units, minimums and fees
-    int64_t used_ns;  // of the same machine, charged before in the month of its start
-    int64_t storage_gb, storage_ns;
+    bool interrupted;   // by the provider; otherwise its user ended it
+    bool prorated;      // without units, minimums and fees
+    int64_t used_ns;    // charged earlier for the same machine in the month of its start
+    int64_t stopped_ns; // kept afterwards, stopped: its storage stays, on some clouds its price too
+    int64_t storage_gb, storage_ns; // storage_ns: while the machine runs
     int64_t egress_bytes, ingress_bytes;
+    int64_t egress_used_bytes; // that left earlier in the month
     int64_t discount_permille;
 };
 
 struct charge { // nano-units
     int64_t charged_ns;
-    int64_t time, monthly_fee, setup_fee, storage, egress, ingress;
-    int64_t subtotal, discount, rounding; // rounding: what bringing the total to `decimals` added
+    int64_t time, stopped; // of the machine: running, stopped
+    int64_t monthly_fee, setup_fee;
+    int64_t storage, storage_stopped;
+    int64_t egress, ingress;
+    int64_t subtotal, discount, rounding; // rounding: total less the exact sum
     int64_t total;
 };
 
-// ERR_OVERFLOW where an amount leaves its range, ERR_FORMAT for a use that cannot be (below zero,
-// a date outside the years 1 to 9999).
+// ERR_OVERFLOW where an amount leaves its range, ERR_FORMAT for an impossible use (a size below
+// zero, a date outside the years 1 to 9999).
 int charge_use(const struct rule *rule, const struct charge_use *use, struct charge *charge,
                struct err *err) MUST_USE;
 
-// Divides the price of the time over its parts. `length_ns` has the parts' times in order, which
-// together are the use's length; `out` gets their prices, and one more for idle time, so it has
-// room for count + 1. `*unused` is the price of the GPUs that were not used. All together they are
-// charge->time.
+// Divides the price of the time over its parts. `length_ns` has the parts' times in order; they add
+// up to the use's length. `out` gets their prices and then that of the idle time: count + 1 in all.
+// `*unused` is the price of the GPUs that were not used. Together they are charge->time.
 int charge_parts(const struct charge *charge, int64_t gpus, int64_t gpus_used,
                  const int64_t *length_ns, size_t count, int64_t *out, int64_t *unused,
                  struct err *err) MUST_USE;

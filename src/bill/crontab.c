@@ -236,7 +236,8 @@ static int64_t days_apart(const struct crontab *tab)
     int64_t before = -1, apart = 0;
     if (!date_of(0, &date))
         return 0;
-    for (int64_t day = 0; day < CRONTAB_CYCLE_DAYS && apart != 1; day++, next_date(&date)) {
+    // Every two years that can follow each other do so within 28.
+    for (int64_t day = 0; day < 30 * 366 && apart != 1; day++, next_date(&date)) {
         if (!fits(tab, &date))
             continue;
         if (before >= 0 && (apart == 0 || day - before < apart))

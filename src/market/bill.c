@@ -125,6 +125,8 @@ static int add_rest(struct making *m, struct err *err)
     if (rc == 0)
         rc = add_item(m, "storage", storage, c->storage, err);
     if (rc == 0)
+        rc = add_item(m, "storage while stopped", storage, c->storage_stopped, err);
+    if (rc == 0)
         rc = add_item(m, "egress", egress, c->egress, err);
     if (rc == 0)
         rc = add_item(m, "ingress", ingress, c->ingress, err);
@@ -317,7 +319,8 @@ static int note_unpriced(struct making *m, struct err *err)
     const struct {
         bool asked;
         const char *rate, *what;
-    } parts[] = {{m->wishes->storage_gb > 0, tariff->storage_rate, "storage"},
+    } parts[] = {{m->wishes->storage_gb > 0, tariff->disk_included.v ? "0" : tariff->storage_rate,
+                  "storage"},
                  {m->wishes->egress_bytes > 0, tariff->egress_rate, "traffic out"},
                  {m->wishes->ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
     int rc = 0;

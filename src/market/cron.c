@@ -152,6 +152,8 @@ static int note_price(struct job *job, struct err *err)
     }
     if (rc == 0 && capped && p->rule.monthly_cap < 0 && p->offer.kind == OFFER_ON_DEMAND)
         rc = note(job, err, "Its price by the month, the most that a month costs, is not known.");
+    if (rc == 0 && p->rule.billed_while_stopped)
+        rc = note(job, err, "A stopped machine is charged too: it has to be deleted each time.");
     if (rc == 0 && p->rule.setup_fee > 0)
         rc = note(job, err, "A set-up fee, paid once, is not in the month.");
     return rc == 0 ? note_credit(job, err) : rc;
@@ -221,8 +223,12 @@ static int find_beside(struct job *job, struct err *err)
     for (size_t i = 0; i < sizeof members / sizeof *members && rc == 0; i++)
         if (members[i].from >= 0)
             *members[i].to = members[i].from;
-    if (rc == 0 && b->disk_rate < 0 && p->tariff->storage_rate)
+    b->disk_stopped_rate = -1;
+    if (rc == 0 && b->disk_rate < 0 && p->tariff->storage_rate) {
         rc = priced_usd(p, p->rule.storage_rate, &b->disk_rate, err);
+        if (rc == 0)
+            rc = priced_usd(p, p->rule.storage_stopped_rate, &b->disk_stopped_rate, err);
+    }
     return rc;
 }
 

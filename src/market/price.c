@@ -26,8 +26,12 @@ int wishes_day(const struct wishes *w)
 static int cap_by_month(struct priced *p, const struct currencies *currencies, struct err *err)
 {
     const struct tariff *t = p->tariff;
-    if (!t->capped_by_month.known || !t->capped_by_month.v || p->offer.kind != OFFER_ON_DEMAND)
+    if (!t->capped_by_month.known || !t->capped_by_month.v || p->offer.kind == OFFER_SPOT)
         return 0;
+    if (p->offer.kind == OFFER_MONTHLY) { // by the hour now, but listed by the month
+        p->rule.monthly_cap = p->rule.rate;
+        return 0;
+    }
     struct offer month, wanted = p->offer;
     struct buf name = {0};
     struct err why = {0};
@@ -58,19 +62,19 @@ static int one_currency(struct priced *p, const struct currencies *currencies, s
 {
     struct rule *r = &p->rule;
     const char *theirs = p->tariff->currency ? p->tariff->currency : "USD";
-    int64_t *const fees[] = {&r->monthly_cap,  &r->monthly_fee, &r->setup_fee,
-                             &r->storage_rate, &r->egress_rate, &r->ingress_rate};
+    int64_t *fees[RULE_FEES_MAX];
+    size_t count = rule_fees(r, fees);
     bool any = false;
     int64_t ignored;
     int rc = 0;
-    for (size_t i = 0; i < sizeof fees / sizeof *fees; i++)
+    for (size_t i = 0; i < count; i++)
         any |= *fees[i] > 0;
     p->currency = p->paid_in;
     if (any && strcmp(theirs, p->paid_in) != 0) {
         p->fees_in = theirs;
         p->currency = "USD";
         rc = currency_to_usd(currencies, p->paid_in, p->day, r->rate, &r->rate, NULL, NULL, err);
-        for (size_t i = 0; i < sizeof fees / sizeof *fees && rc == 0; i++)
+        for (size_t i = 0; i < count && rc == 0; i++)
             if (*fees[i] > 0)
                 rc =
                     currency_to_usd(currencies, theirs, p->day, *fees[i], fees[i], NULL, NULL, err);
@@ -143,6 +147,8 @@ int market_price(struct market *market, const struct offer *offer, const struct 
     money_text(p->rate, rate);
     if (rc == 0)
         rc = rule_read(&p->rule, &priced, rate, err);
+    if (rc == 0 && !(p->own && p->own->rate >= 0) && !w->rate_given)
+        rc = rule_in_region(&p->rule, &priced, offer->region, err);
     if (rc == 0)
         rc = one_currency(p, currencies, err);
     return rc == 0 ? cap_by_month(p, currencies, err) : rc;
@@ -159,13 +165,15 @@ static int64_t times(int64_t a, int64_t b)
 static struct charge_use use_of(const struct priced *p, const struct wishes *w, int64_t length_ns)
 {
     int64_t runs = w->runs > 1 ? w->runs : 1;
+    bool kept = w->keep_ns.known && w->storage_gb > 0;
     return (struct charge_use){
         .start_s = p->start_s,
         .length_ns = length_ns,
         .used_ns = w->used_ns,
         .prorated = w->prorated,
         .storage_gb = w->storage_gb,
-        .storage_ns = w->keep_ns.known ? w->keep_ns.v : length_ns,
+        .storage_ns = kept && w->keep_ns.v < length_ns ? w->keep_ns.v : length_ns,
+        .stopped_ns = kept && w->keep_ns.v > length_ns ? w->keep_ns.v - length_ns : 0,
         .egress_bytes = times(w->egress_bytes, runs),
         .ingress_bytes = times(w->ingress_bytes, runs),
         .discount_permille = p->own ? p->own->discount_permille : 0,
@@ -241,6 +249,7 @@ int priced_charge(const struct priced *p, const struct wishes *w, int64_t length
     const struct charge_use use = use_of(p, w, length_ns);
     bool changed;
     struct rule rule = p->rule;
+    rule.billed_while_stopped = false; // a disk is kept without its machine
     int rc = charge_use(&rule, &use, charge, err);
     if (rc == 0)
         rc = follow_spot(p, charge->charged_ns, &rule, &changed, err);

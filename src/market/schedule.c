@@ -130,9 +130,19 @@ static int64_t above_zero(int64_t n)
     return n > 0 ? n : 0;
 }
 
-// The disks of so many machines, and what of it is free.
-static int disks(const struct schedule *s, int64_t machines, struct schedule_line *line,
-                 struct err *err)
+// How long a machine is up in the month; all of it without `starts`.
+static int64_t up_in_month(const struct schedule *s, const struct schedule_bill *starts,
+                           int64_t month_ns)
+{
+    if (!starts)
+        return month_ns;
+    double up_ns = (double)s->up_ns * (double)starts->starts / (double)starts->starts_in;
+    return up_ns < (double)month_ns ? (int64_t)up_ns : month_ns;
+}
+
+// The disks of that many machines, and the part of them that is free.
+static int disks(const struct schedule *s, const struct schedule_bill *starts, int64_t machines,
+                 struct schedule_line *line, struct err *err)
 {
     int64_t length_s, free_price = 0;
     struct charge charge;
@@ -140,17 +150,26 @@ static int disks(const struct schedule *s, int64_t machines, struct schedule_lin
     line->known = s->disk_gb == 0 || s->beside.disk_rate >= 0;
     if (!line->known || s->disk_gb == 0)
         return 0;
+    int64_t off = s->beside.disk_stopped_rate;
     rule.storage_rate = s->beside.disk_rate;
+    rule.storage_stopped_rate = off >= 0 ? off : s->beside.disk_rate;
+    rule.billed_while_stopped = false; // the disk alone
     int rc = month_length_s(s, &length_s, err);
-    const struct charge_use use = {
-        .start_s = JUNE_S, .storage_gb = s->disk_gb, .storage_ns = length_s * NS_PER_S};
+    int64_t month_ns = length_s * NS_PER_S, up_ns = up_in_month(s, starts, month_ns);
+    const struct charge_use use = {.start_s = s->month_s >= 0 ? s->month_s : JUNE_S,
+                                   .storage_gb = s->disk_gb,
+                                   .storage_ns = up_ns,
+                                   .stopped_ns = month_ns - up_ns};
+    int64_t priced_s = rule.storage_calendar_month ? length_s : rule.storage_month_ns / NS_PER_S;
     if (rc == 0)
         rc = charge_use(&rule, &use, &charge, err);
     if (rc == 0)
-        rc = money_scale(charge.storage, machines, 1, MONEY_DOWN, &line->price, err);
+        rc = money_add(charge.storage, charge.storage_stopped, &line->price, err);
+    if (rc == 0)
+        rc = money_scale(line->price, machines, 1, MONEY_DOWN, &line->price, err);
     if (rc == 0)
         rc = money_scale(s->beside.disk_rate, above_zero(s->beside.free_disk_gb) * length_s,
-                         rule.storage_month_ns / NS_PER_S, MONEY_HALF_EVEN, &free_price, err);
+                         priced_s, MONEY_HALF_EVEN, &free_price, err);
     line->free_price = above_zero(line->price - free_price);
     return rc;
 }
@@ -253,7 +272,7 @@ static int price_tasks(const struct schedule *s, int64_t tasks, const struct sta
     if (rc == 0)
         rc = month_fee(s, tasks, &bill->fees, err);
     if (rc == 0)
-        rc = disks(s, tasks, &bill->disk, err);
+        rc = disks(s, bill, tasks, &bill->disk, err);
     if (rc == 0)
         rc = rules(s, tasks, &bill->rules, err);
     if (rc == 0)
@@ -316,7 +335,7 @@ int schedule_always(const struct schedule *s, struct schedule_line *line, struct
     if (rc == 0)
         rc = month_fee(s, 1, &fee, err);
     if (rc == 0)
-        rc = disks(s, 1, &disk, err);
+        rc = disks(s, NULL, 1, &disk, err);
     if (rc == 0)
         rc = discount_line(s, &fee, &discount, err);
     if (rc == 0)

@@ -14,9 +14,10 @@ struct scheduling {                       // amounts are nano-USD; -1 where noth
     int64_t rules, rule_rate, free_rules; // so many for a task; each a month
     int64_t function_ms;                  // for a start, and again for a stop
     int64_t function_rate, function_unit_ms, free_function_ms;
-    int64_t fixed_server; // a small server that is always up, a month
-    char *source;         // with the date from which the row holds; on the heap
-    int since;            // that date, in days since 1970
+    int64_t fixed_server;      // a small server that is always up, a month
+    char *source;              // with the date from which the row holds; on the heap
+    int since;                 // that date, in days since 1970
+    int64_t disk_stopped_rate; // of a machine that is off; -1: the same
 };
 
 // The provider's newest row that begins on or before that day (since 1970; 0: today), or its first;

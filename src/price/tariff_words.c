@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tariff's members as a sentence that a person understands.
+// A tariff as a sentence for people.
 #include "price/tariffs.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ struct sentence {
     bool begun;
 };
 
-// The next part of the sentence, after a semicolon.
+// Begins the next part of the sentence.
 static struct buf *part(struct sentence *s)
 {
     if (s->begun)
@@ -74,40 +74,60 @@ static void per_words(struct buf *out, int64_t ms)
     length_words(out, ms);
 }
 
-static void time_words(const struct tariff *t, struct sentence *s)
+static void unit_words(const struct tariff *t, struct buf *out)
 {
     int64_t unit_ms = t->unit_ms.known ? t->unit_ms.v : 1000;
+    const char *rounding = t->rounding ? t->rounding : "up";
+    if (unit_ms == 0) {
+        buf_adds(out, "by the exact time");
+        return;
+    }
+    buf_adds(out, t->clock_units.v                   ? "for every clock "
+                  : strcmp(rounding, "nearest") == 0 ? "to the nearest "
+                  : strcmp(rounding, "down") == 0    ? "per whole "
+                  : unit_ms <= 1000                  ? "per "
+                                                     : "per started ");
+    per_words(out, unit_ms);
+    buf_adds(out, t->clock_units.v ? " touched" : "");
+}
+
+static void minimum_words(const struct tariff *t, struct sentence *s)
+{
+    // A minimum of one unit says only that a start is charged.
+    int64_t unit_ms = t->unit_ms.known ? t->unit_ms.v : 1000;
+    bool time = t->minimum_s.known && t->minimum_s.v > 0 && t->minimum_s.v * 1000 != unit_ms;
+    if (!time && !t->minimum_amount)
+        return;
+    buf_adds(s->out, ", at least ");
+    if (time)
+        length_words(s->out, t->minimum_s.v * 1000);
+    if (t->minimum_amount)
+        buf_printf(s->out, "%s%s %s", time ? " and " : "", t->minimum_amount, s->currency);
+    buf_adds(s->out, " a start");
+}
+
+static void time_words(const struct tariff *t, struct sentence *s)
+{
     struct buf *out = part(s);
     if (t->rate) {
-        buf_printf(out, "%s %s a ", t->rate, s->currency);
+        buf_printf(out, "%s %s per ", t->rate, s->currency);
         per_words(out, (t->per_s.known ? t->per_s.v : 3600) * 1000);
         buf_adds(out, ", ");
     }
-    if (unit_ms == 0) {
-        buf_adds(out, "by the exact time");
-    } else if (t->rounding && strcmp(t->rounding, "nearest") == 0) {
-        buf_adds(out, "to the nearest ");
-        per_words(out, unit_ms);
-    } else if (t->rounding && strcmp(t->rounding, "down") == 0) {
-        buf_adds(out, "per whole ");
-        per_words(out, unit_ms);
-    } else {
-        buf_adds(out, unit_ms <= 1000 ? "per " : "per started ");
-        per_words(out, unit_ms);
-    }
-    // A minimum of one unit says nothing but that a start is charged.
-    if (t->minimum_s.known && t->minimum_s.v > 0 && t->minimum_s.v * 1000 != unit_ms) {
-        buf_adds(out, ", at least ");
-        length_words(out, t->minimum_s.v * 1000);
-        buf_adds(out, " a start");
-    }
+    unit_words(t, out);
+    minimum_words(t, s);
+    if (t->billed_while_stopped.v)
+        buf_adds(part(s), "full price while stopped, until deleted");
+    for (size_t i = 0; i < t->regions.count; i++)
+        buf_printf(part(s), "%" PRId64 " %% of the rate in regions like %s",
+                   t->regions.items[i].percent.v, t->regions.items[i].region);
 }
 
 static void spot_words(const struct tariff *t, struct sentence *s)
 {
-    if (t->spot_first_hour_free.known && t->spot_first_hour_free.v)
-        buf_adds(part(s), "free where the provider interrupts it within the first hour");
-    if (t->spot_partial_free.known && t->spot_partial_free.v) {
+    if (t->spot_first_hour_free.v)
+        buf_adds(part(s), "free if the provider interrupts it within the first hour");
+    if (t->spot_partial_free.v) {
         struct buf *out = part(s);
         buf_adds(out, "the ");
         per_words(out, t->unit_ms.known ? t->unit_ms.v : 1000);
@@ -132,9 +152,9 @@ static void month_words(const struct tariff *t, struct sentence *s)
     if (t->monthly_cap)
         buf_printf(part(s), "at most %s %s a calendar month", t->monthly_cap, s->currency);
     for (size_t i = 0; i < t->commitments.count; i++)
-        buf_printf(part(s), "%" PRId64 " %% of the rate for a promise of %" PRId64 " months",
+        buf_printf(part(s), "%" PRId64 " %% of the rate with a commitment of %" PRId64 " months",
                    t->commitments.items[i].percent.v, t->commitments.items[i].months.v);
-    if (t->capped_by_month.known && t->capped_by_month.v)
+    if (t->capped_by_month.v)
         buf_adds(part(s), "a calendar month costs at most the offer's price by the month");
     if (t->monthly_fee)
         buf_printf(part(s), "%s %s for every calendar month of use", t->monthly_fee, s->currency);
@@ -149,6 +169,8 @@ static bool is_free(const char *amount)
 
 static void storage_words(const struct tariff *t, struct sentence *s)
 {
+    if (t->disk_included.v)
+        buf_adds(part(s), "the price includes a disk while running");
     if (!t->storage_rate)
         return;
     struct buf *out = part(s);
@@ -156,19 +178,26 @@ static void storage_words(const struct tariff *t, struct sentence *s)
         buf_adds(out, "storage is free");
         return;
     }
-    buf_printf(out, "storage %s %s for a GB and ", t->storage_rate, s->currency);
+    buf_printf(out, "storage %s %s", t->storage_rate, s->currency);
+    if (t->storage_stopped_rate)
+        buf_printf(out, " (%s while stopped)", t->storage_stopped_rate);
+    buf_adds(out, " per GB and ");
     int64_t month_s = t->storage_month_s.known ? t->storage_month_s.v : 2592000;
-    per_words(out, month_s * 1000);
+    if (t->storage_calendar_month.v)
+        buf_adds(out, "calendar month");
+    else
+        per_words(out, month_s * 1000);
     if (t->storage_unit_ms.known && t->storage_unit_ms.v > 1000) {
-        buf_adds(out, ", per started ");
+        buf_adds(out, t->clock_units.v ? ", for every clock " : ", per started ");
         per_words(out, t->storage_unit_ms.v);
+        buf_adds(out, t->clock_units.v ? " touched" : "");
     }
     if (t->storage_minimum_s.known && t->storage_minimum_s.v > 0) {
         buf_adds(out, ", at least ");
         length_words(out, t->storage_minimum_s.v * 1000);
     }
     if (t->storage_steps.count > 0)
-        buf_printf(out, ", charged at the next size that can be had (%" PRId64 " GB and up)",
+        buf_printf(out, ", charged at the next size on sale (%" PRId64 " GB and up)",
                    t->storage_steps.items[0].gb.v);
     if (t->storage_free_gb.known && t->storage_free_gb.v > 0)
         buf_printf(out, ", the first %" PRId64 " GB free", t->storage_free_gb.v);
@@ -179,12 +208,16 @@ static void traffic_words(const struct tariff *t, struct sentence *s)
     if (t->egress_rate && is_free(t->egress_rate)) {
         buf_adds(part(s), "traffic out is free");
     } else if (t->egress_rate) {
-        buf_printf(part(s), "traffic out %s %s for a GB", t->egress_rate, s->currency);
+        buf_adds(part(s), "traffic out ");
+        for (size_t i = 0; i < t->egress_steps.count; i++)
+            buf_printf(s->out, "%s up to %" PRId64 " GB, ", t->egress_steps.items[i].rate,
+                       t->egress_steps.items[i].upto_gb.v);
+        buf_printf(s->out, "%s %s per GB", t->egress_rate, s->currency);
         if (t->egress_free_gb.known && t->egress_free_gb.v > 0)
-            buf_printf(s->out, " after %" PRId64 " GB", t->egress_free_gb.v);
+            buf_printf(s->out, ", the first %" PRId64 " GB a month free", t->egress_free_gb.v);
     }
     if (t->ingress_rate && !is_free(t->ingress_rate))
-        buf_printf(part(s), "traffic in %s %s for a GB", t->ingress_rate, s->currency);
+        buf_printf(part(s), "traffic in %s %s per GB", t->ingress_rate, s->currency);
 }
 
 void tariff_words(const struct tariff *t, struct buf *out)

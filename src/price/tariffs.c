@@ -14,16 +14,16 @@
 
 enum { FILE_MAX = 4 << 20, DAY_S = 86400 };
 
-// One file's tariffs. A list of pointers, so that tariffs stay where they are.
 struct tariff_book {
-    struct tariffs **files;
+    struct tariffs **files; // pointers, so that tariffs do not move when a file is added
     size_t count;
-    size_t own; // so many of them are the user's
+    size_t own; // the first files are the user's
 };
 
 static const struct tariff default_tariff = {
     .id = (char[]){"default"},
-    .words = (char[]){"assumed, since no rule of this provider is known"},
+    .assumed = {true, true},
+    .words = (char[]){"no billing rule of this provider is known"},
 };
 
 // ---- reading
@@ -39,7 +39,7 @@ static int check_file(const struct tariffs *file, struct err *err)
             rc = err_set(err, ERR_FORMAT, "tariffs[%zu]: expected an id and a provider", i);
         for (size_t j = 0; j < i && rc == 0; j++)
             if (strcmp(file->tariffs.items[j].id, t->id) == 0)
-                rc = err_set(err, ERR_FORMAT, "tariffs[%zu]: '%s' is there twice", i, t->id);
+                rc = err_set(err, ERR_FORMAT, "tariffs[%zu]: '%s' appears twice", i, t->id);
         if (rc == 0)
             rc = tariff_check(t, err);
     }
@@ -131,15 +131,6 @@ const struct tariff *tariff_at(const struct tariff_book *book, size_t index)
     return NULL;
 }
 
-const struct tariff *tariff_by_id(const struct tariff_book *book, const char *id)
-{
-    const struct tariff *t;
-    for (size_t i = 0; (t = tariff_at(book, i)); i++)
-        if (strcmp(t->id, id) == 0)
-            return t;
-    return strcmp(id, default_tariff.id) == 0 ? &default_tariff : NULL;
-}
-
 static int64_t day_of(const char *date, int64_t absent)
 {
     int64_t s;
@@ -148,12 +139,20 @@ static int64_t day_of(const char *date, int64_t absent)
     return s >= 0 ? s / DAY_S : -((DAY_S - 1 - s) / DAY_S);
 }
 
-// How well it fits: 0 not at all, 1 as one of all offers, 2 by the offer's name.
+static bool is_of(const struct tariff *t, const char *provider)
+{
+    for (size_t i = 0; i < t->aliases.count; i++)
+        if (strcmp(t->aliases.items[i], provider) == 0)
+            return true;
+    return strcmp(t->provider, provider) == 0;
+}
+
+// 0: does not fit, 1: fits all of the provider's offers, 2: fits this offer by its name.
 static int fits(const struct tariff *t, const char *provider, enum offer_kind kind,
                 const char *name, int64_t day)
 {
     const char *its_kind = t->kind ? t->kind : "on-demand";
-    if (strcmp(t->provider, provider) != 0 || strcmp(its_kind, offer_kind_word(kind)) != 0)
+    if (!is_of(t, provider) || strcmp(its_kind, offer_kind_word(kind)) != 0)
         return 0;
     if (day < day_of(t->valid_from, INT_MIN) || day >= day_of(t->valid_to, INT64_MAX))
         return 0;
@@ -165,7 +164,7 @@ static int fits(const struct tariff *t, const char *provider, enum offer_kind ki
     return 0;
 }
 
-// Of the files from `first` to before `end`.
+// Searches the files from `first` to before `end`.
 static const struct tariff *best(const struct tariff_book *book, size_t first, size_t end,
                                  const struct offer *offer, int64_t day)
 {
@@ -193,14 +192,9 @@ const struct tariff *tariff_for(const struct tariff_book *book, const struct off
     const struct tariff *found = best(book, 0, book->own, offer, on);
     if (!found)
         found = best(book, book->own, book->count, offer, on);
+    if (!found)
+        found = &default_tariff;
     if (assumed)
-        *assumed = !found;
-    return found ? found : &default_tariff;
-}
-
-const struct tariff *tariff_find(const struct tariff_book *book, const char *provider,
-                                 enum offer_kind kind, int day, bool *assumed)
-{
-    const struct offer any = {.provider = provider, .kind = kind};
-    return tariff_for(book, &any, day, assumed);
+        *assumed = found->assumed.v;
+    return found;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// tariffs: how each provider charges, by date: share/providers/*.json (record/tariff.h), and in
-// front of them the user's own in providers/ of the configuration folder.
+// tariffs: how each provider charges, by date. They come from share/providers/*.json
+// (record/tariff.h) and from providers/ in the user's configuration folder.
 //
-// Of several that hold on a day the user's own wins, then one that names the offer, then the one
-// that began last, then the later one in its file.
+// If several hold on a day, the user's own wins, then one that names the offer, then the one that
+// began last, then the later one in its file.
 #ifndef FARE_PRICE_TARIFFS_H
 #define FARE_PRICE_TARIFFS_H
 
@@ -23,22 +23,16 @@ void tariff_book_close(struct tariff_book *book); // null is fine
 int tariff_book_read(struct tariff_book **out, const char *shipped, const char *own,
                      struct err *err) MUST_USE;
 
-// The tariff of that provider and kind on that day (days since 1970; 0: today); where there is
-// none, "default": per second, no minimum, and `*assumed` (optional) is set, which whoever prints
-// says. Tariffs for some of a provider's offers only (GCE's sustained use) do not count here.
-const struct tariff *tariff_find(const struct tariff_book *book, const char *provider,
-                                 enum offer_kind kind, int day, bool *assumed);
-
-// The same for one offer, which is what a bill wants: its provider, kind and name.
+// The offer's tariff on that day (days since 1970; 0: today), by its provider, kind and name.
+// Without one it is "default": per second, no minimum. `*assumed` (optional) tells that the unit of
+// time is a guess: say so wherever the price is printed.
 const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
                                 bool *assumed);
 
-const struct tariff *tariff_by_id(const struct tariff_book *book, const char *id);
-
-// All of them, the user's own first, until a null.
+// All of them, the user's own first; null past the last.
 const struct tariff *tariff_at(const struct tariff_book *book, size_t index);
 
-// The rule in a sentence: "per second, at least 60 s a start; storage 0.08 USD for a GB and month".
+// The rule in a sentence: "per second, at least 60 s a start; storage 0.08 USD per GB and month".
 struct buf;
 void tariff_words(const struct tariff *tariff, struct buf *out);
 

@@ -20,15 +20,31 @@ static const struct field tier_fields[] = {
 
 #define T struct tariff_commitment
 static const struct field commitment_fields[] = {
-    INT(months, "whoever promises to pay for so many months"),
-    INT(percent, "pays this share of the rate, used or not"),
+    INT(months, "a commitment to pay for this many months"),
+    INT(percent, "costs this share of the rate, used or not"),
     FIELD_END,
 };
 #undef T
 
 #define T struct tariff_step
 static const struct field step_fields[] = {
-    INT(gb, "a size that can be had"),
+    INT(gb, "a size on sale"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct tariff_egress
+static const struct field egress_fields[] = {
+    INT(upto_gb, "up to this many GB a month, the free ones included"),
+    TEXT(rate, "a GB costs this"),
+    FIELD_END,
+};
+#undef T
+
+#define T struct tariff_region
+static const struct field region_fields[] = {
+    TEXT(region, "a pattern for the offer's region, such as eu-*"),
+    INT(percent, "the rate there is this share of the offer's"),
     FIELD_END,
 };
 #undef T
@@ -36,38 +52,48 @@ static const struct field step_fields[] = {
 #define T struct tariff
 const struct field tariff_fields[] = {
     TEXT(id, "its name"),
-    TEXT(provider, "who charges so"),
+    TEXT(provider, "the provider"),
+    FIELD(FIELD_TEXTS, T, aliases, "other names of the provider in price catalogues"),
     TEXT(kind, "on-demand, spot or monthly"),
-    FIELD(FIELD_TEXTS, T, offers, "names of offers it is for, such as n1-*; absent: all of them"),
-    TEXT(words, "the rule, for people"),
+    FIELD(FIELD_TEXTS, T, offers, "only offers with these names, such as n1-*; absent: all"),
+    TEXT(words, "what the numbers do not say, for people"),
+    BOOL(assumed, "no source gives the unit of time"),
     TEXT(valid_from, "the first date on which it holds"),
-    TEXT(valid_to, "the first date on which it does not hold any more"),
+    TEXT(valid_to, "the first date on which it no longer holds"),
     TEXT(currency, "of every amount"),
     TEXT(rate, "price; absent where each offer has its own"),
-    INT(per_s, "the rate is for so many seconds"),
-    INT(unit_ms, "time is charged in units of so many milliseconds; 0: exactly"),
-    INT(minimum_s, "a start is charged for at least so long"),
+    FIELD_SUB(FIELD_LIST, T, regions, region_fields, "regions that cost more or less"),
+    INT(per_s, "the rate is for this many seconds"),
+    INT(unit_ms, "time is charged in units of this many milliseconds; 0: exactly"),
+    BOOL(clock_units, "units begin on the clock: every one touched is charged"),
+    INT(minimum_s, "a start is charged for at least this many seconds"),
+    TEXT(minimum_amount, "a start costs at least this"),
     TEXT(rounding, "to whole units: up, nearest or down"),
+    BOOL(billed_while_stopped, "a stopped machine costs as much as a running one"),
     TEXT(monthly_cap, "the time of a calendar month costs at most this"),
     BOOL(capped_by_month, "that cap is the offer's own price by the month"),
     TEXT(monthly_fee, "for every calendar month in which the machine was used"),
     TEXT(setup_fee, "once per use"),
+    BOOL(disk_included, "the offer's price includes its disk while the machine runs"),
     TEXT(storage_rate, "for one GB over storage_month_s"),
+    TEXT(storage_stopped_rate, "the same while the machine is stopped"),
     INT(storage_month_s, "see storage_rate"),
-    INT(storage_unit_ms, "storage time is charged in units of so many milliseconds"),
-    INT(storage_minimum_s, "storage is charged for at least so long"),
-    INT(storage_free_gb, "that many GB cost nothing"),
-    FIELD_SUB(FIELD_LIST, T, storage_steps, step_fields, "sizes that can be had, ascending"),
-    TEXT(egress_rate, "for one GB that leaves"),
-    INT(egress_free_gb, "that many GB leave free of charge"),
+    BOOL(storage_calendar_month, "the month of storage_rate is the calendar month, 28 to 31 days"),
+    INT(storage_unit_ms, "storage time is charged in units of this many milliseconds"),
+    INT(storage_minimum_s, "storage is charged for at least this many seconds"),
+    INT(storage_free_gb, "this many GB are free"),
+    FIELD_SUB(FIELD_LIST, T, storage_steps, step_fields, "sizes on sale, ascending"),
+    TEXT(egress_rate, "for one GB that leaves, past the last of egress_steps"),
+    FIELD_SUB(FIELD_LIST, T, egress_steps, egress_fields, "prices by the month's volume"),
+    INT(egress_free_gb, "this many GB a month leave free of charge"),
     TEXT(ingress_rate, "for one GB that comes in"),
-    INT(gb_bytes, "how many bytes of traffic are a GB"),
+    INT(gb_bytes, "bytes in a GB of traffic"),
     FIELD_SUB(FIELD_LIST, T, tiers, tier_fields, "sustained use"),
     FIELD_SUB(FIELD_LIST, T, commitments, commitment_fields, "committed use, instead of tiers"),
     BOOL(boot_free, "the time until the machine is ready is not charged"),
     BOOL(spot_first_hour_free, "interrupted by the provider within the first hour: free"),
-    BOOL(spot_partial_free, "interrupted by the provider: the unit that was begun is free"),
-    INT(decimals, "the total is rounded to so many decimals"),
+    BOOL(spot_partial_free, "interrupted by the provider: the unit in progress is free"),
+    INT(decimals, "the total is rounded to this many decimals"),
     TEXT(source, "where the rule was read"),
     TEXT(date, "when it was read there"),
     FIELD_END,
@@ -77,15 +103,16 @@ const struct field tariff_fields[] = {
 #define T struct tariffs
 const struct field tariffs_fields[] = {
     TEXT(schema, "`" TARIFF_SCHEMA "`"),
-    FIELD_SUB(FIELD_LIST, T, tariffs, tariff_fields, "one after the other"),
+    FIELD_SUB(FIELD_LIST, T, tariffs, tariff_fields, "the tariffs"),
     FIELD_END,
 };
 #undef T
 
-// ---- whether it makes sense
+// ---- checks
 
 #define YEAR_S     (INT64_C(366) * 86400)
 #define YEAR_MS    (YEAR_S * 1000)
+#define DAY_MS     INT64_C(86400000)
 #define MOST_GB    INT64_C(1000000000)
 #define AT(member) offsetof(struct tariff, member)
 
@@ -94,10 +121,12 @@ static const struct {
     size_t at;
 } amounts[] = {
     {"rate", AT(rate)},
+    {"minimum_amount", AT(minimum_amount)},
     {"monthly_cap", AT(monthly_cap)},
     {"monthly_fee", AT(monthly_fee)},
     {"setup_fee", AT(setup_fee)},
     {"storage_rate", AT(storage_rate)},
+    {"storage_stopped_rate", AT(storage_stopped_rate)},
     {"egress_rate", AT(egress_rate)},
     {"ingress_rate", AT(ingress_rate)},
 };
@@ -148,6 +177,64 @@ static int check_dates(const struct tariff *t, struct err *err)
     return 0;
 }
 
+static bool is_amount(const char *text)
+{
+    int64_t nano;
+    return money_parse(text, &nano, NULL) == 0 && nano >= 0;
+}
+
+static int check_egress(const struct tariff *t, struct err *err)
+{
+    int64_t before = 0;
+    if (t->egress_steps.count > TARIFF_EGRESS_MAX)
+        return wrong(t, "egress_steps", "fewer of them", err);
+    if (t->egress_steps.count > 0 && !t->egress_rate)
+        return wrong(t, "egress_rate", "the price past the last of egress_steps", err);
+    for (size_t i = 0; i < t->egress_steps.count; i++) {
+        const struct tariff_egress *step = &t->egress_steps.items[i];
+        if (!step->upto_gb.known || step->upto_gb.v <= before || step->upto_gb.v > MOST_GB ||
+            !step->rate || !is_amount(step->rate))
+            return wrong(t, "egress_steps", "ascending upto_gb, and a rate each", err);
+        before = step->upto_gb.v;
+    }
+    return 0;
+}
+
+static int check_regions(const struct tariff *t, struct err *err)
+{
+    for (size_t i = 0; i < t->regions.count; i++) {
+        struct maybe_int percent = t->regions.items[i].percent;
+        if (!t->regions.items[i].region || !percent.known || percent.v < 1 || percent.v > 1000)
+            return wrong(t, "regions", "a region and a percent from 1 to 1000 each", err);
+    }
+    return 0;
+}
+
+// Units that begin on the clock end where the day does, so no unit lies in two months.
+static bool clock_unit(struct maybe_int unit_ms)
+{
+    return !unit_ms.known || (unit_ms.v > 0 && unit_ms.v % 1000 == 0 && DAY_MS % unit_ms.v == 0);
+}
+
+static int check_units(const struct tariff *t, struct err *err)
+{
+    static const char expected[] = "with clock_units, whole seconds that divide a day";
+    static const char *const roundings[] = {"up", "nearest", "down", NULL};
+    if (!one_of(t->rounding, roundings))
+        return wrong(t, "rounding", "up, nearest or down", err);
+    if (t->storage_calendar_month.v && t->storage_month_s.known)
+        return wrong(t, "storage_month_s", "none beside storage_calendar_month", err);
+    if (!t->clock_units.v)
+        return 0;
+    if (!clock_unit(t->unit_ms))
+        return wrong(t, "unit_ms", expected, err);
+    if (!clock_unit(t->storage_unit_ms))
+        return wrong(t, "storage_unit_ms", expected, err);
+    return t->rounding && strcmp(t->rounding, "up") != 0
+               ? wrong(t, "rounding", "up, with clock_units", err)
+               : 0;
+}
+
 static int check_lists(const struct tariff *t, struct err *err)
 {
     int64_t before = 0;
@@ -183,11 +270,9 @@ static int check_lists(const struct tariff *t, struct err *err)
 int tariff_check(const struct tariff *t, struct err *err)
 {
     static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
-    static const char *const roundings[] = {"up", "nearest", "down", NULL};
     for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
         const char *text = *(char *const *)((const char *)t + amounts[i].at);
-        int64_t nano;
-        if (text && (money_parse(text, &nano, NULL) != 0 || nano < 0))
+        if (text && !is_amount(text))
             return wrong(t, amounts[i].name, "an amount such as 0.526, not below zero", err);
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -195,10 +280,14 @@ int tariff_check(const struct tariff *t, struct err *err)
         if (v->known && (v->v < numbers[i].low || v->v > numbers[i].high))
             return wrong(t, numbers[i].name, "a number that makes sense there", err);
     }
-    if (!one_of(t->rounding, roundings))
-        return wrong(t, "rounding", "up, nearest or down", err);
     if (!one_of(t->kind, kinds))
         return wrong(t, "kind", "on-demand, spot or monthly", err);
-    int rc = check_dates(t, err);
-    return rc == 0 ? check_lists(t, err) : rc;
+    int rc = check_units(t, err);
+    if (rc == 0)
+        rc = check_dates(t, err);
+    if (rc == 0)
+        rc = check_lists(t, err);
+    if (rc == 0)
+        rc = check_egress(t, err);
+    return rc == 0 ? check_regions(t, err) : rc;
 }

@@ -41,18 +41,35 @@ def month_begin(index: int) -> int:
     return calendar.timegm((index // 12, index % 12 + 1, 1, 0, 0, 0)) * S
 
 
+def unit_begin(tariff: dict, use: dict, unit: int) -> int:
+    """Where the charged time begins, in ns: at the start, or with clock_units where the unit of the start begins."""
+    start = use.get("start_s", 0) * S
+    if tariff.get("clock_units", False) and unit and not use.get("prorated", False):
+        return start // unit * unit
+    return start
+
+
+def freed(tariff: dict, use: dict) -> bool:
+    """Whether step 2 of the page's "Time" holds."""
+    return use.get("interrupted", False) and (
+        tariff.get("spot_first_hour_free", False) and use.get("length_ns", 0) < 3600 * S
+        or tariff.get("spot_partial_free", False))
+
+
 def charged_length(tariff: dict, use: dict) -> int:
     """Steps 1 and 2 of the page's "Time"."""
     length = use.get("length_ns", 0)
     if use.get("prorated", False):
         return length
     unit = tariff.get("unit_ms", 1000) * MS
+    before = use.get("start_s", 0) * S - unit_begin(tariff, use, unit)
     if use.get("interrupted", False):
         if tariff.get("spot_first_hour_free", False) and length < 3600 * S:
             return 0
         if tariff.get("spot_partial_free", False):
-            return to_units(length, unit, "down")
-    return to_units(max(length, tariff.get("minimum_s", 0) * S), unit, tariff.get("rounding", "up"))
+            return to_units(before + length, unit, "down")
+    length = max(length, tariff.get("minimum_s", 0) * S)
+    return to_units(before + length, unit, tariff.get("rounding", "up"))
 
 
 def exact_price(tariff: dict, month: int, time: int) -> Fraction:
@@ -71,11 +88,12 @@ def exact_price(tariff: dict, month: int, time: int) -> Fraction:
 
 
 def time_price(tariff: dict, use: dict, charged: int) -> int:
-    """Step 3: the charged length laid on the calendar."""
+    """Steps 3 and 4: the charged length laid on the calendar, and the minimum amount."""
     if use.get("prorated", False):
         return round(nano(tariff, "rate") * charged / (tariff.get("per_s", 3600) * S))
-    at = use.get("start_s", 0) * S
+    at = unit_begin(tariff, use, tariff.get("unit_ms", 1000) * MS)
     end = at + charged
+    cap = int(nano(tariff, "monthly_cap")) if "monthly_cap" in tariff else None
     used = use.get("used_ns", 0)
     price = 0
     while at < end:
@@ -85,34 +103,81 @@ def time_price(tariff: dict, use: dict, charged: int) -> int:
         part = min(end, month_end) - at
         before = exact_price(tariff, month, used)
         after = exact_price(tariff, month, used + part)
-        if "monthly_cap" in tariff:
-            cap = int(nano(tariff, "monthly_cap"))
+        if cap is not None:
             price += min(cap, round(after)) - min(cap, round(before))
         else:
             price += round(after - before)
         at += part
         used = 0
-    return price
+    return price if freed(tariff, use) else max(price, int(nano(tariff, "minimum_amount")))
+
+
+def stopped_price(tariff: dict, use: dict) -> int:
+    """Step 5: the machine while it is stopped."""
+    if not tariff.get("billed_while_stopped", False) or use.get("interrupted", False):
+        return 0
+    if use.get("stopped_ns", 0) == 0:
+        return 0
+    whole = {**use, "length_ns": use.get("length_ns", 0) + use["stopped_ns"]}
+    return (time_price(tariff, whole, charged_length(tariff, whole))
+            - time_price(tariff, use, charged_length(tariff, use)))
 
 
 def months_touched(use: dict) -> int:
-    """Step 4: the calendar months from start to start + length, at least one."""
+    """Step 6: the calendar months from start to start + length, at least one."""
     start = use.get("start_s", 0) * S
     last = start + max(use.get("length_ns", 0) - 1, 0)
     return month_index(last) - month_index(start) + 1
 
 
-def storage_price(tariff: dict, use: dict) -> int:
+def storage_prices(tariff: dict, use: dict) -> tuple[int, int]:
+    """The lines for storage while the machine runs and while it is stopped."""
     size = use.get("storage_gb", 0)
-    if size > 0:  # without a disk there is no step to take
-        steps = [step["gb"] for step in tariff.get("storage_steps", [])]
-        size = min((gb for gb in steps if gb >= size), default=size)
+    if size == 0:
+        return 0, 0
+    steps = [step["gb"] for step in tariff.get("storage_steps", [])]
+    size = min((gb for gb in steps if gb >= size), default=size)
     size = max(0, size - tariff.get("storage_free_gb", 0))
-    time = use.get("storage_ns", 0)
-    if not use.get("prorated", False):
+    unit = tariff.get("storage_unit_ms", 1000) * MS
+    begin = unit_begin(tariff, use, unit)
+
+    def charged(time: int) -> int:
+        if use.get("prorated", False):
+            return time
         time = max(time, tariff.get("storage_minimum_s", 0) * S)
-        time = to_units(time, tariff.get("storage_unit_ms", 1000) * MS, "up")
-    return round(nano(tariff, "storage_rate") * size * time / (tariff.get("storage_month_s", 2592000) * S))
+        return to_units(use.get("start_s", 0) * S - begin + time, unit, "up")
+
+    def price(rate: Fraction, at: int, end: int) -> int:
+        if not tariff.get("storage_calendar_month", False):
+            return round(rate * size * (end - at) / (tariff.get("storage_month_s", 2592000) * S))
+        sum_ = 0
+        while at < end:
+            first, after = (month_begin(month_index(at) + i) for i in (0, 1))
+            to = min(end, after)
+            sum_ += round(rate * size * (to - at) / (after - first))
+            at = to
+        return sum_
+
+    running = charged(use.get("storage_ns", 0))
+    whole = charged(use.get("storage_ns", 0) + use.get("stopped_ns", 0))
+    rate = nano(tariff, "storage_rate")
+    stopped_rate = nano(tariff, "storage_stopped_rate") if "storage_stopped_rate" in tariff else rate
+    return (price(Fraction(0) if tariff.get("disk_included", False) else rate, begin, begin + running),
+            price(stopped_rate, begin + running, begin + whole))
+
+
+def egress_price(tariff: dict, use: dict) -> int:
+    gb = tariff.get("gb_bytes", 10**9)
+    begin = use.get("egress_used_bytes", 0)
+    end = begin + use.get("egress_bytes", 0)
+    begin = max(begin, tariff.get("egress_free_gb", 0) * gb)
+    price = 0
+    for step in [*tariff.get("egress_steps", []), {"rate": tariff.get("egress_rate", "0")}]:
+        to = min(end, step["upto_gb"] * gb) if "upto_gb" in step else end
+        if to > begin:
+            price += round(Fraction(step["rate"]) * S * (to - begin) / gb)
+            begin = to
+    return price
 
 
 def to_decimals(amount: int, decimals: int) -> int:
@@ -127,13 +192,15 @@ def charge(tariff: dict, use: dict) -> dict:
     prorated = use.get("prorated", False)
     gb = tariff.get("gb_bytes", 10**9)
     charged = charged_length(tariff, use)
-    paid_egress = max(0, use.get("egress_bytes", 0) - tariff.get("egress_free_gb", 0) * gb)
+    storage, storage_stopped = storage_prices(tariff, use)
     lines = {
         "time": time_price(tariff, use, charged),
+        "stopped": stopped_price(tariff, use),
         "monthly_fee": 0 if prorated else int(nano(tariff, "monthly_fee")) * months_touched(use),
         "setup_fee": 0 if prorated else int(nano(tariff, "setup_fee")),
-        "storage": storage_price(tariff, use),
-        "egress": round(nano(tariff, "egress_rate") * paid_egress / gb),
+        "storage": storage,
+        "storage_stopped": storage_stopped,
+        "egress": egress_price(tariff, use),
         "ingress": round(nano(tariff, "ingress_rate") * use.get("ingress_bytes", 0) / gb),
     }
     subtotal = sum(lines.values())
@@ -151,7 +218,7 @@ def parts(charge: dict, gpus: int, used: int, lengths: list[int]) -> tuple[list[
     length = sum(lengths)
     whole = max(length, charge["charged_ns"])
     if whole == 0:
-        return [0] * (len(lengths) + 1), unused
+        return [0] * len(lengths) + [rest], unused
     prices = []
     begin = 0
     for part in [*lengths, whole - length]:
@@ -192,22 +259,28 @@ def random_tariff(random) -> dict:
     per = random.choice([1, 60, 3600, 3600, 3600, 86400, 2592000, 2628000])
     cap_ns = random.randrange(random.choice([3600 * S, DAY, 20 * DAY, 60 * DAY]))
     cap = round(Fraction(rate) * cap_ns / per)
+    bounds = sorted(random.sample(range(1, 100000), random.randint(1, 8)))
     # key: (how often it is there, its value)
     members = {
         "per_s": (1, per) if per != 3600 else (0.5, per),
         "unit_ms": (0.8, random.choice(units)),
         "minimum_s": (0.5, random.choice(minimums)),
+        "minimum_amount": (0.2, random_amount(random, 2)),
+        "billed_while_stopped": (0.4, random.random() < 0.8),
+        "disk_included": (0.2, random.random() < 0.8),
         "rounding": (0.7, random.choice(["up", "nearest", "down"])),
         "monthly_cap": (0.4, decimal_text(cap, random.randint(0, 9))),
         "monthly_fee": (0.4, random_amount(random, 1000)),
         "setup_fee": (0.4, random_amount(random, 1000)),
         "storage_rate": (0.7, random_amount(random, 2)),
+        "storage_stopped_rate": (0.4, random_amount(random, 2)),
         "storage_month_s": (0.5, random.choice(months)),
         "storage_unit_ms": (0.5, random.choice(units)),
         "storage_minimum_s": (0.4, random.choice(minimums)),
         "storage_free_gb": (0.4, random.choice([0, 1, 5, 30, 100, 1000])),
         "storage_steps": (0.4, [{"gb": gb} for gb in steps]),
         "egress_rate": (0.7, random_amount(random, 2)),
+        "egress_steps": (0.4, [{"upto_gb": gb, "rate": random_amount(random, 1)} for gb in bounds]),
         "egress_free_gb": (0.5, random.choice([0, 1, 100, 1024])),
         "ingress_rate": (0.5, random_amount(random, 2)),
         "gb_bytes": (0.5, random.choice([10**9, 2**30])),
@@ -220,6 +293,15 @@ def random_tariff(random) -> dict:
     for key, (often, value) in members.items():
         if random.random() < often:
             tariff[key] = value
+    if "egress_steps" in tariff:
+        tariff.setdefault("egress_rate", "0.05")
+    if random.random() < 0.3:
+        tariff.pop("storage_month_s", None)
+        tariff["storage_calendar_month"] = True
+    if random.random() < 0.25:
+        tariff.pop("rounding", None)
+        tariff.update({"clock_units": True, "unit_ms": random.choice([1000, 60000, 900000, 3600000, 86400000]),
+                       "storage_unit_ms": random.choice([1000, 60000, 3600000, 86400000])})
     return tariff
 
 
@@ -279,6 +361,7 @@ def random_use(random, tariff: dict) -> dict:
     length_ns = length()
     unit = tariff.get("storage_unit_ms", 1000) * MS or S
     gb = tariff.get("gb_bytes", 10**9)
+    bounds = [step["upto_gb"] for step in tariff.get("egress_steps", [])] + [tariff.get("egress_free_gb", 0)]
     sizes = [step["gb"] for step in tariff.get("storage_steps", [])] + [tariff.get("storage_free_gb", 0)]
     use = {
         "start_s": start,
@@ -290,7 +373,9 @@ def random_use(random, tariff: dict) -> dict:
                                      near(random, tariff.get("storage_minimum_s", 0) * S),
                                      near(random, unit * random.randrange(LONGEST // unit))]),
         "egress_bytes": random.choice([0, random.randrange(10**6), random.randrange(10**14),
-                                       near(random, tariff.get("egress_free_gb", 0) * gb)]),
+                                       near(random, random.choice(bounds) * gb)]),
+        "egress_used_bytes": random.choice([0, 0, random.randrange(10**14), near(random, random.choice(bounds) * gb)]),
+        "stopped_ns": random.choice([0, 0, 1, length(), near(random, unit * random.randrange(LONGEST // unit))]),
         "ingress_bytes": random.choice([0, random.randrange(10**6), random.randrange(10**14)]),
         "discount_permille": random.choice([0, 0, 1, 50, 333, 500, 1000, random.randrange(1001)]),
         "interrupted": random.random() < 0.4,

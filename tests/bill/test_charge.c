@@ -1,60 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bills worked out by hand from docs/billing.md, published sums, and a nanosecond to either side of
 // every unit and minimum.
-#include "test.h"
+#include "charging.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/clock.h"
-#include "bill/charge.h"
-
-#define S INT64_C(1000000000)
-#define H (3600 * S)
-
-static struct rule rule_of(const struct tariff *tariff)
-{
-    struct rule rule;
-    struct err err = {0};
-    assert_ok(rule_read(&rule, tariff, NULL, &err), &err);
-    return rule;
-}
-
-static struct charge charge_of(const struct tariff *tariff, const struct charge_use *use)
-{
-    struct rule rule = rule_of(tariff);
-    struct charge charge;
-    struct err err = {0};
-    assert_ok(charge_use(&rule, use, &charge, &err), &err);
-    return charge;
-}
-
-static int64_t date(const char *text)
-{
-    int64_t s;
-    assert_true(clock_parse(text, &s));
-    return s;
-}
-
-static int64_t nano(const char *text)
-{
-    int64_t n;
-    assert_int_equal(money_parse(text, &n, NULL), 0);
-    return n;
-}
-
-// What a length costs from a date on, as text.
-static const char *cost(const struct tariff *tariff, int64_t length_ns)
-{
-    static char text[MONEY_BYTES];
-    const struct charge_use use = {.start_s = date("2018-03-05"), .length_ns = length_ns};
-    struct charge charge = charge_of(tariff, &use);
-    money_text(charge.total, text);
-    return text;
-}
-
-#define TEXT(literal) ((char *)(uintptr_t)(literal))
 
 static const struct tariff by_second = {
     .rate = TEXT("0.90"), .minimum_s = {60, true}, .unit_ms = {1000, true}};
@@ -170,7 +121,7 @@ static void sustained_use(void **state)
     const struct charge_use second = {
         .start_s = date("2018-06-16"), .length_ns = 360 * H, .used_ns = 360 * H};
     assert_int_equal(charge_of(&t, &second).total, nano("180"));
-    // A month begins anew: June's last hour and July's first are both at the full rate.
+    // A month starts from zero: June's last hour and July's first are both at the full rate.
     const struct charge_use across = {.start_s = date("2018-06-30T23:00:00Z"), .length_ns = 2 * H};
     assert_int_equal(charge_of(&t, &across).total, nano("2"));
     // A whole February of 672 hours, and one nanosecond around its first quarter.
@@ -353,10 +304,9 @@ static void long_and_far(void **state)
     struct charge charge;
     struct err err = {0};
     assert_int_equal(charge_use(&rule, &year, &charge, &err), ERR_OVERFLOW);
-    const struct charge_use bad[] = {{.length_ns = -1},
-                                     {.start_s = INT64_MAX},
-                                     {.discount_permille = 1001},
-                                     {.storage_gb = -5},
+    const struct charge_use bad[] = {{.length_ns = -1},           {.start_s = INT64_MAX},
+                                     {.discount_permille = 1001}, {.storage_gb = -5},
+                                     {.stopped_ns = -1},          {.egress_used_bytes = -1},
                                      {.used_ns = 63 * 24 * H}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err why = {0};
@@ -437,6 +387,8 @@ static void answer(json_t *line)
         .used_ns = number(u, "used_ns"),
         .storage_gb = number(u, "storage_gb"),
         .storage_ns = number(u, "storage_ns"),
+        .stopped_ns = number(u, "stopped_ns"),
+        .egress_used_bytes = number(u, "egress_used_bytes"),
         .egress_bytes = number(u, "egress_bytes"),
         .ingress_bytes = number(u, "ingress_bytes"),
         .discount_permille = number(u, "discount_permille"),
@@ -456,9 +408,9 @@ static void answer(json_t *line)
     if (rc != 0) {
         printf("error %s\n", err.text);
     } else {
-        const int64_t all[] = {c.charged_ns, c.time,     c.monthly_fee, c.setup_fee,
-                               c.storage,    c.egress,   c.ingress,     c.subtotal,
-                               c.discount,   c.rounding, c.total,       unused};
+        const int64_t all[] = {c.charged_ns, c.time,    c.monthly_fee,     c.setup_fee, c.storage,
+                               c.egress,     c.ingress, c.subtotal,        c.discount,  c.rounding,
+                               c.total,      c.stopped, c.storage_stopped, unused};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
             printf("%lld ", (long long)all[i]);
         for (size_t i = 0; i <= count; i++)

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Printed costs of published results, from hours and tariffs: docs/published-bills.md says what it says by these
-sums. With --write it is written; as a test it must be what is there.
+"""Recomputes the printed costs of published results from their hours and the tariffs. --write writes
+docs/published-bills.md; as a test it compares that page with these sums.
 
-A figure counts as reached when a time within the rounding of its hours gives it. Where a price was derived from the
-figure itself, that it comes out again shows nothing, and the page says so; what was put in is an input."""
+A figure counts as reached if a time within the rounding of its hours gives it. A price derived from the figure itself
+proves nothing, and the page says so."""
 import csv
 import json
 import os
@@ -44,12 +44,20 @@ def tariff(provider, kind="on-demand", name="", date=DATE):
     return max(found, key=lambda t: "offers" in t)
 
 
-def charges(rule, rate, lengths, **use):
-    """What uses of these lengths (s) cost: time and monthly fee each, in nano-units."""
+TIME, FEE, STORAGE = 1, 2, 4  # members of an answer of test_charge
+
+
+def answers(rule, rate, lengths, **use):
+    """The lines of the bills for uses of these lengths (s), in nano-units."""
     lines = "".join(json.dumps({"tariff": {**rule, "rate": rate}, "gpus": 1, "used": 1, "lengths": [],
                                 "use": {"start_s": START, "length_ns": int(s * S), **use}}) + "\n" for s in lengths)
     p = subprocess.run([BUILD / "tests/bill/test_charge", "lines"], input=lines, capture_output=True, text=True)
-    return [(int(a.split()[1]), int(a.split()[2])) for a in p.stdout.splitlines()]
+    return [list(map(int, a.split())) for a in p.stdout.splitlines()]
+
+
+def charges(rule, rate, lengths, **use):
+    """Time and monthly fee of each."""
+    return [(a[TIME], a[FEE]) for a in answers(rule, rate, lengths, **use)]
 
 
 eur = next(Fraction(r["usd"]) for r in csv.DictReader((ROOT / "share/currencies.csv").open())
@@ -150,18 +158,18 @@ def hetzner():
     hours, half = Fraction("2.27"), Fraction(5, 1000)
     month = Fraction(rule["per_s"], 3600)
     low, high = Fraction("0.45") * month / (hours + half), Fraction("0.55") * month / (hours - half)
-    answers = {}
+    found = {}
     for name, price in (("low", low), ("high", high)):
         text = f"{float(price / eur):.9f}"
         prorated = charges(rule, text, [(hours + half) * 3600 - 1 if name == "low" else (hours - half) * 3600],
                            prorated=True)[0][0]
         paid = charges(rule, text, [hours * 3600])[0][0]
-        answers[name] = in_usd(prorated, rule), in_usd(paid, rule)
+        found[name] = in_usd(prorated, rule), in_usd(paid, rule)
     report("a month's price at either end of the range gives the printed $0.5 prorated",
-           rounded(answers["low"][0] + Fraction(1, 10**4), 1) == "0.5"
-           and rounded(answers["high"][0] - Fraction(1, 10**4), 1) == "0.5", answers)
-    report("paid, it is the whole month", abs(answers["low"][1] - low) < Fraction(1, 10**6)
-           and abs(answers["high"][1] - high) < Fraction(1, 10**6), answers)
+           rounded(found["low"][0] + Fraction(1, 10**4), 1) == "0.5"
+           and rounded(found["high"][0] - Fraction(1, 10**4), 1) == "0.5", found)
+    report("paid, it is the whole month", abs(found["low"][1] - low) < Fraction(1, 10**6)
+           and abs(found["high"][1] - high) < Fraction(1, 10**6), found)
     return low, high
 
 
@@ -229,6 +237,16 @@ def others():
     row("preemptible n1-standard-1, always up", printed[4], ours[4], "730 h × $0.01", same_as[4])
     row("a small fixed server", "$5", cents(fixed), "as printed", "input")
     report("the fixed server is the published one", fixed == 5, always)
+    # The providers' own examples. 4 March 2026, 09:40 UTC; 8 days, 6 h and 50 min.
+    (hours, _), = charges(tariff("ovhcloud", date="2026-03-04"), "1", [715800], start_s=1772617200)
+    good = row("OVHcloud's example: 4th 09:40 to 12th 16:30", "200 h", f"{hours // S} h", "198 h 50 min, by clock hours",
+               hours == 200 * S)
+    (minutes, _), = charges(tariff("azure"), "60", [405])
+    good &= row("Azure's example: 6 min 45 s", "6 min", f"{minutes // S} min", "rounded down, until 2018", minutes == 6 * S)
+    days = answers(tariff("paperspace", date="2026-03-04"), "0", [0], storage_gb=100, storage_ns=10 * 86400 * S)[0][STORAGE]
+    good &= row("Paperspace's example: 10 days of storage at $10 a month", "$3.33", cents(Fraction(days, S)),
+                "100 GB × $0.10 × 10 / 30", cents(Fraction(days, S)) == "$3.33")
+    report("the examples of OVHcloud, Azure and Paperspace come out", good, rows[-3:])
     return rows
 
 
@@ -238,14 +256,14 @@ def page():
     return "\n".join([
         "# Published costs, and ours",
         "",
-        "Written by `tests/bill/test_published_bills.py --write`, which as a test fails where this page says something",
-        "else. Rules are those of `share/providers` on the date of publication; hours and printed figures are those of",
+        "`tests/bill/test_published_bills.py --write` writes this page; run as a test, it fails if the page is out of date.",
+        "The rules are those of `share/providers` on the date of publication, hours and printed figures those of",
         "`share/published`.",
         "",
         "## Bidirectional LSTM on tweets, February 2018",
         "",
-        "The hours are printed with two decimals. A cost counts as reached when a time within that rounding gives it; where",
-        f"that is not the printed time itself, one that does is named. EUR are taken at {float(eur)} USD. That rate is derived",
+        "The hours are printed with two decimals. A cost counts as reached if a time within that rounding gives it; if that",
+        f"is not the printed time itself, the table names one. 1 EUR is {float(eur)} USD. That rate is derived",
         f"from the four costs in EUR, not published: any from {rounded(least + Fraction(5, 10**5), 4)} to "
         f"{rounded(most - Fraction(5, 10**5), 4)} gives all four, so they test the rule and",
         "not the rate.",
@@ -257,17 +275,17 @@ def page():
         "The monthly server (Hetzner ex51-ssd-gpu, 2.27 h, printed $0.5) has no published price. Its cost was prorated, so the",
         f"month must have cost between ${rounded(low, 2)} and ${rounded(high, 2)} (€{rounded(low / eur, 2)} to "
         f"€{rounded(high / eur, 2)}):",
-        "**estimated**, for a month of 30 days. Prorated by our rule either end gives $0.5; paid, as one rents it, it is the",
-        "whole month, and its setup fee, which is not known.",
+        "**estimated**, for a month of 30 days. Prorated by our rule either end gives $0.5; as paid in 2018 it is the whole",
+        "month and a setup fee, which is not known.",
         "",
         "## Other figures",
         "",
-        "| what | published | ours | how | reached |",
+        "| figure | published | ours | how | reached |",
         "|---|---|---|---|---|",
         *others(),
         "",
-        "The 2.7 cannot be reached from the figures beside it. \"By construction\": a price was derived from the printed cost, so",
-        "that the cost comes out again shows nothing.",
+        "The 2.7 does not follow from the figures beside it. \"By construction\": the price was derived from the printed cost, so",
+        "reaching that cost proves nothing.",
         ""])
 
 

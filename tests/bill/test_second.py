@@ -15,7 +15,7 @@ import second  # noqa: E402
 TOOL = Path(os.environ["BUILD"]) / "tests/bill/test_charge"
 CASES = 100000
 KEYS = ("charged_ns", "time", "monthly_fee", "setup_fee", "storage", "egress", "ingress", "subtotal", "discount",
-        "rounding", "total")
+        "rounding", "total", "stopped", "storage_stopped")
 
 
 def case(source):

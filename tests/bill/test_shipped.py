@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Every tariff of share/providers by src/bill/ and by second.py: a nanosecond to either side of each unit, minimum,
-tier, first hour and month's end, of nothing and of 30 days, ended by its user and by the provider, paid and prorated."""
+tier, first hour and month's end, of nothing and of 30 days, ended by its user and by the provider, paid and prorated;
+kept stopped afterwards; traffic a byte to either side of each step."""
 import calendar
 import json
 import os
@@ -15,10 +16,12 @@ import second  # noqa: E402
 TOOL = Path(os.environ["BUILD"]) / "tests/bill/test_charge"
 ROOT = Path(os.environ["ROOT"])
 KEYS = ("charged_ns", "time", "monthly_fee", "setup_fee", "storage", "egress", "ingress", "subtotal", "discount",
-        "rounding", "total")
+        "rounding", "total", "stopped", "storage_stopped")
 S = 10**9
 HOUR = 3600 * S
-NAMES = "aws azure gcp hetzner lambda leadergpu nimbix own paperspace runpod softlayer vast".split()
+NAMES = """aws azure coreweave cudo do gcp hetzner hyperstack ibm jarvislabs lambda leadergpu mithril modal nebius nimbix oci
+ovhcloud own paperspace primeintellect runpod sagemaker scaleway seeweb shadeform softlayer together vast vastai
+verda""".split()
 count = failures = 0
 
 
@@ -65,11 +68,16 @@ def cases(tariff):
             for interrupted in (False, True):
                 yield {"start_s": start, "length_ns": length, "interrupted": interrupted}
             yield {"start_s": start, "length_ns": length, "prorated": True}
+            yield {"start_s": start + 2400, "length_ns": length, "stopped_ns": 90 * 60 * S, "storage_gb": 100,
+                   "storage_ns": length}
     for gb, ns in storage(tariff):
         yield {"start_s": STARTS[0], "length_ns": HOUR, "storage_gb": gb, "storage_ns": ns}
-    gigabyte, free = tariff.get("gb_bytes", 10**9), tariff.get("egress_free_gb", 0)
-    for traffic in (0, 1, gigabyte, free * gigabyte, free * gigabyte + 1, (free + 1) * gigabyte):
-        yield {"start_s": STARTS[0], "length_ns": HOUR, "egress_bytes": traffic, "ingress_bytes": traffic}
+    gigabyte = tariff.get("gb_bytes", 10**9)
+    bounds = {tariff.get("egress_free_gb", 0)} | {step["upto_gb"] for step in tariff.get("egress_steps", [])}
+    for traffic in sorted({0, 1, gigabyte} | {gb * gigabyte + d for gb in bounds for d in (-1, 0, 1, gigabyte)}):
+        use = {"start_s": STARTS[0], "length_ns": HOUR, "egress_bytes": max(0, traffic), "ingress_bytes": max(0, traffic)}
+        yield use
+        yield {**use, "egress_used_bytes": 5000 * gigabyte}
 
 
 files = sorted((ROOT / "share/providers").glob("*.json"))

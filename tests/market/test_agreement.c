@@ -15,8 +15,8 @@
 #include "price/folder.h"
 #include "record/read.h"
 
-static const char *const dates[] = {"2016-05-01", "2017-11-01", "2018-02-01", "2018-11-01",
-                                    "2024-02-01", "2026-11-01"};
+static const char *const dates[] = {"2016-05-01", "2017-11-01", "2018-02-01",
+                                    "2018-11-01", "2024-02-01", "2026-11-01"};
 // In nanoseconds: a moment, around a minute and an hour, a day and a half, almost a month.
 static const int64_t lengths[] = {
     1,
@@ -106,7 +106,7 @@ static int64_t scheduled(const char *name, const char *date, int64_t start_s, in
                            .month = month,
                            .month_s = start_s,
                            .tasks = 1,
-                           .beside = {-1, -1, 0, -1, -1, 0, -1, -1, -1, -1, NULL, 0}};
+                           .beside = {-1, -1, 0, -1, -1, 0, -1, -1, -1, -1, NULL, 0, -1}};
     assert_ok(crontab_parse(&ask.tab, ask.schedule, &err), &err);
     assert_ok(cron_make(market, &ask, &record, &err), &err);
     int64_t total = nano(record.total);

@@ -35,7 +35,8 @@ static struct schedule published(const char *cron, int64_t minimum_s)
                                    .function_rate = 463,
                                    .function_unit_ms = 100,
                                    .free_function_ms = 500000000,
-                                   .fixed_server = nano("5")};
+                                   .fixed_server = nano("5"),
+                                   .disk_stopped_rate = -1};
     return s;
 }
 
@@ -161,7 +162,7 @@ static void not_known(void **state)
 {
     (void)state;
     struct schedule s = published("0 */4 * * *", 60);
-    s.beside = (struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, 0};
+    s.beside = (struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, 0, -1};
     struct schedule_bill b = bill_of(&s, 1);
     assert_false(b.disk.known || b.rules.known || b.functions.known);
     assert_int_equal(b.total.price, b.machine.price);

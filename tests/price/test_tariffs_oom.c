@@ -20,7 +20,8 @@ static void tariffs(void **state)
         struct buf words = {0};
         int rc = tariff_book_read(&book, SHARE "/providers", NULL, &err);
         if (rc == 0) {
-            tariff_words(tariff_find(book, "aws", OFFER_SPOT, 20000, NULL), &words);
+            const struct offer offer = {.provider = "aws", .kind = OFFER_SPOT};
+            tariff_words(tariff_for(book, &offer, 20000, NULL), &words);
             rc = buf_check(&words, &err);
         }
         tariff_book_close(book);
