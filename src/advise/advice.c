@@ -454,12 +454,13 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
 
 // ---- rent or buy
 
-static void add_depends(struct buf *text, const struct own_machine *own)
+static void add_assumptions(struct buf *text, const struct own_machine *own)
 {
-    buf_printf(text, " It depends on that rent%s and on the %s a month that it works%s.",
-               own->kwh >= 0 && own->busy_mw >= 0 ? ", on the price of power" : "",
+    bool power = own->kwh >= 0 && own->busy_mw >= 0;
+    buf_printf(text, " This assumes that it works %s a month%s",
                units_count(own->use_s_a_month / 3600, "hour").s,
-               own->kwh >= 0 && own->busy_mw >= 0 ? "" : "; power is not counted (--watts, --kwh)");
+               power ? "" : ", and counts no power (--watts, --kwh)");
+    buf_printf(text, "%s.", own->interest > 0 ? "" : power ? ", without interest" : "");
 }
 
 int advice_break_even(const struct quote_ask *ask, const struct own_machine *own,
@@ -474,8 +475,9 @@ int advice_break_even(const struct quote_ask *ask, const struct own_machine *own
         rc = market_price(ask->market, &offer, &ask->wishes, &price, err);
     if (rc == 0)
         rc = priced_average_hour(&price, own->use_s_a_month, &hour, err);
+    double startup = rent->startup_s.known ? rent->startup_s.v : 0;
     const struct own_rent against = {.rate = hour,
-                                     .own_speed = (int64_t)(rent->time_s.v * 1e3),
+                                     .own_speed = (int64_t)((rent->time_s.v - startup) * 1e3),
                                      .rent_speed = (int64_t)(own_s * 1e3)};
     if (rc == 0)
         rc = own_break_even(own, &against, use_s, err);
@@ -491,6 +493,10 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
     const struct bill *rent = NULL;
     int64_t use_s = 0, tenths = 0;
     double own_s = base_seconds(ask);
+    if (!ask->asked && (ask->evidence_count == 0 || ask->evidence[0].run->source)) {
+        buf_adds(&text, "Rent or buy: name a run, whose machine would be bought.");
+        return say(quote, &text, err);
+    }
     for (size_t i = 0; !rent && i < quote->bills.count; i++)
         if (!is_own(&quote->bills.items[i]))
             rent = &quote->bills.items[i];
@@ -518,7 +524,7 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
         buf_printf(&text, " of use: %lld.%lld days, on %s.", (long long)(tenths / 10),
                    (long long)(tenths % 10), date);
     }
-    add_depends(&text, &w->own);
+    add_assumptions(&text, &w->own);
     return say(quote, &text, err);
 }
 

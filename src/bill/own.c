@@ -9,8 +9,8 @@
 #define HOUR_S     INT64_C(3600)
 #define MONTH_S    (INT64_C(30) * 86400)
 #define MW_PER_KW  INT64_C(1000000)
-#define MOST_MW    INT64_C(1000000000) // a megawatt
-#define MOST_SPEED INT64_C(1000000000)
+#define MOST_MW    INT64_C(1000000000)     // a megawatt
+#define MOST_SPEED INT64_C(10000000000000) // milliseconds of 300 years
 
 static int check(const struct own_machine *m, struct err *err)
 {
@@ -24,6 +24,8 @@ static int check(const struct own_machine *m, struct err *err)
         return err_set(err, ERR_FORMAT, "the power of a machine is 0 to a megawatt");
     if (m->kwh < -1)
         return err_set(err, ERR_FORMAT, "a kilowatt-hour costs 0 or more");
+    if (m->interest < 0 || m->interest > 100000)
+        return err_set(err, ERR_FORMAT, "interest is 0 to 1000 %% a year");
     return 0;
 }
 
@@ -41,6 +43,17 @@ static int power(const struct own_machine *m, struct own_hour *hour, struct err 
     return rc;
 }
 
+// Interest on the mean of purchase and resale, as its worth falls in a straight line.
+static int interest(const struct own_machine *m, struct own_hour *hour, struct err *err)
+{
+    int64_t year = 0;
+    int rc =
+        money_scale(m->purchase + m->resale, m->interest, 2 * 10000, MONEY_HALF_EVEN, &year, err);
+    return rc == 0 ? money_scale(year, HOUR_S, 12 * m->use_s_a_month, MONEY_HALF_EVEN,
+                                 &hour->interest, err)
+                   : rc;
+}
+
 int own_hour(const struct own_machine *m, struct own_hour *hour, struct err *err)
 {
     memset(hour, 0, sizeof *hour);
@@ -51,8 +64,12 @@ int own_hour(const struct own_machine *m, struct own_hour *hour, struct err *err
     if (rc == 0)
         rc = power(m, hour, err);
     if (rc == 0)
+        rc = interest(m, hour, err);
+    if (rc == 0)
         rc = money_add(hour->purchase, hour->power, &hour->total, err);
-    return rc == 0 ? money_add(hour->total, hour->idle, &hour->total, err) : rc;
+    if (rc == 0)
+        rc = money_add(hour->total, hour->idle, &hour->total, err);
+    return rc == 0 ? money_add(hour->total, hour->interest, &hour->total, err) : rc;
 }
 
 int own_offer(const struct own_machine *machine, const char *name, struct offer *offer,
@@ -90,7 +107,7 @@ int own_break_even(const struct own_machine *m, const struct own_rent *rent, int
     // An hour of own work saves rate × own_speed / rent_speed and costs its power; both sides are
     // taken times rent_speed.
     __int128 saved = (__int128)rent->rate * rent->own_speed -
-                     (__int128)(hour.power + hour.idle) * rent->rent_speed;
+                     (__int128)(hour.power + hour.idle + hour.interest) * rent->rent_speed;
     __int128 paid = (__int128)(m->purchase - m->resale) * HOUR_S * rent->rent_speed;
     *use_s = -1;
     if (saved <= 0)
@@ -129,6 +146,11 @@ void own_words(const struct own_machine *m, const struct own_hour *hour, const c
     }
     buf_printf(out, ", over %" PRId64 " months of %" PRId64 " h", m->life_months,
                m->use_s_a_month / HOUR_S);
+    if (hour->interest > 0) {
+        buf_adds(out, ", and ");
+        amount(out, hour->interest);
+        buf_printf(out, " of interest at %g %%", (double)m->interest / 100);
+    }
     if (!hour->power_known) {
         buf_adds(out, "; power is not known and left out");
         return;

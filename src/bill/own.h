@@ -20,11 +20,13 @@ struct own_machine {
     int64_t busy_mw;       // power while it works, in milliwatts; -1: unknown
     int64_t idle_mw;       // power while it does not; -1: it is off then
     int64_t kwh;           // price of a kilowatt-hour; -1: unknown
+    int64_t interest;      // cost of capital, in hundredths of a per cent a year; 0: none
 };
 
 struct own_hour {        // of use
     int64_t purchase;    // its share of purchase less resale
     int64_t power, idle; // idle: of the time between
+    int64_t interest;    // on the mean of purchase and resale
     int64_t total;       // of those that are known
     bool power_known;
 };
@@ -43,9 +45,9 @@ struct own_rent {
     int64_t own_speed, rent_speed;
 };
 
-// How long the own machine has to work until what was paid for it (less its resale) and its power
-// is no more than the rent for the same work; rounded up to a second. -1: renting is always
-// cheaper. Power that is not known is left out, which whoever prints says.
+// How long the own machine has to work until its price (less its resale), power and interest are no
+// more than the rent for the same work; rounded up to a second. -1: renting is always cheaper.
+// Unknown power is left out.
 int own_break_even(const struct own_machine *machine, const struct own_rent *rent, int64_t *use_s,
                    struct err *err) MUST_USE;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/take.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -41,6 +42,21 @@ int take_format(bool json, const char *format, const char *otherwise, const char
     return 0;
 }
 
+// "4.5%" in hundredths of a per cent.
+static int take_interest(const char *text, int64_t *interest, struct err *err)
+{
+    char number[24];
+    int64_t nano = 0;
+    if (!text)
+        return 0;
+    snprintf(number, sizeof number, "%.*s", (int)strcspn(text, "%"), text);
+    if (strcspn(text, "%") + 1 < strlen(text) || money_parse(number, &nano, NULL) != 0 ||
+        nano < 0 || nano > 1000 * MONEY_UNIT)
+        return take_bad("interest", text, "a percentage such as 5%", err);
+    *interest = nano / (MONEY_UNIT / 100);
+    return 0;
+}
+
 int take_own(const struct own_options *o, struct own_machine *own, struct err *err)
 {
     int64_t hours = o->hours_per_month;
@@ -48,19 +64,26 @@ int take_own(const struct own_options *o, struct own_machine *own, struct err *e
         return err_set(err, ERR_USAGE, "'--hours-per-month' takes 1 to 720: a month of 30 days");
     if (o->life > 1200)
         return err_set(err, ERR_USAGE, "'--life' takes 1 to 1200 months");
-    if (o->watts >= 1000000)
-        return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
+    if (o->watts >= 1000000 || o->idle_watts >= 1000000)
+        return err_set(err, ERR_USAGE, "'--watts' and '--idle-watts' take less than a million");
     *own = (struct own_machine){.life_months = o->life,
                                 .use_s_a_month = hours > 0 ? hours * 3600 : 30 * DAY_S,
                                 .busy_mw = o->watts >= 0 ? o->watts * 1000 : -1,
-                                .idle_mw = -1,
+                                .idle_mw = o->idle_watts >= 0 ? o->idle_watts * 1000 : -1,
                                 .kwh = -1};
     int rc = take_amount("buy", o->buy, &own->purchase, err);
     if (rc == 0)
         rc = take_amount("resale", o->resale, &own->resale, err);
     if (rc == 0)
         rc = take_amount("kwh", o->kwh, &own->kwh, err);
-    const char *alone = o->resale ? "resale" : o->kwh ? "kwh" : o->watts >= 0 ? "watts" : NULL;
+    if (rc == 0)
+        rc = take_interest(o->interest, &own->interest, err);
+    const char *alone = o->resale            ? "resale"
+                        : o->kwh             ? "kwh"
+                        : o->interest        ? "interest"
+                        : o->watts >= 0      ? "watts"
+                        : o->idle_watts >= 0 ? "idle-watts"
+                                             : NULL;
     if (rc == 0 && alone && !o->buy)
         rc = err_set(err, ERR_USAGE, "--%s is about a machine that is bought: it needs --buy USD",
                      alone);

@@ -29,12 +29,12 @@ int take_day(const char *text, int *day, struct err *err) MUST_USE;
 
 // A machine that is bought, as its options say; begins as OWN_DEFAULTS.
 struct own_options {
-    const char *buy, *resale, *kwh;
-    int64_t watts, life;
+    const char *buy, *resale, *kwh, *interest;
+    int64_t watts, idle_watts, life;
     int64_t hours_per_month; // -1: always
 };
 // clang-format off
-#define OWN_DEFAULTS {.watts = -1, .life = LIFE_MONTHS, .hours_per_month = -1}
+#define OWN_DEFAULTS {.watts = -1, .idle_watts = -1, .life = LIFE_MONTHS, .hours_per_month = -1}
 
 // Their rows in the table of a command that has them as `own` and an AT() that says where a member
 // is; but for --hours-per-month, which may mean more.
@@ -46,6 +46,10 @@ struct own_options {
      "what it still brings at its end"}, \
     {"watts", 0, OPT_COUNT, "W", NULL, AT(own.watts), group, \
      "its power at work (default: what the run measured, where it did)"}, \
+    {"idle-watts", 0, OPT_COUNT, "W", NULL, AT(own.idle_watts), group, \
+     "its power while it does not work (default: it is off then)"}, \
+    {"interest", 0, OPT_TEXT, "P%", NULL, AT(own.interest), group, \
+     "cost of capital a year, on the mean of price and resale (default 0)"}, \
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(own.kwh), group, "the price of a kilowatt-hour"}, \
     {"life", 0, OPT_COUNT, "MONTHS", NULL, AT(own.life), group, \
      "how long it is kept (default 36): its price is spread over the hours of use in that time", \

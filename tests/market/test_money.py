@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bills that were once wrong, each against a sum done by hand (in the comments) with exact fractions."""
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction as F
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+import tap  # noqa: E402
+
+FARE = os.environ["FARE"]
+HERE = Path(os.environ["TMPDIR"])
+CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
+
+
+def fare(*args, code=0):
+    p = subprocess.run([FARE, *args], capture_output=True, text=True)
+    if p.returncode != code:
+        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
+    return p.stdout if code == 0 else p.stderr
+
+
+def quote(*args):
+    return json.loads(fare("quote", *args, "--json"))
+
+
+def advice(*args):
+    return " ".join(" ".join(quote(*args)["advice"]).split())
+
+
+def bill(*args):
+    return quote(*args)["bills"][0]
+
+
+def cost(run, *args):
+    """As fare compare charges the run."""
+    rows = json.loads(fare("compare", run, *args, "--rule", "paid", "--json"))["workloads"][0]["rows"]
+    return F(rows[0]["cost"]["usd"])
+
+
+def cron(*args):
+    return json.loads(fare("cron", *args, "--disk", "0", "--rules", "0", "--function-ms", "0", "--json"))
+
+
+def same(got, expected, what=""):
+    assert got == expected, f"{what}: {got!r}, not {expected!r}"
+
+
+def check(name):
+    def run(action):
+        try:
+            action()
+            tap.report(name, True)
+        except (AssertionError, KeyError, IndexError, StopIteration) as e:
+            tap.report(name, False, f"{type(e).__name__}: {e}")
+    return run
+
+
+def record(name, wall_s, gpu=None, **more):
+    machine = {"cpu": "Acme CPU", "usable_cpus": 8}
+    use = {}
+    if gpu:
+        machine.update(gpu=gpu, gpus=1)
+        use = {"gpus": 1, "gpu_list": [{"name": gpu}]}
+    machine.update(more.pop("machine", {}))
+    return {"schema": "fare.run/1", "id": f"20261110T000000Z-{name}", "workload": "mlp", "framework": "fare",
+            "started": "2026-11-10T00:00:00Z", "machine": machine, "use": use, "full": True, "ended": "finished",
+            "phases": {"wall_ns": round(wall_s * 10**9), "train_ns": round(wall_s * 10**9)}, **more}
+
+
+def offers(*rows):
+    (CONFIG / "offers").mkdir(parents=True, exist_ok=True)
+    head = "provider,name,region,kind,gpu,gpus,price,currency,date,source\n"
+    (CONFIG / "offers" / "test.csv").write_text(head + "".join(row + "\n" for row in rows))
+
+
+H100, T4 = "NVIDIA H100 80GB HBM3", "Tesla T4"
+offers("nobody,server,here,monthly,,,765,USD,2026-11-01,test",
+       "hetzner,small,here,on-demand,,,0.10,EUR,2026-11-01,test",
+       "hetzner,small,here,monthly,,,39.60,EUR,2026-11-01,test",
+       "hetzner,mixed,here,on-demand,,,0.10,USD,2026-11-01,test",
+       "hetzner,mixed,here,monthly,,,39.60,EUR,2026-11-01,test",
+       "aws,fast,here,on-demand,H100,1,3.60,USD,2026-11-01,test",
+       "aws,slow,here,on-demand,T4,1,0.36,USD,2026-11-01,test",
+       "aws,only,here,spot,T4,1,0.10,USD,2026-11-01,test",
+       "nobody,cheap,here,on-demand,H100,1,3.00,USD,2026-11-01,test",
+       "runpod,pod,here,on-demand,T4,1,0.36,USD,2026-11-01,test")
+(CONFIG / "currencies.csv").write_text("date,currency,usd,source\n2026-11-01,EUR,1.25,test\n")
+(HERE / "runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [
+    record("month", 72, machine={"provider": "nobody", "instance_type": "server"}),
+    record("small", 500 * 3600, machine={"provider": "hetzner", "instance_type": "small"}),
+    record("mixed", 500 * 3600, machine={"provider": "hetzner", "instance_type": "mixed"}),
+    record("two", 2, H100), record("ten", 10, T4), record("long", 2 * 10**6, H100),
+    record("here", 3600, H100, machine={"provider": "aws", "instance_type": "fast"})]))
+fare("runs", "import", str(HERE / "runs.jsonl"))
+RUN = "20261110T000000Z-"
+DAY = ("--date", "2026-11-10")
+
+
+@check("72 s on a server that is let by the month cost the month")
+def month():
+    # The same in a quote, a comparison and a schedule: 765 USD, not 765 x 72 s / 30 days = 0.0213.
+    same(F(bill(RUN + "month", "--offer", "nobody/server:monthly", *DAY, "--boot", "0")["total"]), F(765))
+    same(cost(RUN + "month", "--offer", "nobody/server:monthly"), F(765))
+    same(F(cron("@monthly", "--up", "72s", "--offer", "nobody/server:monthly", "--month", "2026-11")["total"]), F(765))
+    # However often it starts in that month.
+    same(F(cron("@daily", "--up", "72s", "--offer", "nobody/server:monthly", "--month", "2026-11")["total"]), F(765))
+
+
+@check("an hourly server costs at most its price by the month")
+def capped():
+    # 500 h x 0.10 EUR = 50 EUR, capped at 39.60 EUR: x 1.25 = 49.50 USD. From the 10th the run ends on the last day of the
+    # month, so both halves lie in one month.
+    args = ("--offer", "hetzner/small", "--date", "2026-11-01")
+    same(F(bill(RUN + "small", *args, "--boot", "0")["total"]), F("49.50"))
+    same(cost(RUN + "small", *args), F("49.50"))
+    same(F(cron("@monthly", "--up", "500h", "--offer", "hetzner/small", "--month", "2026-11")["total"]), F("49.50"))
+    # The hour in USD, the cap in EUR: 50 USD, capped at 39.60 x 1.25 = 49.50 USD.
+    args = ("--offer", "hetzner/mixed", "--date", "2026-11-01")
+    same(F(bill(RUN + "mixed", *args, "--boot", "0")["total"]), F("49.50"))
+    same(cost(RUN + "mixed", *args), F("49.50"))
+
+
+@check("start-up is a line of the bill, and counts in the order")
+def startup():
+    # 2 s on the fast machine and 10 s on the slow one, per second, a minute at least: 0.06 and 0.006 without start-up;
+    # with AWS's 101 s of boot 103 s x 3.60 and 111 s x 0.36 an hour.
+    fast, slow = bill(RUN + "two", "--offer", "aws/fast", *DAY), bill(RUN + "ten", "--offer", "aws/slow", *DAY)
+    same(F(fast["total"]), F(103) * F("3.60") / 3600)
+    same(F(slow["total"]), F(111) * F("0.36") / 3600)
+    boot = fast["items"][0]
+    assert boot["what"] == "boot" and boot["how"].startswith("1 min 41 s, assumed: SkyPilot"), boot
+    same((fast["startup_s"], fast["time_s"]), (101.0, 103.0))
+    # Its range is the interval of a time that was measured: 100 to 210 s.
+    same((fast["low_s"], fast["high_s"]), (102.0, 212.0))
+    same((F(fast["low"]), F(fast["high"])), (F(102) * F("0.001"), F(212) * F("0.001")))
+    none = bill(RUN + "two", "--offer", "aws/fast", *DAY, "--boot", "0")
+    same(F(none["total"]), F(60) * F("3.60") / 3600, "a minute at least")
+    assert "startup_s" not in none and "low" not in none, none
+    given = bill(RUN + "two", "--offer", "aws/fast", *DAY, "--boot", "3m", "--download", "20s", "--install", "40s")
+    same(F(given["total"]), F(2 + 180 + 20 + 40) * F("0.001"))
+    same([i["what"] for i in given["items"]], ["boot", "download", "install", "train"])
+
+
+@check("a boot measured on such a machine goes before the default")
+def measured_boot():
+    (HERE / "boot.jsonl").write_text(json.dumps(record("boot", 100, H100, machine={"provider": "aws", "instance_type": "fast"},
+                                                       phases={"wall_ns": 10**11, "train_ns": 10**11,
+                                                               "boot_ns": 55 * 10**9})) + "\n")
+    fare("runs", "import", str(HERE / "boot.jsonl"))
+    same(bill(RUN + "boot", "--offer", "aws/fast", *DAY)["startup_s"], 55.0)
+
+
+@check("with --runs a machine starts once")
+def once():
+    # 101 s of boot, then ten runs of 3600 s.
+    text = advice(RUN + "here", "--offer", "aws/fast", *DAY, "--runs", "10")
+    assert "10 runs one after the other, in one go, on aws/fast@here: 10 h 02 min, 36.10 USD" in text, text  # 36101 s x 0.001
+
+
+@check("every run pays for its traffic")
+def traffic():
+    # AWS: 100 GB a month are free, then 0.09 USD a GB to 10 TB. Ten runs with 200 GB each are 2,000 GB: 1,900 x 0.09 = 171
+    # USD on top of 10 h at 3.60 = 36 USD, whether they run one after the other or side by side.
+    text = advice(RUN + "here", "--offer", "aws/fast", *DAY, "--runs", "10", "--egress", "200GB", "--boot", "0")
+    assert "in one go, on aws/fast@here: 10 h 00 min, 207.00 USD" in text, text
+
+
+@check("rent or buy: long runs, discounts, idle power, interest, the machine's name")
+def buying():
+    # The rented machine is as fast, so that buying for 2,592 USD pays after 2592 / 3.60 = 720 h: 30 days.
+    args = ("--offer", "aws/fast", *DAY, "--boot", "0")
+    text = advice(RUN + "long", *args, "--buy", "2592")
+    assert f"Buying a machine like {H100} for 2592.00 USD has paid for itself against aws/fast@here" in text, text
+    assert "30.0 days" in text and "assumes that it works 720 hours a month" in text, text
+    # Half the rent: twice the days.
+    (CONFIG / "rates.csv").write_text("provider,offer,discount_percent,credit,rate,currency,from,to\naws,fast,50,,,,,\n")
+    text = advice(RUN + "here", *args, "--buy", "2592")
+    (CONFIG / "rates.csv").unlink()
+    assert "60.0 days" in text, text
+    # 360 h a month: 1 kW idle at 0.36 USD for as many idle hours as it works, so that an hour saves 3.60 - 0.36 - 0.36 =
+    # 2.88 USD: 900 h, 75 days.
+    text = advice(RUN + "here", *args, "--buy", "2592", "--hours-per-month", "360", "--watts", "1000", "--idle-watts", "1000",
+                  "--kwh", "0.36")
+    assert "75.0 days" in text, text
+    # 12 % a year on 2592 / 2 are 12.96 USD a month, 0.018 an hour: 2592 / 3.582 = 723.62 h, 30.2 days.
+    text = advice(RUN + "here", *args, "--buy", "2592", "--interest", "12%")
+    assert "30.2 days" in text, text
+    # A workload that only others measured has no machine of the user's.
+    text = fare("quote", "tweets", "--buy", "2500", "--date", "2018-02-15")
+    assert "name a run, whose machine would be bought" in " ".join(text.split()), text
+
+
+@check("cron: spot is not taken for on demand")
+def spot():
+    text = fare("cron", "@daily", "--up", "5m", "--offer", "aws/only", *DAY, code=2)
+    assert "a price for 'aws/only' as spot only" in text and "aws/only:spot" in text, text
+
+
+@check("cron: once a month is once, however long the month")
+def monthly():
+    # 504 h x 55.04 USD.
+    same(F(cron("@monthly", "--up", "504h", "--offer", "aws/p5.48xlarge", "--rate", "55.04")["total"]), F("27740.16"))
+
+
+@check("cron: a small server of 2018 is no alternative to a GPU, nor to anything today")
+def small_server():
+    for args in (("gcp/n1-standard-1:spot", "--rate", "0.01"), ("aws/slow", *DAY)):
+        names = [a["name"] for a in cron("@daily", "--up", "5m", "--offer", *args)["always_up"]]
+        assert names and not any("small" in n for n in names), names
+
+
+@check("cron: tasks that start together do not fit on one machine")
+def together():
+    # 32 tasks of 2 h at 03:00: one machine runs 12 of them before it is 03:00 again. Twelve cost 12 x 30 x 2 h = 720 h, and
+    # the machine that is always up 730 h: never more.
+    always = cron("0 3 * * *", "--up", "2h", "--offer", "aws/slow", *DAY, "--tasks", "32")["always_up"][0]
+    assert "cheaper_from_tasks" not in always, always
+
+
+@check("cron and quote: the disk of a stopped pod costs its stopped rate")
+def stopped_volume():
+    # RunPod: 0.10 USD a GB and month while it runs, 0.20 while it is stopped. 10 GB, 12 h a day up in a month of 30 days:
+    # 10 x (0.10 / 2 + 0.20 / 2) = 1.50 USD.
+    text = json.loads(fare("cron", "@daily", "--up", "12h", "--offer", "runpod/pod", *DAY, "--disk", "10GB", "--rules", "0",
+                           "--function-ms", "0", "--json"))
+    disk = next(i for i in text["items"] if i["name"] == "disk")
+    same(F(disk["amount"]), F("1.50"))
+    # An hour of work, kept for ten days: 1 h at 0.10, 239 h at 0.20.
+    b = bill(RUN + "ten", "--offer", "runpod/pod", *DAY, "--boot", "3590s", "--image", "0s", "--storage", "10GB", "--keep", "10d")
+    kept = sum(F(i["amount"]) for i in b["items"] if i["what"].startswith("storage"))
+    assert abs(kept - 10 * (F("0.10") * 1 + F("0.20") * 239) / 720) < F(2, 10**9), float(kept)
+
+
+@check("an assumed rule makes nothing the cheapest")
+def assumed():
+    # Per second 1 h 01 min 41 s at 3.00 are 3.08 USD, less than 3.70 at 3.60; but started hours would be 6.00.
+    q = quote(RUN + "here", "--gpu", "h100", *DAY, "--provider", "nobody")
+    same(q["bills"][0]["by_hours"], "6.00")
+    q = quote(RUN + "here", "--gpu", "h100", *DAY)
+    order = [b["offer"] for b in q["bills"]]
+    assert order.index("aws/fast@here") < order.index("nobody/cheap@here"), order
+    assert q["advice"][0].startswith("Cheapest: ") and "nobody/cheap" not in q["advice"][0].split(";")[0], q["advice"][0]
+
+
+@check("a spot price that changes is integrated")
+def history():
+    # 0.36 until the 10th, 0.72 from then on: two days from the 9th are 24 h of each, 8.64 + 17.28 = 25.92 USD.
+    offers("aws,moves,here,spot,T4,1,0.36,USD,2026-10-01,test", "aws,moves,here,spot,T4,1,0.72,USD,2026-10-10,test")
+    (HERE / "days.jsonl").write_text(json.dumps({**record("days", 2 * 86400, T4), "started": "2026-10-09T00:00:00Z"}) + "\n")
+    fare("runs", "import", str(HERE / "days.jsonl"))
+    args = ("--offer", "aws/moves:spot")
+    same(F(bill(RUN + "days", *args, "--date", "2026-10-09", "--boot", "0")["total"]), F("25.92"))
+    same(cost(RUN + "days", *args), F("25.92"))
+    same(F(bill(RUN + "days", *args, "--date", "2026-10-01", "--boot", "0")["total"]), F("17.28"))
+
+
+@check("a misspelt offer is refused everywhere, with a suggestion")
+def misspelt():
+    for args in (("quote", RUN + "here", "--offer", "aws/p5.48xlargee"), ("compare", RUN + "here", "--offer", "aws/p5.48xlargee"),
+                 ("cron", "@daily", "--up", "5m", "--offer", "aws/p5.48xlargee"),
+                 ("run", "mlp", "--max-spend", "1", "--offer", "aws/p5.48xlargee")):
+        p = subprocess.run([FARE, *args], capture_output=True, text=True)
+        assert p.returncode in (1, 2) and "p5.48xlarge" in p.stderr.replace("p5.48xlargee", ""), (args, p.stderr)
+
+
+@check("--interrupted is gone")
+def interrupted():
+    assert "unknown option" in fare("quote", RUN + "here", "--interrupted", code=2)
+
+
+tap.done()
