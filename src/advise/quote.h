@@ -20,6 +20,9 @@
 struct quote_evidence {
     const struct run *run;
     const struct comparison *against; // (optional) the run asked for: its notes go into the bill
+    bool same;   // the training asked for; false: other data, size, recipe, framework or year
+    char *label; // "pytorch, 2018, 1,578,627 samples of tweets": equal labels, equal trainings
+    int year;    // of the software: when it ran or was published; 0: unknown
 };
 
 struct quote_ask {

@@ -49,6 +49,9 @@ struct bill {
     char *machine;          // on what that was measured
     struct maybe_int batch; // of that run
     char *data;             // that it trained on
+    char *framework;        // that trained it
+    struct maybe_int year;  // when it ran or was published: the age of the software
+    char *variant;          // what tells its training from others of the workload
     char *basis;            // "measured", "projected", "published", "declared"
     struct maybe_real time_s;
     struct maybe_real low_s;
@@ -76,7 +79,8 @@ struct quote {
     char *run;  // the one asked for
     char *date; // prices as of; absent: the newest
     char *rule;
-    LIST_OF(struct bill) bills; // cheapest first
+    LIST_OF(struct bill) bills;  // of the training asked for, cheapest first
+    LIST_OF(struct bill) others; // of other data, sizes, recipes, frameworks or years
     LIST_OF(struct quote_misfit) misfits;
     char *outdated; // where there are no bills: an offer that fits, at a price too old to count
     struct maybe_int outdated_days;
