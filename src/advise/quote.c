@@ -32,6 +32,7 @@ struct search {
     const struct quote_ask *ask;
     struct proof *proofs;
     size_t proof_count;
+    size_t others; // trainings that were not asked for
     LIST_OF(struct candidate) found;
     struct quote *quote;
     // To count what is not measured: each provider's name and kind once.
@@ -100,7 +101,7 @@ static bool replaces(const struct proof *a, const struct proof *b)
 {
     const struct run_machine *m = &a->run->machine, *n = &b->run->machine;
     bool alike =
-        a->gpus == b->gpus && a->device == b->device &&
+        a->from->training == b->from->training && a->gpus == b->gpus && a->device == b->device &&
         (m->provider ? same(m->provider, n->provider) : !n->provider) &&
         (m->instance_type ? same(m->instance_type, n->instance_type) : !n->instance_type) &&
         (a->device || same(m->cpu, n->cpu));
@@ -118,6 +119,8 @@ static int gather(struct search *s, struct err *err)
         struct proof p;
         if (!prove(s->ask, i, &p))
             continue;
+        if (p.from->training > s->others)
+            s->others = p.from->training;
         size_t at = 0;
         while (at < s->proof_count && !replaces(&p, &s->proofs[at]))
             at++;
@@ -201,13 +204,16 @@ static int misfit(struct quote *quote, const struct offer *offer, const char *wh
     return rc;
 }
 
-// The best proof for an offer; null where nothing like it was measured.
-static const struct proof *find_proof(const struct search *s, const struct offer *offer)
+// The best proof of a training for an offer; null where nothing like it was measured.
+static const struct proof *find_proof(const struct search *s, const struct offer *offer,
+                                      size_t training)
 {
     const struct proof *best = NULL;
     bool itself = false; // measured on the very instance type
     for (size_t i = 0; i < s->proof_count; i++) {
         const struct proof *p = &s->proofs[i];
+        if (p->from->training != training)
+            continue;
         bool exact = is_itself(p, offer);
         if (!exact && !is_alike(s, p, offer))
             continue;
@@ -231,13 +237,13 @@ static int64_t hour_in_usd(const struct search *s, const struct offer *offer)
 }
 
 // The same thing in another region: the book is sorted by name, so it is near the end.
-static struct candidate *twin(struct search *s, const struct offer *o)
+static struct candidate *twin(struct search *s, const struct offer *o, size_t training)
 {
     for (size_t i = s->found.count; i-- > 0;) {
         struct candidate *c = &s->found.items[i];
         if (strcmp(c->offer.name, o->name) != 0 || strcmp(c->offer.provider, o->provider) != 0)
             return NULL;
-        if (c->offer.kind == o->kind)
+        if (c->offer.kind == o->kind && c->proof->from->training == training)
             return c;
     }
     return NULL;
@@ -268,20 +274,15 @@ static bool wanted_gpu(const struct quote_ask *ask, const struct offer *offer)
     return same(offer->gpu, wanted ? wanted->name : ask->gpu);
 }
 
-static int consider(void *search, const struct offer *offer, struct err *err)
+static int add_candidate(struct search *s, const struct offer *offer, const struct proof *p,
+                         struct err *err)
 {
-    struct search *s = search;
     char why[160];
-    if (!wanted_gpu(s->ask, offer))
-        return 0;
-    const struct proof *p = find_proof(s, offer);
-    count_group(s, offer, p != NULL);
-    if (!p)
-        return 0;
+    size_t training = p->from->training;
     if (too_small(s, p, offer, why))
-        return misfit(s->quote, offer, why, err);
+        return training == 0 ? misfit(s->quote, offer, why, err) : 0;
     int64_t per_hour = hour_in_usd(s, offer);
-    struct candidate *c = s->ask->every_region ? NULL : twin(s, offer);
+    struct candidate *c = s->ask->every_region ? NULL : twin(s, offer, training);
     if (c && c->per_hour <= per_hour)
         return 0;
     if (!c)
@@ -290,6 +291,24 @@ static int consider(void *search, const struct offer *offer, struct err *err)
         return ERR_MEMORY;
     *c = (struct candidate){*offer, p, per_hour};
     return 0;
+}
+
+// One row for each training that was measured on such a machine.
+static int consider(void *search, const struct offer *offer, struct err *err)
+{
+    struct search *s = search;
+    int rc = 0;
+    if (!wanted_gpu(s->ask, offer))
+        return 0;
+    const struct proof *asked = find_proof(s, offer, 0);
+    count_group(s, offer, asked != NULL);
+    if (asked)
+        rc = add_candidate(s, offer, asked, err);
+    for (size_t training = 1; training <= s->others && rc == 0; training++) {
+        const struct proof *p = find_proof(s, offer, training);
+        rc = p ? add_candidate(s, offer, p, err) : 0;
+    }
+    return rc;
 }
 
 // ---- bills
@@ -346,11 +365,20 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     bill.batch = c->proof->run->batch;
     if (rc == 0)
         rc = text_set(&bill.data, c->proof->run->data.name, err);
+    if (rc == 0)
+        rc = text_set(&bill.framework, c->proof->run->framework, err);
+    if (rc == 0)
+        rc = text_set(&bill.variant, c->proof->from->label, err);
+    if (c->proof->from->year > 0)
+        bill.year = some_int(c->proof->from->year);
     if (rc == 0 && basis)
         rc = text_set(&bill.basis, basis, err);
     if (rc == 0)
         rc = add_notes(c, &bill, err);
-    struct bill *kept = rc == 0 ? LIST_ADD(&quote->bills, err) : NULL;
+    bool other = c->proof->from->training > 0;
+    struct bill *kept = NULL;
+    if (rc == 0)
+        kept = other ? LIST_ADD(&quote->others, err) : LIST_ADD(&quote->bills, err);
     if (kept)
         *kept = bill;
     else
@@ -388,23 +416,20 @@ static int by_total(const void *a, const void *b)
 }
 
 // Cheapest first.
-static int sort_bills(struct quote *quote, struct err *err)
+static int sort_bills(struct bill *bills, size_t count, struct err *err)
 {
-    size_t count = quote->bills.count;
     if (count < 2)
         return 0;
     struct place *places = calloc(count, sizeof *places);
     struct bill *sorted = calloc(count, sizeof *sorted);
     int rc = places && sorted ? 0 : err_memory(err);
     for (size_t i = 0; rc == 0 && i < count; i++)
-        places[i] =
-            (struct place){rank(&quote->bills.items[i]), bill_before_credit(&quote->bills.items[i]),
-                           &quote->bills.items[i]};
+        places[i] = (struct place){rank(&bills[i]), bill_before_credit(&bills[i]), &bills[i]};
     if (rc == 0) {
         qsort(places, count, sizeof *places, by_total);
         for (size_t i = 0; i < count; i++)
             sorted[i] = *places[i].bill;
-        memcpy(quote->bills.items, sorted, count * sizeof *sorted);
+        memcpy(bills, sorted, count * sizeof *sorted);
     }
     free(places);
     free(sorted);
@@ -415,7 +440,7 @@ static int sort_bills(struct quote *quote, struct err *err)
 // that was measured on this very thing.
 static int note_declared(const struct search *s, const struct candidate *c, struct err *err)
 {
-    const struct proof *other = find_proof(s, &c->offer);
+    const struct proof *other = find_proof(s, &c->offer, 0);
     struct bill *bill = &s->quote->bills.items[s->quote->bills.count - 1];
     struct buf text = {0};
     if (c->proof->gpus > 0 && !*c->offer.gpu &&
@@ -447,7 +472,7 @@ static int add_named(struct search *s, struct err *err)
     if (ask->asked)
         c.proof = first && first->asked ? first : NULL;
     else
-        c.proof = find_proof(s, &c.offer);
+        c.proof = find_proof(s, &c.offer, 0);
     bool declared = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
     if (!c.proof && !ask->asked)
         c.proof = first;
@@ -458,6 +483,10 @@ static int add_named(struct search *s, struct err *err)
     rc = add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
     if (rc == 0 && declared && s->quote->bills.count > 0)
         rc = note_declared(s, &c, err);
+    for (size_t training = 1; training <= s->others && rc == 0 && !ask->asked; training++) {
+        c.proof = find_proof(s, &c.offer, training);
+        rc = c.proof ? add_bill(ask, &c, NULL, s->quote, err) : 0;
+    }
     return rc;
 }
 
@@ -504,7 +533,8 @@ static int take_old(void *arg, const struct offer *offer, struct err *err)
     (void)err;
     struct oldest *o = arg;
     char why[160];
-    const struct proof *p = wanted_gpu(o->search->ask, offer) ? find_proof(o->search, offer) : NULL;
+    const struct proof *p =
+        wanted_gpu(o->search->ask, offer) ? find_proof(o->search, offer, 0) : NULL;
     if (!p || too_small(o->search, p, offer, why) || (o->found && offer->day <= o->offer.day))
         return 0;
     o->offer = *offer;
@@ -559,7 +589,9 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     if (rc == 0)
         rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
     if (rc == 0)
-        rc = sort_bills(quote, err);
+        rc = sort_bills(quote->bills.items, quote->bills.count, err);
+    if (rc == 0)
+        rc = sort_bills(quote->others.items, quote->others.count, err);
     free(s.found.items);
     free(s.proofs);
     return rc;

@@ -20,9 +20,9 @@
 struct quote_evidence {
     const struct run *run;
     const struct comparison *against; // (optional) the run asked for: its notes go into the bill
-    bool same;   // the training asked for; false: other data, size, recipe, framework or year
-    char *label; // "pytorch, 2018, 1,578,627 samples of tweets": equal labels, equal trainings
-    int year;    // of the software: when it ran or was published; 0: unknown
+    char *label;     // "pytorch, 2018, tweets, 1578627 samples": which training it is
+    int year;        // when it ran or was published; 0: unknown
+    size_t training; // 0: the one asked for; above: others, equal numbers for equal labels
 };
 
 struct quote_ask {

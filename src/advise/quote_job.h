@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote_job: what a quote is made from, gathered: the runs of a workload, the book, the rules.
+// quote_job: gathers everything a quote is made from: the runs of a workload, the book, the rules.
 #ifndef FARE_ADVISE_QUOTE_JOB_H
 #define FARE_ADVISE_QUOTE_JOB_H
 
 #include "advise/advice.h"
 
-struct quote_job { // what is gathered before anything is computed, and the result
+struct quote_job { // the input of a quote, and the quote
     bool asked;    // for one run, the first; else for a workload
     char *workload;
     LIST_OF(struct run) runs;
-    int64_t epochs; // of the workload asked for; 0: unknown
     struct quote_evidence *evidence;
     struct comparison *against; // one for each of `runs`
     size_t evidence_count;
@@ -18,13 +17,13 @@ struct quote_job { // what is gathered before anything is computed, and the resu
     struct tariff_book *tariffs;
     struct currencies *currencies;
     struct rates *rates;
-    struct buf says; // warnings for people, a line each: what the ledger could not take in
+    struct buf says; // warnings for people, one line each
     struct quote_ask ask;
     struct advice_wishes wishes;
     struct quote quote;
 };
 
-#define QUOTE_MAX_AGE 730 // days: prices that were not seen since are history
+#define QUOTE_MAX_AGE 730 // days; older prices do not count
 
 bool quote_is_workload(const char *word);
 
@@ -37,24 +36,24 @@ int quote_load(struct quote_job *job, const char *word, const char *ledger,
 int quote_load_run(struct quote_job *job, const struct run *run, const char *ledger,
                    struct err *err) MUST_USE;
 
-// Of these runs alone, those of the first one's workload: whatever else was measured of it.
+// Of these runs only those of the first one's workload, and no others. The first is the training
+// asked for.
 int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
                     struct err *err) MUST_USE;
 
-// The runs of its workload and recipe with as many samples, made ones too: they tell the time,
-// though the runs may not be comparable. `run->workload` is one of ours. Without the ledger where
-// that cannot be read.
+// Other runs of its training, on any data of the same size: made samples take as long as real ones.
+// `run->workload` is one of ours. Without the ledger where that cannot be read.
 int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
                     struct err *err) MUST_USE;
 
 // The book and the rules. `book`: see book_open().
 int quote_open(struct quote_job *job, const char *book, struct err *err) MUST_USE;
 
-// Puts into `says`, in place of what was there, the rows of the user's rates.csv that hold on the
-// day asked for and fit no offer: a name was mistyped, or is not in the book.
+// Replaces `says` by the rows of the user's rates.csv that apply on the day asked for but fit no
+// offer: a mistyped name, or one missing from the book.
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
 
-// The power of a machine that is bought is what the run measured, where nobody says another.
+// The power of a bought machine is what the run measured, unless the user gave it.
 void quote_own_power(struct quote_job *job);
 
 void quote_release(struct quote_job *job);

@@ -29,6 +29,11 @@ static const char *or_unknown(const char *text, const char *unknown)
     return text ? text : unknown;
 }
 
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 // What one run says by itself.
 static int say_run(struct page *page, const struct page_run *run, struct err *err)
 {
@@ -65,7 +70,8 @@ static int say_many(struct page *page, struct err *err)
         most = !most || run->time_s.v > most->time_s.v ? run : most;
     }
     buf_printf(&text, "%zu runs were measured", page->runs.count);
-    if (least && most != least) {
+    // Of one workload they are different trainings, or the comparison would have said more.
+    if (least && !same(least->workload, most->workload)) {
         buf_printf(&text, "; whole trainings take from ");
         add_time(&text, least->time_s.v);
         buf_printf(&text, " (%s on %s) to ", or_unknown(least->workload, "a command"),
