@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the others are relative to.
+// Chooses the base: the row of each workload that the others are relative to.
 #include "advise/compare_parts.h"
 
 #include <stdlib.h>
@@ -21,6 +21,8 @@ static bool is_better(const struct group *a, const struct group *b)
     bool full_a = a->run.full.known && a->run.full.v, full_b = b->run.full.known && b->run.full.v;
     if (clean_a != clean_b)
         return clean_a;
+    if (run_stopped(&a->run) != run_stopped(&b->run))
+        return run_stopped(&b->run);
     if (full_a != full_b)
         return full_a;
     return a->parts.count > b->parts.count;

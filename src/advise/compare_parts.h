@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of compare share; not for others.
+// Shared by the files of compare, and private to them.
 #ifndef FARE_ADVISE_COMPARE_PARTS_H
 #define FARE_ADVISE_COMPARE_PARTS_H
 
@@ -10,23 +10,23 @@
 
 #define COMPARE_FEES "fees of $" // begins the note on fees
 
-// Of some runs only a speed relative to another's was published (labels relative_speed and
-// relative_to). Their time is then in units of that other's, and their cost in what an hour costs
-// per unit of speed: enough for ratios among those relative to the same, and for nothing else.
-struct part {                           // what is kept of a run
+// Some published runs tell only a speed relative to another's (labels relative_speed and
+// relative_to). Their time is then in units of that run's time, and their cost is price ÷ speed:
+// enough for ratios among runs relative to the same one, and for nothing else.
+struct part {                           // a run's figures
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD
     double relative_cost;               // instead, where it is no money: not rounded to nano-USD
     bool timed, relative, costed;
-    bool early; // the accuracy is a sample's: it was seen before the training's end
+    bool early; // the accuracy is a sample's, from before the end of the training
     struct maybe_real accuracy, gpu_percent, share_of_peak;
 };
 
 struct group {        // runs that are one row
     struct run run;   // the first that came, without its long lists
-    char *named;      // what the user called it by
-    char *machine;    // as it is shown
-    unsigned differs; // attributes that tell it from others of its machine and framework
+    char *named;      // the id or label the user gave
+    char *machine;    // as shown
+    unsigned differs; // attributes that differ among rows of its machine and framework
     size_t section;
     LIST_OF(struct part) parts;
     size_t room; // of parts
@@ -80,23 +80,23 @@ const char *group_relative_to(const struct group *group);
 // Chooses the base of each section, and its name for the whole (compare_base.c).
 int compare_choose(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;
 
-// Sorts a section's groups by what they are called, and finds what tells those apart that are
-// called alike (compare_detail.c).
+// The members of a run's record that a comparison reads; its time and cost (compare_run.c).
+const struct field *compare_run_fields(void);
+int compare_part_fill(const char *text, size_t len, const struct run *run,
+                      const struct price *price, struct part *part, struct err *err) MUST_USE;
+
+// Sorts a section's groups by name, and finds the attributes that tell equal names apart
+// (compare_rows.c).
 void compare_details(struct comparing *comparing, struct section *section);
-void compare_detail(const struct group *group, struct buf *out);
 int compare_by_name(const struct group *a, const struct group *b);
 
-// A group as a row: everything but what depends on the base; then that (compare_rows.c).
+// A group as a row; then its ratios to the base, and a verdict unless one of the two is noisy.
 int compare_row_fill(const struct group *group, struct compare_row *row, struct err *err) MUST_USE;
 int compare_row_against(const struct group *group, const struct group *base,
                         struct compare_row *row, struct err *err) MUST_USE;
 
-// The sentences of a workload, and over all (compare_words.c).
+// The sentences of a workload, and of all (compare_sentences.c).
 int compare_sentences(struct compare_workload *workload, struct err *err) MUST_USE;
 int compare_summary(struct compare *compare, struct err *err) MUST_USE;
-
-// "faster with 97 % confidence".
-void compare_verdict(const struct difference *difference, const char *less, const char *more,
-                     char *out, size_t size);
 
 #endif

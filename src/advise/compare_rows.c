@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a row.
+// A group of runs as a row: its name, what tells it from others of that name, and its figures.
 #include "advise/compare_parts.h"
 
 #include <math.h>
@@ -7,7 +7,198 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/comparable.h"
 #include "base/money.h"
+
+const char *group_framework(const struct group *group)
+{
+    return group->run.framework ? group->run.framework : "-";
+}
+
+const char *group_relative_to(const struct group *group)
+{
+    return group->relative ? run_label(&group->run, "relative_to") : NULL;
+}
+
+void compare_label(const struct compare_row *row, struct buf *out)
+{
+    buf_adds(out, row->machine);
+    if (strcmp(row->framework, "-") != 0)
+        buf_printf(out, " + %s", row->framework);
+    if (row->detail)
+        buf_printf(out, " (%s)", row->detail);
+}
+
+bool compare_can_win(const struct compare_row *row)
+{
+    return !row->noisy.v && !row->stopped.v;
+}
+
+int compare_by_name(const struct group *a, const struct group *b)
+{
+    int order = strcmp(a->machine, b->machine);
+    return order != 0 ? order : strcmp(group_framework(a), group_framework(b));
+}
+
+#define ATTRIBUTE_BYTES 96
+enum attribute {
+    NAMED,
+    EXTENT,
+    TAINTED,
+    FAILED,
+    UNTIMED,
+    ENGINE,
+    VARIANT,
+    PRECISION,
+    BATCH,
+    THREADS,
+    GPUS,
+    GATES,
+    EPOCHS,
+    STEPS,
+    DATA,
+    DATA_IDENTITY,
+    PROVIDER,
+    INSTANCE,
+    REGION,
+    PRICE,
+    FINGERPRINT,
+    NET,
+    PARAMETERS,
+    RECIPE,
+    ATTRIBUTES
+};
+
+static void put_text(char out[ATTRIBUTE_BYTES], const char *before, const char *text, int most)
+{
+    if (text)
+        snprintf(out, ATTRIBUTE_BYTES, "%s%.*s", before, most, text);
+}
+
+// The word behind is in the singular.
+static void put_int(char out[ATTRIBUTE_BYTES], const char *before, struct maybe_int number,
+                    const char *after)
+{
+    if (number.known)
+        snprintf(out, ATTRIBUTE_BYTES, "%s%lld%s%s", before, (long long)number.v, after,
+                 *after && number.v != 1 ? "s" : "");
+}
+
+static void put_data(char out[ATTRIBUTE_BYTES], const struct run_data *data)
+{
+    if (data->made.known && data->made.v)
+        snprintf(out, ATTRIBUTE_BYTES, "made data");
+    else
+        put_text(out, "", data->name, 40);
+}
+
+// The attribute in words; empty where there is none.
+static void attribute(const struct group *g, enum attribute which, char out[ATTRIBUTE_BYTES])
+{
+    const struct run *run = &g->run;
+    out[0] = '\0';
+    switch (which) {
+    case NAMED:
+        return put_text(out, "", g->named, 60);
+    case EXTENT:
+        return put_text(out, "",
+                        g->relative                      ? "relative"
+                        : run->full.known && run->full.v ? "measured"
+                                                         : "projected",
+                        20);
+    case TAINTED:
+        return put_text(out, "", run->taints.count > 0 ? "noisy" : NULL, 20);
+    case FAILED:
+        return put_text(out, "", g->failed ? "failed" : run_stopped(run) ? "stopped" : NULL, 20);
+    case UNTIMED:
+        return put_text(out, "", g->timed ? NULL : "without a time", 20);
+    case ENGINE:
+        return put_text(out, "", run->engine, 20);
+    case VARIANT:
+        return put_text(out, "", run->variant, 40);
+    case PRECISION:
+        return put_text(out, "", run->precision, 20);
+    case BATCH:
+        return put_int(out, "batch ", run->batch, "");
+    case THREADS:
+        return put_int(out, "", run->threads, " thread");
+    case GPUS:
+        return put_int(out, "", run->use.gpus.known ? run->use.gpus : run->machine.gpus, " GPU");
+    case GATES:
+        return put_text(out, "gates ", run_label(run, "gates"), 40);
+    case EPOCHS:
+        return put_int(out, "", run->epochs, " epoch");
+    case STEPS:
+        return put_int(out, "", run->total_steps, " step");
+    case DATA:
+        return put_data(out, &run->data);
+    case DATA_IDENTITY:
+        return put_text(out, "data ", run->data.identity, 8);
+    case PROVIDER:
+        return put_text(out, "", run->machine.provider, 20);
+    case INSTANCE:
+        return put_text(out, "", run->machine.instance_type, 40);
+    case REGION:
+        return put_text(out, "", run->machine.region, 20);
+    case PRICE:
+        return put_text(out, "$", run_label(run, "price_per_hour_usd"), 20);
+    case FINGERPRINT:
+        return put_text(out, "machine ", run->machine.fingerprint, 8);
+    case NET:
+        return put_text(out, "net ", run->net, 24);
+    case PARAMETERS:
+        return put_int(out, "", run->parameters, " parameter");
+    case RECIPE:
+        return put_text(out, "", run->recipe, 40);
+    case ATTRIBUTES:
+        break;
+    }
+}
+
+static int by_name(const void *a, const void *b, void *arg)
+{
+    const struct comparing *c = arg;
+    size_t first = *(const size_t *)a, second = *(const size_t *)b;
+    int order = compare_by_name(&c->groups[first], &c->groups[second]);
+    return order != 0 ? order : first < second ? -1 : 1;
+}
+
+void compare_details(struct comparing *c, struct section *section)
+{
+    qsort_r(section->groups, section->count, sizeof *section->groups, by_name, c);
+    for (size_t from = 0, to; from < section->count; from = to) {
+        struct group *first = &c->groups[section->groups[from]];
+        char mine[ATTRIBUTE_BYTES], other[ATTRIBUTE_BYTES];
+        unsigned differs = 0;
+        for (to = from + 1; to < section->count; to++) {
+            const struct group *next = &c->groups[section->groups[to]];
+            if (compare_by_name(first, next) != 0)
+                break;
+            for (enum attribute a = 0; a < ATTRIBUTES; a++) {
+                attribute(first, a, mine);
+                attribute(next, a, other);
+                bool alike = strcmp(mine, other) == 0 ||
+                             (a == DATA && comparable_data(&first->run, &next->run));
+                differs |= alike ? 0 : 1u << a;
+            }
+        }
+        for (size_t i = from; i < to; i++)
+            c->groups[section->groups[i]].differs = differs;
+    }
+}
+
+static void add_detail(const struct group *group, struct buf *out)
+{
+    for (enum attribute a = 0; a < ATTRIBUTES; a++) {
+        char text[ATTRIBUTE_BYTES];
+        attribute(group, a, text);
+        // The user's own name for it is always shown.
+        if (text[0] && (group->differs & 1u << a || a == NAMED))
+            buf_printf(out, "%s%s", out->len > 0 ? ", " : "", text);
+    }
+}
+
+// ---- figures
 
 static int set_money(char **to, int64_t nano, struct err *err)
 {
@@ -188,7 +379,7 @@ static bool any_early(const struct group *g)
 int compare_row_fill(const struct group *g, struct compare_row *row, struct err *err)
 {
     struct buf detail = {0};
-    compare_detail(g, &detail);
+    add_detail(g, &detail);
     int rc = buf_check(&detail, err);
     if (rc == 0)
         rc = text_set(&row->machine, g->machine, err);
@@ -198,6 +389,10 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
         rc = text_set(&row->detail, buf_str(&detail), err);
     buf_release(&detail);
     row->runs = some_int((int64_t)g->parts.count);
+    if (g->run.taints.count > 0)
+        row->noisy = some_bool(true);
+    if (run_stopped(&g->run))
+        row->stopped = some_bool(true);
     for (size_t i = 0; i < g->ids.count && rc == 0; i++)
         rc = texts_add(&row->ids, g->ids.items[i], err);
     fill_mean(g, offsetof(struct part, accuracy), 1, &row->accuracy);
@@ -217,11 +412,13 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
     return rc == 0 ? fill_cost(g, row, err) : rc;
 }
 
-void compare_verdict(const struct difference *d, const char *less, const char *more, char *out,
-                     size_t size)
+static void add_verdict(const struct estimate *mine, const struct estimate *base,
+                        const struct difference *d, const char *less, const char *more, char *out,
+                        size_t size)
 {
     if (!d->judged)
-        snprintf(out, size, "cannot be judged");
+        snprintf(out, size, "%s: could be chance",
+                 mine->judged || base->judged ? "only one run" : "one run each");
     else if (d->confidence < DIFFERENCE_SHOWN)
         snprintf(out, size, "no difference shown");
     else if (d->confidence >= 0.995)
@@ -231,33 +428,34 @@ void compare_verdict(const struct difference *d, const char *less, const char *m
                  (int)(d->confidence * 100));
 }
 
-static int fill_against(const struct estimate *mine, const struct estimate *base, bool is_base,
+static int fill_against(const struct estimate *mine, const struct estimate *base, bool noisy,
                         const char *less, const char *more, struct compare_against *out,
                         struct err *err)
 {
     struct difference d;
-    char verdict[64];
+    char verdict[64] = "no verdict: noisy";
     difference_of(mine, base, &d);
     if (!d.known)
         return 0;
     out->ratio = some_real(d.ratio);
-    if (is_base)
+    if (mine == base)
         return 0;
-    if (d.judged) {
+    if (d.judged && !noisy) {
         out->low = some_real(d.low);
         out->high = some_real(d.high);
         out->confidence = some_real(d.confidence);
     }
-    compare_verdict(&d, less, more, verdict, sizeof verdict);
+    if (!noisy)
+        add_verdict(mine, base, &d, less, more, verdict, sizeof verdict);
     return text_set(&out->verdict, verdict, err);
 }
 
 int compare_row_against(const struct group *g, const struct group *base, struct compare_row *row,
                         struct err *err)
 {
-    bool is_base = g == base;
-    int rc = fill_against(&g->time, &base->time, is_base, "faster", "slower", &row->time, err);
+    bool noisy = g->run.taints.count + base->run.taints.count > 0;
+    int rc = fill_against(&g->time, &base->time, noisy, "faster", "slower", &row->time, err);
     if (rc == 0 && g->costed && base->costed)
-        rc = fill_against(&g->cost, &base->cost, is_base, "cheaper", "dearer", &row->money, err);
+        rc = fill_against(&g->cost, &base->cost, noisy, "cheaper", "dearer", &row->money, err);
     return rc;
 }

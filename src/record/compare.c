@@ -22,7 +22,8 @@ static const struct field against_fields[] = {
     REAL(low, "where the 95 % interval of the ratio begins"),
     REAL(high, "where it ends"),
     REAL(confidence, "that the two differ at all, 0 to 1"),
-    TEXT(verdict, "that in words; no difference is shown below 95 %"),
+    TEXT(verdict,
+         "that in words; none below 95 %, of one run each, or where one of the two is noisy"),
     FIELD_END,
 };
 #undef T
@@ -54,6 +55,8 @@ static const struct field row_fields[] = {
     TEXT(detail, "what tells it from other rows of that machine and framework"),
     BOOL(base, "the others are relative to this one"),
     INT(runs, "how many runs"),
+    BOOL(noisy, "something disturbed the measurement: there is no verdict on it"),
+    BOOL(stopped, "stopped by the user before it was done: it wins nothing"),
     TEXT(kind,
          "measured (trained to the end), projected (from a sample), or relative (only its speed "
          "relative to another's is known)"),

@@ -16,7 +16,7 @@ struct compare_figure { // a mean, and its 95 % interval where there is somethin
 struct compare_against { // the base
     struct maybe_real ratio, low, high;
     struct maybe_real confidence; // that they differ: 0 to 1
-    char *verdict;                // "cheaper with 97 % confidence", "no difference shown", ...
+    char *verdict;                // "cheaper with 97 % confidence", "one run each: could be chance"
 };
 
 struct compare_price {
@@ -37,8 +37,10 @@ struct compare_row {
     char *detail; // what tells it from another row of the same machine and framework
     struct maybe_bool base;
     struct maybe_int runs;
-    char *kind;          // "measured", "projected", "relative"
-    LIST_OF(char *) ids; // the newest ones
+    struct maybe_bool noisy;   // something disturbed the measurement: no verdict
+    struct maybe_bool stopped; // by the user, before it was done
+    char *kind;                // "measured", "projected", "relative"
+    LIST_OF(char *) ids;       // the newest ones
     struct compare_figure time_s;
     struct compare_against time;
     struct compare_price price;

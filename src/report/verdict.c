@@ -156,7 +156,7 @@ static void find_done(const struct compare_workload *w, double deadline_s, struc
     *done = (struct done){0};
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct compare_row *row = &w->rows.items[i];
-        if (!row->time_s.value.known)
+        if (!row->time_s.value.known || !compare_can_win(row))
             continue;
         double longest = row->time_s.high.known ? row->time_s.high.v : row->time_s.value.v;
         if (longest <= deadline_s && (!done->cheapest || cheaper(row, done->cheapest)))
@@ -250,8 +250,8 @@ static bool rent_is_cheaper(const struct page *page)
         return false;
     int64_t rent = bill_total(&page->quotes.items[0].bills.items[0]);
     for (size_t i = 0; i < c->workloads.items[0].rows.count; i++) {
-        const struct maybe_int *cost = &c->workloads.items[0].rows.items[i].cost.nano_usd;
-        if (cost->known && cost->v <= rent)
+        const struct compare_row *row = &c->workloads.items[0].rows.items[i];
+        if (compare_can_win(row) && row->cost.nano_usd.known && row->cost.nano_usd.v <= rent)
             return false;
     }
     return true;
