@@ -153,7 +153,8 @@ int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
         if (a && b ? strcmp(a, b) == 0 : a == b)
             rc = add_copy(job, &runs[i], err);
     }
-    return rc == 0 ? choose_evidence(job, job->runs.items, false, err) : rc;
+    const struct run *reference = quote_is_workload(job->workload) ? NULL : job->runs.items;
+    return rc == 0 ? choose_evidence(job, reference, false, err) : rc;
 }
 
 int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,

@@ -36,8 +36,7 @@ int quote_load(struct quote_job *job, const char *word, const char *ledger,
 int quote_load_run(struct quote_job *job, const struct run *run, const char *ledger,
                    struct err *err) MUST_USE;
 
-// Of these runs only those of the first one's workload, and no others. The first is the training
-// asked for.
+// Only these runs, those of the first one's workload.
 int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
                     struct err *err) MUST_USE;
 
