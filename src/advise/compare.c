@@ -1,12 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/compare.h"
 
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/comparable.h"
 #include "advise/compare_parts.h"
 #include "record/read.h"
+
+enum { HEAD_MAX = 96 };
+
+// The tables of a run without its long lists, and of its epochs alone: most of a record's text is
+// passed over.
+static void reduced(struct field out[HEAD_MAX], const char *const *names, bool with)
+{
+    size_t count = 0;
+    for (const struct field *f = run_fields; f->name; f++) {
+        bool listed = false;
+        for (size_t i = 0; names[i]; i++)
+            listed |= strcmp(f->name, names[i]) == 0;
+        assert(count + 1 < HEAD_MAX);
+        if (listed == with)
+            out[count++] = *f;
+    }
+    out[count] = (struct field){.name = NULL};
+}
+
+static struct field head_table[HEAD_MAX], epoch_table[HEAD_MAX];
+static pthread_once_t tables_made = PTHREAD_ONCE_INIT; // comparisons are made in several threads
+
+static void make_tables(void)
+{
+    // What neither the table nor comparable.h asks for.
+    static const char *const rest[] = {"schema",
+                                       "source",
+                                       "seed",
+                                       "step_flops",
+                                       "program",
+                                       "libraries",
+                                       "exit_code",
+                                       "signal",
+                                       "steps_per_epoch",
+                                       "step_ms",
+                                       "samples_per_s",
+                                       "epoch_s",
+                                       "first_loss",
+                                       "last_loss",
+                                       "l1_pairs_per_s",
+                                       "l1_share_of_peak",
+                                       "l1_largest_error",
+                                       "peak_memory_bytes",
+                                       "steady",
+                                       "stages",
+                                       "checks",
+                                       "drift",
+                                       "epoch_list",
+                                       "step_plot_ms",
+                                       "samples",
+                                       NULL};
+    static const char *const only[] = {"epoch_list", NULL};
+    reduced(head_table, rest, false);
+    reduced(epoch_table, only, true);
+}
+
+static const struct field *head_fields(void)
+{
+    pthread_once(&tables_made, make_tables);
+    return head_table;
+}
+
+static const struct field *epoch_fields(void)
+{
+    pthread_once(&tables_made, make_tables);
+    return epoch_table;
+}
 
 static int read_words(struct comparing *c, const struct compare_options *options, struct err *err)
 {
@@ -92,6 +161,128 @@ static void *one_more(void *items, size_t count, size_t *room, size_t size, stru
     memset(grown + *room * size, 0, (more - *room) * size);
     *room = more;
     return grown;
+}
+
+// ---- time
+
+static bool in_range(double s)
+{
+    return s >= 0 && s < 9e9; // what nanoseconds hold
+}
+
+// Of a run that was trained to the end; the epochs of a log that says nothing else.
+static int full_time(const char *text, size_t len, const struct run *run, struct maybe_int *ns,
+                     struct err *err)
+{
+    *ns = run->phases.wall_ns;
+    if (ns->known)
+        return 0;
+    struct run epochs = {0};
+    int rc = record_from_kept(epoch_fields(), text, len, &epochs, err);
+    int64_t sum = 0;
+    bool timed = epochs.epoch_list.count > 0;
+    for (size_t i = 0; i < epochs.epoch_list.count; i++) {
+        const struct run_epoch *e = &epochs.epoch_list.items[i];
+        timed &= e->train_ns.known && !__builtin_add_overflow(sum, e->train_ns.v, &sum);
+        timed &= !e->test_ns.known || !__builtin_add_overflow(sum, e->test_ns.v, &sum);
+    }
+    if (rc == 0 && timed)
+        *ns = some_int(sum);
+    record_release(run_fields, &epochs);
+    return rc;
+}
+
+static int cost_of(const struct price *price, double s, int64_t *nano, bool *costed,
+                   struct err *err)
+{
+    struct err why = {0};
+    int rc = price_cost(price, llround(s * 1e9), nano, &why);
+    if (rc == ERR_OVERFLOW || rc == ERR_FORMAT) { // too long, or too dear, to be a sum of money
+        *costed = false;
+        return 0;
+    }
+    if (rc != 0 && err)
+        *err = why;
+    return rc;
+}
+
+// What the labels say of a speed; 0: nothing that makes sense.
+static double relative_speed(const struct run *run)
+{
+    const char *text = run_label(run, "relative_speed");
+    char *end = NULL;
+    double speed = text && run_label(run, "relative_to") ? strtod(text, &end) : 0;
+    return end && end != text && *end == '\0' && speed > 1e-6 && speed < 1e9 ? speed : 0;
+}
+
+static int fill_relative(const struct run *run, const struct price *price, struct part *part,
+                         struct err *err)
+{
+    double speed = relative_speed(run);
+    int64_t hour;
+    int rc = 0;
+    if (speed == 0)
+        return 0;
+    part->timed = part->relative = true;
+    part->time_s = 1 / speed;
+    part->costed = price->known;
+    if (part->costed) {
+        rc = cost_of(price, 3600, &hour, &part->costed, err);
+        if (rc == 0 && part->costed)
+            part->relative_cost = (double)hour / speed;
+    }
+    return rc;
+}
+
+// A sample that made every step ends where the training does.
+static bool all_steps(const struct run *run)
+{
+    return run->steps.known && run->total_steps.known && run->steps.v >= run->total_steps.v;
+}
+
+static int fill_part(const char *text, size_t len, const struct run *run, const struct price *price,
+                     struct part *part, struct err *err)
+{
+    struct maybe_int ns = {0};
+    const struct run_projection *p = &run->projection;
+    bool full = run->full.known && run->full.v;
+    int rc = full ? full_time(text, len, run, &ns, err) : 0;
+    if (rc != 0)
+        return rc;
+    part->timed = ns.known && ns.v >= 0;
+    part->accuracy = run->test_accuracy;
+    part->early = !full && run->test_accuracy.known && !all_steps(run);
+    part->gpu_percent = run->use.gpu_percent;
+    part->share_of_peak = run->use.share_of_peak;
+    if (part->timed) {
+        part->time_s = (double)ns.v / 1e9;
+    } else if (p->wall_s.known && in_range(p->wall_s.v)) {
+        part->timed = true;
+        part->time_s = p->wall_s.v;
+        if (p->low_s.known && p->high_s.known && p->low_s.v > 0 && in_range(p->high_s.v) &&
+            p->low_s.v <= p->wall_s.v && p->high_s.v >= p->wall_s.v) {
+            part->time_low = p->low_s.v;
+            part->time_high = p->high_s.v;
+        }
+    }
+    if (!part->timed)
+        return fill_relative(run, price, part, err);
+    if (!price->known)
+        return 0;
+    part->costed = true;
+    if (ns.known) { // to the nanosecond
+        struct err why = {0};
+        rc = price_cost(price, ns.v, &part->cost, &why);
+        part->costed = rc == 0;
+        rc = 0;
+    } else {
+        rc = cost_of(price, part->time_s, &part->cost, &part->costed, err);
+    }
+    if (rc == 0 && part->time_high > 0)
+        rc = cost_of(price, part->time_low, &part->cost_low, &part->costed, err);
+    if (rc == 0 && part->time_high > 0)
+        rc = cost_of(price, part->time_high, &part->cost_high, &part->costed, err);
+    return rc;
 }
 
 // ---- which row
@@ -328,227 +519,19 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
     struct run run = {0};
     struct part part = {0};
     struct price price;
-    int rc = record_from_kept(compare_run_fields(), text, len, &run, err);
+    int rc = record_from_kept(head_fields(), text, len, &run, err);
     if (rc == 0 && !is_picked(c, &run, &named)) {
-        record_release(compare_run_fields(), &run);
+        record_release(head_fields(), &run);
         return 0;
     }
     if (rc == 0)
         rc = pricing_of(c->pricing, &run, &price, err);
     if (rc == 0)
-        rc = compare_part_fill(text, len, &run, &price, &part, err);
+        rc = fill_part(text, len, &run, &price, &part, err);
     if (rc == 0)
         rc = place_run(c, &run, &part, &price, named, err);
     if (rc == 0)
         c->runs++;
-    record_release(compare_run_fields(), &run);
+    record_release(head_fields(), &run);
     return rc;
-}
-
-// ---- the result
-
-static void estimate_group(struct group *g, struct measured *room)
-{
-    size_t n = g->parts.count;
-    g->costed = g->timed;
-    for (size_t i = 0; i < n; i++) {
-        const struct part *part = &g->parts.items[i];
-        room[i] = (struct measured){part->time_s, part->time_low, part->time_high};
-        g->costed &= part->costed;
-    }
-    if (g->timed)
-        estimate_of(room, n, &g->time);
-    for (size_t i = 0; i < n; i++) {
-        const struct part *part = &g->parts.items[i];
-        room[i] = part->relative ? (struct measured){part->relative_cost, 0, 0}
-                                 : (struct measured){(double)part->cost, (double)part->cost_low,
-                                                     (double)part->cost_high};
-    }
-    if (g->costed)
-        estimate_of(room, n, &g->cost);
-}
-
-static int estimate_all(struct comparing *c, struct err *err)
-{
-    size_t most = 1;
-    for (size_t i = 0; i < c->group_count; i++)
-        most = c->groups[i].parts.count > most ? c->groups[i].parts.count : most;
-    struct measured *room = calloc(most, sizeof *room);
-    if (!room)
-        return err_memory(err);
-    for (size_t i = 0; i < c->group_count; i++)
-        estimate_group(&c->groups[i], room);
-    free(room);
-    return 0;
-}
-
-static int by_title(const void *a, const void *b)
-{
-    return strcmp(((const struct section *)a)->title, ((const struct section *)b)->title);
-}
-
-// The base first, then what is cheaper, or where that is not known faster.
-static int by_cost(const void *a, const void *b)
-{
-    const struct compare_row *x = a, *y = b;
-    if (x->base.known != y->base.known)
-        return x->base.known ? -1 : 1;
-    if (x->cost.nano_usd.known != y->cost.nano_usd.known)
-        return x->cost.nano_usd.known ? -1 : 1;
-    if (x->cost.nano_usd.v != y->cost.nano_usd.v)
-        return x->cost.nano_usd.v < y->cost.nano_usd.v ? -1 : 1;
-    // Where only speeds are known, by what they are relative to the base.
-    bool relative =
-        x->kind && y->kind && strcmp(x->kind, "relative") == 0 && strcmp(y->kind, "relative") == 0;
-    if (relative && x->money.ratio.known != y->money.ratio.known)
-        return x->money.ratio.known ? -1 : 1;
-    double first = relative ? x->money.ratio.v : 0, second = relative ? y->money.ratio.v : 0;
-    if (first == second) {
-        first = relative ? x->time.ratio.v : x->time_s.value.v;
-        second = relative ? y->time.ratio.v : y->time_s.value.v;
-    }
-    if (first < second || second < first)
-        return first < second ? -1 : 1;
-    int order = strcmp(x->machine, y->machine);
-    if (order == 0)
-        order = strcmp(x->framework, y->framework);
-    return order != 0 ? order : strcmp(x->detail ? x->detail : "", y->detail ? y->detail : "");
-}
-
-// What the verdict says of the row. What it says of the base ("the first") is said there, once.
-static int add_reasons(struct compare_row *row, const struct comparison *verdict, bool apart,
-                       struct err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < verdict->reasons.count && rc == 0; i++) {
-        const char *reason = verdict->reasons.items[i], *about = strstr(reason, "the second");
-        if (strstr(reason, "the first"))
-            continue;
-        struct buf text = {0};
-        if (about) {
-            buf_add(&text, reason, (size_t)(about - reason));
-            buf_printf(&text, "this one%s", about + strlen("the second"));
-        } else {
-            buf_adds(&text, reason);
-        }
-        rc = buf_check(&text, err);
-        if (rc == 0)
-            rc = apart ? texts_add(&row->reasons, buf_str(&text), err)
-                       : texts_add(&row->notes, buf_str(&text), err);
-        buf_release(&text);
-    }
-    return rc;
-}
-
-// Of a run with a time and one with a relative speed neither tells anything of the other.
-static const char *not_on_one_scale(const struct group *base, const struct group *group)
-{
-    const char *to = group_relative_to(group), *base_to = group_relative_to(base);
-    if (!group->timed || !base->timed || (!to && !base_to))
-        return NULL;
-    if (!base_to)
-        return "only its speed relative to others is known, not its time";
-    if (!to)
-        return "of the base only a speed relative to others is known, not its time";
-    return strcmp(to, base_to) == 0 ? NULL : "its speed is relative to another machine's";
-}
-
-// One row of a section: beside the base, or apart from it.
-static int add_row(const struct comparing *c, const struct section *section, size_t number,
-                   size_t reference, struct compare_workload *to, struct err *err)
-{
-    const struct group *group = &c->groups[number], *against = &c->groups[reference];
-    bool is_base = number == section->base;
-    struct comparison verdict;
-    int rc = comparison_make(&against->run, &group->run, &verdict, err);
-    bool alone = number == reference; // against itself there are notes only
-    const char *scale = not_on_one_scale(against, group);
-    bool apart = !group->timed || group->failed || scale ||
-                 (!alone && verdict.verdict == COMPARABLE_NOT) ||
-                 !comparable_length(&against->run, &group->run);
-    struct compare_row *row = NULL;
-    if (rc == 0) {
-        row = apart ? LIST_ADD(&to->apart, err) : LIST_ADD(&to->rows, err);
-        rc = row ? compare_row_fill(group, row, err) : ERR_MEMORY;
-    }
-    if (rc == 0 && is_base)
-        row->base = some_bool(true);
-    if (rc == 0 && !apart && section->base != NO_GROUP)
-        rc = compare_row_against(group, &c->groups[section->base], row, err);
-    if (rc == 0 && !(alone && verdict.verdict == COMPARABLE_NOT && !apart))
-        rc = add_reasons(row, &verdict, apart, err);
-    if (rc == 0 && apart && !group->failed && !group->timed)
-        rc = texts_add(&row->reasons,
-                       "its time is not known: it was neither trained to the end nor projected",
-                       err);
-    if (rc == 0 && scale && !group->failed)
-        rc = texts_add(&row->reasons, scale, err);
-    comparison_release(&verdict);
-    return rc;
-}
-
-static int add_section(struct comparing *c, struct section *section, struct compare *out,
-                       struct err *err)
-{
-    struct compare_workload *to = LIST_ADD(&out->workloads, err);
-    int rc = to ? text_set(&to->workload, section->title, err) : ERR_MEMORY;
-    if (rc != 0)
-        return rc;
-    to->rows.known = to->apart.known = true;
-    compare_details(c, section);
-    // Without a base, what the first can stand beside.
-    size_t reference = section->base;
-    for (size_t i = 0; i < section->count && reference == NO_GROUP; i++)
-        if (c->groups[section->groups[i]].timed && !c->groups[section->groups[i]].failed)
-            reference = section->groups[i];
-    if (reference == NO_GROUP)
-        reference = section->groups[0];
-    for (size_t i = 0; i < section->count && rc == 0; i++)
-        rc = add_row(c, section, section->groups[i], reference, to, err);
-    if (rc == 0 && to->rows.count > 0)
-        qsort(to->rows.items, to->rows.count, sizeof *to->rows.items, by_cost);
-    if (rc == 0 && to->apart.count > 0)
-        qsort(to->apart.items, to->apart.count, sizeof *to->apart.items, by_cost);
-    if (rc == 0 && section->base != NO_GROUP && to->rows.count > 0) {
-        struct buf label = {0};
-        compare_label(&to->rows.items[0], &label);
-        rc = buf_check(&label, err);
-        if (rc == 0)
-            rc = text_set(&to->base, buf_str(&label), err);
-        buf_release(&label);
-    }
-    return rc == 0 ? compare_sentences(to, err) : rc;
-}
-
-static int check_words(const struct comparing *c, struct err *err)
-{
-    for (size_t i = 0; i < c->pick_count; i++)
-        if (!c->picks[i].used) {
-            err_set(err, ERR_MISSING, "no run fits '%s'", c->picks[i].selector.text);
-            return err_hint(err, "a run's id, a label key=value, a machine, GPU or framework; "
-                                 "'fare runs' lists them");
-        }
-    return pricing_check(c->pricing, err);
-}
-
-int comparing_finish(struct comparing *c, struct compare *out, struct err *err)
-{
-    out->workloads.known = true;
-    out->runs = some_int(c->runs);
-    int rc = check_words(c, err);
-    if (rc == 0)
-        rc = text_set(&out->schema, COMPARE_SCHEMA, err);
-    if (rc == 0)
-        rc = text_set(&out->rule, c->prorated ? "prorated" : "paid", err);
-    if (rc == 0 && c->date)
-        rc = text_set(&out->date, c->date, err);
-    if (rc == 0)
-        rc = estimate_all(c, err);
-    if (rc == 0 && c->group_count > 0)
-        rc = compare_choose(c, out, err);
-    if (rc == 0 && c->section_count > 0)
-        qsort(c->sections, c->section_count, sizeof *c->sections, by_title);
-    for (size_t i = 0; i < c->section_count && rc == 0; i++)
-        rc = add_section(c, &c->sections[i], out, err);
-    return rc == 0 ? compare_summary(out, err) : rc;
 }

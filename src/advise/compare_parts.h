@@ -10,10 +10,10 @@
 
 #define COMPARE_FEES "fees of $" // begins the note on fees
 
-// Some published runs tell only a speed relative to another's (labels relative_speed and
-// relative_to). Their time is then in units of that run's time, and their cost is price ÷ speed:
-// enough for ratios among runs relative to the same one, and for nothing else.
-struct part {                           // a run's figures
+// Of some runs only a speed relative to another's was published (labels relative_speed and
+// relative_to). Their time is then in units of that other's, and their cost in what an hour costs
+// per unit of speed: enough for ratios among those relative to the same, and for nothing else.
+struct part {                           // what is kept of a run
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD
     double relative_cost;               // instead, where it is no money: not rounded to nano-USD
@@ -79,11 +79,6 @@ const char *group_relative_to(const struct group *group);
 
 // Chooses the base of each section, and its name for the whole (compare_base.c).
 int compare_choose(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;
-
-// The members of a run's record that a comparison reads; its time and cost (compare_run.c).
-const struct field *compare_run_fields(void);
-int compare_part_fill(const char *text, size_t len, const struct run *run,
-                      const struct price *price, struct part *part, struct err *err) MUST_USE;
 
 // Sorts a section's groups by name, and finds the attributes that tell equal names apart
 // (compare_rows.c).

@@ -46,7 +46,7 @@ static bool cost_value(const struct compare_row *row, double *value)
     return row->cost.nano_usd.known || row->money.ratio.known;
 }
 
-// Fees are in no row's cost; the sentence says so, as the note does.
+// Fees are in no row's cost; where there are some, the sentence says so as the note does.
 static bool has_fees(const struct compare_row *row)
 {
     for (size_t i = 0; i < row->notes.count; i++)

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the record of a comparison from the groups of runs.
+#include "advise/compare_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/comparable.h"
+
+static void estimate_group(struct group *g, struct measured *room)
+{
+    size_t n = g->parts.count;
+    g->costed = g->timed;
+    for (size_t i = 0; i < n; i++) {
+        const struct part *part = &g->parts.items[i];
+        room[i] = (struct measured){part->time_s, part->time_low, part->time_high};
+        g->costed &= part->costed;
+    }
+    if (g->timed)
+        estimate_of(room, n, &g->time);
+    for (size_t i = 0; i < n; i++) {
+        const struct part *part = &g->parts.items[i];
+        room[i] = part->relative ? (struct measured){part->relative_cost, 0, 0}
+                                 : (struct measured){(double)part->cost, (double)part->cost_low,
+                                                     (double)part->cost_high};
+    }
+    if (g->costed)
+        estimate_of(room, n, &g->cost);
+}
+
+static int estimate_all(struct comparing *c, struct err *err)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < c->group_count; i++)
+        most = c->groups[i].parts.count > most ? c->groups[i].parts.count : most;
+    struct measured *room = calloc(most, sizeof *room);
+    if (!room)
+        return err_memory(err);
+    for (size_t i = 0; i < c->group_count; i++)
+        estimate_group(&c->groups[i], room);
+    free(room);
+    return 0;
+}
+
+static int by_title(const void *a, const void *b)
+{
+    return strcmp(((const struct section *)a)->title, ((const struct section *)b)->title);
+}
+
+// The base first, then what is cheaper, or where that is not known faster.
+static int by_cost(const void *a, const void *b)
+{
+    const struct compare_row *x = a, *y = b;
+    if (x->base.known != y->base.known)
+        return x->base.known ? -1 : 1;
+    if (x->cost.nano_usd.known != y->cost.nano_usd.known)
+        return x->cost.nano_usd.known ? -1 : 1;
+    if (x->cost.nano_usd.v != y->cost.nano_usd.v)
+        return x->cost.nano_usd.v < y->cost.nano_usd.v ? -1 : 1;
+    // Where only speeds are known, by what they are relative to the base.
+    bool relative =
+        x->kind && y->kind && strcmp(x->kind, "relative") == 0 && strcmp(y->kind, "relative") == 0;
+    if (relative && x->money.ratio.known != y->money.ratio.known)
+        return x->money.ratio.known ? -1 : 1;
+    double first = relative ? x->money.ratio.v : 0, second = relative ? y->money.ratio.v : 0;
+    if (first == second) {
+        first = relative ? x->time.ratio.v : x->time_s.value.v;
+        second = relative ? y->time.ratio.v : y->time_s.value.v;
+    }
+    if (first < second || second < first)
+        return first < second ? -1 : 1;
+    int order = strcmp(x->machine, y->machine);
+    if (order == 0)
+        order = strcmp(x->framework, y->framework);
+    return order != 0 ? order : strcmp(x->detail ? x->detail : "", y->detail ? y->detail : "");
+}
+
+// What the verdict says of the row. What it says of the base ("the first") is said there, once.
+static int add_reasons(struct compare_row *row, const struct comparison *verdict, bool apart,
+                       struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < verdict->reasons.count && rc == 0; i++) {
+        const char *reason = verdict->reasons.items[i], *about = strstr(reason, "the second");
+        if (strstr(reason, "the first"))
+            continue;
+        struct buf text = {0};
+        if (about) {
+            buf_add(&text, reason, (size_t)(about - reason));
+            buf_printf(&text, "this one%s", about + strlen("the second"));
+        } else {
+            buf_adds(&text, reason);
+        }
+        rc = buf_check(&text, err);
+        if (rc == 0)
+            rc = apart ? texts_add(&row->reasons, buf_str(&text), err)
+                       : texts_add(&row->notes, buf_str(&text), err);
+        buf_release(&text);
+    }
+    return rc;
+}
+
+// Of a run with a time and one with a relative speed neither tells anything of the other.
+static const char *not_on_one_scale(const struct group *base, const struct group *group)
+{
+    const char *to = group_relative_to(group), *base_to = group_relative_to(base);
+    if (!group->timed || !base->timed || (!to && !base_to))
+        return NULL;
+    if (!base_to)
+        return "only its speed relative to others is known, not its time";
+    if (!to)
+        return "of the base only a speed relative to others is known, not its time";
+    return strcmp(to, base_to) == 0 ? NULL : "its speed is relative to another machine's";
+}
+
+// One row of a section: beside the base, or apart from it.
+static int add_row(const struct comparing *c, const struct section *section, size_t number,
+                   size_t reference, struct compare_workload *to, struct err *err)
+{
+    const struct group *group = &c->groups[number], *against = &c->groups[reference];
+    bool is_base = number == section->base;
+    struct comparison verdict;
+    int rc = comparison_make(&against->run, &group->run, &verdict, err);
+    bool alone = number == reference; // against itself there are notes only
+    const char *scale = not_on_one_scale(against, group);
+    bool apart = !group->timed || group->failed || scale ||
+                 (!alone && verdict.verdict == COMPARABLE_NOT) ||
+                 !comparable_length(&against->run, &group->run);
+    struct compare_row *row = NULL;
+    if (rc == 0) {
+        row = apart ? LIST_ADD(&to->apart, err) : LIST_ADD(&to->rows, err);
+        rc = row ? compare_row_fill(group, row, err) : ERR_MEMORY;
+    }
+    if (rc == 0 && is_base)
+        row->base = some_bool(true);
+    if (rc == 0 && !apart && section->base != NO_GROUP)
+        rc = compare_row_against(group, &c->groups[section->base], row, err);
+    if (rc == 0 && !(alone && verdict.verdict == COMPARABLE_NOT && !apart))
+        rc = add_reasons(row, &verdict, apart, err);
+    if (rc == 0 && apart && !group->failed && !group->timed)
+        rc = texts_add(&row->reasons,
+                       "its time is not known: it was neither trained to the end nor projected",
+                       err);
+    if (rc == 0 && scale && !group->failed)
+        rc = texts_add(&row->reasons, scale, err);
+    comparison_release(&verdict);
+    return rc;
+}
+
+static int add_section(struct comparing *c, struct section *section, struct compare *out,
+                       struct err *err)
+{
+    struct compare_workload *to = LIST_ADD(&out->workloads, err);
+    int rc = to ? text_set(&to->workload, section->title, err) : ERR_MEMORY;
+    if (rc != 0)
+        return rc;
+    to->rows.known = to->apart.known = true;
+    compare_details(c, section);
+    // Without a base, what the first can stand beside.
+    size_t reference = section->base;
+    for (size_t i = 0; i < section->count && reference == NO_GROUP; i++)
+        if (c->groups[section->groups[i]].timed && !c->groups[section->groups[i]].failed)
+            reference = section->groups[i];
+    if (reference == NO_GROUP)
+        reference = section->groups[0];
+    for (size_t i = 0; i < section->count && rc == 0; i++)
+        rc = add_row(c, section, section->groups[i], reference, to, err);
+    if (rc == 0 && to->rows.count > 0)
+        qsort(to->rows.items, to->rows.count, sizeof *to->rows.items, by_cost);
+    if (rc == 0 && to->apart.count > 0)
+        qsort(to->apart.items, to->apart.count, sizeof *to->apart.items, by_cost);
+    if (rc == 0 && section->base != NO_GROUP && to->rows.count > 0) {
+        struct buf label = {0};
+        compare_label(&to->rows.items[0], &label);
+        rc = buf_check(&label, err);
+        if (rc == 0)
+            rc = text_set(&to->base, buf_str(&label), err);
+        buf_release(&label);
+    }
+    return rc == 0 ? compare_sentences(to, err) : rc;
+}
+
+static int check_words(const struct comparing *c, struct err *err)
+{
+    for (size_t i = 0; i < c->pick_count; i++)
+        if (!c->picks[i].used) {
+            err_set(err, ERR_MISSING, "no run fits '%s'", c->picks[i].selector.text);
+            return err_hint(err, "a run's id, a label key=value, a machine, GPU or framework; "
+                                 "'fare runs' lists them");
+        }
+    return pricing_check(c->pricing, err);
+}
+
+int comparing_finish(struct comparing *c, struct compare *out, struct err *err)
+{
+    out->workloads.known = true;
+    out->runs = some_int(c->runs);
+    int rc = check_words(c, err);
+    if (rc == 0)
+        rc = text_set(&out->schema, COMPARE_SCHEMA, err);
+    if (rc == 0)
+        rc = text_set(&out->rule, c->prorated ? "prorated" : "paid", err);
+    if (rc == 0 && c->date)
+        rc = text_set(&out->date, c->date, err);
+    if (rc == 0)
+        rc = estimate_all(c, err);
+    if (rc == 0 && c->group_count > 0)
+        rc = compare_choose(c, out, err);
+    if (rc == 0 && c->section_count > 0)
+        qsort(c->sections, c->section_count, sizeof *c->sections, by_title);
+    for (size_t i = 0; i < c->section_count && rc == 0; i++)
+        rc = add_section(c, &c->sections[i], out, err);
+    return rc == 0 ? compare_summary(out, err) : rc;
+}
