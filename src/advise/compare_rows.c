@@ -40,119 +40,76 @@ int compare_by_name(const struct group *a, const struct group *b)
     return order != 0 ? order : strcmp(group_framework(a), group_framework(b));
 }
 
-#define ATTRIBUTE_BYTES 96
-enum attribute {
-    NAMED,
-    EXTENT,
-    TAINTED,
-    FAILED,
-    UNTIMED,
-    ENGINE,
-    VARIANT,
-    PRECISION,
-    BATCH,
-    THREADS,
-    GPUS,
-    GATES,
-    EPOCHS,
-    STEPS,
-    DATA,
-    DATA_IDENTITY,
-    PROVIDER,
-    INSTANCE,
-    REGION,
-    PRICE,
-    FINGERPRINT,
-    NET,
-    PARAMETERS,
-    RECIPE,
-    ATTRIBUTES
+struct attribute { // a text, or a number before a noun in the singular; neither: absent
+    const char *text;
+    int most; // bytes of the text
+    const char *before, *noun;
+    struct maybe_int number;
 };
+enum { NAMED = 0, DATA = 14, ATTRIBUTES = 24 };
 
-static void put_text(char out[ATTRIBUTE_BYTES], const char *before, const char *text, int most)
-{
-    if (text)
-        snprintf(out, ATTRIBUTE_BYTES, "%s%.*s", before, most, text);
-}
+#define TEXT(before, text, most)                                                                   \
+    (struct attribute)                                                                             \
+    {                                                                                              \
+        text, most, before, "",                                                                    \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define COUNT(before, count, noun)                                                                 \
+    (struct attribute)                                                                             \
+    {                                                                                              \
+        NULL, 0, before, noun, count                                                               \
+    }
 
-// The word behind is in the singular.
-static void put_int(char out[ATTRIBUTE_BYTES], const char *before, struct maybe_int number,
-                    const char *after)
-{
-    if (number.known)
-        snprintf(out, ATTRIBUTE_BYTES, "%s%lld%s%s", before, (long long)number.v, after,
-                 *after && number.v != 1 ? "s" : "");
-}
-
-static void put_data(char out[ATTRIBUTE_BYTES], const struct run_data *data)
-{
-    if (data->made.known && data->made.v)
-        snprintf(out, ATTRIBUTE_BYTES, "made data");
-    else
-        put_text(out, "", data->name, 40);
-}
-
-// The attribute in words; empty where there is none.
-static void attribute(const struct group *g, enum attribute which, char out[ATTRIBUTE_BYTES])
+// What may tell rows of one name apart, in the order in which it is shown.
+static void list_attributes(const struct group *g, struct attribute out[ATTRIBUTES])
 {
     const struct run *run = &g->run;
-    out[0] = '\0';
-    switch (which) {
-    case NAMED:
-        return put_text(out, "", g->named, 60);
-    case EXTENT:
-        return put_text(out, "",
-                        g->relative                      ? "relative"
-                        : run->full.known && run->full.v ? "measured"
-                                                         : "projected",
-                        20);
-    case TAINTED:
-        return put_text(out, "", run->taints.count > 0 ? "noisy" : NULL, 20);
-    case FAILED:
-        return put_text(out, "", g->failed ? "failed" : run_stopped(run) ? "stopped" : NULL, 20);
-    case UNTIMED:
-        return put_text(out, "", g->timed ? NULL : "without a time", 20);
-    case ENGINE:
-        return put_text(out, "", run->engine, 20);
-    case VARIANT:
-        return put_text(out, "", run->variant, 40);
-    case PRECISION:
-        return put_text(out, "", run->precision, 20);
-    case BATCH:
-        return put_int(out, "batch ", run->batch, "");
-    case THREADS:
-        return put_int(out, "", run->threads, " thread");
-    case GPUS:
-        return put_int(out, "", run->use.gpus.known ? run->use.gpus : run->machine.gpus, " GPU");
-    case GATES:
-        return put_text(out, "gates ", run_label(run, "gates"), 40);
-    case EPOCHS:
-        return put_int(out, "", run->epochs, " epoch");
-    case STEPS:
-        return put_int(out, "", run->total_steps, " step");
-    case DATA:
-        return put_data(out, &run->data);
-    case DATA_IDENTITY:
-        return put_text(out, "data ", run->data.identity, 8);
-    case PROVIDER:
-        return put_text(out, "", run->machine.provider, 20);
-    case INSTANCE:
-        return put_text(out, "", run->machine.instance_type, 40);
-    case REGION:
-        return put_text(out, "", run->machine.region, 20);
-    case PRICE:
-        return put_text(out, "$", run_label(run, "price_per_hour_usd"), 20);
-    case FINGERPRINT:
-        return put_text(out, "machine ", run->machine.fingerprint, 8);
-    case NET:
-        return put_text(out, "net ", run->net, 24);
-    case PARAMETERS:
-        return put_int(out, "", run->parameters, " parameter");
-    case RECIPE:
-        return put_text(out, "", run->recipe, 40);
-    case ATTRIBUTES:
-        break;
-    }
+    const struct run_machine *m = &run->machine;
+    bool full = run->full.known && run->full.v, made = run->data.made.known && run->data.made.v;
+    const struct attribute all[ATTRIBUTES] = {
+        [NAMED] = TEXT("", g->named, 60),
+        TEXT("",
+             g->relative ? "relative"
+             : full      ? "measured"
+                         : "projected",
+             20),
+        TEXT("", run->taints.count > 0 ? "noisy" : NULL, 20),
+        TEXT("",
+             g->failed          ? "failed"
+             : run_stopped(run) ? "stopped"
+                                : NULL,
+             20),
+        TEXT("", g->timed ? NULL : "without a time", 20),
+        TEXT("", run->engine, 20),
+        TEXT("", run->variant, 40),
+        TEXT("", run->precision, 20),
+        COUNT("batch ", run->batch, ""),
+        COUNT("", run->threads, " thread"),
+        COUNT("", run->use.gpus.known ? run->use.gpus : m->gpus, " GPU"),
+        TEXT("gates ", run_label(run, "gates"), 40),
+        COUNT("", run->epochs, " epoch"),
+        COUNT("", run->total_steps, " step"),
+        [DATA] = TEXT("", made ? "made data" : run->data.name, 40),
+        TEXT("data ", run->data.identity, 8),
+        TEXT("", m->provider, 20),
+        TEXT("", m->instance_type, 40),
+        TEXT("", m->region, 20),
+        TEXT("$", run_label(run, "price_per_hour_usd"), 20),
+        TEXT("machine ", m->fingerprint, 8),
+        TEXT("net ", run->net, 24),
+        COUNT("", run->parameters, " parameter"),
+        TEXT("", run->recipe, 40),
+    };
+    memcpy(out, all, sizeof all);
+}
+
+static bool is_equal(const struct attribute *a, const struct attribute *b)
+{
+    bool texts =
+        a->text && b->text ? strncmp(a->text, b->text, (size_t)a->most) == 0 : a->text == b->text;
+    return texts && a->number.known == b->number.known && a->number.v == b->number.v;
 }
 
 static int by_name(const void *a, const void *b, void *arg)
@@ -168,19 +125,18 @@ void compare_details(struct comparing *c, struct section *section)
     qsort_r(section->groups, section->count, sizeof *section->groups, by_name, c);
     for (size_t from = 0, to; from < section->count; from = to) {
         struct group *first = &c->groups[section->groups[from]];
-        char mine[ATTRIBUTE_BYTES], other[ATTRIBUTE_BYTES];
+        struct attribute mine[ATTRIBUTES], other[ATTRIBUTES];
         unsigned differs = 0;
+        list_attributes(first, mine);
         for (to = from + 1; to < section->count; to++) {
             const struct group *next = &c->groups[section->groups[to]];
             if (compare_by_name(first, next) != 0)
                 break;
-            for (enum attribute a = 0; a < ATTRIBUTES; a++) {
-                attribute(first, a, mine);
-                attribute(next, a, other);
-                bool alike = strcmp(mine, other) == 0 ||
-                             (a == DATA && comparable_data(&first->run, &next->run));
-                differs |= alike ? 0 : 1u << a;
-            }
+            list_attributes(next, other);
+            for (int a = 0; a < ATTRIBUTES; a++)
+                if (!is_equal(&mine[a], &other[a]) &&
+                    !(a == DATA && comparable_data(&first->run, &next->run)))
+                    differs |= 1u << a;
         }
         for (size_t i = from; i < to; i++)
             c->groups[section->groups[i]].differs = differs;
@@ -189,12 +145,19 @@ void compare_details(struct comparing *c, struct section *section)
 
 static void add_detail(const struct group *group, struct buf *out)
 {
-    for (enum attribute a = 0; a < ATTRIBUTES; a++) {
-        char text[ATTRIBUTE_BYTES];
-        attribute(group, a, text);
-        // The user's own name for it is always shown.
-        if (text[0] && (group->differs & 1u << a || a == NAMED))
-            buf_printf(out, "%s%s", out->len > 0 ? ", " : "", text);
+    struct attribute all[ATTRIBUTES];
+    list_attributes(group, all);
+    for (int i = 0; i < ATTRIBUTES; i++) {
+        const struct attribute *a = &all[i];
+        bool shown = group->differs & 1u << i || i == NAMED; // the user's own name always
+        if (!shown || !(a->text || a->number.known))
+            continue;
+        buf_printf(out, "%s%s", out->len > 0 ? ", " : "", a->before);
+        if (a->text)
+            buf_printf(out, "%.*s", a->most, a->text);
+        else
+            buf_printf(out, "%lld%s%s", (long long)a->number.v, a->noun,
+                       *a->noun && a->number.v != 1 ? "s" : "");
     }
 }
 

@@ -29,14 +29,11 @@ static bool is_assumed(const struct run *run)
 {
     const char *offer = run_label(run, "offer");
     const struct run_machine *m = &run->machine;
-    if (!offer)
-        return false;
-    if (!m->provider || !m->instance_type || !m->region)
-        return true;
-    size_t provider = strlen(m->provider), name = strlen(m->instance_type);
-    return strncmp(offer, m->provider, provider) != 0 || offer[provider] != '/' ||
-           strncmp(offer + provider + 1, m->instance_type, name) != 0 ||
-           !strchr("@:", offer[provider + 1 + name]);
+    char seen[200];
+    if (!offer || !m->provider || !m->instance_type || !m->region)
+        return offer != NULL;
+    snprintf(seen, sizeof seen, "%s/%s", m->provider, m->instance_type);
+    return strncmp(offer, seen, strlen(seen)) != 0 || !strchr("@:", offer[strlen(seen)]);
 }
 
 // ---- the training asked for
