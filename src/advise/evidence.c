@@ -148,18 +148,24 @@ static int set_label(struct quote_evidence *e, const struct run *reference, stru
     return e->label ? 0 : ERR_MEMORY;
 }
 
-// Equal numbers for equal labels, from 1 on.
-static void number_others(struct quote_evidence *items, size_t count)
+// Numbers other trainings by their labels, from 1 on. Returns how many runs are left: those of the
+// first trainings.
+static size_t number_others(struct quote_evidence *items, size_t count)
 {
-    size_t numbers = 0;
+    size_t numbers = 0, left = 0;
     for (size_t i = 0; i < count; i++) {
-        if (items[i].training == 0)
-            continue;
+        struct quote_evidence e = items[i];
         size_t at = 0;
-        while (at < i && (items[at].training == 0 || strcmp(items[at].label, items[i].label) != 0))
+        while (at < left && (items[at].training == 0 || strcmp(items[at].label, e.label) != 0))
             at++;
-        items[i].training = at < i ? items[at].training : ++numbers;
+        if (e.training > 0)
+            e.training = at < left ? items[at].training : ++numbers;
+        if (e.training < QUOTE_TRAININGS)
+            items[left++] = e;
+        else
+            free(e.label);
     }
+    return left;
 }
 
 static int judge(const struct evidence_ask *ask, const struct run *reference, size_t i,
@@ -193,6 +199,6 @@ int evidence_choose(const struct evidence_ask *ask, struct quote_evidence *out,
     if (rc != 0 || *count == 0)
         return rc;
     qsort(out, *count, sizeof *out, by_training);
-    number_others(out, *count);
+    *count = number_others(out, *count);
     return 0;
 }

@@ -32,7 +32,6 @@ struct search {
     const struct quote_ask *ask;
     struct proof *proofs;
     size_t proof_count;
-    size_t others; // trainings that were not asked for
     LIST_OF(struct candidate) found;
     struct quote *quote;
     // To count what is not measured: each provider's name and kind once.
@@ -119,8 +118,6 @@ static int gather(struct search *s, struct err *err)
         struct proof p;
         if (!prove(s->ask, i, &p))
             continue;
-        if (p.from->training > s->others)
-            s->others = p.from->training;
         size_t at = 0;
         while (at < s->proof_count && !replaces(&p, &s->proofs[at]))
             at++;
@@ -204,27 +201,38 @@ static int misfit(struct quote *quote, const struct offer *offer, const char *wh
     return rc;
 }
 
-// The best proof of a training for an offer; null where nothing like it was measured.
-static const struct proof *find_proof(const struct search *s, const struct offer *offer,
-                                      size_t training)
+struct choice {
+    const struct proof *proof; // null: nothing like the offer was measured
+    bool exact;                // on the very instance type
+};
+
+// The run asked for, then the very type, then the fastest.
+static void weigh(const struct search *s, const struct offer *offer, const struct proof *p,
+                  struct choice *best)
 {
-    const struct proof *best = NULL;
-    bool itself = false; // measured on the very instance type
-    for (size_t i = 0; i < s->proof_count; i++) {
-        const struct proof *p = &s->proofs[i];
-        if (p->from->training != training)
-            continue;
-        bool exact = is_itself(p, offer);
-        if (!exact && !is_alike(s, p, offer))
-            continue;
-        // The run asked for, then the very type, then the fastest.
-        if (!best || p->asked || (!best->asked && exact && !itself) ||
-            (!best->asked && exact == itself && better(p, best))) {
-            best = p;
-            itself = exact;
-        }
-    }
-    return best;
+    bool exact = is_itself(p, offer);
+    const struct proof *had = best->proof;
+    if (!exact && !is_alike(s, p, offer))
+        return;
+    if (!had || p->asked || (!had->asked && exact && !best->exact) ||
+        (!had->asked && exact == best->exact && better(p, had)))
+        *best = (struct choice){p, exact};
+}
+
+// The best proof of each training for an offer; that of the one asked for.
+static const struct proof *find_proofs(const struct search *s, const struct offer *offer,
+                                       struct choice best[QUOTE_TRAININGS])
+{
+    memset(best, 0, QUOTE_TRAININGS * sizeof *best);
+    for (size_t i = 0; i < s->proof_count; i++)
+        weigh(s, offer, &s->proofs[i], &best[s->proofs[i].from->training]);
+    return best[0].proof;
+}
+
+static const struct proof *find_proof(const struct search *s, const struct offer *offer)
+{
+    struct choice best[QUOTE_TRAININGS];
+    return find_proofs(s, offer, best);
 }
 
 // To choose among regions, which may have prices in different currencies.
@@ -297,17 +305,14 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
 static int consider(void *search, const struct offer *offer, struct err *err)
 {
     struct search *s = search;
+    struct choice best[QUOTE_TRAININGS];
     int rc = 0;
     if (!wanted_gpu(s->ask, offer))
         return 0;
-    const struct proof *asked = find_proof(s, offer, 0);
-    count_group(s, offer, asked != NULL);
-    if (asked)
-        rc = add_candidate(s, offer, asked, err);
-    for (size_t training = 1; training <= s->others && rc == 0; training++) {
-        const struct proof *p = find_proof(s, offer, training);
-        rc = p ? add_candidate(s, offer, p, err) : 0;
-    }
+    count_group(s, offer, find_proofs(s, offer, best) != NULL);
+    for (size_t i = 0; i < QUOTE_TRAININGS && rc == 0; i++)
+        if (best[i].proof)
+            rc = add_candidate(s, offer, best[i].proof, err);
     return rc;
 }
 
@@ -440,7 +445,7 @@ static int sort_bills(struct bill *bills, size_t count, struct err *err)
 // that was measured on this very thing.
 static int note_declared(const struct search *s, const struct candidate *c, struct err *err)
 {
-    const struct proof *other = find_proof(s, &c->offer, 0);
+    const struct proof *other = find_proof(s, &c->offer);
     struct bill *bill = &s->quote->bills.items[s->quote->bills.count - 1];
     struct buf text = {0};
     if (c->proof->gpus > 0 && !*c->offer.gpu &&
@@ -458,12 +463,25 @@ static int note_declared(const struct search *s, const struct candidate *c, stru
     return rc;
 }
 
+// Of a workload: other trainings that were measured on the offer.
+static int add_other_trainings(struct search *s, const struct offer *offer,
+                               const struct choice best[QUOTE_TRAININGS], struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 1; i < QUOTE_TRAININGS && rc == 0; i++)
+        if (best[i].proof)
+            rc = add_bill(s->ask, &(struct candidate){*offer, best[i].proof, 0}, NULL, s->quote,
+                          err);
+    return rc;
+}
+
 // One offer. Whoever names a run gets that run's time, measured on such a machine or declared to
 // be; of a workload it is what was measured there, else the first is declared to be so.
 static int add_named(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
     struct candidate c = {.proof = NULL};
+    struct choice best[QUOTE_TRAININGS];
     char why[160];
     int rc = book_find(ask->book, ask->offer, ask->context.day, &c.offer, err);
     if (rc != 0)
@@ -472,7 +490,11 @@ static int add_named(struct search *s, struct err *err)
     if (ask->asked)
         c.proof = first && first->asked ? first : NULL;
     else
-        c.proof = find_proof(s, &c.offer, 0);
+        c.proof = find_proofs(s, &c.offer, best);
+    if (!ask->asked)
+        rc = add_other_trainings(s, &c.offer, best, err);
+    if (rc != 0 || (!c.proof && s->quote->others.count > 0))
+        return rc;
     bool declared = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
     if (!c.proof && !ask->asked)
         c.proof = first;
@@ -483,10 +505,6 @@ static int add_named(struct search *s, struct err *err)
     rc = add_bill(ask, &c, declared ? "declared" : NULL, s->quote, err);
     if (rc == 0 && declared && s->quote->bills.count > 0)
         rc = note_declared(s, &c, err);
-    for (size_t training = 1; training <= s->others && rc == 0 && !ask->asked; training++) {
-        c.proof = find_proof(s, &c.offer, training);
-        rc = c.proof ? add_bill(ask, &c, NULL, s->quote, err) : 0;
-    }
     return rc;
 }
 
@@ -533,8 +551,7 @@ static int take_old(void *arg, const struct offer *offer, struct err *err)
     (void)err;
     struct oldest *o = arg;
     char why[160];
-    const struct proof *p =
-        wanted_gpu(o->search->ask, offer) ? find_proof(o->search, offer, 0) : NULL;
+    const struct proof *p = wanted_gpu(o->search->ask, offer) ? find_proof(o->search, offer) : NULL;
     if (!p || too_small(o->search, p, offer, why) || (o->found && offer->day <= o->offer.day))
         return 0;
     o->offer = *offer;

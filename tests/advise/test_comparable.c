@@ -65,6 +65,7 @@ static void one_difference(void **state)
         {"\"batch\":128", "\"batch\":64", COMPARABLE_NOTED, "samples per second"},
         {"\"full\":true", "\"full\":false", COMPARABLE_NOTED, "projected from a sample"},
         {"\"finished\"", "\"stopped\"", COMPARABLE_NOTED, "was stopped early"},
+        {"\"finished\"", "\"killed\"", COMPARABLE_NOTED, "was stopped early"},
         {"\"finished\"", "\"failed\",\"problem\":\"no memory\"", COMPARABLE_NOT, "no memory"},
         // A checksum counts more than a name, and a name more than its spelling.
         {"\"mnist\"", "\"MNIST (idx)\"", COMPARABLE_SAME, ""},

@@ -114,6 +114,10 @@ def tweets():
     assert not any("acme/new" in line for line in q["advice"]), q["advice"]
     row = next(b for b in q["others"] if b["name"] == "new" and b["framework"] == "pytorch" and b["total"] == "0.0023")
     same((row["year"], row["run"]), (2026, "20261110T000000Z-made"))
+    # On an offer where only another training was measured, nothing is assumed of this one.
+    one = json.loads(fare("quote", "tweets", "--offer", "acme/new", "--rule", "prorated", "--json"))
+    same(one["bills"], [])
+    same(rows(one, "others")["new", "pytorch, 2026, made tweets, 100,000 samples"], F("0.0023"))
     # Asked for itself, the made set is the training, and the real one another.
     q = quote("20261110T000000Z-made")
     assert ("new", "pytorch, 2026, made tweets, 100,000 samples") in rows(q), rows(q)
