@@ -44,11 +44,11 @@ struct section { // a workload
     size_t *groups; // numbers
     size_t count, room;
     size_t base; // the group's number, or NO_GROUP
-    bool timed;  // there are rows with times, not only relative ones
+    bool timed;  // some rows have times, not only relative speeds
 };
 #define NO_GROUP SIZE_MAX
 
-struct pick { // a word of the user's
+struct pick { // one of the user's words
     struct selector selector;
     bool used;
 };
@@ -57,7 +57,7 @@ struct comparing {
     const char *workload; // the options'
     struct pick *picks;
     size_t pick_count;
-    struct selector base; // without text: none was given
+    struct selector base; // without text: not given
     struct pricing *pricing;
     bool prorated;
     const char *date; // the options'
@@ -74,7 +74,7 @@ enum { IDS_MAX = 20 };
 
 const char *group_framework(const struct group *group);
 
-// The id that a run's speed is relative to; null where it has a time of its own, or none.
+// The id that a run's speed is relative to; null: it has a time of its own, or none.
 const char *group_relative_to(const struct group *group);
 
 // Chooses the base of each section, and its name for the whole (compare_base.c).

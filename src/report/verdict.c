@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report says before it shows anything: who is fastest, what is cheapest, and whether that
-// is done by the reader's deadline.
+// The verdict at the top of a report: the fastest, the cheapest, and the answer to a deadline.
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +33,7 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-// What one run says by itself.
+// One run by itself.
 static int say_run(struct page *page, const struct page_run *run, struct err *err)
 {
     struct buf text = {0};
@@ -84,7 +83,7 @@ static int say_many(struct page *page, struct err *err)
     return say(page, &text, err);
 }
 
-// The cheapest place of one workload; whose time it is where no run was asked for.
+// The cheapest place of one workload; without a run asked for, also whose time it is.
 static void say_cheapest(struct buf *text, const struct quote *quote)
 {
     buf_adds(text, quote->advice.items[0]);
@@ -198,14 +197,14 @@ static void deadline_of_rows(struct buf *out, const struct compare_workload *w, 
     buf_adds(out, ".");
 }
 
-// Whether the user told prices.
+// Whether the user gave prices.
 static bool said(const struct page_ask *ask)
 {
     return ask->pricing.price_count + ask->pricing.offer_count > 0;
 }
 
-// The bills answer, as in `fare quote`; the machines of the runs where there are none, or where
-// their prices were said.
+// Bills answer, as in `fare quote`; without any, or with prices given by the user, the machines of
+// the runs do.
 static bool rows_answer(const struct page_ask *ask, const struct page *page,
                         const struct compare_workload *w, size_t quote)
 {
@@ -241,7 +240,7 @@ static int say_deadline(const struct page_ask *ask, struct page *page, const str
 
 // ---- together
 
-// Whether what can be rented costs less than all machines of the runs.
+// Whether renting costs less than every machine of the runs.
 static bool rent_is_cheaper(const struct page *page)
 {
     const struct compare *c = &page->compare;
@@ -257,8 +256,7 @@ static bool rent_is_cheaper(const struct page *page)
     return true;
 }
 
-// The comparison's sentences; where something else is cheaper than what it calls the cheapest,
-// that.
+// The comparison's sentences. If renting is cheaper than its cheapest row, the quote instead.
 static int say_compared(const struct page_ask *ask, struct page *page, char *const *items,
                         size_t count, struct err *err)
 {
