@@ -44,7 +44,7 @@ static int say_run(struct page *page, const struct page_run *run, struct err *er
         buf_adds(&text, " takes ");
         add_time(&text, run->time_s.v);
     } else {
-        buf_adds(&text, " takes a time that is not known: the run ended too early to project it");
+        buf_adds(&text, " takes an unknown time: the run ended too early to project it");
     }
     if (run->low_s.known && run->high_s.known) {
         buf_adds(&text, " (95 %: ");
@@ -111,8 +111,8 @@ static void say_sum(struct page *page, struct buf *text)
             return; // beyond all money
     }
     if (count == 0) {
-        buf_adds(text, "None of the machines to rent in the book is known to be the same as those "
-                       "measured, so there is no price to name.");
+        buf_adds(text, "No offer in the book is known to be the same as the machines measured, so "
+                       "there is no price.");
         return;
     }
     money_short(sum, cost);
@@ -120,7 +120,7 @@ static void say_sum(struct page *page, struct buf *text)
         buf_printf(text, "All %zu workloads were", all);
     else
         buf_printf(text, "%zu of the %zu workloads %s", count, all, count == 1 ? "was" : "were");
-    buf_adds(text, " measured on machines to rent, by these runs or others': on the cheapest of "
+    buf_adds(text, " measured on machines for rent, by these runs or others: on the cheapest of "
                    "each, whole trainings take ");
     add_time(text, seconds);
     buf_printf(text, " and cost %s USD in all.", cost);
@@ -192,7 +192,7 @@ static void deadline_of_rows(struct buf *out, const struct compare_workload *w, 
                    nearly ? " for sure, at the end of its interval" : "");
         add_row_words(out, done.fastest);
     } else {
-        buf_adds(out, " nothing is known to be done: no times are known");
+        buf_adds(out, " nothing is known to be done: no run's time is known");
     }
     buf_adds(out, ".");
 }
