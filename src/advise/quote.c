@@ -392,6 +392,18 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     return rc == 0 && !kept ? ERR_MEMORY : rc < 0 ? rc : 0;
 }
 
+// Of a workload: other trainings that were measured on the offer.
+static int add_other_trainings(struct search *s, const struct offer *offer,
+                               const struct choice best[QUOTE_TRAININGS], struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 1; i < QUOTE_TRAININGS && rc == 0; i++)
+        if (best[i].proof)
+            rc = add_bill(s->ask, &(struct candidate){*offer, best[i].proof, 0}, NULL, s->quote,
+                          err);
+    return rc;
+}
+
 // What is left to pay, and the waiting where it is counted.
 static int64_t rank(const struct bill *bill)
 {
@@ -460,18 +472,6 @@ static int note_declared(const struct search *s, const struct candidate *c, stru
     if (rc == 0)
         rc = texts_add(&bill->notes, buf_str(&text), err);
     buf_release(&text);
-    return rc;
-}
-
-// Of a workload: other trainings that were measured on the offer.
-static int add_other_trainings(struct search *s, const struct offer *offer,
-                               const struct choice best[QUOTE_TRAININGS], struct err *err)
-{
-    int rc = 0;
-    for (size_t i = 1; i < QUOTE_TRAININGS && rc == 0; i++)
-        if (best[i].proof)
-            rc = add_bill(s->ask, &(struct candidate){*offer, best[i].proof, 0}, NULL, s->quote,
-                          err);
     return rc;
 }
 

@@ -17,7 +17,7 @@ struct quote_job { // the input of a quote, and the quote
     struct tariff_book *tariffs;
     struct currencies *currencies;
     struct rates *rates;
-    struct buf says; // warnings for people, one line each
+    struct buf says; // warnings for people, a line each: what the ledger could not take in
     struct quote_ask ask;
     struct advice_wishes wishes;
     struct quote quote;
@@ -48,11 +48,11 @@ int quote_load_like(struct quote_job *job, const struct run *run, const char *le
 // The book and the rules. `book`: see book_open().
 int quote_open(struct quote_job *job, const char *book, struct err *err) MUST_USE;
 
-// Replaces `says` by the rows of the user's rates.csv that apply on the day asked for but fit no
-// offer: a mistyped name, or one missing from the book.
+// Puts into `says`, in place of what was there, the rows of the user's rates.csv that hold on the
+// day asked for and fit no offer: a name was mistyped, or is not in the book.
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
 
-// The power of a bought machine is what the run measured, unless the user gave it.
+// The power of a machine that is bought is what the run measured, where nobody says another.
 void quote_own_power(struct quote_job *job);
 
 void quote_release(struct quote_job *job);

@@ -45,13 +45,13 @@ struct bill {
     struct maybe_bool tariff_assumed;
 
     // The time.
+    char *variant;          // which training: "pytorch, 2018, tweets, 1,578,627 samples"
+    char *framework;        // of that run
+    struct maybe_int year;  // in which it ran or was published
     char *run;              // whose time it is
     char *machine;          // on what that was measured
     struct maybe_int batch; // of that run
     char *data;             // that it trained on
-    char *framework;        // that trained it
-    struct maybe_int year;  // when it ran or was published: the age of the software
-    char *variant;          // what tells its training from others of the workload
     char *basis;            // "measured", "projected", "published", "declared"
     struct maybe_real time_s;
     struct maybe_real low_s;
