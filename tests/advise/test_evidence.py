@@ -176,4 +176,17 @@ def report():
 
 
 check("a report quotes by the same rule", report)
+
+
+def many():
+    """Forty sizes of one workload: the one asked for, and nineteen others."""
+    sizes = [record(f"size{n:02}", "textgen", "t4", n, data=data("nietzsche", "sha256:33", samples=n)) for n in range(1, 41)]
+    (HERE / "sizes.jsonl").write_text("".join(json.dumps(r) + "\n" for r in sizes))
+    fare("runs", "import", str(HERE / "sizes.jsonl"))
+    q = quote("20261110T000000Z-size07")
+    same(rows(q), {("small", "pytorch, 2026, nietzsche, 7 samples"): F("0.007")})
+    same(len({b["variant"] for b in q["others"]}), 19)
+
+
+check("a quote is about at most twenty trainings", many)
 tap.done()
