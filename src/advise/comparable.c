@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/comparable.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/tree.h"
 #include "base/units.h"
 
 struct maker {
@@ -127,19 +129,86 @@ static void compare_definition(struct maker *m)
             units_count(a->total_steps.v, "step").s, (long long)b->total_steps.v);
 }
 
+// The next letter or digit in lower case, past everything in brackets; 0 at the end.
+static int next_letter(const char **at)
+{
+    for (int depth = 0; **at; ++*at) {
+        unsigned char c = (unsigned char)**at;
+        depth += c == '(' ? 1 : c == ')' && depth > 0 ? -1 : 0;
+        if (depth == 0 && (isalnum(c) || c >= 0x80)) {
+            ++*at;
+            return tolower(c);
+        }
+    }
+    return 0;
+}
+
+// "MNIST (idx)" is "mnist", "CIFAR-10" is "cifar10".
+static bool same_name(const char *a, const char *b)
+{
+    if (!a || !b)
+        return a == b;
+    for (size_t letters = 0;; letters++) {
+        int x = next_letter(&a), y = next_letter(&b);
+        if (x != y || x == 0)
+            return x == y && letters > 0;
+    }
+}
+
+int64_t comparable_samples(const struct run *run)
+{
+    int64_t rows = 0;
+    if (run->data.train_samples.known)
+        return run->data.train_samples.v;
+    const char *label = run_label(run, "data_rows");
+    return label && text_int(label, &rows) ? rows : 0;
+}
+
+// A published number of rows may count the held-out part too.
+static bool same_size(const struct run *a, const struct run *b)
+{
+    int64_t x = comparable_samples(a), y = comparable_samples(b);
+    if (!a->data.train_samples.known && b->data.test_samples.known &&
+        x == y + b->data.test_samples.v)
+        return true;
+    if (!b->data.train_samples.known && a->data.test_samples.known &&
+        y == x + a->data.test_samples.v)
+        return true;
+    return x == 0 || y == 0 || x == y;
+}
+
+static bool is_made(const struct run *run)
+{
+    return run->data.made.known && run->data.made.v;
+}
+
+bool comparable_data(const struct run *a, const struct run *b)
+{
+    const char *first = a->data.identity, *second = b->data.identity;
+    if (is_made(a) != is_made(b) || !same_size(a, b))
+        return false;
+    if (first && second)
+        return strcmp(first, second) == 0;
+    return !a->data.name || !b->data.name || same_name(a->data.name, b->data.name);
+}
+
 static void compare_data(struct maker *m)
 {
     const struct run_data *a = &m->a->data, *b = &m->b->data;
-    bool made_a = a->made.known && a->made.v, made_b = b->made.known && b->made.v;
-    if (made_a != made_b)
+    if (comparable_data(m->a, m->b)) {
+        if (!a->identity != !b->identity)
+            say(m, COMPARABLE_NOTED, "the data may differ: only one run recorded their checksum");
+    } else if (is_made(m->a) != is_made(m->b)) {
         say(m, COMPARABLE_NOT, "one trained on made data, the other on a real set");
-    else if (a->name && b->name && strcmp(a->name, b->name) != 0)
-        say(m, COMPARABLE_NOT, "different data: %s and %s", a->name, b->name);
-    else if (a->identity && b->identity && strcmp(a->identity, b->identity) != 0)
-        say(m, COMPARABLE_NOT, "the data are not the same, though both are called %s",
-            or_unknown(a->name));
-    else if (!a->identity != !b->identity)
-        say(m, COMPARABLE_NOTED, "whether the data are the same is not known");
+    } else if (!same_size(m->a, m->b)) {
+        say(m, COMPARABLE_NOT, "different amounts of data: %lld and %lld samples",
+            (long long)comparable_samples(m->a), (long long)comparable_samples(m->b));
+    } else if (same_name(a->name, b->name)) {
+        say(m, COMPARABLE_NOT, "the data differ, though both are called %s", or_unknown(a->name));
+    } else {
+        say(m, COMPARABLE_NOT, "different data: %s and %s", or_unknown(a->name),
+            or_unknown(b->name));
+    }
 }
 
 // What an LSTM's gates compute: as a label says, or the net's words. Null: not known.
@@ -163,7 +232,7 @@ static void compare_computation(struct maker *m)
     if (a->precision && b->precision && strcmp(a->precision, b->precision) != 0)
         say(m, COMPARABLE_NOTED, "precision %s and %s", a->precision, b->precision);
     else if (!a->precision != !b->precision)
-        say(m, COMPARABLE_NOTED, "one is in %s, the other does not say",
+        say(m, COMPARABLE_NOTED, "one used %s, the precision of the other is unknown",
             a->precision ? a->precision : b->precision);
     if (a->batch.known && b->batch.known && a->batch.v != b->batch.v)
         say(m, COMPARABLE_NOTED, "batches of %lld and %lld: compare samples per second, not steps",
@@ -171,6 +240,13 @@ static void compare_computation(struct maker *m)
     const char *gates_a = gates(a), *gates_b = gates(b);
     if (gates_a && gates_b && strcmp(gates_a, gates_b) != 0)
         say(m, COMPARABLE_NOTED, "not the same computation: gates are %s and %s", gates_a, gates_b);
+}
+
+bool comparable_length(const struct run *a, const struct run *b)
+{
+    if (a->epochs.known && b->epochs.known)
+        return a->epochs.v == b->epochs.v;
+    return !a->total_steps.known || !b->total_steps.known || a->total_steps.v == b->total_steps.v;
 }
 
 static bool is_full(const struct run *run)
@@ -182,10 +258,11 @@ static void compare_extent(struct maker *m)
 {
     const struct run *a = m->a, *b = m->b;
     if (a->full.known && b->full.known && a->full.v != b->full.v)
-        say(m, COMPARABLE_NOTED, "one was sampled and projected, the other trained to the end");
+        say(m, COMPARABLE_NOTED,
+            "one time is projected from a sample, the other measured to the end");
     else if (is_full(a) && is_full(b) && a->reached.known && b->reached.known &&
              a->reached.v != b->reached.v)
-        say(m, COMPARABLE_NOTED, "only one reached what a correct training does");
+        say(m, COMPARABLE_NOTED, "only one reached the accuracy of a correct training");
 }
 
 static void judge_one(struct maker *m, const struct run *run, const char *which)
@@ -194,9 +271,9 @@ static void judge_one(struct maker *m, const struct run *run, const char *which)
         say(m, COMPARABLE_NOT, "the %s failed%s%s", which, run->problem ? ": " : "",
             run->problem ? run->problem : "");
     else if (run_stopped(run))
-        say(m, COMPARABLE_NOTED, "the %s was stopped before it was done", which);
+        say(m, COMPARABLE_NOTED, "the %s was stopped early", which);
     for (size_t i = 0; i < run->taints.count; i++)
-        say(m, COMPARABLE_NOTED, "the %s is perhaps spoiled: %s", which, run->taints.items[i]);
+        say(m, COMPARABLE_NOISY, "the %s is noisy: %s", which, run->taints.items[i]);
     const struct run_use *use = &run->use;
     // Less than a hundredth of the time does not show in the figures.
     if (use->throttled_ns.known && run->phases.wall_ns.known &&
@@ -245,8 +322,8 @@ const struct field comparison_fields[] = {
     FIELD(FIELD_TEXT, T, schema, "`" COMPARISON_SCHEMA "`"),
     FIELD(FIELD_TEXT, T, first, "id of a run"),
     FIELD(FIELD_TEXT, T, second, "id of the run it is held against"),
-    FIELD(FIELD_TEXT, T, words, "same, comparable with a note, not comparable"),
-    FIELD(FIELD_TEXTS, T, reasons, "why, those against first"),
+    FIELD(FIELD_TEXT, T, words, "same, comparable with a note, no verdict: noisy, not comparable"),
+    FIELD(FIELD_TEXTS, T, reasons, "why, those that rule it out first"),
     FIELD_END,
 };
 #undef T
@@ -260,6 +337,7 @@ const char *comparable_words(enum comparable verdict)
 {
     static const char *const words[] = {[COMPARABLE_SAME] = "same",
                                         [COMPARABLE_NOTED] = "comparable with a note",
+                                        [COMPARABLE_NOISY] = "no verdict: noisy",
                                         [COMPARABLE_NOT] = "not comparable"};
     return words[verdict];
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// comparable: whether two runs may stand side by side, and what has to be said beside them.
+// comparable: whether two runs can be compared, and the caveats.
 //
-// Pure reasoning over two records. It is about what was computed and how it was measured: data,
-// definition, precision, batch, gates, sampled or full, throttling, taints. Not about machine and
-// framework: those are what one compares. Same does not mean equally fast.
+// Pure reasoning over two records: data, definition, precision, batch, gates, sampled or full,
+// throttling, noise. Machine and framework do not matter here: they are what one compares. Data
+// sets are compared by checksum; by name only where a checksum is missing.
 #ifndef FARE_ADVISE_COMPARABLE_H
 #define FARE_ADVISE_COMPARABLE_H
 
@@ -12,6 +12,7 @@
 enum comparable {
     COMPARABLE_SAME,  // the same training, measured the same way
     COMPARABLE_NOTED, // with the notes beside it
+    COMPARABLE_NOISY, // the same training, but something disturbed a measurement
     COMPARABLE_NOT,
 };
 
@@ -22,7 +23,7 @@ struct comparison {
     char *schema;
     char *first, *second;    // ids
     char *words;             // the verdict's
-    LIST_OF(char *) reasons; // sentences without full stop, those against first
+    LIST_OF(char *) reasons; // sentences without full stop, those that rule it out first
 };
 
 extern const struct field comparison_fields[];
@@ -32,7 +33,16 @@ int comparison_make(const struct run *a, const struct run *b, struct comparison 
                     struct err *err) MUST_USE;
 void comparison_release(struct comparison *comparison);
 
-// "same", "comparable with a note", "not comparable".
+// Whether the data are the same, as far as is known.
+bool comparable_data(const struct run *a, const struct run *b);
+
+// Whether both have as many epochs, or steps, as far as is known.
+bool comparable_length(const struct run *a, const struct run *b);
+
+// How many samples it trained on; 0: unknown.
+int64_t comparable_samples(const struct run *run);
+
+// "same", "comparable with a note", "no verdict: noisy", "not comparable".
 const char *comparable_words(enum comparable verdict);
 
 #endif

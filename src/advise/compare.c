@@ -13,16 +13,17 @@
 enum { HEAD_MAX = 96 };
 
 // The tables of a run without its long lists, and of its epochs alone: most of a record's text is
-// passed over.
-static void reduced(struct field out[HEAD_MAX], const char *const *names, bool with)
+// passed over. `names` are in blanks.
+static void reduced(struct field out[HEAD_MAX], const char *names, bool with)
 {
     size_t count = 0;
     for (const struct field *f = run_fields; f->name; f++) {
-        bool listed = false;
-        for (size_t i = 0; names[i]; i++)
-            listed |= strcmp(f->name, names[i]) == 0;
+        const char *at = names;
+        size_t len = strlen(f->name);
+        while ((at = strstr(at, f->name)) && (at[-1] != ' ' || at[len] != ' '))
+            at++;
         assert(count + 1 < HEAD_MAX);
-        if (listed == with)
+        if ((at != NULL) == with)
             out[count++] = *f;
     }
     out[count] = (struct field){.name = NULL};
@@ -33,36 +34,14 @@ static pthread_once_t tables_made = PTHREAD_ONCE_INIT; // comparisons are made i
 
 static void make_tables(void)
 {
-    // What neither the table nor comparable.h asks for.
-    static const char *const rest[] = {"schema",
-                                       "source",
-                                       "seed",
-                                       "step_flops",
-                                       "program",
-                                       "libraries",
-                                       "exit_code",
-                                       "signal",
-                                       "steps_per_epoch",
-                                       "step_ms",
-                                       "samples_per_s",
-                                       "epoch_s",
-                                       "first_loss",
-                                       "last_loss",
-                                       "l1_pairs_per_s",
-                                       "l1_share_of_peak",
-                                       "l1_largest_error",
-                                       "peak_memory_bytes",
-                                       "steady",
-                                       "stages",
-                                       "checks",
-                                       "drift",
-                                       "epoch_list",
-                                       "step_plot_ms",
-                                       "samples",
-                                       NULL};
-    static const char *const only[] = {"epoch_list", NULL};
-    reduced(head_table, rest, false);
-    reduced(epoch_table, only, true);
+    // Neither the table nor comparable.h needs these.
+    reduced(head_table,
+            " schema source seed step_flops program libraries exit_code signal steps_per_epoch "
+            "step_ms samples_per_s epoch_s first_loss last_loss l1_pairs_per_s l1_share_of_peak "
+            "l1_largest_error peak_memory_bytes steady stages checks drift epoch_list "
+            "step_plot_ms samples ",
+            false);
+    reduced(epoch_table, " epoch_list ", true);
 }
 
 static const struct field *head_fields(void)
@@ -356,16 +335,17 @@ static void group_key(struct comparing *c, size_t section, const struct run *run
                                  run->precision,
                                  run->net,
                                  run->recipe,
-                                 run->data.name,
-                                 run->data.identity,
+                                 run->data.identity ? run->data.identity : run->data.name,
                                  run_label(run, "gates"),
                                  run_label(run, "price_per_hour_usd"),
                                  run_label(run, "price_kind"),
                                  part->relative ? run_label(run, "relative_to") : NULL};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         key_text(key, texts[i]);
-    const struct maybe_int numbers[] = {run->threads,     run->batch, run->parameters, run->epochs,
-                                        run->total_steps, m->gpus,    run->use.gpus};
+    const struct maybe_int numbers[] = {
+        run->threads,     run->batch, run->parameters, run->epochs,
+        run->total_steps, m->gpus,    run->use.gpus,   run->data.train_samples,
+    };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         key_int(key, numbers[i]);
     buf_addc(key, run->data.made.known && run->data.made.v ? 'm' : '-');

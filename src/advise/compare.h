@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare: runs side by side, relative to a base: time, cost, and whether they differ.
+// compare: runs side by side, relative to a base: time, cost, and the confidence that they differ.
 //
 //     rc = comparing_new(&comparing, &options, err);
 //     while (rc == 0 && there is one)
@@ -8,9 +8,9 @@
 //         rc = comparing_finish(comparing, &compare, err);
 //
 // Runs of the same training on the same machine by the same framework are one row, as long as they
-// were measured alike (precision, batch, data, sampled or to the end, tainted or not). Each record
-// is read once and only what counts is kept, so that tens of thousands are no matter. What may
-// stand beside the base is comparable.h's verdict; docs/comparing.md says what the figures mean.
+// were measured alike (precision, batch, data, sampled or to the end, noisy or not). Each record is
+// read once and reduced to a few figures, so tens of thousands are cheap. comparable.h decides
+// which rows stand beside the base; docs/comparing.md explains the figures.
 #ifndef FARE_ADVISE_COMPARE_H
 #define FARE_ADVISE_COMPARE_H
 
@@ -18,7 +18,7 @@
 #include "record/compare.h"
 
 struct compare_options {
-    const char *base;     // a selector; null: the row that most workloads have, of those the oldest
+    const char *base;     // a selector; null: the row most workloads have, the oldest of several
     const char *workload; // only this one's runs; null: any
     // Only runs that fit one of these: selectors, a run's name, or a workload. Runs that were named
     // by an id or a label are rows of their own, even where they are otherwise alike.
@@ -41,7 +41,10 @@ int comparing_add(struct comparing *comparing, const char *text, size_t len,
 // no run; ERR_USAGE where the base fits no row, or several of one workload.
 int comparing_finish(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;
 
-// Appends "k80 + tensorflow", with what tells it from other rows in brackets behind.
+// Appends "k80 + tensorflow (bf16)": the brackets tell it from other rows of that name.
 void compare_label(const struct compare_row *row, struct buf *out);
+
+// Whether it may be called the fastest or the cheapest: neither noisy nor stopped.
+bool compare_can_win(const struct compare_row *row);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the others are relative to.
+// Chooses the base: the row of each workload that the others are relative to.
 #include "advise/compare_parts.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static bool can_be_base(const struct group *group)
     return group->timed && !group->failed;
 }
 
-// Of rows that are called alike the base is one that is clean, measured, and of many runs.
+// Among rows of one name: one that is clean, measured to the end, and of many runs.
 static bool is_better(const struct group *a, const struct group *b)
 {
     bool clean_a = a->run.taints.count == 0, clean_b = b->run.taints.count == 0;
@@ -21,6 +21,8 @@ static bool is_better(const struct group *a, const struct group *b)
     bool full_a = a->run.full.known && a->run.full.v, full_b = b->run.full.known && b->run.full.v;
     if (clean_a != clean_b)
         return clean_a;
+    if (run_stopped(&a->run) != run_stopped(&b->run))
+        return run_stopped(&b->run);
     if (full_a != full_b)
         return full_a;
     return a->parts.count > b->parts.count;
@@ -100,78 +102,61 @@ static int by_selector(struct comparing *c, struct err *err)
 
 // ---- without one
 
-// Where there are times, what only has a relative speed would push them all apart.
+// Where some rows have times, one with only a relative speed could be compared with none of them.
 static bool can_be_default(const struct comparing *c, const struct group *group)
 {
     return can_be_base(group) && !(group->relative && c->sections[group->section].timed);
 }
 
-struct candidate { // a machine and framework
-    size_t group;  // the oldest of them
-    size_t sections;
-};
-
-// Records without a date are taken as older than none, in the order in which they came.
+// A record without a date is older than none.
 static bool is_older(const struct group *a, const struct group *b)
 {
     return a->run.started && (!b->run.started || strcmp(a->run.started, b->run.started) < 0);
 }
 
-// A number for the group's machine and framework, and whether this section had not yet been seen
-// with them.
-static int number_name(struct comparing *c, const struct group *group, struct index *names,
-                       struct index *pairs, size_t *number, bool *is_new, struct err *err)
+static int by_name_and_section(const void *a, const void *b, void *arg)
 {
-    size_t before = pairs->count, pair;
-    buf_reset(&c->key);
-    buf_printf(&c->key, "%s\x1f%s", group->machine, group_framework(group));
-    int rc = buf_check(&c->key, err);
-    if (rc == 0)
-        rc = index_number(names, buf_str(&c->key), c->key.len, number, err);
-    buf_printf(&c->key, "\x1f%zu", group->section);
-    if (rc == 0)
-        rc = buf_check(&c->key, err);
-    if (rc == 0)
-        rc = index_number(pairs, buf_str(&c->key), c->key.len, &pair, err);
-    *is_new = rc == 0 && pair == before;
-    return rc;
+    const struct comparing *c = arg;
+    const struct group *x = &c->groups[*(const size_t *)a], *y = &c->groups[*(const size_t *)b];
+    int order = compare_by_name(x, y);
+    if (order == 0)
+        order = (x->section > y->section) - (x->section < y->section);
+    return order != 0 ? order : (x > y) - (x < y);
 }
 
-static int count_candidates(struct comparing *c, struct candidate *candidates, struct index *names,
-                            struct err *err)
+static bool comes_first(const struct group *a, const struct group *b)
 {
-    struct index pairs = {0};
-    int rc = 0;
-    for (size_t i = 0; i < c->group_count && rc == 0; i++) {
-        const struct group *group = &c->groups[i];
-        size_t number;
-        bool is_new;
-        if (!can_be_default(c, group))
-            continue;
-        rc = number_name(c, group, names, &pairs, &number, &is_new, err);
-        if (rc != 0)
-            break;
-        struct candidate *candidate = &candidates[number];
-        if (candidate->sections == 0 || is_older(group, &c->groups[candidate->group]))
-            candidate->group = i;
-        candidate->sections += is_new;
-    }
-    index_release(&pairs);
-    return rc;
+    return is_older(a, b) || (!is_older(b, a) && a < b);
 }
 
-static const struct group *most_common(const struct comparing *c,
-                                       const struct candidate *candidates, size_t count)
+// The oldest row of the machine and framework that most sections have; null: none can be a base.
+static int most_common(struct comparing *c, const struct group **out, struct err *err)
 {
-    const struct candidate *best = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const struct candidate *one = &candidates[i];
-        bool older = best && one->sections == best->sections &&
-                     is_older(&c->groups[one->group], &c->groups[best->group]);
-        if (!best || one->sections > best->sections || older)
-            best = one;
+    size_t count = 0, most = 0, *order = calloc(c->group_count, sizeof *order);
+    if (!order)
+        return err_memory(err);
+    for (size_t i = 0; i < c->group_count; i++)
+        if (can_be_default(c, &c->groups[i]))
+            order[count++] = i;
+    qsort_r(order, count, sizeof *order, by_name_and_section, c);
+    for (size_t from = 0, to; from < count; from = to) {
+        const struct group *last = &c->groups[order[from]], *oldest = last;
+        size_t sections = 1;
+        for (to = from + 1; to < count; to++) {
+            const struct group *next = &c->groups[order[to]];
+            if (compare_by_name(last, next) != 0)
+                break;
+            sections += next->section != last->section;
+            oldest = comes_first(next, oldest) ? next : oldest;
+            last = next;
+        }
+        if (sections > most || (sections == most && comes_first(oldest, *out))) {
+            most = sections;
+            *out = oldest;
+        }
     }
-    return best ? &c->groups[best->group] : NULL;
+    free(order);
+    return 0;
 }
 
 static void place_base(struct comparing *c, const struct group *common)
@@ -196,21 +181,17 @@ static void place_base(struct comparing *c, const struct group *common)
 
 static int by_itself(struct comparing *c, struct compare *out, struct err *err)
 {
-    struct index names = {0};
-    struct candidate *candidates = calloc(c->group_count, sizeof *candidates);
-    int rc = candidates ? count_candidates(c, candidates, &names, err) : err_memory(err);
-    const struct group *common = rc == 0 ? most_common(c, candidates, names.count) : NULL;
-    if (common) {
-        struct buf name = {0};
-        place_base(c, common);
-        add_name(common, &name);
-        rc = buf_check(&name, err);
-        if (rc == 0)
-            rc = text_set(&out->base, buf_str(&name), err);
-        buf_release(&name);
-    }
-    free(candidates);
-    index_release(&names);
+    const struct group *common = NULL;
+    struct buf name = {0};
+    int rc = most_common(c, &common, err);
+    if (!common)
+        return rc;
+    place_base(c, common);
+    add_name(common, &name);
+    rc = buf_check(&name, err);
+    if (rc == 0)
+        rc = text_set(&out->base, buf_str(&name), err);
+    buf_release(&name);
     return rc;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of compare share; not for others.
+// Shared by the files of compare, and private to them.
 #ifndef FARE_ADVISE_COMPARE_PARTS_H
 #define FARE_ADVISE_COMPARE_PARTS_H
 
@@ -16,15 +16,15 @@ struct part {                           // what is kept of a run
     int64_t cost, cost_low, cost_high;  // nano-USD
     double relative_cost;               // instead, where it is no money: not rounded to nano-USD
     bool timed, relative, costed;
-    bool early; // the accuracy is a sample's: it was seen before the training's end
+    bool early; // the accuracy is a sample's, from before the end of the training
     struct maybe_real accuracy, gpu_percent, share_of_peak;
 };
 
 struct group {        // runs that are one row
     struct run run;   // the first that came, without its long lists
-    char *named;      // what the user called it by
-    char *machine;    // as it is shown
-    unsigned differs; // attributes that tell it from others of its machine and framework
+    char *named;      // the id or label the user gave
+    char *machine;    // as shown
+    unsigned differs; // attributes that differ among rows of its machine and framework
     size_t section;
     LIST_OF(struct part) parts;
     size_t room; // of parts
@@ -42,11 +42,11 @@ struct section { // a workload
     size_t *groups; // numbers
     size_t count, room;
     size_t base; // the group's number, or NO_GROUP
-    bool timed;  // there are rows with times, not only relative ones
+    bool timed;  // some rows have times, not only relative speeds
 };
 #define NO_GROUP SIZE_MAX
 
-struct pick { // a word of the user's
+struct pick { // one of the user's words
     struct selector selector;
     bool used;
 };
@@ -55,7 +55,7 @@ struct comparing {
     const char *workload; // the options'
     struct pick *picks;
     size_t pick_count;
-    struct selector base; // without text: none was given
+    struct selector base; // without text: not given
     struct pricing *pricing;
     bool prorated;
     const char *date; // the options'
@@ -72,29 +72,24 @@ enum { IDS_MAX = 20 };
 
 const char *group_framework(const struct group *group);
 
-// The id that a run's speed is relative to; null where it has a time of its own, or none.
+// The id that a run's speed is relative to; null: it has a time of its own, or none.
 const char *group_relative_to(const struct group *group);
 
 // Chooses the base of each section, and its name for the whole (compare_base.c).
 int compare_choose(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;
 
-// Sorts a section's groups by what they are called, and finds what tells those apart that are
-// called alike (compare_detail.c).
+// Sorts a section's groups by name, and finds the attributes that tell equal names apart
+// (compare_rows.c).
 void compare_details(struct comparing *comparing, struct section *section);
-void compare_detail(const struct group *group, struct buf *out);
 int compare_by_name(const struct group *a, const struct group *b);
 
-// A group as a row: everything but what depends on the base; then that (compare_rows.c).
+// A group as a row; then its ratios to the base, and a verdict unless one of the two is noisy.
 int compare_row_fill(const struct group *group, struct compare_row *row, struct err *err) MUST_USE;
 int compare_row_against(const struct group *group, const struct group *base,
                         struct compare_row *row, struct err *err) MUST_USE;
 
-// The sentences of a workload, and over all (compare_words.c).
+// The sentences of a workload, and of all (compare_sentences.c).
 int compare_sentences(struct compare_workload *workload, struct err *err) MUST_USE;
 int compare_summary(struct compare *compare, struct err *err) MUST_USE;
-
-// "faster with 97 % confidence".
-void compare_verdict(const struct difference *difference, const char *less, const char *more,
-                     char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the groups of runs to the record of their comparison.
+// Makes the record of a comparison from the groups of runs.
 #include "advise/compare_parts.h"
 
 #include <stdlib.h>
@@ -113,14 +113,6 @@ static const char *not_on_one_scale(const struct group *base, const struct group
     return strcmp(to, base_to) == 0 ? NULL : "its speed is relative to another machine's";
 }
 
-// Whole trainings stand side by side, so they must be as long.
-static bool as_long(const struct run *a, const struct run *b)
-{
-    if (a->epochs.known && b->epochs.known)
-        return a->epochs.v == b->epochs.v;
-    return !a->total_steps.known || !b->total_steps.known || a->total_steps.v == b->total_steps.v;
-}
-
 // One row of a section: beside the base, or apart from it.
 static int add_row(const struct comparing *c, const struct section *section, size_t number,
                    size_t reference, struct compare_workload *to, struct err *err)
@@ -133,7 +125,7 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     const char *scale = not_on_one_scale(against, group);
     bool apart = !group->timed || group->failed || scale ||
                  (!alone && verdict.verdict == COMPARABLE_NOT) ||
-                 !as_long(&against->run, &group->run);
+                 !comparable_length(&against->run, &group->run);
     struct compare_row *row = NULL;
     if (rc == 0) {
         row = apart ? LIST_ADD(&to->apart, err) : LIST_ADD(&to->rows, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a row.
+// A group of runs as a row: its name, what tells it from others of that name, and its figures.
 #include "advise/compare_parts.h"
 
 #include <math.h>
@@ -7,7 +7,161 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/comparable.h"
 #include "base/money.h"
+
+const char *group_framework(const struct group *group)
+{
+    return group->run.framework ? group->run.framework : "-";
+}
+
+const char *group_relative_to(const struct group *group)
+{
+    return group->relative ? run_label(&group->run, "relative_to") : NULL;
+}
+
+void compare_label(const struct compare_row *row, struct buf *out)
+{
+    buf_adds(out, row->machine);
+    if (strcmp(row->framework, "-") != 0)
+        buf_printf(out, " + %s", row->framework);
+    if (row->detail)
+        buf_printf(out, " (%s)", row->detail);
+}
+
+bool compare_can_win(const struct compare_row *row)
+{
+    return !row->noisy.v && !row->stopped.v;
+}
+
+int compare_by_name(const struct group *a, const struct group *b)
+{
+    int order = strcmp(a->machine, b->machine);
+    return order != 0 ? order : strcmp(group_framework(a), group_framework(b));
+}
+
+struct attribute { // a text, or a number before a noun in the singular; neither: absent
+    const char *text;
+    int most; // bytes of the text
+    const char *before, *noun;
+    struct maybe_int number;
+};
+enum { NAMED = 0, DATA = 14, ATTRIBUTES = 24 };
+
+#define TEXT(before, text, most)                                                                   \
+    (struct attribute)                                                                             \
+    {                                                                                              \
+        text, most, before, "",                                                                    \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define COUNT(before, count, noun)                                                                 \
+    (struct attribute)                                                                             \
+    {                                                                                              \
+        NULL, 0, before, noun, count                                                               \
+    }
+
+// What may tell rows of one name apart, in the order in which it is shown.
+static void list_attributes(const struct group *g, struct attribute out[ATTRIBUTES])
+{
+    const struct run *run = &g->run;
+    const struct run_machine *m = &run->machine;
+    bool full = run->full.known && run->full.v, made = run->data.made.known && run->data.made.v;
+    const struct attribute all[ATTRIBUTES] = {
+        [NAMED] = TEXT("", g->named, 60),
+        TEXT("",
+             g->relative ? "relative"
+             : full      ? "measured"
+                         : "projected",
+             20),
+        TEXT("", run->taints.count > 0 ? "noisy" : NULL, 20),
+        TEXT("",
+             g->failed          ? "failed"
+             : run_stopped(run) ? "stopped"
+                                : NULL,
+             20),
+        TEXT("", g->timed ? NULL : "without a time", 20),
+        TEXT("", run->engine, 20),
+        TEXT("", run->variant, 40),
+        TEXT("", run->precision, 20),
+        COUNT("batch ", run->batch, ""),
+        COUNT("", run->threads, " thread"),
+        COUNT("", run->use.gpus.known ? run->use.gpus : m->gpus, " GPU"),
+        TEXT("gates ", run_label(run, "gates"), 40),
+        COUNT("", run->epochs, " epoch"),
+        COUNT("", run->total_steps, " step"),
+        [DATA] = TEXT("", made ? "made data" : run->data.name, 40),
+        TEXT("data ", run->data.identity, 8),
+        TEXT("", m->provider, 20),
+        TEXT("", m->instance_type, 40),
+        TEXT("", m->region, 20),
+        TEXT("$", run_label(run, "price_per_hour_usd"), 20),
+        TEXT("machine ", m->fingerprint, 8),
+        TEXT("net ", run->net, 24),
+        COUNT("", run->parameters, " parameter"),
+        TEXT("", run->recipe, 40),
+    };
+    memcpy(out, all, sizeof all);
+}
+
+static bool is_equal(const struct attribute *a, const struct attribute *b)
+{
+    bool texts =
+        a->text && b->text ? strncmp(a->text, b->text, (size_t)a->most) == 0 : a->text == b->text;
+    return texts && a->number.known == b->number.known && a->number.v == b->number.v;
+}
+
+static int by_name(const void *a, const void *b, void *arg)
+{
+    const struct comparing *c = arg;
+    size_t first = *(const size_t *)a, second = *(const size_t *)b;
+    int order = compare_by_name(&c->groups[first], &c->groups[second]);
+    return order != 0 ? order : first < second ? -1 : 1;
+}
+
+void compare_details(struct comparing *c, struct section *section)
+{
+    qsort_r(section->groups, section->count, sizeof *section->groups, by_name, c);
+    for (size_t from = 0, to; from < section->count; from = to) {
+        struct group *first = &c->groups[section->groups[from]];
+        struct attribute mine[ATTRIBUTES], other[ATTRIBUTES];
+        unsigned differs = 0;
+        list_attributes(first, mine);
+        for (to = from + 1; to < section->count; to++) {
+            const struct group *next = &c->groups[section->groups[to]];
+            if (compare_by_name(first, next) != 0)
+                break;
+            list_attributes(next, other);
+            for (int a = 0; a < ATTRIBUTES; a++)
+                if (!is_equal(&mine[a], &other[a]) &&
+                    !(a == DATA && comparable_data(&first->run, &next->run)))
+                    differs |= 1u << a;
+        }
+        for (size_t i = from; i < to; i++)
+            c->groups[section->groups[i]].differs = differs;
+    }
+}
+
+static void add_detail(const struct group *group, struct buf *out)
+{
+    struct attribute all[ATTRIBUTES];
+    list_attributes(group, all);
+    for (int i = 0; i < ATTRIBUTES; i++) {
+        const struct attribute *a = &all[i];
+        bool shown = group->differs & 1u << i || i == NAMED; // the user's own name always
+        if (!shown || !(a->text || a->number.known))
+            continue;
+        buf_printf(out, "%s%s", out->len > 0 ? ", " : "", a->before);
+        if (a->text)
+            buf_printf(out, "%.*s", a->most, a->text);
+        else
+            buf_printf(out, "%lld%s%s", (long long)a->number.v, a->noun,
+                       *a->noun && a->number.v != 1 ? "s" : "");
+    }
+}
+
+// ---- figures
 
 static int set_money(char **to, int64_t nano, struct err *err)
 {
@@ -181,7 +335,7 @@ static bool any_early(const struct group *g)
 int compare_row_fill(const struct group *g, struct compare_row *row, struct err *err)
 {
     struct buf detail = {0};
-    compare_detail(g, &detail);
+    add_detail(g, &detail);
     int rc = buf_check(&detail, err);
     if (rc == 0)
         rc = text_set(&row->machine, g->machine, err);
@@ -191,6 +345,10 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
         rc = text_set(&row->detail, buf_str(&detail), err);
     buf_release(&detail);
     row->runs = some_int((int64_t)g->parts.count);
+    if (g->run.taints.count > 0)
+        row->noisy = some_bool(true);
+    if (run_stopped(&g->run))
+        row->stopped = some_bool(true);
     for (size_t i = 0; i < g->ids.count && rc == 0; i++)
         rc = texts_add(&row->ids, g->ids.items[i], err);
     fill_mean(g, offsetof(struct part, accuracy), 1, &row->accuracy);
@@ -210,11 +368,13 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
     return rc == 0 ? fill_cost(g, row, err) : rc;
 }
 
-void compare_verdict(const struct difference *d, const char *less, const char *more, char *out,
-                     size_t size)
+static void add_verdict(const struct estimate *mine, const struct estimate *base,
+                        const struct difference *d, const char *less, const char *more, char *out,
+                        size_t size)
 {
     if (!d->judged)
-        snprintf(out, size, "cannot be judged");
+        snprintf(out, size, "%s: could be chance",
+                 mine->judged || base->judged ? "only one run" : "one run each");
     else if (d->confidence < DIFFERENCE_SHOWN)
         snprintf(out, size, "no difference shown");
     else if (d->confidence >= 0.995)
@@ -224,33 +384,34 @@ void compare_verdict(const struct difference *d, const char *less, const char *m
                  (int)(d->confidence * 100));
 }
 
-static int fill_against(const struct estimate *mine, const struct estimate *base, bool is_base,
+static int fill_against(const struct estimate *mine, const struct estimate *base, bool noisy,
                         const char *less, const char *more, struct compare_against *out,
                         struct err *err)
 {
     struct difference d;
-    char verdict[64];
+    char verdict[64] = "no verdict: noisy";
     difference_of(mine, base, &d);
     if (!d.known)
         return 0;
     out->ratio = some_real(d.ratio);
-    if (is_base)
+    if (mine == base)
         return 0;
-    if (d.judged) {
+    if (d.judged && !noisy) {
         out->low = some_real(d.low);
         out->high = some_real(d.high);
         out->confidence = some_real(d.confidence);
     }
-    compare_verdict(&d, less, more, verdict, sizeof verdict);
+    if (!noisy)
+        add_verdict(mine, base, &d, less, more, verdict, sizeof verdict);
     return text_set(&out->verdict, verdict, err);
 }
 
 int compare_row_against(const struct group *g, const struct group *base, struct compare_row *row,
                         struct err *err)
 {
-    bool is_base = g == base;
-    int rc = fill_against(&g->time, &base->time, is_base, "faster", "slower", &row->time, err);
+    bool noisy = g->run.taints.count + base->run.taints.count > 0;
+    int rc = fill_against(&g->time, &base->time, noisy, "faster", "slower", &row->time, err);
     if (rc == 0 && g->costed && base->costed)
-        rc = fill_against(&g->cost, &base->cost, is_base, "cheaper", "dearer", &row->money, err);
+        rc = fill_against(&g->cost, &base->cost, noisy, "cheaper", "dearer", &row->money, err);
     return rc;
 }

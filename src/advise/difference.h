@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// difference: whether two figures, each from one or a few runs, differ, and how sure that is.
+// difference: the confidence that two figures, each from one or a few runs, differ.
 //
 // Times and costs are compared as ratios, so errors are those of logarithms. A figure's error comes
 // from the spread between its runs, or from the interval of a projection; of several projections
-// the larger of the two, since repeating does not tell what a sample could not see. Two figures are
-// held against each other by Welch's test (unequal spreads, few runs): docs/comparing.md.
+// the larger of the two, since repeating a sample does not show what it cannot see. Welch's test
+// compares two figures (unequal spreads, few runs): docs/comparing.md.
 #ifndef FARE_ADVISE_DIFFERENCE_H
 #define FARE_ADVISE_DIFFERENCE_H
 
@@ -13,17 +13,17 @@
 
 #include "base/stats.h"
 
-struct measured { // what one run says
+struct measured { // by one run
     double value;
-    double low, high; // 95 %; both 0: it does not say
+    double low, high; // 95 %; both 0: no interval
 };
 
 struct estimate {
     double value;  // the mean
     double error;  // standard error of its logarithm
     double df;     // degrees of freedom of that; infinite for a projection's
-    bool judged;   // there is an error: several runs, or an interval
-    bool positive; // so that it can be divided and has a logarithm
+    bool judged;   // the error is known: several runs, or an interval
+    bool positive; // it can be divided and has a logarithm
 };
 
 struct difference { // a divided by b
@@ -37,7 +37,7 @@ void estimate_of(const struct measured *runs, size_t n, struct estimate *out); /
 struct stats_interval estimate_interval(const struct estimate *estimate);      // where judged
 void difference_of(const struct estimate *a, const struct estimate *b, struct difference *out);
 
-// Below this confidence no difference is shown: the interval of the ratio holds 1.
+// Below this confidence no difference is shown: the interval of the ratio includes 1.
 #define DIFFERENCE_SHOWN 0.95
 
 #endif

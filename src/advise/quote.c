@@ -105,7 +105,7 @@ static bool replaces(const struct proof *a, const struct proof *b)
 {
     const struct run_machine *m = &a->run->machine, *n = &b->run->machine;
     bool alike =
-        a->gpus == b->gpus && a->device == b->device &&
+        a->from->training == b->from->training && a->gpus == b->gpus && a->device == b->device &&
         (m->provider ? same(m->provider, n->provider) : !n->provider) &&
         (m->instance_type ? same(m->instance_type, n->instance_type) : !n->instance_type) &&
         (a->device || same(m->cpu, n->cpu));
@@ -213,24 +213,38 @@ static int misfit(struct quote *quote, const struct offer *offer, const char *wh
     return rc;
 }
 
-// The best proof for an offer; null where nothing like it was measured.
+struct choice {
+    const struct proof *proof; // null: nothing like the offer was measured
+    bool exact;                // on the very instance type
+};
+
+// The run asked for, then the very type, then the fastest.
+static void weigh(const struct search *s, const struct offer *offer, const struct proof *p,
+                  struct choice *best)
+{
+    bool exact = is_itself(p, offer);
+    const struct proof *had = best->proof;
+    if (!exact && !is_alike(s, p, offer))
+        return;
+    if (!had || p->asked || (!had->asked && exact && !best->exact) ||
+        (!had->asked && exact == best->exact && better(p, had)))
+        *best = (struct choice){p, exact};
+}
+
+// The best proof of each training for an offer; that of the one asked for.
+static const struct proof *find_proofs(const struct search *s, const struct offer *offer,
+                                       struct choice best[QUOTE_TRAININGS])
+{
+    memset(best, 0, QUOTE_TRAININGS * sizeof *best);
+    for (size_t i = 0; i < s->proof_count; i++)
+        weigh(s, offer, &s->proofs[i], &best[s->proofs[i].from->training]);
+    return best[0].proof;
+}
+
 static const struct proof *find_proof(const struct search *s, const struct offer *offer)
 {
-    const struct proof *best = NULL;
-    bool itself = false; // measured on the very instance type
-    for (size_t i = 0; i < s->proof_count; i++) {
-        const struct proof *p = &s->proofs[i];
-        bool exact = is_itself(p, offer);
-        if (!exact && !is_alike(s, p, offer))
-            continue;
-        // The run asked for, then the very type, then the fastest.
-        if (!best || p->asked || (!best->asked && exact && !itself) ||
-            (!best->asked && exact == itself && better(p, best))) {
-            best = p;
-            itself = exact;
-        }
-    }
-    return best;
+    struct choice best[QUOTE_TRAININGS];
+    return find_proofs(s, offer, best);
 }
 
 // To choose among regions, which may have prices in different currencies.
@@ -243,13 +257,13 @@ static int64_t hour_in_usd(const struct search *s, const struct offer *offer)
 }
 
 // The same thing in another region: the book is sorted by name, so it is near the end.
-static struct candidate *twin(struct search *s, const struct offer *o)
+static struct candidate *twin(struct search *s, const struct offer *o, size_t training)
 {
     for (size_t i = s->found.count; i-- > 0;) {
         struct candidate *c = &s->found.items[i];
         if (strcmp(c->offer.name, o->name) != 0 || strcmp(c->offer.provider, o->provider) != 0)
             return NULL;
-        if (c->offer.kind == o->kind)
+        if (c->offer.kind == o->kind && c->proof->from->training == training)
             return c;
     }
     return NULL;
@@ -280,20 +294,15 @@ static bool wanted_gpu(const struct search *s, const struct offer *offer)
     return same(offer->gpu, wanted ? wanted->name : s->ask->gpu);
 }
 
-static int consider(void *search, const struct offer *offer, struct err *err)
+static int add_candidate(struct search *s, const struct offer *offer, const struct proof *p,
+                         struct err *err)
 {
-    struct search *s = search;
     char why[160];
-    if (!wanted_gpu(s, offer))
-        return 0;
-    const struct proof *p = find_proof(s, offer);
-    count_group(s, offer, p != NULL);
-    if (!p)
-        return 0;
+    size_t training = p->from->training;
     if (too_small(s, p, offer, why))
-        return misfit(s->quote, offer, why, err);
+        return training == 0 ? misfit(s->quote, offer, why, err) : 0;
     int64_t per_hour = hour_in_usd(s, offer);
-    struct candidate *c = s->ask->every_region ? NULL : twin(s, offer);
+    struct candidate *c = s->ask->every_region ? NULL : twin(s, offer, training);
     if (c && c->per_hour <= per_hour)
         return 0;
     if (!c)
@@ -302,6 +311,21 @@ static int consider(void *search, const struct offer *offer, struct err *err)
         return ERR_MEMORY;
     *c = (struct candidate){*offer, p, per_hour};
     return 0;
+}
+
+// One row for each training that was measured on such a machine.
+static int consider(void *search, const struct offer *offer, struct err *err)
+{
+    struct search *s = search;
+    struct choice best[QUOTE_TRAININGS];
+    int rc = 0;
+    if (!wanted_gpu(s, offer))
+        return 0;
+    count_group(s, offer, find_proofs(s, offer, best) != NULL);
+    for (size_t i = 0; i < QUOTE_TRAININGS && rc == 0; i++)
+        if (best[i].proof)
+            rc = add_candidate(s, offer, best[i].proof, err);
+    return rc;
 }
 
 // ---- bills
@@ -362,17 +386,38 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     bill.batch = c->proof->run->batch;
     if (rc == 0)
         rc = text_set(&bill.data, c->proof->run->data.name, err);
+    if (rc == 0)
+        rc = text_set(&bill.framework, c->proof->run->framework, err);
+    if (rc == 0)
+        rc = text_set(&bill.variant, c->proof->from->label, err);
+    if (c->proof->from->year > 0)
+        bill.year = some_int(c->proof->from->year);
     if (rc == 0 && basis)
         rc = text_set(&bill.basis, basis, err);
     if (rc == 0)
         rc = add_notes(c, &bill, err);
-    struct bill *kept = rc == 0 ? LIST_ADD(&quote->bills, err) : NULL;
+    bool other = c->proof->from->training > 0;
+    struct bill *kept = NULL;
+    if (rc == 0)
+        kept = other ? LIST_ADD(&quote->others, err) : LIST_ADD(&quote->bills, err);
     if (kept)
         *kept = bill;
     else
         record_release(bill_fields, &bill);
     buf_release(&name);
     return rc == 0 && !kept ? ERR_MEMORY : rc < 0 ? rc : 0;
+}
+
+// Of a workload: other trainings that were measured on the offer.
+static int add_other_trainings(struct search *s, const struct offer *offer,
+                               const struct choice best[QUOTE_TRAININGS], struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 1; i < QUOTE_TRAININGS && rc == 0; i++)
+        if (best[i].proof)
+            rc = add_bill(s->ask, &(struct candidate){*offer, best[i].proof, 0}, NULL, s->quote,
+                          err);
+    return rc;
 }
 
 // What is left to pay, and the waiting where it is counted.
@@ -407,23 +452,20 @@ static int by_total(const void *a, const void *b)
 }
 
 // Cheapest first.
-static int sort_bills(struct quote *quote, struct err *err)
+static int sort_bills(struct bill *bills, size_t count, struct err *err)
 {
-    size_t count = quote->bills.count;
     if (count < 2)
         return 0;
     struct place *places = calloc(count, sizeof *places);
     struct bill *sorted = calloc(count, sizeof *sorted);
     int rc = places && sorted ? 0 : err_memory(err);
     for (size_t i = 0; rc == 0 && i < count; i++)
-        places[i] =
-            (struct place){rank(&quote->bills.items[i]), bill_before_credit(&quote->bills.items[i]),
-                           &quote->bills.items[i]};
+        places[i] = (struct place){rank(&bills[i]), bill_before_credit(&bills[i]), &bills[i]};
     if (rc == 0) {
         qsort(places, count, sizeof *places, by_total);
         for (size_t i = 0; i < count; i++)
             sorted[i] = *places[i].bill;
-        memcpy(quote->bills.items, sorted, count * sizeof *sorted);
+        memcpy(bills, sorted, count * sizeof *sorted);
     }
     free(places);
     free(sorted);
@@ -472,6 +514,7 @@ static int add_named(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
     struct candidate c = {.proof = NULL};
+    struct choice best[QUOTE_TRAININGS];
     char why[160];
     int rc = book_find(s->book, ask->offer, s->day, &c.offer, err);
     if (rc != 0)
@@ -480,7 +523,11 @@ static int add_named(struct search *s, struct err *err)
     if (ask->asked)
         c.proof = first && first->asked ? first : NULL;
     else
-        c.proof = find_proof(s, &c.offer);
+        c.proof = find_proofs(s, &c.offer, best);
+    if (!ask->asked)
+        rc = add_other_trainings(s, &c.offer, best, err);
+    if (rc != 0 || (!c.proof && s->quote->others.count > 0))
+        return rc;
     bool assumed = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
     if (!c.proof && !ask->asked)
         c.proof = first;
@@ -603,7 +650,9 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     if (rc == 0)
         rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
     if (rc == 0)
-        rc = sort_bills(quote, err);
+        rc = sort_bills(quote->bills.items, quote->bills.count, err);
+    if (rc == 0)
+        rc = sort_bills(quote->others.items, quote->others.count, err);
     free(s.found.items);
     free(s.proofs);
     return rc;

@@ -15,9 +15,14 @@
 #include "market/bill.h"
 #include "record/run.h"
 
+#define QUOTE_TRAININGS 20 // that one quote is about, the one asked for and others
+
 struct quote_evidence {
     const struct run *run;
     const struct comparison *against; // (optional) the run asked for: its notes go into the bill
+    char *label;     // "pytorch, 2018, tweets, 1578627 samples": which training it is
+    int year;        // when it ran or was published; 0: unknown
+    size_t training; // 0: the one asked for; others by label, below QUOTE_TRAININGS
 };
 
 struct quote_ask {

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/comparable.h"
-#include "base/tree.h"
+#include "advise/evidence.h"
 #include "ledger/published.h"
 #include "record/read.h"
-#include "workload/workload.h"
 
 #define EVIDENCE 400 // of the newest runs of a workload
 
@@ -37,8 +35,20 @@ static int add_asked(struct quote_job *job, const char *text, size_t len, struct
 {
     struct run *run = LIST_ADD(&job->runs, err);
     int rc = run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY;
+    if (rc != 0)
+        return rc;
+    const char *name = run->workload ? run->workload : run->name;
+    return text_set(&job->workload, name ? name : "command", err);
+}
+
+static int add_copy(struct quote_job *job, const struct run *run, struct err *err)
+{
+    struct buf text = {0};
+    int rc = record_to_line(run_fields, run, &text, err);
     if (rc == 0)
-        rc = text_set(&job->workload, run->workload ? run->workload : run->name, err);
+        rc = job->runs.count == 0 ? add_asked(job, buf_str(&text), text.len, err)
+                                  : add_run(job, run->id, buf_str(&text), err);
+    buf_release(&text);
     return rc;
 }
 
@@ -61,162 +71,103 @@ bool quote_is_workload(const char *word)
     return false;
 }
 
-static int64_t epochs_of(const struct run *run)
-{
-    return run->epochs.known ? run->epochs.v : 0;
-}
-
-// A whole training of more or fewer epochs is another one.
-static bool same_length(const struct quote_job *job, const struct run *run)
-{
-    int64_t epochs = job->asked ? epochs_of(&job->runs.items[0]) : job->epochs;
-    return epochs == 0 || epochs_of(run) == 0 || epochs_of(run) == epochs;
-}
-
-// Of the others only what can be compared with the one asked for.
-static int choose_evidence(struct quote_job *job, struct err *err)
+// `reference`: see evidence.h; null: the workload as defined.
+static int choose_evidence(struct quote_job *job, const struct run *reference, bool any_data,
+                           struct err *err)
 {
     job->evidence = calloc(job->runs.count + 1, sizeof *job->evidence);
     job->against = calloc(job->runs.count + 1, sizeof *job->against);
     if (!job->evidence || !job->against)
         return err_memory(err);
-    for (size_t i = 0; i < job->runs.count; i++) {
-        const struct run *run = &job->runs.items[i];
-        struct comparison *c = &job->against[i];
-        bool other = i > 0 && job->asked;
-        if (other) {
-            int rc = comparison_make(&job->runs.items[0], run, c, err);
-            if (rc != 0)
-                return rc;
-        }
-        bool failed = run_failed(run) && !(job->asked && i == 0); // the one asked for says so
-        if (!failed && c->verdict != COMPARABLE_NOT && same_length(job, run))
-            job->evidence[job->evidence_count++] = (struct quote_evidence){run, other ? c : NULL};
-    }
+    const struct evidence_ask ask = {.runs = job->runs.items,
+                                     .count = job->runs.count,
+                                     .reference = reference,
+                                     .workload = workload_find(job->workload, NULL),
+                                     .asked = job->asked,
+                                     .any_data = any_data};
+    int rc = evidence_choose(&ask, job->evidence, job->against, &job->evidence_count, err);
     job->ask.asked = job->asked;
     job->ask.evidence = job->evidence;
     job->ask.evidence_count = job->evidence_count;
-    return 0;
+    return rc;
 }
 
-// The other runs of the workload. `ledger` may be null.
-static int add_others(struct quote_job *job, struct ledger *ledger, struct err *err)
+// The other runs of the workload, and the choice among all. `ledger` may be null.
+static int add_others(struct quote_job *job, struct ledger *ledger, const struct run *like,
+                      struct err *err)
 {
     struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
     int rc = ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0;
     if (rc == 0)
         rc = published_each(NULL, add_run, job, err);
-    return rc == 0 ? choose_evidence(job, err) : rc;
+    const struct run *reference = job->asked ? &job->runs.items[0] : like;
+    return rc == 0 ? choose_evidence(job, reference, like != NULL, err) : rc;
+}
+
+static int open_ledger(struct quote_job *job, const char *where, struct ledger **ledger,
+                       struct err *err)
+{
+    int rc = where && !*where ? 0 : ledger_new(ledger, where, err);
+    return rc == 0 && *ledger ? ledger_connect(*ledger, &job->says, err) : rc;
+}
+
+static int load(struct quote_job *job, const char *word, const struct run *like, const char *where,
+                struct err *err)
+{
+    struct ledger *ledger = NULL;
+    int rc = open_ledger(job, where, &ledger, err);
+    if (rc == 0 && quote_is_workload(word))
+        rc = text_set(&job->workload, word, err);
+    else if (rc == 0)
+        rc = add_named(job, ledger, word ? word : "last", err);
+    if (rc == 0)
+        rc = add_others(job, ledger, like, err);
+    ledger_free(ledger);
+    return rc;
 }
 
 int quote_load(struct quote_job *job, const char *word, const char *where, struct err *err)
 {
-    struct ledger *ledger = NULL;
-    bool none = where && !*where;
-    int rc = none ? 0 : ledger_new(&ledger, where, err);
-    if (rc == 0 && ledger)
-        rc = ledger_connect(ledger, &job->says, err);
-    if (rc == 0 && quote_is_workload(word)) {
-        rc = text_set(&job->workload, word, err);
-        job->epochs = workload_find(word, NULL)->recipe.epochs;
-    } else if (rc == 0)
-        rc = add_named(job, ledger, word ? word : "last", err);
-    if (rc == 0 && !job->workload)
-        rc = text_set(&job->workload, "command", err);
-    if (rc == 0)
-        rc = add_others(job, ledger, err);
-    ledger_free(ledger);
-    return rc;
+    return load(job, word, NULL, where, err);
 }
 
 int quote_load_run(struct quote_job *job, const struct run *run, const char *where, struct err *err)
 {
     struct ledger *ledger = NULL;
-    struct buf text = {0};
     job->asked = true;
-    int rc = where && !*where ? 0 : ledger_new(&ledger, where, err);
-    if (rc == 0 && ledger)
-        rc = ledger_connect(ledger, &job->says, err);
+    int rc = open_ledger(job, where, &ledger, err);
     if (rc == 0)
-        rc = record_to_line(run_fields, run, &text, err);
+        rc = add_copy(job, run, err);
     if (rc == 0)
-        rc = add_asked(job, buf_str(&text), text.len, err);
-    if (rc == 0 && !job->workload)
-        rc = text_set(&job->workload, "command", err);
-    if (rc == 0)
-        rc = add_others(job, ledger, err);
-    buf_release(&text);
+        rc = add_others(job, ledger, NULL, err);
     ledger_free(ledger);
     return rc;
-}
-
-static bool same_name(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        struct buf text = {0};
-        if (!same_name(runs[i].workload, runs[0].workload))
-            continue;
-        rc = record_to_line(run_fields, &runs[i], &text, err);
-        if (rc == 0 && job->runs.count == 0)
-            rc = add_asked(job, buf_str(&text), text.len, err);
-        else if (rc == 0)
-            rc = add_run(job, runs[i].id, buf_str(&text), err);
-        buf_release(&text);
+        const char *a = runs[i].workload, *b = runs[0].workload;
+        if (a && b ? strcmp(a, b) == 0 : a == b)
+            rc = add_copy(job, &runs[i], err);
     }
-    if (rc == 0 && !job->workload)
-        rc = text_set(&job->workload, "command", err);
-    job->epochs = count > 0 ? epochs_of(&runs[0]) : 0;
-    return rc == 0 ? choose_evidence(job, err) : rc;
-}
-
-// How many samples it trained on; 0: unknown.
-static int64_t rows_of(const struct run *run)
-{
-    int64_t rows = run->data.train_samples.known ? run->data.train_samples.v : 0;
-    for (size_t i = 0; rows == 0 && i < run->labels.count; i++)
-        if (run->labels.items[i].key && strcmp(run->labels.items[i].key, "data_rows") == 0 &&
-            !text_int(run->labels.items[i].value, &rows))
-            rows = 0;
-    return rows;
-}
-
-// A training on more data takes longer: not what was sampled here.
-static void drop_other_data(struct quote_job *job, const struct run *run)
-{
-    size_t kept = 0;
-    int64_t rows = rows_of(run);
-    for (size_t i = 0; i < job->evidence_count; i++) {
-        const struct run *other = job->evidence[i].run;
-        int64_t theirs = rows_of(other);
-        bool as_many = rows == 0 || theirs == 0 || theirs == rows;
-        bool alike = !run->recipe || !other->recipe || strcmp(run->recipe, other->recipe) == 0;
-        if (as_many && alike)
-            job->evidence[kept++] = job->evidence[i];
-    }
-    job->evidence_count = kept;
-    job->ask.evidence_count = kept;
+    const struct run *reference = quote_is_workload(job->workload) ? NULL : job->runs.items;
+    return rc == 0 ? choose_evidence(job, reference, false, err) : rc;
 }
 
 int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
                     struct err *err)
 {
     struct err why = {0};
-    int rc = quote_load(job, run->workload, ledger, &why);
+    int rc = load(job, run->workload, run, ledger, &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
-    if (rc != 0) { // a ledger that is locked or gone: what is published is there
+    if (rc != 0) { // a ledger that is locked or gone: published runs remain
         quote_release(job);
         *job = (struct quote_job){.asked = false};
-        rc = quote_load(job, run->workload, "", err);
+        rc = load(job, run->workload, run, "", err);
     }
-    if (rc == 0)
-        drop_other_data(job, run);
     return rc;
 }
 
@@ -321,6 +272,8 @@ void quote_release(struct quote_job *job)
         record_release(run_fields, &job->runs.items[i]);
     for (size_t i = 0; job->against && i < job->runs.count; i++)
         comparison_release(&job->against[i]);
+    for (size_t i = 0; i < job->evidence_count; i++)
+        free(job->evidence[i].label);
     free(job->against);
     buf_release(&job->says);
     free(job->runs.items);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote_job: what a quote is made from, gathered: the runs of a workload, the book, the rules.
+// quote_job: gathers everything a quote is made from: the runs of a workload, the book, the rules.
 #ifndef FARE_ADVISE_QUOTE_JOB_H
 #define FARE_ADVISE_QUOTE_JOB_H
 
 #include "advise/advice.h"
 
-struct quote_job { // what is gathered before anything is computed, and the result
+struct quote_job { // the input of a quote, and the quote
     bool asked;    // for one run, the first; else for a workload
     char *workload;
     LIST_OF(struct run) runs;
-    int64_t epochs; // of the workload asked for; 0: unknown
     struct quote_evidence *evidence;
     struct comparison *against; // one for each of `runs`
     size_t evidence_count;
@@ -20,7 +19,7 @@ struct quote_job { // what is gathered before anything is computed, and the resu
     struct quote quote;
 };
 
-#define QUOTE_MAX_AGE 730 // days: prices that were not seen since are history
+#define QUOTE_MAX_AGE 730 // days; older prices do not count
 
 bool quote_is_workload(const char *word);
 
@@ -33,13 +32,12 @@ int quote_load(struct quote_job *job, const char *word, const char *ledger,
 int quote_load_run(struct quote_job *job, const struct run *run, const char *ledger,
                    struct err *err) MUST_USE;
 
-// Of these runs alone, those of the first one's workload: whatever else was measured of it.
+// Only these runs, those of the first one's workload.
 int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
                     struct err *err) MUST_USE;
 
-// The runs of its workload and recipe with as many samples, made ones too: they tell the time,
-// though the runs may not be comparable. `run->workload` is one of ours. Without the ledger where
-// that cannot be read.
+// Other runs of its training, on any data of the same size: made samples take as long as real ones.
+// `run->workload` is one of ours. Without the ledger where that cannot be read.
 int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
                     struct err *err) MUST_USE;
 

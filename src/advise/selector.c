@@ -56,7 +56,7 @@ static bool joins(char a, char b)
 
 static enum selector_fit fits_name(const char *word, const char *name)
 {
-    bool letters = false; // signs alone name nothing
+    bool letters = false; // punctuation alone matches nothing
     for (const char *p = word; *p; p++)
         letters |= (*p & 0x80) != 0 || isalnum((unsigned char)*p);
     if (!name || !letters)

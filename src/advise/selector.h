@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// selector: a word for some runs: a run's id or the beginning of one, a label key=value, a machine
-// or GPU, a framework, or machine+framework.
+// selector: a word that selects runs: a run's id or its beginning, a label key=value, a machine or
+// GPU, a framework, or machine+framework.
 //
-// Machines and GPUs are known by their name, GPU, instance type or processor; a selector has to be
-// one or more whole words of it, whatever the letters' case: "a100" is "NVIDIA A100-SXM4-80GB",
-// "a10" is not.
+// A machine matches by its name, GPU, instance type or processor. The selector must be one or more
+// whole words of it, in any case: "a100" matches "NVIDIA A100-SXM4-80GB", "a10" does not.
 #ifndef FARE_ADVISE_SELECTOR_H
 #define FARE_ADVISE_SELECTOR_H
 
@@ -24,15 +23,14 @@ struct selector {
     char *machine, *framework; // of machine+framework
 };
 
-// `len` bytes of `text`; ERR_USAGE where there is nothing in them.
+// `len` bytes of `text`; ERR_USAGE if they are blank.
 int selector_init(struct selector *selector, const char *text, size_t len,
                   struct err *err) MUST_USE;
 void selector_release(struct selector *selector);
 
 enum selector_fit selector_fits(const struct selector *selector, const struct run *run);
 
-// Whether `word` is all of an id, or at least four letters of its beginning or of what follows its
-// date.
+// Whether `word` is an id, or at least four letters of its beginning or of the part after its date.
 bool selector_is_id(const char *word, const char *id);
 
 #endif

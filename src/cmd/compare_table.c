@@ -341,7 +341,7 @@ static void put_legend(struct out *out, const struct compare *compare)
             const struct compare_row *row = &compare->workloads.items[i].rows.items[j];
             const char *verdict = row->time.verdict;
             projected |= row->kind && strcmp(row->kind, "projected") == 0;
-            unjudged |= verdict && strcmp(verdict, "cannot be judged") == 0;
+            unjudged |= verdict && strstr(verdict, "could be chance");
             costed |= row->cost.nano_usd.known;
         }
     struct buf text = {0};
@@ -353,8 +353,8 @@ static void put_legend(struct out *out, const struct compare *compare)
                        ? "rate × time (--rule paid: as the provider charges)"
                        : "as the provider charges (--rule prorated: rate × time)");
     if (unjudged)
-        buf_adds(&text, "Where no confidence is given there is one run of each and no interval: "
-                        "whether they differ by more than chance cannot be judged. ");
+        buf_adds(&text, "Without a confidence there is only one run: the difference could be "
+                        "chance. ");
     buf_trim(&text);
     if (text.len > 0) {
         out_printf(out, "\n");

@@ -25,6 +25,8 @@ static int quote_one(const struct run *run, const char *ledger, struct market *m
     if (rc == 0) { // the cheapest are enough here; `fare quote` has them all
         while (job.quote.bills.count > KEPT)
             record_release(bill_fields, &job.quote.bills.items[--job.quote.bills.count]);
+        while (job.quote.others.count > 0)
+            record_release(bill_fields, &job.quote.others.items[--job.quote.others.count]);
         *out = job.quote;
         memset(&job.quote, 0, sizeof job.quote);
     }

@@ -223,7 +223,7 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     const char *id = job->quote.run;
     if (!job->asked || !id || strncmp(id, "published-", 10) == 0)
         return;
-    if (job->quote.bills.count == 0 || job->quote.bills.count > PIN_BILLS)
+    if (job->quote.bills.count == 0 || job->quote.bills.count + job->quote.others.count > PIN_BILLS)
         return;
     clock_iso(clock_date_s(), made);
     made[10] = '\0';

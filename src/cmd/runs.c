@@ -247,14 +247,14 @@ static int against(const struct cmd_call *call, const struct run *a, const struc
     if (rc == 0 && o->common.json) {
         rc = out_record(call->out, comparison_fields, &comparison, err);
     } else if (rc == 0) {
-        static const enum out_style styles[] = {OUT_GREEN, OUT_YELLOW, OUT_RED};
+        static const enum out_style styles[] = {OUT_GREEN, OUT_YELLOW, OUT_YELLOW, OUT_RED};
         const struct run pair[] = {*a, *b};
         runs_table(call->out, pair, 2);
         out_printf(call->out, "\n");
         out_styled(call->out, styles[comparison.verdict], "%c%s", comparison.words[0] - 'a' + 'A',
                    comparison.words + 1);
         out_printf(call->out, "%s\n",
-                   comparison.reasons.count ? ":" : ": nothing speaks against it");
+                   comparison.reasons.count ? ":" : " training, measured the same way");
         for (size_t i = 0; i < comparison.reasons.count; i++) {
             out_printf(call->out, "  - ");
             out_wrap_here(call->out, 4, comparison.reasons.items[i]);

@@ -144,8 +144,8 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
     struct buf legend = {0};
     buf_printf(&legend, "%s%s%s%s%s", projected ? "~ projected" : "",
                projected && (tainted || failed) ? "; " : "",
-               tainted ? "! perhaps spoiled ('fare runs RUN' says by what)" : "",
-               tainted && failed ? "; " : "", failed ? "x failed" : "");
+               tainted ? "! noisy ('fare runs RUN' says why)" : "", tainted && failed ? "; " : "",
+               failed ? "x failed" : "");
     if (legend.len > 0)
         out_wrap(out, 0, buf_str(&legend));
     out->text.failed |= legend.failed;

@@ -45,6 +45,9 @@ struct bill {
     struct maybe_bool tariff_assumed;
 
     // The time.
+    char *variant;          // which training: "pytorch, 2018, tweets, 1,578,627 samples"
+    char *framework;        // of that run
+    struct maybe_int year;  // in which it ran or was published
     char *run;              // whose time it is
     char *machine;          // on what that was measured
     struct maybe_int batch; // of that run
@@ -78,7 +81,8 @@ struct quote {
     char *run;  // the one asked for
     char *date; // prices as of; absent: the newest
     char *rule;
-    LIST_OF(struct bill) bills; // cheapest first
+    LIST_OF(struct bill) bills;  // of the training asked for, cheapest first
+    LIST_OF(struct bill) others; // of other data, sizes, recipes, frameworks or years
     LIST_OF(struct quote_misfit) misfits;
     char *outdated; // where there are no bills: an offer that fits, at a price too old to count
     struct maybe_int outdated_days;

@@ -10,7 +10,7 @@
 #define T struct compare_figure
 static const struct field figure_fields[] = {
     REAL(value, "mean over the runs"),
-    REAL(low, "where its 95 % interval begins; absent where nothing tells"),
+    REAL(low, "where its 95 % interval begins; absent if unknown"),
     REAL(high, "where it ends"),
     FIELD_END,
 };
@@ -22,17 +22,18 @@ static const struct field against_fields[] = {
     REAL(low, "where the 95 % interval of the ratio begins"),
     REAL(high, "where it ends"),
     REAL(confidence, "that the two differ at all, 0 to 1"),
-    TEXT(verdict, "that in words; no difference is shown below 95 %"),
+    TEXT(verdict,
+         "that in words; none below 95 %, of one run each, or where one of the two is noisy"),
     FIELD_END,
 };
 #undef T
 
 #define T struct compare_price
 static const struct field price_fields[] = {
-    TEXT(usd_per_hour, "as published; absent where it is not known, or differs between the runs"),
+    TEXT(usd_per_hour, "as published; absent if unknown, or if the runs have different prices"),
     TEXT(from, "where it comes from"),
     TEXT(rule, "how it is charged, in words"),
-    BOOL(assumed, "the provider's rule is not known: whole seconds are assumed"),
+    BOOL(assumed, "the provider's rule is unknown: whole seconds are assumed"),
     FIELD_END,
 };
 #undef T
@@ -51,9 +52,11 @@ static const struct field cost_fields[] = {
 static const struct field row_fields[] = {
     TEXT(machine, "the machine's name, or its GPU or processor"),
     TEXT(framework, "what trained it"),
-    TEXT(detail, "what tells it from other rows of that machine and framework"),
+    TEXT(detail, "tells it from other rows of that machine and framework"),
     BOOL(base, "the others are relative to this one"),
     INT(runs, "how many runs"),
+    BOOL(noisy, "something disturbed the measurement: there is no verdict on it"),
+    BOOL(stopped, "stopped by the user before it was done: it wins nothing"),
     TEXT(kind,
          "measured (trained to the end), projected (from a sample), or relative (only its speed "
          "relative to another's is known)"),
@@ -67,8 +70,8 @@ static const struct field row_fields[] = {
     FIELD_IN(T, accuracy, figure_fields, "on the held-out part at the end, 0 to 1; not of samples"),
     FIELD_IN(T, gpu_percent, figure_fields, "use of the GPUs"),
     FIELD_IN(T, share_of_peak, figure_fields, "operations per second ÷ the specification's"),
-    TEXTS(notes, "what has to be said beside it"),
-    TEXTS(reasons, "why it stands apart"),
+    TEXTS(notes, "caveats"),
+    TEXTS(reasons, "why it cannot be compared"),
     FIELD_END,
 };
 #undef T
@@ -76,10 +79,10 @@ static const struct field row_fields[] = {
 #define T struct compare_workload
 static const struct field workload_fields[] = {
     TEXT(workload, "what was trained"),
-    TEXT(base, "what the others are relative to; absent where the base has no run of it"),
+    TEXT(base, "the row that the others are relative to; absent if the base has no run of it"),
     TEXTS(sentences, "which is cheapest, which is fastest"),
-    FIELD_SUB(FIELD_LIST, T, rows, row_fields, "what can be compared, the base first"),
-    FIELD_SUB(FIELD_LIST, T, apart, row_fields, "what cannot, with reasons"),
+    FIELD_SUB(FIELD_LIST, T, rows, row_fields, "rows that can be compared, the base first"),
+    FIELD_SUB(FIELD_LIST, T, apart, row_fields, "rows that cannot, with reasons"),
     FIELD_END,
 };
 #undef T
@@ -89,8 +92,8 @@ const struct field compare_fields[] = {
     TEXT(schema, "`" COMPARE_SCHEMA "`"),
     TEXT(rule, "paid: as the provider charges; prorated: rate × time"),
     TEXT(date, "--date: of the prices"),
-    TEXT(base, "what was asked for with --base, or was chosen"),
-    INT(runs, "how many runs were looked at"),
+    TEXT(base, "as given by --base, or as chosen"),
+    INT(runs, "how many runs were read"),
     TEXTS(sentences, "over all workloads"),
     FIELD_SUB(FIELD_LIST, T, workloads, workload_fields, "workload by workload"),
     FIELD_END,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a comparison: runs side by side, relative to a base. What `fare compare --json`
-// prints; src/advise/compare.h makes it. Everything here is derived from runs and prices.
+// The record of a comparison, which `fare compare --json` prints: runs side by side, relative to a
+// base. Everything is derived from runs and prices; src/advise/compare.h makes it.
 #ifndef FARE_RECORD_COMPARE_H
 #define FARE_RECORD_COMPARE_H
 
@@ -9,14 +9,14 @@
 #define COMPARE_SCHEMA   "fare.compare/1"
 #define COMPARE_UNPRICED "what it costs is not known" // a note on a row
 
-struct compare_figure { // a mean, and its 95 % interval where there is something to go by
+struct compare_figure { // a mean, and its 95 % interval if known
     struct maybe_real value, low, high;
 };
 
 struct compare_against { // the base
     struct maybe_real ratio, low, high;
     struct maybe_real confidence; // that they differ: 0 to 1
-    char *verdict;                // "cheaper with 97 % confidence", "no difference shown", ...
+    char *verdict;                // "cheaper with 97 % confidence", "one run each: could be chance"
 };
 
 struct compare_price {
@@ -34,11 +34,13 @@ struct compare_cost { // of one whole training
 struct compare_row {
     char *machine;
     char *framework;
-    char *detail; // what tells it from another row of the same machine and framework
+    char *detail; // tells it from other rows of that machine and framework
     struct maybe_bool base;
     struct maybe_int runs;
-    char *kind;          // "measured", "projected", "relative"
-    LIST_OF(char *) ids; // the newest ones
+    struct maybe_bool noisy;   // something disturbed the measurement: no verdict
+    struct maybe_bool stopped; // by the user, before it was done
+    char *kind;                // "measured", "projected", "relative"
+    LIST_OF(char *) ids;       // the newest ones
     struct compare_figure time_s;
     struct compare_against time;
     struct compare_price price;
@@ -48,7 +50,7 @@ struct compare_row {
     struct compare_figure accuracy; // 0 to 1
     struct compare_figure gpu_percent;
     struct compare_figure share_of_peak; // 0 to 1
-    LIST_OF(char *) notes;               // what has to be said beside it
+    LIST_OF(char *) notes;               // caveats
     LIST_OF(char *) reasons;             // why it stands apart
 };
 
@@ -64,7 +66,7 @@ struct compare {
     char *schema;
     char *rule; // "paid", "prorated"
     char *date; // --date
-    char *base; // the selector, or the one that was chosen
+    char *base; // the selector given, or the row chosen
     struct maybe_int runs;
     LIST_OF(char *) sentences; // over all workloads, where there are several
     LIST_OF(struct compare_workload) workloads;

@@ -501,5 +501,5 @@ bool run_failed(const struct run *run)
 
 bool run_stopped(const struct run *run)
 {
-    return run->ended && strcmp(run->ended, "stopped") == 0;
+    return run->ended && (strcmp(run->ended, "stopped") == 0 || strcmp(run->ended, "killed") == 0);
 }

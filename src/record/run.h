@@ -293,8 +293,8 @@ const char *run_gpu_name(const struct run *run);
 // known; of a run that used no GPU not that. Null: nothing is.
 const char *run_place(const struct run *run);
 
-// Whether it came to no end of its own: "failed" (also killed), or "stopped" by somebody. What was
-// seen until then is kept, but is no repetition of a run that was not cut off.
+// Whether it ended early: "failed", or "stopped" by the user or "killed". Its figures are kept, but
+// do not count as a repetition of a run that was not cut off.
 bool run_failed(const struct run *run);
 bool run_stopped(const struct run *run);
 

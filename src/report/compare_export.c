@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare as Markdown and CSV. Names come from records that anybody may have written: they are
-// quoted so that they stay text, in a page and in a spreadsheet.
+// compare as Markdown and CSV. Records are untrusted: names are quoted so that they stay text in a
+// page and in a spreadsheet.
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 // ---- Markdown
 
 static void add_figure(struct buf *out, const char *text, const struct maybe_real *low,
-                       const struct maybe_real *high)
+                       const struct maybe_real *high, const char *unit)
 {
     if (low->known && high->known)
-        buf_printf(out, " %s (%.4g–%.4g) |", text, low->v, high->v);
+        buf_printf(out, " %s (%.4g–%.4g%s) |", text, low->v, high->v, unit);
     else
         buf_printf(out, " %s |", text);
 }
@@ -48,19 +48,16 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
     buf_release(&name);
     buf_printf(out, " %lld |", (long long)row->runs.v);
     compare_time_words(row, text);
-    if (row->time_s.low.known)
-        buf_printf(out, " %s (%.4g–%.4g s) |", text, row->time_s.low.v, row->time_s.high.v);
-    else
-        buf_printf(out, " %s |", text);
+    add_figure(out, text, &row->time_s.low, &row->time_s.high, " s");
     compare_ratio_words(&row->time, text);
-    add_figure(out, text, &row->time.low, &row->time.high);
+    add_figure(out, text, &row->time.low, &row->time.high, "");
     compare_cost_words(row, text);
     buf_printf(out, " %s", text);
     if (compare_cost_interval(row, "", "–", text))
         buf_printf(out, " (%s)", text);
     buf_adds(out, " |");
     compare_ratio_words(&row->money, text);
-    add_figure(out, text, &row->money.low, &row->money.high);
+    add_figure(out, text, &row->money.low, &row->money.high, "");
     compare_work_words(row, text);
     buf_printf(out, " %s", text);
     if (compare_work_interval(row, "–", text))
@@ -190,50 +187,15 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
 
 void compare_csv(struct buf *out, const struct compare *compare)
 {
-    static const char *const names[] = {"workload",
-                                        "role",
-                                        "machine",
-                                        "framework",
-                                        "detail",
-                                        "runs",
-                                        "kind",
-                                        "time_s",
-                                        "time_low_s",
-                                        "time_high_s",
-                                        "time_ratio",
-                                        "time_ratio_low",
-                                        "time_ratio_high",
-                                        "time_confidence",
-                                        "time_verdict",
-                                        "usd_per_hour",
-                                        "price_from",
-                                        "price_rule",
-                                        "cost_usd",
-                                        "cost_low_usd",
-                                        "cost_high_usd",
-                                        "cost_ratio",
-                                        "cost_ratio_low",
-                                        "cost_ratio_high",
-                                        "cost_confidence",
-                                        "cost_verdict",
-                                        "trainings_per_usd",
-                                        "trainings_per_usd_low",
-                                        "trainings_per_usd_high",
-                                        "accuracy",
-                                        "accuracy_low",
-                                        "accuracy_high",
-                                        "gpu_percent",
-                                        "gpu_percent_low",
-                                        "gpu_percent_high",
-                                        "share_of_peak",
-                                        "share_of_peak_low",
-                                        "share_of_peak_high",
-                                        "notes",
-                                        "reasons"};
     struct csv_writer w = {.out = out};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        csv_put(&w, names[i]);
-    csv_end(&w);
+    buf_adds(out, "workload,role,machine,framework,detail,runs,kind,time_s,time_low_s,time_high_s,"
+                  "time_ratio,time_ratio_low,time_ratio_high,time_confidence,time_verdict,"
+                  "usd_per_hour,price_from,price_rule,cost_usd,cost_low_usd,cost_high_usd,"
+                  "cost_ratio,cost_ratio_low,cost_ratio_high,cost_confidence,cost_verdict,"
+                  "trainings_per_usd,trainings_per_usd_low,trainings_per_usd_high,"
+                  "accuracy,accuracy_low,accuracy_high,gpu_percent,gpu_percent_low,"
+                  "gpu_percent_high,share_of_peak,share_of_peak_low,share_of_peak_high,"
+                  "notes,reasons\n");
     for (size_t i = 0; i < compare->workloads.count; i++) {
         const struct compare_workload *workload = &compare->workloads.items[i];
         for (size_t j = 0; j < workload->rows.count; j++)

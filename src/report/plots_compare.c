@@ -291,6 +291,7 @@ struct place {
     char name[200];
     double s, usd;
     struct maybe_real low_s, high_s, low_usd, high_usd;
+    bool cannot_win; // noisy or stopped
 };
 
 static int by_cost(const void *a, const void *b)
@@ -325,6 +326,8 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
         point->x_high = place->high_s;
         point->y_low = place->low_usd;
         point->y_high = place->high_usd;
+        if (place->cannot_win)
+            continue;
         if (advice_on_frontier(&best, place->s))
             best_place = place;
         if (place->s == best_place->s && place->usd == best_place->usd) // those alike too
@@ -352,6 +355,7 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
         if (label.failed)
             d->rc = err_memory(d->err);
         buf_release(&label);
+        place->cannot_win = !compare_can_win(row);
         place->s = row->time_s.value.v;
         place->usd = (double)row->cost.nano_usd.v / 1e9;
         place->low_s = row->time_s.low;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report says before it shows anything: who is fastest, what is cheapest, and whether that
-// is done by the reader's deadline.
+// The verdict at the top of a report: the fastest, the cheapest, and the answer to a deadline.
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +28,12 @@ static const char *or_unknown(const char *text, const char *unknown)
     return text ? text : unknown;
 }
 
-// What one run says by itself.
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+// One run by itself.
 static int say_run(struct page *page, const struct page_run *run, struct err *err)
 {
     struct buf text = {0};
@@ -40,7 +44,7 @@ static int say_run(struct page *page, const struct page_run *run, struct err *er
         buf_adds(&text, " takes ");
         add_time(&text, run->time_s.v);
     } else {
-        buf_adds(&text, " takes a time that is not known: the run ended too early to project it");
+        buf_adds(&text, " takes an unknown time: the run ended too early to project it");
     }
     if (run->low_s.known && run->high_s.known) {
         buf_adds(&text, " (95 %: ");
@@ -65,7 +69,8 @@ static int say_many(struct page *page, struct err *err)
         most = !most || run->time_s.v > most->time_s.v ? run : most;
     }
     buf_printf(&text, "%zu runs were measured", page->runs.count);
-    if (least && most != least) {
+    // Of one workload they are different trainings, or the comparison would have said more.
+    if (least && !same(least->workload, most->workload)) {
         buf_printf(&text, "; whole trainings take from ");
         add_time(&text, least->time_s.v);
         buf_printf(&text, " (%s on %s) to ", or_unknown(least->workload, "a command"),
@@ -78,7 +83,7 @@ static int say_many(struct page *page, struct err *err)
     return say(page, &text, err);
 }
 
-// The cheapest place of one workload; whose time it is where no run was asked for.
+// The cheapest place of one workload; without a run asked for, also whose time it is.
 static void say_cheapest(struct buf *text, const struct quote *quote)
 {
     buf_adds(text, quote->advice.items[0]);
@@ -106,8 +111,8 @@ static void say_sum(struct page *page, struct buf *text)
             return; // beyond all money
     }
     if (count == 0) {
-        buf_adds(text, "None of the machines to rent in the book is known to be the same as those "
-                       "measured, so there is no price to name.");
+        buf_adds(text, "No offer in the book is known to be the same as the machines measured, so "
+                       "there is no price.");
         return;
     }
     money_short(sum, cost);
@@ -115,7 +120,7 @@ static void say_sum(struct page *page, struct buf *text)
         buf_printf(text, "All %zu workloads were", all);
     else
         buf_printf(text, "%zu of the %zu workloads %s", count, all, count == 1 ? "was" : "were");
-    buf_adds(text, " measured on machines to rent, by these runs or others': on the cheapest of "
+    buf_adds(text, " measured on machines for rent, by these runs or others: on the cheapest of "
                    "each, whole trainings take ");
     add_time(text, seconds);
     buf_printf(text, " and cost %s USD in all.", cost);
@@ -150,7 +155,7 @@ static void find_done(const struct compare_workload *w, double deadline_s, struc
     *done = (struct done){0};
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct compare_row *row = &w->rows.items[i];
-        if (!row->time_s.value.known)
+        if (!row->time_s.value.known || !compare_can_win(row))
             continue;
         double longest = row->time_s.high.known ? row->time_s.high.v : row->time_s.value.v;
         if (longest <= deadline_s && (!done->cheapest || cheaper(row, done->cheapest)))
@@ -187,19 +192,19 @@ static void deadline_of_rows(struct buf *out, const struct compare_workload *w, 
                    nearly ? " for sure, at the end of its interval" : "");
         add_row_words(out, done.fastest);
     } else {
-        buf_adds(out, " nothing is known to be done: no times are known");
+        buf_adds(out, " nothing is known to be done: no run's time is known");
     }
     buf_adds(out, ".");
 }
 
-// Whether the user told prices.
+// Whether the user gave prices.
 static bool said(const struct page_ask *ask)
 {
     return ask->pricing.price_count + ask->pricing.offer_count > 0;
 }
 
-// The bills answer, as in `fare quote`; the machines of the runs where there are none, or where
-// their prices were said.
+// Bills answer, as in `fare quote`; without any, or with prices given by the user, the machines of
+// the runs do.
 static bool rows_answer(const struct page_ask *ask, const struct page *page,
                         const struct compare_workload *w, size_t quote)
 {
@@ -235,7 +240,7 @@ static int say_deadline(const struct page_ask *ask, struct page *page, const str
 
 // ---- together
 
-// Whether what can be rented costs less than all machines of the runs.
+// Whether renting costs less than every machine of the runs.
 static bool rent_is_cheaper(const struct page *page)
 {
     const struct compare *c = &page->compare;
@@ -244,15 +249,14 @@ static bool rent_is_cheaper(const struct page *page)
         return false;
     int64_t rent = bill_total(&page->quotes.items[0].bills.items[0]);
     for (size_t i = 0; i < c->workloads.items[0].rows.count; i++) {
-        const struct maybe_int *cost = &c->workloads.items[0].rows.items[i].cost.nano_usd;
-        if (cost->known && cost->v <= rent)
+        const struct compare_row *row = &c->workloads.items[0].rows.items[i];
+        if (compare_can_win(row) && row->cost.nano_usd.known && row->cost.nano_usd.v <= rent)
             return false;
     }
     return true;
 }
 
-// The comparison's sentences; where something else is cheaper than what it calls the cheapest,
-// that.
+// The comparison's sentences. If renting is cheaper than its cheapest row, the quote instead.
 static int say_compared(const struct page_ask *ask, struct page *page, char *const *items,
                         size_t count, struct err *err)
 {

@@ -61,16 +61,24 @@ static void one_difference(void **state)
         {"\"recipe\":\"r\"", "\"recipe\":\"s\"", COMPARABLE_NOT, "recipes differ"},
         {"\"epochs\":20", "\"epochs\":2", COMPARABLE_NOTED, "compare steps"},
         {"\"precision\":\"f32\"", "\"precision\":\"bf16\"", COMPARABLE_NOTED, "precision"},
-        {"\"precision\":\"f32\"", "\"threads\":1", COMPARABLE_NOTED, "does not say"},
+        {"\"precision\":\"f32\"", "\"threads\":1", COMPARABLE_NOTED, "is unknown"},
         {"\"batch\":128", "\"batch\":64", COMPARABLE_NOTED, "samples per second"},
-        {"\"full\":true", "\"full\":false", COMPARABLE_NOTED, "sampled"},
+        {"\"full\":true", "\"full\":false", COMPARABLE_NOTED, "projected from a sample"},
+        {"\"finished\"", "\"stopped\"", COMPARABLE_NOTED, "was stopped early"},
+        {"\"finished\"", "\"killed\"", COMPARABLE_NOTED, "was stopped early"},
         {"\"finished\"", "\"failed\",\"problem\":\"no memory\"", COMPARABLE_NOT, "no memory"},
-        {"\"mnist\"", "\"cifar10\"", COMPARABLE_NOT, "different data"},
-        {"\"abc\"", "\"abd\"", COMPARABLE_NOT, "not the same"},
-        {"\"identity\":\"abc\",", "", COMPARABLE_NOTED, "not known"},
+        // A checksum counts more than a name, and a name more than its spelling.
+        {"\"mnist\"", "\"MNIST (idx)\"", COMPARABLE_SAME, ""},
+        {"\"abc\"", "\"abd\"", COMPARABLE_NOT, "the data differ, though both are called mnist"},
+        {"\"mnist\",\"identity\":\"abc\"", "\"cifar10\",\"identity\":\"abd\"", COMPARABLE_NOT,
+         "different data"},
+        {"\"mnist\",\"identity\":\"abc\",", "\"cifar10\",", COMPARABLE_NOT, "different data"},
+        {"\"mnist\",\"identity\":\"abc\",", "\"MNIST (idx)\",", COMPARABLE_NOTED, "checksum"},
+        {"\"mnist\",\"identity\":\"abc\",", "\"(mnist)\",", COMPARABLE_NOT, "different data"},
+        {"\"identity\":\"abc\",", "", COMPARABLE_NOTED, "only one run recorded their checksum"},
         {"\"made\":false", "\"made\":true", COMPARABLE_NOT, "made data"},
-        {"\"full\":true", "\"full\":true,\"taints\":[\"others used the CPU\"]", COMPARABLE_NOTED,
-         "others used the CPU"},
+        {"\"full\":true", "\"full\":true,\"taints\":[\"others used the CPU\"]", COMPARABLE_NOISY,
+         "is noisy: others used the CPU"},
         {"\"full\":true",
          "\"full\":true,\"phases\":{\"wall_ns\":100000},\"use\":{\"throttled_ns\":1001}",
          COMPARABLE_NOTED, "quota"},
@@ -136,6 +144,26 @@ static void gates(void **state)
     check(BASE, plain, COMPARABLE_SAME, ""); // a net without gates, or one that does not say
 }
 
+#define TWEETS(rest) "\"workload\":\"tweets\"," rest
+#define ROWS(n)      "\"labels\":[{\"key\":\"data_rows\",\"value\":\"" n "\"}]"
+
+// The published set has 1,578,627 tweets, of which a script may have held out some.
+static void amounts(void **state)
+{
+    (void)state;
+    check(TWEETS(ROWS("1578627")), TWEETS("\"data\":{\"train_samples\":100000}"), COMPARABLE_NOT,
+          "different amounts of data");
+    check(TWEETS(ROWS("1578627")), TWEETS("\"data\":{\"train_samples\":1578627}"), COMPARABLE_SAME,
+          "");
+    check(TWEETS(ROWS("1578627")),
+          TWEETS("\"data\":{\"train_samples\":1262902,\"test_samples\":315725}"), COMPARABLE_SAME,
+          "");
+    check(TWEETS("\"data\":{\"train_samples\":60000,\"test_samples\":10000}"),
+          TWEETS("\"data\":{\"train_samples\":50000,\"test_samples\":10000}"), COMPARABLE_NOT,
+          "60000");
+    check(TWEETS(ROWS("many")), TWEETS("\"data\":{\"train_samples\":100000}"), COMPARABLE_SAME, "");
+}
+
 static void commands(void **state)
 {
     (void)state;
@@ -156,7 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_difference), cmocka_unit_test(recipes), cmocka_unit_test(gates),
-        cmocka_unit_test(commands),       cmocka_unit_test(order),
+        cmocka_unit_test(commands),       cmocka_unit_test(order),   cmocka_unit_test(amounts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a comparison as cells of a table.
+// The figures of a comparison as the cells of a table.
 #include "report/compare.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparison in sentences: which is cheapest, which is fastest, and how sure that is.
+// The comparison in sentences: which row is cheapest, which is fastest, with what confidence.
 #include "advise/compare_parts.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 
-// What is compared: the time or the cost.
+// Time or cost.
 struct measure {
     const char *most, *of; // "Fastest", "of the time of"
     bool (*value)(const struct compare_row *row, double *value);
@@ -20,7 +20,7 @@ struct measure {
 
 static bool time_value(const struct compare_row *row, double *value)
 {
-    // Ratios, where nothing else is known: no row beside them has a time.
+    // Where only ratios are known, no row has a time.
     *value = row->time_s.value.known ? row->time_s.value.v : row->time.ratio.v;
     return row->time_s.value.known || row->time.ratio.known;
 }
@@ -67,7 +67,7 @@ static const struct measure measures[] = {
 };
 enum { MEASURES = sizeof measures / sizeof *measures };
 
-// The row with the least of it; of equals the first, which may be the base.
+// The row with the least, of those that can win; of equals the first, which may be the base.
 static const struct compare_row *least_of(const struct measure *measure,
                                           const struct compare_workload *workload,
                                           const struct compare_row *but)
@@ -76,7 +76,7 @@ static const struct compare_row *least_of(const struct measure *measure,
     double most = 0, value;
     for (size_t i = 0; i < workload->rows.count; i++) {
         const struct compare_row *row = &workload->rows.items[i];
-        if (row == but || !measure->value(row, &value))
+        if (row == but || !compare_can_win(row) || !measure->value(row, &value))
             continue;
         if (!least || value < most) {
             least = row;
@@ -88,19 +88,23 @@ static const struct compare_row *least_of(const struct measure *measure,
 
 static void add_verdict(const struct compare_against *against, struct buf *out)
 {
-    if (!against->verdict)
-        return;
-    if (strcmp(against->verdict, "cannot be judged") == 0)
-        buf_adds(out, "; the difference cannot be judged");
-    else
+    if (against->verdict)
         buf_printf(out, "; %s", against->verdict);
+}
+
+static size_t count_winners(const struct compare_workload *workload)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < workload->rows.count; i++)
+        count += compare_can_win(&workload->rows.items[i]);
+    return count;
 }
 
 static void write_sentence(const struct measure *measure, const struct compare_workload *workload,
                            struct buf *out)
 {
     const struct compare_row *least = least_of(measure, workload, NULL);
-    if (!least || workload->rows.count < 2)
+    if (!least)
         return;
     const struct compare_against *against = measure->against(least);
     bool is_base = least->base.known;
@@ -124,7 +128,13 @@ static void write_sentence(const struct measure *measure, const struct compare_w
 int compare_sentences(struct compare_workload *workload, struct err *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < MEASURES && rc == 0; i++) {
+    size_t winners = count_winners(workload);
+    if (workload->rows.count > 1 && winners < 2)
+        return texts_add(&workload->sentences,
+                         winners > 0 ? "No verdict: all rows but one are noisy or stopped."
+                                     : "No verdict: all rows are noisy or stopped.",
+                         err);
+    for (size_t i = 0; i < MEASURES && winners > 1 && rc == 0; i++) {
         struct buf sentence = {0};
         write_sentence(&measures[i], workload, &sentence);
         rc = buf_check(&sentence, err);
@@ -150,7 +160,7 @@ static int count_wins(const struct measure *measure, const struct compare *compa
     int rc = 0;
     for (size_t i = 0; i < compare->workloads.count && rc == 0; i++) {
         const struct compare_row *row = least_of(measure, &compare->workloads.items[i], NULL);
-        if (!row || compare->workloads.items[i].rows.count < 2)
+        if (!row || count_winners(&compare->workloads.items[i]) < 2)
             continue;
         ++*of;
         struct buf name = {0};
