@@ -3,9 +3,9 @@
 // there is no memory or disk to measure.
 #include <string.h>
 
-#include "machine/apart.h"
-#include "machine/cudaband.h"
-#include "machine/hostband.h"
+#include "machine/isolate.h"
+#include "machine/bandwidth_cuda.h"
+#include "machine/bandwidth_host.h"
 #include "machine/probe.h"
 
 #define CUDA_LIMIT_MS 120000 // eight GPUs without persistence mode take half a minute to start
@@ -16,7 +16,7 @@ static int gpus_apart(struct probe *probe, struct machine *machine, struct err *
     struct machine got = {0};
     struct buf how = {0};
     struct machine_bandwidth *band = &machine->bandwidth;
-    int rc = probe_apart(probe, machine, cuda_bandwidth, CUDA_LIMIT_MS, &got, &how, err);
+    int rc = probe_isolated(probe, machine, cuda_bandwidth, CUDA_LIMIT_MS, &got, &how, err);
     if (rc == 0 && how.len > 0) {
         struct machine_gpu_bandwidth *row = LIST_ADD(&band->gpus, err);
         rc = row ? text_set(&row->problem, buf_str(&how), err) : ERR_MEMORY;

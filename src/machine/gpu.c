@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "machine/amd.h"
-#include "machine/apart.h"
+#include "machine/isolate.h"
 #include "machine/nvml.h"
 #include "machine/pci.h"
 
@@ -270,7 +270,7 @@ int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
         return read_here(probe, machine, err);
     struct machine got = {0};
     struct buf how = {0};
-    int rc = probe_apart(probe, machine, read_here, DRIVER_LIMIT_MS, &got, &how, err);
+    int rc = probe_isolated(probe, machine, read_here, DRIVER_LIMIT_MS, &got, &how, err);
     if (rc == 0 && how.len > 0) {
         rc = read_all(probe, NULL, buf_str(&how), machine, err);
     } else if (rc == 0) {

@@ -2,7 +2,7 @@
 // Every allocation fails once: an error comes back, nothing leaks, nothing is passed over.
 #include "oom.h"
 
-#include "machine/cudaband.h"
+#include "machine/bandwidth_cuda.h"
 #include "machine/gpu.h"
 #include "recorded.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/apart.h"
+#include "machine/isolate.h"
 
 #include "base/fs.h"
 #include "base/proc.h"
@@ -41,8 +41,8 @@ static int take(const struct proc_result *result, struct machine *got, struct bu
     return rc;
 }
 
-int probe_apart(struct probe *probe, const struct machine *machine, probe_part *part,
-                int64_t timeout_ms, struct machine *got, struct buf *how, struct err *err)
+int probe_isolated(struct probe *probe, const struct machine *machine, probe_part *part,
+                   int64_t timeout_ms, struct machine *got, struct buf *how, struct err *err)
 {
     struct errand errand = {.probe = probe, .machine = *machine, .part = part};
     const struct proc_options options = {.timeout_ms = timeout_ms, .keep_max = RECORD_MAX};

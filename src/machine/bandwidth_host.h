@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// hostband: how fast memory and disk really are. Each takes about a second.
+// bandwidth_host: how fast memory and disk really are. Each takes about a second.
 //
 // Memory is read, written and copied by one thread per usable processor, in buffers that no cache
 // holds; the fastest of many passes counts, because interference only ever slows a pass down
 // (STREAM, McCalpin 1995, reports its best for the same reason). Writes go past the caches.
 // The disk gets a file of at most 256 MiB, which has no name and so is gone whatever happens.
-#ifndef FARE_MACHINE_HOSTBAND_H
-#define FARE_MACHINE_HOSTBAND_H
+#ifndef FARE_MACHINE_BANDWIDTH_HOST_H
+#define FARE_MACHINE_BANDWIDTH_HOST_H
 
 #include "record/machine.h"
 

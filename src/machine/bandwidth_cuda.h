@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// cudaband: how fast data moves between the machine's memory and its NVIDIA GPUs.
+// bandwidth_cuda: how fast data moves between the machine's memory and its NVIDIA GPUs.
 //
 // Through the CUDA driver, which is opened at run time. Per GPU and direction one copy of 256 MiB
 // (less where memory is short or the link so slow that it would take over 0.1 s) is made six
 // times; the first brings the link out of its sleep and does not count, and of the other five the
 // fastest does: interference only ever slows a copy down (STREAM reports its best pass for the
 // same reason). Both directions, from page-locked and from ordinary memory.
-#ifndef FARE_MACHINE_CUDABAND_H
-#define FARE_MACHINE_CUDABAND_H
+#ifndef FARE_MACHINE_BANDWIDTH_CUDA_H
+#define FARE_MACHINE_BANDWIDTH_CUDA_H
 
 #include "machine/probe.h"
 

@@ -2,7 +2,7 @@
 // How fast this machine is nobody knows beforehand: the figures are held against a plain memcpy()
 // and against what no machine can do. What the measurement leaves behind, and how it fails, is
 // exact.
-#include "machine/hostband.h"
+#include "machine/bandwidth_host.h"
 
 #include <dirent.h>
 #include <sys/resource.h>

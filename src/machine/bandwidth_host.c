@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/hostband.h"
+#include "machine/bandwidth_host.h"
 
 #include <emmintrin.h>
 #include <errno.h>
