@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --bandwidth measures: memory and disk here, then the way to the GPUs. On a recorded machine
-// there is no memory or disk to measure.
+// check --bandwidth: measures memory, disk and the link to each GPU. A recorded machine has no
+// memory or disk to measure.
 #include <string.h>
 
 #include "machine/isolate.h"
@@ -8,9 +8,9 @@
 #include "machine/bandwidth_host.h"
 #include "machine/probe.h"
 
-#define CUDA_LIMIT_MS 120000 // eight GPUs without persistence mode take half a minute to start
+#define CUDA_LIMIT_MS 120000 // eight GPUs without persistence mode take 30 s to start
 
-// The driver may hang or crash: it is asked in a process of its own.
+// The driver may hang or crash, so it runs in a process of its own.
 static int gpus_apart(struct probe *probe, struct machine *machine, struct err *err)
 {
     struct machine got = {0};
@@ -40,7 +40,7 @@ int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *er
     if (rc == 0 && !recorded && probe->folder)
         rc = disk_bandwidth(probe->folder, &machine->bandwidth, err);
     else if (rc == 0 && !recorded)
-        rc = text_set(&machine->bandwidth.disk_problem, "the working folder is gone", err);
+        rc = text_set(&machine->bandwidth.disk_problem, "the working folder was deleted", err);
     if (rc != 0)
         return rc;
     return recorded ? cuda_bandwidth(probe, machine, err) : gpus_apart(probe, machine, err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the machine is. All questions are asked at once, with one deadline for all of them, and
-// none at all on a computer whose firmware says that it is not in a cloud.
+// Detects the cloud provider. All queries run in parallel under one deadline. A computer whose
+// firmware rules out a cloud sends none.
 #include "machine/cloud.h"
 
 #include <ctype.h>
@@ -12,21 +12,20 @@
 #include "base/http.h"
 #include "machine/probe.h"
 
-// The whole search takes at most 0.4 s; what is not there by then is absent. The rest of the
-// 0.4 s is for taking the unfinished requests down.
+// The whole search takes at most 0.4 s, including the time to cancel unfinished requests.
 #define SEARCH_NS  (385 * NS_PER_MS)
 #define ANSWER_MAX ((size_t)64 << 10)
 
-// All three listen here. Google's also has a name, but the address spares the look-up, and a
-// machine of nobody's the question to its name server.
+// All three clouds use this address. Google's name for it would need a DNS query, also on machines
+// outside any cloud.
 #define METADATA_URL "http://169.254.169.254"
 
-// The user's environment and, since an ssh session in a container does not inherit it, that of
-// the container's first process.
+// The user's environment, and that of the container's first process, because an ssh session does
+// not inherit it.
 struct environment {
     struct tree *tree;
     char *const *vars;
-    struct buf first; // NAME=value, each ended by a NUL
+    struct buf first; // NAME=value entries, each ended by a NUL
     bool read;
 };
 
@@ -60,7 +59,7 @@ static int copy_variable(struct environment *env, const char *name, char **to, s
 static int read_slurm(struct environment *env, struct machine_slurm *slurm, struct err *err)
 {
     if (!lookup(env, "SLURM_JOB_ID"))
-        return 0; // the other variables are also set where someone only configured a client
+        return 0; // users also set the other variables, to configure a client
     int rc = copy_variable(env, "SLURM_JOB_ID", &slurm->job, err);
     if (rc == 0)
         rc = copy_variable(env, "SLURM_JOB_PARTITION", &slurm->partition, err);
@@ -76,8 +75,8 @@ static bool is_number(const char *text)
     return text && *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-// Vast's label is "C.12345". Without it a numeric CONTAINER_ID counts only beside Vast's key,
-// because Hadoop and others have a CONTAINER_ID too.
+// Vast's label is "C.12345". Hadoop and others set CONTAINER_ID too, so without the label it counts
+// only beside Vast's key.
 static const char *vast_id(struct environment *env)
 {
     const char *label = lookup(env, "VAST_CONTAINERLABEL"), *id = lookup(env, "CONTAINER_ID");
@@ -137,8 +136,8 @@ struct search {
     const char *token_headers[2];
 };
 
-// The token becomes the header of AWS's other questions. A service that has no tokens (IMDSv1)
-// is asked without; any other failure means that nothing will come.
+// The token becomes a header of AWS's other queries. A service without tokens (IMDSv1) is queried
+// without; any other failure ends AWS's queries.
 static bool after_token(struct http_call *call)
 {
     struct search *search = call->context;
@@ -154,7 +153,7 @@ static bool after_token(struct http_call *call)
     if (token->status != 200 || len == 0 || len > 1024)
         return false;
     for (size_t i = 0; i < len; i++)
-        if (!isgraph((unsigned char)text[i])) // a page of HTML, or an attempt to add a header
+        if (!isgraph((unsigned char)text[i])) // HTML, or an attempt to inject a header
             return false;
     snprintf(search->token_header, sizeof search->token_header, "X-aws-ec2-metadata-token: %.*s",
              (int)len, text);
@@ -211,7 +210,7 @@ static int ask(const struct probe *probe, const bool candidate[CLOUD_COUNT], int
     bool found = false;
     if (rc == ERR_MEMORY)
         err_memory(err);
-    else // without libcurl there is no answer, which is no failure
+    else // without libcurl there is no answer; no failure
         rc = 0;
     for (enum cloud cloud = 0; cloud < CLOUD_COUNT && !found && rc == 0; cloud++)
         rc = cloud_parse(cloud, answers, where, &found, err);
@@ -238,8 +237,7 @@ static int use_firmware(const struct cloud_firmware *firmware, struct machine_wh
 }
 
 // The environment comes first: RunPod and Vast rent out containers on machines that may stand in
-// another's cloud, whose metadata service and firmware then speak of a machine that this user
-// neither rents nor pays.
+// another cloud. That cloud's metadata and firmware describe a machine this user does not rent.
 int probe_where(struct probe *probe, struct machine_where *where, struct err *err)
 {
     int64_t deadline_ns = clock_now_ns() + SEARCH_NS;
@@ -257,7 +255,7 @@ int probe_where(struct probe *probe, struct machine_where *where, struct err *er
         firmware.candidate[i] |= probe->metadata_url != NULL;
         wanted |= firmware.candidate[i];
     }
-    // A recorded machine is not this one: what answers here does not speak of it.
+    // Local metadata does not describe a recorded machine.
     if (probe->no_cloud || (probe->tree.root[0] != '\0' && !probe->metadata_url))
         wanted = false;
     where->metadata_asked = some_bool(wanted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor: what it is, how much of it there is, and how much of it is ours. What it can
-// really do is tried in isa.c.
+// The processor: model, clocks, topology and the CPUs this process may use. isa.c tests the
+// instruction sets.
 #include <string.h>
 
 #include "machine/cgroup.h"
@@ -31,7 +31,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-// Clocks are set by policy, one for each group of cores that share them.
+// cpufreq has one policy per group of cores that share a clock.
 static int read_clocks(struct tree *tree, struct machine_cpu *cpu, struct err *err)
 {
     struct buf names = {0}, text = {0}, governors = {0};

@@ -4,12 +4,12 @@
 #include "base/fs.h"
 #include "base/proc.h"
 
-#define RECORD_MAX ((size_t)16 << 20) // 64 GPUs with their processes are a few hundred kB
+#define RECORD_MAX ((size_t)16 << 20) // 64 GPUs with their processes take a few hundred kB
 #define NO_MEMORY  3                  // the child's exit code
 
 struct errand {
     struct probe *probe;
-    struct machine machine; // the parent's, which the child may change: its memory is its own
+    struct machine machine; // a shallow copy; the child changes only its own memory
     probe_part *part;
 };
 
@@ -50,7 +50,7 @@ int probe_isolated(struct probe *probe, const struct machine *machine, probe_par
     struct proc_result result = {0};
     struct err why = {0};
     if (proc_start_call(&proc, run_errand, &errand, &options, &why) != 0) {
-        buf_adds(how, why.text); // no room for another process: the part stays undone
+        buf_adds(how, why.text); // cannot start a process: the part is skipped
         return buf_check(how, err);
     }
     int rc = proc_finish(&proc, &result, err);

@@ -88,20 +88,20 @@ static void in_a_container_the_problem_says_so(void **state)
         const char *tree, *container, *answers, *problem;
     } cases[] = {
         {"nvidia-no-driver", "docker", NULL,
-         "on the PCI bus, but no driver library: in a container, start it with the GPU passed in"},
+         "on the PCI bus, but without a driver library: in a container, pass the GPU in"},
         {"nvidia-no-driver", "none", "init = 9\n",
          "no NVIDIA driver is loaded (nvmlInit: Driver Not Loaded)"},
         {"nvidia-no-driver", "podman", "init = 9\n",
-         "no NVIDIA driver is loaded (nvmlInit: Driver Not Loaded): in a container, start it with "
-         "the GPU passed in"},
+         "no NVIDIA driver is loaded (nvmlInit: Driver Not Loaded): in a container, pass "
+         "the GPU in"},
         {"driver-mismatch", "none", "init = 999\n",
-         "nvmlInit: Unknown Error (code 999: an error inside the driver)"},
+         "nvmlInit: Unknown Error (code 999: driver error)"},
         {"driver-mismatch", "none", "init = 18\n", // neither version is told
-         "nvmlInit: Driver/library version mismatch (code 18: kernel driver and library are of "
+         "nvmlInit: Driver/library version mismatch (code 18: kernel driver and library have "
          "different versions)"},
         {"driver-mismatch", "none", "init = 0\ncount = 0\n",
-         "NVIDIA's driver holds it, but its library lists no GPU: in a container, start it with "
-         "the GPU passed in"},
+         "NVIDIA's driver is bound to it, but its library lists no GPU: in a container, pass "
+         "the GPU in"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err err = {0};
@@ -205,9 +205,9 @@ static void what_others_hold_is_told(void **state)
     assert_non_null(mkdtemp(made));
     static const char *const drivers[] = {"nouveau", "vfio-pci", NULL};
     static const char *const problems[] = {
-        "the kernel driver nouveau holds it, not NVIDIA's",
-        "the kernel driver vfio-pci holds it, not NVIDIA's: it is kept for a virtual machine",
-        "NVIDIA's driver is loaded, but does not hold it"};
+        "bound to the kernel driver nouveau, not NVIDIA's",
+        "bound to the kernel driver vfio-pci, not NVIDIA's: reserved for a virtual machine",
+        "NVIDIA's driver is loaded, but not bound to it"};
     for (int i = 0; i < 3; i++) {
         static const char *const files[][2] = {
             {"class", "0x030000"}, {"vendor", "0x10de"}, {"device", "0x2204"}};
@@ -263,7 +263,7 @@ static void amd_cards_are_counted(void **state)
     assert_absent(machine.gpus.items[0].index);
     assert_string_equal(machine.gpus.items[0].name, "AMD Instinct MI300X");
     assert_string_equal(machine.gpus.items[1].problem,
-                        "the kernel driver vfio-pci holds it, not amdgpu");
+                        "bound to the kernel driver vfio-pci, not amdgpu");
     machine_release(&machine);
 }
 
