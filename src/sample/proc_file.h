@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// kept: a small file of /proc or /sys that is opened once and read again and again.
+// proc_file: a small file of /proc or /sys that is opened once and read many times.
 //
-// Opening costs several times what reading does, and an open file of /proc/PID stays that
-// process's: when it is gone the read fails, whoever has its number by then. Nothing is allocated.
-// A zeroed struct is closed.
-#ifndef FARE_SAMPLE_KEPT_H
-#define FARE_SAMPLE_KEPT_H
+// Opening costs several times as much as reading. An open file of /proc/PID stays with its process:
+// once that is gone reads fail, even if its pid is reused. Nothing is allocated. A zeroed struct is
+// closed.
+#ifndef FARE_SAMPLE_PROC_FILE_H
+#define FARE_SAMPLE_PROC_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,29 +13,29 @@
 
 #include "base/tree.h"
 
-struct kept {
+struct proc_file {
     bool open;
     int fd;
 };
 
-// A printf path below the tree's root. False where it is not there or may not be read.
-bool kept_open(struct kept *kept, const struct tree *tree, const char *format, ...)
+// Opens a printf path below the tree's root. False if it does not exist or cannot be read.
+bool proc_file_open(struct proc_file *file, const struct tree *tree, const char *format, ...)
     PRINTF_LIKE(3, 4);
-void kept_close(struct kept *kept);
+void proc_file_close(struct proc_file *file);
 
-// From its beginning on, up to size - 1 bytes, with a NUL behind; how many bytes. 0: unreadable.
-size_t kept_read(const struct kept *kept, char *text, size_t size);
+// Reads up to size - 1 bytes from the start and terminates them. Returns the length; 0: unreadable.
+size_t proc_file_read(const struct proc_file *file, char *text, size_t size);
 
-// What is larger is no count of bytes or ticks (two petabytes), and the sum of a thousand fits.
+// A larger value (two petabytes) is no count of bytes or ticks. A thousand of these can be added.
 #define COUNT_MAX (INT64_MAX >> 12)
 
-bool kept_int(const struct kept *kept, int64_t *out); // the whole file is one number
+bool proc_file_int(const struct proc_file *file, int64_t *out); // the whole file is one number
 
-// The next number, past what stands before it on the same line; false at the line's end. Negative
-// ones count; one too large for 63 bits is the largest.
+// The next number on the line, skipping other text; false at the line's end. Reads negative
+// numbers; one beyond 63 bits becomes INT64_MAX.
 bool text_number(const char **cursor, int64_t *out);
 
-// The number behind "key" and white space or a colon, on the first line that begins so.
+// The number after "key" and white space or a colon, on the first such line.
 bool text_keyed(const char *text, const char *key, int64_t *out);
 
 #endif
