@@ -50,24 +50,14 @@ static const char *lookup(struct environment *env, const char *name)
     return NULL;
 }
 
-static int copy_variable(struct environment *env, const char *name, char **to, struct err *err)
-{
-    const char *value = lookup(env, name);
-    return value ? text_set(to, value, err) : 0;
-}
-
 static int read_slurm(struct environment *env, struct machine_slurm *slurm, struct err *err)
 {
     if (!lookup(env, "SLURM_JOB_ID"))
         return 0; // users also set the other variables, to configure a client
-    int rc = copy_variable(env, "SLURM_JOB_ID", &slurm->job, err);
-    if (rc == 0)
-        rc = copy_variable(env, "SLURM_JOB_PARTITION", &slurm->partition, err);
-    if (rc == 0)
-        rc = copy_variable(env, "SLURMD_NODENAME", &slurm->node, err);
-    if (rc == 0)
-        rc = copy_variable(env, "SLURM_CLUSTER_NAME", &slurm->cluster, err);
-    return rc;
+    return TEXTS_SET(err, {&slurm->job, lookup(env, "SLURM_JOB_ID")},
+                     {&slurm->partition, lookup(env, "SLURM_JOB_PARTITION")},
+                     {&slurm->node, lookup(env, "SLURMD_NODENAME")},
+                     {&slurm->cluster, lookup(env, "SLURM_CLUSTER_NAME")});
 }
 
 static bool is_number(const char *text)
@@ -92,14 +82,9 @@ static int read_marketplace(struct environment *env, struct machine_where *where
     const char *pod = lookup(env, "RUNPOD_POD_ID"), *vast = pod ? NULL : vast_id(env);
     if (!pod && !vast)
         return 0;
-    int rc = text_set(&where->provider, pod ? "runpod" : "vast", err);
-    if (rc == 0)
-        rc = text_set(&where->source, "environment", err);
-    if (rc == 0)
-        rc = text_set(&where->instance_id, pod ? pod : vast, err);
-    if (rc == 0 && pod)
-        rc = copy_variable(env, "RUNPOD_DC_ID", &where->region, err);
-    return rc;
+    return TEXTS_SET(err, {&where->provider, pod ? "runpod" : "vast"},
+                     {&where->source, "environment"}, {&where->instance_id, pod ? pod : vast},
+                     {&where->region, pod ? lookup(env, "RUNPOD_DC_ID") : NULL});
 }
 
 static const struct {
@@ -223,19 +208,6 @@ static int ask(const struct probe *probe, const bool candidate[CLOUD_COUNT], int
     return rc;
 }
 
-static int use_firmware(const struct cloud_firmware *firmware, struct machine_where *where,
-                        struct err *err)
-{
-    int rc = text_set(&where->provider, firmware->provider, err);
-    if (rc == 0)
-        rc = text_set(&where->source, "firmware", err);
-    if (rc == 0)
-        rc = text_set(&where->instance_type, firmware->instance_type, err);
-    if (rc == 0)
-        rc = text_set(&where->instance_id, firmware->instance_id, err);
-    return rc;
-}
-
 // The environment comes first: RunPod and Vast rent out containers on machines that may stand in
 // another cloud. That cloud's metadata and firmware describe a machine this user does not rent.
 int probe_where(struct probe *probe, struct machine_where *where, struct err *err)
@@ -262,7 +234,9 @@ int probe_where(struct probe *probe, struct machine_where *where, struct err *er
     if (wanted && !probe->tree.failed)
         rc = ask(probe, firmware.candidate, deadline_ns, where, err);
     if (rc == 0 && !where->provider && firmware.provider)
-        rc = use_firmware(&firmware, where, err);
+        rc = TEXTS_SET(err, {&where->provider, firmware.provider}, {&where->source, "firmware"},
+                       {&where->instance_type, firmware.instance_type},
+                       {&where->instance_id, firmware.instance_id});
 out:
     buf_release(&env.first);
     return rc != 0 ? rc : tree_check(&probe->tree, err);

@@ -64,12 +64,6 @@ static bool is_aws_id(const char *text) // "i-1234567890abcdef0"
            made_of(text + 2, DIGITS "abcdef");
 }
 
-static int set_provider(struct machine_where *where, const char *provider, struct err *err)
-{
-    int rc = text_set(&where->provider, provider, err);
-    return rc != 0 ? rc : text_set(&where->source, "metadata", err);
-}
-
 static int set_date(char **member, const char *text, struct err *err)
 {
     int64_t date_s;
@@ -103,11 +97,6 @@ static const char *member(const json_t *json, const char *key)
     return json_string_value(json_object_get(json, key)); // null for any other type
 }
 
-static int set_if(bool ok, char **to, const char *text, struct err *err)
-{
-    return ok ? text_set(to, text, err) : 0;
-}
-
 // Other clouds (OpenStack) imitate the meta-data folder but not the identity document, so the
 // document is required.
 static int parse_aws(const struct buf *const answers[], struct machine_where *where, bool *found,
@@ -123,16 +112,10 @@ static int parse_aws(const struct buf *const answers[], struct machine_where *wh
     if (rc != 0 || !is_aws_type(type) || !is_aws_region(region) || !is_aws_id(id))
         goto out;
     *found = true;
-    rc = set_provider(where, "aws", err);
-    if (rc == 0)
-        rc = text_set(&where->instance_type, type, err);
-    if (rc == 0)
-        rc = text_set(&where->instance_id, id, err);
-    if (rc == 0)
-        rc = text_set(&where->region, region, err);
     bool zone_ok = made_of(zone, LOWER DIGITS "-") && strncmp(zone, region, strlen(region)) == 0;
-    if (rc == 0)
-        rc = set_if(zone_ok, &where->zone, zone, err);
+    rc = TEXTS_SET(err, {&where->provider, "aws"}, {&where->source, "metadata"},
+                   {&where->instance_type, type}, {&where->instance_id, id},
+                   {&where->region, region}, {&where->zone, zone_ok ? zone : NULL});
     if (rc == 0)
         rc = set_date(&where->launched_at, member(document, "pendingTime"), err);
     if (line(answers[CLOUD_AWS_LIFE_CYCLE], cycle) && made_of(cycle, LOWER "-"))
@@ -182,11 +165,10 @@ static int parse_gcp(const struct buf *const answers[], struct machine_where *wh
     if (!type && !zone)
         return 0;
     *found = true;
-    int rc = set_provider(where, "gcp", err);
-    if (rc == 0)
-        rc = set_if(type, &where->instance_type, type, err);
-    if (rc == 0)
-        rc = set_if(zone, &where->zone, zone, err);
+    bool id_ok = line(answers[CLOUD_GCP_ID], id) && made_of(id, DIGITS);
+    int rc = TEXTS_SET(err, {&where->provider, "gcp"}, {&where->source, "metadata"},
+                       {&where->instance_type, type}, {&where->zone, zone},
+                       {&where->instance_id, id_ok ? id : NULL});
     const char *dash = zone ? strrchr(zone, '-') : NULL; // us-central1-a is in us-central1
     if (rc == 0 && dash && dash > zone) {
         char region[CLOUD_TEXT];
@@ -194,9 +176,6 @@ static int parse_gcp(const struct buf *const answers[], struct machine_where *wh
         region[dash - zone] = '\0';
         rc = text_set(&where->region, region, err);
     }
-    bool id_ok = line(answers[CLOUD_GCP_ID], id) && made_of(id, DIGITS);
-    if (rc == 0)
-        rc = set_if(id_ok, &where->instance_id, id, err);
     gcp_spot(answers, where);
     return rc;
 }
@@ -214,15 +193,9 @@ static int parse_azure(const struct buf *const answers[], struct machine_where *
         !made_of(id, LOWER UPPER DIGITS "-"))
         goto out;
     *found = true;
-    rc = set_provider(where, "azure", err);
-    if (rc == 0)
-        rc = text_set(&where->instance_type, size, err);
-    if (rc == 0)
-        rc = text_set(&where->region, location, err);
-    if (rc == 0)
-        rc = text_set(&where->instance_id, id, err);
-    if (rc == 0)
-        rc = set_if(made_of(zone, DIGITS), &where->zone, zone, err);
+    rc = TEXTS_SET(err, {&where->provider, "azure"}, {&where->source, "metadata"},
+                   {&where->instance_type, size}, {&where->region, location},
+                   {&where->instance_id, id}, {&where->zone, made_of(zone, DIGITS) ? zone : NULL});
     if (priority && (!*priority || made_of(priority, LOWER UPPER)))
         where->spot =
             some_bool(strcasecmp(priority, "Spot") == 0 || strcasecmp(priority, "Low") == 0);

@@ -171,21 +171,19 @@ static int read_mount(struct tree *tree, const char *folder, struct machine_disk
 {
     struct buf text = {0};
     struct mount mount;
-    int rc = 0;
-    if (!mounts_read(tree, &text) || !mounts_over(text.data, folder, &mount))
-        goto out;
+    if (!mounts_read(tree, &text) || !mounts_over(text.data, folder, &mount)) {
+        buf_release(&text);
+        return 0;
+    }
     // An unknown type gets no kind: a guess could hide a network volume.
     const char *kind = AMONG(mount.type, network_types)  ? "network"
                        : AMONG(mount.type, memory_types) ? "memory"
                        : AMONG(mount.type, local_types)  ? "local"
                                                          : "";
-    if ((rc = text_set(&disk->mount, mount.point, err)) != 0 ||
-        (rc = text_set(&disk->filesystem, mount.type, err)) != 0 ||
-        (rc = text_set(&disk->device, mount.source, err)) != 0 ||
-        (rc = text_set(&disk->kind, kind, err)) != 0)
-        goto out;
-    rc = read_device(tree, &mount, disk, err);
-out:
+    int rc = TEXTS_SET(err, {&disk->mount, mount.point}, {&disk->filesystem, mount.type},
+                       {&disk->device, mount.source}, {&disk->kind, kind});
+    if (rc == 0)
+        rc = read_device(tree, &mount, disk, err);
     buf_release(&text);
     return rc;
 }

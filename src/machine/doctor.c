@@ -32,15 +32,9 @@ static void add(struct rounds *r, enum level level, const char *id, const char *
     struct machine_finding *f = LIST_ADD(&r->machine->findings, r->err);
     r->rc = f ? 0 : ERR_MEMORY;
     if (r->rc == 0)
-        r->rc = text_set(&f->id, id, r->err);
-    if (r->rc == 0)
-        r->rc = text_set(&f->level, level_names[level], r->err);
-    if (r->rc == 0)
-        r->rc = text_set(&f->evidence, evidence, r->err);
-    if (r->rc == 0)
-        r->rc = text_set(&f->consequence, consequence, r->err);
-    if (r->rc == 0)
-        r->rc = text_set(&f->remedy, remedy, r->err);
+        r->rc = TEXTS_SET(r->err, {&f->id, id}, {&f->level, level_names[level]},
+                          {&f->evidence, evidence}, {&f->consequence, consequence},
+                          {&f->remedy, remedy});
 }
 
 // A short text made on the spot, for the arguments of add().

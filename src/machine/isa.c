@@ -48,63 +48,61 @@ PLAIN uint16_t fp16_of(int value)
     return (uint16_t)(bits[value < 0 ? -value : value] | (value < 0 ? 0x8000 : 0));
 }
 
-PLAIN void fill_f32(float *to, unsigned count, unsigned from)
-{
-    for (unsigned i = 0; i < count; i++)
-        to[i] = (float)small(from + i);
-}
-
 PLAIN int compare(const void *got, const void *want, size_t bytes)
 {
     return memcmp(got, want, bytes) == 0 ? RIGHT : WRONG;
 }
 
-// Compares got[i] with a[i] * b[i] + c[i]; a zero may have either sign.
-PLAIN int compare_fma(const float *got, const float *a, const float *b, const float *c,
-                      unsigned count)
+struct fma {
+    float a[16], b[16], c[16], got[16];
+};
+
+PLAIN void fill_fma(struct fma *f)
 {
-    for (unsigned i = 0; i < count; i++) {
-        float want = a[i] * b[i] + c[i];
-        if (!(got[i] == want))
-            return WRONG;
+    for (unsigned i = 0; i < 16; i++) {
+        f->a[i] = (float)small(i);
+        f->b[i] = (float)small(100 + i);
+        f->c[i] = (float)small(200 + i);
     }
+}
+
+// Not by memcmp(): a zero may have either sign.
+PLAIN int compare_fma(const struct fma *f, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (!(f->got[i] == f->a[i] * f->b[i] + f->c[i]))
+            return WRONG;
     return RIGHT;
 }
 
 TARGET("avx") try_avx(void *unused)
 {
     (void)unused;
-    float a[8], b[8], c[8], got[8];
-    fill_f32(a, 8, 0);
-    fill_f32(b, 8, 100);
-    fill_f32(c, 8, 200);
-    __m256 product = _mm256_mul_ps(_mm256_loadu_ps(a), _mm256_loadu_ps(b));
-    _mm256_storeu_ps(got, _mm256_add_ps(product, _mm256_loadu_ps(c)));
-    return compare_fma(got, a, b, c, 8);
+    struct fma f;
+    fill_fma(&f);
+    __m256 product = _mm256_mul_ps(_mm256_loadu_ps(f.a), _mm256_loadu_ps(f.b));
+    _mm256_storeu_ps(f.got, _mm256_add_ps(product, _mm256_loadu_ps(f.c)));
+    return compare_fma(&f, 8);
 }
 
 TARGET("fma") try_fma(void *unused)
 {
     (void)unused;
-    float a[8], b[8], c[8], got[8];
-    fill_f32(a, 8, 0);
-    fill_f32(b, 8, 100);
-    fill_f32(c, 8, 200);
-    _mm256_storeu_ps(got,
-                     _mm256_fmadd_ps(_mm256_loadu_ps(a), _mm256_loadu_ps(b), _mm256_loadu_ps(c)));
-    return compare_fma(got, a, b, c, 8);
+    struct fma f;
+    fill_fma(&f);
+    _mm256_storeu_ps(
+        f.got, _mm256_fmadd_ps(_mm256_loadu_ps(f.a), _mm256_loadu_ps(f.b), _mm256_loadu_ps(f.c)));
+    return compare_fma(&f, 8);
 }
 
 TARGET("avx512f") try_avx512f(void *unused)
 {
     (void)unused;
-    float a[16], b[16], c[16], got[16];
-    fill_f32(a, 16, 0);
-    fill_f32(b, 16, 100);
-    fill_f32(c, 16, 200);
-    _mm512_storeu_ps(got,
-                     _mm512_fmadd_ps(_mm512_loadu_ps(a), _mm512_loadu_ps(b), _mm512_loadu_ps(c)));
-    return compare_fma(got, a, b, c, 16);
+    struct fma f;
+    fill_fma(&f);
+    _mm512_storeu_ps(
+        f.got, _mm512_fmadd_ps(_mm512_loadu_ps(f.a), _mm512_loadu_ps(f.b), _mm512_loadu_ps(f.c)));
+    return compare_fma(&f, 16);
 }
 
 TARGET("avx2") try_avx2(void *unused)

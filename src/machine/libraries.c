@@ -352,18 +352,9 @@ static int record(const struct file *file, const char *version, const char *prob
     struct machine_gpu_library *row = LIST_ADD(&machine->gpu_libraries, err);
     if (!row)
         return ERR_MEMORY;
-    int rc = text_set(&row->name, file->kind->name, err);
-    if (rc == 0)
-        rc = text_set(&row->version, version, err);
-    if (rc == 0)
-        rc = text_set(&row->path, file->path, err);
-    if (rc == 0)
-        rc = text_set(&row->place, file->place, err);
-    if (rc == 0)
-        rc = text_set(&row->found_by, file->found_by, err);
-    if (rc == 0)
-        rc = text_set(&row->problem, problem, err);
-    return rc;
+    return TEXTS_SET(err, {&row->name, file->kind->name}, {&row->version, version},
+                     {&row->path, file->path}, {&row->place, file->place},
+                     {&row->found_by, file->found_by}, {&row->problem, problem});
 }
 
 static int finish(struct tree *tree, struct file *file, struct machine *machine, struct err *err)

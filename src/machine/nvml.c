@@ -73,8 +73,9 @@ static const struct dl_symbol symbols[] = {
     OPTIONAL(nvmlDeviceGetGraphicsRunningProcesses),
 };
 
-void nvml_words(const struct nvml_api *api, const char *call, enum nvml_return code, char *out,
-                size_t size)
+// "nvmlInit: Driver Not Loaded (code 9: the NVIDIA kernel driver is not loaded)"
+static void nvml_words(const struct nvml_api *api, const char *call, enum nvml_return code,
+                       char *out, size_t size)
 {
     static const struct {
         enum nvml_return code;

@@ -164,11 +164,6 @@ enum nvml_return nvml_gpu_handle(const struct nvml_api *api, unsigned int index,
 void nvml_read_link(struct nvml *nvml, const char *pci_address, struct maybe_int *generation,
                     struct maybe_int *width);
 
-// "nvmlInit: Driver Not Loaded (code 9: no kernel driver answers)": the call, the library's text
-// and the code's meaning.
-void nvml_words(const struct nvml_api *api, const char *call, enum nvml_return code, char *out,
-                size_t size);
-
 // The kernel module's version, from the text of /proc/driver/nvidia/version; "" if none.
 void nvml_module_version(const char *text, char *out, size_t size);
 

@@ -345,13 +345,8 @@ static int add_kernel(struct machine_library *library, const struct trial *trial
     row->works = some_bool(ended && a->right);
     int rc = buf_check(&words, err);
     if (rc == 0)
-        rc = text_set(&row->operation, trial->operation, err);
-    if (rc == 0 && a->cap)
-        rc = text_set(&row->cap, a->cap, err);
-    if (rc == 0 && a->kernel)
-        rc = text_set(&row->kernel, a->kernel, err);
-    if (rc == 0)
-        rc = text_set(&row->problem, buf_str(&words), err);
+        rc = TEXTS_SET(err, {&row->operation, trial->operation}, {&row->cap, a->cap},
+                       {&row->kernel, a->kernel}, {&row->problem, buf_str(&words)});
     buf_release(&words);
     return rc;
 }

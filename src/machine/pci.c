@@ -231,14 +231,12 @@ int pci_gpu_describe(const struct pci_gpu *pci, const struct pci_names *names,
     char id[16], name[64];
     snprintf(id, sizeof id, "%04x:%04x", pci->vendor, pci->device);
     snprintf(name, sizeof name, "%s GPU %s", nvidia ? "NVIDIA" : amd ? "AMD" : "Intel", id);
-    int rc = text_set(&gpu->vendor, nvidia ? "nvidia" : amd ? "amd" : "intel", err);
-    if (rc == 0)
-        rc = text_set(&gpu->name, known ? known->name : name, err);
-    if (rc == 0)
-        rc = text_set(&gpu->pci_address, pci->address, err);
-    if (rc == 0)
-        rc = text_set(&gpu->pci_id, id, err);
-    return rc;
+    return TEXTS_SET(err,
+                     {&gpu->vendor, nvidia ? "nvidia"
+                                    : amd  ? "amd"
+                                           : "intel"},
+                     {&gpu->name, known ? known->name : name}, {&gpu->pci_address, pci->address},
+                     {&gpu->pci_id, id});
 }
 
 // Lists the addresses from the root port down to the device, as in its sysfs path:

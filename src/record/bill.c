@@ -1,71 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/bill.h"
 
-#define TEXT(m, doc) FIELD(FIELD_TEXT, T, m, doc)
-#define INT(m, doc)  FIELD(FIELD_INT, T, m, doc)
-#define REAL(m, doc) FIELD(FIELD_REAL, T, m, doc)
-#define BOOL(m, doc) FIELD(FIELD_BOOL, T, m, doc)
+#include "record/table.h"
 
 #define T struct bill_item
 static const struct field item_fields[] = {
-    TEXT(what, "what it is for"),
-    TEXT(amount, "USD, exactly"),
-    TEXT(how, "what it was computed from"),
+    TEXT(what, "purpose"),
+    TEXT(amount, "USD, exact"),
+    TEXT(how, "calculation"),
     FIELD_END,
 };
 #undef T
 
 #define T struct bill
 const struct field bill_fields[] = {
-    TEXT(offer, "the offer's name in the book"),
-    TEXT(provider, "who rents it out"),
-    TEXT(name, "the provider's name for it"),
-    TEXT(region, "where it is"),
-    TEXT(zone, "where in the region; absent: anywhere"),
+    TEXT(offer, "offer, as --offer takes it"),
+    TEXT(provider, "provider"),
+    TEXT(name, "the provider's name for the machine type"),
+    TEXT(region, "region"),
+    TEXT(zone, "zone of the region; absent: any"),
     TEXT(kind, "on-demand, spot or monthly"),
-    TEXT(gpu, "its GPU"),
-    REAL(gpus, "how many it has"),
-    INT(gpus_used, "so many of them the run used"),
+    TEXT(gpu, "GPU model"),
+    REAL(gpus, "number of GPUs"),
+    INT(gpus_used, "GPUs the run used"),
     REAL(vcpus, "virtual CPUs"),
-    TEXT(rate, "price, as in the book"),
-    TEXT(currency, "of the rate"),
-    INT(per_s, "the rate is for so many seconds"),
-    TEXT(price_date, "when the price was last seen; of a rate of your own, since when it holds"),
-    INT(price_age_days, "how long before the date of the quote that was"),
-    BOOL(price_old, "it may have changed since"),
-    TEXT(price_source, "where it was read"),
-    BOOL(price_own, "your own rate instead of the list price: it has no age"),
-    BOOL(price_estimated, "nobody published it; the source says what it was derived from"),
-    TEXT(exchange, "the rate of exchange that was used, and its source"),
-    TEXT(rule, "paid: as the provider charges; prorated: rate × exact time"),
-    TEXT(tariff, "the tariff's name"),
-    TEXT(words, "the tariff in words"),
-    BOOL(tariff_assumed, "the provider's rules are not known: per second was assumed"),
-    TEXT(run, "the run whose time it is"),
-    TEXT(machine, "the machine on which that was measured"),
-    INT(batch, "the batch size of that run"),
-    TEXT(data, "the data of that run"),
-    TEXT(basis, "measured, projected, published or declared"),
-    REAL(time_s, "the machine is needed for so long"),
-    REAL(low_s, "lower end of its 95 % interval, where there is one"),
+    TEXT(rate, "price, as published"),
+    TEXT(currency, "currency of the rate"),
+    INT(per_s, "seconds the rate is for"),
+    TEXT(price_date, "date the price was last seen; of your own rate, its start"),
+    INT(price_age_days, "age of the price at the date of the quote"),
+    BOOL(price_old, "the price may have changed since"),
+    TEXT(price_source, "source of the price"),
+    BOOL(price_own, "your own rate, not the list price; it has no age"),
+    BOOL(price_estimated, "not published; the source says how it was derived"),
+    TEXT(exchange, "exchange rate used, and its source"),
+    TEXT(rule, "paid: by the provider's billing rule; prorated: rate × exact time"),
+    TEXT(tariff, "tariff"),
+    TEXT(words, "the tariff as a sentence"),
+    BOOL(tariff_assumed, "the provider's rules are unknown: per-second billing was assumed"),
+    TEXT(run, "the run that supplies the time"),
+    TEXT(machine, "the machine it was measured on"),
+    INT(batch, "batch size of that run"),
+    TEXT(data, "data of that run"),
+    TEXT(basis, "measured, projected, published or declared (assumed by --offer)"),
+    REAL(time_s, "time the machine is needed"),
+    REAL(low_s, "lower end of the 95 % interval, if any"),
     REAL(high_s, "upper end"),
-    REAL(charged_s, "derived: charged for so long"),
-    FIELD_SUB(FIELD_LIST, T, items, item_fields, "the lines; they add up to the total"),
-    TEXT(before_credit, "derived: the total before the user's credits, where there are some"),
-    TEXT(total, "derived: USD, without tax, after credits"),
-    TEXT(low, "derived: the total at low_s"),
-    TEXT(high, "derived: the total at high_s"),
-    BOOL(incomplete, "the tariff has no price for something that was asked for; see notes"),
-    TEXT(waiting, "the person's waiting time in USD, where asked for; not in the total"),
-    FIELD(FIELD_TEXTS, T, notes, "what a reader should know"),
+    REAL(charged_s, "derived: time charged"),
+    FIELD_SUB(FIELD_LIST, T, items, item_fields, "lines that add up to the total"),
+    TEXT(before_credit, "derived: total before your credits, if any"),
+    TEXT(total, "derived: total in USD, without tax, after credits"),
+    TEXT(low, "derived: total at low_s"),
+    TEXT(high, "derived: total at high_s"),
+    BOOL(incomplete, "the tariff lacks a price for something requested; see notes"),
+    TEXT(waiting, "cost of a person's waiting time in USD, if requested; not in the total"),
+    FIELD(FIELD_TEXTS, T, notes, "notes"),
     FIELD_END,
 };
 #undef T
 
 #define T struct quote_misfit
 static const struct field misfit_fields[] = {
-    TEXT(offer, "an offer with the right device"),
-    TEXT(why, "why the run does not fit it"),
+    TEXT(offer, "an offer with a suitable device"),
+    TEXT(why, "why the run does not fit"),
     FIELD_END,
 };
 #undef T
@@ -73,16 +70,16 @@ static const struct field misfit_fields[] = {
 #define T struct quote
 const struct field quote_fields[] = {
     TEXT(schema, "`" QUOTE_SCHEMA "`"),
-    TEXT(workload, "what is trained"),
-    TEXT(run, "the run that was asked for"),
+    TEXT(workload, "workload"),
+    TEXT(run, "the run requested"),
     TEXT(date, "prices as of this date; absent: the newest"),
     TEXT(rule, "paid or prorated"),
     FIELD_SUB(FIELD_LIST, T, bills, bill_fields, "cheapest first"),
-    FIELD_SUB(FIELD_LIST, T, misfits, misfit_fields, "offers that the run does not fit"),
-    TEXT(outdated, "where nothing else fits: an offer that does, but its price is too old"),
-    INT(outdated_days, "how old that price is"),
-    INT(not_measured, "offers on which nothing like it was measured"),
-    FIELD(FIELD_TEXTS, T, advice, "sentences"),
+    FIELD_SUB(FIELD_LIST, T, misfits, misfit_fields, "offers the run does not fit"),
+    TEXT(outdated, "if no other offer fits: one that does but whose price is too old"),
+    INT(outdated_days, "age of that price"),
+    INT(not_measured, "offers without a measurement of this workload"),
+    FIELD(FIELD_TEXTS, T, advice, "advice, as sentences"),
     FIELD_END,
 };
 #undef T

@@ -64,7 +64,6 @@ static void absent_values_are_absent(void **state)
     char *text = compact(&thing);
     assert_string_equal(text, "{}");
     free(text);
-    assert_true(record_is_empty(thing_fields, &thing));
     thing.count = some_int(0); // a known zero is there
     thing.good = some_bool(false);
     text = compact(&thing);
@@ -94,7 +93,9 @@ static void both_ways(void **state)
     json_decref(b);
     free(again);
     record_release(thing_fields, &thing);
-    assert_true(record_is_empty(thing_fields, &thing));
+    again = compact(&thing);
+    assert_string_equal(again, "{}");
+    free(again);
     record_release(thing_fields, &thing);
 }
 

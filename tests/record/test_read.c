@@ -171,7 +171,7 @@ static void kept(void **state)
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct run run = {0};
         struct err err = {0};
-        assert_ok(record_from_kept(run_fields, good[i], strlen(good[i]), &run, &err), &err);
+        assert_ok(record_from_checked(run_fields, good[i], strlen(good[i]), &run, &err), &err);
         assert_string_equal(run.id, "a");
         record_release(run_fields, &run);
     }
@@ -181,7 +181,7 @@ static void kept(void **state)
         char *text = malloc(len);
         struct run run = {0};
         memcpy(text, bad[i], len);
-        assert_int_equal(record_from_kept(run_fields, text, len, &run, NULL), ERR_FORMAT);
+        assert_int_equal(record_from_checked(run_fields, text, len, &run, NULL), ERR_FORMAT);
         record_release(run_fields, &run);
         free(text);
     }
