@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// room: where in a drawing a name can stand without touching what is there; for the files of this
-// room. All in pixels.
-#ifndef FARE_REPORT_ROOM_H
-#define FARE_REPORT_ROOM_H
+// placement: finds space for labels in a drawing. Internal to report/. All in pixels.
+#ifndef FARE_REPORT_PLACEMENT_H
+#define FARE_REPORT_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,24 +10,24 @@ struct box { // or a stroke, from (x1, y1) to (x2, y2)
     double x1, y1, x2, y2;
 };
 
-struct room {
-    struct box within;   // a name leaves it nowhere
-    struct box *boxes;   // points, then names that are there already
+struct placement {
+    struct box within;   // labels must stay inside
+    struct box *boxes;   // points, then labels
     struct box *strokes; // whiskers and lines
     size_t points, box_count, stroke_count;
 };
 
-// Room for so many; null pointers in it where there is no memory. Released with room_release().
-bool room_init(struct room *room, size_t boxes, size_t strokes);
-void room_release(struct room *room);
+// Reserves space for this many. False, with null pointers, if memory runs out.
+bool placement_init(struct placement *placement, size_t boxes, size_t strokes);
+void placement_release(struct placement *placement);
 
-void room_add_point(struct room *room, double x, double y); // before any name
-void room_add_name(struct room *room, const struct box *name);
-void room_add_stroke(struct room *room, double x1, double y1, double x2, double y2);
+void placement_add_point(struct placement *placement, double x, double y); // before any label
+void placement_add_name(struct placement *placement, const struct box *name);
+void placement_add_stroke(struct placement *placement, double x1, double y1, double x2, double y2);
 
-bool room_is_free(const struct room *room, const struct box *name);
+bool placement_is_free(const struct placement *placement, const struct box *name);
 
-// Whether a stroke would go through a name.
-bool room_crosses_names(const struct room *room, const struct box *stroke);
+// Whether a stroke would cross a label.
+bool placement_crosses_names(const struct placement *placement, const struct box *stroke);
 
 #endif
