@@ -185,11 +185,11 @@ int main(int argc, char **argv)
     char home[PATH_MAX], program[PATH_MAX], loader[PATH_MAX], own_dir[PATH_MAX], cxx[PATH_MAX];
     if (!find_home(home) || !join(own_dir, home, "lib/c") || !join(loader, own_dir, LOADER) ||
         !join(cxx, home, "lib/cxx") || !join(program, home, "lib/fare.bin"))
-        return fail("cannot tell where this program lies", "mount /proc, or use a shorter path");
+        return fail("cannot find this program's folder", "mount /proc, or use a shorter path");
     if (strpbrk(home, ":;$"))
-        return fail("the path of fare's folder has a ':', ';' or '$' in it, which the loader "
-                    "takes for a list",
-                    "move the folder to another place");
+        return fail("the path of fare's folder contains ':', ';' or '$', which the loader "
+                    "does not accept",
+                    "move the folder");
 
     // FARE_LIBC=bundle is the workaround for a host whose library is newer but broken.
     const char *choice = getenv("FARE_LIBC");
@@ -205,5 +205,5 @@ int main(int argc, char **argv)
     int error = start(loader, library_path(home, wanted, true, own_cxx), program, argv, argc);
     char text[PATH_MAX + 128];
     snprintf(text, sizeof text, "cannot start '%s': %s", loader, strerror(error));
-    return fail(text, "unpack the whole bundle, on a file system that allows programs");
+    return fail(text, "unpack the whole bundle, on a file system not mounted with noexec");
 }

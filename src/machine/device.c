@@ -58,7 +58,7 @@ static int add_alias(struct devices *d, const char *text, size_t len, size_t dev
 {
     char key[NAME_MAX_BYTES];
     if (!plain(text, len, key))
-        return len == 0 ? 0 : err_set(err, ERR_FORMAT, "'%.*s' is no name", (int)len, text);
+        return len == 0 ? 0 : err_set(err, ERR_FORMAT, "'%.*s' is not a name", (int)len, text);
     if (d->alias_count == d->alias_room) {
         size_t room = d->alias_room ? 2 * d->alias_room : 64;
         struct alias *larger = realloc(d->aliases, room * sizeof *larger);

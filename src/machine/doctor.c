@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// doctor: what will spoil a measurement or cost money. Pure reasoning over a machine's record,
-// so that the record of any machine can be judged, also one that is not here. Each finding has
-// what was seen, what it does, and what to do about it.
+// doctor: finds conditions that disturb a measurement or cost money. Pure reasoning over a
+// machine's record, so that any machine can be judged, not only this one. A finding has evidence,
+// consequence and remedy.
 #include "machine/probe.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 enum level { PROBLEM, WARNING, NOTE, LEVELS };
 static const char *const level_names[LEVELS] = {"problem", "warning", "note"};
 
-// Where the findings of one level go. The doctor makes three rounds, so that problems come first.
+// Three rounds, one per level, so that problems come first.
 struct rounds {
     struct machine *machine;
     enum level now;
@@ -37,7 +37,7 @@ static void add(struct rounds *r, enum level level, const char *id, const char *
                           {&f->remedy, remedy});
 }
 
-// A short text made on the spot, for the arguments of add().
+// A short text for the arguments of add().
 struct words {
     char s[512];
 };
@@ -87,8 +87,8 @@ static bool same_operation(const struct machine_kernel *a, const struct machine_
     return a->operation && b->operation && strcmp(a->operation, b->operation) == 0;
 }
 
-// The first trial of an operation is what a program would meet, under whatever cap the user has
-// set; a later one of the same is fare's own search for a cap that helps.
+// The first trial of an operation shows what other programs will get, with the user's own cap if
+// set. Later trials of it are fare's search for a cap that helps.
 static bool is_first(const struct machine_library *lib, size_t k)
 {
     for (size_t i = 0; i < k; i++)
@@ -135,7 +135,7 @@ static void libraries(struct rounds *r)
         const struct machine_library *lib = &cpu->libraries.items[i];
         for (size_t k = 0; k < lib->kernels.count; k++) {
             const struct machine_kernel *kernel = &lib->kernels.items[k];
-            // What a library does not offer is no fault; a crash or a wrong result is.
+            // A missing operation is no fault; a crash or a wrong result is.
             if (kernel->works.known && !kernel->works.v && is_first(lib, k) &&
                 !starts_with(kernel->problem, "unimplemented"))
                 library_fault(r, lib, k);
@@ -162,7 +162,7 @@ static void processor(struct rounds *r)
         add(r, WARNING, "cpu-governor", say("the CPU frequency governor is %s", cpu->governor).s,
             "Clocks follow the load with a delay, so short runs look slower.",
             "Run 'cpupower frequency-set -g performance' as root.");
-    // The load is the whole machine's, whatever part of it is ours.
+    // The load average is the whole machine's, not only ours.
     if (system->load_1min.known && cpu->threads.known && system->load_1min.v > 0.5 &&
         system->load_1min.v > (double)cpu->threads.v / 2)
         add(r, WARNING, "cpu-busy",
@@ -227,7 +227,7 @@ static void disk(struct rounds *r)
             "Free some space, or work in a folder on another disk.");
 }
 
-// How a GPU is called in a finding: "GPU 0 (NVIDIA H100 80GB HBM3)".
+// A GPU's name in a finding: "GPU 0 (NVIDIA H100 80GB HBM3)".
 static struct words gpu_name(const struct machine_gpu *gpu)
 {
     const char *name = gpu->name ? gpu->name : gpu->pci_id ? gpu->pci_id : "unknown model";
@@ -274,7 +274,7 @@ static bool link_below(struct maybe_int now, struct maybe_int max)
     return now.known && max.known && now.v < max.v;
 }
 
-// "PCIe 5.0 x16", with only what is known of it.
+// "PCIe 5.0 x16", or the known part of it.
 static struct words pcie(struct maybe_int generation, struct maybe_int width)
 {
     if (generation.known && width.known)
@@ -287,8 +287,8 @@ static struct words pcie(struct maybe_int generation, struct maybe_int width)
 static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
 {
     struct maybe_int generation = {0}, width = {0};
-    // An idle GPU lets its link go down to save power; only a busy one tells. AMD's have no
-    // performance state.
+    // An idle GPU slows its link down, so only a busy one counts. AMD's GPUs have no performance
+    // state.
     bool fast = !gpu->performance_state.known || gpu->performance_state.v == 0;
     if (fast && gpu->use_percent.known && gpu->use_percent.v >= 10) {
         generation = gpu->pcie_generation;

@@ -73,7 +73,7 @@ enum field_kind {
 // The valid range of a number; for records from elsewhere.
 struct field_range {
     double least, most;
-    const char *not_so; // error text: "no time: expected 0 to 100 years"
+    const char *not_so; // error text: "out of range: expected 0 to 100 years"
 };
 
 struct field {

@@ -13,8 +13,8 @@ static int judge_interval(const char *what, struct maybe_real low, struct maybe_
                        what, high.v, low.v);
     if (low.known && high.known && value.known &&
         (value.v * ROUNDED < low.v || value.v > high.v * ROUNDED))
-        return err_set(err, ERR_FORMAT, "%s: %.12g lies outside of its interval, %.12g to %.12g",
-                       what, value.v, low.v, high.v);
+        return err_set(err, ERR_FORMAT, "%s: %.12g is outside its interval, %.12g to %.12g", what,
+                       value.v, low.v, high.v);
     return 0;
 }
 

@@ -129,7 +129,7 @@ static int read_escape(struct reader *r)
         used = 11;
     }
     if (code <= 0 || (code >= 0xD800 && code < 0xE000))
-        return complain(r, "an escape that JSON has, for a character that is one");
+        return complain(r, "a valid escape");
     add_utf8(&r->text, code);
     r->at += used;
     return 0;
@@ -158,13 +158,13 @@ static void skip_plain(struct reader *r)
 static int read_string(struct reader *r, const char **plain, size_t *plain_len)
 {
     if (!take(r, '"'))
-        return complain(r, "a text in quotes");
+        return complain(r, "a string");
     const char *from = r->at;
     bool escaped = false;
     for (;;) {
         skip_plain(r);
         if (r->at == r->end || (unsigned char)*r->at < ' ')
-            return complain(r, "a quote at the end of the text");
+            return complain(r, "the closing quote of a string");
         if (*r->at == '"')
             break;
         if (*r->at != '\\') {
@@ -216,7 +216,7 @@ static int slow_real(struct reader *r, const char *from, size_t len, double *out
     *out = strtod(copy, NULL);
     if (copy != small)
         free(copy);
-    return isfinite(*out) ? 0 : complain(r, "a number that a double can hold");
+    return isfinite(*out) ? 0 : complain(r, "a number within the range of a double");
 }
 
 // A null `out` only validates, which needs the value only if it might overflow.
@@ -240,7 +240,7 @@ static int read_number(struct reader *r, struct number *out)
         whole = false;
         last = digits(p + 1, r->end);
         if (last == p + 1)
-            return complain(r, "digits behind the point");
+            return complain(r, "digits after the point");
         p = last;
     }
     if (p < r->end && (*p == 'e' || *p == 'E')) {
@@ -319,7 +319,7 @@ static int next_item(struct reader *r, char end, size_t *count)
 static int enter(struct reader *r)
 {
     if (++r->depth > DEPTH_MAX)
-        return complain(r, "less depth");
+        return complain(r, "fewer nested levels");
     r->at++;
     return 0;
 }
@@ -577,7 +577,7 @@ static int read_object(struct reader *r, const struct field *fields, void *recor
         } else if (!field) {
             rc = skip_value(r);
         } else if (index < FIELDS_MAX && seen[index / 64] >> index % 64 & 1) {
-            rc = err_set(r->err, ERR_FORMAT, "%s: given twice", field->name);
+            rc = err_set(r->err, ERR_FORMAT, "%s: duplicate key", field->name);
         } else {
             if (index < FIELDS_MAX)
                 seen[index / 64] |= UINT64_C(1) << index % 64;
@@ -594,7 +594,7 @@ static int read_whole(struct reader *r, const struct field *fields, void *record
     if (rc == 0) {
         peek(r);
         if (r->at != r->end)
-            rc = complain(r, "nothing behind the object");
+            rc = complain(r, "nothing after the object");
     }
     buf_release(&r->text);
     return rc;

@@ -16,8 +16,8 @@
 int record_from_text(const struct field *fields, const char *text, size_t len, void *record,
                      struct err *err) MUST_USE;
 
-// Only validates, including the ranges of numbers: "phases: wall_ns: -1 is no time: expected 0 to
-// 100 years".
+// Only validates, including the ranges of numbers: "phases: wall_ns: -1 is out of range: expected 0
+// to 100 years".
 int record_judge_text(const struct field *fields, const char *text, size_t len,
                       struct err *err) MUST_USE;
 

@@ -14,10 +14,10 @@
 // Numbers and their ranges. INT and REAL are not negative.
 #define HUNDRED_YEARS_S                 (100 * 366 * 86400.0)
 #define RANGE(name, least, most, words) static const struct field_range name = {least, most, words}
-RANGE(range_s, 0, HUNDRED_YEARS_S, "no time: expected 0 to 100 years");
-RANGE(range_ms, 0, HUNDRED_YEARS_S * 1e3, "no time: expected 0 to 100 years");
-RANGE(range_us, 0, HUNDRED_YEARS_S * 1e6, "no time: expected 0 to 100 years");
-RANGE(range_ns, 0, HUNDRED_YEARS_S * 1e9, "no time: expected 0 to 100 years");
+RANGE(range_s, 0, HUNDRED_YEARS_S, "out of range: expected 0 to 100 years");
+RANGE(range_ms, 0, HUNDRED_YEARS_S * 1e3, "out of range: expected 0 to 100 years");
+RANGE(range_us, 0, HUNDRED_YEARS_S * 1e6, "out of range: expected 0 to 100 years");
+RANGE(range_ns, 0, HUNDRED_YEARS_S * 1e9, "out of range: expected 0 to 100 years");
 RANGE(range_from_0, 0, DBL_MAX, "out of range: expected 0 or more");
 RANGE(range_share, 0, 1, "out of range: expected 0 to 1");
 RANGE(range_percent, 0, 100, "out of range: expected 0 to 100");

@@ -311,7 +311,7 @@ static int take_quotes(struct page *page, struct quote_job *jobs, size_t count, 
     return 0;
 }
 
-// ---- together
+// ---- the whole page
 
 static const char *or_unknown(const char *text, const char *unknown)
 {

@@ -37,7 +37,7 @@ static void set_notes(struct draft *d, struct plot_point *point, char *const *no
     buf_release(&text);
 }
 
-// ---- what one training costs
+// ---- cost of one training
 
 static int group_of_row(const struct compare_row *row)
 {

@@ -10,7 +10,7 @@
 
 enum { OFFERS_MOST = 6, RENTED_MOST = 3, PRICES_MOST = 400 };
 
-// ---- what an hour cost
+// ---- hourly prices
 
 struct history {
     struct draft *d;

@@ -96,7 +96,7 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
     draft_end(d);
 }
 
-// ---- what a run used while it ran
+// ---- resources used
 
 enum measure { CPU, GPU, POWER, CLOCK, MEASURES };
 
