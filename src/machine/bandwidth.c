@@ -11,7 +11,7 @@
 #define CUDA_LIMIT_MS 120000 // eight GPUs without persistence mode take 30 s to start
 
 // The driver may hang or crash, so it runs in a process of its own.
-static int gpus_apart(struct probe *probe, struct machine *machine, struct err *err)
+static int gpus_isolated(struct probe *probe, struct machine *machine, struct err *err)
 {
     struct machine got = {0};
     struct buf how = {0};
@@ -21,9 +21,7 @@ static int gpus_apart(struct probe *probe, struct machine *machine, struct err *
         struct machine_gpu_bandwidth *row = LIST_ADD(&band->gpus, err);
         rc = row ? text_set(&row->problem, buf_str(&how), err) : ERR_MEMORY;
     } else if (rc == 0) {
-        band->gpus.items = got.bandwidth.gpus.items;
-        band->gpus.count = got.bandwidth.gpus.count;
-        band->gpus.known = got.bandwidth.gpus.known;
+        band->gpus = got.bandwidth.gpus;
         memset(&got.bandwidth.gpus, 0, sizeof got.bandwidth.gpus);
     }
     buf_release(&how);
@@ -43,5 +41,5 @@ int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *er
         rc = text_set(&machine->bandwidth.disk_problem, "the working folder was deleted", err);
     if (rc != 0)
         return rc;
-    return recorded ? cuda_bandwidth(probe, machine, err) : gpus_apart(probe, machine, err);
+    return recorded ? cuda_bandwidth(probe, machine, err) : gpus_isolated(probe, machine, err);
 }

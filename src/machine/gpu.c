@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/gpu.h"
-
+// The machine's GPUs, from the PCI bus and the drivers: NVIDIA's from NVML, AMD's from sysfs,
+// Intel's discrete ones from the bus alone. A GPU on the bus without a working driver is listed
+// with works = false and the reason. Exception: inside a container the bus shows all of the host's
+// GPUs, but NVML only those passed in. The others belong to someone else and are left out.
 #include <stdio.h>
 #include <string.h>
 
@@ -141,7 +143,7 @@ static struct machine_gpu *homeless(struct search *s)
 
 // Adds the NVIDIA GPUs that only the bus shows. NVML may count a GPU that it cannot reach: both
 // lists are ordered by address, so these pair up. NVIDIA's driver may not hold a GPU. All others
-// belong to someone else (see gpu.h).
+// belong to someone else (see above).
 static int nvidia_rest(struct search *s, struct err *err)
 {
     size_t answered = s->machine->gpus.count;
@@ -233,12 +235,11 @@ static int others_read(struct search *s, uint16_t vendor, struct err *err)
     return rc;
 }
 
-static int read_all(struct probe *probe, const char *names_path, const char *dead,
-                    struct machine *machine, struct err *err)
+static int read_all(struct probe *probe, const char *dead, struct machine *machine, struct err *err)
 {
     struct search s = {.probe = probe, .machine = machine, .dead = dead};
     machine->gpus.known = true;
-    int rc = pci_names_read(&s.names, names_path, err);
+    int rc = pci_names_read(&s.names, NULL, err);
     if (rc == 0)
         rc = pci_gpus_read(&probe->tree, &s.names, &s.bus, err);
     if (rc == 0)
@@ -255,14 +256,9 @@ static int read_all(struct probe *probe, const char *names_path, const char *dea
     return rc;
 }
 
-int gpus_read(struct probe *probe, const char *names_path, struct machine *machine, struct err *err)
-{
-    return read_all(probe, names_path, NULL, machine, err);
-}
-
 static int read_here(struct probe *probe, struct machine *machine, struct err *err)
 {
-    return gpus_read(probe, NULL, machine, err);
+    return read_all(probe, NULL, machine, err);
 }
 
 int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
@@ -273,10 +269,9 @@ int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
     struct buf how = {0};
     int rc = probe_isolated(probe, machine, read_here, DRIVER_LIMIT_MS, &got, &how, err);
     if (rc == 0 && how.len > 0) {
-        rc = read_all(probe, NULL, buf_str(&how), machine, err);
+        rc = read_all(probe, buf_str(&how), machine, err);
     } else if (rc == 0) {
-        machine->gpus.items = got.gpus.items;
-        machine->gpus.count = got.gpus.count;
+        machine->gpus = got.gpus;
         machine->gpus.known = true;
         memset(&got.gpus, 0, sizeof got.gpus);
     }

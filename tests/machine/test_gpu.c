@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/gpu.h"
-
 #include "recorded.h"
 
 static char root[256];
@@ -10,7 +8,7 @@ static struct machine read_machine(const char *name)
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = recorded(name, root);
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     return machine;
 }
 
@@ -113,7 +111,7 @@ static void in_a_container_the_problem_says_so(void **state)
             answers_are(cases[i].answers);
         }
         assert_ok(text_set(&machine.system.container, cases[i].container, &err), &err);
-        assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+        assert_ok(probe_gpus(&probe, &machine, &err), &err);
         assert_int_equal(machine.gpus.count, 1);
         assert_known(machine.gpus.items[0].works, false);
         assert_string_equal(machine.gpus.items[0].problem, cases[i].problem);
@@ -128,7 +126,7 @@ static void a_loaded_driver_without_its_library_is_named(void **state)
     struct machine machine = {0};
     struct probe probe = recorded("driver-mismatch", root);
     unsetenv("FARE_NVML");
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_string_equal(
         machine.gpus.items[0].problem,
         "driver 535.54.03 is loaded, but the NVIDIA management library is not on this machine");
@@ -144,7 +142,7 @@ static void gpus_of_others_are_left_out(void **state)
     struct probe probe = recorded("eight-h100", root);
     answers_are("count = 2\ngpu*.name = NVIDIA H100 80GB HBM3\ngpu0.pci = 00000000:52:00.0\n"
                 "gpu1.pci = 00000000:D1:00.0\ngpu*.pci_id = 0x233010DE\n");
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_int_equal(machine.gpus.count, 2);
     assert_string_equal(machine.gpus.items[1].pci_address, "0000:d1:00.0");
     machine_release(&machine);
@@ -165,7 +163,7 @@ static void lost_gpus_get_their_place_from_the_bus(void **state)
     for (int i = 0; i < 8; i++)
         buf_printf(&text, "gpu%d.pci = 00000000:%s:00.0\n", i, bus[i]);
     answers_are(buf_str(&text));
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_int_equal(machine.gpus.count, 8);
     for (int i = 0; i < 8; i++) {
         char address[32];
@@ -189,7 +187,7 @@ static void the_library_alone_is_enough(void **state)
     struct probe probe = {.tree = {.root = "/nonexistent"}};
     use_library("FARE_NVML", "fake_nvml.so");
     answers_are("count = 1\ngpu0.name = NVIDIA L4\ngpu0.pci = 00000000:00:03.0\n");
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_int_equal(machine.gpus.count, 1);
     assert_known(machine.gpus.items[0].works, true);
     assert_string_equal(machine.gpus.items[0].name, "NVIDIA L4");
@@ -228,7 +226,7 @@ static void what_others_hold_is_told(void **state)
     struct probe probe = {.tree = {.root = made}};
     use_library("FARE_NVML", "fake_nvml.so");
     answers_are("count = 1\ngpu0.name = NVIDIA L4\ngpu0.pci = 00000000:09:00.0\n");
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_int_equal(machine.gpus.count, 4);
     for (int i = 0; i < 3; i++) {
         assert_known(machine.gpus.items[i + 1].works, false);
