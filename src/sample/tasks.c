@@ -60,13 +60,19 @@ struct tasks {
     struct task all[TASKS_MAX];
 };
 
-bool task_stat_parse(const char *text, struct task_stat *out)
+struct task_stat { // of /proc/PID/stat (proc_pid_stat(5)); times in clock ticks
+    pid_t parent;
+    int64_t own_ticks, children_ticks; // user and system; children: those waited for
+    int64_t start_ticks;               // start time; with the pid, its identity
+    int64_t resident_pages;
+};
+
+static bool stat_parse(const char *text, struct task_stat *out)
 {
     // The name is in brackets and may itself contain brackets.
     const char *at = strrchr(text, ')');
     if (!at || at[1] != ' ' || !isalpha((unsigned char)at[2]))
         return false;
-    char state = at[2];
     at += 3;
     int64_t v[22]; // fields 4 and up
     for (int i = 0; i < 21; i++)
@@ -80,7 +86,6 @@ bool task_stat_parse(const char *text, struct task_stat *out)
         return false;
     *out = (struct task_stat){
         .parent = (pid_t)v[PPID],
-        .state = state,
         .own_ticks = v[UTIME] + v[STIME],
         .children_ticks = v[CUTIME] + v[CSTIME],
         .start_ticks = v[START],
@@ -94,7 +99,7 @@ static bool stat_of(const struct tree *tree, pid_t pid, struct task_stat *out)
     struct proc_file file = {0};
     char text[1024];
     bool ok = proc_file_open(&file, tree, "/proc/%d/stat", (int)pid) &&
-              proc_file_read(&file, text, sizeof text) > 0 && task_stat_parse(text, out);
+              proc_file_read(&file, text, sizeof text) > 0 && stat_parse(text, out);
     proc_file_close(&file);
     return ok;
 }
@@ -127,7 +132,7 @@ static bool read_stat(struct tasks *t, struct task *task, struct task_stat *out)
 {
     char text[1024];
     if (task->stat.open)
-        return proc_file_read(&task->stat, text, sizeof text) > 0 && task_stat_parse(text, out);
+        return proc_file_read(&task->stat, text, sizeof text) > 0 && stat_parse(text, out);
     return stat_of(&t->tree, task->pid, out) &&
            (task->start_ticks < 0 || out->start_ticks == task->start_ticks);
 }

@@ -43,13 +43,4 @@ const struct tasks_use *tasks_use(const struct tasks *tasks); // the last readin
 // which shares no tables with other threads; it follows /proc/PID/stat upwards.
 bool task_is_below(const struct tree *tree, pid_t pid, pid_t top, bool *visible);
 
-struct task_stat { // of /proc/PID/stat (proc_pid_stat(5)); times in clock ticks
-    pid_t parent;
-    char state;
-    int64_t own_ticks, children_ticks; // user and system; children: those waited for
-    int64_t start_ticks;               // start time; with the pid, its identity
-    int64_t resident_pages;
-};
-bool task_stat_parse(const char *text, struct task_stat *out);
-
 #endif

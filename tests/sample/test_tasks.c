@@ -18,17 +18,21 @@ static double tick_s(double ticks)
 static void stat_lines_are_read(void **state)
 {
     (void)state;
-    struct task_stat stat;
+    struct scratch s = scratch_make();
+    struct tree tree = {.root = s.root};
+    struct tasks *tasks;
+    struct err err = {0};
+    bool visible;
     // The name may hold blanks, brackets and line ends; the fields count from the last bracket.
-    assert_true(task_stat_parse("42 (a) R (b\n) Z 7 1 1 0 -1 4194304 1 2 3 4 11 22 33 44 20 0 1 0 "
-                                "12345 1000 99 0 0",
-                                &stat));
-    assert_int_equal(stat.parent, 7);
-    assert_int_equal(stat.state, 'Z');
-    assert_int_equal(stat.own_ticks, 33);
-    assert_int_equal(stat.children_ticks, 77);
-    assert_int_equal(stat.start_ticks, 12345);
-    assert_int_equal(stat.resident_pages, 99);
+    scratch_put(
+        &s, "/proc/42/stat",
+        "42 (a) R (b\n) Z 7 1 1 0 -1 4194304 1 2 3 4 11 22 33 44 20 0 1 0 12345 1000 99 0 0");
+    put_task(&s, 7, 1, 0, 0, 0, 0, 1);
+    assert_true(task_is_below(&tree, 42, 7, &visible)); // 7 is its parent
+    assert_ok(tasks_new(&tasks, &tree, 42, &err), &err);
+    assert_real(tasks_read(tasks)->cpu_s, tick_s(11 + 22 + 33 + 44));
+    assert_int(tasks_use(tasks)->memory_bytes, 99 * sysconf(_SC_PAGESIZE));
+    tasks_free(tasks);
     static const char *const bad[] = {
         "",
         ")",
@@ -42,8 +46,13 @@ static void stat_lines_are_read(void **state)
         "1 (x) S 99999999999 1 1 0 -1 4194304 1 2 3 4 11 22 33 44 20 0 1 0 12345 1000 99",
         "\xff\xfe)))) ((",
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(task_stat_parse(bad[i], &stat));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        scratch_put(&s, "/proc/1/stat", bad[i]);
+        assert_false(task_is_below(&tree, 1, 1, &visible));
+        assert_false(visible);
+        assert_int_equal(tasks_new(&tasks, &tree, 1, &err), ERR_MISSING);
+    }
+    scratch_remove(&s);
 }
 
 // 100 is the run; 110 and 120 its children, 111 a grandchild with a smaller number than its
