@@ -92,7 +92,7 @@ static const struct {
     const char *method;
     const char *path;
     const char *headers[2];
-} questions[CLOUD_ITEMS] = {
+} queries[CLOUD_ITEMS] = {
     [CLOUD_AWS_TOKEN] = {CLOUD_AWS,
                          "PUT",
                          "/latest/api/token",
@@ -153,19 +153,19 @@ static size_t fill(struct search *search, const struct probe *probe,
     size_t count = 0, token = 0;
     const char *base = probe->metadata_url ? probe->metadata_url : METADATA_URL;
     for (enum cloud_item item = 0; item < CLOUD_ITEMS; item++) {
-        if (!candidate[questions[item].cloud])
+        if (!candidate[queries[item].cloud])
             continue;
-        buf_printf(&search->urls[count], "%s%s", base, questions[item].path);
+        buf_printf(&search->urls[count], "%s%s", base, queries[item].path);
         struct http_call *call = &search->calls[count];
-        *call = (struct http_call){.method = questions[item].method,
+        *call = (struct http_call){.method = queries[item].method,
                                    .url = buf_str(&search->urls[count]),
-                                   .headers = questions[item].headers,
+                                   .headers = queries[item].headers,
                                    .max_bytes = ANSWER_MAX,
                                    .no_proxy = true,
                                    .context = search};
         if (item == CLOUD_AWS_TOKEN) {
             token = count;
-        } else if (questions[item].cloud == CLOUD_AWS) {
+        } else if (queries[item].cloud == CLOUD_AWS) {
             call->after = &search->calls[token];
             call->before = after_token;
         }
@@ -174,8 +174,8 @@ static size_t fill(struct search *search, const struct probe *probe,
     return count;
 }
 
-static int ask(const struct probe *probe, const bool candidate[CLOUD_COUNT], int64_t deadline_ns,
-               struct machine_where *where, struct err *err)
+static int query_metadata(const struct probe *probe, const bool candidate[CLOUD_COUNT],
+                          int64_t deadline_ns, struct machine_where *where, struct err *err)
 {
     struct search *search = calloc(1, sizeof *search);
     if (!search)
@@ -232,7 +232,7 @@ int probe_where(struct probe *probe, struct machine_where *where, struct err *er
         wanted = false;
     where->metadata_asked = some_bool(wanted);
     if (wanted && !probe->tree.failed)
-        rc = ask(probe, firmware.candidate, deadline_ns, where, err);
+        rc = query_metadata(probe, firmware.candidate, deadline_ns, where, err);
     if (rc == 0 && !where->provider && firmware.provider)
         rc = TEXTS_SET(err, {&where->provider, firmware.provider}, {&where->source, "firmware"},
                        {&where->instance_type, firmware.instance_type},

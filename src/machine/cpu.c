@@ -70,7 +70,7 @@ static struct maybe_int counted(int64_t n)
     return n > 0 ? some_int(n) : (struct maybe_int){0};
 }
 
-static int take_topology(const struct topology *t, struct machine_cpu *cpu, struct err *err)
+static int copy_topology(const struct topology *t, struct machine_cpu *cpu, struct err *err)
 {
     static const char *const kinds[] = {
         [CACHE_UNIFIED] = "unified", [CACHE_DATA] = "data", [CACHE_INSTRUCTION] = "instruction"};
@@ -119,7 +119,7 @@ int probe_cpu(struct probe *probe, struct machine_cpu *cpu, struct err *err)
     read_allowed(&probe->tree, cpu);
     rc = topology_finish(&probe->tree, &child, &topology, err);
     if (rc == 0)
-        rc = take_topology(&topology, cpu, err);
+        rc = copy_topology(&topology, cpu, err);
     if (rc == 0)
         set_usable(cpu);
 out:

@@ -131,7 +131,7 @@ static struct machine_gpu *listed(struct search *s, const char *address)
 }
 
 // The first GPU that NVML lists without an address.
-static struct machine_gpu *homeless(struct search *s)
+static struct machine_gpu *without_address(struct search *s)
 {
     for (size_t i = 0; i < s->machine->gpus.count; i++) {
         struct machine_gpu *gpu = &s->machine->gpus.items[i];
@@ -153,7 +153,7 @@ static int nvidia_rest(struct search *s, struct err *err)
         char words[256];
         if (pci->vendor != PCI_NVIDIA || listed(s, pci->address))
             continue;
-        struct machine_gpu *lost = homeless(s);
+        struct machine_gpu *lost = without_address(s);
         if (held_by_other(pci, words, sizeof words))
             rc = add_broken(s, pci, words, err);
         else if (pci->driver[0] == '\0')

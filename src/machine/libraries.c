@@ -237,7 +237,7 @@ static void look_in_path(struct libraries *s)
     }
 }
 
-static void look(struct libraries *s)
+static void search_all(struct libraries *s)
 {
     char home[PATH_BYTES];
     look_in_loader(s);
@@ -254,7 +254,7 @@ static void look(struct libraries *s)
 // ---- querying
 
 // Runs in the child. The library's own output is discarded.
-static int ask(void *file_)
+static int query_version(void *file_)
 {
     struct file *file = file_;
     union {
@@ -386,7 +386,7 @@ static int start(struct tree *tree, struct file *file, int64_t limit_ms)
     const struct proc_options options = {.timeout_ms = limit_ms, .keep_max = 2048};
     if (file->kind->heavy)
         version_by_name(tree, file, file->named);
-    return *file->named ? 0 : proc_start_call(&file->child, ask, file, &options, NULL);
+    return *file->named ? 0 : proc_start_call(&file->child, query_version, file, &options, NULL);
 }
 
 int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **libraries,
@@ -399,7 +399,7 @@ int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **li
     if (!s)
         return err_memory(err);
     s->probe = probe;
-    look(s);
+    search_all(s);
     for (size_t i = 0; !probe->tree.failed && i < s->count; i++)
         if (start(&probe->tree, &s->files[i], limit_ms) == ERR_MEMORY)
             return err_memory(err);

@@ -34,8 +34,8 @@ static bool make_room(struct nvml_processes *out, unsigned int room)
     return true;
 }
 
-static int ask(struct nvml_device *device, process_call call, struct nvml_processes *out,
-               enum nvml_return *code, struct err *err)
+static int query(struct nvml_device *device, process_call call, struct nvml_processes *out,
+                 enum nvml_return *code, struct err *err)
 {
     unsigned int count;
     for (;;) {
@@ -74,7 +74,7 @@ int nvml_processes_ask(const struct nvml_api *api, struct nvml_device *device, e
     for (size_t i = 0; i < 3 && *code == NVML_FUNCTION_NOT_FOUND; i++) {
         if (!calls[i])
             continue;
-        int rc = ask(device, calls[i], out, code, err);
+        int rc = query(device, calls[i], out, code, err);
         if (rc != 0)
             return rc;
         out->entry = sizes[i];

@@ -352,8 +352,8 @@ static int add_kernel(struct machine_library *library, const struct trial *trial
 }
 
 // Records the trial's result; sets `*again` if a second try is worth it.
-static int take(struct proc *child, const struct trial *trial, struct machine_library *library,
-                bool *again, struct err *err)
+static int record_trial(struct proc *child, const struct trial *trial,
+                        struct machine_library *library, bool *again, struct err *err)
 {
     struct answer a = {0};
     int rc = proc_finish(child, &a.ended, err);
@@ -376,13 +376,13 @@ static int finish(struct onednn *onednn, struct machine_library *library, struct
     int rc = 0;
     for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
         if (onednn->children[i].pid > 0)
-            rc = take(&onednn->children[i], &trials[i], library, &again[i], err);
+            rc = record_trial(&onednn->children[i], &trials[i], library, &again[i], err);
     for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
         if (again[i])
             rc = start(&onednn->children[i], &trials[i], true, err);
     for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
         if (again[i] && onednn->children[i].pid > 0)
-            rc = take(&onednn->children[i], &trials[i], library, &again[i], err);
+            rc = record_trial(&onednn->children[i], &trials[i], library, &again[i], err);
     return rc;
 }
 

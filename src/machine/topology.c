@@ -271,7 +271,7 @@ static void count_cpuinfo(struct tree *tree, struct topology *out)
     buf_release(&value);
 }
 
-static void take_missing(int64_t *have, int64_t other)
+static void fill_missing(int64_t *have, int64_t other)
 {
     if (*have <= 0)
         *have = other;
@@ -283,10 +283,10 @@ static void count_missing(struct tree *tree, struct topology *out)
     count_sys(tree, &sys);
     if (sys.threads == 0)
         count_cpuinfo(tree, &info);
-    take_missing(&out->sockets, sys.sockets ? sys.sockets : info.sockets);
-    take_missing(&out->cores, sys.cores ? sys.cores : info.cores);
-    take_missing(&out->threads, sys.threads ? sys.threads : info.threads);
-    take_missing(&out->numa_nodes, sys.numa_nodes);
+    fill_missing(&out->sockets, sys.sockets ? sys.sockets : info.sockets);
+    fill_missing(&out->cores, sys.cores ? sys.cores : info.cores);
+    fill_missing(&out->threads, sys.threads ? sys.threads : info.threads);
+    fill_missing(&out->numa_nodes, sys.numa_nodes);
     if (out->cache_count == 0) {
         out->cache_count = sys.cache_count;
         memcpy(out->caches, sys.caches, sizeof out->caches);

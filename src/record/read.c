@@ -45,7 +45,7 @@ static char peek(struct reader *r)
     return r->at < r->end ? *r->at : '\0';
 }
 
-static bool take(struct reader *r, char c)
+static bool accept(struct reader *r, char c)
 {
     if (peek(r) != c || r->at == r->end)
         return false;
@@ -157,7 +157,7 @@ static void skip_plain(struct reader *r)
 // escapes.
 static int read_string(struct reader *r, const char **plain, size_t *plain_len)
 {
-    if (!take(r, '"'))
+    if (!accept(r, '"'))
         return complain(r, "a string");
     const char *from = r->at;
     bool escaped = false;
@@ -310,10 +310,10 @@ static int skip_word(struct reader *r)
 static int next_item(struct reader *r, char end, size_t *count)
 {
     if ((*count)++ == 0)
-        return take(r, end) ? 0 : 1;
-    if (take(r, ','))
+        return accept(r, end) ? 0 : 1;
+    if (accept(r, ','))
         return 1;
-    return take(r, end) ? 0 : complain(r, end == ']' ? "',' or ']'" : "',' or '}'");
+    return accept(r, end) ? 0 : complain(r, end == ']' ? "',' or ']'" : "',' or '}'");
 }
 
 static int enter(struct reader *r)
@@ -570,7 +570,7 @@ static int read_object(struct reader *r, const struct field *fields, void *recor
             break;
         const struct field *field = find(fields, &next, key, len);
         size_t index = field ? (size_t)(field - fields) : 0;
-        if (!take(r, ':')) {
+        if (!accept(r, ':')) {
             rc = complain(r, "':'");
         } else if (!field && r->strict) {
             rc = err_set(r->err, ERR_FORMAT, "'%.*s' is not known", len < 40 ? (int)len : 40, key);
