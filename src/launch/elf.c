@@ -168,7 +168,7 @@ static uint32_t highest(const struct library *lib, const char *prefix)
     return best;
 }
 
-uint32_t elf_highest_fd(int fd, const char *prefix, const char *needs)
+static uint32_t highest_in(int fd, const char *prefix, const char *needs)
 {
     struct library lib = {.fd = fd};
     uint64_t needed[MAX_DYNAMIC];
@@ -188,7 +188,7 @@ uint32_t elf_highest(const char *path, const char *prefix, const char *needs)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return 0;
-    uint32_t version = elf_highest_fd(fd, prefix, needs);
+    uint32_t version = highest_in(fd, prefix, needs);
     close(fd);
     return version;
 }

@@ -18,7 +18,4 @@
 // cannot be used.
 uint32_t elf_highest(const char *path, const char *prefix, const char *needs);
 
-// The same for an open file.
-uint32_t elf_highest_fd(int fd, const char *prefix, const char *needs);
-
 #endif

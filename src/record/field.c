@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 
 static bool record_is_empty(const struct field *fields, const void *record);
+static json_t *record_to_json(const struct field *fields, const void *record, struct err *err);
 
 static bool field_is_empty(const struct field *field, const void *at)
 {
@@ -82,7 +83,7 @@ static json_t *field_to_json(const struct field *field, const void *at, struct e
     return NULL;
 }
 
-json_t *record_to_json(const struct field *fields, const void *record, struct err *err)
+static json_t *record_to_json(const struct field *fields, const void *record, struct err *err)
 {
     json_t *object = json_object();
     for (; object && fields->name; fields++) {

@@ -105,10 +105,7 @@ struct field {
         .name = NULL                                                                               \
     }
 
-// A new reference, keys in the table's order. Null and `err` if memory runs out.
-json_t *record_to_json(const struct field *fields, const void *record, struct err *err) MUST_USE;
-
-// Appends JSON text, indented by two.
+// Appends JSON text, indented by two, keys in the table's order.
 int record_to_text(const struct field *fields, const void *record, struct buf *out,
                    struct err *err) MUST_USE;
 

@@ -41,11 +41,9 @@ static const struct field thing_fields[] = {
 static char *compact(const struct thing *thing)
 {
     struct err err = {0};
-    json_t *json = record_to_json(thing_fields, thing, &err);
-    assert_non_null(json);
-    char *text = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    return text;
+    struct buf text = {0};
+    assert_ok(record_to_line(thing_fields, thing, &text, &err), &err);
+    return buf_take(&text, &err);
 }
 
 static int parse(const char *text, struct thing *thing, struct err *err)
