@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--token-file|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--life|--hours-per-month|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--token-file|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--boot|--image|--download|--install|--date|--max-age|--rule|--commit|--used-before|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--idle-watts|--interest|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--idle-watts|--interest|--kwh|--life|--hours-per-month|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -291,6 +291,22 @@ _fare() {
         COMPREPLY=($(compgen -W 'on-demand spot monthly' -- "$cur"))
         return
         ;;
+    --boot)
+        COMPREPLY=()
+        return
+        ;;
+    --image)
+        COMPREPLY=()
+        return
+        ;;
+    --download)
+        COMPREPLY=()
+        return
+        ;;
+    --install)
+        COMPREPLY=()
+        return
+        ;;
     --date)
         COMPREPLY=()
         return
@@ -308,10 +324,6 @@ _fare() {
         return
         ;;
     --used-before)
-        COMPREPLY=()
-        return
-        ;;
-    --boot)
         COMPREPLY=()
         return
         ;;
@@ -360,6 +372,14 @@ _fare() {
         return
         ;;
     --watts)
+        COMPREPLY=()
+        return
+        ;;
+    --idle-watts)
+        COMPREPLY=()
+        return
+        ;;
+    --interest)
         COMPREPLY=()
         return
         ;;
@@ -579,6 +599,14 @@ _fare() {
         COMPREPLY=()
         return
         ;;
+    --idle-watts)
+        COMPREPLY=()
+        return
+        ;;
+    --interest)
+        COMPREPLY=()
+        return
+        ;;
     --kwh)
         COMPREPLY=()
         return
@@ -618,11 +646,11 @@ _fare() {
     run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
     runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --provider --price-per-hour --started --token-file --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
-    quote) words=' --ledger --book --format --pinned --offer --gpu --provider --region --kind --all -a --date --max-age --rule --commit --interrupted --used-before --boot --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --kwh --life --json --color --help -h' ;;
+    quote) words=' --ledger --book --format --pinned --offer --gpu --provider --region --kind --all -a --boot --image --download --install --date --max-age --rule --commit --used-before --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --idle-watts --interest --kwh --life --json --color --help -h' ;;
     compare) words=' --base -b --format -f --ledger --workload -w --published --price -p --offer -o --date -d --rule -r --json --color --help -h' ;;
     prices) words=' --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --date --last -n --all -a --format --book --json --color --help -h' ;;
     cron) words=' --up --offer --rate --date --month --tasks --disk --disk-rate --rules --rule-rate --function-ms --function-rate --always-up --json --color --help -h' ;;
-    report) words=' --output -o --format -f --plot --ledger --book --workload -w --published --all -a --base -b --price -p --offer --date -d --rule -r --deadline --buy --resale --watts --kwh --life --hours-per-month --json --color --help -h' ;;
+    report) words=' --output -o --format -f --plot --ledger --book --workload -w --published --all -a --base -b --price -p --offer --date -d --rule -r --deadline --buy --resale --watts --idle-watts --interest --kwh --life --hours-per-month --json --color --help -h' ;;
     serve) words=' --listen -l --token-file --public --ledger --book --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -157,7 +157,7 @@ static int full_time(const char *text, size_t len, const struct run *run, struct
     if (ns->known)
         return 0;
     struct run epochs = {0};
-    int rc = record_from_kept(epoch_fields(), text, len, &epochs, err);
+    int rc = record_from_checked(epoch_fields(), text, len, &epochs, err);
     int64_t sum = 0;
     bool timed = epochs.epoch_list.count > 0;
     for (size_t i = 0; i < epochs.epoch_list.count; i++) {
@@ -493,7 +493,7 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
     struct run run = {0};
     struct part part = {0};
     struct run_price price;
-    int rc = record_from_kept(head_fields(), text, len, &run, err);
+    int rc = record_from_checked(head_fields(), text, len, &run, err);
     if (rc == 0 && !is_picked(c, &run, &named)) {
         record_release(head_fields(), &run);
         return 0;

@@ -13,7 +13,7 @@ enum {
     MAX_SEGMENTS = 64,  // a real library has about a dozen
     MAX_DYNAMIC = 512,  // libc has 30 entries
     MAX_VERSIONS = 512, // libc has 40, libstdc++ 50
-    MAX_NAME = 64,      // longer names are not versions we look for
+    MAX_NAME = 64,      // longer names are not versions
 };
 
 struct library {
@@ -26,7 +26,7 @@ struct library {
     uint64_t version_count;
 };
 
-// Every byte or nothing. An offset past the end of the file, or past what off_t holds, fails.
+// All bytes or nothing. Fails for an offset past the end of the file or of off_t.
 static bool read_at(int fd, uint64_t offset, void *to, size_t len)
 {
     char *p = to;
@@ -45,7 +45,7 @@ static bool read_at(int fd, uint64_t offset, void *to, size_t len)
     return true;
 }
 
-// Reads `len` bytes that will lie at a virtual address, from the segment that holds them whole.
+// Reads `len` bytes at a virtual address, from the segment that contains them all.
 static bool read_address(const struct library *lib, uint64_t address, void *to, size_t len)
 {
     for (size_t i = 0; i < lib->segment_count; i++) {
@@ -62,7 +62,7 @@ static bool read_address(const struct library *lib, uint64_t address, void *to, 
     return false;
 }
 
-// A name from the string table; one that does not end within the table or `name` is refused.
+// Reads a name from the string table. Fails if it does not end within the table or `name`.
 static bool read_name(const struct library *lib, uint64_t at, char name[MAX_NAME])
 {
     if (at >= lib->strings_size)
@@ -86,7 +86,7 @@ static bool read_segments(struct library *lib)
     return read_at(lib->fd, head.e_phoff, lib->segments, head.e_phnum * sizeof(Elf64_Phdr));
 }
 
-// `needed` gets the string offsets of the libraries it needs.
+// `needed` receives the string offsets of the required libraries.
 static bool read_dynamic(struct library *lib, uint64_t needed[MAX_DYNAMIC], size_t *needed_count)
 {
     const Elf64_Phdr *dynamic = NULL;
@@ -155,7 +155,7 @@ static uint32_t highest(const struct library *lib, const char *prefix)
             __builtin_add_overflow(at, def.vd_aux, &aux_at) ||
             !read_address(lib, aux_at, &aux, sizeof aux))
             return 0;
-        // The base definition is the library's own name, not a version of it.
+        // The base definition is the library's own name, not a version.
         if (!(def.vd_flags & VER_FLG_BASE) && read_name(lib, aux.vda_name, name)) {
             uint32_t version = parse(name, prefix);
             best = version > best ? version : best;
@@ -168,7 +168,7 @@ static uint32_t highest(const struct library *lib, const char *prefix)
     return best;
 }
 
-uint32_t elf_highest_fd(int fd, const char *prefix, const char *needs)
+static uint32_t highest_in(int fd, const char *prefix, const char *needs)
 {
     struct library lib = {.fd = fd};
     uint64_t needed[MAX_DYNAMIC];
@@ -188,7 +188,7 @@ uint32_t elf_highest(const char *path, const char *prefix, const char *needs)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return 0;
-    uint32_t version = elf_highest_fd(fd, prefix, needs);
+    uint32_t version = highest_in(fd, prefix, needs);
     close(fd);
     return version;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bundle's `fare`: starts lib/fare.bin with a loader and libraries that fit this machine.
+// The bundle's `fare`: starts lib/fare.bin with a loader and libraries that suit this machine.
 //
-// Statically linked, so that it starts where there is no C library, or another one. The rule for
-// the C library is "the newer one": the GPU driver's libraries come from the host and may need
-// the host's, while ours need at least the one they were built with; a newer one serves both.
-// The same goes for libstdc++. The environment is left alone: it belongs to what fare starts.
+// Statically linked, so that it starts without a C library, or with another one. Of the two C
+// libraries the newer one is used: the host's GPU driver libraries may need the host's, and ours
+// need at least the one they were built with. The same goes for libstdc++. The environment is left
+// alone, because it belongs to the programs that fare starts.
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -18,9 +18,9 @@
 #include "launch/elf.h"
 
 #define LOADER      "ld-linux-x86-64.so.2"
-#define HOST_LOADER "/lib64/" LOADER // fixed by the x86-64 ABI: every glibc system has it there
+#define HOST_LOADER "/lib64/" LOADER // fixed by the x86-64 ABI
 
-// Where distributions keep their own libraries: Debian and Ubuntu; Red Hat, SUSE; Arch.
+// Library folders of Debian and Ubuntu; Red Hat and SUSE; Arch.
 static const char *const host_dirs[] = {
     "/usr/lib/x86_64-linux-gnu",
     "/lib/x86_64-linux-gnu",
@@ -30,8 +30,7 @@ static const char *const host_dirs[] = {
     "/lib",
 };
 
-// Folders of drivers that may be in no loader cache, for what the drivers' libraries open
-// themselves: Kubernetes' device plugin, Windows' subsystem, NixOS.
+// Driver folders that may be in no loader cache: Kubernetes' device plugin, WSL, NixOS.
 static const char *const driver_dirs[] = {
     "/usr/local/nvidia/lib64",
     "/usr/lib/wsl/lib",
@@ -40,7 +39,7 @@ static const char *const driver_dirs[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
-// A path in a buffer; false when it does not fit.
+// Joins a path; false if it does not fit.
 static bool join(char out[PATH_MAX], const char *dir, const char *name)
 {
     int len = snprintf(out, PATH_MAX, "%s/%s", dir, name);
@@ -59,14 +58,14 @@ static int fail(const char *what, const char *remedy)
     return 1;
 }
 
-// The folder this program lies in, whatever link it was called by.
+// The folder of this program, with links resolved.
 static bool find_home(char home[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", home, PATH_MAX - 1);
     if (len > 0) {
         home[len] = '\0';
     } else {
-        // Without /proc: the name it was started by, which the kernel also keeps.
+        // Without /proc: the path it was started by, from the kernel.
         const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
         if (!name || !realpath(name, home))
             return false;
@@ -78,8 +77,8 @@ static bool find_home(char home[PATH_MAX])
     return true;
 }
 
-// The version of the host's C library, 0 for none: the one beside its loader once links are
-// followed, else in the usual folders.
+// The version of the host's C library; 0 if none. It lies beside the loader (links resolved) or in
+// one of the usual folders.
 static uint32_t host_libc(void)
 {
     char dir[PATH_MAX];
@@ -94,8 +93,8 @@ static uint32_t host_libc(void)
     return version;
 }
 
-// Is the libstdc++ in this folder newer than `than`, with the libgcc_s that belongs to it?
-// -1: there is none that could be loaded.
+// Is the libstdc++ in this folder newer than `than`, and its libgcc_s present? -1: none can be
+// loaded.
 static int is_newer_cxx(const char *dir, uint32_t than)
 {
     char unwinder[PATH_MAX];
@@ -105,7 +104,7 @@ static int is_newer_cxx(const char *dir, uint32_t than)
     return version > than && join(unwinder, dir, "libgcc_s.so.1") && access(unwinder, R_OK) == 0;
 }
 
-// Whether the libstdc++ that a program of the host's would get is newer than ours.
+// Is the libstdc++ that the host's programs get newer than ours?
 static bool host_cxx_newer(const char *wanted, uint32_t than)
 {
     char dir[PATH_MAX];
@@ -124,7 +123,7 @@ static bool host_cxx_newer(const char *wanted, uint32_t than)
     return newer > 0;
 }
 
-// The loader's library path, which grows by one folder at a time.
+// The loader's library path.
 struct path {
     char *text;
     size_t len, room;
@@ -138,9 +137,9 @@ static void add(struct path *path, const char *dir, const char *sub)
         path->len += (size_t)len;
 }
 
-// What is ours comes first, then LD_LIBRARY_PATH (`wanted`), which the loader passes over when
-// it is given a path. The host's own folders come last, from the loader's cache and defaults:
-// they must not be named here, or they would win over what an administrator put in the cache.
+// Our folders first, then LD_LIBRARY_PATH (`wanted`), which the loader ignores when given a path.
+// The host's folders come last, through the loader's cache and defaults. Naming them here would
+// override the administrator's cache.
 static char *library_path(const char *home, const char *wanted, bool own_c, bool own_cxx)
 {
     struct path path = {.room = 8 * PATH_MAX + (wanted ? strlen(wanted) : 0)};
@@ -157,7 +156,7 @@ static char *library_path(const char *home, const char *wanted, bool own_c, bool
     for (size_t i = 0; i < COUNT(driver_dirs); i++)
         if (access(driver_dirs[i], X_OK) == 0)
             add(&path, driver_dirs[i], "");
-    // Our loader is Debian's, which looks in Red Hat's folder only where a cache tells it to.
+    // Our loader is Debian's; without a cache it does not search Red Hat's folder.
     if (own_c && access("/etc/ld.so.cache", R_OK) != 0)
         add(&path, "/usr/lib64", "");
     return path.text;
@@ -186,13 +185,13 @@ int main(int argc, char **argv)
     char home[PATH_MAX], program[PATH_MAX], loader[PATH_MAX], own_dir[PATH_MAX], cxx[PATH_MAX];
     if (!find_home(home) || !join(own_dir, home, "lib/c") || !join(loader, own_dir, LOADER) ||
         !join(cxx, home, "lib/cxx") || !join(program, home, "lib/fare.bin"))
-        return fail("cannot tell where this program lies", "mount /proc, or use a shorter path");
+        return fail("cannot find this program's folder", "mount /proc, or use a shorter path");
     if (strpbrk(home, ":;$"))
-        return fail("the path of fare's folder has a ':', ';' or '$' in it, which the loader "
-                    "takes for a list",
-                    "move the folder to another place");
+        return fail("the path of fare's folder contains ':', ';' or '$', which the loader "
+                    "does not accept",
+                    "move the folder");
 
-    // FARE_LIBC=bundle is the way out on a host whose own library is newer but broken.
+    // FARE_LIBC=bundle is the workaround for a host whose library is newer but broken.
     const char *choice = getenv("FARE_LIBC");
     bool may_host = !choice || strcmp(choice, "bundle") != 0;
     const char *wanted = getenv("LD_LIBRARY_PATH");
@@ -206,5 +205,5 @@ int main(int argc, char **argv)
     int error = start(loader, library_path(home, wanted, true, own_cxx), program, argv, argc);
     char text[PATH_MAX + 128];
     snprintf(text, sizeof text, "cannot start '%s': %s", loader, strerror(error));
-    return fail(text, "unpack the whole bundle, on a file system that allows programs");
+    return fail(text, "unpack the whole bundle, on a file system not mounted with noexec");
 }

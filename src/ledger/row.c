@@ -54,7 +54,7 @@ static bool is_id(const char *id)
 static int read_head(const char *text, size_t len, struct row *row, struct err *err)
 {
     memset(row, 0, sizeof *row);
-    int rc = record_from_kept(row_fields, text, len, row, err);
+    int rc = record_from_checked(row_fields, text, len, row, err);
     if (rc == 0 && row->schema && strcmp(row->schema, RUN_SCHEMA) != 0)
         rc = err_set(err, ERR_FORMAT, "schema: '%s' is not %s", row->schema, RUN_SCHEMA);
     if (rc == 0 && !row->id)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define DEVICE  "/sys/bus/pci/devices/%s/"
-#define MHZ_MAX 100000 // no clock of today is near 100 GHz: more is garbage
+#define MHZ_MAX 100000 // higher values are garbage
 
 int64_t amd_dpm_max_mhz(const char *text)
 {
@@ -29,7 +29,7 @@ int64_t amd_dpm_max_mhz(const char *text)
     return most;
 }
 
-// A number of the device's folder, divided to the record's unit; absent where it makes no sense.
+// Reads a number from the device's folder in the record's unit. Absent if out of range.
 static struct maybe_int number(struct tree *tree, const char *address, const char *file,
                                int64_t per, int64_t max)
 {
@@ -49,7 +49,7 @@ static struct maybe_int clock_max(struct tree *tree, const char *address, const 
     return mhz > 0 ? some_int(mhz) : (struct maybe_int){0};
 }
 
-// Power in microwatts, temperature in thousandths of a degree, clocks in hertz: hwmon's units.
+// hwmon's units: microwatts, thousandths of a degree, hertz.
 static void sensors_read(struct tree *tree, const char *address, struct machine_gpu *gpu)
 {
     struct buf names = {0};
@@ -57,7 +57,7 @@ static void sensors_read(struct tree *tree, const char *address, struct machine_
         buf_release(&names);
         return;
     }
-    names.data[strcspn(names.data, "\n")] = '\0'; // a GPU has one
+    names.data[strcspn(names.data, "\n")] = '\0'; // a GPU has one sensor chip
     static const struct {
         const char *file;
         size_t at;
@@ -113,7 +113,7 @@ static int identity_read(struct tree *tree, const char *address, bool named,
     }
     if (rc == 0 && !named && tree_text(tree, &text, DEVICE "product_name", address) && text.len > 0)
         rc = text_set(&gpu->name, text.data, err);
-    // Only the driver that AMD ships apart from the kernel has a version of its own.
+    // Only AMD's out-of-tree driver has a version of its own.
     if (rc == 0 && tree_text(tree, &text, "/sys/module/amdgpu/version") && text.len > 0)
         rc = text_set(&gpu->driver, text.data, err);
     buf_release(&text);
@@ -125,13 +125,13 @@ static int problem_set(struct tree *tree, const struct pci_gpu *pci, struct mach
 {
     char words[160] = "";
     if (pci->driver[0] == '\0')
-        snprintf(words, sizeof words, "no kernel driver holds it: amdgpu is not loaded");
+        snprintf(words, sizeof words, "no kernel driver is bound to it: amdgpu is not loaded");
     else if (strcmp(pci->driver, "amdgpu") != 0)
-        snprintf(words, sizeof words, "the kernel driver %s holds it, not amdgpu", pci->driver);
+        snprintf(words, sizeof words, "bound to the kernel driver %s, not amdgpu", pci->driver);
     else if (!tree_exists(tree, "/dev/kfd"))
         snprintf(words, sizeof words,
-                 "amdgpu holds it, but /dev/kfd is not here: in a container, start it with "
-                 "/dev/kfd and /dev/dri passed in");
+                 "amdgpu is bound to it, but /dev/kfd is missing: in a container, pass in "
+                 "/dev/kfd and /dev/dri");
     gpu->works = some_bool(words[0] == '\0');
     return text_set(&gpu->problem, words, err);
 }

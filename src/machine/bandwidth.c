@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --bandwidth measures: memory and disk here, then the way to the GPUs. On a recorded machine
-// there is no memory or disk to measure.
+// check --bandwidth: measures memory, disk and the link to each GPU. A recorded machine has no
+// memory or disk to measure.
 #include <string.h>
 
-#include "machine/apart.h"
-#include "machine/cudaband.h"
-#include "machine/hostband.h"
+#include "machine/isolate.h"
+#include "machine/bandwidth_cuda.h"
+#include "machine/bandwidth_host.h"
 #include "machine/probe.h"
 
-#define CUDA_LIMIT_MS 120000 // eight GPUs without persistence mode take half a minute to start
+#define CUDA_LIMIT_MS 120000 // eight GPUs without persistence mode take 30 s to start
 
-// The driver may hang or crash: it is asked in a process of its own.
-static int gpus_apart(struct probe *probe, struct machine *machine, struct err *err)
+// The driver may hang or crash, so it runs in a process of its own.
+static int gpus_isolated(struct probe *probe, struct machine *machine, struct err *err)
 {
     struct machine got = {0};
     struct buf how = {0};
     struct machine_bandwidth *band = &machine->bandwidth;
-    int rc = probe_apart(probe, machine, cuda_bandwidth, CUDA_LIMIT_MS, &got, &how, err);
+    int rc = probe_isolated(probe, machine, cuda_bandwidth, CUDA_LIMIT_MS, &got, &how, err);
     if (rc == 0 && how.len > 0) {
         struct machine_gpu_bandwidth *row = LIST_ADD(&band->gpus, err);
         rc = row ? text_set(&row->problem, buf_str(&how), err) : ERR_MEMORY;
     } else if (rc == 0) {
-        band->gpus.items = got.bandwidth.gpus.items;
-        band->gpus.count = got.bandwidth.gpus.count;
-        band->gpus.known = got.bandwidth.gpus.known;
+        band->gpus = got.bandwidth.gpus;
         memset(&got.bandwidth.gpus, 0, sizeof got.bandwidth.gpus);
     }
     buf_release(&how);
@@ -40,8 +38,8 @@ int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *er
     if (rc == 0 && !recorded && probe->folder)
         rc = disk_bandwidth(probe->folder, &machine->bandwidth, err);
     else if (rc == 0 && !recorded)
-        rc = text_set(&machine->bandwidth.disk_problem, "the working folder is gone", err);
+        rc = text_set(&machine->bandwidth.disk_problem, "the working folder was deleted", err);
     if (rc != 0)
         return rc;
-    return recorded ? cuda_bandwidth(probe, machine, err) : gpus_apart(probe, machine, err);
+    return recorded ? cuda_bandwidth(probe, machine, err) : gpus_isolated(probe, machine, err);
 }

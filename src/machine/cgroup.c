@@ -5,17 +5,16 @@
 
 #include "machine/mounts.h"
 
-// Version 1 writes "no limit" as the largest page count in bytes, which differs with page size
-// and kernel; nobody limits anything to an exbibyte.
+// Version 1 writes "no limit" as a huge number that depends on page size and kernel.
 #define MEMORY_NO_LIMIT (INT64_C(1) << 60)
 
-// A hierarchy that limits something, and where its files for this process are.
+// One cgroup hierarchy, and the location of this process's files in it.
 struct hierarchy {
-    const char *controller; // of version 1; "" for version 2
+    const char *controller; // version 1; "" for version 2
     bool mounted;
     bool fits; // the process's group lies below the mount's root
     struct mount mount;
-    char *path; // the process's group, as /proc/self/cgroup says; null: not named there
+    char *path; // the process's group in /proc/self/cgroup; null if absent
 };
 
 enum { V1_CPU, V1_MEMORY, V2, HIERARCHIES };
@@ -33,7 +32,7 @@ static bool in_list(const char *list, size_t len, const char *word)
     return false;
 }
 
-// Lines are "4:cpu,cpuacct:/path", and "0::/path" for version 2.
+// Lines are "4:cpu,cpuacct:/path"; version 2: "0::/path".
 static void find_paths(char *text, struct hierarchy *all)
 {
     for (char *line; (line = text_line(&text));) {
@@ -51,8 +50,8 @@ static void find_paths(char *text, struct hierarchy *all)
     }
 }
 
-// A hierarchy can be mounted in several places. The best shows the process's own group, and of
-// those the one with the most ancestors, that is with the shortest root.
+// A hierarchy can be mounted in several places. Prefer a mount that shows the process's own group,
+// then the one with the shortest root, which shows most ancestors.
 static void consider(struct hierarchy *h, const struct mount *mount)
 {
     bool fits = h->path && path_is_below(h->path, mount->root);
@@ -112,7 +111,7 @@ static int64_t stat_of(struct tree *tree, const char *dir, const char *key)
     return number > 0 ? number : 0;
 }
 
-// The smallest limit counts, and how much of it is taken.
+// Keeps the smallest limit, and its usage.
 static void read_memory(struct tree *tree, const char *dir, const char *limit, const char *usage,
                         const char *droppable, struct cgroup *out)
 {
@@ -161,8 +160,8 @@ static bool has_dots(const char *path)
     return false;
 }
 
-// From the process's group up to the mount's root. A path that is not below that root (seen from
-// another namespace) says nothing, and the root's own files are the best there is.
+// Walks from the process's group up to the mount's root. A path outside that root (from another
+// namespace) cannot be followed; then the root's own files have to do.
 static void read_upwards(struct tree *tree, const struct hierarchy *h,
                          void (*read)(struct tree *, const char *, void *), void *out)
 {
@@ -186,7 +185,7 @@ static void read_upwards(struct tree *tree, const struct hierarchy *h,
     buf_release(&dir);
 }
 
-// Where the groups of a process are; what `all` points to lives in the two texts.
+// Finds the process's groups. The paths in `all` point into the two texts.
 static void find_all(struct tree *tree, pid_t pid, struct hierarchy *all, struct buf *groups,
                      struct buf *mounts)
 {

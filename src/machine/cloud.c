@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the machine is. All questions are asked at once, with one deadline for all of them, and
-// none at all on a computer whose firmware says that it is not in a cloud.
+// Detects the cloud provider. All queries run in parallel under one deadline. A computer whose
+// firmware rules out a cloud sends none.
 #include "machine/cloud.h"
 
 #include <ctype.h>
@@ -12,21 +12,20 @@
 #include "base/http.h"
 #include "machine/probe.h"
 
-// The whole search takes at most 0.4 s; what is not there by then is absent. The rest of the
-// 0.4 s is for taking the unfinished requests down.
+// The whole search takes at most 0.4 s, including the time to cancel unfinished requests.
 #define SEARCH_NS  (385 * NS_PER_MS)
 #define ANSWER_MAX ((size_t)64 << 10)
 
-// All three listen here. Google's also has a name, but the address spares the look-up, and a
-// machine of nobody's the question to its name server.
+// All three clouds use this address. Google's name for it would need a DNS query, also on machines
+// outside any cloud.
 #define METADATA_URL "http://169.254.169.254"
 
-// The user's environment and, since an ssh session in a container does not inherit it, that of
-// the container's first process.
+// The user's environment, and that of the container's first process, because an ssh session does
+// not inherit it.
 struct environment {
     struct tree *tree;
     char *const *vars;
-    struct buf first; // NAME=value, each ended by a NUL
+    struct buf first; // NAME=value entries, each ended by a NUL
     bool read;
 };
 
@@ -51,24 +50,14 @@ static const char *lookup(struct environment *env, const char *name)
     return NULL;
 }
 
-static int copy_variable(struct environment *env, const char *name, char **to, struct err *err)
-{
-    const char *value = lookup(env, name);
-    return value ? text_set(to, value, err) : 0;
-}
-
 static int read_slurm(struct environment *env, struct machine_slurm *slurm, struct err *err)
 {
     if (!lookup(env, "SLURM_JOB_ID"))
-        return 0; // the other variables are also set where someone only configured a client
-    int rc = copy_variable(env, "SLURM_JOB_ID", &slurm->job, err);
-    if (rc == 0)
-        rc = copy_variable(env, "SLURM_JOB_PARTITION", &slurm->partition, err);
-    if (rc == 0)
-        rc = copy_variable(env, "SLURMD_NODENAME", &slurm->node, err);
-    if (rc == 0)
-        rc = copy_variable(env, "SLURM_CLUSTER_NAME", &slurm->cluster, err);
-    return rc;
+        return 0; // users also set the other variables, to configure a client
+    return TEXTS_SET(err, {&slurm->job, lookup(env, "SLURM_JOB_ID")},
+                     {&slurm->partition, lookup(env, "SLURM_JOB_PARTITION")},
+                     {&slurm->node, lookup(env, "SLURMD_NODENAME")},
+                     {&slurm->cluster, lookup(env, "SLURM_CLUSTER_NAME")});
 }
 
 static bool is_number(const char *text)
@@ -76,8 +65,8 @@ static bool is_number(const char *text)
     return text && *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-// Vast's label is "C.12345". Without it a numeric CONTAINER_ID counts only beside Vast's key,
-// because Hadoop and others have a CONTAINER_ID too.
+// Vast's label is "C.12345". Hadoop and others set CONTAINER_ID too, so without the label it counts
+// only beside Vast's key.
 static const char *vast_id(struct environment *env)
 {
     const char *label = lookup(env, "VAST_CONTAINERLABEL"), *id = lookup(env, "CONTAINER_ID");
@@ -93,14 +82,9 @@ static int read_marketplace(struct environment *env, struct machine_where *where
     const char *pod = lookup(env, "RUNPOD_POD_ID"), *vast = pod ? NULL : vast_id(env);
     if (!pod && !vast)
         return 0;
-    int rc = text_set(&where->provider, pod ? "runpod" : "vast", err);
-    if (rc == 0)
-        rc = text_set(&where->source, "environment", err);
-    if (rc == 0)
-        rc = text_set(&where->instance_id, pod ? pod : vast, err);
-    if (rc == 0 && pod)
-        rc = copy_variable(env, "RUNPOD_DC_ID", &where->region, err);
-    return rc;
+    return TEXTS_SET(err, {&where->provider, pod ? "runpod" : "vast"},
+                     {&where->source, "environment"}, {&where->instance_id, pod ? pod : vast},
+                     {&where->region, pod ? lookup(env, "RUNPOD_DC_ID") : NULL});
 }
 
 static const struct {
@@ -108,7 +92,7 @@ static const struct {
     const char *method;
     const char *path;
     const char *headers[2];
-} questions[CLOUD_ITEMS] = {
+} queries[CLOUD_ITEMS] = {
     [CLOUD_AWS_TOKEN] = {CLOUD_AWS,
                          "PUT",
                          "/latest/api/token",
@@ -137,8 +121,8 @@ struct search {
     const char *token_headers[2];
 };
 
-// The token becomes the header of AWS's other questions. A service that has no tokens (IMDSv1)
-// is asked without; any other failure means that nothing will come.
+// The token becomes a header of AWS's other queries. A service without tokens (IMDSv1) is queried
+// without; any other failure ends AWS's queries.
 static bool after_token(struct http_call *call)
 {
     struct search *search = call->context;
@@ -154,7 +138,7 @@ static bool after_token(struct http_call *call)
     if (token->status != 200 || len == 0 || len > 1024)
         return false;
     for (size_t i = 0; i < len; i++)
-        if (!isgraph((unsigned char)text[i])) // a page of HTML, or an attempt to add a header
+        if (!isgraph((unsigned char)text[i])) // HTML, or an attempt to inject a header
             return false;
     snprintf(search->token_header, sizeof search->token_header, "X-aws-ec2-metadata-token: %.*s",
              (int)len, text);
@@ -169,19 +153,19 @@ static size_t fill(struct search *search, const struct probe *probe,
     size_t count = 0, token = 0;
     const char *base = probe->metadata_url ? probe->metadata_url : METADATA_URL;
     for (enum cloud_item item = 0; item < CLOUD_ITEMS; item++) {
-        if (!candidate[questions[item].cloud])
+        if (!candidate[queries[item].cloud])
             continue;
-        buf_printf(&search->urls[count], "%s%s", base, questions[item].path);
+        buf_printf(&search->urls[count], "%s%s", base, queries[item].path);
         struct http_call *call = &search->calls[count];
-        *call = (struct http_call){.method = questions[item].method,
+        *call = (struct http_call){.method = queries[item].method,
                                    .url = buf_str(&search->urls[count]),
-                                   .headers = questions[item].headers,
+                                   .headers = queries[item].headers,
                                    .max_bytes = ANSWER_MAX,
                                    .no_proxy = true,
                                    .context = search};
         if (item == CLOUD_AWS_TOKEN) {
             token = count;
-        } else if (questions[item].cloud == CLOUD_AWS) {
+        } else if (queries[item].cloud == CLOUD_AWS) {
             call->after = &search->calls[token];
             call->before = after_token;
         }
@@ -190,8 +174,8 @@ static size_t fill(struct search *search, const struct probe *probe,
     return count;
 }
 
-static int ask(const struct probe *probe, const bool candidate[CLOUD_COUNT], int64_t deadline_ns,
-               struct machine_where *where, struct err *err)
+static int query_metadata(const struct probe *probe, const bool candidate[CLOUD_COUNT],
+                          int64_t deadline_ns, struct machine_where *where, struct err *err)
 {
     struct search *search = calloc(1, sizeof *search);
     if (!search)
@@ -211,7 +195,7 @@ static int ask(const struct probe *probe, const bool candidate[CLOUD_COUNT], int
     bool found = false;
     if (rc == ERR_MEMORY)
         err_memory(err);
-    else // without libcurl there is no answer, which is no failure
+    else // without libcurl there is no answer; no failure
         rc = 0;
     for (enum cloud cloud = 0; cloud < CLOUD_COUNT && !found && rc == 0; cloud++)
         rc = cloud_parse(cloud, answers, where, &found, err);
@@ -224,22 +208,8 @@ static int ask(const struct probe *probe, const bool candidate[CLOUD_COUNT], int
     return rc;
 }
 
-static int use_firmware(const struct cloud_firmware *firmware, struct machine_where *where,
-                        struct err *err)
-{
-    int rc = text_set(&where->provider, firmware->provider, err);
-    if (rc == 0)
-        rc = text_set(&where->source, "firmware", err);
-    if (rc == 0)
-        rc = text_set(&where->instance_type, firmware->instance_type, err);
-    if (rc == 0)
-        rc = text_set(&where->instance_id, firmware->instance_id, err);
-    return rc;
-}
-
 // The environment comes first: RunPod and Vast rent out containers on machines that may stand in
-// another's cloud, whose metadata service and firmware then speak of a machine that this user
-// neither rents nor pays.
+// another cloud. That cloud's metadata and firmware describe a machine this user does not rent.
 int probe_where(struct probe *probe, struct machine_where *where, struct err *err)
 {
     int64_t deadline_ns = clock_now_ns() + SEARCH_NS;
@@ -257,14 +227,16 @@ int probe_where(struct probe *probe, struct machine_where *where, struct err *er
         firmware.candidate[i] |= probe->metadata_url != NULL;
         wanted |= firmware.candidate[i];
     }
-    // A recorded machine is not this one: what answers here does not speak of it.
+    // Local metadata does not describe a recorded machine.
     if (probe->no_cloud || (probe->tree.root[0] != '\0' && !probe->metadata_url))
         wanted = false;
     where->metadata_asked = some_bool(wanted);
     if (wanted && !probe->tree.failed)
-        rc = ask(probe, firmware.candidate, deadline_ns, where, err);
+        rc = query_metadata(probe, firmware.candidate, deadline_ns, where, err);
     if (rc == 0 && !where->provider && firmware.provider)
-        rc = use_firmware(&firmware, where, err);
+        rc = TEXTS_SET(err, {&where->provider, firmware.provider}, {&where->source, "firmware"},
+                       {&where->instance_type, firmware.instance_type},
+                       {&where->instance_id, firmware.instance_id});
 out:
     buf_release(&env.first);
     return rc != 0 ? rc : tree_check(&probe->tree, err);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// cloud: how the answers of the clouds' metadata services, and the firmware, are read.
+// cloud: parses the clouds' metadata answers and the firmware tables. Internal to cloud.c and its
+// tests; other code calls probe_where().
 //
-// For cloud.c and its tests; everybody else calls probe_where(). Nothing here trusts an answer:
-// a captive portal, a proxy or another cloud may have given it. A provider counts as found only
-// when its answer has the form that this provider's answers have.
+// No answer is trusted: it may come from a captive portal, a proxy or another cloud. A provider
+// counts as found only if its answer has that provider's form.
 #ifndef FARE_MACHINE_CLOUD_H
 #define FARE_MACHINE_CLOUD_H
 
@@ -16,22 +16,21 @@
 
 enum cloud { CLOUD_AWS, CLOUD_GCP, CLOUD_AZURE, CLOUD_COUNT };
 
-#define CLOUD_TEXT 64 // bytes of an instance type, a region, an id
+#define CLOUD_TEXT 64 // longest instance type, region or id
 
-// What the firmware tables say. A cloud's name in them is sure. A table without any is as sure
-// that this is no machine of theirs; without a table (containers, small hypervisors) any of them
-// may be it.
+// A cloud named in the firmware is certain. Tables that name none rule out all of them. Without
+// tables (containers, small hypervisors) every cloud is a candidate.
 struct cloud_firmware {
-    const char *provider;           // null: not named
-    char instance_type[CLOUD_TEXT]; // "" where not told
+    const char *provider;           // null if not named
+    char instance_type[CLOUD_TEXT]; // "" if unknown
     char instance_id[CLOUD_TEXT];
-    bool candidate[CLOUD_COUNT]; // whose metadata service is worth asking
+    bool candidate[CLOUD_COUNT]; // query its metadata service
 };
 void cloud_firmware_read(struct tree *tree, struct cloud_firmware *firmware);
 
-// What is asked, in the order in which each cloud's are kept together.
+// The queries, grouped by cloud.
 enum cloud_item {
-    CLOUD_AWS_TOKEN, // IMDSv2; the others of AWS wait for it
+    CLOUD_AWS_TOKEN, // IMDSv2; AWS's other queries wait for it
     CLOUD_AWS_DOCUMENT,
     CLOUD_AWS_TYPE,
     CLOUD_AWS_LIFE_CYCLE,
@@ -44,8 +43,8 @@ enum cloud_item {
     CLOUD_ITEMS,
 };
 
-// Answers by item, null for those that did not come (with status 200). Fills in `where` and says
-// true when they are this cloud's; otherwise leaves it as it was. Fails only without memory.
+// `answers` by item; null without an answer of status 200. If they have this cloud's form, fills
+// `where` and sets `found`; otherwise leaves `where` alone. Fails only when memory runs out.
 int cloud_parse(enum cloud cloud, const struct buf *const answers[CLOUD_ITEMS],
                 struct machine_where *where, bool *found, struct err *err) MUST_USE;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms of answers: AWS's user guide ("Instance identity documents"), Google's list of predefined
-// metadata keys, Microsoft's "Azure Instance Metadata Service".
+// Sources of the formats: AWS user guide ("Instance identity documents"), Google's list of
+// predefined metadata keys, "Azure Instance Metadata Service".
 #include "machine/cloud.h"
 
 #include <ctype.h>
@@ -9,8 +9,7 @@
 
 #include "base/clock.h"
 
-// A one-line answer without the white space around it. False when it is absent, empty, too long
-// or not text.
+// A one-line answer, trimmed. False if absent, empty, too long or not text.
 static bool line(const struct buf *answer, char out[CLOUD_TEXT * 2])
 {
     if (!answer)
@@ -31,7 +30,7 @@ static bool line(const struct buf *answer, char out[CLOUD_TEXT * 2])
     return true;
 }
 
-// Made of these characters and short enough, but not empty.
+// True if not empty, short enough and made only of these characters.
 static bool made_of(const char *text, const char *characters)
 {
     size_t len = text ? strlen(text) : 0;
@@ -65,12 +64,6 @@ static bool is_aws_id(const char *text) // "i-1234567890abcdef0"
            made_of(text + 2, DIGITS "abcdef");
 }
 
-static int set_provider(struct machine_where *where, const char *provider, struct err *err)
-{
-    int rc = text_set(&where->provider, provider, err);
-    return rc != 0 ? rc : text_set(&where->source, "metadata", err);
-}
-
 static int set_date(char **member, const char *text, struct err *err)
 {
     int64_t date_s;
@@ -81,7 +74,7 @@ static int set_date(char **member, const char *text, struct err *err)
     return text_set(member, iso, err);
 }
 
-// An object, or null: then `*rc` tells whether memory was short or the answer is something else.
+// An object, or null. `*rc` tells lack of memory from an answer of another form.
 static json_t *parse_object(const struct buf *answer, int *rc, struct err *err)
 {
     json_error_t error;
@@ -89,7 +82,7 @@ static json_t *parse_object(const struct buf *answer, int *rc, struct err *err)
     if (!answer)
         return NULL;
     json_t *json = json_loadb(buf_str(answer), answer->len, 0, &error);
-    // jansson leaves the text empty where it ran out of memory outside its parser proper.
+    // jansson leaves the text empty if memory runs out outside its parser proper.
     if (!json && (error.text[0] == '\0' || json_error_code(&error) == json_error_out_of_memory))
         *rc = err_memory(err);
     if (json && !json_is_object(json)) {
@@ -104,14 +97,8 @@ static const char *member(const json_t *json, const char *key)
     return json_string_value(json_object_get(json, key)); // null for any other type
 }
 
-// A text member of the record, if the text is what it should be.
-static int set_if(bool ok, char **to, const char *text, struct err *err)
-{
-    return ok ? text_set(to, text, err) : 0;
-}
-
-// Other clouds imitate the meta-data folder (OpenStack does) but not the identity document, which
-// is signed: without it the answer is not AWS's.
+// Other clouds (OpenStack) imitate the meta-data folder but not the identity document, so the
+// document is required.
 static int parse_aws(const struct buf *const answers[], struct machine_where *where, bool *found,
                      struct err *err)
 {
@@ -121,20 +108,14 @@ static int parse_aws(const struct buf *const answers[], struct machine_where *wh
     const char *id = member(document, "instanceId"), *zone = member(document, "availabilityZone");
     char cycle[CLOUD_TEXT * 2], plain_type[CLOUD_TEXT * 2];
     if (!is_aws_type(type) && line(answers[CLOUD_AWS_TYPE], plain_type))
-        type = plain_type; // documents of old were without one
+        type = plain_type; // old documents lack it
     if (rc != 0 || !is_aws_type(type) || !is_aws_region(region) || !is_aws_id(id))
         goto out;
     *found = true;
-    rc = set_provider(where, "aws", err);
-    if (rc == 0)
-        rc = text_set(&where->instance_type, type, err);
-    if (rc == 0)
-        rc = text_set(&where->instance_id, id, err);
-    if (rc == 0)
-        rc = text_set(&where->region, region, err);
     bool zone_ok = made_of(zone, LOWER DIGITS "-") && strncmp(zone, region, strlen(region)) == 0;
-    if (rc == 0)
-        rc = set_if(zone_ok, &where->zone, zone, err);
+    rc = TEXTS_SET(err, {&where->provider, "aws"}, {&where->source, "metadata"},
+                   {&where->instance_type, type}, {&where->instance_id, id},
+                   {&where->region, region}, {&where->zone, zone_ok ? zone : NULL});
     if (rc == 0)
         rc = set_date(&where->launched_at, member(document, "pendingTime"), err);
     if (line(answers[CLOUD_AWS_LIFE_CYCLE], cycle) && made_of(cycle, LOWER "-"))
@@ -166,12 +147,12 @@ static void gcp_spot(const struct buf *const answers[], struct machine_where *wh
                     (strcmp(preemptible, "TRUE") == 0 || strcmp(preemptible, "FALSE") == 0);
     if (!has_model && !has_flag)
         return;
-    // Preemptible ones are the elder form of spot, charged alike.
+    // Preemptible is the older form of spot, at the same price.
     where->spot = some_bool((has_model && strcmp(model, "SPOT") == 0) ||
                             (has_flag && strcmp(preemptible, "TRUE") == 0));
 }
 
-// In Kubernetes a stand-in answers, which tells the zone but not the type; either will do.
+// In Kubernetes a proxy answers that knows the zone but not the type; either is enough.
 static int parse_gcp(const struct buf *const answers[], struct machine_where *where, bool *found,
                      struct err *err)
 {
@@ -184,11 +165,10 @@ static int parse_gcp(const struct buf *const answers[], struct machine_where *wh
     if (!type && !zone)
         return 0;
     *found = true;
-    int rc = set_provider(where, "gcp", err);
-    if (rc == 0)
-        rc = set_if(type, &where->instance_type, type, err);
-    if (rc == 0)
-        rc = set_if(zone, &where->zone, zone, err);
+    bool id_ok = line(answers[CLOUD_GCP_ID], id) && made_of(id, DIGITS);
+    int rc = TEXTS_SET(err, {&where->provider, "gcp"}, {&where->source, "metadata"},
+                       {&where->instance_type, type}, {&where->zone, zone},
+                       {&where->instance_id, id_ok ? id : NULL});
     const char *dash = zone ? strrchr(zone, '-') : NULL; // us-central1-a is in us-central1
     if (rc == 0 && dash && dash > zone) {
         char region[CLOUD_TEXT];
@@ -196,14 +176,11 @@ static int parse_gcp(const struct buf *const answers[], struct machine_where *wh
         region[dash - zone] = '\0';
         rc = text_set(&where->region, region, err);
     }
-    bool id_ok = line(answers[CLOUD_GCP_ID], id) && made_of(id, DIGITS);
-    if (rc == 0)
-        rc = set_if(id_ok, &where->instance_id, id, err);
     gcp_spot(answers, where);
     return rc;
 }
 
-// "priority" is "Spot", "Low" (its elder form), "Regular", or "" for those made without one.
+// "priority" is "Spot", "Low" (its older form), "Regular", or "" if never set.
 static int parse_azure(const struct buf *const answers[], struct machine_where *where, bool *found,
                        struct err *err)
 {
@@ -216,15 +193,9 @@ static int parse_azure(const struct buf *const answers[], struct machine_where *
         !made_of(id, LOWER UPPER DIGITS "-"))
         goto out;
     *found = true;
-    rc = set_provider(where, "azure", err);
-    if (rc == 0)
-        rc = text_set(&where->instance_type, size, err);
-    if (rc == 0)
-        rc = text_set(&where->region, location, err);
-    if (rc == 0)
-        rc = text_set(&where->instance_id, id, err);
-    if (rc == 0)
-        rc = set_if(made_of(zone, DIGITS), &where->zone, zone, err);
+    rc = TEXTS_SET(err, {&where->provider, "azure"}, {&where->source, "metadata"},
+                   {&where->instance_type, size}, {&where->region, location},
+                   {&where->instance_id, id}, {&where->zone, made_of(zone, DIGITS) ? zone : NULL});
     if (priority && (!*priority || made_of(priority, LOWER UPPER)))
         where->spot =
             some_bool(strcasecmp(priority, "Spot") == 0 || strcasecmp(priority, "Low") == 0);
@@ -250,7 +221,7 @@ int cloud_parse(enum cloud cloud, const struct buf *const answers[CLOUD_ITEMS],
     return 0;
 }
 
-// A file of the firmware's tables; "" when it is not there.
+// A file of the firmware tables; "" if missing.
 static bool dmi(struct tree *tree, const char *name, char out[CLOUD_TEXT * 2])
 {
     struct buf text = {0};
@@ -284,19 +255,19 @@ void cloud_firmware_read(struct tree *tree, struct cloud_firmware *firmware)
     if (strcmp(vendor, "Amazon EC2") == 0 || strcmp(bios, "Amazon EC2") == 0 ||
         strcmp(board, "Amazon EC2") == 0 || strcasestr(bios_version, "amazon")) {
         name_provider(firmware, "aws", CLOUD_AWS);
-        // Nitro machines are named after their type and carry their id; those on Xen do not.
+        // Nitro machines carry their type and id; those on Xen do not.
         if (is_aws_type(product))
             memcpy(firmware->instance_type, product, strlen(product) + 1);
         if (dmi(tree, "board_asset_tag", asset) && is_aws_id(asset))
             memcpy(firmware->instance_id, asset, strlen(asset) + 1);
-    } else if (strncmp(product, "Google", 6) == 0) { // the vendor alone: a Chromebook
+    } else if (strncmp(product, "Google", 6) == 0) { // the vendor alone may be a Chromebook
         name_provider(firmware, "gcp", CLOUD_GCP);
     } else if (strcmp(vendor, "Microsoft Corporation") == 0 &&
-               strcmp(tag, "7783-7084-3265-9085-8269-3286-77") == 0) { // else somebody's Hyper-V
+               strcmp(tag, "7783-7084-3265-9085-8269-3286-77") == 0) { // else any Hyper-V
         name_provider(firmware, "azure", CLOUD_AZURE);
     } else {
         struct buf uuid = {0};
-        // Xen of old: one in 4096 of others' begins like this too, so it is asked, not named.
+        // Old Xen. One in 4096 foreign UUIDs starts like this too: query AWS, but do not name it.
         if (tree_text(tree, &uuid, "/sys/hypervisor/uuid") &&
             strncasecmp(buf_str(&uuid), "ec2", 3) == 0)
             firmware->candidate[CLOUD_AWS] = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor: what it is, how much of it there is, and how much of it is ours. What it can
-// really do is tried in isa.c.
+// The processor: model, clocks, topology and the CPUs this process may use. isa.c tests the
+// instruction sets.
 #include <string.h>
 
 #include "machine/cgroup.h"
@@ -31,7 +31,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-// Clocks are set by policy, one for each group of cores that share them.
+// cpufreq has one policy per group of cores that share a clock.
 static int read_clocks(struct tree *tree, struct machine_cpu *cpu, struct err *err)
 {
     struct buf names = {0}, text = {0}, governors = {0};
@@ -70,7 +70,7 @@ static struct maybe_int counted(int64_t n)
     return n > 0 ? some_int(n) : (struct maybe_int){0};
 }
 
-static int take_topology(const struct topology *t, struct machine_cpu *cpu, struct err *err)
+static int copy_topology(const struct topology *t, struct machine_cpu *cpu, struct err *err)
 {
     static const char *const kinds[] = {
         [CACHE_UNIFIED] = "unified", [CACHE_DATA] = "data", [CACHE_INSTRUCTION] = "instruction"};
@@ -119,7 +119,7 @@ int probe_cpu(struct probe *probe, struct machine_cpu *cpu, struct err *err)
     read_allowed(&probe->tree, cpu);
     rc = topology_finish(&probe->tree, &child, &topology, err);
     if (rc == 0)
-        rc = take_topology(&topology, cpu, err);
+        rc = copy_topology(&topology, cpu, err);
     if (rc == 0)
         set_usable(cpu);
 out:

@@ -14,7 +14,7 @@
 #define NAME_MAX_BYTES 96
 
 struct alias {
-    char *key; // as plain() leaves it
+    char *key; // as made by plain()
     size_t device;
 };
 
@@ -25,13 +25,13 @@ struct devices {
     size_t alias_count, alias_room;
 };
 
-// "NVIDIA A100-SXM4-80GB" → "a100sxm480gb": letters and digits alone, without the words that say
-// who made it. False where nothing is left, or too much.
+// "NVIDIA A100-SXM4-80GB" → "a100sxm480gb": letters and digits only, without makers' names. False
+// if the result is empty or too long.
 static bool plain(const char *text, size_t len, char out[NAME_MAX_BYTES])
 {
     static const char *const makers[] = {"nvidia",   "amd",   "tesla", "geforce", "quadro",
                                          "instinct", "intel", "r",     "tm",      "cpu"};
-    size_t n = 0, word = 0;                     // word: where the last one began
+    size_t n = 0, word = 0;                     // start of the last word
     const char *clock = memchr(text, '@', len); // "... CPU @ 2.90GHz"
     len = clock ? (size_t)(clock - text) : len;
     for (size_t i = 0; i <= len; i++) {
@@ -58,7 +58,7 @@ static int add_alias(struct devices *d, const char *text, size_t len, size_t dev
 {
     char key[NAME_MAX_BYTES];
     if (!plain(text, len, key))
-        return len == 0 ? 0 : err_set(err, ERR_FORMAT, "'%.*s' is no name", (int)len, text);
+        return len == 0 ? 0 : err_set(err, ERR_FORMAT, "'%.*s' is not a name", (int)len, text);
     if (d->alias_count == d->alias_room) {
         size_t room = d->alias_room ? 2 * d->alias_room : 64;
         struct alias *larger = realloc(d->aliases, room * sizeof *larger);
@@ -85,7 +85,7 @@ static int add_aliases(struct devices *d, const char *list, size_t device, struc
     return rc;
 }
 
-// A number with decimals in thousandths: "19.5" TFLOP/s are 19500 GFLOP/s. Empty is 0: unknown.
+// A decimal in thousandths: "19.5" TFLOP/s → 19500 GFLOP/s. Empty is 0: unknown.
 static int thousandths(const struct csv *csv, int column, int *out, struct err *err)
 {
     int64_t nano = 0;
@@ -138,7 +138,7 @@ static int add_row(struct devices *d, const struct csv *csv, const int *at, stru
     device.name = strdup(csv_text(csv, at[NAME]));
     device.source = strdup(csv_text(csv, at[SOURCE]) ? csv_text(csv, at[SOURCE]) : "");
     device.offers = strdup(csv_text(csv, at[OFFERS]) ? csv_text(csv, at[OFFERS]) : "");
-    d->devices[d->count++] = device; // from here on it is released with the rest
+    d->devices[d->count++] = device; // now owned by `d`
     if (!device.name || !device.source || !device.offers)
         return err_memory(err);
     rc = add_alias(d, device.name, strlen(device.name), d->count - 1, err);
@@ -170,7 +170,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->device > y->device) - (x->device < y->device);
 }
 
-// The user's own come first, and so win.
+// The user's own file is read first, so it wins.
 static int read_own(struct devices *d, const char *name, struct err *err)
 {
     struct buf path = {0};
@@ -247,7 +247,7 @@ const struct device *device_find(const struct devices *d, const char *text)
     if (!d || !text || !plain(text, strlen(text), key))
         return NULL;
     size_t low = 0, high = d->alias_count;
-    while (low < high) { // the first that is not less
+    while (low < high) { // lower bound
         size_t middle = low + (high - low) / 2;
         if (strcmp(d->aliases[middle].key, key) < 0)
             low = middle + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk under the working folder: a local one, a volume across the network (slow, and it may
-// be billed by the byte), or memory. Only what the system says; --bandwidth measures it.
+// The disk under the working folder: local, a network volume (slow, and perhaps billed by the
+// byte), or memory. Only reads what the system says; check --bandwidth measures it.
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,7 @@
 #include "machine/mounts.h"
 #include "machine/probe.h"
 
-// Other machines' file systems. 9p and virtiofs are the host's folders inside a virtual machine:
-// also not a disk of ours.
+// Other machines' file systems. 9p and virtiofs are a host's folders inside a virtual machine.
 static const char *const network_types[] = {
     "nfs",
     "nfs4",
@@ -64,7 +63,7 @@ static const char *const local_types[] = {
     "exfat", "ntfs", "ntfs3", "fuseblk", "bcachefs", "reiserfs", "squashfs", "erofs", "iso9660",
 };
 
-// Block devices that look local but are volumes across the provider's network.
+// Block devices that look local but are network volumes.
 static const char *const network_models[] = {
     "Amazon Elastic Block Store", // AWS, NVMe
     "nvme_card-pd",               // Google Persistent Disk, NVMe
@@ -81,8 +80,8 @@ static bool is_among(const char *word, const char *const *list, size_t count)
     return false;
 }
 
-// The block device's folder below /sys. File systems that span devices (btrfs) have a number of
-// their own that is not there; then the name of the source counts.
+// Finds the block device's folder below /sys. File systems that span devices (btrfs) have a device
+// number without a folder; then use the source's name.
 static bool find_device(struct tree *tree, const struct mount *mount, struct buf *dir)
 {
     buf_reset(dir);
@@ -95,11 +94,10 @@ static bool find_device(struct tree *tree, const struct mount *mount, struct buf
     buf_reset(dir);
     buf_printf(dir, "/sys/class/block/%s", mount->source + 5);
     tree->failed |= dir->failed;
-    return tree_exists(tree, "%s", buf_str(dir)); // false once memory ran out
+    return tree_exists(tree, "%s", buf_str(dir)); // false if memory ran out
 }
 
-// A disk of the hypervisor's (virtio, Xen) does not say what is behind it: it may be a volume
-// across the network as well.
+// A hypervisor's disk (virtio, Xen) does not tell what is behind it. It may be a network volume.
 static bool is_opaque_device(struct tree *tree, const char *dir)
 {
     struct buf link = {0};
@@ -109,11 +107,11 @@ static bool is_opaque_device(struct tree *tree, const char *dir)
     return opaque;
 }
 
-// A volume of the device mapper lies on another device: its first part stands for it.
+// A device-mapper volume lies on other devices; the first one represents it.
 static void follow_mapper(struct tree *tree, struct buf *dir)
 {
     struct buf parts = {0};
-    for (int depth = 0; depth < 4; depth++) { // encrypted volumes on logical ones on RAID
+    for (int depth = 0; depth < 4; depth++) { // encryption on LVM on RAID
         if (!tree_list(tree, &parts, "%s/slaves", buf_str(dir)) || parts.len == 0)
             break;
         parts.data[strcspn(parts.data, "\n")] = '\0';
@@ -130,7 +128,7 @@ static bool is_network_device(struct tree *tree, const struct mount *mount, cons
         if (strncmp(mount->source, network_devices[i], strlen(network_devices[i])) == 0)
             return true;
     struct buf model = {0};
-    // A partition's folder lies in its disk's.
+    // A partition's folder lies in its disk's folder.
     bool network = (tree_text(tree, &model, "%s/device/model", dir) ||
                     tree_text(tree, &model, "%s/../device/model", dir)) &&
                    AMONG(buf_str(&model), network_models);
@@ -138,8 +136,7 @@ static bool is_network_device(struct tree *tree, const struct mount *mount, cons
     return network;
 }
 
-// "1" is also what a disk gets that says nothing about itself, as virtio's do: there it means
-// nothing, while "0" was said by someone.
+// The kernel's default is "1", so from an opaque disk only "0" means anything.
 static void read_rotational(struct tree *tree, const char *dir, struct machine_disk *disk)
 {
     int64_t rotational;
@@ -174,21 +171,19 @@ static int read_mount(struct tree *tree, const char *folder, struct machine_disk
 {
     struct buf text = {0};
     struct mount mount;
-    int rc = 0;
-    if (!mounts_read(tree, &text) || !mounts_over(text.data, folder, &mount))
-        goto out;
-    // A type that is not known here stays without a kind: a guess would hide a network volume.
+    if (!mounts_read(tree, &text) || !mounts_over(text.data, folder, &mount)) {
+        buf_release(&text);
+        return 0;
+    }
+    // An unknown type gets no kind: a guess could hide a network volume.
     const char *kind = AMONG(mount.type, network_types)  ? "network"
                        : AMONG(mount.type, memory_types) ? "memory"
                        : AMONG(mount.type, local_types)  ? "local"
                                                          : "";
-    if ((rc = text_set(&disk->mount, mount.point, err)) != 0 ||
-        (rc = text_set(&disk->filesystem, mount.type, err)) != 0 ||
-        (rc = text_set(&disk->device, mount.source, err)) != 0 ||
-        (rc = text_set(&disk->kind, kind, err)) != 0)
-        goto out;
-    rc = read_device(tree, &mount, disk, err);
-out:
+    int rc = TEXTS_SET(err, {&disk->mount, mount.point}, {&disk->filesystem, mount.type},
+                       {&disk->device, mount.source}, {&disk->kind, kind});
+    if (rc == 0)
+        rc = read_device(tree, &mount, disk, err);
     buf_release(&text);
     return rc;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// doctor: what will spoil a measurement or cost money. Pure reasoning over a machine's record,
-// so that the record of any machine can be judged, also one that is not here. Each finding has
-// what was seen, what it does, and what to do about it.
+// doctor: finds conditions that disturb a measurement or cost money. Pure reasoning over a
+// machine's record, so that any machine can be judged, not only this one. A finding has evidence,
+// consequence and remedy.
 #include "machine/probe.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 enum level { PROBLEM, WARNING, NOTE, LEVELS };
 static const char *const level_names[LEVELS] = {"problem", "warning", "note"};
 
-// Where the findings of one level go. The doctor makes three rounds, so that problems come first.
+// Three rounds, one per level, so that problems come first.
 struct rounds {
     struct machine *machine;
     enum level now;
@@ -32,18 +32,12 @@ static void add(struct rounds *r, enum level level, const char *id, const char *
     struct machine_finding *f = LIST_ADD(&r->machine->findings, r->err);
     r->rc = f ? 0 : ERR_MEMORY;
     if (r->rc == 0)
-        r->rc = text_set(&f->id, id, r->err);
-    if (r->rc == 0)
-        r->rc = text_set(&f->level, level_names[level], r->err);
-    if (r->rc == 0)
-        r->rc = text_set(&f->evidence, evidence, r->err);
-    if (r->rc == 0)
-        r->rc = text_set(&f->consequence, consequence, r->err);
-    if (r->rc == 0)
-        r->rc = text_set(&f->remedy, remedy, r->err);
+        r->rc = TEXTS_SET(r->err, {&f->id, id}, {&f->level, level_names[level]},
+                          {&f->evidence, evidence}, {&f->consequence, consequence},
+                          {&f->remedy, remedy});
 }
 
-// A short text made on the spot, for the arguments of add().
+// A short text for the arguments of add().
 struct words {
     char s[512];
 };
@@ -62,8 +56,8 @@ static void program(struct rounds *r)
 {
     const struct machine_program *p = &r->machine->fare;
     if (p->debug.known && p->debug.v)
-        add(r, PROBLEM, "debug-build", "this fare was built for debugging",
-            "Everything it measures is slower than the machine is.",
+        add(r, PROBLEM, "debug-build", "this is a debug build of fare",
+            "Its measurements are slower than the machine.",
             "Use the bundle, or build with 'make build'.");
 }
 
@@ -75,11 +69,11 @@ static void instruction_sets(struct rounds *r)
         if (!(isa->advertised.known && isa->advertised.v && isa->works.known && !isa->works.v))
             continue;
         add(r, PROBLEM, "isa-faults",
-            say("the processor says it has %s, but it does not work (%s)", isa->name,
+            say("the processor advertises %s, but it does not work (%s)", isa->name,
                 isa->problem ? isa->problem : "wrong result")
                 .s,
-            "Libraries that believe the processor crash, or use slower code.",
-            "Tell the provider, or take another machine type; fare does not use it.");
+            "Libraries that use it crash; others fall back to slower code.",
+            "Report it to the provider, or use another machine type. fare avoids it.");
     }
 }
 
@@ -93,8 +87,8 @@ static bool same_operation(const struct machine_kernel *a, const struct machine_
     return a->operation && b->operation && strcmp(a->operation, b->operation) == 0;
 }
 
-// The first trial of an operation is what a program would meet, under whatever cap the user has
-// set; a later one of the same is fare's own search for a cap that helps.
+// The first trial of an operation shows what other programs will get, with the user's own cap if
+// set. Later trials of it are fare's search for a cap that helps.
 static bool is_first(const struct machine_library *lib, size_t k)
 {
     for (size_t i = 0; i < k; i++)
@@ -121,17 +115,17 @@ static void library_fault(struct rounds *r, const struct machine_library *lib, s
     bool amx = starts_with(kernel->problem, "signal SIGILL");
     bool bf16 = starts_with(kernel->operation, "bf16");
     add(r, PROBLEM, "library-faults",
-        say("%s %s fails in its %s (%s)%s", lib->name, lib->version ? lib->version : "",
+        say("%s %s: %s fails (%s)%s", lib->name, lib->version ? lib->version : "",
             kernel->operation ? kernel->operation : "work",
             kernel->problem ? kernel->problem : "wrong result",
-            amx && bf16 ? "; AMX that the hypervisor does not fully pass on looks like this" : "")
+            amx && bf16 ? "; typical of AMX that the hypervisor only half supports" : "")
             .s,
         "PyTorch and TensorFlow use this library and fail the same way.",
-        capped ? say("Set ONEDNN_MAX_CPU_ISA=%s, with which it works here; fare does so itself.",
-                     capped->cap)
-                     .s
+        capped
+            ? say("Set ONEDNN_MAX_CPU_ISA=%s, which works here. fare sets it itself.", capped->cap)
+                  .s
         : bf16 ? "Train in f32 on this machine."
-               : "Do not train on this machine's processor; take another machine type.");
+               : "Use another machine type to train on the CPU.");
 }
 
 static void libraries(struct rounds *r)
@@ -141,7 +135,7 @@ static void libraries(struct rounds *r)
         const struct machine_library *lib = &cpu->libraries.items[i];
         for (size_t k = 0; k < lib->kernels.count; k++) {
             const struct machine_kernel *kernel = &lib->kernels.items[k];
-            // What a library does not offer is no fault; a crash or a wrong result is.
+            // A missing operation is no fault; a crash or a wrong result is.
             if (kernel->works.known && !kernel->works.v && is_first(lib, k) &&
                 !starts_with(kernel->problem, "unimplemented"))
                 library_fault(r, lib, k);
@@ -159,30 +153,32 @@ static void processor(struct rounds *r)
             say("this process may use %.4g of the machine's %lld CPUs (%s)", usable,
                 (long long)cpu->threads.v, machine_cpu_limit(cpu))
                 .s,
-            "Programs that count the machine's CPUs start too many threads and slow each other "
-            "down; the rest of the machine is somebody else's.",
+            "Programs that count the machine's CPUs start too many threads, which slow each other "
+            "down.",
             say("Give the container more CPUs, or set OMP_NUM_THREADS=%d.",
                 usable < 1 ? 1 : (int)usable)
                 .s);
     if (cpu->governor && strcmp(cpu->governor, "performance") != 0)
         add(r, WARNING, "cpu-governor", say("the CPU frequency governor is %s", cpu->governor).s,
-            "Clocks follow the load with a delay: short runs look slower than long ones.",
-            "cpupower frequency-set -g performance (as root).");
-    // The load is the whole machine's, whatever part of it is ours.
+            "Clocks follow the load with a delay, so short runs look slower.",
+            "Run 'cpupower frequency-set -g performance' as root.");
+    // The load average is the whole machine's, not only ours.
     if (system->load_1min.known && cpu->threads.known && system->load_1min.v > 0.5 &&
         system->load_1min.v > (double)cpu->threads.v / 2)
         add(r, WARNING, "cpu-busy",
-            say("%.1f tasks were running on average over the last minute", system->load_1min.v).s,
-            "Other programs share the CPUs with what is measured.",
-            "Wait until they are done, or stop them.");
+            say("the load average over the last minute is %.1f", system->load_1min.v).s,
+            "Other programs use the CPUs during a measurement.",
+            "Wait for them to finish, or stop them.");
     if (system->steal_percent.known && system->steal_percent.v > 2)
         add(r, WARNING, "cpu-steal",
-            say("the hypervisor gave %.1f %% of the CPU time to others", system->steal_percent.v).s,
-            "CPU figures vary with the neighbours.",
-            "Repeat the measurement at another time, or take a dedicated machine.");
+            say("the hypervisor gave %.1f %% of the CPU time to other machines",
+                system->steal_percent.v)
+                .s,
+            "CPU measurements are noisy.",
+            "Repeat the measurement at another time, or use a dedicated machine.");
     if (system->on_battery.known && system->on_battery.v)
         add(r, WARNING, "on-battery", "the machine runs on its battery",
-            "Laptops hold their clocks down on battery.", "Plug it in.");
+            "Laptops lower their clocks on battery.", "Plug it in.");
 }
 
 static void memory(struct rounds *r)
@@ -194,15 +190,15 @@ static void memory(struct rounds *r)
                 units_bytes(m->total_bytes.v).s)
                 .s,
             "A process that needs more is killed, whatever 'free' says.",
-            "Count with the limit, or raise it where the container is started.");
+            "Plan for the limit, or raise it when starting the container.");
     if (m->swap_used_bytes.known && m->swap_used_bytes.v > 64 * MiB)
         add(r, WARNING, "swap-used",
             say("%s of swap is in use", units_bytes(m->swap_used_bytes.v).s).s,
-            "What was swapped out comes back at disk speed in the middle of a measurement.",
-            "Free memory first; swapoff -a && swapon -a (as root) brings it back.");
+            "Swapped pages are read back from disk during a measurement.",
+            "Free some memory, then run 'swapoff -a && swapon -a' as root.");
     if (m->shm_total_bytes.known && m->shm_total_bytes.v < GiB)
         add(r, WARNING, "shm-small",
-            say("/dev/shm holds %s", units_bytes(m->shm_total_bytes.v).s).s,
+            say("/dev/shm has only %s", units_bytes(m->shm_total_bytes.v).s).s,
             "Data loaders with several workers pass batches through it and die with a bus error "
             "when it is full.",
             "Start the container with --shm-size=8g or --ipc=host.");
@@ -216,23 +212,22 @@ static void disk(struct rounds *r)
             say("the working folder is on a network volume (%s)",
                 d->filesystem ? d->filesystem : "of unknown type")
                 .s,
-            "Data loading and checkpoints depend on the network and on who else uses it.",
+            "Data loading and checkpoints depend on the network and its other users.",
             "Copy the data to a local disk first.");
     if (d->kind && strcmp(d->kind, "memory") == 0)
         add(r, NOTE, "disk-memory", "the working folder is in memory",
-            "What is written there takes memory from the training and is gone at a restart.",
-            "Keep checkpoints on a disk.");
+            "Files there use memory and are lost at a restart.", "Keep checkpoints on a disk.");
     if (d->rotational.known && d->rotational.v)
-        add(r, NOTE, "disk-rotational", "the working folder is on a disk with moving heads",
-            "Many small files load at a hundred or so a second.", "Keep the data on an SSD.");
+        add(r, NOTE, "disk-rotational", "the working folder is on a hard disk",
+            "Small files load at about a hundred per second.", "Keep the data on an SSD.");
     if (d->free_bytes.known && d->free_bytes.v < 5 * GiB)
         add(r, WARNING, "disk-full",
-            say("%s are free under the working folder", units_bytes(d->free_bytes.v).s).s,
+            say("only %s are free in the working folder", units_bytes(d->free_bytes.v).s).s,
             "A checkpoint that does not fit ends the run.",
             "Free some space, or work in a folder on another disk.");
 }
 
-// How a GPU is called in a finding: "GPU 0 (NVIDIA H100 80GB HBM3)".
+// A GPU's name in a finding: "GPU 0 (NVIDIA H100 80GB HBM3)".
 static struct words gpu_name(const struct machine_gpu *gpu)
 {
     const char *name = gpu->name ? gpu->name : gpu->pci_id ? gpu->pci_id : "unknown model";
@@ -252,14 +247,14 @@ static void gpu_broken(struct rounds *r, const struct machine_gpu *gpu)
         {"lost", "gpu-lost", "Reboot; on a rented machine, return it and take another."},
         {"reset", "gpu-lost", "Reset or reboot it; on a rented machine, return it."},
         {"does not answer", "gpu-lost", "Reboot; on a rented machine, return it."},
-        {"holds it, not", "gpu-held",
-         "Take it back from that driver, or leave it to whom it was given."},
+        {"bound to the kernel driver", "gpu-held",
+         "Unbind it from that driver, or leave it to its user."},
     };
     bool amd = gpu->vendor && strcmp(gpu->vendor, "amd") == 0;
     const char *id = "gpu-no-driver";
     const char *remedy =
-        amd ? "Load the amdgpu driver; in a container, pass /dev/kfd and /dev/dri in."
-            : "Install the driver; in a container, start it with the GPU passed in (--gpus all).";
+        amd ? "Load the amdgpu driver; in a container, pass in /dev/kfd and /dev/dri."
+            : "Install the driver; in a container, pass the GPU in (--gpus all).";
     for (size_t i = 0; gpu->problem && i < sizeof cases / sizeof *cases; i++) {
         if (strstr(gpu->problem, cases[i].in_problem)) {
             id = cases[i].id;
@@ -271,7 +266,7 @@ static void gpu_broken(struct rounds *r, const struct machine_gpu *gpu)
         say("%s does not work: %s", gpu_name(gpu).s,
             gpu->problem ? gpu->problem : "its driver does not answer")
             .s,
-        "It is paid for and cannot be used.", remedy);
+        "You pay for it but cannot use it.", remedy);
 }
 
 static bool link_below(struct maybe_int now, struct maybe_int max)
@@ -279,7 +274,7 @@ static bool link_below(struct maybe_int now, struct maybe_int max)
     return now.known && max.known && now.v < max.v;
 }
 
-// "PCIe 5.0 x16", with only what is known of it.
+// "PCIe 5.0 x16", or the known part of it.
 static struct words pcie(struct maybe_int generation, struct maybe_int width)
 {
     if (generation.known && width.known)
@@ -292,8 +287,8 @@ static struct words pcie(struct maybe_int generation, struct maybe_int width)
 static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
 {
     struct maybe_int generation = {0}, width = {0};
-    // An idle GPU lets its link go down to save power; only a busy one tells. AMD's have no
-    // performance state.
+    // An idle GPU slows its link down, so only a busy one counts. AMD's GPUs have no performance
+    // state.
     bool fast = !gpu->performance_state.known || gpu->performance_state.v == 0;
     if (fast && gpu->use_percent.known && gpu->use_percent.v >= 10) {
         generation = gpu->pcie_generation;
@@ -314,7 +309,7 @@ static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
     struct words now = pcie(generation, width);
     struct words most = pcie(gpu->pcie_generation_max, gpu->pcie_width_max);
     add(r, WARNING, "pcie-narrow",
-        say("%s uses %s under load and could use %s", gpu_name(gpu).s, now.s, most.s).s,
+        say("%s runs at %s under load, but supports %s", gpu_name(gpu).s, now.s, most.s).s,
         "Data reaches the GPU more slowly than on machines of the same type.",
         "Move the card to a full slot; on a rented machine, return it and take another.");
 }
@@ -324,16 +319,16 @@ static void gpu_shared(struct rounds *r, const struct machine_gpu *gpu)
     bool busy = gpu->use_percent.known && gpu->use_percent.v >= 10;
     if (busy && gpu->processes.known && gpu->processes.count == 0)
         add(r, PROBLEM, "gpu-busy-without-process",
-            say("%s is %lld %% busy, but no process of this machine is on it", gpu_name(gpu).s,
+            say("%s is %lld %% busy, but no process here uses it", gpu_name(gpu).s,
                 (long long)gpu->use_percent.v)
                 .s,
-            "Somebody outside this container or machine uses the GPU that you pay for.",
+            "Someone outside this container or machine uses the GPU you pay for.",
             "Ask the provider, or take another machine.");
     else if (gpu->processes.count == 0 && busy)
         add(r, WARNING, "gpu-busy",
             say("%s is %lld %% busy", gpu_name(gpu).s, (long long)gpu->use_percent.v).s,
-            "Something shares the GPU with what is measured.",
-            "Wait until it is done, or measure on another GPU.");
+            "Another program uses the GPU during a measurement.",
+            "Wait for it to finish, or measure on another GPU.");
     else if (gpu->processes.count > 0)
         add(r, WARNING, "gpu-busy",
             say("%s is in use: %zu process%s%s%s", gpu_name(gpu).s, gpu->processes.count,
@@ -341,7 +336,7 @@ static void gpu_shared(struct rounds *r, const struct machine_gpu *gpu)
                 gpu->processes.items[0].name ? ", first " : "",
                 gpu->processes.items[0].name ? gpu->processes.items[0].name : "")
                 .s,
-            "They share the GPU with what is measured.", "Stop them, or measure on another GPU.");
+            "They use the GPU during a measurement.", "Stop them, or measure on another GPU.");
 }
 
 static void gpu_clocks(struct rounds *r, const struct machine_gpu *gpu)
@@ -349,34 +344,34 @@ static void gpu_clocks(struct rounds *r, const struct machine_gpu *gpu)
     bool only_power = gpu->throttling.count == 1 && strstr(gpu->throttling.items[0], "power cap");
     if (only_power)
         add(r, NOTE, "gpu-power-cap", say("%s is at its power limit", gpu_name(gpu).s).s,
-            "Its clocks give way to stay below the limit, as those of its kind do under full load.",
-            "Nothing, unless nothing of yours is running on it.");
+            "It lowers its clocks to stay within the limit, which is normal under full load.",
+            "None needed, unless the GPU should be idle.");
     else if (gpu->throttling.count > 0)
         add(r, WARNING, "gpu-throttled",
-            say("%s holds its clocks down: %s%s%s", gpu_name(gpu).s, gpu->throttling.items[0],
+            say("%s is throttled: %s%s%s", gpu_name(gpu).s, gpu->throttling.items[0],
                 gpu->throttling.count > 1 ? ", " : "",
                 gpu->throttling.count > 1 ? gpu->throttling.items[1] : "")
                 .s,
-            "It runs slower than others of its kind.",
-            "Look at its cooling and power; on a rented machine, return it and take another.");
+            "It is slower than other GPUs of this model.",
+            "Check its cooling and power; on a rented machine, return it and take another.");
     if (gpu->power_limit_mw.known && gpu->power_limit_default_mw.known &&
         (double)gpu->power_limit_mw.v < (double)gpu->power_limit_default_mw.v * 0.99)
         add(r, WARNING, "gpu-power-limit",
-            say("%s is limited to %.0f W; as delivered it has %.0f W", gpu_name(gpu).s,
+            say("%s is limited to %.0f W (default: %.0f W)", gpu_name(gpu).s,
                 (double)gpu->power_limit_mw.v / 1000, (double)gpu->power_limit_default_mw.v / 1000)
                 .s,
-            "It runs slower than others of its kind, and cheaper in power.",
-            "Restore it (nvidia-smi -pl, rocm-smi --resetpoweroverdrive) where you may.");
+            "It is slower than other GPUs of this model, and uses less power.",
+            "Restore the default (nvidia-smi -pl, rocm-smi --resetpoweroverdrive), if permitted.");
     if (gpu->persistence.known && !gpu->persistence.v)
         add(r, NOTE, "gpu-persistence", say("%s has persistence mode off", gpu_name(gpu).s).s,
-            "The driver starts anew with each program, which takes a second or more.",
-            "nvidia-smi -pm 1 (as root), where you may.");
+            "The driver reloads with each program, which takes a second or more.",
+            "Run 'nvidia-smi -pm 1' as root, if permitted.");
     if (gpu->mig.known && gpu->mig.v)
         add(r, NOTE, "gpu-mig",
-            say("%s is split into instances (MIG), %zu of them here", gpu_name(gpu).s,
+            say("%s is split into MIG instances, %zu of them here", gpu_name(gpu).s,
                 gpu->mig_instances.count)
                 .s,
-            "A run measures an instance, not the GPU; use and clocks cannot be read.",
+            "A run measures one instance, not the GPU; utilisation and clocks cannot be read.",
             "Compare it only with instances of the same size.");
 }
 
@@ -400,8 +395,8 @@ static void place(struct rounds *r)
     if (w->spot.known && w->spot.v)
         add(r, NOTE, "spot",
             say("this is a spot machine of %s", w->provider ? w->provider : "its provider").s,
-            "It can be taken away with a notice of seconds to minutes.",
-            "Write checkpoints to a place that stays.");
+            "The provider can reclaim it within seconds or minutes.",
+            "Write checkpoints to persistent storage.");
 }
 
 int machine_diagnose(struct machine *machine, struct err *err)

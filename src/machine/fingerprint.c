@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fingerprint: one short name for all machines of a kind. The text below is hashed; its first
-// line carries a number that changes when the recipe does.
+// fingerprint: one short name for all machines of a kind, a hash of the text below. The number in
+// its first line changes when the recipe does.
 #include "machine/probe.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 
 #include "base/sha256.h"
 
-// Memory sizes of identical machines differ by what firmware and kernel took, a few per cent less
-// than was built in: round up to four significant bits, which gives that size again.
+// Firmware and kernel reserve a few per cent, so identical machines show different sizes. Rounding
+// up to four significant bits restores the installed size.
 static int64_t rounded(int64_t bytes)
 {
     if (bytes <= 0)
@@ -45,8 +45,8 @@ static void add_cpu(struct buf *text, const struct machine_cpu *cpu)
         buf_printf(text, "cache L%lld %s %lld x %lld\n", (long long)c->level.v,
                    c->kind ? c->kind : "", (long long)c->size_bytes.v, (long long)c->count.v);
     }
-    // A set that could not be tried counts as the processor says: the name of a machine must not
-    // depend on how many processes were allowed just then.
+    // If a set could not be tried, trust the processor: the fingerprint must not depend on a
+    // process limit.
     for (size_t i = 0; i < cpu->isa.count; i++) {
         const struct machine_isa *isa = &cpu->isa.items[i];
         const struct maybe_bool *has = isa->works.known ? &isa->works : &isa->advertised;
@@ -90,7 +90,7 @@ int machine_fingerprint(struct machine *machine, struct err *err)
     if (rc == 0) {
         char hex[SHA256_HEX_BYTES];
         sha256_hex_of(buf_str(&text), text.len, hex);
-        hex[16] = '\0'; // 64 bits: enough to tell machines apart, short enough to read out
+        hex[16] = '\0'; // 64 bits: unique enough, and short enough to read out
         rc = text_set(&machine->fingerprint, hex, err);
     }
     buf_release(&text);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/gpu.h"
-
+// The machine's GPUs, from the PCI bus and the drivers: NVIDIA's from NVML, AMD's from sysfs,
+// Intel's discrete ones from the bus alone. A GPU on the bus without a working driver is listed
+// with works = false and the reason. Exception: inside a container the bus shows all of the host's
+// GPUs, but NVML only those passed in. The others belong to someone else and are left out.
 #include <stdio.h>
 #include <string.h>
 
 #include "machine/amd.h"
-#include "machine/apart.h"
+#include "machine/isolate.h"
 #include "machine/nvml.h"
 #include "machine/pci.h"
 
-#define PASS_IN "in a container, start it with the GPU passed in"
+#define PASS_IN "in a container, pass the GPU in"
 
 struct search {
     struct probe *probe;
@@ -17,11 +19,11 @@ struct search {
     struct pci_names names;
     struct pci_gpus bus;
     struct nvml nvml;
-    char module[64];  // version of NVIDIA's kernel module; "": not loaded
-    const char *dead; // (optional) the library is not to be asked: how it hung or crashed before
+    char module[64];  // version of NVIDIA's kernel module; "" if not loaded
+    const char *dead; // (optional) how NVML hung or crashed; it is not called again
 };
 
-// nvmlInit alone can take seconds per GPU where the driver is not kept loaded.
+// nvmlInit can take seconds per GPU if the driver is not kept loaded.
 #define DRIVER_LIMIT_MS 60000
 
 static bool in_container(const struct search *s)
@@ -65,18 +67,18 @@ static int add_broken(struct search *s, const struct pci_gpu *pci, const char *p
     return rc;
 }
 
-// Who holds a GPU that NVIDIA's own driver does not: as a rule that is the whole explanation.
+// If another driver holds an NVIDIA GPU, this is usually the whole explanation.
 static bool held_by_other(const struct pci_gpu *pci, char *out, size_t size)
 {
     if (pci->driver[0] == '\0' || strcmp(pci->driver, "nvidia") == 0)
         return false;
     bool kept = strstr(pci->driver, "vfio") != NULL;
-    snprintf(out, size, "the kernel driver %s holds it, not NVIDIA's%s", pci->driver,
-             kept ? ": it is kept for a virtual machine" : "");
+    snprintf(out, size, "bound to the kernel driver %s, not NVIDIA's%s", pci->driver,
+             kept ? ": reserved for a virtual machine" : "");
     return true;
 }
 
-// Why the library did not open or not start, for one GPU.
+// Explains why NVML did not open or start, for one GPU.
 static void explain(const struct search *s, const struct pci_gpu *pci, const struct err *why,
                     char *out, size_t size)
 {
@@ -95,11 +97,11 @@ static void explain(const struct search *s, const struct pci_gpu *pci, const str
     else if (init != NVML_SUCCESS)
         snprintf(out, size, "%s%s%s", why->text, container ? ": " : "", container ? PASS_IN : "");
     else if (container && strncmp(why->text, "cannot open", 11) != 0)
-        snprintf(out, size, "on the PCI bus, but no driver library: %s", PASS_IN);
+        snprintf(out, size, "on the PCI bus, but without a driver library: %s", PASS_IN);
     else if (s->module[0])
         snprintf(out, size, "driver %s is loaded, but %s", s->module, why->text);
     else if (pci->driver[0])
-        snprintf(out, size, "NVIDIA's driver holds it, but %s", why->text);
+        snprintf(out, size, "NVIDIA's driver is bound to it, but %s", why->text);
     else
         snprintf(out, size, "no NVIDIA driver is loaded: %s", why->text);
 }
@@ -128,8 +130,8 @@ static struct machine_gpu *listed(struct search *s, const char *address)
     return NULL;
 }
 
-// The first GPU from the library that could not say where it is.
-static struct machine_gpu *homeless(struct search *s)
+// The first GPU that NVML lists without an address.
+static struct machine_gpu *without_address(struct search *s)
 {
     for (size_t i = 0; i < s->machine->gpus.count; i++) {
         struct machine_gpu *gpu = &s->machine->gpus.items[i];
@@ -139,9 +141,9 @@ static struct machine_gpu *homeless(struct search *s)
     return NULL;
 }
 
-// What the library listed stands. What the bus shows beyond it is either one of those that the
-// library counts but cannot reach (both go by address, so they pair up in order), or one that
-// NVIDIA's driver does not hold, or, last, another's.
+// Adds the NVIDIA GPUs that only the bus shows. NVML may count a GPU that it cannot reach: both
+// lists are ordered by address, so these pair up. NVIDIA's driver may not hold a GPU. All others
+// belong to someone else (see above).
 static int nvidia_rest(struct search *s, struct err *err)
 {
     size_t answered = s->machine->gpus.count;
@@ -151,21 +153,22 @@ static int nvidia_rest(struct search *s, struct err *err)
         char words[256];
         if (pci->vendor != PCI_NVIDIA || listed(s, pci->address))
             continue;
-        struct machine_gpu *lost = homeless(s);
+        struct machine_gpu *lost = without_address(s);
         if (held_by_other(pci, words, sizeof words))
             rc = add_broken(s, pci, words, err);
         else if (pci->driver[0] == '\0')
-            rc = add_broken(s, pci, "NVIDIA's driver is loaded, but does not hold it", err);
+            rc = add_broken(s, pci, "NVIDIA's driver is loaded, but not bound to it", err);
         else if (lost)
             rc = pci_gpu_describe(pci, &s->names, lost, err);
         else if (answered == 0)
             rc = add_broken(
-                s, pci, "NVIDIA's driver holds it, but its library lists no GPU: " PASS_IN, err);
+                s, pci, "NVIDIA's driver is bound to it, but its library lists no GPU: " PASS_IN,
+                err);
     }
     return rc;
 }
 
-// A library that hangs or crashes is a fact worth telling, also where the bus shows no GPU.
+// Reports a library that hangs or crashes even if the bus shows no GPU.
 static int nvidia_dead(struct search *s, struct err *err)
 {
     struct err why = {0};
@@ -197,11 +200,11 @@ static int nvidia_read(struct search *s, struct err *err)
     return rc != 0 ? rc : nvidia_rest(s, err);
 }
 
-// Intel's driver has no common place that tells more than that it is there.
+// Intel's drivers offer no common place for more than presence.
 static int intel_add(struct search *s, const struct pci_gpu *pci, struct err *err)
 {
     if (strcmp(pci->driver, "i915") != 0 && strcmp(pci->driver, "xe") != 0)
-        return add_broken(s, pci, "no Intel kernel driver (xe or i915) holds it", err);
+        return add_broken(s, pci, "no Intel kernel driver (xe or i915) is bound to it", err);
     struct machine_gpu *gpu = add_from_bus(s, pci, err);
     if (!gpu)
         return ERR_MEMORY;
@@ -232,12 +235,11 @@ static int others_read(struct search *s, uint16_t vendor, struct err *err)
     return rc;
 }
 
-static int read_all(struct probe *probe, const char *names_path, const char *dead,
-                    struct machine *machine, struct err *err)
+static int read_all(struct probe *probe, const char *dead, struct machine *machine, struct err *err)
 {
     struct search s = {.probe = probe, .machine = machine, .dead = dead};
     machine->gpus.known = true;
-    int rc = pci_names_read(&s.names, names_path, err);
+    int rc = pci_names_read(&s.names, NULL, err);
     if (rc == 0)
         rc = pci_gpus_read(&probe->tree, &s.names, &s.bus, err);
     if (rc == 0)
@@ -254,14 +256,9 @@ static int read_all(struct probe *probe, const char *names_path, const char *dea
     return rc;
 }
 
-int gpus_read(struct probe *probe, const char *names_path, struct machine *machine, struct err *err)
-{
-    return read_all(probe, names_path, NULL, machine, err);
-}
-
 static int read_here(struct probe *probe, struct machine *machine, struct err *err)
 {
-    return gpus_read(probe, NULL, machine, err);
+    return read_all(probe, NULL, machine, err);
 }
 
 int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
@@ -270,12 +267,11 @@ int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
         return read_here(probe, machine, err);
     struct machine got = {0};
     struct buf how = {0};
-    int rc = probe_apart(probe, machine, read_here, DRIVER_LIMIT_MS, &got, &how, err);
+    int rc = probe_isolated(probe, machine, read_here, DRIVER_LIMIT_MS, &got, &how, err);
     if (rc == 0 && how.len > 0) {
-        rc = read_all(probe, NULL, buf_str(&how), machine, err);
+        rc = read_all(probe, buf_str(&how), machine, err);
     } else if (rc == 0) {
-        machine->gpus.items = got.gpus.items;
-        machine->gpus.count = got.gpus.count;
+        machine->gpus = got.gpus;
         machine->gpus.known = true;
         memset(&got.gpus, 0, sizeof got.gpus);
     }

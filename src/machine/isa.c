@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction sets that really work. What a processor advertises can still fault: a hypervisor
-// passes a flag on and forgets the state behind it, a kernel does not save the registers. So each
-// set computes something in a child process of its own, and plain code checks the numbers. The
-// program itself is built for any x86-64; only the functions marked with a target are not.
+// Instruction sets that really work. An advertised set can still fault: a hypervisor passes the
+// flag but not the state behind it, or a kernel does not save the registers. So each set computes
+// something in a child process, and plain code checks the result. Only functions marked TARGET need
+// more than baseline x86-64.
 #include <asm/prctl.h>
 #include <immintrin.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "machine/onednn.h"
 #include "machine/probe.h"
 
-#define CHILD_LIMIT_MS 10000 // ends in one; this long only where the machine hangs
+#define CHILD_LIMIT_MS 10000 // takes one; more only if the machine hangs
 #define TARGET(sets)   static __attribute__((target(sets), noinline)) int
 #define PLAIN          static __attribute__((noinline))
 
@@ -24,8 +24,8 @@ enum { RIGHT = 0, WRONG = 1, REFUSED = 2 }; // exit codes of the children
 #endif
 #define XFEATURE_TILE_DATA 18
 
-// Small whole numbers, -3 to 3, which every format here holds exactly, products and sums included.
-// The compiler must not know them, or it would compute the result itself.
+// Small integers, -3 to 3: exact in every format here, with their products and sums. Volatile, so
+// that the compiler cannot compute the result itself.
 static volatile unsigned seed = 1;
 
 static int small(unsigned i)
@@ -48,63 +48,61 @@ PLAIN uint16_t fp16_of(int value)
     return (uint16_t)(bits[value < 0 ? -value : value] | (value < 0 ? 0x8000 : 0));
 }
 
-PLAIN void fill_f32(float *to, unsigned count, unsigned from)
-{
-    for (unsigned i = 0; i < count; i++)
-        to[i] = (float)small(from + i);
-}
-
 PLAIN int compare(const void *got, const void *want, size_t bytes)
 {
     return memcmp(got, want, bytes) == 0 ? RIGHT : WRONG;
 }
 
-// got[i] against a[i] * b[i] + c[i]; a zero may have either sign.
-PLAIN int compare_fma(const float *got, const float *a, const float *b, const float *c,
-                      unsigned count)
+struct fma {
+    float a[16], b[16], c[16], got[16];
+};
+
+PLAIN void fill_fma(struct fma *f)
 {
-    for (unsigned i = 0; i < count; i++) {
-        float want = a[i] * b[i] + c[i];
-        if (!(got[i] == want))
-            return WRONG;
+    for (unsigned i = 0; i < 16; i++) {
+        f->a[i] = (float)small(i);
+        f->b[i] = (float)small(100 + i);
+        f->c[i] = (float)small(200 + i);
     }
+}
+
+// Not by memcmp(): a zero may have either sign.
+PLAIN int compare_fma(const struct fma *f, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (!(f->got[i] == f->a[i] * f->b[i] + f->c[i]))
+            return WRONG;
     return RIGHT;
 }
 
 TARGET("avx") try_avx(void *unused)
 {
     (void)unused;
-    float a[8], b[8], c[8], got[8];
-    fill_f32(a, 8, 0);
-    fill_f32(b, 8, 100);
-    fill_f32(c, 8, 200);
-    __m256 product = _mm256_mul_ps(_mm256_loadu_ps(a), _mm256_loadu_ps(b));
-    _mm256_storeu_ps(got, _mm256_add_ps(product, _mm256_loadu_ps(c)));
-    return compare_fma(got, a, b, c, 8);
+    struct fma f;
+    fill_fma(&f);
+    __m256 product = _mm256_mul_ps(_mm256_loadu_ps(f.a), _mm256_loadu_ps(f.b));
+    _mm256_storeu_ps(f.got, _mm256_add_ps(product, _mm256_loadu_ps(f.c)));
+    return compare_fma(&f, 8);
 }
 
 TARGET("fma") try_fma(void *unused)
 {
     (void)unused;
-    float a[8], b[8], c[8], got[8];
-    fill_f32(a, 8, 0);
-    fill_f32(b, 8, 100);
-    fill_f32(c, 8, 200);
-    _mm256_storeu_ps(got,
-                     _mm256_fmadd_ps(_mm256_loadu_ps(a), _mm256_loadu_ps(b), _mm256_loadu_ps(c)));
-    return compare_fma(got, a, b, c, 8);
+    struct fma f;
+    fill_fma(&f);
+    _mm256_storeu_ps(
+        f.got, _mm256_fmadd_ps(_mm256_loadu_ps(f.a), _mm256_loadu_ps(f.b), _mm256_loadu_ps(f.c)));
+    return compare_fma(&f, 8);
 }
 
 TARGET("avx512f") try_avx512f(void *unused)
 {
     (void)unused;
-    float a[16], b[16], c[16], got[16];
-    fill_f32(a, 16, 0);
-    fill_f32(b, 16, 100);
-    fill_f32(c, 16, 200);
-    _mm512_storeu_ps(got,
-                     _mm512_fmadd_ps(_mm512_loadu_ps(a), _mm512_loadu_ps(b), _mm512_loadu_ps(c)));
-    return compare_fma(got, a, b, c, 16);
+    struct fma f;
+    fill_fma(&f);
+    _mm512_storeu_ps(
+        f.got, _mm512_fmadd_ps(_mm512_loadu_ps(f.a), _mm512_loadu_ps(f.b), _mm512_loadu_ps(f.c)));
+    return compare_fma(&f, 16);
 }
 
 TARGET("avx2") try_avx2(void *unused)
@@ -122,7 +120,7 @@ TARGET("avx2") try_avx2(void *unused)
     return compare(got, want, sizeof got);
 }
 
-// Both dot products of bytes: sums of four unsigned times signed, for `lanes` results.
+// Byte dot products: each of `lanes` results sums four products, unsigned times signed.
 struct bytes_dot {
     uint8_t a[64];
     int8_t b[64];
@@ -195,7 +193,7 @@ PLAIN void fill_fp16_sum(struct fp16_sum *s)
 {
     for (unsigned i = 0; i < 32; i++) {
         int a = small(i), b = small(100 + i);
-        if (a + b > 3 || a + b < -3) // stay within the little table
+        if (a + b > 3 || a + b < -3) // stay within fp16_of()'s table
             b = -a + 1;
         s->a[i] = fp16_of(a);
         s->b[i] = fp16_of(b);
@@ -203,7 +201,7 @@ PLAIN void fill_fp16_sum(struct fp16_sum *s)
     }
 }
 
-// clang 14 knows the instruction but has its intrinsic only where all code may use it.
+// clang 14 has the instruction, but its intrinsic only for whole files built with it.
 TARGET("avx512f") try_avx512_fp16(void *unused)
 {
     (void)unused;
@@ -218,7 +216,7 @@ TARGET("avx512f") try_avx512_fp16(void *unused)
     return compare(s.got, s.want, sizeof s.got);
 }
 
-// AMX: three tiles of 16 rows with 64 bytes each; tile 0 gathers the product of tiles 1 and 2.
+// AMX: three tiles of 16 rows of 64 bytes; tile 0 accumulates the product of tiles 1 and 2.
 struct tile_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
@@ -238,7 +236,7 @@ struct tiles {
     } want, got;
 };
 
-// The kernel hands out the tiles' large state only on request.
+// The kernel grants the tiles' large state only on request.
 PLAIN int prepare_tiles(struct tiles *t)
 {
     memset(t, 0, sizeof *t);
@@ -251,7 +249,7 @@ PLAIN int prepare_tiles(struct tiles *t)
     return rc == 0 ? RIGHT : REFUSED;
 }
 
-// The second matrix has its rows in groups: element (k, n) lies at row k / 4, place 4 n + k % 4.
+// The second matrix is interleaved: element (k, n) is at row k / 4, column 4 n + k % 4.
 PLAIN void fill_tiles_i8(struct tiles *t)
 {
     for (unsigned i = 0; i < 1024; i++) {
@@ -414,11 +412,11 @@ int probe_isa(struct probe *probe, struct machine_cpu *cpu, struct err *err)
     if (rc != 0)
         goto out;
 
-    // All run side by side: the library's, which take longest, are started first.
+    // All run in parallel. The library's trials take longest and start first.
     if (!probe->no_children) {
         const char *all = buf_str(&flags);
         rc = onednn_start(&onednn, has_flag(all, "avx512f") || has_flag(all, "amx_bf16"), err);
-        // Where the system has no room for another process, that set stays untried.
+        // If no process can be started, the set stays untried.
         for (int i = 0; rc == 0 && i < SETS; i++)
             if (proc_start_call(&children[i], sets[i].trial, NULL, &options, NULL) == ERR_MEMORY)
                 rc = err_memory(err);

@@ -14,12 +14,12 @@
 
 enum { KINDS = 3, FILES_PER_KIND = 3, PATH_BYTES = 1024, VERSION_BYTES = 32 };
 
-// The names end in the major version; those that do not exist yet are looked for too.
+// File names end in the major version. Versions not yet released are searched too.
 static const struct kind {
     const char *name, *stem, *package, *call;
     int newest, oldest;
-    bool into;  // the call writes an int to an address; otherwise it returns a size_t
-    bool heavy; // takes long to open
+    bool into;  // the call writes an int to an address; else it returns a size_t
+    bool heavy; // slow to open
 } kinds[KINDS] = {
     {"cuDNN", "libcudnn", "nvidia_cudnn", "cudnnGetVersion", 11, 7, false, false},
     {"cuBLASLt", "libcublasLt", "nvidia_cublas", "cublasLtGetVersion", 15, 10, false, true},
@@ -29,13 +29,13 @@ static const struct kind {
 struct file {
     const struct kind *kind;
     int major;
-    char path[PATH_BYTES], full[PATH_BYTES]; // on that machine; with the tree's root before it
-    char place[PATH_BYTES];                  // the folder that a person knows it by
-    char package[PATH_BYTES];                // (optional) folder with its package's description
+    char path[PATH_BYTES], full[PATH_BYTES]; // on that machine; the same below the tree's root
+    char place[PATH_BYTES];                  // the environment or CUDA folder it belongs to
+    char package[PATH_BYTES];                // (optional) folder of the package's metadata
     const char *found_by;
     dev_t device;
     ino_t inode;
-    char named[VERSION_BYTES]; // version by its name, where that was enough
+    char named[VERSION_BYTES]; // version from the file name
     struct proc child;
 };
 
@@ -45,7 +45,6 @@ struct libraries {
     struct file files[KINDS * FILES_PER_KIND];
 };
 
-// Where a folder belongs.
 struct place {
     const char *path, *found_by;
     const char *package; // (optional)
@@ -66,7 +65,7 @@ static const char *variable(const struct libraries *s, const char *name)
     return NULL;
 }
 
-// ---- looking
+// ---- searching
 
 static void add_file(struct libraries *s, const struct place *place, const char *folder,
                      size_t kind, int major)
@@ -80,7 +79,7 @@ static void add_file(struct libraries *s, const struct place *place, const char 
         !S_ISREG(st.st_mode) || !join(file.place, PATH_BYTES, place->path, "") ||
         !join(file.package, PATH_BYTES, place->package ? place->package : "", ""))
         return;
-    for (size_t i = 0; i < s->count; i++) // the same by another way
+    for (size_t i = 0; i < s->count; i++) // the same file by another path
         if (s->files[i].device == st.st_dev && s->files[i].inode == st.st_ino)
             return;
     file.device = st.st_dev;
@@ -102,7 +101,7 @@ static void look_in_plain(struct libraries *s, const char *folder, const char *f
     look_in(s, folder, &place);
 }
 
-// "/a:/b", and lines of the loader's configuration, are folders; what is not a full path is not.
+// Folders in a search path or in the loader's configuration; only absolute ones count.
 static void look_in_each(struct libraries *s, const char *text, const char *separators)
 {
     char folder[PATH_BYTES];
@@ -170,7 +169,7 @@ static void look_in_cudas(struct libraries *s)
     buf_release(&names);
 }
 
-// NVIDIA's packages lie in nvidia/PART/lib beside their descriptions.
+// NVIDIA's packages install into nvidia/PART/lib.
 static void look_in_packages(struct libraries *s, const char *prefix, const char *packages)
 {
     const struct place place = {.path = prefix, .found_by = "python", .package = packages};
@@ -194,7 +193,7 @@ static void look_in_python(struct libraries *s, const char *prefix)
     if (!prefix || *prefix != '/')
         return;
     const struct place place = {.path = prefix, .found_by = "python"};
-    if (join(folder, sizeof folder, prefix, "/lib")) // as conda has it
+    if (join(folder, sizeof folder, prefix, "/lib")) // conda
         look_in(s, folder, &place);
     tree_list(&s->probe->tree, &names, "%s/lib", prefix);
     char *cursor = names.data;
@@ -207,7 +206,7 @@ static void look_in_python(struct libraries *s, const char *prefix)
     buf_release(&names);
 }
 
-// Of "/opt/env/bin/python3" the environment, "/opt/env".
+// "/opt/env/bin/python3" → "/opt/env".
 static void look_around(struct libraries *s, char *program)
 {
     for (int up = 0; up < 2; up++) {
@@ -219,8 +218,7 @@ static void look_around(struct libraries *s, char *program)
     look_in_python(s, program);
 }
 
-// The python3 that a user starts, and the one it is a link to. Starting it would take longer than
-// all the rest.
+// The first python3 in PATH, and the file it links to. Starting it would take too long.
 static void look_in_path(struct libraries *s)
 {
     const char *root = s->probe->tree.root, *path = variable(s, "PATH");
@@ -239,7 +237,7 @@ static void look_in_path(struct libraries *s)
     }
 }
 
-static void look(struct libraries *s)
+static void search_all(struct libraries *s)
 {
     char home[PATH_BYTES];
     look_in_loader(s);
@@ -253,10 +251,10 @@ static void look(struct libraries *s)
         look_in_python(s, home);
 }
 
-// ---- asking
+// ---- querying
 
-// In the child. What the library itself prints goes nowhere.
-static int ask(void *file_)
+// Runs in the child. The library's own output is discarded.
+static int query_version(void *file_)
 {
     struct file *file = file_;
     union {
@@ -297,7 +295,7 @@ void library_version(int64_t number, int major, char *out, size_t size)
         snprintf(out, size, "%d.%d.%d", major, (int)minor, (int)(number % 100));
 }
 
-// "9.19.0.56" of the text, where it is of the right major version.
+// Takes "9.19.0.56" from the text, if its major version is right.
 static void version_from(const char *text, int major, char *out)
 {
     char *end;
@@ -331,7 +329,7 @@ static void version_by_name(struct tree *tree, const struct file *file, char *ou
     buf_release(&names);
 }
 
-// The child's one line, or how it ended.
+// Reads the child's one line, or says how it ended.
 static void read_answer(const struct proc_result *result, const struct file *file, char *version,
                         struct buf *problem)
 {
@@ -345,7 +343,7 @@ static void read_answer(const struct proc_result *result, const struct file *fil
     else if (!ended || result->exit_code != 0)
         proc_result_words(result, problem);
     else if (*version == '\0')
-        buf_printf(problem, "%s gives no version %d", file->kind->call, file->major);
+        buf_printf(problem, "%s returns no version %d", file->kind->call, file->major);
 }
 
 static int record(const struct file *file, const char *version, const char *problem,
@@ -354,18 +352,9 @@ static int record(const struct file *file, const char *version, const char *prob
     struct machine_gpu_library *row = LIST_ADD(&machine->gpu_libraries, err);
     if (!row)
         return ERR_MEMORY;
-    int rc = text_set(&row->name, file->kind->name, err);
-    if (rc == 0)
-        rc = text_set(&row->version, version, err);
-    if (rc == 0)
-        rc = text_set(&row->path, file->path, err);
-    if (rc == 0)
-        rc = text_set(&row->place, file->place, err);
-    if (rc == 0)
-        rc = text_set(&row->found_by, file->found_by, err);
-    if (rc == 0)
-        rc = text_set(&row->problem, problem, err);
-    return rc;
+    return TEXTS_SET(err, {&row->name, file->kind->name}, {&row->version, version},
+                     {&row->path, file->path}, {&row->place, file->place},
+                     {&row->found_by, file->found_by}, {&row->problem, problem});
 }
 
 static int finish(struct tree *tree, struct file *file, struct machine *machine, struct err *err)
@@ -379,7 +368,7 @@ static int finish(struct tree *tree, struct file *file, struct machine *machine,
         if (rc == 0)
             read_answer(&result, file, version, &problem);
     } else if (*file->named == '\0') {
-        buf_adds(&problem, "no room for another process");
+        buf_adds(&problem, "cannot start a process");
     }
     if (*version == '\0' && *file->named == '\0')
         version_by_name(tree, file, file->named);
@@ -397,7 +386,7 @@ static int start(struct tree *tree, struct file *file, int64_t limit_ms)
     const struct proc_options options = {.timeout_ms = limit_ms, .keep_max = 2048};
     if (file->kind->heavy)
         version_by_name(tree, file, file->named);
-    return *file->named ? 0 : proc_start_call(&file->child, ask, file, &options, NULL);
+    return *file->named ? 0 : proc_start_call(&file->child, query_version, file, &options, NULL);
 }
 
 int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **libraries,
@@ -410,7 +399,7 @@ int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **li
     if (!s)
         return err_memory(err);
     s->probe = probe;
-    look(s);
+    search_all(s);
     for (size_t i = 0; !probe->tree.failed && i < s->count; i++)
         if (start(&probe->tree, &s->files[i], limit_ms) == ERR_MEMORY)
             return err_memory(err);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// libraries: which of NVIDIA's compute libraries (cuDNN, cuBLASLt, NCCL) lie on this machine.
+// libraries: finds NVIDIA's compute libraries (cuDNN, cuBLASLt, NCCL). fare needs none of them, but
+// a framework does.
 //
-// fare needs none of them; who trains with a framework wants to know which it will find. They are
-// looked for as files: in the loader's folders, in CUDA folders and in Python environments. Each
-// file is then opened in a child process of its own, all at once and for a limited time, and asked
-// for its version. One that crashes, hangs or does not open is listed with how it ended, and with
-// the version that its file or its package has in its name. cuBLASLt, whose 350,000 relocations
-// take 110 ms of CPU time (the others take 2), is opened only where no name tells its version.
+// Searches the loader's folders, CUDA folders and Python environments. Each file is opened in a
+// child process, all in parallel under a time limit, and asked for its version. A library that
+// crashes, hangs or does not open is listed with the reason and the version in its file or package
+// name. cuBLASLt takes 110 ms of CPU time to open (350,000 relocations; the others 2 ms), so it is
+// opened only if no name gives its version.
 #ifndef FARE_MACHINE_LIBRARIES_H
 #define FARE_MACHINE_LIBRARIES_H
 
 #include "machine/probe.h"
 
-#define LIBRARY_LIMIT_MS 200 // so that a check takes under 300
+#define LIBRARY_LIMIT_MS 200 // so that a check takes under 300 ms
 
 struct libraries;
 
-// Looks for them and starts the children, which have `limit_ms` from now on, so that they work
-// while the rest is looked at. For a recorded machine (no_children) there is nothing to do.
+// Starts the search and the children, which run for up to `limit_ms` while other probes run. Does
+// nothing on a recorded machine (no_children).
 int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **libraries,
                     struct err *err) MUST_USE;
 
@@ -25,11 +25,10 @@ int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **li
 int libraries_finish(struct libraries *libraries, struct machine *machine,
                      struct err *err) MUST_USE;
 
-void libraries_free(struct libraries *libraries); // ends what still runs; null is fine
+void libraries_free(struct libraries *libraries); // ends running children; null is fine
 
-// The version in a number that a library answered. They are major * 10000 + minor * 100 + patch;
-// older ones had major * 1000, and the file's name tells which: "libcudnn.so.8". "" where the
-// number is of neither kind.
+// Formats a version number from a library: major * 10000 + minor * 100 + patch, or major * 1000 in
+// older ones. `major` comes from the file name ("libcudnn.so.8") and decides. "" if neither fits.
 void library_version(int64_t number, int major, char *out, size_t size);
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory: how much there is, how much of it is ours, swap, and /dev/shm, through which the
-// processes of a data loader hand over their batches.
+// Memory: total, usable, swap, and /dev/shm, through which data loaders pass batches.
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -38,7 +37,7 @@ static void read_meminfo(struct tree *tree, struct machine_memory *memory)
     buf_release(&text);
 }
 
-// tmpfs writes its size as "size=65536k". Absent where it has the default size.
+// tmpfs shows its size as "size=65536k", or not at all if it is the default.
 static struct maybe_int size_option(const struct mount *mount)
 {
     const char *value;
@@ -55,7 +54,7 @@ static struct maybe_int size_option(const struct mount *mount)
     return some_int(kib * 1024);
 }
 
-// Only where it is memory: in some chroots /dev/shm is a plain folder on a disk.
+// Only if it is in memory: in some chroots /dev/shm is a plain folder on a disk.
 static void read_shm(struct tree *tree, struct machine_memory *memory)
 {
     struct buf text = {0};
@@ -66,7 +65,7 @@ static void read_shm(struct tree *tree, struct machine_memory *memory)
     if (in_memory && *tree->root != '\0') {
         if (strcmp(mount.point, "/dev/shm") == 0)
             memory->shm_total_bytes = size_option(&mount);
-    } else if (in_memory && statvfs("/dev/shm", &st) == 0 && st.f_blocks > 0) { // 0: no limit set
+    } else if (in_memory && statvfs("/dev/shm", &st) == 0 && st.f_blocks > 0) { // 0: no limit
         memory->shm_total_bytes = some_int((int64_t)(st.f_blocks * st.f_frsize));
         memory->shm_free_bytes = some_int((int64_t)(st.f_bavail * st.f_frsize));
     }
@@ -86,7 +85,7 @@ int probe_memory(struct probe *probe, struct machine_memory *memory, struct err 
     if (cgroup.limit_bytes.known &&
         (!memory->total_bytes.known || cgroup.limit_bytes.v < memory->total_bytes.v))
         memory->usable_bytes = cgroup.limit_bytes;
-    // What is left below the limit, where that is less than what the machine has.
+    // The cgroup's limit may leave less than the machine has.
     if (cgroup.limit_bytes.known && memory->available_bytes.known) {
         int64_t used = cgroup.used_bytes.known ? cgroup.used_bytes.v : 0;
         int64_t left = cgroup.limit_bytes.v > used ? cgroup.limit_bytes.v - used : 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// mounts: what is mounted where, from /proc/self/mountinfo (proc_pid_mountinfo(5)).
+// mounts: parses /proc/self/mountinfo (proc_pid_mountinfo(5)).
 //
-// The limits of a cgroup, the size of /dev/shm and the disk under a folder all begin with this
-// table. It is walked line by line in the text that was read, which is changed on the way; the
-// members of a struct mount point into it and live as long as it does. Nothing is allocated.
+// Used for cgroup limits, the size of /dev/shm and the disk under a folder. The text is parsed in
+// place and modified; a struct mount points into it. Nothing is allocated.
 #ifndef FARE_MACHINE_MOUNTS_H
 #define FARE_MACHINE_MOUNTS_H
 
@@ -13,9 +12,9 @@
 #include "base/tree.h"
 
 struct mount {
-    unsigned major, minor;     // of the device; major 0 where there is no block device
-    const char *root;          // the folder of that file system that is mounted: "/" for all of it
-    const char *point;         // where
+    unsigned major, minor;     // of the device; major 0 without a block device
+    const char *root;          // the mounted folder of the file system; "/" for all of it
+    const char *point;         // where it is mounted
     const char *type;          // "ext4", "cgroup2", "fuse.sshfs"
     const char *source;        // "/dev/vda1", "server:/export", "tmpfs"
     const char *super_options; // "rw,cpu,cpuacct"
@@ -24,18 +23,18 @@ struct mount {
 // Reads the table below the root of `tree`.
 bool mounts_read(struct tree *tree, struct buf *text);
 
-// The next mount; false at the end. Lines that do not follow the format are passed over.
+// The next mount; false at the end. Malformed lines are skipped.
 bool mounts_next(char **cursor, struct mount *mount);
 
-// Is `path` the same as `above`, or below it? Both absolute; "/" is above all.
+// True if `path` is `above` or below it. Both are absolute.
 bool path_is_below(const char *path, const char *above);
 
-// The mount that holds the absolute `path`: the longest that is above it; of equals the last,
-// which lies on top of the others.
+// The mount that holds the absolute `path`: the longest prefix, and of equals the last, which hides
+// the others.
 bool mounts_over(char *text, const char *path, struct mount *mount);
 
-// Is `option` one of the file system's options, alone or before "="? Its value, if it has one, is
-// at *value, *len bytes long.
+// True if the file system has this option, alone or as "option=value". *value is not terminated; it
+// has *len bytes.
 bool mount_option(const struct mount *mount, const char *option, const char **value, size_t *len);
 
 #endif

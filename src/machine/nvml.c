@@ -13,7 +13,7 @@
 
 _Static_assert(sizeof(struct nvml_pci) == 68, "NVML's layout, by its documentation");
 
-#define TEXT_BYTES 96 // the longest buffer the library asks for (names, UUIDs of MIG devices)
+#define TEXT_BYTES 96 // the longest buffer NVML asks for (names, UUIDs of MIG devices)
 #define GPUS_MAX   1024
 #define MIG_MAX    64
 
@@ -73,23 +73,24 @@ static const struct dl_symbol symbols[] = {
     OPTIONAL(nvmlDeviceGetGraphicsRunningProcesses),
 };
 
-void nvml_words(const struct nvml_api *api, const char *call, enum nvml_return code, char *out,
-                size_t size)
+// "nvmlInit: Driver Not Loaded (code 9: the NVIDIA kernel driver is not loaded)"
+static void nvml_words(const struct nvml_api *api, const char *call, enum nvml_return code,
+                       char *out, size_t size)
 {
     static const struct {
         enum nvml_return code;
         const char *meaning;
     } meanings[] = {
-        {NVML_NO_PERMISSION, "this user may not use it"},
+        {NVML_NO_PERMISSION, "no permission"},
         {NVML_INSUFFICIENT_POWER, "its power cables are not properly attached"},
-        {NVML_DRIVER_NOT_LOADED, "no NVIDIA kernel driver answers"},
-        {NVML_IRQ_ISSUE, "the kernel has trouble with its interrupts"},
-        {NVML_CORRUPTED_INFOROM, "its information store is damaged"},
-        {NVML_GPU_IS_LOST, "it has fallen off the bus or cannot be reached any more"},
-        {NVML_RESET_REQUIRED, "it must be reset before it can be used again"},
+        {NVML_DRIVER_NOT_LOADED, "the NVIDIA kernel driver is not loaded"},
+        {NVML_IRQ_ISSUE, "the kernel reports an interrupt problem"},
+        {NVML_CORRUPTED_INFOROM, "its infoROM is corrupted"},
+        {NVML_GPU_IS_LOST, "it has fallen off the bus or cannot be reached"},
+        {NVML_RESET_REQUIRED, "it must be reset"},
         {NVML_OPERATING_SYSTEM, "the operating system or a cgroup blocks it"},
-        {NVML_VERSION_MISMATCH, "kernel driver and library are of different versions"},
-        {NVML_UNKNOWN, "an error inside the driver"},
+        {NVML_VERSION_MISMATCH, "kernel driver and library have different versions"},
+        {NVML_UNKNOWN, "driver error"},
     };
     const char *said = api->nvmlErrorString ? api->nvmlErrorString(code) : NULL;
     const char *meaning = NULL;
@@ -118,8 +119,8 @@ void nvml_module_version(const char *text, char *out, size_t size)
     }
 }
 
-// The library's version is the driver's, with that of CUDA before it: "12.550.54.15". One that
-// does not tell is asked by the name of its file, "libnvidia-ml.so.550.54.15".
+// The library's version is the driver's, preceded by CUDA's: "12.550.54.15". Otherwise the file's
+// name has it: "libnvidia-ml.so.550.54.15".
 static void version_read(struct nvml *nvml)
 {
     char text[sizeof nvml->version] = "";
@@ -194,7 +195,7 @@ static bool device_address(struct nvml_reader *r, struct nvml_pci *pci,
 
 static int read_identity(struct nvml_reader *r, struct machine_gpu *gpu, struct err *err)
 {
-    char text[TEXT_BYTES + 1] = ""; // one more than they are told: theirs may lack the NUL
+    char text[TEXT_BYTES + 1] = ""; // one byte spare: NVML may omit the NUL
     int rc = 0;
     if (ASK(r, nvmlDeviceGetName, text, TEXT_BYTES))
         rc = text_set(&gpu->name, text, err);
@@ -278,7 +279,7 @@ static int read_switches(struct nvml_reader *r, struct machine_gpu *gpu, struct 
     return rc;
 }
 
-// An instance is called "NVIDIA A100-SXM4-40GB MIG 3g.20gb": its profile is what follows.
+// An instance is called "NVIDIA A100-SXM4-40GB MIG 3g.20gb": a common prefix, then its profile.
 static int read_mig(struct nvml_reader *gpu_reader, struct machine_gpu *gpu, struct err *err)
 {
     unsigned int most = 0;
@@ -288,7 +289,7 @@ static int read_mig(struct nvml_reader *gpu_reader, struct machine_gpu *gpu, str
     for (unsigned int i = 0; rc == 0 && i < most && i < MIG_MAX; i++) {
         struct nvml_reader r = {.api = gpu_reader->api};
         if (!ASK(gpu_reader, nvmlDeviceGetMigDeviceHandleByIndex, i, &r.device))
-            continue; // a place without an instance
+            continue; // a slot without an instance
         struct machine_mig *mig = LIST_ADD(&gpu->mig_instances, err);
         if (!mig)
             return ERR_MEMORY;
@@ -319,8 +320,8 @@ static int add_process(struct machine_gpu *gpu, uint32_t pid, uint64_t bytes, st
         if (pid != 0)
             process->pid = some_int(pid);
     }
-    // The same process in both lists shows all its memory twice. All ones is "not available",
-    // which the range leaves out.
+    // A process in both lists shows its full memory twice. All ones means "not available" and is
+    // out of range.
     if (!process->memory_bytes.known || (int64_t)bytes > process->memory_bytes.v)
         nvml_number(&process->memory_bytes, bytes, INT64_MAX);
     return 0;
@@ -350,7 +351,7 @@ static int read_processes(struct nvml_reader *r, struct tree *tree, struct machi
     nvml_processes_release(&room);
     if (rc != 0)
         return rc;
-    // Complete, also when it is empty. Where one question failed, what the other said still counts.
+    // The list is complete even if empty. If one query failed, the other still counts.
     gpu->processes.known |=
         compute == NVML_SUCCESS && (graphics == NVML_SUCCESS || graphics == NVML_NOT_SUPPORTED);
     struct buf name = {0};
@@ -382,7 +383,7 @@ static int read_gpu(struct nvml_reader *r, struct tree *tree, struct machine_gpu
     gpu->works = some_bool(!r->lost_call && !silent);
     if (gpu->works.v)
         return 0;
-    char words[256] = "its driver answers nothing";
+    char words[256] = "no answer from its driver";
     if (r->lost_call)
         nvml_words(r->api, r->lost_call, r->lost, words, sizeof words);
     else if (r->first_call)

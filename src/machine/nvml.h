@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // nvml: NVIDIA's management library, opened at run time.
 //
-// Its header is not needed to build: what is used of it is declared here, by its documentation
-// (docs.nvidia.com/deploy/nvml-api). Members of the table are called as the library calls its
-// functions, so that an error can name the call. Any may be null: older libraries lack the newer
-// names, newer ones will drop the oldest, and some have a name but answer "function not found".
+// Builds without NVIDIA's header: the parts used are declared here, from the documentation
+// (docs.nvidia.com/deploy/nvml-api). Table members have the functions' own names, so that errors
+// can name the call. Any may be null: older libraries lack newer names, newer ones drop old names,
+// and some functions exist but answer "function not found".
 #ifndef FARE_MACHINE_NVML_H
 #define FARE_MACHINE_NVML_H
 
@@ -15,7 +15,7 @@
 #include "base/tree.h"
 #include "record/machine.h"
 
-enum nvml_return { // nvmlReturn_t, those that get a treatment of their own
+enum nvml_return { // the nvmlReturn_t values handled here
     NVML_SUCCESS = 0,
     NVML_NOT_SUPPORTED = 3,
     NVML_NO_PERMISSION = 4,
@@ -34,7 +34,7 @@ enum nvml_return { // nvmlReturn_t, those that get a treatment of their own
     NVML_UNKNOWN = 999,
 };
 
-struct nvml_device; // theirs, opaque
+struct nvml_device; // opaque
 
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
 
@@ -57,7 +57,7 @@ struct nvml_temperature { // nvmlTemperature_v1_t
     int celsius;
 };
 
-// nvmlPciInfo_t of version 3; the older two end sooner and agree in the numbers.
+// nvmlPciInfo_t, version 3. Older versions are shorter but share the numbers.
 struct nvml_pci {
     char bus_id_legacy[16];
     unsigned int domain, bus, device;
@@ -66,7 +66,7 @@ struct nvml_pci {
     char bus_id[32];
 };
 
-// A struct that carries its version carries its size too.
+// A versioned struct carries its size too.
 #define NVML_STRUCT_VERSION(type, number) ((unsigned int)(sizeof(type) | (number) << 24))
 
 struct nvml_api {
@@ -121,8 +121,8 @@ struct nvml_api {
                                                                unsigned long long *);
     enum nvml_return (*nvmlDeviceGetCurrentClocksThrottleReasons)(struct nvml_device *,
                                                                   unsigned long long *);
-    // Lists of processes. What an entry looks like depends on the name and, for _v3, on the
-    // driver: nvml_processes.c finds it out.
+    // Process lists. The entry's layout depends on the version and, for _v3, on the driver; see
+    // nvml_processes.c.
     enum nvml_return (*nvmlDeviceGetComputeRunningProcesses_v3)(struct nvml_device *,
                                                                 unsigned int *, void *);
     enum nvml_return (*nvmlDeviceGetComputeRunningProcesses_v2)(struct nvml_device *,
@@ -140,36 +140,31 @@ struct nvml_api {
 struct nvml {
     struct dl dl;
     struct nvml_api api;
-    enum nvml_return init; // how nvmlInit ended, where the library was found
-    char version[80];      // of the library, "550.54.15"; "" where it does not tell
+    enum nvml_return init; // result of nvmlInit, if the library was found
+    char version[80];      // of the library, "550.54.15"; "" if unknown
 };
 
-// Opens and initialises. ERR_MISSING: no library. ERR_FAIL: nvmlInit failed, `init` says how and
-// `version` is filled all the same. A tree with a root is a recorded machine, whose library is
-// the one that the variable FARE_NVML names, or none. A zeroed struct can be closed.
+// Opens and initialises. ERR_MISSING: no library. ERR_FAIL: nvmlInit failed; `init` has the code
+// and `version` is filled. For a recorded machine (a tree with a root) only the library named by
+// the variable FARE_NVML is opened. A zeroed struct can be closed.
 int nvml_open(struct nvml *nvml, const struct tree *tree, struct err *err) MUST_USE;
 void nvml_close(struct nvml *nvml);
 
-// Appends every GPU the library knows to machine->gpus. A question it does not answer leaves that
-// fact absent; a GPU that is lost, or that it cannot even name, gets works = false and the
-// problem. Names of processes come from /proc below the tree's root.
+// Appends all GPUs to machine->gpus. An unanswered query leaves its member absent. A GPU that is
+// lost or has no name gets works = false and the problem. Process names come from /proc below the
+// tree's root.
 int nvml_read_gpus(struct nvml *nvml, struct tree *tree, struct machine *machine,
                    struct err *err) MUST_USE;
 
-unsigned int nvml_gpu_count(const struct nvml_api *api); // 0 where it does not answer
+unsigned int nvml_gpu_count(const struct nvml_api *api); // 0 without an answer
 enum nvml_return nvml_gpu_handle(const struct nvml_api *api, unsigned int index,
                                  struct nvml_device **device);
 
-// The link right now of the GPU at a normalised PCI address; absent where it is not to be had.
+// The current link of the GPU at a normalised PCI address; absent if it cannot be read.
 void nvml_read_link(struct nvml *nvml, const char *pci_address, struct maybe_int *generation,
                     struct maybe_int *width);
 
-// "nvmlInit: Driver Not Loaded (code 9: no kernel driver answers)": the call, the library's words
-// and what the code means.
-void nvml_words(const struct nvml_api *api, const char *call, enum nvml_return code, char *out,
-                size_t size);
-
-// The version of the kernel module, from the text of /proc/driver/nvidia/version; "" for none.
+// The kernel module's version, from the text of /proc/driver/nvidia/version; "" if none.
 void nvml_module_version(const char *text, char *out, size_t size);
 
 #endif

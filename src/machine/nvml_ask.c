@@ -81,6 +81,6 @@ void nvml_ask_pcie(struct nvml_reader *r, struct maybe_int *bytes_per_s)
     unsigned int sent = 0, received = 0; // KB/s
     if (ASK(r, nvmlDeviceGetPcieThroughput, SENT, &sent) &&
         ASK(r, nvmlDeviceGetPcieThroughput, RECEIVED, &received))
-        // No link of today carries 1 TB/s.
+        // No link carries 1 TB/s.
         nvml_number(bytes_per_s, ((unsigned long long)sent + received) * 1000, 1000000000000);
 }

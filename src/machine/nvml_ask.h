@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvml_ask: questions about one GPU that both the machine's record and the sampler ask.
+// nvml_ask: queries about one GPU, shared by machine/ and sample/.
 //
-// A question without an answer is normal; the first one that says that the whole GPU is gone is
-// kept, and the first failure of all in case nothing else is known of it.
+// A query without an answer is normal. The reader keeps the first failure, and the first that says
+// the whole GPU is gone.
 #ifndef FARE_MACHINE_NVML_ASK_H
 #define FARE_MACHINE_NVML_ASK_H
 
@@ -33,7 +33,7 @@ static inline bool nvml_answered(struct nvml_reader *r, const char *call, enum n
 #define ASK(r, call, ...)                                                                          \
     ((r)->api->call && nvml_answered((r), #call, (r)->api->call((r)->device, __VA_ARGS__)))
 
-// Sets a number that is within its range; others stay absent.
+// Sets the number if it is in range.
 static inline void nvml_number(struct maybe_int *member, unsigned long long value,
                                unsigned long long max)
 {
@@ -44,7 +44,8 @@ static inline void nvml_number(struct maybe_int *member, unsigned long long valu
 bool nvml_ask_memory(struct nvml_reader *r, struct maybe_int *total, struct maybe_int *used);
 void nvml_ask_temperature(struct nvml_reader *r, struct maybe_int *celsius);
 
-// The bits that hold clocks down; the others (idle, a clock somebody set) do not taint.
+// The bits that mean throttling. The others (idle, application clocks) do not disturb a
+// measurement.
 struct nvml_reason {
     unsigned long long bit;
     const char *words;
@@ -54,18 +55,18 @@ extern const struct nvml_reason nvml_reasons[NVML_REASONS];
 
 bool nvml_ask_reasons(struct nvml_reader *r, unsigned long long *bits);
 
-struct nvml_now { // what changes from moment to moment
+struct nvml_now { // the values that change all the time
     struct maybe_int use_percent;
     struct maybe_int memory_used_bytes;
     struct maybe_int power_mw;
     struct maybe_int energy_mj; // since the driver was loaded
     struct maybe_int clock_sm_mhz;
     struct maybe_int temperature_c;
-    struct maybe_int reasons; // bits, those of nvml_reasons alone
+    struct maybe_int reasons; // the bits of nvml_reasons only
 };
 void nvml_ask_now(struct nvml_reader *r, struct nvml_now *now);
 
-// Bytes per second over PCIe, both ways. The library measures for 20 ms each way before it answers.
+// PCIe traffic, both directions together. NVML measures each direction for 20 ms.
 void nvml_ask_pcie(struct nvml_reader *r, struct maybe_int *bytes_per_s);
 
 #endif

@@ -8,10 +8,9 @@
 
 typedef enum nvml_return (*process_call)(struct nvml_device *, unsigned int *, void *);
 
-// An entry starts with the pid (4 bytes, padded to 8) and the memory (8 bytes). The first version
-// ends there, the second has two instance ids of 4 bytes more. The third is like the second,
-// except in some drivers of the series 530 and 535, which put 8 bytes more behind under the same
-// name; so its size is read off the bytes that the driver wrote.
+// An entry starts with the pid (4 bytes, padded to 8) and the memory (8 bytes). Version 1 ends
+// there; version 2 adds two instance ids of 4 bytes. Version 3 equals version 2, except that some
+// drivers of the 530 and 535 series append 8 bytes. So its size is derived from the bytes written.
 enum { ENTRY_V1 = 16, ENTRY_V2 = 24, ENTRY_MAX = NVML_PROCESS_BYTES, UNTOUCHED = 0xA5 };
 
 static size_t entry_size(const unsigned char *bytes, unsigned int room, unsigned int count)
@@ -19,8 +18,8 @@ static size_t entry_size(const unsigned char *bytes, unsigned int room, unsigned
     size_t written = (size_t)room * ENTRY_MAX;
     while (written > 0 && bytes[written - 1] == UNTOUCHED)
         written--;
-    // A driver may clear all the room it was given. The room is odd, which keeps 24 bytes times
-    // the room and 32 times the count apart.
+    // A driver may clear the whole buffer. `room` is odd, so 24 * room and 32 * count cannot be
+    // equal.
     bool longer = written == (size_t)count * ENTRY_MAX || written == (size_t)room * ENTRY_MAX;
     return longer && count > 0 ? ENTRY_MAX : ENTRY_V2;
 }
@@ -35,8 +34,8 @@ static bool make_room(struct nvml_processes *out, unsigned int room)
     return true;
 }
 
-static int ask(struct nvml_device *device, process_call call, struct nvml_processes *out,
-               enum nvml_return *code, struct err *err)
+static int query(struct nvml_device *device, process_call call, struct nvml_processes *out,
+                 enum nvml_return *code, struct err *err)
 {
     unsigned int count;
     for (;;) {
@@ -47,18 +46,18 @@ static int ask(struct nvml_device *device, process_call call, struct nvml_proces
         *code = call(device, &count, out->bytes);
         if (*code != NVML_INSUFFICIENT_SIZE || out->fixed || out->room >= PROCESSES_MAX)
             break;
-        // New ones may start in between: always more room than it says.
+        // Processes may start in between: allocate more than NVML says.
         unsigned int base = count > out->room && count < PROCESSES_MAX ? count : out->room;
         if (!make_room(out, (base * 2) | 1))
             return err_memory(err);
     }
     if (*code == NVML_SUCCESS && count > out->room)
-        *code = NVML_UNKNOWN; // it wrote more than there was room for, or counts wrongly
+        *code = NVML_UNKNOWN; // it wrote past the buffer, or the count is wrong
     out->count = *code == NVML_SUCCESS ? count : 0;
     return 0;
 }
 
-// Newest name first; the next one only where the library does not have the function.
+// Tries the newest version first, and an older one only if the function is missing.
 int nvml_processes_ask(const struct nvml_api *api, struct nvml_device *device, enum nvml_list list,
                        struct nvml_processes *out, enum nvml_return *code, struct err *err)
 {
@@ -69,13 +68,13 @@ int nvml_processes_ask(const struct nvml_api *api, struct nvml_device *device, e
                                      api->nvmlDeviceGetGraphicsRunningProcesses_v2,
                                      api->nvmlDeviceGetGraphicsRunningProcesses};
     const process_call *calls = list == NVML_COMPUTE ? compute : graphics;
-    static const size_t sizes[] = {0, ENTRY_V2, ENTRY_V1}; // 0: to be found out
+    static const size_t sizes[] = {0, ENTRY_V2, ENTRY_V1}; // 0: detected by entry_size()
     *code = NVML_FUNCTION_NOT_FOUND;
     out->count = 0;
     for (size_t i = 0; i < 3 && *code == NVML_FUNCTION_NOT_FOUND; i++) {
         if (!calls[i])
             continue;
-        int rc = ask(device, calls[i], out, code, err);
+        int rc = query(device, calls[i], out, code, err);
         if (rc != 0)
             return rc;
         out->entry = sizes[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions down to trial_child() run in the child, which tells what it finds line by line as
-// it goes ("kernel brg:avx512_core"), so that a crash leaves the lines before it.
+// The functions down to trial_child() run in the child, which prints each result at once ("kernel
+// brg:avx512_core"), so that a crash keeps the earlier lines.
 #include "machine/onednn.h"
 
 #include <dnnl.h>
@@ -12,9 +12,9 @@
 #include "base/dl.h"
 #include "base/tree.h"
 
-#define TRIAL_LIMIT_MS 10000 // takes about 50; the first reading from a slow disk takes longer
+#define TRIAL_LIMIT_MS 10000 // takes about 50; longer on a first read from a slow disk
 
-// oneDNN 2.x, whose structs dnnl.h describes. Version 3 has another interface and another name.
+// oneDNN 2.x, as declared by dnnl.h. Version 3 has a different API and file name.
 struct dnnl_api {
     const dnnl_version_t *(*version)(void);
     dnnl_status_t (*engine_create)(dnnl_engine_t *, dnnl_engine_kind_t, size_t);
@@ -73,19 +73,18 @@ static const struct dl_spec spec = {
 };
 
 enum {
-    SIDE = 64, // of the square matrices, and channels of the convolution
-    IMAGE = 8, // pixels, each way
-    WINDOW = 3 // the convolution's, with a border of one
+    SIDE = 64, // matrix side, and channels of the convolution
+    IMAGE = 8, // pixels per side
+    WINDOW = 3 // with a border of one
 };
 
 _Static_assert(IMAGE *IMAGE == SIDE, "images and matrices have the same size");
 
-// Plain row-major numbers: images as [y][x][channel], weights as [out][in][y][x].
+// Row-major: images [y][x][channel], weights [out][in][y][x].
 static float source[IMAGE * IMAGE * SIDE], weights[SIDE * SIDE * WINDOW * WINDOW],
     result[IMAGE * IMAGE * SIDE], expected[IMAGE * IMAGE * SIDE];
 static uint16_t source_bf16[IMAGE * IMAGE * SIDE], weights_bf16[SIDE * SIDE * WINDOW * WINDOW];
 
-// What is tried, and what the trials have in common.
 static const struct trial {
     const char *operation;
     dnnl_data_type_t type;
@@ -98,8 +97,8 @@ static const struct trial {
 
 static void fill(float *to, uint16_t *to_bf16, size_t count, unsigned step)
 {
-    // -2 to 2 are exact in bfloat16, and so are their products and sums in f32: the results must
-    // be the same to the last bit.
+    // -2 to 2 are exact in bfloat16, and their products and sums in f32, so results must match bit
+    // for bit.
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         to[i] = (float)((i * step + i / 61) % 5) - 2;
@@ -146,7 +145,7 @@ struct session {
     dnnl_memory_desc_t source, weights, weights_any, result;
 };
 
-// Runs the call; tells its name and ends the trial where it fails.
+// Ends the trial if the call fails, and prints its name.
 #define CALL(call)                                                                                 \
     do {                                                                                           \
         dnnl_status_t call_status = s->api->call;                                                  \
@@ -160,7 +159,7 @@ static bool failed(const char *call, dnnl_status_t status)
                         : status == dnnl_out_of_memory     ? "out of memory"
                         : status == dnnl_invalid_arguments ? "invalid arguments"
                                                            : "run-time error";
-    // An operation that is not implemented is told as just that: it is no fault.
+    // An unimplemented operation is no fault.
     if (status == dnnl_unimplemented && strncmp(call, "pd_create", 9) == 0)
         dprintf(STDOUT_FILENO, "problem unimplemented\n");
     else
@@ -205,7 +204,7 @@ static bool make_primitive(struct session *s, const struct trial *trial, dnnl_pr
     return true;
 }
 
-// The library chose the weights' layout; they are brought into it, and then it computes.
+// Reorders the weights into the layout the library chose, then computes.
 static bool compute(struct session *s, const struct trial *trial, dnnl_primitive_desc_t pd)
 {
     bool bf16 = trial->type == dnnl_bf16;
@@ -254,7 +253,7 @@ static int trial_child(void *order_)
 {
     const struct order *order = order_;
     setenv("OMP_NUM_THREADS", "1", 1);
-    unsetenv("ONEDNN_VERBOSE"); // it would write among our lines
+    unsetenv("ONEDNN_VERBOSE"); // it would mix with our lines
     unsetenv("DNNL_VERBOSE");
     if (order->capped)
         setenv("ONEDNN_MAX_CPU_ISA", ONEDNN_CAP, 1);
@@ -284,9 +283,9 @@ static int trial_child(void *order_)
 
 static int start(struct proc *child, const struct trial *trial, bool capped, struct err *err)
 {
-    struct order order = {trial, capped}; // the child has its own copy
+    struct order order = {trial, capped}; // the child gets a copy
     const struct proc_options options = {.timeout_ms = TRIAL_LIMIT_MS, .keep_max = 4096};
-    // Where the system has no room for another process, this stays untried.
+    // If no process can be started, the trial is skipped.
     int rc = proc_start_call(child, trial_child, &order, &options, NULL);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
@@ -301,7 +300,7 @@ int onednn_start(struct onednn *onednn, bool bf16, struct err *err)
     return rc;
 }
 
-// How a trial ended, and what it told before.
+// A trial's end, and the lines it printed.
 struct answer {
     struct proc_result ended;
     const char *version, *path, *cap, *kernel, *problem;
@@ -346,20 +345,15 @@ static int add_kernel(struct machine_library *library, const struct trial *trial
     row->works = some_bool(ended && a->right);
     int rc = buf_check(&words, err);
     if (rc == 0)
-        rc = text_set(&row->operation, trial->operation, err);
-    if (rc == 0 && a->cap)
-        rc = text_set(&row->cap, a->cap, err);
-    if (rc == 0 && a->kernel)
-        rc = text_set(&row->kernel, a->kernel, err);
-    if (rc == 0)
-        rc = text_set(&row->problem, buf_str(&words), err);
+        rc = TEXTS_SET(err, {&row->operation, trial->operation}, {&row->cap, a->cap},
+                       {&row->kernel, a->kernel}, {&row->problem, buf_str(&words)});
     buf_release(&words);
     return rc;
 }
 
-// Takes the trial's end into the record; `*again` says that it is worth a second try.
-static int take(struct proc *child, const struct trial *trial, struct machine_library *library,
-                bool *again, struct err *err)
+// Records the trial's result; sets `*again` if a second try is worth it.
+static int record_trial(struct proc *child, const struct trial *trial,
+                        struct machine_library *library, bool *again, struct err *err)
 {
     struct answer a = {0};
     int rc = proc_finish(child, &a.ended, err);
@@ -382,13 +376,13 @@ static int finish(struct onednn *onednn, struct machine_library *library, struct
     int rc = 0;
     for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
         if (onednn->children[i].pid > 0)
-            rc = take(&onednn->children[i], &trials[i], library, &again[i], err);
+            rc = record_trial(&onednn->children[i], &trials[i], library, &again[i], err);
     for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
         if (again[i])
             rc = start(&onednn->children[i], &trials[i], true, err);
     for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
         if (again[i] && onednn->children[i].pid > 0)
-            rc = take(&onednn->children[i], &trials[i], library, &again[i], err);
+            rc = record_trial(&onednn->children[i], &trials[i], library, &again[i], err);
     return rc;
 }
 
@@ -399,7 +393,7 @@ int onednn_finish(struct onednn *onednn, struct machine_cpu *cpu, struct err *er
         return ERR_MEMORY;
     int rc = finish(onednn, library, err);
     if (rc == 0 && library->kernels.count == 0)
-        cpu->libraries.count--; // it is not on this machine
+        cpu->libraries.count--; // not installed
     else if (rc == 0)
         rc = text_set(&library->name, "oneDNN", err);
     return rc;

@@ -10,11 +10,11 @@
 #include "base/folders.h"
 
 #define DEVICES         "/sys/bus/pci/devices"
-#define CHAIN_MAX       16 // bridges between a processor and a device: six is already a lot
+#define CHAIN_MAX       16 // bridges above a device; six is already a lot
 #define CLASS_BRIDGE    0x0604
 #define CLASS_DISPLAY   0x03   // base class of VGA (0300), 3D (0302) and other displays (0380)
 #define CLASS_OTHER     0x0380 // "display controller": compute boards without an output
-#define CLASS_PROCESSOR 0x1200 // "processing accelerator": what AMD's MI300 calls itself
+#define CLASS_PROCESSOR 0x1200 // "processing accelerator": AMD's MI300
 
 static bool hex_digits(const char **cursor, int least, int most, uint32_t *out)
 {
@@ -37,7 +37,7 @@ static bool id_parse(const char *text, uint16_t *out)
     return true;
 }
 
-// The columns are asked for by name, so a file with more of them, or in another order, is fine.
+// Columns are found by name: order and extra columns do not matter.
 static int rows_read(struct pci_names *names, struct csv *csv, struct err *err)
 {
     int vendor = csv_column(csv, "vendor"), device = csv_column(csv, "device");
@@ -123,7 +123,7 @@ bool pci_address_normalise(const char *text, char out[PCI_ADDRESS_BYTES])
 
 int pci_link_generation(const char *text)
 {
-    // The rates of the PCI Express base specifications, generations 1 to 7, in tenths of GT/s.
+    // Rates of PCI Express generations 1 to 7, in tenths of GT/s.
     static const int tenths[] = {25, 50, 80, 160, 320, 640, 1280};
     int value = 0, digits = 0;
     for (; isdigit((unsigned char)*text) && digits < 4; text++, digits++)
@@ -141,7 +141,7 @@ int pci_link_generation(const char *text)
     return 0;
 }
 
-// One number of a device's folder; false as well where it is out of range.
+// Reads a number from a device's folder. False if missing or out of range.
 static bool device_int(struct tree *tree, const char *address, const char *file, int64_t max,
                        int64_t *out)
 {
@@ -167,7 +167,7 @@ static bool can_compute(const struct pci_gpu *gpu, int64_t class, const struct p
     case PCI_AMD:
         return (display || class >> 8 == CLASS_PROCESSOR) && !(known && known->integrated);
     case PCI_INTEL:
-        // What sits on bus 0 is part of the processor, whatever class it shows.
+        // Devices on bus 0 are part of the processor, whatever their class.
         return display && !strstr(gpu->address, ":00:") && (known || class >> 8 == CLASS_OTHER) &&
                !(known && known->integrated);
     default:
@@ -231,18 +231,16 @@ int pci_gpu_describe(const struct pci_gpu *pci, const struct pci_names *names,
     char id[16], name[64];
     snprintf(id, sizeof id, "%04x:%04x", pci->vendor, pci->device);
     snprintf(name, sizeof name, "%s GPU %s", nvidia ? "NVIDIA" : amd ? "AMD" : "Intel", id);
-    int rc = text_set(&gpu->vendor, nvidia ? "nvidia" : amd ? "amd" : "intel", err);
-    if (rc == 0)
-        rc = text_set(&gpu->name, known ? known->name : name, err);
-    if (rc == 0)
-        rc = text_set(&gpu->pci_address, pci->address, err);
-    if (rc == 0)
-        rc = text_set(&gpu->pci_id, id, err);
-    return rc;
+    return TEXTS_SET(err,
+                     {&gpu->vendor, nvidia ? "nvidia"
+                                    : amd  ? "amd"
+                                           : "intel"},
+                     {&gpu->name, known ? known->name : name}, {&gpu->pci_address, pci->address},
+                     {&gpu->pci_id, id});
 }
 
-// The addresses from the processor's port down to the device, as its sysfs path shows them:
-// "../../../devices/pci0000:00/0000:00:01.1/0000:41:00.0". Returns how many; at least one.
+// Lists the addresses from the root port down to the device, as in its sysfs path:
+// "../../../devices/pci0000:00/0000:00:01.1/0000:41:00.0". Returns the count, at least one.
 static int chain_read(struct tree *tree, const char *address,
                       char chain[CHAIN_MAX][PCI_ADDRESS_BYTES])
 {
@@ -278,7 +276,7 @@ static struct maybe_int speed_read(struct tree *tree, const char *address, const
 
 static struct maybe_int width_read(struct tree *tree, const char *address, const char *file)
 {
-    int64_t lanes; // 0 and 255 stand for "unknown"
+    int64_t lanes; // 0 and 255 mean "unknown"
     if (device_int(tree, address, file, 32, &lanes) && lanes > 0)
         return some_int(lanes);
     return (struct maybe_int){0};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// probe: all parts in turn. The trials that may crash come first, while the program has no
-// threads that a fork would lose.
+// probe: runs all parts. Trials that fork come first, before the program starts threads.
 #include "machine/probe.h"
 
 int probe_machine(struct probe *probe, struct machine *machine, struct err *err)

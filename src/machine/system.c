@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system around the hardware: operating system, virtual machine, container, and what disturbs
-// a measurement: battery, load, time stolen by the hypervisor.
+// The system: operating system, virtualisation, container, and sources of noise (battery, load, CPU
+// time stolen by the hypervisor).
 #include <cpuid.h>
 #include <ctype.h>
 #include <math.h>
@@ -41,10 +41,10 @@ static int read_os(struct tree *tree, struct machine_system *system, struct err 
     return rc;
 }
 
-// What firmware of virtual machines calls itself. The first row that fits counts.
+// Firmware names of virtual machines; the first match counts.
 static const struct {
-    const char *vendor;  // beginning of sys_vendor
-    const char *product; // part of product_name; "" fits all
+    const char *vendor;  // prefix of sys_vendor
+    const char *product; // part of product_name; "" matches all
     const char *name;
 } firmware[] = {
     {"Amazon EC2", ".metal", "none"},
@@ -74,7 +74,7 @@ static const char *by_firmware(const char *vendor, const char *product)
     return NULL;
 }
 
-// A hypervisor's own signature, where this machine itself is asked and not a recorded one.
+// The hypervisor's CPUID signature; only on this machine, not on a recorded one.
 static const char *by_cpuid(void)
 {
     static const struct {
@@ -94,8 +94,8 @@ static const char *by_cpuid(void)
     return NULL;
 }
 
-// Sandboxes that only their kernel's words give away. gVisor answers with a fixed version and
-// date, whatever kernel it runs on.
+// Sandboxes known only by their kernel's texts. gVisor shows a fixed version and date on any
+// kernel.
 static const char *by_kernel(struct tree *tree, struct buf *text)
 {
     if (tree_text(tree, text, "/proc/version") &&
@@ -108,8 +108,8 @@ static const char *by_kernel(struct tree *tree, struct buf *text)
     return NULL;
 }
 
-// Firecracker has no firmware tables. Its kernels are often named for it; otherwise there are the
-// arguments that it starts a kernel with by default.
+// Firecracker has no firmware tables. Its kernels are often named after it; else its default kernel
+// arguments give it away.
 static bool is_firecracker(struct tree *tree, struct buf *text)
 {
     if (tree_text(tree, text, "/proc/sys/kernel/osrelease") && strstr(buf_str(text), "-fc"))
@@ -119,7 +119,7 @@ static bool is_firecracker(struct tree *tree, struct buf *text)
             (strstr(buf_str(text), "reboot=k panic=1") && strstr(buf_str(text), "pci=off")));
 }
 
-// "" where nothing tells.
+// "" if unknown.
 static const char *find_virtualisation(struct tree *tree)
 {
     struct buf text = {0}, vendor = {0}, product = {0};
@@ -161,9 +161,8 @@ static const char *variable(char *const *env, const char *name)
     return NULL;
 }
 
-// The root of a container is a stack of layers that the engine keeps in a folder of its own. A
-// virtual machine whose disk was filled from an image has the image's marker file too, but its
-// root is a whole file system on a block device, which no container has.
+// A container's root is a stack of layers in the engine's folder. A virtual machine made from a
+// container image has the marker file too, but its root is a file system on a block device.
 static const char *by_root(struct tree *tree, bool marked)
 {
     static const struct {
@@ -199,7 +198,7 @@ static const char *by_first_process(struct tree *tree, struct buf *text)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
             if (strstr(buf_str(text), known[i].part))
                 return known[i].name;
-    // Its environment: "NAME=value" with NULs between; LXC and systemd-nspawn say "container=".
+    // LXC and systemd-nspawn set "container=" in the environment of process 1 (NUL-separated).
     if (tree_text(tree, text, "/proc/1/environ"))
         for (const char *at = text->data; at && at < text->data + text->len; at += strlen(at) + 1)
             if (strncmp(at, "container=", 10) == 0 && at[10])
@@ -232,8 +231,8 @@ static int read_container(struct probe *probe, struct machine_system *system, st
     return rc;
 }
 
-// On battery: one is being drained and no supply is plugged in. Batteries of mice and keyboards
-// have the scope "Device". A machine with neither battery nor supply leaves it open.
+// On battery: one is discharging and no supply is plugged in. Batteries of mice and keyboards have
+// the scope "Device". Without battery and supply it stays absent.
 static void read_battery(struct tree *tree, struct machine_system *system)
 {
     struct buf names = {0}, text = {0};
@@ -261,8 +260,8 @@ static void read_battery(struct tree *tree, struct machine_system *system)
     buf_release(&text);
 }
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice": the two last are part of
-// user and nice already.
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice": user and nice include the
+// guest values.
 static void read_steal(struct tree *tree, struct machine_system *system, struct buf *text)
 {
     if (!tree_text(tree, text, "/proc/stat") || strncmp(buf_str(text), "cpu ", 4) != 0)
@@ -274,7 +273,7 @@ static void read_steal(struct tree *tree, struct machine_system *system, struct 
         char *end;
         last = (double)strtoull(at, &end, 10);
         if (end == at)
-            return; // a kernel that does not count steal yet
+            return; // an old kernel without steal time
         total += last;
         at = end;
     }

@@ -45,8 +45,8 @@ static const struct dl_spec hwloc_spec = {
     .symbol_count = sizeof hwloc_symbols / sizeof *hwloc_symbols,
 };
 
-// Adds one cache. Those alike in level, kind and size share a row; processors with two kinds of
-// cores have two rows for a level.
+// Caches of equal level, kind and size share a row. A processor with two kinds of cores has two
+// rows per level.
 static void add_cache(struct topology *t, int64_t level, enum topology_cache_kind kind,
                       int64_t size_bytes)
 {
@@ -98,7 +98,7 @@ static void hwloc_caches(const struct hwloc_api *api, hwloc_topology_t t, struct
     }
 }
 
-// Only what the kernel says below the root: no CPUID, no plug-ins, no devices.
+// hwloc may read only the kernel's files below the root: no CPUID, plug-ins or devices.
 static void hwloc_environment(const char *root)
 {
     setenv("HWLOC_COMPONENTS", "linux,stop", 1);
@@ -111,7 +111,7 @@ static void hwloc_environment(const char *root)
         setenv("HWLOC_FSROOT", root, 1);
 }
 
-// Runs in the child; the answer goes to stdout as the bytes of the struct.
+// Runs in the child and writes the struct to stdout.
 static int hwloc_child(void *root)
 {
     struct hwloc_api api;
@@ -140,9 +140,9 @@ int topology_start(struct tree *tree, struct proc *child, struct err *err)
 {
     memset(child, 0, sizeof *child);
     struct proc_options options = {.timeout_ms = HWLOC_LIMIT_MS};
-    void *root = (void *)(uintptr_t)tree->root; // only read
+    void *root = (void *)(uintptr_t)tree->root; // read only
     int rc = proc_start_call(child, hwloc_child, root, &options, NULL);
-    // A system that has no room for one more process can still be counted.
+    // If no process can be started, topology_finish() counts.
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
@@ -200,7 +200,7 @@ static void count_caches(struct tree *tree, int64_t cpu, struct topology *out, s
         const char *dir = "/sys/devices/system/cpu";
         int64_t level;
         long long n = cpu;
-        // A cache that several threads share is counted at the first of them.
+        // A shared cache is counted at its first thread.
         if (!tree_text(tree, text, "%s/cpu%lld/cache/index%d/shared_cpu_map", dir, n, index) ||
             cpu_mask_first(buf_str(text)) != cpu ||
             !tree_int(tree, &level, "%s/cpu%lld/cache/index%d/level", dir, n, index) ||
@@ -215,7 +215,7 @@ static void count_caches(struct tree *tree, int64_t cpu, struct topology *out, s
     }
 }
 
-// Folders named `stem` and a number, in a list of names.
+// True for names such as "cpu12": `stem` and a number.
 static bool numbered(const char *name, const char *stem, int64_t *number)
 {
     size_t len = strlen(stem);
@@ -246,8 +246,8 @@ static void count_sys(struct tree *tree, struct topology *out)
     buf_release(&text);
 }
 
-// Where /sys is closed (some sandboxes): one paragraph per thread, with its socket's number and
-// the number of cores of that socket.
+// For sandboxes that close /sys. /proc/cpuinfo has one paragraph per thread, with its socket and
+// the cores per socket.
 static void count_cpuinfo(struct tree *tree, struct topology *out)
 {
     struct buf text = {0}, value = {0};
@@ -271,7 +271,7 @@ static void count_cpuinfo(struct tree *tree, struct topology *out)
     buf_release(&value);
 }
 
-static void take_missing(int64_t *have, int64_t other)
+static void fill_missing(int64_t *have, int64_t other)
 {
     if (*have <= 0)
         *have = other;
@@ -283,10 +283,10 @@ static void count_missing(struct tree *tree, struct topology *out)
     count_sys(tree, &sys);
     if (sys.threads == 0)
         count_cpuinfo(tree, &info);
-    take_missing(&out->sockets, sys.sockets ? sys.sockets : info.sockets);
-    take_missing(&out->cores, sys.cores ? sys.cores : info.cores);
-    take_missing(&out->threads, sys.threads ? sys.threads : info.threads);
-    take_missing(&out->numa_nodes, sys.numa_nodes);
+    fill_missing(&out->sockets, sys.sockets ? sys.sockets : info.sockets);
+    fill_missing(&out->cores, sys.cores ? sys.cores : info.cores);
+    fill_missing(&out->threads, sys.threads ? sys.threads : info.threads);
+    fill_missing(&out->numa_nodes, sys.numa_nodes);
     if (out->cache_count == 0) {
         out->cache_count = sys.cache_count;
         memcpy(out->caches, sys.caches, sizeof out->caches);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of bills and quotes: what a run costs on an offer, line by line, and the offers side
-// by side. Plain data; amounts are texts with all their decimals, so that they stay exact.
+// Records of bills and quotes: the cost of a run on an offer, line by line, and offers side by
+// side. Plain data. Amounts are decimal texts, so that they stay exact.
 #ifndef FARE_RECORD_BILL_H
 #define FARE_RECORD_BILL_H
 
@@ -10,7 +10,7 @@
 
 struct bill_item {
     char *what;   // "boot", "train", "idle", "unused GPUs", "storage", "discount"
-    char *amount; // USD; a discount is below zero
+    char *amount; // USD; a discount is negative
     char *how;    // "12.4 s", "60 GB for 3 min"
 };
 
@@ -26,32 +26,32 @@ struct bill {
     struct maybe_int gpus_used;
     struct maybe_real vcpus;
 
-    // The price, pinned.
+    // The price used.
     char *rate;
     char *currency;
     struct maybe_int per_s;
-    char *price_date; // last seen at this price; of the user's own: since when, if that is known
+    char *price_date; // last seen at this price; own rates: valid since, if known
     struct maybe_int price_age_days;
     struct maybe_bool price_old;
     char *price_source;
-    struct maybe_bool price_own; // negotiated: it has no age
+    struct maybe_bool price_own; // negotiated; it has no age
     struct maybe_bool price_estimated;
-    char *exchange; // other currencies: the rate used, and whose
+    char *exchange; // other currencies: exchange rate and its source
 
-    // The rule.
+    // The billing rule.
     char *rule; // "paid", "prorated"
     char *tariff;
     char *words;
     struct maybe_bool tariff_assumed;
 
     // The time.
-    char *variant;          // which training: "pytorch, 2018, tweets, 1,578,627 samples"
+    char *variant;          // the training: "pytorch, 2018, tweets, 1,578,627 samples"
     char *framework;        // of that run
     struct maybe_int year;  // in which it ran or was published
-    char *run;              // whose time it is
-    char *machine;          // on what that was measured
+    char *run;              // the run that supplies the time
+    char *machine;          // the machine it was measured on
     struct maybe_int batch; // of that run
-    char *data;             // that it trained on
+    char *data;             // its data
     char *basis;            // "measured", "projected", "published", "assumed"
     struct maybe_real time_s;
     struct maybe_real startup_s; // of it: before the training's own time
@@ -60,13 +60,13 @@ struct bill {
     struct maybe_real charged_s;
 
     LIST_OF(struct bill_item) items;
-    char *before_credit; // USD, where a credit of the user's pays a part
+    char *before_credit; // USD, if the user's credit pays a part
     char *total;         // USD, without tax
     char *by_hours;      // an assumed rule: the total if started hours were charged
     char *low;           // of the 95 % interval
     char *high;
-    struct maybe_bool incomplete; // something that was asked for has no price in the tariff
-    char *waiting;                // the person's time, where it is asked for; not in the total
+    struct maybe_bool incomplete; // the tariff lacks a price for something requested
+    char *waiting;                // cost of a person's waiting time, if requested; not in the total
     LIST_OF(char *) notes;
 };
 
@@ -78,15 +78,15 @@ struct quote_misfit {
 struct quote {
     char *schema;
     char *workload;
-    char *run;  // the one asked for
-    char *date; // prices as of; absent: the newest
+    char *run;  // the run requested
+    char *date; // date of the prices; absent: newest
     char *rule;
     LIST_OF(struct bill) bills;  // of the training asked for, cheapest first
     LIST_OF(struct bill) others; // of other data, sizes, recipes, frameworks or years
     LIST_OF(struct quote_misfit) misfits;
-    char *outdated; // where there are no bills: an offer that fits, at a price too old to count
+    char *outdated; // without bills: an offer that fits, but whose price is too old
     struct maybe_int outdated_days;
-    struct maybe_int not_measured; // offers of the book on which nothing like it was measured
+    struct maybe_int not_measured; // offers without a measurement of this workload
     LIST_OF(char *) advice;
 };
 

@@ -10,6 +10,9 @@
 
 #include "base/utf8.h"
 
+static bool record_is_empty(const struct field *fields, const void *record);
+static json_t *record_to_json(const struct field *fields, const void *record, struct err *err);
+
 static bool field_is_empty(const struct field *field, const void *at)
 {
     switch (field->kind) {
@@ -32,7 +35,7 @@ static bool field_is_empty(const struct field *field, const void *at)
     return true;
 }
 
-bool record_is_empty(const struct field *fields, const void *record)
+static bool record_is_empty(const struct field *fields, const void *record)
 {
     for (; fields->name; fields++)
         if (!field_is_empty(fields, (const char *)record + fields->at))
@@ -80,7 +83,7 @@ static json_t *field_to_json(const struct field *field, const void *at, struct e
     return NULL;
 }
 
-json_t *record_to_json(const struct field *fields, const void *record, struct err *err)
+static json_t *record_to_json(const struct field *fields, const void *record, struct err *err)
 {
     json_t *object = json_object();
     for (; object && fields->name; fields++) {
@@ -110,8 +113,7 @@ static int dump(const struct field *fields, const void *record, size_t flags, st
     json_t *json = record_to_json(fields, record, err);
     if (!json)
         return ERR_MEMORY;
-    // As many digits as every decimal fraction survives with: 0.1 is printed as 0.1, a day to the
-    // nanosecond.
+    // DBL_DIG digits preserve every decimal: 0.1 prints as 0.1, a day keeps its nanoseconds.
     int rc = json_dump_callback(json, add_dump, out, flags | JSON_REAL_PRECISION(DBL_DIG));
     json_decref(json);
     if (rc != 0)
@@ -281,7 +283,7 @@ void record_release(const struct field *fields, void *record)
     }
 }
 
-// Bytes of the character at `p` (of `left`), or 0 where there is none.
+// Length of the character at `p`; 0 if invalid.
 static size_t next_character(const unsigned char *p, size_t left, uint32_t *c)
 {
     const char *text = (const char *)p;
@@ -296,7 +298,7 @@ int text_set(char **member, const char *text, struct err *err)
     while (left > 0 && isspace(*p))
         p++, left--;
     while (left > 0) {
-        size_t len = 0; // of plain ASCII, which most texts are: in one piece
+        size_t len = 0; // a run of plain ASCII is copied at once
         while (len < left && p[len] >= ' ' && p[len] < 0x7F)
             len++;
         buf_add(&clean, p, len);
@@ -325,6 +327,14 @@ int text_set(char **member, const char *text, struct err *err)
     free(*member);
     *member = copy;
     return 0;
+}
+
+int texts_set(const struct text_pair *pairs, size_t count, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = text_set(pairs[i].to, pairs[i].from, err);
+    return rc;
 }
 
 void *list_add(void *list_, size_t item_size, struct err *err)

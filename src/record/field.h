@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// field: a record's members as a table, from which its JSON comes, both ways.
+// field: describes a record's members in a table, which drives its JSON.
 //
-// Every record that rooms hand on (machine, run, offer, bill) is a plain struct plus a const
-// table of its fields. From the table come writing and reading JSON, releasing memory, and the
-// page docs/json.md; so a member is declared twice (struct and table) and nowhere else.
+// Every record that rooms share (machine, run, offer, bill) is a plain struct and a const table of
+// its fields. The table drives writing and reading JSON, releasing memory, and docs/json.md. So a
+// member is declared in two places: struct and table.
 //
-// A value that is not known is absent: a null text, a number or list whose `known` is false, an
-// object with no known member. Absent values are left out of the JSON; there is no null
-// and no zero that means "unknown". A number that is not finite (a loss that ran away) is written
-// as absent too: JSON has no word for it. A zeroed struct has everything absent and can be
-// released.
+// An unknown value is absent: a null text, a number or list whose `known` is false, an object
+// without known members. JSON leaves absent values out; there is no null, and no zero that means
+// "unknown". A number that is not finite (a diverged loss) is absent too. In a zeroed struct
+// everything is absent; it can be released.
 #ifndef FARE_RECORD_FIELD_H
 #define FARE_RECORD_FIELD_H
 
@@ -47,11 +46,11 @@ static inline struct maybe_bool some_bool(bool v)
     return (struct maybe_bool){v, true};
 }
 
-// The beginning of every list: the generated members below have the same layout.
+// The head of every list; LIST_OF() has the same layout.
 struct list {
     void *items;
     size_t count;
-    bool known; // it was looked at: an empty one is then written as [], not left out
+    bool known; // it was read: if empty, write [] instead of nothing
 };
 #define LIST_OF(type)                                                                              \
     struct {                                                                                       \
@@ -65,26 +64,26 @@ enum field_kind {
     FIELD_INT,    // struct maybe_int
     FIELD_REAL,   // struct maybe_real
     FIELD_BOOL,   // struct maybe_bool
-    FIELD_OBJECT, // a struct in place, described by `sub`
+    FIELD_OBJECT, // an embedded struct, described by `sub`
     FIELD_LIST,   // LIST_OF(struct ...), described by `sub` and `sub_size`
     FIELD_TEXTS,  // LIST_OF(char *)
     FIELD_REALS,  // LIST_OF(double), all finite
 };
 
-// What a number may be, for records that others wrote.
+// The valid range of a number; for records from elsewhere.
 struct field_range {
     double least, most;
-    const char *not_so; // of one that is not within: "no time: expected 0 to 100 years"
+    const char *not_so; // error text: "out of range: expected 0 to 100 years"
 };
 
 struct field {
-    const char *name; // the JSON key; a unit comes last: "size_bytes". Null ends a table
+    const char *name; // the JSON key, with its unit last: "size_bytes"; null ends a table
     enum field_kind kind;
     size_t at;
     const struct field *sub;
     size_t sub_size;
     const char *doc;                 // one line for docs/json.md
-    const struct field_range *range; // of numbers; null: any
+    const struct field_range *range; // numbers only; null: any
 };
 
 #define FIELD(kind_, type, member, doc_)                                                           \
@@ -106,34 +105,38 @@ struct field {
         .name = NULL                                                                               \
     }
 
-// A new reference, with the keys in the table's order; null and `err` when there is no memory.
-json_t *record_to_json(const struct field *fields, const void *record, struct err *err) MUST_USE;
-
-// The same as text, indented by two, appended to `out`.
+// Appends JSON text, indented by two, keys in the table's order.
 int record_to_text(const struct field *fields, const void *record, struct buf *out,
                    struct err *err) MUST_USE;
 
-// And on one line, without spaces or a line feed at its end.
+// Appends JSON on one line, without spaces or a final newline.
 int record_to_line(const struct field *fields, const void *record, struct buf *out,
                    struct err *err) MUST_USE;
 
-// Fills a zeroed record. Unknown keys are passed over (a newer fare wrote them); a known key with
-// a value of the wrong type is ERR_FORMAT and names its path: "cpu.sockets: expected an integer".
-// On failure the record can still be released.
+// Fills a zeroed record. Unknown keys are ignored (a newer fare may write them). A value of the
+// wrong type is ERR_FORMAT with its path: "cpu.sockets: expected an integer". The record can be
+// released even after a failure.
 int record_from_json(const struct field *fields, json_t *json, void *record,
                      struct err *err) MUST_USE;
 
 void record_release(const struct field *fields, void *record);
 
-bool record_is_empty(const struct field *fields, const void *record);
-
-// Replaces a text member. The copy is valid UTF-8 without characters that steer (base/utf8.h),
-// whatever came in (a device name or a metadata answer may hold anything): they and bad bytes
-// become
-// '?', white space at both ends goes. An empty one, or null, becomes null.
+// Replaces a text member. Control characters (base/utf8.h) and invalid UTF-8 become '?', because
+// device names and metadata may hold anything; surrounding white space is trimmed. Empty or null
+// becomes null.
 int text_set(char **member, const char *text, struct err *err) MUST_USE;
 
-// Grows a list by one zeroed item and returns it; null when there is no memory.
+// text_set() for several members: TEXTS_SET(err, {&run->id, id}, {&run->name, name}).
+struct text_pair {
+    char **to;
+    const char *from;
+};
+int texts_set(const struct text_pair *pairs, size_t count, struct err *err) MUST_USE;
+#define TEXTS_SET(err, ...)                                                                        \
+    texts_set((const struct text_pair[]){__VA_ARGS__},                                             \
+              sizeof((const struct text_pair[]){__VA_ARGS__}) / sizeof(struct text_pair), err)
+
+// Appends a zeroed item and returns it; null if memory runs out.
 void *list_add(void *list, size_t item_size, struct err *err) MUST_USE;
 #define LIST_ADD(list, err) list_add((list), sizeof *(list)->items, (err))
 int texts_add(void *texts, const char *text, struct err *err) MUST_USE;

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-#define ROUNDED 1.001 // what was rounded by others may be longer than the whole by so much
+#define ROUNDED 1.001 // tolerance: others may have rounded a part up
 
 static int judge_interval(const char *what, struct maybe_real low, struct maybe_real value,
                           struct maybe_real high, struct err *err)
@@ -13,8 +13,8 @@ static int judge_interval(const char *what, struct maybe_real low, struct maybe_
                        what, high.v, low.v);
     if (low.known && high.known && value.known &&
         (value.v * ROUNDED < low.v || value.v > high.v * ROUNDED))
-        return err_set(err, ERR_FORMAT, "%s: %.12g lies outside of its interval, %.12g to %.12g",
-                       what, value.v, low.v, high.v);
+        return err_set(err, ERR_FORMAT, "%s: %.12g is outside its interval, %.12g to %.12g", what,
+                       value.v, low.v, high.v);
     return 0;
 }
 
@@ -60,7 +60,7 @@ static int judge_projection(const struct run_projection *p, struct maybe_real wh
             return err_set(err, ERR_FORMAT,
                            "projection: %s (%.12g) is longer than the whole (%.12g s)",
                            parts[i].name, parts[i].s.v, whole.v);
-    // A sample that took longer than what it projects has its own time as the lower end.
+    // A sample longer than its own projection has its time as the lower end.
     return judge_interval("projection", p->low_s, (struct maybe_real){0}, p->high_s, err);
 }
 

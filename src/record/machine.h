@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a machine: what `fare check` found out. Plain data; src/machine/ fills it.
-// Units are in the names; a null text, an unknown number, an empty list are "not known here".
+// The record of a machine, filled by src/machine/ and printed by `fare check`. Plain data; units
+// are in the names. Absent (null text, unknown number, unknown list) means not known.
 #ifndef FARE_RECORD_MACHINE_H
 #define FARE_RECORD_MACHINE_H
 
@@ -8,32 +8,32 @@
 
 #define MACHINE_SCHEMA "fare.machine/1"
 
-struct machine_program { // the fare that looked
+struct machine_program { // the fare that checked
     char *version;
     char *build; // commit
     char *compiler;
-    struct maybe_bool debug; // built with assertions or sanitizers: its timings mean nothing
+    struct maybe_bool debug; // built with assertions or sanitizers: timings are meaningless
 };
 
 struct machine_cache {
     struct maybe_int level;
     char *kind; // "data", "instruction", "unified"
     struct maybe_int size_bytes;
-    struct maybe_int count; // how many of them the machine has
+    struct maybe_int count; // number of such caches
 };
 
-struct machine_isa { // an instruction set, tried in a child process
+struct machine_isa { // tested in a child process
     char *name;      // "avx2", "avx512f", "avx512_bf16", "amx_bf16", ...
     struct maybe_bool advertised;
     struct maybe_bool works;
-    char *problem; // why not: "signal SIGILL"
+    char *problem; // how it failed: "signal SIGILL"
 };
 
-struct machine_kernel {      // one operation of a library, tried in a child process
+struct machine_kernel {      // one operation of a library, tested in a child process
     char *operation;         // "f32 matmul", "bf16 matmul", "bf16 convolution"
-    char *cap;               // ONEDNN_MAX_CPU_ISA it ran under; absent: none
+    char *cap;               // ONEDNN_MAX_CPU_ISA; absent: not set
     char *kernel;            // the implementation the library chose
-    struct maybe_bool works; // ended well, with the right result
+    struct maybe_bool works; // gave the right result
     char *problem;
 };
 
@@ -53,7 +53,7 @@ struct machine_cpu {
     struct maybe_int numa_nodes;
     struct maybe_int allowed_threads; // those this process may use (affinity, cpuset)
     struct maybe_real limit_cpus;     // cgroup quota, in CPUs; absent: none
-    struct maybe_real usable_cpus;    // the smaller of the two: what counts
+    struct maybe_real usable_cpus;    // the smaller of the two
     struct maybe_int max_mhz;
     char *governor;
     LIST_OF(struct machine_cache) caches;
@@ -90,8 +90,8 @@ struct machine_system {
     char *container;      // "docker", "podman", "kubernetes", ...; "none"
     char *cgroup;         // "v1", "v2"
     struct maybe_bool on_battery;
-    struct maybe_real load_1min;     // runnable tasks, mean over a minute
-    struct maybe_real steal_percent; // CPU time taken by the hypervisor since boot
+    struct maybe_real load_1min;     // load average
+    struct maybe_real steal_percent; // CPU time stolen by the hypervisor since boot
 };
 
 struct machine_gpu_process {
@@ -107,16 +107,16 @@ struct machine_mig {
 };
 
 struct machine_gpu {
-    struct maybe_int index; // as its driver counts
+    struct maybe_int index; // the driver's number
     char *vendor;           // "nvidia", "amd", "intel"
     char *name;
     char *uuid;
     char *pci_address; // "0000:17:00.0"
     char *pci_id;      // "10de:2335"
     char *driver;      // version
-    char *cuda;        // "13.0": what the driver supports
+    char *cuda;        // "13.0": newest version the driver supports
     char *compute_capability;
-    struct maybe_bool works; // its driver answers
+    struct maybe_bool works; // the driver answers
     char *problem;           // why not
     struct maybe_int memory_total_bytes;
     struct maybe_int memory_used_bytes;
@@ -137,18 +137,18 @@ struct machine_gpu {
     struct maybe_bool ecc;
     struct maybe_bool mig;
     struct maybe_bool persistence;
-    LIST_OF(char *) throttling; // why its clocks are held down: "power cap", "heat", ...
+    LIST_OF(char *) throttling; // throttling reasons: "sw power cap", ...
     LIST_OF(struct machine_mig) mig_instances;
     LIST_OF(struct machine_gpu_process) processes;
 };
 
 struct machine_gpu_library { // a file of cuDNN, cuBLASLt or NCCL
     char *name;
-    char *version; // as it says itself, or as its file or package is named
+    char *version; // from the library, or from its file or package name
     char *path;
-    char *place;    // the folder a person knows it by: "/usr/local/cuda", "/opt/env"
+    char *place;    // "/usr/local/cuda", "/opt/env"
     char *found_by; // "loader", "cuda", "python"
-    char *problem;  // why it did not tell its version itself
+    char *problem;  // why the library could not be asked
 };
 
 struct machine_slurm {
@@ -160,8 +160,8 @@ struct machine_slurm {
 
 struct machine_where {
     char *provider;                   // "aws", "gcp", "azure", "runpod", "vast"
-    char *source;                     // how we know: "metadata", "environment", "firmware"
-    struct maybe_bool metadata_asked; // false: not asked, so that no provider proves nothing
+    char *source;                     // "metadata", "environment", "firmware"
+    struct maybe_bool metadata_asked; // false: no provider does not mean no cloud
     char *instance_type;
     char *instance_id;
     char *region;
@@ -172,14 +172,14 @@ struct machine_where {
 };
 
 struct machine_gpu_bandwidth {
-    struct maybe_int index; // as the CUDA driver counts: not always as NVML does
+    struct maybe_int index; // CUDA's number, which may differ from NVML's
     char *name;
     char *pci_address;
     struct maybe_real to_device_pinned_bytes_per_s;
     struct maybe_real to_device_pageable_bytes_per_s;
     struct maybe_real from_device_pinned_bytes_per_s;
     struct maybe_real from_device_pageable_bytes_per_s;
-    struct maybe_int pcie_generation_loaded; // link while data moved
+    struct maybe_int pcie_generation_loaded; // link during a copy
     struct maybe_int pcie_width_loaded;
     char *problem;
 };
@@ -191,7 +191,7 @@ struct machine_bandwidth {
     struct maybe_real memory_copy_bytes_per_s; // bytes read plus bytes written
     struct maybe_real disk_write_bytes_per_s;
     struct maybe_real disk_read_bytes_per_s;
-    char *disk_method; // "direct" past the page cache, or "fsync" where the disk refuses that
+    char *disk_method; // "direct" (bypassing the page cache), or "fsync" if the disk refuses that
     char *disk_problem;
     LIST_OF(struct machine_gpu_bandwidth) gpus;
 };
@@ -224,7 +224,7 @@ extern const struct field machine_fields[];
 
 void machine_release(struct machine *machine);
 
-// What keeps usable_cpus below the machine's threads: "cgroup quota" or "affinity".
+// Why usable_cpus is below the machine's threads: "cgroup quota" or "affinity".
 const char *machine_cpu_limit(const struct machine_cpu *cpu);
 
 #endif

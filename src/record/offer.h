@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of an offer: what 'fare prices --json' prints. Prices are texts, so that they stay as
-// they were published.
+// The record of an offer, printed by 'fare prices --json'. Prices are texts, exactly as published.
 #ifndef FARE_RECORD_OFFER_H
 #define FARE_RECORD_OFFER_H
 
@@ -8,7 +7,7 @@
 
 #define OFFERS_SCHEMA "fare.offers/1"
 
-struct offer_price { // one row of its history
+struct offer_price { // one row of the price history
     char *price;
     char *currency;
     struct maybe_int per_s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of an import of prices: what each file gave, and what it did not.
+// The record of a price import: what each file yielded, and what was skipped.
 #ifndef FARE_RECORD_PRICE_IMPORT_H
 #define FARE_RECORD_PRICE_IMPORT_H
 

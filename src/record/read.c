@@ -6,21 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 2048, FIELDS_MAX = 192 }; // the depth is the JSON library's
+enum { DEPTH_MAX = 2048, FIELDS_MAX = 192 }; // the depth limit is jansson's
 
 struct reader {
     const char *begin, *at, *end;
     int depth;
-    bool kept;       // checked before
-    bool strict;     // an unknown key is an error
-    bool judge;      // so is a number that is out of its range
-    struct buf text; // the last string, without its escapes
+    bool checked;    // already validated
+    bool strict;     // unknown keys are errors
+    bool judge;      // numbers out of range are errors
+    struct buf text; // the last string, unescaped
     struct err *err;
 };
 
 struct number {
     bool whole;
-    int64_t integer; // where whole
+    int64_t integer; // if whole
     double real;
 };
 
@@ -45,7 +45,7 @@ static char peek(struct reader *r)
     return r->at < r->end ? *r->at : '\0';
 }
 
-static bool take(struct reader *r, char c)
+static bool accept(struct reader *r, char c)
 {
     if (peek(r) != c || r->at == r->end)
         return false;
@@ -55,7 +55,7 @@ static bool take(struct reader *r, char c)
 
 // ---- strings
 
-// Length of the UTF-8 sequence at `p`, or 0 (Unicode 15, table 3-7).
+// Length of the UTF-8 sequence at `p`; 0 if invalid (Unicode 15, table 3-7).
 static size_t sequence(const unsigned char *p, size_t left)
 {
     size_t len = p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : p[0] < 0xF5 ? 4 : 0;
@@ -69,7 +69,7 @@ static size_t sequence(const unsigned char *p, size_t left)
     return bad ? 0 : len;
 }
 
-// Four hexadecimal digits; -1 for anything else.
+// Four hexadecimal digits; -1 if invalid.
 static long hex4(const struct reader *r, const char *p)
 {
     long value = 0;
@@ -107,7 +107,7 @@ static void add_utf8(struct buf *out, long c)
     }
 }
 
-// Behind a backslash. A NUL is refused, as are halves of surrogate pairs.
+// After a backslash. NUL and lone surrogates are refused.
 static int read_escape(struct reader *r)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -129,15 +129,14 @@ static int read_escape(struct reader *r)
         used = 11;
     }
     if (code <= 0 || (code >= 0xD800 && code < 0xE000))
-        return complain(r, "an escape that JSON has, for a character that is one");
+        return complain(r, "a valid escape");
     add_utf8(&r->text, code);
     r->at += used;
     return 0;
 }
 
-// Over bytes that stand for themselves: ASCII without quotes, backslashes and controls. Eight at a
-// time: in each expression the top bit of a byte is set where that byte is (or may be) the one
-// looked for; what it cannot tell, the loop below does.
+// Skips ASCII except quotes, backslashes and control characters, eight bytes at a time. Each
+// expression sets the top bit of a byte that matches or may match; the loop below decides.
 static void skip_plain(struct reader *r)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
@@ -154,18 +153,18 @@ static void skip_plain(struct reader *r)
     r->at = p;
 }
 
-// A string, into r->text; `plain` and `plain_len` are then the bytes, which lie in the input where
-// it has no escapes.
+// Reads a string. `plain` points to its `plain_len` bytes: in the input, or in r->text if it has
+// escapes.
 static int read_string(struct reader *r, const char **plain, size_t *plain_len)
 {
-    if (!take(r, '"'))
-        return complain(r, "a text in quotes");
+    if (!accept(r, '"'))
+        return complain(r, "a string");
     const char *from = r->at;
     bool escaped = false;
     for (;;) {
         skip_plain(r);
         if (r->at == r->end || (unsigned char)*r->at < ' ')
-            return complain(r, "a quote at the end of the text");
+            return complain(r, "the closing quote of a string");
         if (*r->at == '"')
             break;
         if (*r->at != '\\') {
@@ -217,13 +216,13 @@ static int slow_real(struct reader *r, const char *from, size_t len, double *out
     *out = strtod(copy, NULL);
     if (copy != small)
         free(copy);
-    return isfinite(*out) ? 0 : complain(r, "a number that a double can hold");
+    return isfinite(*out) ? 0 : complain(r, "a number within the range of a double");
 }
 
-// With a null `out` only checks, which needs the value only where it might not fit.
+// A null `out` only validates, which needs the value only if it might overflow.
 static int read_number(struct reader *r, struct number *out)
 {
-    // Exact in a double, as are mantissas below 2^53: their quotient is then rounded once.
+    // Powers up to 1e22 and mantissas below 2^53 are exact, so their quotient is rounded only once.
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -241,7 +240,7 @@ static int read_number(struct reader *r, struct number *out)
         whole = false;
         last = digits(p + 1, r->end);
         if (last == p + 1)
-            return complain(r, "digits behind the point");
+            return complain(r, "digits after the point");
         p = last;
     }
     if (p < r->end && (*p == 'e' || *p == 'E')) {
@@ -270,7 +269,7 @@ static int read_number(struct reader *r, struct number *out)
                     !__builtin_add_overflow(mantissa, *d - '0', &mantissa);
     out->whole = whole;
     if (whole) {
-        // The least integer is one further from zero than the largest.
+        // INT64_MIN is one further from zero than INT64_MAX.
         bool least =
             minus && !fits && p - first == 19 && memcmp(first, "9223372036854775808", 19) == 0;
         if (!fits && !least)
@@ -307,20 +306,20 @@ static int skip_word(struct reader *r)
     return complain(r, "a value");
 }
 
-// The next item of a list or object that began with `*count` 0: 1, or 0 behind its end.
+// The next item of a list or object (`*count` starts at 0): 1, or 0 after its end.
 static int next_item(struct reader *r, char end, size_t *count)
 {
     if ((*count)++ == 0)
-        return take(r, end) ? 0 : 1;
-    if (take(r, ','))
+        return accept(r, end) ? 0 : 1;
+    if (accept(r, ','))
         return 1;
-    return take(r, end) ? 0 : complain(r, end == ']' ? "',' or ']'" : "',' or '}'");
+    return accept(r, end) ? 0 : complain(r, end == ']' ? "',' or ']'" : "',' or '}'");
 }
 
 static int enter(struct reader *r)
 {
     if (++r->depth > DEPTH_MAX)
-        return complain(r, "less depth");
+        return complain(r, "fewer nested levels");
     r->at++;
     return 0;
 }
@@ -335,7 +334,7 @@ static int skip_list(struct reader *r)
     return rc;
 }
 
-// To the next quote or bracket, eight bytes at a time: with bit 5 set, [ is {, and ] is }.
+// Skips to the next quote or bracket, eight bytes at a time. With bit 5 set, [ is { and ] is }.
 static void find_stop(struct reader *r)
 {
     static const bool stops[256] = {
@@ -347,7 +346,7 @@ static void find_stop(struct reader *r)
         memcpy(&bytes, r->at, 8);
         bytes |= ones << 5;
         for (int i = 0; i < 3; i++) {
-            uint64_t off = bytes ^ wanted[i]; // 0 where it is one
+            uint64_t off = bytes ^ wanted[i]; // 0 for a match
             found |= (off - ones) & ~off & tops;
         }
         if (found)
@@ -357,7 +356,7 @@ static void find_stop(struct reader *r)
         r->at++;
 }
 
-// Over a list or object that is known to be one: to its last bracket, past those in strings.
+// Skips a validated list or object to its last bracket, ignoring brackets in strings.
 static int pass_over(struct reader *r)
 {
     size_t depth = 0;
@@ -389,7 +388,7 @@ static int skip_value(struct reader *r)
     size_t len;
     static const struct field none[] = {FIELD_END};
     char first = peek(r);
-    if (r->kept && (first == '[' || first == '{'))
+    if (r->checked && (first == '[' || first == '{'))
         return pass_over(r);
     switch (first) {
     case '"':
@@ -540,8 +539,8 @@ static int read_field(struct reader *r, const struct field *field, void *at)
     return ERR_FAIL;
 }
 
-// The row of the table with this name. Records are written in the table's order: the rows behind
-// the last one found are tried first.
+// Finds the row with this name. Records are written in the table's order, so the search starts
+// after the last row found.
 static const struct field *find(const struct field *fields, size_t *next, const char *key,
                                 size_t len)
 {
@@ -571,14 +570,14 @@ static int read_object(struct reader *r, const struct field *fields, void *recor
             break;
         const struct field *field = find(fields, &next, key, len);
         size_t index = field ? (size_t)(field - fields) : 0;
-        if (!take(r, ':')) {
+        if (!accept(r, ':')) {
             rc = complain(r, "':'");
         } else if (!field && r->strict) {
             rc = err_set(r->err, ERR_FORMAT, "'%.*s' is not known", len < 40 ? (int)len : 40, key);
         } else if (!field) {
             rc = skip_value(r);
         } else if (index < FIELDS_MAX && seen[index / 64] >> index % 64 & 1) {
-            rc = err_set(r->err, ERR_FORMAT, "%s: given twice", field->name);
+            rc = err_set(r->err, ERR_FORMAT, "%s: duplicate key", field->name);
         } else {
             if (index < FIELDS_MAX)
                 seen[index / 64] |= UINT64_C(1) << index % 64;
@@ -595,7 +594,7 @@ static int read_whole(struct reader *r, const struct field *fields, void *record
     if (rc == 0) {
         peek(r);
         if (r->at != r->end)
-            rc = complain(r, "nothing behind the object");
+            rc = complain(r, "nothing after the object");
     }
     buf_release(&r->text);
     return rc;
@@ -614,10 +613,10 @@ int record_judge_text(const struct field *fields, const char *text, size_t len, 
     return read_whole(&r, fields, NULL);
 }
 
-int record_from_kept(const struct field *fields, const char *text, size_t len, void *record,
-                     struct err *err)
+int record_from_checked(const struct field *fields, const char *text, size_t len, void *record,
+                        struct err *err)
 {
-    struct reader r = {.begin = text, .at = text, .end = text + len, .kept = true, .err = err};
+    struct reader r = {.begin = text, .at = text, .end = text + len, .checked = true, .err = err};
     return read_whole(&r, fields, record);
 }
 

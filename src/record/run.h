@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a run: what was trained, on what, how fast and how well, and what became known of
-// the whole training. Plain data; src/run/ and src/cmd/ fill it, the ledger keeps it. The fields'
-// descriptions tell figures that were measured from those derived from them and from estimates.
+// The record of a run: workload, machine, speed, quality and projection. Plain data; src/run/ and
+// src/cmd/ fill it, the ledger stores it. The fields' descriptions say which figures are measured,
+// derived or estimated.
 #ifndef FARE_RECORD_RUN_H
 #define FARE_RECORD_RUN_H
 
@@ -13,25 +13,25 @@
 #define RUNS_SCHEMA   "fare.runs/1"
 #define REPORT_SCHEMA "fare.report/1"
 
-struct run_label { // the user's --label key=value
+struct run_label { // --label key=value
     char *key;
     char *value;
 };
 
-struct run_program { // the fare that measured
+struct run_program { // the program that measured
     char *version;
     char *build;
     char *command_line;
 };
 
-struct run_machine { // of the machine's record, what a comparison or a bill asks for
+struct run_machine { // the parts of the machine's record needed for comparisons and bills
     char *fingerprint;
-    char *name; // published ones: "p2.xlarge"
+    char *name; // published results: "p2.xlarge"
     char *cpu;
     struct maybe_real usable_cpus;
     struct maybe_int memory_bytes;
     char *gpu;
-    struct maybe_int gpus; // it has
+    struct maybe_int gpus; // in the machine
     struct maybe_int gpu_memory_bytes;
     char *driver;
     char *provider;
@@ -44,23 +44,23 @@ struct run_machine { // of the machine's record, what a comparison or a bill ask
 struct run_library {
     char *name;
     char *version;
-    char *kernels; // which it chose: "avx512_core"
+    char *kernels; // kernels it chose: "avx512_core"
 };
 
 struct run_data {
     char *name;
     char *source;
     char *identity;
-    struct maybe_bool made; // procedural: not to be compared with results on the real set
+    struct maybe_bool made; // generated: not comparable with results on real data
     struct maybe_int train_samples;
     struct maybe_int test_samples;
     struct maybe_int classes;
-    struct maybe_int time; // texts: tokens of a sample
+    struct maybe_int time; // texts: tokens per sample
     struct maybe_int vocabulary;
 };
 
-// Where the time of the trainer's own thread went. Exclusive; from our start on they add up to
-// wall_ns. Boot is before our start.
+// Time of the trainer's thread by phase. Phases do not overlap; without boot they add up to
+// wall_ns.
 struct run_phases {
     struct maybe_int boot_ns;
     struct maybe_int setup_ns;
@@ -75,24 +75,24 @@ struct run_phases {
     struct maybe_int wall_ns;
 };
 
-struct run_steady { // what the step times say
+struct run_steady { // analysis of the step times
     char *kind;     // "flat", "warm-up", "slow-down", "unsteady", "short"
     struct maybe_int first_step;
     struct maybe_int steps;
-    struct maybe_real step_ms; // absent where unsteady
+    struct maybe_real step_ms; // absent if unsteady
     struct maybe_real low_ms;
     struct maybe_real high_ms;
     struct maybe_int outliers;
 };
 
 struct run_stage { // a part of the recipe with its own rate and parameters
-    char *only;    // the layers that learn; absent: all
+    char *only;    // layers trained; absent: all
     struct maybe_int steps;
     struct maybe_int total_steps;
     struct maybe_real step_ms;
 };
 
-struct run_projection { // of the whole training, from our start to its end
+struct run_projection { // of the whole training, from start to end
     struct maybe_real after_s;
     struct maybe_real wall_s;
     struct maybe_real low_s;
@@ -100,17 +100,17 @@ struct run_projection { // of the whole training, from our start to its end
     struct maybe_real train_s;
     struct maybe_real evaluate_s;
     struct maybe_real checkpoint_s;
-    struct maybe_real load_s;     // set-up, data and device together: what comes before the steps
-    struct maybe_real error;      // full runs: projected / true - 1
-    struct maybe_bool covered;    // full runs: the truth lay within low_s and high_s
-    struct maybe_bool assumption; // a part of it was not seen in the sample, and was assumed
+    struct maybe_real load_s;     // start-up: set-up, data and device together
+    struct maybe_real error;      // full runs: projected / actual - 1
+    struct maybe_bool covered;    // full runs: the actual time was within low_s and high_s
+    struct maybe_bool assumption; // a part did not occur in the sample and was assumed
 };
 
-struct run_drift { // the machine's own speed, from a fixed piece of arithmetic between the steps
+struct run_drift { // the machine's own speed: fixed arithmetic between the steps
     struct maybe_int loops;
     struct maybe_real loop_us;
-    struct maybe_real spread; // of windows of a second or more: standard deviation / mean
-    struct maybe_real share;  // of the run's time that the loops took
+    struct maybe_real spread; // over windows of a second or more: standard deviation / mean
+    struct maybe_real share;  // the loops' share of the run's time
 };
 
 struct run_gpu {
@@ -127,11 +127,11 @@ struct run_gpu {
     LIST_OF(char *) throttling;
 };
 
-struct run_use { // what was used while it ran, by the sampler beside it
+struct run_use { // resources used, from the sampler
     struct maybe_int samples;
     struct maybe_real interval_s;
-    struct maybe_real cpu_percent;       // of one CPU: 200 is two CPUs' time
-    struct maybe_real other_cpu_percent; // everyone else on the machine
+    struct maybe_real cpu_percent;       // 100 is one CPU
+    struct maybe_real other_cpu_percent; // all other processes
     struct maybe_real steal_percent;
     struct maybe_int memory_peak_bytes;
     struct maybe_int disk_read_bytes;
@@ -174,34 +174,34 @@ struct run_epoch {
     struct maybe_int test_ns;
 };
 
-struct run_live {                // of a run that goes on, or that was killed
-    char *at;                    // when it was last looked at
-    struct maybe_real elapsed_s; // since our start
-    struct maybe_real share;     // of this run that is done, 0 to 1
+struct run_live {                // a running or killed run
+    char *at;                    // time of this state
+    struct maybe_real elapsed_s; // since the start
+    struct maybe_real share;     // progress of this run, 0 to 1
     struct maybe_real left_s;    // until its projected end
-    struct maybe_bool at_most;   // it may end earlier
-    char *offer;                 // what the bills are of, and its price
+    struct maybe_bool at_most;   // left_s is an upper bound
+    char *offer;                 // the offer billed, and its price
     char *usd_per_hour;
     char *bill_usd;      // so far
-    char *projected_usd; // at its end
-    char *whole_usd;     // of the whole training, where this is a sample of it
+    char *projected_usd; // at the end of this run
+    char *whole_usd;     // of the whole training, if this is a sample
 };
 
 struct run {
     char *schema;
     char *id;      // sorts by time: "20261115T074512Z-3f9a2c81d04e"
     char *started; // "2026-11-15T07:45:12Z"
-    char *name;    // what people call it: the workload, or --name
+    char *name;    // the workload's name, or --name
     char *workload;
     char *variant;   // "hard gates", "auxiliary head"; absent: as defined
     char *framework; // "fare", "pytorch", "command", published: "tensorflow"
     char *engine;
     char *precision;
-    char *source; // published or imported: where from
+    char *source; // published or imported: source
     struct maybe_int threads;
     struct maybe_int seed;
     struct maybe_int batch;
-    char *net; // identity of its layers and shapes
+    char *net; // SHA-256 of layers and shapes
     char *recipe;
     struct maybe_int parameters;
     struct maybe_real step_flops;
@@ -209,18 +209,18 @@ struct run {
     struct run_machine machine;
     struct run_program program;
     LIST_OF(struct run_library) libraries;
-    LIST_OF(char *) command; // the user's own
+    LIST_OF(char *) command; // the user's command
     LIST_OF(struct run_label) labels;
 
     char *ended;   // "finished", "sampled", "stopped", "failed", "killed"
-    char *problem; // it failed or was killed: why, how much is known
+    char *problem; // why it failed or was killed
     struct run_live live;
     struct maybe_bool full; // trained to the end
     struct maybe_int exit_code;
     struct maybe_int signal;
-    LIST_OF(char *) taints; // what may have spoiled the figures
+    LIST_OF(char *) taints; // why the figures may be noisy
 
-    struct maybe_int steps;       // made in this run
+    struct maybe_int steps;       // trained in this run
     struct maybe_int total_steps; // of the full training
     struct maybe_int steps_per_epoch;
     struct maybe_int epochs; // of the full training
@@ -230,7 +230,7 @@ struct run {
     struct maybe_real first_loss;
     struct maybe_real last_loss;
     struct maybe_real test_accuracy;
-    struct maybe_bool reached;        // full runs on the real data: what a correct run reaches
+    struct maybe_bool reached;        // full runs on real data: as accurate as expected
     struct maybe_real l1_pairs_per_s; // l1: differences per second
     struct maybe_real l1_share_of_peak;
     struct maybe_real l1_copy_bytes_per_s; // to the device
@@ -261,36 +261,36 @@ struct run_group { // runs of one workload with one batch size
     struct maybe_bool saturated;
 };
 
-struct runs { // what `fare run` prints
+struct runs { // printed by `fare run`
     char *schema;
     LIST_OF(struct run) runs;
     LIST_OF(struct run_group) groups; // with --repeat or several --batch
 };
 
-struct report { // what bare `fare` prints
+struct report { // printed by bare `fare`
     char *schema;
     struct machine machine;
     LIST_OF(struct run) runs;
-    LIST_OF(struct quote) quotes; // what their whole trainings cost where they were measured
+    LIST_OF(struct quote) quotes; // cost of the whole trainings on the measured machines
 };
 
 extern const struct field run_fields[], runs_fields[], report_fields[];
 extern const struct field run_phase_fields[], run_steady_fields[], run_projection_fields[];
 
-// Sets id, started, and schema: the id from `date_s` and some random bytes.
+// Sets id (from `date_s` and random bytes), started and schema.
 int run_begin_record(struct run *run, int64_t date_s, struct err *err) MUST_USE;
 
-// The parts of a machine's record that a run keeps.
+// Copies the parts of a machine's record that a run keeps.
 int run_set_machine(struct run *run, const struct machine *machine, struct err *err) MUST_USE;
 
-// The value of a label; null where there is none of that key.
+// The value of a label; null if missing.
 const char *run_label(const struct run *run, const char *key);
 
-// Its GPU's name without the words that all of them have; null where there is none.
+// The GPU's name without vendor words; null if none.
 const char *run_gpu_name(const struct run *run);
 
-// What people call the machine: its name, or its GPU, instance type or processor, the first that is
-// known; of a run that used no GPU not that. Null: nothing is.
+// The machine's display name: the first known of its name, GPU (if used), instance type and
+// processor. Null if none is known.
 const char *run_place(const struct run *run);
 
 // Whether it ended early: "failed", or "stopped" by the user or "killed". Its figures are kept, but
@@ -298,10 +298,10 @@ const char *run_place(const struct run *run);
 bool run_failed(const struct run *run);
 bool run_stopped(const struct run *run);
 
-// Fills what follows from other members: operations per second, joules per step.
+// Computes derived members: operations per second, joules per step.
 void run_derive(struct run *run);
 
-// Adds a taint once.
+// Adds a taint, unless it is already there.
 int run_taint(struct run *run, const char *text, struct err *err) MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a scheduled task's bill: what `fare cron` prints. Amounts are texts in USD.
+// The record of a scheduled task's bill, printed by `fare cron`. Amounts are texts in USD.
 #ifndef FARE_RECORD_SCHEDULE_H
 #define FARE_RECORD_SCHEDULE_H
 
@@ -14,11 +14,11 @@ struct schedule_item {
     char *with_allowances;
 };
 
-struct schedule_alternative { // a machine that is always up, shared by all tasks
+struct schedule_alternative { // a machine that runs all the time, shared by all tasks
     char *name;
     char *amount;
     char *with_allowances;
-    struct maybe_int cheaper_from_tasks; // so many tasks on machines of their own cost more
+    struct maybe_int cheaper_from_tasks; // from this number of tasks on it is cheaper
     struct maybe_int cheaper_from_tasks_with_allowances;
 };
 
@@ -28,8 +28,8 @@ struct schedule_record {
     char *month;     // "30 days" or "2026-02"
     char *time_zone; // "UTC"
     struct maybe_real starts;
-    struct maybe_real up_s;      // each
-    struct maybe_real charged_s; // each
+    struct maybe_real up_s;      // per start
+    struct maybe_real charged_s; // per start
     struct maybe_int tasks;
     char *offer;
     char *rate_per_hour;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/workload.h"
 
-#define TEXT(m, doc) FIELD(FIELD_TEXT, T, m, doc)
-#define INT(m, doc)  FIELD(FIELD_INT, T, m, doc)
-#define REAL(m, doc) FIELD(FIELD_REAL, T, m, doc)
+#include "record/table.h"
 
 #define T struct workload_layer
 static const struct field layer_fields[] = {
     TEXT(name, "name of the layer"),
-    TEXT(op, "what it does"),
+    TEXT(op, "operation"),
     TEXT(output, "shape of its output for one sample"),
-    INT(parameters, "trained numbers in it"),
+    INT(parameters, "parameters"),
     FIELD_END,
 };
 #undef T
@@ -18,19 +16,19 @@ static const struct field layer_fields[] = {
 #define T struct workload_info
 static const struct field info_fields[] = {
     TEXT(name, "its name"),
-    TEXT(summary, "what it trains"),
-    TEXT(origin, "where the definition comes from"),
+    TEXT(summary, "description"),
+    TEXT(origin, "source of the definition"),
     TEXT(optimizer, "optimizer"),
     INT(batch, "samples per step"),
-    INT(epochs, "epochs of a full training"),
-    INT(steps, "steps of a full training, where the definition counts those"),
-    INT(parameters, "trained numbers"),
-    REAL(forward_flops, "operations of a step's forward part; a multiply-add is two"),
-    REAL(backward_flops, "operations of its backward part"),
-    REAL(bytes, "least memory traffic of a step"),
-    REAL(reach_accuracy, "accuracy that a correct full run reaches on the real data"),
-    REAL(reach_loss, "loss that a correct full run reaches on the real data"),
-    FIELD_SUB(FIELD_LIST, T, layers, layer_fields, "its layers; with a name on the command line"),
+    INT(epochs, "epochs of the full training"),
+    INT(steps, "steps of the full training, if the definition counts steps"),
+    INT(parameters, "parameters"),
+    REAL(forward_flops, "operations of a step's forward pass; a multiply-add is two"),
+    REAL(backward_flops, "operations of a step's backward pass"),
+    REAL(bytes, "least memory traffic per step, in bytes"),
+    REAL(reach_accuracy, "accuracy that a correct full run reaches on real data"),
+    REAL(reach_loss, "loss that a correct full run reaches on real data"),
+    FIELD_SUB(FIELD_LIST, T, layers, layer_fields, "layers; only if a workload is named"),
     FIELD_END,
 };
 #undef T

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a workload: what would be trained, and what it costs to do so. All of it follows
-// from the definition; nothing here is measured.
+// The record of a workload: its net, recipe and operation counts. All of it follows from the
+// definition; nothing is measured.
 #ifndef FARE_RECORD_WORKLOAD_H
 #define FARE_RECORD_WORKLOAD_H
 
@@ -22,9 +22,9 @@ struct workload_info {
     char *optimizer;
     struct maybe_int batch;
     struct maybe_int epochs;
-    struct maybe_int steps; // where the definition counts steps, not epochs
+    struct maybe_int steps; // if the definition counts steps, not epochs
     struct maybe_int parameters;
-    struct maybe_real forward_flops; // of a step
+    struct maybe_real forward_flops; // per step
     struct maybe_real backward_flops;
     struct maybe_real bytes;
     struct maybe_real reach_accuracy;

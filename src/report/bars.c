@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bars: from zero, with intervals, their values in words at their ends, in groups. With several
-// series each row has one bar of each. Names stand left of the bars, or above them where they are
-// long. A few bars that would dwarf all others are cut at the end of the axis, and have a gap there
-// to show it; their values still stand beside them.
+// Bars from zero, in groups, with intervals and with values at their ends. Several series give one
+// bar each per row. Names stand left of the bars, or above them if long. A few bars that would
+// dwarf all others are cut at the end of the axis, with a gap to show it; their values are still
+// printed.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ struct layout {
     const struct plot_panel *panel;
     const struct plot_series *first; // its points name the rows
     double width;
-    double names;  // pixels for them; 0: above the bars
-    double values; // pixels for the longest value
+    double names;  // pixels; 0: names above the bars
+    double values; // pixels of the longest value
     double bar, row, group;
     struct scale scale;
     double most; // longer bars are cut
@@ -46,7 +46,7 @@ static void value_words(const struct layout *l, const struct plot_point *point,
         scale_words(l->panel->y.unit ? l->panel->y.unit : "", point->y.v, out);
 }
 
-// How much wider letters are that are bold.
+// Bold letters are wider.
 static double boldness(const struct plot_point *p)
 {
     return p->marked.v ? 1.15 : 1;
@@ -58,8 +58,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The longest bar that is shown whole: where a few are more than four times as long as the next,
-// that one's.
+// The longest bar that is not cut. If a few are more than four times as long as the next, it is the
+// next.
 static double longest_whole(const struct plot_panel *panel)
 {
     enum { TIMES = 4, FEW = 5 }; // fewer than a fifth
@@ -143,7 +143,7 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
     }
 }
 
-// Where it ends, with its whisker.
+// The right end of the bar and its interval.
 static double end_of(const struct layout *l, const struct plot_point *p)
 {
     if (!p->y.known)
@@ -200,7 +200,7 @@ static void draw_name(struct buf *out, const struct layout *l, const struct plot
     buf_release(&name);
 }
 
-// The bars first, then, above the lines that are drawn in between, what is written.
+// Draws the bars, then the lines, then the texts on top.
 static void draw_rows(struct buf *out, const struct layout *l, double y, const char *id, bool words)
 {
     for (size_t i = 0; i < l->first->points.count; i++) {

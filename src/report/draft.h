@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// draft: fills plots, panel by panel, series by series, point by point; for the files of this room.
+// draft: builds plots, panel by panel, series by series, point by point. Internal to report/.
 //
-// Running out of memory sticks: later calls do nothing, and `rc` tells at the end. What was begun
-// and got no points is dropped by draft_end().
+// Lack of memory is sticky: later calls do nothing, and `rc` tells at the end. draft_end() drops
+// plots without points.
 #ifndef FARE_REPORT_DRAFT_H
 #define FARE_REPORT_DRAFT_H
 
@@ -13,16 +13,16 @@ struct draft {
     struct page *page;
     struct err *err;
     int rc;
-    // the last that were begun
+    // the latest of each
     struct plot *plot;
     struct plot_panel *panel;
     struct plot_series *series;
-    struct plot_point spare; // after a failure
+    struct plot_point spare; // used after a failure
 };
 
 void draft_plot(struct draft *d, const char *kind, const char *title, const char *says);
 void draft_panel(struct draft *d, const char *title, const char *form, struct plot_axis x,
-                 struct plot_axis y); // the axes' texts are copied
+                 struct plot_axis y); // copies the axes' texts
 void draft_series(struct draft *d, const char *name);
 struct plot_point *draft_point(struct draft *d, const char *label, double x, double y);
 struct plot_point *draft_bar(struct draft *d, const char *label, struct maybe_real y);
@@ -31,7 +31,7 @@ void draft_band(struct draft *d, const char *name, double from, double to);
 void draft_set(struct draft *d, char **member, const char *text);
 void draft_end(struct draft *d);
 
-// An axis for draft_panel(): texts that are not changed there.
+// An axis for draft_panel().
 #define AXIS(name_, unit_)                                                                         \
     (struct plot_axis)                                                                             \
     {                                                                                              \
@@ -41,13 +41,12 @@ void draft_end(struct draft *d);
         }                                                                                          \
     }
 
-// The plots, by families. Each looks whether the page holds what it shows. There is one job for
-// each of the page's quotes.
+// The plots by family. Each adds only the plots the page has data for. There is one job per quote.
 void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 void plots_runs(struct draft *d, const struct run *runs, size_t count);
 void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 
-// Fills the page's verdict, when all else is there.
+// Fills the page's verdict. Call it last.
 int page_verdict(const struct page_ask *ask, struct page *page, const struct quote_job *jobs,
                  struct err *err) MUST_USE;
 

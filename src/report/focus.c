@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bill as rows of FOCUS, the open specification of cost data (names and words of version 1.2).
+// A bill as rows of FOCUS, the open specification for cost data (version 1.2).
 //
-// A discount is no row there: it is the difference between a row's ListCost, at the list price, and
-// its BilledCost. A negotiated rate is in ContractedCost too, a discount is not.
+// A discount is no row: it is the difference between a row's ListCost, at list price, and its
+// BilledCost. ContractedCost includes a negotiated rate, but no discount.
 #include "report/focus.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const char *const columns[] = {"BilledCost",
                                       "SkuId",
                                       NULL};
 
-// What a line is, in the specification's words; all others are the machine's time.
+// The specification's category for each kind of line; all others are machine time.
 static const struct kind {
     const char *what, *charge, *service;
 } kinds[] = {{"storage", "Usage", "Storage"},     {"egress", "Usage", "Networking"},
@@ -66,7 +66,7 @@ static bool is_discounted(const struct bill_item *item)
            strcmp(kind->charge, "Adjustment") != 0;
 }
 
-// The same at list prices: without rates, discounts, commitments and credits of the user's own.
+// The bill at list prices: without the user's own rates, discounts, commitments and credits.
 static int list_bill(const struct quote_job *job, const struct bill *b, struct bill *list,
                      struct err *err)
 {
@@ -84,14 +84,14 @@ static int list_bill(const struct quote_job *job, const struct bill *b, struct b
     if (rc == 0 && run)
         rc = quote_time(&job->ask, run, &offer, &time, &known, err);
     if (rc == 0 && !known)
-        return err_set(err, ERR_MISSING, "the run of '%s' is not there any more", b->offer);
+        return err_set(err, ERR_MISSING, "the run of '%s' no longer exists", b->offer);
     if (rc == 0)
         rc =
             bill_make(job->ask.market, &wishes, &offer, b->offer, &time, b->gpus_used.v, list, err);
     return rc;
 }
 
-// The month, or the months, in which the charges lie.
+// The calendar months that contain the charges.
 static void billing_period(int64_t start_s, int64_t end_s, char start[CLOCK_ISO_BYTES],
                            char end[CLOCK_ISO_BYTES])
 {
@@ -135,7 +135,7 @@ static int put_bill(struct csv_writer *w, const struct quote_job *job, const str
         if (strcmp(item->what, "discount") == 0)
             continue;
         bool discounted = is_discounted(item);
-        if (discounted && whole > 0) { // its part, so that the parts add up
+        if (discounted && whole > 0) { // its share, so that the parts add up
             before += amount;
             int rc = money_scale(discount, before, whole, MONEY_HALF_EVEN, &share, err);
             if (rc != 0)

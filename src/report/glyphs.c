@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 
-// Widths of ASCII from the space on, in hundredths of the font's size.
+// Widths of ASCII characters, from the space on, in hundredths of the font size.
 static const unsigned char ascii[] = {
     32,  41, 46, 84, 64, 95, 78, 28, 40, 40, 50, 84, 32, 37, 32, 34, // space to /
     64,  64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84, 84, 84, 54, // 0 to ?
@@ -20,12 +20,12 @@ static double width_of(uint32_t c)
 {
     if (c >= ' ' && c - ' ' < sizeof ascii)
         return ascii[c - ' '] / 100.0;
-    if (c >= 0x300 && c <= 0x36f) // marks above the letter before
+    if (c >= 0x300 && c <= 0x36f) // combining marks
         return 0;
     return c < 0x1100 ? 0.7 : c >= 0x2000 && c < 0x2e80 ? 0.9 : 1.05;
 }
 
-// The next character of a text that may hold anything; bytes that are none count as one each.
+// The next character of any text; each invalid byte counts as one.
 static size_t next(const char *text, size_t len, uint32_t *c)
 {
     *c = 0xfffd;
@@ -46,7 +46,7 @@ double glyphs_width(const char *text, double size)
     return width * size;
 }
 
-// How many bytes at the beginning of `text` fit.
+// Length in bytes of the prefix that fits.
 static size_t fitting(const char *text, size_t len, double size, double room)
 {
     size_t at = 0;

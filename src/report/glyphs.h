@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// glyphs: how wide a text will be on the page, without the font.
-//
-// Which font a reader has is not known. The widths are those of a wide one, so that in others there
-// is rather too much room than too little.
+// glyphs: estimates the width of a text without knowing the reader's font. Uses the widths of a
+// wide font, so that there is rather too much space than too little.
 #ifndef FARE_REPORT_GLYPHS_H
 #define FARE_REPORT_GLYPHS_H
 
 #include "base/buf.h"
 
-// In pixels, at a font size in pixels.
+// In pixels; `size` is the font size in pixels.
 double glyphs_width(const char *text, double size);
 
-// Appends as much of `text` as fits into `room` pixels; where it does not, the middle goes and an
-// ellipsis stands for it: beginning and end tell names apart.
+// Appends `text`, shortened to `room` pixels with an ellipsis in the middle, because both ends help
+// to tell names apart.
 void glyphs_cut(struct buf *out, const char *text, double size, double room);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { BILLS_SHOWN = 15, OPEN_ROWS = 40 };
 
-#define NBSP "\u00a0" // a space at which no line ends
+#define NBSP "\u00a0" // no-break space
 
 static const char style[] =
     ":root{color-scheme:light dark}"
@@ -124,8 +124,8 @@ void html_table_head(struct buf *out, const struct html_column *columns, size_t 
     buf_adds(out, "</tr></thead>\n<tbody>\n");
 }
 
-// Where a figure may go on in the next line: before its interval and within that, and between a day
-// and its time. Null: nowhere.
+// Where a figure may break: before and within its interval, and between date and time. Null:
+// nowhere.
 static const char *next_break(const char *text)
 {
     for (const char *p = strchr(text, ' '); p && p > text; p = strchr(p + 1, ' '))
@@ -161,12 +161,7 @@ void html_cell(struct buf *out, const char *class, const char *text)
     buf_adds(out, "</td>");
 }
 
-void html_begin(struct buf *out, const char *title)
-{
-    html_begin_live(out, title, 0);
-}
-
-void html_begin_live(struct buf *out, const char *title, int refresh_s)
+void html_begin(struct buf *out, const char *title, int refresh_s)
 {
     buf_adds(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -277,7 +272,7 @@ enum run_column { RUN, TIME, RIGHT, BASIS, STARTED, NOTES, RUN_COLUMNS };
 
 static const struct html_column run_columns[RUN_COLUMNS] = {
     {"run", "long"},     {"whole training (95 %)", "num"},
-    {"accuracy", "num"}, {"known how", ""},
+    {"accuracy", "num"}, {"basis", ""},
     {"started", "num"},  {"notes", "long"}};
 
 void html_run(struct buf *out, const struct html_run *run)
@@ -352,7 +347,7 @@ static bool any_run_has(const struct page *page, enum run_column column)
 static void run_table(struct buf *out, const struct page *page)
 {
     bool shown[RUN_COLUMNS];
-    html_begin_table(out, "What was measured, and where");
+    html_begin_table(out, "Measured runs");
     buf_adds(out, "<thead><tr>");
     for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
         shown[c] = c == RUN || any_run_has(page, c);
@@ -474,7 +469,7 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, w);
     html_heading(out, level, w->workload);
-    // Of a single workload they are the page's verdict.
+    // For a single workload these sentences are the page's verdict.
     for (size_t i = 0; i < w->sentences.count && page->compare.workloads.count > 1; i++)
         html_paragraph(out, "", w->sentences.items[i]);
     html_begin_table(out, w->workload);
@@ -533,12 +528,12 @@ void html_quote(struct buf *out, const struct quote *quote, int level)
 {
     static const struct html_column columns[] = {
         {"offer", "long"},  {"time", "num"}, {"USD", "num"}, {"GPUs", ""},
-        {"price seen", ""}, {"time is", ""}, {"of", "long"}};
+        {"price seen", ""}, {"basis", ""},   {"run", "long"}};
     html_heading(out, level, quote->workload);
     for (size_t i = 0; i < quote->advice.count; i++)
         html_paragraph(out, "", quote->advice.items[i]);
     if (quote->bills.count == 0 && quote->advice.count == 0)
-        html_paragraph(out, "", "No offer in the book is known to be fit for it.");
+        html_paragraph(out, "", "No known offer fits.");
     if (quote->bills.count == 0)
         return;
     html_begin_table(out, quote->workload);
@@ -553,7 +548,7 @@ void html_quote(struct buf *out, const struct quote *quote, int level)
 
 // ---- the whole page
 
-// One row by itself stands beside nothing.
+// A single row has nothing to be compared with.
 static bool several(const struct compare_workload *w)
 {
     return w->rows.count + w->apart.count > 1;
@@ -569,7 +564,7 @@ static bool any_several(const struct page *page)
 
 static void contents(struct buf *out, const struct page *page)
 {
-    buf_adds(out, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#runs\">What was measured</a>"
+    buf_adds(out, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#runs\">Measured runs</a>"
                   "</li>\n");
     for (size_t i = 0; i < page->plots.count; i++) {
         buf_printf(out, "<li><a href=\"#plot-%s\">", page->plots.items[i].kind);
@@ -577,9 +572,9 @@ static void contents(struct buf *out, const struct page *page)
         buf_adds(out, "</a></li>\n");
     }
     if (any_several(page))
-        buf_adds(out, "<li><a href=\"#compare\">Side by side</a></li>\n");
+        buf_adds(out, "<li><a href=\"#compare\">Comparison</a></li>\n");
     if (page->quotes.count > 0)
-        buf_adds(out, "<li><a href=\"#quotes\">What it costs, where</a></li>\n");
+        buf_adds(out, "<li><a href=\"#quotes\">Cost by offer</a></li>\n");
     buf_adds(out, "</ul></nav>\n");
 }
 
@@ -587,7 +582,7 @@ static void tables(struct buf *out, const struct page *page)
 {
     if (any_several(page)) {
         buf_adds(out, "<section id=\"compare\">\n");
-        html_heading(out, 2, "Side by side");
+        html_heading(out, 2, "Comparison");
         for (size_t i = 0; i < page->compare.workloads.count; i++)
             if (several(&page->compare.workloads.items[i]))
                 html_compare(out, page, i, 3);
@@ -595,14 +590,14 @@ static void tables(struct buf *out, const struct page *page)
     }
     if (page->quotes.count > 0) {
         buf_adds(out, "<section id=\"quotes\">\n");
-        html_heading(out, 2, "What it costs, where");
+        html_heading(out, 2, "Cost by offer");
         for (size_t i = 0; i < page->quotes.count; i++)
             html_quote(out, &page->quotes.items[i], 3);
         buf_adds(out, "</section>\n");
     }
 }
 
-// Each source of published or imported runs once.
+// Lists each source of published or imported runs once.
 static void sources(struct buf *out, const struct page *page)
 {
     bool any = false;
@@ -630,8 +625,8 @@ void html_provenance(struct buf *out, const struct page *page)
     html_paragraph(out, "", buf_str(&text));
     html_paragraph(
         out, "",
-        "Costs are without tax. Figures are measured, or projected from a sample where it says "
-        "so; an interval holds the true value in 95 of 100 cases.");
+        "Costs exclude tax. Figures are measured, or projected from a sample where marked. "
+        "Intervals are 95 % confidence intervals.");
     sources(out, page);
     buf_adds(out, "</footer>\n");
     out->failed |= text.failed;
@@ -640,13 +635,13 @@ void html_provenance(struct buf *out, const struct page *page)
 
 void html_page(struct buf *out, const struct page *page)
 {
-    html_begin(out, page->title);
+    html_begin(out, page->title, 0);
     buf_adds(out, "<header>\n");
     html_heading(out, 1, page->title);
     html_verdict(out, page);
     contents(out, page);
     buf_adds(out, "</header>\n<main>\n<section id=\"runs\">\n");
-    html_heading(out, 2, "What was measured, and where");
+    html_heading(out, 2, "Measured runs");
     html_runs(out, page);
     buf_adds(out, "</section>\n");
     for (size_t i = 0; i < page->plots.count; i++)

@@ -26,13 +26,13 @@ static const char *entity(char c)
     }
 }
 
-// U+FFFE and U+FFFF are characters, but none of XML's.
+// U+FFFE and U+FFFF are not allowed in XML.
 static bool allowed(uint32_t c)
 {
     return c == '\t' || c == '\n' || (!utf8_steers(c) && c != 0xfffe && c != 0xffff);
 }
 
-// How many bytes from here on are letters and signs that stand for themselves: most of any text.
+// Number of bytes that need no escaping, which is most of any text.
 static size_t plain(const char *text)
 {
     size_t len = 0;

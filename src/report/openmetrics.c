@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a comparison in OpenMetrics' text format: one family for each figure.
+// A comparison's rows in OpenMetrics' text format: one family per figure.
 #include <math.h>
 #include <stdio.h>
 
@@ -64,9 +64,8 @@ static const struct family {
     {"fare_training_cost_usd", "usd", "Cost of the whole training, without tax.", cost_of},
     {"fare_training_cost_low_usd", "usd", "Lower end of its 95 % interval.", cost_low},
     {"fare_training_cost_high_usd", "usd", "Upper end of its 95 % interval.", cost_high},
-    {"fare_training_accuracy_ratio", "ratio", "Share of what was held out that is right.",
-     accuracy_of},
-    {"fare_training_gpu_use_ratio", "ratio", "Use of the GPUs while training.", gpu_use},
+    {"fare_training_accuracy_ratio", "ratio", "Test accuracy, 0 to 1.", accuracy_of},
+    {"fare_training_gpu_use_ratio", "ratio", "Mean GPU utilisation during training.", gpu_use},
     {"fare_training_runs", NULL, "Runs behind the figures.", runs_of},
 };
 

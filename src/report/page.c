@@ -9,6 +9,7 @@
 #include "base/money.h"
 #include "ledger/published.h"
 #include "record/read.h"
+#include "record/table.h"
 #include "report/draft.h"
 #include "report/focus.h"
 #include "version.h"
@@ -17,27 +18,25 @@
 
 // ---- the record
 
-#define TEXT(member, doc)        FIELD(FIELD_TEXT, T, member, doc)
-#define REAL(member, doc)        FIELD(FIELD_REAL, T, member, doc)
 #define LIST(member, table, doc) FIELD_SUB(FIELD_LIST, T, member, table, doc)
 
 #define T struct page_run
 static const struct field page_run_fields[] = {
-    TEXT(id, "the run's id"),
-    TEXT(name, "what it is called"),
-    TEXT(workload, "what was trained"),
-    TEXT(framework, "with what"),
-    TEXT(machine, "on what"),
-    TEXT(started, "when"),
+    TEXT(id, "run id"),
+    TEXT(name, "name"),
+    TEXT(workload, "workload"),
+    TEXT(framework, "framework"),
+    TEXT(machine, "machine"),
+    TEXT(started, "start time"),
     TEXT(ended, "how it ended"),
-    TEXT(problem, "why it failed; killed: how much of it is known"),
-    REAL(time_s, "of the whole training"),
-    REAL(low_s, "lower end of its 95 % interval, where it is projected"),
+    TEXT(problem, "why it failed; killed: how much is known"),
+    REAL(time_s, "time of the whole training"),
+    REAL(low_s, "lower end of the 95 % interval, if projected"),
     REAL(high_s, "upper end"),
     TEXT(basis, "measured, projected or published"),
-    REAL(accuracy, "of what was held out, 0 to 1"),
-    TEXT(source, "published or imported: where from"),
-    FIELD(FIELD_TEXTS, T, taints, "what may have spoiled the figures"),
+    REAL(accuracy, "test accuracy, 0 to 1"),
+    TEXT(source, "published or imported: source"),
+    FIELD(FIELD_TEXTS, T, taints, "why the figures may be noisy"),
     FIELD_END,
 };
 #undef T
@@ -45,16 +44,16 @@ static const struct field page_run_fields[] = {
 #define T struct page
 const struct field page_fields[] = {
     TEXT(schema, "`" PAGE_SCHEMA "`"),
-    TEXT(title, "what it is about"),
-    TEXT(made, "when it was made"),
-    TEXT(program, "by which fare"),
-    TEXT(from, "where the runs come from"),
+    TEXT(title, "title"),
+    TEXT(made, "date it was made"),
+    TEXT(program, "version of fare"),
+    TEXT(from, "source of the runs"),
     FIELD(FIELD_TEXTS, T, verdict, "two sentences, and the answer to a deadline"),
-    LIST(runs, page_run_fields, "what was measured where, newest first"),
-    FIELD(FIELD_INT, T, left_out, "so many more runs are in the comparison only"),
-    FIELD_IN(T, compare, compare_fields, "the runs side by side: see `fare compare`"),
-    LIST(quotes, quote_fields, "what the trainings cost where: see `fare quote`"),
-    LIST(plots, plot_fields, "the plots, as data"),
+    LIST(runs, page_run_fields, "measured runs, newest first"),
+    INT(left_out, "number of runs that are only in the comparison"),
+    FIELD_IN(T, compare, compare_fields, "comparison, as in `fare compare`"),
+    LIST(quotes, quote_fields, "costs, as in `fare quote`"),
+    LIST(plots, plot_fields, "plots, as data"),
     FIELD_END,
 };
 #undef T
@@ -82,7 +81,7 @@ struct gathering {
     struct market *market;
     struct page *page;
     struct comparing *comparing;
-    LIST_OF(struct run) runs; // one by one
+    LIST_OF(struct run) runs; // shown individually
     int64_t seen;
 };
 
@@ -104,7 +103,7 @@ static int add_text(void *arg, const char *id, const char *text, struct err *err
     return rc;
 }
 
-// With --all there may be very many: those beyond the first are read without their long lists.
+// With --all there may be very many runs; beyond PAGE_RUNS only their heads are read.
 static int add_head(void *arg, const char *id, const char *text, struct err *err)
 {
     struct gathering *g = arg;
@@ -162,7 +161,7 @@ static int add_runs(struct gathering *g, struct err *err)
     struct buf from = {0};
     int rc = 0;
     if (ask->runs) {
-        buf_adds(&from, "this machine's runs of that day");
+        buf_adds(&from, "this machine's runs of the day");
         rc = add_given(g, err);
     } else if (ask->published) {
         buf_printf(&from, "the published results %s", ask->published);
@@ -199,22 +198,11 @@ static int list_run(struct page *page, const struct run *run, struct err *err)
             to->high_s = some_real((double)time.high_ns / 1e9);
         }
     }
-    const struct {
-        char **to;
-        const char *from;
-    } texts[] = {{&to->id, run->id},
-                 {&to->name, run->name},
-                 {&to->workload, run->workload},
-                 {&to->framework, run->framework},
-                 {&to->machine, run_place(run)},
-                 {&to->started, run->started},
-                 {&to->ended, run->ended},
-                 {&to->problem, run->problem},
-                 {&to->basis, to->time_s.known ? time.basis : NULL},
-                 {&to->source, run->source}};
-    int rc = 0;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = text_set(texts[i].to, texts[i].from, err);
+    int rc = TEXTS_SET(
+        err, {&to->id, run->id}, {&to->name, run->name}, {&to->workload, run->workload},
+        {&to->framework, run->framework}, {&to->machine, run_place(run)},
+        {&to->started, run->started}, {&to->ended, run->ended}, {&to->problem, run->problem},
+        {&to->basis, to->time_s.known ? time.basis : NULL}, {&to->source, run->source});
     for (size_t i = 0; i < run->taints.count && rc == 0; i++)
         rc = texts_add(&to->taints, run->taints.items[i], err);
     return rc;
@@ -244,9 +232,9 @@ static int make_quote(const struct gathering *g, struct quote_job *job, struct e
     return quote_assemble(job, err);
 }
 
-// What is asked about a run decides what answers: a run that was named is priced as `fare quote
-// RUN` does, a workload as `fare quote WORKLOAD`; of several that were named nobody else's time
-// counts. What bare `fare` just ran is held against its like, as it does on the terminal.
+// Prices a named run as `fare quote RUN` does, and a workload as `fare quote WORKLOAD`. For several
+// named runs, only their own times count. Runs of bare `fare` are compared with similar ones, as on
+// the terminal.
 static int load_quote(const struct gathering *g, size_t first, struct quote_job *job,
                       struct err *err)
 {
@@ -287,7 +275,7 @@ static bool quoted(const struct quote_job *jobs, size_t count, const struct run 
     return false;
 }
 
-// One of each workload of which a time is known. Published sets have the prices of their own days,
+// One quote per workload with a known time. Published sets already have prices of their own dates,
 // in the comparison.
 static int add_quotes(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
 {
@@ -314,14 +302,14 @@ static int take_quotes(struct page *page, struct quote_job *jobs, size_t count, 
     return 0;
 }
 
-// ---- together
+// ---- the whole page
 
 static const char *or_unknown(const char *text, const char *unknown)
 {
     return text ? text : unknown;
 }
 
-// The one that all runs were made on; null where there are several.
+// The machine of all runs; null if there are several.
 static const char *only_machine(const struct page *page)
 {
     const char *first = page->runs.count > 0 ? page->runs.items[0].machine : NULL;
@@ -339,14 +327,13 @@ static int set_title(struct gathering *g, struct err *err)
     if (g->ask->published)
         buf_printf(&text, "%s: published results", g->ask->published);
     else if (g->ask->workload)
-        buf_printf(&text, "%s: what it takes, and what it costs", g->ask->workload);
+        buf_printf(&text, "%s: time and cost", g->ask->workload);
     else if (page->runs.count == 1)
         buf_printf(&text, "%s on %s", or_unknown(page->runs.items[0].name, "A run"),
                    or_unknown(page->runs.items[0].machine, "an unknown machine"));
     else
-        buf_printf(&text, "%lld runs%s%s: what they take, and what they cost",
-                   (long long)page->compare.runs.v, only_machine(page) ? " on " : "",
-                   or_unknown(only_machine(page), ""));
+        buf_printf(&text, "%lld runs%s%s: time and cost", (long long)page->compare.runs.v,
+                   only_machine(page) ? " on " : "", or_unknown(only_machine(page), ""));
     int rc = buf_check(&text, err);
     if (rc == 0)
         rc = text_set(&g->page->title, buf_str(&text), err);
@@ -359,11 +346,8 @@ static int set_provenance(struct page *page, struct err *err)
     char made[CLOCK_ISO_BYTES];
     clock_iso(clock_date_s(), made);
     made[10] = '\0';
-    int rc = text_set(&page->schema, PAGE_SCHEMA, err);
-    if (rc == 0)
-        rc = text_set(&page->made, made, err);
-    return rc == 0 ? text_set(&page->program, "fare " FARE_VERSION " (build " FARE_BUILD ")", err)
-                   : rc;
+    return TEXTS_SET(err, {&page->schema, PAGE_SCHEMA}, {&page->made, made},
+                     {&page->program, "fare " FARE_VERSION " (build " FARE_BUILD ")"});
 }
 
 // Runs, comparison and quotes. The jobs stay, for the plots.

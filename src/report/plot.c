@@ -4,42 +4,41 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/table.h"
 #include "report/scale.h"
 
 // ---- the record
 
-#define TEXT(member, doc)        FIELD(FIELD_TEXT, T, member, doc)
-#define REAL(member, doc)        FIELD(FIELD_REAL, T, member, doc)
 #define LIST(member, table, doc) FIELD_SUB(FIELD_LIST, T, member, table, doc)
 
 #define T struct plot_axis
 static const struct field axis_fields[] = {
-    TEXT(name, "what it shows"),
-    TEXT(unit, "of its numbers; `day` counts from 1970-01-01"),
-    FIELD(FIELD_BOOL, T, cut, "it begins at the least value, not at zero"),
+    TEXT(name, "name"),
+    TEXT(unit, "unit; `day` counts from 1970-01-01"),
+    BOOL(cut, "starts at the smallest value, not at zero"),
     FIELD_END,
 };
 #undef T
 
 #define T struct plot_point
 static const struct field point_fields[] = {
-    TEXT(label, "what it is called"),
-    TEXT(group, "bars: which ones it stands with"),
-    REAL(x, "where it is"),
+    TEXT(label, "name"),
+    TEXT(group, "bars: group it stands in"),
+    REAL(x, "position"),
     REAL(x_low, "lower end of the 95 % interval"),
     REAL(x_high, "upper end"),
-    REAL(y, "the value; of a bar its length"),
+    REAL(y, "value; length of a bar"),
     REAL(y_low, "lower end of the 95 % interval"),
     REAL(y_high, "upper end"),
-    FIELD(FIELD_BOOL, T, marked, "what `marks` of the panel says"),
-    TEXT(note, "what has to be said beside it"),
+    BOOL(marked, "marked, as explained by `marks` of the panel"),
+    TEXT(note, "note"),
     FIELD_END,
 };
 #undef T
 
 #define T struct plot_series
 static const struct field series_fields[] = {
-    TEXT(name, "what its points have in common"),
+    TEXT(name, "name of the series"),
     LIST(points, point_fields, "its points"),
     FIELD_END,
 };
@@ -47,43 +46,43 @@ static const struct field series_fields[] = {
 
 #define T struct plot_line
 static const struct field line_fields[] = {
-    TEXT(name, "what it is"),
-    REAL(x, "an upright line: where"),
-    REAL(y, "a level line: where"),
+    TEXT(name, "name"),
+    REAL(x, "position of a vertical line"),
+    REAL(y, "position of a horizontal line"),
     FIELD_END,
 };
 #undef T
 
 #define T struct plot_band
 static const struct field band_fields[] = {
-    TEXT(name, "what it is"),
-    REAL(from, "on the x axis"),
-    REAL(to, "on the x axis"),
+    TEXT(name, "name"),
+    REAL(from, "start on the x axis"),
+    REAL(to, "end on the x axis"),
     FIELD_END,
 };
 #undef T
 
 #define T struct plot_panel
 const struct field plot_panel_fields[] = {
-    TEXT(title, "what it is about"),
+    TEXT(title, "title"),
     TEXT(form, "`bars`, `lines`, `steps` or `points`"),
-    TEXT(marks, "what the marked points are"),
-    TEXT(unmarked, "what the others are"),
-    FIELD_IN(T, x, axis_fields, "the axis below"),
-    FIELD_IN(T, y, axis_fields, "the axis beside; of bars the one along them"),
-    LIST(series, series_fields, "points that belong together"),
-    LIST(lines, line_fields, "values to hold them against"),
-    LIST(bands, band_fields, "parts of the x axis"),
+    TEXT(marks, "meaning of marked points"),
+    TEXT(unmarked, "meaning of the other points"),
+    FIELD_IN(T, x, axis_fields, "horizontal axis"),
+    FIELD_IN(T, y, axis_fields, "vertical axis; for bars, the axis along them"),
+    LIST(series, series_fields, "series of points"),
+    LIST(lines, line_fields, "reference values"),
+    LIST(bands, band_fields, "ranges of the x axis"),
     FIELD_END,
 };
 #undef T
 
 #define T struct plot
 const struct field plot_fields[] = {
-    TEXT(kind, "as --plot takes it"),
-    TEXT(title, "its title"),
+    TEXT(kind, "kind, as --plot takes it"),
+    TEXT(title, "title"),
     TEXT(says, "how to read it"),
-    LIST(panels, plot_panel_fields, "drawings, side by side"),
+    LIST(panels, plot_panel_fields, "panels, side by side"),
     FIELD_END,
 };
 #undef T
@@ -138,7 +137,7 @@ bool plot_has(const struct plot *plot, enum plot_column column)
     return false;
 }
 
-// An axis means the same in all panels, or it is named by none.
+// The axis' name, if it is the same in all panels.
 static const char *axis_name(const struct plot *plot, enum plot_column column)
 {
     const char *name = NULL;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// plot: a figure as data, before it is drawn: panels with axes, series of points with intervals,
-// lines and bands to compare them with. From it come the SVG, and the table beside it.
+// plot: a figure as data: panels with axes, series of points with intervals, reference lines and
+// bands. The SVG and the table of figures are made from it.
 //
-// A record like those of src/record: the JSON of a report is made from the same table. Values that
-// are not known are absent and not drawn.
+// A record like those in src/record, part of a report's JSON. Absent values are not drawn.
 #ifndef FARE_REPORT_PLOT_H
 #define FARE_REPORT_PLOT_H
 
@@ -12,15 +11,15 @@
 struct plot_axis {
     char *name;            // "cost of one training"
     char *unit;            // see report/scale.h
-    struct maybe_bool cut; // it begins at the least value, not at zero
+    struct maybe_bool cut; // starts at the smallest value, not at zero
 };
 
 struct plot_point {
-    char *label; // of a bar: what it stands for; of a point: what is written beside it
-    char *group; // bars: those of one group stand together, below its name
+    char *label; // name of the bar, or text beside the point
+    char *group; // bars of one group stand together, below its name
     struct maybe_real x, x_low, x_high;
     struct maybe_real y, y_low, y_high; // bars: their length is y
-    struct maybe_bool marked;           // the base, on the frontier, the price that was chosen
+    struct maybe_bool marked;           // the base, the frontier, or the price used
     char *note;
 };
 
@@ -29,9 +28,9 @@ struct plot_series {
     LIST_OF(struct plot_point) points;
 };
 
-struct plot_line { // a value to hold the others against
+struct plot_line { // a reference value
     char *name;
-    struct maybe_real x, y; // one of them: an upright or a level line
+    struct maybe_real x, y; // one of them: a vertical or horizontal line
 };
 
 struct plot_band { // a part of the x axis
@@ -42,8 +41,8 @@ struct plot_band { // a part of the x axis
 struct plot_panel {
     char *title;
     char *form;     // "bars", "lines", "steps" or "points"
-    char *marks;    // what marked points are; absent: none is
-    char *unmarked; // and the others
+    char *marks;    // meaning of marked points; absent: none is marked
+    char *unmarked; // meaning of the others
     struct plot_axis x, y;
     LIST_OF(struct plot_series) series;
     LIST_OF(struct plot_line) lines;
@@ -52,27 +51,27 @@ struct plot_panel {
 
 struct plot {
     char *kind;  // "cost"
-    char *title; // "What one training costs"
+    char *title; // "Cost of one training"
     char *says;  // how to read it, and what it does not show
     LIST_OF(struct plot_panel) panels;
 };
 
 extern const struct field plot_fields[], plot_panel_fields[];
 
-// One panel as an SVG element, `width` pixels wide. `id` is different for each in a page.
+// One panel as an SVG element, `width` pixels wide. `id` is unique in a page.
 void plot_panel_svg(struct buf *out, const struct plot_panel *panel, double width, const char *id);
 
-// All of it as a document of its own.
+// The whole plot as an SVG document.
 void plot_svg(struct buf *out, const struct plot *plot);
 
-// The rules of style that the elements need, for pages that hold them.
+// The style rules for pages that contain the elements.
 extern const char plot_style[];
 
 #define PLOT_NARROW 336 // pixels: on a phone
 #define PLOT_MEDIUM 460 // beside others
 #define PLOT_WIDE   720 // alone
 
-// The table behind it: a row for each point. Cells of rows are filled by plot_cell().
+// The table of the figures: a row per point. plot_cell() fills the cells.
 enum plot_column {
     PLOT_PANEL,
     PLOT_GROUP,
@@ -87,7 +86,7 @@ enum plot_column {
 };
 bool plot_has(const struct plot *plot, enum plot_column column);
 void plot_head(const struct plot *plot, enum plot_column column, struct buf *out);
-// For people, with units; empty where it is not known. Numbers are aligned to the right.
+// For people, with units; empty if unknown. Numbers are right-aligned.
 void plot_cell(const struct plot_panel *panel, const struct plot_series *series,
                const struct plot_point *point, enum plot_column column, struct buf *out);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots of what machines cost and how fast they are: cost, relative, frontier. Their figures are
-// those of the comparison where the machines measured have prices, and of the quotes elsewhere.
+// Plots of cost and speed by machine: cost, relative, frontier. The figures come from the
+// comparison if the measured machines have prices, otherwise from the quotes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 #include "base/money.h"
 #include "report/draft.h"
 
-#define HIGH_END  MONEY_UNIT // nano-USD an hour: above it a machine is high-end
+#define HIGH_END  MONEY_UNIT // nano-USD per hour: a machine above it is high-end
 #define BARS_MOST 40
 #define MONTH_S   (INT64_C(30) * 86400)
 
 static const char *const groups[] = {"Budget: up to $1 an hour", "High-end: above $1 an hour",
-                                     "At several or unknown prices"};
+                                     "Several or unknown prices"};
 enum { BUDGET, EXPENSIVE, SEVERAL, GROUPS };
 
 static struct maybe_real dollars(const char *text)
@@ -36,7 +36,7 @@ static void set_notes(struct draft *d, struct plot_point *point, char *const *no
     buf_release(&text);
 }
 
-// ---- what one training costs
+// ---- cost of one training
 
 static int group_of_row(const struct compare_row *row)
 {
@@ -94,7 +94,7 @@ static void cost_of_rows(struct draft *d, const struct compare_workload *w)
     free(rows);
 }
 
-// What an hour costs whoever rents it round the clock; ERR_MISSING for a currency without a rate.
+// The hourly price of a machine rented continuously; ERR_MISSING without an exchange rate.
 static int group_of_bill(const struct quote_job *job, const struct bill *bill)
 {
     struct offer offer;
@@ -144,8 +144,8 @@ static const struct quote *quote_of(const struct page *page, const char *workloa
     return NULL;
 }
 
-// Whether its machines themselves are shown: two or more with prices, or one where the user said
-// its price or where there are no bills.
+// Whether to show the measured machines: two or more have prices, or one has and the user gave its
+// price or there are no bills.
 static bool by_rows(const struct page *page, const struct page_ask *ask,
                     const struct compare_workload *w)
 {
@@ -157,7 +157,7 @@ static bool by_rows(const struct page *page, const struct page_ask *ask,
     return priced > 1 || (priced == 1 && (said || !quote || quote->bills.count == 0));
 }
 
-// What the bills are called: beside the machines themselves, which have the same workload's name.
+// The panel's title: it must differ from that of the measured machines' panel.
 static void bills_title(const struct page *page, const struct page_ask *ask,
                         const struct quote *quote, char *out, size_t size)
 {
@@ -166,18 +166,17 @@ static void bills_title(const struct page *page, const struct page_ask *ask,
         const struct compare_workload *w = &page->compare.workloads.items[i];
         beside |= quote_of(page, w->workload) == quote && by_rows(page, ask, w);
     }
-    snprintf(out, size, "%.120s%s", quote->workload, beside ? ", on machines to rent" : "");
+    snprintf(out, size, "%.120s%s", quote->workload, beside ? ", on rented machines" : "");
 }
 
 static void plot_cost(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
 {
     const struct page *page = d->page;
     char title[160];
-    draft_plot(
-        d, "cost", "What one training costs",
-        "Each bar is the bill of one whole training on that machine, as its provider charges "
-        "it, without tax; a line across its end is the 95 % interval, where one is known. A "
-        "bar with a gap is longer than it is drawn.");
+    draft_plot(d, "cost", "Cost of one training",
+               "Each bar is the bill of one whole training, by the provider's billing rule and "
+               "without tax. The line at its end is the 95 % interval, if known. A "
+               "bar with a gap is longer than drawn.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(page, ask, &page->compare.workloads.items[i]))
             cost_of_rows(d, &page->compare.workloads.items[i]);
@@ -238,7 +237,7 @@ static void relative_panel(struct draft *d, const struct compare_workload *w, co
     draft_panel(d, title, "bars", AXIS("", ""), AXIS("relative to the base", "÷ base"));
     if (d->rc != 0)
         return;
-    if (!costs) // one kind of bar has no legend
+    if (!costs) // a single kind of bar needs no legend
         draft_set(d, &d->panel->y.name, "time relative to the base");
     draft_set(d, &d->panel->marks, "the base");
     snprintf(line, sizeof line, "1 = %.120s", w->base);
@@ -267,12 +266,13 @@ static void plot_relative(struct draft *d)
     bool costs = false;
     for (size_t i = 0; i < c->workloads.count; i++)
         costs |= costs_known(&c->workloads.items[i], NULL);
-    draft_plot(
-        d, "relative", costs ? "Time and cost relative to the base" : "Time relative to the base",
-        costs ? "Below 1 is faster or cheaper than the base, above 1 slower or dearer. One drawing "
-                "for each workload and framework."
-              : "Below 1 is faster than the base, above 1 slower. One drawing for each workload "
-                "and framework; no prices are known, with which their costs would be drawn too.");
+    draft_plot(d, "relative",
+               costs ? "Time and cost relative to the base" : "Time relative to the base",
+               costs ? "Below 1 is faster or cheaper than the base, above 1 slower or more "
+                       "expensive. One panel "
+                       "per workload and framework."
+                     : "Below 1 is faster than the base, above 1 slower. One panel per workload "
+                       "and framework. Costs are missing because no prices are known.");
     for (size_t i = 0; i < c->workloads.count; i++) {
         const struct compare_workload *w = &c->workloads.items[i];
         if (w->rows.count < 2 || !w->base)
@@ -314,8 +314,8 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
                 AXIS("cost of one training", "USD"));
     if (d->rc != 0)
         return;
-    draft_set(d, &d->panel->marks, "nothing else is both faster and cheaper");
-    draft_set(d, &d->panel->unmarked, "something else is");
+    draft_set(d, &d->panel->marks, "no other is both faster and cheaper");
+    draft_set(d, &d->panel->unmarked, "another is both faster and cheaper");
     if (deadline_ns->known)
         draft_line(d, "deadline", some_real((double)deadline_ns->v / 1e9), (struct maybe_real){0});
     draft_series(d, NULL);
@@ -330,7 +330,7 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
             continue;
         if (advice_on_frontier(&best, place->s))
             best_place = place;
-        if (place->s == best_place->s && place->usd == best_place->usd) // those alike too
+        if (place->s == best_place->s && place->usd == best_place->usd) // equal ones too
             point->marked = some_bool(true);
     }
 }
@@ -402,11 +402,11 @@ static void plot_frontier(struct draft *d, const struct page_ask *ask)
     char title[160];
     draft_plot(d, "frontier", "Time against cost",
                deadline->known
-                   ? "Further left is faster, further down cheaper; what lies right of the dashed "
-                     "upright line is not done by the deadline."
-                   : "Further left is faster, further down cheaper. What is hollow is beaten in "
-                     "both by something that is filled; where those are several, a dashed line "
-                     "joins them.");
+                   ? "Further left is faster, further down cheaper. Points right of the dashed "
+                     "vertical line miss the deadline."
+                   : "Further left is faster, further down cheaper. A hollow point is slower "
+                     "and more expensive than some filled one. A dashed line joins the "
+                     "filled points.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(page, ask, &page->compare.workloads.items[i]))
             frontier_of_rows(d, &page->compare.workloads.items[i], deadline);

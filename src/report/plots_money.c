@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots of prices: their history, and rent or buy.
+// Price plots: price history, and rent or buy.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { OFFERS_MOST = 6, RENTED_MOST = 3, PRICES_MOST = 400 };
 
-// ---- what an hour cost
+// ---- hourly prices
 
 struct history {
     struct draft *d;
@@ -30,7 +30,7 @@ static bool hour_usd(const struct quote_job *job, const struct offer *offer, dou
     return true;
 }
 
-// A price holds from the day it was first seen until the day it was last seen.
+// A price holds from the day it was first seen to the day it was last seen.
 static int add_price(void *arg, const struct offer *offer, struct err *err)
 {
     (void)err;
@@ -75,13 +75,13 @@ static void price_series(struct draft *d, const struct quote_job *job, const str
 static void plot_prices(struct draft *d, const struct quote_job *jobs)
 {
     const struct page *page = d->page;
-    draft_plot(d, "prices", "Prices of an hour",
-               "What an hour of the cheapest offers cost, as far as the book knows; filled points "
-               "are the prices that the bills use, on the day they were last seen.");
-    draft_panel(d, "Of the cheapest offers", "steps", AXIS("date", "day"), AXIS("an hour", "USD"));
+    draft_plot(d, "prices", "Hourly prices",
+               "Known hourly prices of the cheapest offers. Filled points "
+               "are the prices used in the bills, on the day they were last seen.");
+    draft_panel(d, "Cheapest offers", "steps", AXIS("date", "day"), AXIS("price per hour", "USD"));
     if (d->rc == 0)
         draft_set(d, &d->panel->marks, "the price used");
-    // The cheapest of each workload, then the next of each.
+    // The cheapest of each workload, then the second of each.
     for (size_t rank = 0; rank < OFFERS_MOST; rank++)
         for (size_t i = 0; i < page->quotes.count && d->rc == 0; i++)
             if (rank < page->quotes.items[i].bills.count && d->panel->series.count < OFFERS_MOST)
@@ -91,7 +91,7 @@ static void plot_prices(struct draft *d, const struct quote_job *jobs)
 
 // ---- rent or buy
 
-// What it costs to use the own machine for so many months, from the purchase on.
+// The cost of an owned machine by month, from the purchase on.
 static bool own_line(struct draft *d, const struct own_machine *own)
 {
     struct own_hour hour;
@@ -100,13 +100,13 @@ static bool own_line(struct draft *d, const struct own_machine *own)
     double hours = (double)own->use_s_a_month / 3600;
     double month = (double)(hour.power + hour.idle) / 1e9 * hours;
     double start = (double)(own->purchase - own->resale) / 1e9;
-    draft_series(d, hour.power_known ? "bought, with its power" : "bought, power not counted");
+    draft_series(d, hour.power_known ? "bought, with power" : "bought, without power");
     draft_point(d, NULL, 0, start);
     draft_point(d, NULL, (double)own->life_months, start + month * (double)own->life_months);
     return true;
 }
 
-// The same work on a rented machine, which may take less or more time for it.
+// The same work on a rented machine, which may need more or less time.
 static void rent_line(struct draft *d, const struct quote_job *job, const struct bill *bill,
                       const struct own_machine *own, double own_s)
 {
@@ -132,7 +132,7 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
     size_t rented = 0;
     int64_t use_s = -1, tenths = 0;
     draft_panel(d, quote->workload, "lines", AXIS("months since the purchase", ""),
-                AXIS("paid until then", "USD"));
+                AXIS("total cost", "USD"));
     if (d->rc != 0 || !own_line(d, own))
         return;
     for (size_t i = 0; i < quote->bills.count && rented < RENTED_MOST; i++) {
@@ -146,7 +146,7 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
     }
     if (use_s >= 0 && tenths <= own->life_months * 300) {
         char words[64];
-        snprintf(words, sizeof words, "has paid after %.1f months", (double)tenths / 300);
+        snprintf(words, sizeof words, "break-even after %.1f months", (double)tenths / 300);
         draft_line(d, words, some_real((double)tenths / 300), (struct maybe_real){0});
     }
 }
@@ -156,16 +156,15 @@ static void plot_buy(struct draft *d, const struct page_ask *ask, const struct q
     char says[300];
     if (!ask->wishes.buy)
         return;
-    snprintf(
-        says, sizeof says,
-        "The same work, %lld hours a month on the machine measured, on one that is bought "
-        "(purchase less resale, and power) and on rented ones; units and minimums of bills are "
-        "left out.",
-        (long long)(ask->wishes.own.use_s_a_month / 3600));
+    snprintf(says, sizeof says,
+             "The same work (%lld hours a month on the measured machine) on a bought machine "
+             "(purchase minus resale, plus power) and on rented ones, without billing increments "
+             "and minimums.",
+             (long long)(ask->wishes.own.use_s_a_month / 3600));
     draft_plot(d, "buy", "Rent or buy", says);
     for (size_t i = 0; i < d->page->quotes.count; i++) {
         const struct quote *quote = &d->page->quotes.items[i];
-        struct bill_time time; // where it was measured
+        struct bill_time time; // of the measurement
         if (quote->bills.count > 0 && quote_base(&jobs[i].ask, &time) && time.total_ns > 0)
             buy_panel(d, quote, &jobs[i], &jobs[i].wishes.own, (double)time.total_ns / 1e9);
     }

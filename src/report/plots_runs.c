@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots of single runs and of runs that differ in one thing: accuracy, use, steps, batch, gpus.
+// Plots of single runs, and of runs that differ in one number: accuracy, use, steps, batch, gpus.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { LINES_MOST = 40, STEPS_MOST = 12, USE_MOST = 8 };
 
-// "h200 + pytorch"; runs that would be called alike get the end of their ids.
+// "h200 + pytorch"; equal names get the end of the run's id.
 static void name_of(const struct run *runs, size_t count, size_t number, char *out, size_t size)
 {
     const struct run *run = &runs[number];
@@ -42,7 +42,7 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-// Runs are taken workload by workload: whether this one is its workload's first.
+// Whether this run is the first of its workload.
 static bool first_of(const struct run *runs, size_t number)
 {
     for (size_t i = 0; i < number; i++)
@@ -80,10 +80,9 @@ static void accuracy_series(struct draft *d, const struct run *runs, size_t coun
 
 static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
 {
-    draft_plot(
-        d, "accuracy", "Accuracy per epoch",
-        "The share of samples that is right after each epoch, on what was held out. The axis "
-        "does not begin at zero.");
+    draft_plot(d, "accuracy", "Accuracy per epoch",
+               "Test accuracy after each epoch. The axis "
+               "does not start at zero.");
     for (size_t i = 0; i < count; i++) {
         if (!first_of(runs, i))
             continue;
@@ -97,7 +96,7 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
     draft_end(d);
 }
 
-// ---- what a run used while it ran
+// ---- resources used
 
 enum measure { CPU, GPU, POWER, CLOCK, MEASURES };
 
@@ -117,7 +116,7 @@ static bool has_use(const struct run *run, int measure)
     return known >= 2;
 }
 
-// A single line has no legend: the axis says what it is.
+// A single line has no legend, so the axis names it.
 static const char *utilisation_of(const struct run *run)
 {
     if (has_use(run, CPU) && has_use(run, GPU))
@@ -159,8 +158,8 @@ static void plot_use(struct draft *d, const struct run *runs, size_t count)
 {
     size_t shown = 0;
     draft_plot(d, "use", "Utilisation, power and clocks",
-               "While the run went on, as the sampler beside it saw them. 100 % of CPU is one "
-               "processor's time.");
+               "Sampled during the run. 100 % of CPU is one "
+               "CPU.");
     for (size_t i = 0; i < count && shown < USE_MOST; i++)
         if (runs[i].samples.count >= 2) {
             use_panels(d, runs, count, i);
@@ -180,9 +179,9 @@ static void steps_panel(struct draft *d, const struct run *runs, size_t count, s
     double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
     name_of(runs, count, number, name, sizeof name);
     snprintf(title, sizeof title, "%.80s on %s", workload_of(run), name);
-    draft_panel(d, title, "lines", AXIS("step", ""), AXIS("time of a step", "ms"));
+    draft_panel(d, title, "lines", AXIS("step", ""), AXIS("step time", "ms"));
     if (d->rc == 0 && steady->first_step.known && steady->steps.known && steady->steps.v > 0)
-        draft_band(d, "the steady part", (double)steady->first_step.v,
+        draft_band(d, "steady state", (double)steady->first_step.v,
                    (double)(steady->first_step.v + steady->steps.v));
     if (d->rc == 0 && steady->step_ms.known) {
         char median[64];
@@ -198,8 +197,8 @@ static void plot_steps(struct draft *d, const struct run *runs, size_t count)
 {
     size_t shown = 0;
     draft_plot(d, "steps", "Step times",
-               "Medians of the steps, in the order in which they were made. The time of the whole "
-               "training is projected from the steady part, which is shaded.");
+               "Median step times over the run. The whole training is projected from the "
+               "steady state (shaded).");
     for (size_t i = 0; i < count && shown < STEPS_MOST; i++)
         if (runs[i].step_plot_ms.count >= 2) {
             steps_panel(d, runs, count, i);
@@ -231,7 +230,7 @@ static bool gpus_of(const struct run *run, double *x)
            bill_time_of(run, &time) && time.total_ns > 0;
 }
 
-// Whether all but that number is the same.
+// Whether everything but that number is the same.
 static bool alike(const struct run *a, const struct run *b)
 {
     const char *first = run_place(a), *second = run_place(b);
@@ -247,7 +246,8 @@ static int by_x(const void *a, const void *b)
     return (x->x > y->x) - (x->x < y->x);
 }
 
-// Those like runs[first], which must be the first of them, sorted; 0 where all have the same.
+// Collects and sorts the runs like runs[first]. 0 if this is not the first of them, or all are
+// equal.
 static size_t variants(const struct run *runs, size_t count, size_t first, variant_fn *value,
                        struct variant *out)
 {
@@ -274,7 +274,7 @@ static void series_name(const struct run *run, char *out, size_t size)
              run->precision ? ", " : "", run->precision ? run->precision : "");
 }
 
-// The figure that the run's own table has; of several runs with one batch the median, as there.
+// The figure of the run's own table; of several runs with one batch size, the median.
 static void batch_point(struct draft *d, const struct variant *v, size_t count, double *rates)
 {
     char note[40];
@@ -337,7 +337,7 @@ static void gpus_ideal(struct draft *d)
         }
     if (d->rc != 0 || d->panel->series.count == 0)
         return;
-    draft_series(d, "were it ideal");
+    draft_series(d, "ideal");
     draft_point(d, NULL, 1, 1);
     draft_point(d, NULL, most, most);
 }
@@ -353,7 +353,7 @@ static void plot_variants(struct draft *d, const struct run *runs, size_t count,
         if (!first_of(runs, i))
             continue;
         if (value == batch_of)
-            draft_panel(d, workload_of(&runs[i]), "lines", AXIS("samples in a batch", "batch"),
+            draft_panel(d, workload_of(&runs[i]), "lines", AXIS("batch size", "batch"),
                         AXIS("throughput", "samples/s"));
         else
             draft_panel(d, workload_of(&runs[i]), "lines", AXIS("GPUs used", ""),
@@ -378,15 +378,15 @@ void plots_runs(struct draft *d, const struct run *runs, size_t count)
     plot_accuracy(d, runs, count);
     plot_use(d, runs, count);
     plot_steps(d, runs, count);
-    draft_plot(d, "batch", "Batch size against throughput",
-               "How many samples a second were trained on, by how many are in a step; where the "
-               "line goes flat, more of them do not pay. Of several runs the median, with a line "
-               "from the least to the most.");
+    draft_plot(d, "batch", "Throughput by batch size",
+               "Samples per second by batch size. Where the "
+               "line is flat, larger batches bring no gain. Several runs: the median, with a line "
+               "from lowest to highest.");
     plot_variants(d, runs, count, batch_of);
     draft_end(d);
-    draft_plot(d, "gpus", "Scaling over GPUs",
-               "How much faster the whole training is on more GPUs of the same kind at the same "
-               "provider, beside what it would be if none of them ever waited.");
+    draft_plot(d, "gpus", "Scaling with GPUs",
+               "Speed-up of the whole training on more GPUs of the same model at the same "
+               "provider, compared with ideal scaling.");
     plot_variants(d, runs, count, gpus_of);
     draft_end(d);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points and lines over two axes. Lines are named at their right ends, or on a phone below; points
-// beside them, where there is room for it. What has no room has its name in the table.
+// Points and lines over two axes. Lines are labelled at their right ends, or below the plot on a
+// phone; points beside them if there is space. Names that do not fit are only in the table.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 
 #include "report/glyphs.h"
 #include "report/markup.h"
-#include "report/room.h"
+#include "report/placement.h"
 #include "report/svg.h"
 
 struct layout {
     const struct plot_panel *panel;
     double width;
-    double left, right, top, bottom; // of the area
+    double left, right, top, bottom; // of the plot area
     bool points, steps;
-    bool beside; // names of lines stand at their ends
+    bool beside; // label lines at their ends
     struct scale x, y;
 };
 
@@ -64,8 +64,8 @@ static const char *unit_of(const struct plot_axis *axis)
     return axis->unit ? axis->unit : "";
 }
 
-// Points and prices that span more than a decade and a half are told apart on a logarithmic scale
-// only; lines keep their shape on a linear one.
+// Points and prices that span more than 1.5 decades need a logarithmic scale; lines keep their
+// shape on a linear one.
 static enum scale_kind kind_of(const struct layout *l, struct range r, const struct plot_axis *axis)
 {
     const char *unit = unit_of(axis);
@@ -78,7 +78,7 @@ static enum scale_kind kind_of(const struct layout *l, struct range r, const str
     return !l->points || r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
 }
 
-// Few values of their own (sizes of batches) are better ticks than round numbers.
+// A few distinct values (batch sizes) are better ticks than round numbers.
 static void ticks_at_values(struct scale *scale, const struct plot_panel *panel)
 {
     double values[SCALE_TICKS];
@@ -94,7 +94,7 @@ static void ticks_at_values(struct scale *scale, const struct plot_panel *panel)
             if (at == count)
                 values[count++] = v;
         }
-    for (size_t i = 1; i < count; i++) // few: sorted as cards are
+    for (size_t i = 1; i < count; i++) // insertion sort: there are few
         for (size_t k = i; k > 0 && values[k] < values[k - 1]; k--) {
             double v = values[k];
             values[k] = values[k - 1];
@@ -104,7 +104,7 @@ static void ticks_at_values(struct scale *scale, const struct plot_panel *panel)
     scale->count = count;
 }
 
-// Lines end where their last point is, not at the next round number.
+// The axis ends at the last point, not at the next round number.
 static void trim(struct scale *scale, struct range range, bool cut)
 {
     size_t kept = 0;
@@ -133,17 +133,18 @@ static void measure(struct layout *l)
     struct range x, y;
     char label[SCALE_LABEL];
     find_ranges(panel, &x, &y);
-    // A step's last point is a price seen that day: what stood beside it would pass for another.
+    // The last point of a step line is a price of that day; a label beside it could be mistaken for
+    // another one.
     l->beside = !l->points && !l->steps && panel->series.count > 1 && l->width >= PLOT_MEDIUM;
     double height = l->width >= PLOT_WIDE ? 280 : 200;
     if (l->beside)
         height = fmax(height, LINE_NAME * (double)panel->series.count);
-    l->top = 22; // the name of the y axis stands there
+    l->top = 22; // for the y axis' name
     if (panel->bands.count > 0 || panel->lines.count > 0)
         l->top += 16;
     l->bottom = l->top + height;
     enum scale_kind kind = kind_of(l, y, &panel->y);
-    if (l->points && kind == SCALE_LOG) // room for a name below the lowest
+    if (l->points && kind == SCALE_LOG) // space for a label below the lowest point
         y.low /= pow(y.high / y.low, 20 / height);
     scale_make(&l->y, y.low, y.high, kind, unit_of(&panel->y), (int)(height / 44));
     l->y.from = l->bottom;
@@ -167,12 +168,12 @@ static void measure(struct layout *l)
 
 // ---- frame
 
-struct above { // names in the row above the area: from where to where
+struct above { // the intervals taken by labels above the plot area
     struct box taken[8];
     size_t count;
 };
 
-// As near to `middle` as can be beside those that are there already: left of them, or right.
+// Puts a label as close to `middle` as possible: left or right of the existing ones.
 static void name_above(struct buf *out, const struct layout *l, struct above *row, const char *name,
                        double middle)
 {
@@ -280,7 +281,7 @@ static void draw_path(struct buf *out, const struct layout *l, size_t s)
     buf_printf(out, "\" class=\"ln s%zu d%zu\"/>\n", s % SVG_COLOURS, s / SVG_COLOURS % 4);
 }
 
-// A piece of a series' line, with its marker: what stands before its name.
+// A sample of the series' line and marker, for the legend.
 static void draw_sample(struct buf *out, size_t s, double x, double y)
 {
     char class[64];
@@ -304,8 +305,8 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
     }
 }
 
-// Of a long line some points have a marker, of different ones on each line, so that it is told
-// without its colour; of a short one all have.
+// Some points of a long line have a marker, different ones on each line, so that lines differ
+// without colour; on a short line all have one.
 static bool has_marker(const struct layout *l, size_t s, size_t i, size_t count)
 {
     const struct plot_point *p = &l->panel->series.items[s].points.items[i];
@@ -356,7 +357,7 @@ static int by_y(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// As near to their ends as can be without touching: downwards, then back up from the bottom.
+// Moves labels apart: downwards first, then back up from the bottom.
 static void spread(struct end *ends, size_t count, double top, double bottom)
 {
     for (size_t i = 0; i < count; i++)
@@ -396,7 +397,7 @@ static void name_lines(struct buf *out, const struct layout *l)
     free(ends);
 }
 
-// Below the drawing, one under the other: where a phone has room.
+// Below the plot, for phones.
 static double draw_legend(struct buf *out, const struct layout *l, double y)
 {
     const struct plot_panel *panel = l->panel;
@@ -426,7 +427,7 @@ static double draw_legend(struct buf *out, const struct layout *l, double y)
 
 // ---- names of points
 
-// From a point to its name; it begins outside the point.
+// The line from a point to its label, starting outside the point.
 static struct box leader(double x, double y, const struct box *name)
 {
     double to_x = fmin(fmax(x, name->x1), name->x2);
@@ -435,15 +436,15 @@ static struct box leader(double x, double y, const struct box *name)
     return (struct box){x + (to_x - x) * part, y + (to_y - y) * part, to_x, to_y};
 }
 
-// Right, left, above and below, and between those; then beyond the ends of its whisker; marked
-// ones, where all that is taken, further away, with a line that leads there.
-static void name_point(struct buf *out, struct room *room, const struct layout *l,
+// Tries right, left, above, below and the diagonals, then the ends of the whisker. A marked point
+// may put its label further away, with a line to it.
+static void name_point(struct buf *out, struct placement *placement, const struct layout *l,
                        const struct plot_point *p, double x, double y)
 {
     double low = p->x_low.known ? scale_at(&l->x, p->x_low.v) - x : 0;
     double high = p->x_high.known ? scale_at(&l->x, p->x_high.v) - x : 0;
     const struct {
-        double x, y, share; // of the text's width that lies left of it
+        double x, y, share; // share of the text left of the anchor
     } places[] = {{9, 4, 0},        {-9, 4, 1},      {0, -9, 0.5}, {0, 18, 0.5},
                   {7, -7, 0},       {-7, -7, 1},     {7, 15, 0},   {-7, 15, 1},
                   {high + 7, 4, 0}, {low - 7, 4, 1}, {9, -24, 0},  {-9, -24, 1},
@@ -457,14 +458,15 @@ static void name_point(struct buf *out, struct room *room, const struct layout *
         double from = x + places[i].x - places[i].share * width, base = y + places[i].y;
         struct box b = {from, base - 10, from + width, base + 3};
         struct box lead = leader(x, y, &b);
-        if (!room_is_free(room, &b) || (i >= NEAR && room_crosses_names(room, &lead)))
+        if (!placement_is_free(placement, &b) ||
+            (i >= NEAR && placement_crosses_names(placement, &lead)))
             continue;
         svg_text(out, from, base, p->marked.v ? "sm hl" : "sm mu hl", buf_str(&text));
         if (i >= NEAR) {
             svg_line(out, lead.x1, lead.y1, lead.x2, lead.y2, "ax");
-            room_add_stroke(room, lead.x1, lead.y1, lead.x2, lead.y2);
+            placement_add_stroke(placement, lead.x1, lead.y1, lead.x2, lead.y2);
         }
-        room_add_name(room, &b);
+        placement_add_name(placement, &b);
         break;
     }
     out->failed |= text.failed;
@@ -477,7 +479,7 @@ static int by_x(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The line through the marked points, in the order of x: its strokes. Returns how many.
+// The line through the marked points, ordered by x. Returns the number of strokes.
 static size_t join_marked(const struct layout *l, struct box *strokes)
 {
     size_t count = 0;
@@ -507,34 +509,37 @@ static void draw_joined(struct buf *out, const struct box *strokes, size_t count
     buf_adds(out, "\" class=\"ln s0 d1\"/>\n");
 }
 
-static void add_point(struct room *room, const struct layout *l, const struct plot_point *p,
-                      double x, double y)
+static void add_point(struct placement *placement, const struct layout *l,
+                      const struct plot_point *p, double x, double y)
 {
-    room_add_point(room, x, y);
+    placement_add_point(placement, x, y);
     if (p->x_low.known && p->x_high.known)
-        room_add_stroke(room, scale_at(&l->x, p->x_low.v), y, scale_at(&l->x, p->x_high.v), y);
+        placement_add_stroke(placement, scale_at(&l->x, p->x_low.v), y,
+                             scale_at(&l->x, p->x_high.v), y);
     if (p->y_low.known && p->y_high.known)
-        room_add_stroke(room, x, scale_at(&l->y, p->y_low.v), x, scale_at(&l->y, p->y_high.v));
+        placement_add_stroke(placement, x, scale_at(&l->y, p->y_low.v), x,
+                             scale_at(&l->y, p->y_high.v));
 }
 
-static void add_references(struct room *room, const struct layout *l)
+static void add_references(struct placement *placement, const struct layout *l)
 {
     for (size_t i = 0; i < l->panel->lines.count; i++) {
         const struct plot_line *line = &l->panel->lines.items[i];
         double x = scale_at(&l->x, line->x.v), y = scale_at(&l->y, line->y.v);
         if (line->x.known)
-            room_add_stroke(room, x, l->top, x, l->bottom);
+            placement_add_stroke(placement, x, l->top, x, l->bottom);
         if (line->y.known)
-            room_add_stroke(room, l->left, y, l->right, y);
+            placement_add_stroke(placement, l->left, y, l->right, y);
     }
 }
 
-static void name_points(struct buf *out, const struct layout *l, struct room *room)
+static void name_points(struct buf *out, const struct layout *l, struct placement *placement)
 {
     size_t total = 0;
     double x, y;
-    add_references(room, l);
-    for (int pass = 0; pass < 3; pass++) // the points themselves; the marked; the others
+    add_references(placement, l);
+    for (int pass = 0; pass < 3;
+         pass++) // points first, then labels of marked points, then the others
         for (size_t s = 0; s < l->panel->series.count; s++)
             for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
                 const struct plot_point *p = &l->panel->series.items[s].points.items[i];
@@ -542,30 +547,30 @@ static void name_points(struct buf *out, const struct layout *l, struct room *ro
                     continue;
                 total += pass == 0;
                 if (pass == 0)
-                    add_point(room, l, p, x, y);
+                    add_point(placement, l, p, x, y);
                 else if (p->label && p->marked.v == (pass == 1))
-                    name_point(out, room, l, p, x, y);
+                    name_point(out, placement, l, p, x, y);
             }
 }
 
 static void draw_points(struct buf *out, const struct layout *l)
 {
-    struct room room = {.within = {l->left, l->top - 4, l->width, l->bottom}};
+    struct placement placement = {.within = {l->left, l->top - 4, l->width, l->bottom}};
     size_t total = 0;
     for (size_t s = 0; s < l->panel->series.count; s++)
         total += l->panel->series.items[s].points.count;
-    // Of each point: itself and its name; two whiskers, a piece of the line, one to its name.
-    if (room_init(&room, 2 * total, 4 * total + 2 * l->panel->lines.count)) {
+    // Per point: itself and its label; two whiskers, a line segment, a line to its label.
+    if (placement_init(&placement, 2 * total, 4 * total + 2 * l->panel->lines.count)) {
         if (l->panel->marks)
-            room.stroke_count = join_marked(l, room.strokes);
-        draw_joined(out, room.strokes, room.stroke_count);
+            placement.stroke_count = join_marked(l, placement.strokes);
+        draw_joined(out, placement.strokes, placement.stroke_count);
         for (size_t s = 0; s < l->panel->series.count; s++)
             draw_markers(out, l, s);
-        name_points(out, l, &room);
+        name_points(out, l, &placement);
     } else {
         out->failed = true;
     }
-    room_release(&room);
+    placement_release(&placement);
 }
 
 double svg_points(struct buf *out, const struct plot_panel *panel, double width, const char *id)

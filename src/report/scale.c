@@ -19,7 +19,7 @@ static bool is(const char *unit, const char *word)
 
 // ---- ticks
 
-// The largest of 1, 2 and 5 times a power of ten that gives at least as many steps, or fewer.
+// The largest step of 1, 2 or 5 times a power of ten that gives at least `ticks` steps.
 static double round_step(double range, int ticks)
 {
     double raw = range / ticks, power = pow(10, floor(log10(raw)));
@@ -37,7 +37,7 @@ static void linear_ticks(struct scale *scale, int ticks)
 {
     double d = scale->divisor, low = scale->low / d, high = scale->high / d;
     double step = round_step(high - low, ticks);
-    if (!*scale->unit || is(scale->unit, "batch")) // a count: no halves
+    if (!*scale->unit || is(scale->unit, "batch")) // a count: no fractions
         step = fmax(step, 1);
     double first = floor(low / step + 1e-9), last = fmax(ceil(high / step - 1e-9), first + 1);
     scale->decimals = (int)fmin(fmax(-floor(log10(step) + 1e-9), 0), 9);
@@ -47,7 +47,7 @@ static void linear_ticks(struct scale *scale, int ticks)
     scale->high = scale->ticks[scale->count - 1];
 }
 
-// 1, 2, 5, 10, ...; powers of ten alone where there are many.
+// 1, 2, 5, 10, ...; over many decades only powers of ten.
 static void log_ticks(struct scale *scale, int ticks)
 {
     static const double all[] = {1, 2, 5}, few[] = {1, 3};
@@ -75,7 +75,7 @@ static void log_ticks(struct scale *scale, int ticks)
         }
 }
 
-// The first day of a month that is `months` after that of `day`.
+// The first day of the month `months` after that of `day`.
 static double month_after(double day, int months)
 {
     int64_t first_s = 0;
@@ -87,7 +87,7 @@ static void date_ticks(struct scale *scale, int ticks)
     static const int steps[] = {1, 2, 3, 6, 12, 24, 60, 120};
     double days = scale->high - scale->low;
     if (days < 45) {
-        scale->high = fmax(scale->high, scale->low + ticks); // no half days
+        scale->high = fmax(scale->high, scale->low + ticks); // no fractions of days
         linear_ticks(scale, ticks);
         scale->date_digits = 10;
         return;
@@ -138,7 +138,7 @@ static void choose_unit(struct scale *scale)
         }
 }
 
-// What cannot be drawn is 0.
+// 0 for values that cannot be drawn.
 static double bounded(double value)
 {
     if (!isfinite(value) || fabs(value) < SCALE_LEAST)
@@ -152,7 +152,7 @@ void scale_make(struct scale *scale, double low, double high, enum scale_kind ki
     *scale = (struct scale){.unit = unit};
     low = bounded(low);
     high = fmax(bounded(high), low);
-    if (is(unit, "day")) { // years that the calendar of clock.h knows, and then some room
+    if (is(unit, "day")) { // the years clock.h supports, with a margin
         low = fmin(fmax(low, 0), LAST_DAY - 365);
         high = fmin(fmax(high, low), LAST_DAY - 365);
     }
@@ -161,7 +161,7 @@ void scale_make(struct scale *scale, double low, double high, enum scale_kind ki
         high = fmax(high, 0);
     }
     scale->log = kind == SCALE_LOG && low > 0 && !is(unit, "day");
-    if (!(high - low > fabs(high) * 1e-6)) { // one value: some room around it
+    if (!(high - low > fabs(high) * 1e-6)) { // a single value: add a margin
         double around = high == 0 ? 1 : fabs(high) * 0.1;
         low = scale->log || low == 0 ? low : low - around;
         high = scale->log ? high * 2 : high + around;
@@ -208,7 +208,7 @@ static void grouped(double value, int decimals, char *out, size_t size)
     out[at] = '\0';
 }
 
-// Few digits, whatever the size.
+// A few digits, whatever the magnitude.
 static void few_digits(double value, char *out, size_t size)
 {
     double size_of = fabs(value);

@@ -8,8 +8,8 @@
 #include "report/glyphs.h"
 #include "report/markup.h"
 
-// The colours were chosen so that any two are apart for readers with any kind of colour blindness,
-// and from the paper (tests/report/test_colours.py).
+// Any two colours differ from each other and from the background with any kind of colour blindness
+// (tests/report/test_colours.py).
 #define LIGHT                                                                                      \
     ".plot text{fill:#1c2128}.plot .mu{fill:#57606a}"                                              \
     ".plot .gr{stroke:#dde2e7}.plot .ax{stroke:#57606a}.plot .wh,.plot .rf{stroke:#1c2128}"        \
@@ -136,7 +136,7 @@ void svg_marker(struct buf *out, double x, double y, size_t series, bool filled,
     markup_number(out, x);
     buf_addc(out, ' ');
     markup_number(out, y);
-    // The next six have the next shape each: no two are alike in both.
+    // After six series the shapes shift, so that no two share colour and shape.
     buf_printf(out, "%s\" class=\"mk s%zu ", shapes[(series + series / SVG_COLOURS) % SVG_COLOURS],
                colour);
     if (filled)
@@ -154,7 +154,7 @@ void svg_whisker(struct buf *out, double x1, double y1, double x2, double y2)
     svg_line(out, x2 - along, y2 - across, x2 + along, y2 + across, "wh");
 }
 
-// Lines first, so that what is drawn afterwards lies above them.
+// Draws the lines first, so that everything else lies on top.
 double svg_axis_below(struct buf *out, const struct scale *scale, const char *name, double top,
                       double bottom, double width)
 {
@@ -223,7 +223,8 @@ void plot_panel_svg(struct buf *out, const struct plot_panel *panel, double widt
     buf_release(&body);
 }
 
-// The panels below their titles, in one column or two; each row as high as its highest.
+// Draws the panels below their titles, in one or two columns. A row is as high as its highest
+// panel.
 static double draw_panels(struct buf *out, const struct plot *plot, double top)
 {
     enum { GAP = 40, MARGIN = 20 };
@@ -254,7 +255,7 @@ static double draw_panels(struct buf *out, const struct plot *plot, double top)
     return top + row + MARGIN;
 }
 
-// A paragraph in lines; returns where the next thing may begin.
+// Wraps a paragraph; returns the y below it.
 static double draw_words(struct buf *out, const char *text, double top, double width)
 {
     struct buf line = {0};

@@ -9,7 +9,7 @@
 #include "base/money.h"
 #include "report/compare.h"
 
-// What has a meaning within a line; where lines begin we write ourselves.
+// Escapes characters with a meaning inside a line; line starts are our own.
 void table_markdown_text(struct buf *out, const char *text)
 {
     for (; text && *text; text++) {
@@ -24,7 +24,7 @@ void table_markdown_text(struct buf *out, const char *text)
     }
 }
 
-// A spreadsheet takes what begins so for a formula; an apostrophe in front makes it text.
+// Spreadsheets take such text for a formula; a leading apostrophe prevents this.
 void table_csv_text(struct csv_writer *w, const char *text)
 {
     if (!text || !strchr("=+-@\t\r", text[0]) || text[0] == '\0' || strcmp(text, "-") == 0) {
@@ -167,9 +167,9 @@ enum { BILLS_SHOWN = 15 };
 static void markdown_quote(struct buf *out, const struct quote *quote)
 {
     char time[48], cost[MONEY_BYTES], name[200];
-    buf_adds(out, "\n## What ");
+    buf_adds(out, "\n## Cost of ");
     table_markdown_text(out, quote->workload);
-    buf_adds(out, " costs, where\n\n| offer | time | USD | price seen | the time is of |\n"
+    buf_adds(out, " by offer\n\n| offer | time | USD | price seen | run |\n"
                   "|---|--:|--:|---|---|\n");
     for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++) {
         const struct bill *b = &quote->bills.items[i];

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMD's GPUs, by the files of the amdgpu driver below /sys/bus/pci/devices
-// (Documentation/gpu/amdgpu in the kernel). They do not tell whose processes are on them, nor why
-// clocks are held down.
+// AMD GPUs, from the amdgpu driver's files below /sys/bus/pci/devices (Documentation/gpu/amdgpu in
+// the kernel). They show neither processes nor throttling reasons.
 #include "machine/amd.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "sample/kept.h"
+#include "sample/proc_file.h"
 #include "sample/source.h"
 
 #define DEVICE "/sys/bus/pci/devices/%s/"
 
-// A GPU that is reset or suspended answers with an error or with all ones: what no GPU of today
-// reaches is left out.
+// A GPU that is being reset or suspended returns an error or all ones. These limits reject such
+// values.
 enum { MHZ_MAX = 100000, WATTS_MAX = 10000, CELSIUS_MAX = 300 };
 
 enum { BUSY, MEMORY, POWER, ENERGY, CLOCK, HEAT, FILES };
 
 struct card {
-    struct kept files[FILES];
+    struct proc_file files[FILES];
 };
 
 struct amd {
@@ -30,16 +29,16 @@ struct amd {
 
 static void open_files(struct card *card, struct tree *tree, const char *address, const char *hwmon)
 {
-    struct kept *f = card->files;
-    kept_open(&f[BUSY], tree, DEVICE "gpu_busy_percent", address);
-    kept_open(&f[MEMORY], tree, DEVICE "mem_info_vram_used", address);
+    struct proc_file *f = card->files;
+    proc_file_open(&f[BUSY], tree, DEVICE "gpu_busy_percent", address);
+    proc_file_open(&f[MEMORY], tree, DEVICE "mem_info_vram_used", address);
     if (!hwmon)
         return;
-    if (!kept_open(&f[POWER], tree, DEVICE "hwmon/%s/power1_average", address, hwmon))
-        kept_open(&f[POWER], tree, DEVICE "hwmon/%s/power1_input", address, hwmon);
-    kept_open(&f[ENERGY], tree, DEVICE "hwmon/%s/energy1_input", address, hwmon);
-    kept_open(&f[CLOCK], tree, DEVICE "hwmon/%s/freq1_input", address, hwmon);
-    kept_open(&f[HEAT], tree, DEVICE "hwmon/%s/temp1_input", address, hwmon);
+    if (!proc_file_open(&f[POWER], tree, DEVICE "hwmon/%s/power1_average", address, hwmon))
+        proc_file_open(&f[POWER], tree, DEVICE "hwmon/%s/power1_input", address, hwmon);
+    proc_file_open(&f[ENERGY], tree, DEVICE "hwmon/%s/energy1_input", address, hwmon);
+    proc_file_open(&f[CLOCK], tree, DEVICE "hwmon/%s/freq1_input", address, hwmon);
+    proc_file_open(&f[HEAT], tree, DEVICE "hwmon/%s/temp1_input", address, hwmon);
 }
 
 static int add_card(struct amd *amd, struct place *place, const struct pci_gpu *pci,
@@ -57,7 +56,7 @@ static int add_card(struct amd *amd, struct place *place, const struct pci_gpu *
     if (rc == 0 && about->works.v) {
         bool listed = tree_list(&place->tree, &hwmon, DEVICE "hwmon", pci->address);
         if (listed && hwmon.len > 0)
-            hwmon.data[strcspn(hwmon.data, "\n")] = '\0'; // a GPU has one
+            hwmon.data[strcspn(hwmon.data, "\n")] = '\0'; // a GPU has one sensor chip
         open_files(&amd->cards[amd->count], &place->tree, pci->address,
                    listed && hwmon.len > 0 ? hwmon.data : NULL);
         struct gpu *gpu = &place->gpus[place->gpu_count++];
@@ -92,10 +91,10 @@ static int amd_open(void *state, struct place *place, struct err *err)
     return rc;
 }
 
-static struct maybe_real number(const struct kept *file, double per, double max)
+static struct maybe_real number(const struct proc_file *file, double per, double max)
 {
     int64_t v;
-    if (!kept_int(file, &v) || v < 0 || (double)v / per > max)
+    if (!proc_file_int(file, &v) || v < 0 || (double)v / per > max)
         return (struct maybe_real){0};
     return some_real((double)v / per);
 }
@@ -105,13 +104,13 @@ static struct maybe_int whole(struct maybe_real v)
     return v.known ? some_int((int64_t)v.v) : (struct maybe_int){0};
 }
 
-static void amd_read(void *state, struct place *place, struct look *look)
+static void amd_read(void *state, struct place *place, struct reading *reading)
 {
     struct amd *amd = state;
     (void)place;
     for (int i = 0; i < amd->count; i++) {
-        const struct kept *f = amd->cards[i].files;
-        struct gpu_look *out = &look->gpus[amd->first + i];
+        const struct proc_file *f = amd->cards[i].files;
+        struct gpu_reading *out = &reading->gpus[amd->first + i];
         out->use_percent = number(&f[BUSY], 1, 100);
         out->memory_bytes = whole(number(&f[MEMORY], 1, 9e15));
         out->power_w = number(&f[POWER], 1e6, WATTS_MAX);      // from microwatts
@@ -126,7 +125,7 @@ static void amd_close(void *state)
     struct amd *amd = state;
     for (int i = 0; i < amd->count; i++)
         for (int f = 0; f < FILES; f++)
-            kept_close(&amd->cards[i].files[f]);
+            proc_file_close(&amd->cards[i].files[f]);
 }
 
 const struct source source_amdgpu = {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the quota of the run's control group, or of one above it, kept it off the CPUs: in
-// cpu.stat, throttled_usec of version 2 and throttled_time (ns) of version 1. The kernel adds it up
-// over the CPUs. Only groups with a quota count any; of several the one that throttled most counts,
-// since their times may overlap.
+// Time the run was throttled by the CPU quota of its control group or one above it: throttled_usec
+// (version 2) or throttled_time in ns (version 1) in cpu.stat, summed over CPUs by the kernel.
+// Times of nested groups may overlap, so the largest counts.
 #include "machine/cgroup.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/kept.h"
+#include "sample/proc_file.h"
 #include "sample/source.h"
 
 #define GROUPS_MAX 16
 
 struct group {
-    struct kept stat;
+    struct proc_file stat;
     int64_t first_ns, now_ns;
 };
 
@@ -23,10 +22,10 @@ struct throttle {
     struct group all[GROUPS_MAX];
 };
 
-static bool throttled(const struct kept *stat, int64_t *ns)
+static bool throttled(const struct proc_file *stat, int64_t *ns)
 {
     char text[2048];
-    if (kept_read(stat, text, sizeof text) == 0)
+    if (proc_file_read(stat, text, sizeof text) == 0)
         return false;
     if (text_keyed(text, "throttled_usec", ns) && *ns < INT64_MAX / 1000)
         *ns *= 1000;
@@ -41,11 +40,11 @@ static void group_add(struct tree *tree, const char *dir, void *arg)
     if (t->count == GROUPS_MAX)
         return;
     struct group *group = &t->all[t->count];
-    if (kept_open(&group->stat, tree, "%s/cpu.stat", dir) &&
+    if (proc_file_open(&group->stat, tree, "%s/cpu.stat", dir) &&
         throttled(&group->stat, &group->first_ns))
         t->count++;
     else
-        kept_close(&group->stat);
+        proc_file_close(&group->stat);
 }
 
 static int cgroup_open(void *state, struct place *place, struct err *err)
@@ -55,7 +54,7 @@ static int cgroup_open(void *state, struct place *place, struct err *err)
     return rc != 0 ? rc : t->count == 0 ? ERR_MISSING : 0;
 }
 
-static void cgroup_look(void *state, struct place *place, struct look *look)
+static void cgroup_sample(void *state, struct place *place, struct reading *reading)
 {
     struct throttle *t = state;
     (void)place;
@@ -67,14 +66,14 @@ static void cgroup_look(void *state, struct place *place, struct look *look)
             group->now_ns = ns - group->first_ns;
         most = group->now_ns > most ? group->now_ns : most;
     }
-    look->throttled_ns = some_int(most);
+    reading->throttled_ns = some_int(most);
 }
 
 static void cgroup_close(void *state)
 {
     struct throttle *t = state;
     for (int i = 0; i < t->count; i++)
-        kept_close(&t->all[i].stat);
+        proc_file_close(&t->all[i].stat);
 }
 
 const struct source source_cgroup = {
@@ -82,6 +81,6 @@ const struct source source_cgroup = {
     .lane = LANE_HOST,
     .size = sizeof(struct throttle),
     .open = cgroup_open,
-    .read = cgroup_look,
+    .read = cgroup_sample,
     .close = cgroup_close,
 };

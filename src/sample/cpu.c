@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU time of the run, of everyone, and what the hypervisor took: /proc/stat (proc_stat(5)).
+// CPU time of the run, of all processes, and stolen by the hypervisor: /proc/stat (proc_stat(5)).
 //
-// The kernel brings a process's time in line with what it really ran, but counts the machine's in
-// ticks; over one look the two may disagree by a tick or two per CPU, which evens out.
+// The kernel measures a process's time precisely but counts the machine's in ticks. Over one
+// reading the two may differ by a tick or two per CPU; this evens out.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "sample/kept.h"
+#include "sample/proc_file.h"
 #include "sample/source.h"
 #include "sample/tasks.h"
 
 struct cpu {
-    struct kept stat;
+    struct proc_file stat;
     int64_t cpus;
 };
 
-// Lines "cpu  ...", "cpu0 ...", "cpu1 ..." come first.
+// The lines "cpu  ...", "cpu0 ...", "cpu1 ..." come first.
 static int64_t count_cpus(const char *text)
 {
     int64_t cpus = 0;
@@ -33,25 +33,25 @@ static int64_t count_cpus(const char *text)
 static int cpu_open(void *state, struct place *place, struct err *err)
 {
     struct cpu *cpu = state;
-    if (!kept_open(&cpu->stat, &place->tree, "/proc/stat"))
-        return 0;                  // the run's own time is read all the same
+    if (!proc_file_open(&cpu->stat, &place->tree, "/proc/stat"))
+        return 0;                  // the run's own time can still be read
     size_t size = (size_t)1 << 18; // 2000 lines of CPUs
     char *text = malloc(size);
     if (!text)
         return err_memory(err);
-    if (kept_read(&cpu->stat, text, size) > 0)
+    if (proc_file_read(&cpu->stat, text, size) > 0)
         cpu->cpus = count_cpus(text);
     free(text);
     return 0;
 }
 
-static void cpu_read(void *state, struct place *place, struct look *look)
+static void cpu_read(void *state, struct place *place, struct reading *reading)
 {
     struct cpu *cpu = state;
     if (place->tasks)
-        look->run_cpu_s = tasks_use(place->tasks)->cpu_s;
+        reading->run_cpu_s = tasks_use(place->tasks)->cpu_s;
     char text[512];
-    if (kept_read(&cpu->stat, text, sizeof text) == 0 || strncmp(text, "cpu ", 4) != 0)
+    if (proc_file_read(&cpu->stat, text, sizeof text) == 0 || strncmp(text, "cpu ", 4) != 0)
         return;
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
     int64_t ticks[FIELDS];
@@ -64,17 +64,17 @@ static void cpu_read(void *state, struct place *place, struct look *look)
     double hz = (double)sysconf(_SC_CLK_TCK), all = 0;
     for (int i = 0; i < FIELDS; i++)
         all += (double)ticks[i];
-    look->all_cpu_s = some_real(all / hz);
-    look->steal_cpu_s = some_real((double)ticks[STEAL] / hz);
-    look->busy_cpu_s =
+    reading->all_cpu_s = some_real(all / hz);
+    reading->steal_cpu_s = some_real((double)ticks[STEAL] / hz);
+    reading->busy_cpu_s =
         some_real((all - (double)ticks[IDLE] - (double)ticks[IOWAIT] - (double)ticks[STEAL]) / hz);
     if (cpu->cpus > 0)
-        look->cpus = some_int(cpu->cpus);
+        reading->cpus = some_int(cpu->cpus);
 }
 
 static void cpu_close(void *state)
 {
-    kept_close(&((struct cpu *)state)->stat);
+    proc_file_close(&((struct cpu *)state)->stat);
 }
 
 const struct source source_cpu = {

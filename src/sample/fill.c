@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From totals to the record: figures, the samples for plots, and the taints as sentences.
-#include <ctype.h>
+// Fills the run's record from the totals: figures, samples for plots, and taints.
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,21 +8,21 @@
 #include "machine/nvml_ask.h"
 #include "sample/totals.h"
 
-#define SAMPLES_MAX 200 // of a record
+#define SAMPLES_MAX 200 // per record
 
-// From here on a figure may be off by a per cent or more, which is what a comparison of two
-// machines asks for.
+// Thresholds for taints. Beyond them a figure may be off by 1 % or more, too much to compare
+// machines.
 //
-// Daemons of an idle machine take some hundredths of a CPU; they grow with the machine.
-#define JUDGED_S        1.0 // the kernel counts CPU time in ticks of 10 ms: shorter runs say nothing
+// An idle machine's daemons use some hundredths of a CPU, more on larger machines.
+#define JUDGED_S        1.0 // CPU time counts in ticks of 10 ms: shorter runs tell nothing
 #define OTHER_CPUS_MIN  0.1
 #define OTHER_SHARE_MIN 0.02 // of the machine's CPUs
-// Of all CPU time; below, it is the hypervisor's own housekeeping.
+// Of all CPU time; less is the hypervisor's own housekeeping.
 #define STEAL_SHARE_MIN 0.01
 // Of the run's wall time.
 #define QUOTA_SHARE_MIN 0.01
-// Of the looks. Clocks that are held down are lower by a tenth or two: a per cent in the mean needs
-// a twentieth of the time.
+// Of the readings. Throttled clocks are 10 to 20 % lower, so 5 % of the time changes the mean by 1
+// %.
 #define THROTTLE_SHARE_MIN 0.05
 
 struct filler {
@@ -89,18 +89,28 @@ static struct maybe_real grown_real(struct maybe_real then, struct maybe_real no
     return some_real(now.v > then.v ? now.v - then.v : 0);
 }
 
+static int taint(struct filler *f, struct err *err, const char *format, ...) PRINTF_LIKE(3, 4);
+static int taint(struct filler *f, struct err *err, const char *format, ...)
+{
+    char text[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return run_taint(f->run, text, err);
+}
+
 static int fill_host(struct filler *f, struct err *err)
 {
     const struct totals *t = f->host;
     struct run_use *use = &f->run->use;
-    const struct look *first = &t->first, *last = &t->last;
+    const struct reading *first = &t->first, *last = &t->last;
     double seconds = (double)(last->at_ns - first->at_ns) * 1e-9;
-    char words[160];
     int rc = 0;
-    use->samples = some_int(t->looks);
-    if (t->looks < 2)
+    use->samples = some_int(t->readings);
+    if (t->readings < 2)
         return 0;
-    use->interval_s = some_real(seconds / (double)(t->looks - 1));
+    use->interval_s = some_real(seconds / (double)(t->readings - 1));
     struct maybe_real cpu = grown_real(first->run_cpu_s, last->run_cpu_s);
     struct maybe_real busy = grown_real(first->busy_cpu_s, last->busy_cpu_s);
     struct maybe_real steal = grown_real(first->steal_cpu_s, last->steal_cpu_s);
@@ -121,21 +131,14 @@ static int fill_host(struct filler *f, struct err *err)
     use->cpu_energy_j = grown_real(first->cpu_energy_j, last->cpu_energy_j);
 
     double cpus = last->cpus.known ? (double)last->cpus.v : 1;
-    if (seconds >= JUDGED_S && others >= OTHER_CPUS_MIN && others >= OTHER_SHARE_MIN * cpus) {
-        snprintf(words, sizeof words, "other processes used %.1f CPUs on average", others);
-        rc = run_taint(f->run, words, err);
-    }
+    if (seconds >= JUDGED_S && others >= OTHER_CPUS_MIN && others >= OTHER_SHARE_MIN * cpus)
+        rc = taint(f, err, "other programs used %.1f CPUs on average", others);
     if (rc == 0 && seconds >= JUDGED_S && use->steal_percent.known &&
-        use->steal_percent.v >= 100 * STEAL_SHARE_MIN) {
-        snprintf(words, sizeof words, "the hypervisor took %.0f %% of the CPU time",
-                 use->steal_percent.v);
-        rc = run_taint(f->run, words, err);
-    }
+        use->steal_percent.v >= 100 * STEAL_SHARE_MIN)
+        rc = taint(f, err, "the hypervisor took %.0f %% of the CPU time", use->steal_percent.v);
     double held_s = use->throttled_ns.known ? (double)use->throttled_ns.v * 1e-9 : 0;
-    if (rc == 0 && held_s >= QUOTA_SHARE_MIN * seconds && held_s > 0) {
-        snprintf(words, sizeof words, "the cgroup's quota held the run back for %.1f s", held_s);
-        rc = run_taint(f->run, words, err);
-    }
+    if (rc == 0 && held_s >= QUOTA_SHARE_MIN * seconds && held_s > 0)
+        rc = taint(f, err, "the cgroup's CPU quota throttled the run for %.1f s", held_s);
     return rc;
 }
 
@@ -147,44 +150,37 @@ static struct maybe_real card_mean(const struct totals *t, int gpu, int figure)
 static struct maybe_real card_energy(const struct totals *t, int gpu)
 {
     const struct card_totals *card = &t->cards[gpu];
-    if (t->first.gpus[gpu].energy_mj.known && !card->energy_broken && t->looks > 1)
+    if (t->first.gpus[gpu].energy_mj.known && !card->energy_broken && t->readings > 1)
         return some_real(card->energy_j);
     struct maybe_real power = card_mean(t, gpu, CARD_POWER);
     return power.known ? some_real(history_sum(&t->history, gpu * CARD_FIGURES + CARD_POWER))
                        : power;
 }
 
-static int held_down(struct filler *f, const struct gpu *gpu, int64_t looks, int64_t of,
-                     const char *by, struct err *err)
+static int taint_throttled(struct filler *f, const struct gpu *gpu, int64_t readings, int64_t of,
+                           const char *by, struct err *err)
 {
-    char words[160];
-    double share = of > 0 ? (double)looks / (double)of : 0;
+    double share = of > 0 ? (double)readings / (double)of : 0;
     if (share < THROTTLE_SHARE_MIN)
         return 0;
-    snprintf(words, sizeof words,
-             "the clocks of GPU %d were held down by %s in %.0f %% of the samples", gpu->index, by,
-             100 * share);
-    return run_taint(f->run, words, err);
+    return taint(f, err, "GPU %d was throttled by %s in %.0f %% of the samples", gpu->index, by,
+                 100 * share);
 }
 
 static int taint_card(struct filler *f, int i, struct err *err)
 {
     const struct gpu *gpu = &f->gpu->gpus[i];
     const struct card_totals *card = &f->gpu->cards[i];
-    char words[160];
-    int rc = held_down(f, gpu, card->heat_looks, card->reasons_looks, "heat", err);
+    int64_t of = card->reasons_readings;
+    int rc = taint_throttled(f, gpu, card->heat_readings, of, "heat", err);
     if (rc == 0)
-        rc = held_down(f, gpu, card->limit_looks, card->reasons_looks, "its power limit", err);
+        rc = taint_throttled(f, gpu, card->limit_readings, of, "its power limit", err);
     if (rc == 0)
-        rc = held_down(f, gpu, card->slow_looks, card->reasons_looks, "its hardware", err);
-    if (rc == 0 && gpu->others) {
-        snprintf(words, sizeof words, "another process used GPU %d", gpu->index);
-        rc = run_taint(f->run, words, err);
-    }
-    if (rc == 0 && gpu->lost) {
-        snprintf(words, sizeof words, "GPU %d was lost while it ran", gpu->index);
-        rc = run_taint(f->run, words, err);
-    }
+        rc = taint_throttled(f, gpu, card->slow_readings, of, "its hardware", err);
+    if (rc == 0 && gpu->others)
+        rc = taint(f, err, "another program used GPU %d", gpu->index);
+    if (rc == 0 && gpu->lost)
+        rc = taint(f, err, "GPU %d was lost during the run", gpu->index);
     return rc;
 }
 
@@ -209,10 +205,10 @@ static int fill_card(struct filler *f, int i, struct err *err)
     int rc = text_set(&out->name, t->gpus[i].name, err);
     if (rc == 0)
         rc = text_set(&out->uuid, t->gpus[i].uuid, err);
-    out->throttling.known = card->reasons_looks > 0;
+    out->throttling.known = card->reasons_readings > 0;
     for (int r = 0; rc == 0 && r < NVML_REASONS; r++)
         for (int b = 0; rc == 0 && b < THROTTLE_BITS; b++)
-            if (nvml_reasons[r].bit == 1ULL << b && card->throttle_looks[b] > 0)
+            if (nvml_reasons[r].bit == 1ULL << b && card->throttle_readings[b] > 0)
                 rc = texts_add(&out->throttling, nvml_reasons[r].words, err);
     return rc != 0 ? rc : taint_card(f, i, err);
 }
@@ -236,7 +232,7 @@ static int fill_cards(struct filler *f, struct err *err)
         percent += gpu->use_percent.v;
         percent_known &= gpu->use_percent.known;
         energy_j += gpu->energy_j.v;
-        energy_known &= gpu->energy_j.known; // a part of it would mislead
+        energy_known &= gpu->energy_j.known; // a partial sum would mislead
         if (gpu->memory_peak_bytes.known &&
             (!use->gpu_memory_peak_bytes.known ||
              gpu->memory_peak_bytes.v > use->gpu_memory_peak_bytes.v))
@@ -249,7 +245,7 @@ static int fill_cards(struct filler *f, struct err *err)
     return 0;
 }
 
-// Over the GPUs used: their sum or mean, or the largest, of what is known.
+// Sum and maximum of the known values over the GPUs used.
 struct over {
     double sum, most;
     int count;
@@ -328,7 +324,6 @@ int totals_fill(struct totals *host, const struct totals *gpu, const struct tota
     if (rc == 0 && host)
         rc = fill_samples(&f, err);
     if (rc == 0 && context->gpu_silent)
-        rc = run_taint(run, "the GPUs' driver stopped answering: nothing is known of their use",
-                       err);
+        rc = taint(&f, err, "the GPU driver stopped responding: GPU use is unknown");
     return rc;
 }

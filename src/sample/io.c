@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the run's processes read from disks and wrote to them: /proc/PID/io, which counts what went
-// past the page cache, and for writes what will. Absent where the kernel does not let us read it.
+// Disk reads and writes of the run's processes: /proc/PID/io, which does not count reads from the
+// page cache. Absent if the kernel denies access.
 #include "sample/source.h"
 #include "sample/tasks.h"
 
@@ -10,11 +10,11 @@ static int io_open(void *state, struct place *place, struct err *err)
     return place->tasks ? 0 : ERR_MISSING;
 }
 
-static void io_read(void *state, struct place *place, struct look *look)
+static void io_read(void *state, struct place *place, struct reading *reading)
 {
     (void)state;
-    look->disk_read_bytes = tasks_use(place->tasks)->read_bytes;
-    look->disk_write_bytes = tasks_use(place->tasks)->write_bytes;
+    reading->disk_read_bytes = tasks_use(place->tasks)->read_bytes;
+    reading->disk_write_bytes = tasks_use(place->tasks)->write_bytes;
 }
 
 static void io_close(void *state)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of the run's processes together. Resident memory, because it costs nothing to read:
-// the share of each in common pages (PSS) takes the kernel a walk through all of them, tens of
-// milliseconds per 10 GB, with the process's memory map locked.
+// Memory of all the run's processes. Resident size, because it is cheap to read: for the
+// proportional share (PSS) the kernel walks all pages, tens of milliseconds per 10 GB, with the
+// memory map locked.
 #include "sample/source.h"
 #include "sample/tasks.h"
 
@@ -11,11 +11,11 @@ static int memory_open(void *state, struct place *place, struct err *err)
     return place->tasks ? 0 : ERR_MISSING;
 }
 
-static void memory_read(void *state, struct place *place, struct look *look)
+static void memory_read(void *state, struct place *place, struct reading *reading)
 {
     (void)state;
-    look->memory_bytes = tasks_use(place->tasks)->memory_bytes;
-    look->memory_peak_bytes = tasks_use(place->tasks)->memory_peak_bytes;
+    reading->memory_bytes = tasks_use(place->tasks)->memory_bytes;
+    reading->memory_peak_bytes = tasks_use(place->tasks)->memory_peak_bytes;
 }
 
 static void memory_close(void *state)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine received and sent: /proc/net/dev. Bytes that pass a bridge and a card show up at
-// both, so only interfaces with a device behind them count; where none has one (a container sees
-// one end of a pair), all but the loopback.
+// Bytes received and sent by the machine: /proc/net/dev. A bridge and its card count the same
+// bytes, so only interfaces with a device count; if none has one (in a container), all but the
+// loopback.
 #include <string.h>
 
-#include "sample/kept.h"
+#include "sample/proc_file.h"
 #include "sample/source.h"
 
 #define INTERFACES_MAX 64
@@ -12,11 +12,11 @@
 
 struct interface {
     char name[NAME_BYTES];
-    int64_t last[2]; // its counters: in, out
+    int64_t last[2]; // counters: in, out
 };
 
 struct net {
-    struct kept dev;
+    struct proc_file dev;
     bool devices_only;
     int count;
     struct interface all[INTERFACES_MAX];
@@ -24,7 +24,7 @@ struct net {
     char text[16384];
 };
 
-// "  eth0: 1234 ..." The name, and where the numbers begin; null for other lines.
+// "  eth0: 1234 ...": the name, and the start of the numbers; null for other lines.
 static const char *line_name(const char *line, char name[NAME_BYTES])
 {
     while (*line == ' ')
@@ -55,8 +55,8 @@ static int net_open(void *state, struct place *place, struct err *err)
 {
     struct net *net = state;
     (void)err;
-    if (!kept_open(&net->dev, &place->tree, "/proc/net/dev") ||
-        kept_read(&net->dev, net->text, sizeof net->text) == 0)
+    if (!proc_file_open(&net->dev, &place->tree, "/proc/net/dev") ||
+        proc_file_read(&net->dev, net->text, sizeof net->text) == 0)
         return ERR_MISSING;
     char name[NAME_BYTES];
     for (const char *line = net->text; *line && net->count < INTERFACES_MAX; line = next_line(line))
@@ -68,7 +68,7 @@ static int net_open(void *state, struct place *place, struct err *err)
     return 0;
 }
 
-// A counter that went back was set to zero: what it shows since is new.
+// A counter that went back was reset to zero.
 static void count(struct net *net, struct interface *at, const int64_t now[2])
 {
     for (int i = 0; i < 2; i++) {
@@ -78,16 +78,16 @@ static void count(struct net *net, struct interface *at, const int64_t now[2])
     }
 }
 
-static void net_read(void *state, struct place *place, struct look *look)
+static void net_read(void *state, struct place *place, struct reading *reading)
 {
     struct net *net = state;
     (void)place;
-    if (kept_read(&net->dev, net->text, sizeof net->text) == 0)
+    if (proc_file_read(&net->dev, net->text, sizeof net->text) == 0)
         return;
     for (const char *line = net->text; *line; line = next_line(line)) {
         char name[NAME_BYTES];
         const char *at = line_name(line, name);
-        int64_t v[9] = {0}; // bytes in first, seven other counts of what came in, bytes out
+        int64_t v[9] = {0}; // bytes in, seven other counts, bytes out
         int fields = 0;
         while (at && fields < 9 && text_number(&at, &v[fields]))
             fields++;
@@ -102,13 +102,13 @@ static void net_read(void *state, struct place *place, struct look *look)
         if (known && v[0] >= 0 && v[0] <= COUNT_MAX && v[8] >= 0 && v[8] <= COUNT_MAX)
             count(net, known, (const int64_t[]){v[0], v[8]});
     }
-    look->network_in_bytes = some_int(net->sum[0]);
-    look->network_out_bytes = some_int(net->sum[1]);
+    reading->network_in_bytes = some_int(net->sum[0]);
+    reading->network_out_bytes = some_int(net->sum[1]);
 }
 
 static void net_close(void *state)
 {
-    kept_close(&((struct net *)state)->dev);
+    proc_file_close(&((struct net *)state)->dev);
 }
 
 const struct source source_net = {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's GPUs, by their management library. It may take seconds to start where the driver is not
-// kept loaded, and a call may never return when a GPU has fallen off the bus: so it is opened,
-// asked and closed in the GPU lane's thread only. A GPU cut into MIG instances shows no rates, and
-// its power and memory are those of all instances together: all of it is left absent.
+// NVIDIA GPUs, through NVML. NVML may take seconds to start, and a call may never return if a GPU
+// has fallen off the bus, so only the GPU lane's thread calls it. A GPU with MIG shows no rates,
+// and its power and memory are totals over all instances, so all figures stay absent.
 #include "machine/nvml.h"
 
 #include <stdio.h>
@@ -13,10 +12,10 @@
 #include "sample/source.h"
 #include "sample/tasks.h"
 
-// PCIe rates cost 40 ms of waiting per GPU, and processes come and go slowly.
+// PCIe rates take 40 ms per GPU, and processes come and go slowly.
 #define PCIE_EVERY      10
 #define PROCESSES_EVERY 4
-#define ROOM            129 // processes on one GPU, odd; a fuller list is passed over
+#define ROOM            129 // processes per GPU, odd; a longer list is skipped
 #define PIDS_MAX        256
 
 struct card {
@@ -24,18 +23,18 @@ struct card {
     bool mig;
 };
 
-struct known_pid { // so that a process's ancestors are asked for once, not at every look
+struct known_pid { // caches a process's ancestry between readings
     pid_t pid;
     bool ours, visible;
-    int64_t seen; // number of the look
+    int64_t seen; // number of the reading
 };
 
 struct nvidia {
     struct nvml nvml;
     bool open;
-    int first; // of ours in the lane's list
+    int first; // first of our GPUs in the lane's list
     int count;
-    bool any_ours; // NVML counts processes as we do: one of the run's was seen
+    bool any_ours; // NVML sees our pids: one of the run's was seen
     struct card cards[GPUS_MAX];
     int pid_count;
     struct known_pid pids[PIDS_MAX];
@@ -51,7 +50,7 @@ static int nvidia_open(void *state, struct place *place, struct err *err)
 
 static void name_card(const struct nvml_api *api, struct nvml_device *device, struct gpu *gpu)
 {
-    // The buffers are one larger than the library is told: its texts may lack the NUL.
+    // The buffers have a spare byte: NVML may omit the NUL.
     if (!api->nvmlDeviceGetName ||
         api->nvmlDeviceGetName(device, gpu->name, sizeof gpu->name - 1) != NVML_SUCCESS)
         gpu->name[0] = '\0';
@@ -79,7 +78,7 @@ static bool nvidia_begin(void *state, struct place *place)
         unsigned int mig = 0, pending = 0;
         *gpu = (struct gpu){.vendor = GPU_NVIDIA, .index = (int)i};
         if (nvml_gpu_handle(api, i, &card->device) != NVML_SUCCESS) {
-            card->device = NULL; // lost before we came: not this run's GPU
+            card->device = NULL; // lost before the run: not its GPU
             continue;
         }
         name_card(api, card->device, gpu);
@@ -100,7 +99,7 @@ static const struct known_pid *look_up(struct nvidia *n, const struct place *pla
             slot = &n->pids[i];
             break;
         }
-        // The number of one that left may be somebody else's by now.
+        // The pid of an ended process may have been reused.
         if (n->pids[i].seen + PROCESSES_EVERY < number)
             slot = &n->pids[i];
     }
@@ -116,9 +115,8 @@ static const struct known_pid *look_up(struct nvidia *n, const struct place *pla
     return slot;
 }
 
-// Somebody else's process counts where numbers are known to mean the same here and there: the
-// run's own was seen, or this one is in our /proc. In a container the library may show none, or
-// those of the host, which say nothing here.
+// Counts a foreign process only if NVML's pids are valid here: the run's own pid was seen, or this
+// one is in our /proc. In a container NVML may show no pids, or the host's.
 static void read_processes(struct nvidia *n, const struct place *place, struct nvml_device *device,
                            struct gpu *gpu, int64_t number)
 {
@@ -145,7 +143,7 @@ static struct maybe_real scaled(struct maybe_int v, double by)
 }
 
 static void read_card(const struct nvml_api *api, const struct card *card, bool pcie,
-                      struct gpu *gpu, struct gpu_look *out)
+                      struct gpu *gpu, struct gpu_reading *out)
 {
     struct nvml_reader r = {.api = api, .device = card->device};
     struct nvml_now now;
@@ -164,7 +162,7 @@ static void read_card(const struct nvml_api *api, const struct card *card, bool 
     gpu->lost = r.lost_call != NULL;
 }
 
-static void nvidia_read(void *state, struct place *place, struct look *look)
+static void nvidia_read(void *state, struct place *place, struct reading *reading)
 {
     struct nvidia *n = state;
     for (int i = 0; i < n->count; i++) {
@@ -172,13 +170,15 @@ static void nvidia_read(void *state, struct place *place, struct look *look)
         const struct card *card = &n->cards[i];
         if (!card->device || gpu->lost)
             continue;
-        if (look->number < PROCESSES_EVERY || look->number % PROCESSES_EVERY == 0 || look->last)
-            read_processes(n, place, card->device, gpu, look->number);
+        if (reading->number < PROCESSES_EVERY || reading->number % PROCESSES_EVERY == 0 ||
+            reading->last)
+            read_processes(n, place, card->device, gpu, reading->number);
         if (card->mig)
             continue;
-        // One GPU after the other, so that no look waits for all.
-        bool pcie = !look->last && (look->number + PCIE_EVERY - i % PCIE_EVERY) % PCIE_EVERY == 1;
-        read_card(&n->nvml.api, card, pcie, gpu, &look->gpus[n->first + i]);
+        // One GPU per reading, so that no reading waits for all of them.
+        bool pcie =
+            !reading->last && (reading->number + PCIE_EVERY - i % PCIE_EVERY) % PCIE_EVERY == 1;
+        read_card(&n->nvml.api, card, pcie, gpu, &reading->gpus[n->first + i]);
     }
 }
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The energy of the CPU packages: /sys/class/powercap/intel-rapl:N, which AMD's CPUs have too.
-// Domains inside a package (intel-rapl:0:1) are parts of it, "psys" is the whole platform, and
-// intel-rapl-mmio shows the same packages again: none of them is added. Most kernels let root alone
-// read the counters; then the energy is absent.
+// Energy of the CPU packages: /sys/class/powercap/intel-rapl:N, on AMD too. Leaves out domains
+// inside a package (intel-rapl:0:1), the whole platform ("psys"), and intel-rapl-mmio, which
+// repeats the packages. Most kernels allow only root to read the counters; otherwise the energy is
+// absent.
 #include <string.h>
 
-#include "sample/kept.h"
+#include "sample/proc_file.h"
 #include "sample/source.h"
 
 #define PACKAGES_MAX 16
-#define WATTS_MAX    5000 // of a package; a counter that runs faster is broken
-#define RANGE_MIN_UJ 1000 // less would wrap between any two looks
+#define WATTS_MAX    5000 // per package; a faster counter is broken
+#define RANGE_MIN_UJ 1000 // less would wrap between readings
 
 struct package {
-    struct kept energy;
-    int64_t range_uj; // it counts up to this and begins anew; 0: not known
+    struct proc_file energy;
+    int64_t range_uj; // the counter wraps here; 0: unknown
     int64_t last_uj;
 };
 
@@ -41,9 +41,9 @@ static int rapl_open(void *state, struct place *place, struct err *err)
             !tree_text(tree, &kind, "/sys/class/powercap/%s/name", name) ||
             strncmp(buf_str(&kind), "package", 7) != 0)
             continue;
-        if (!kept_open(&package->energy, tree, "/sys/class/powercap/%s/energy_uj", name) ||
-            !kept_int(&package->energy, &package->last_uj) || package->last_uj < 0) {
-            kept_close(&package->energy);
+        if (!proc_file_open(&package->energy, tree, "/sys/class/powercap/%s/energy_uj", name) ||
+            !proc_file_int(&package->energy, &package->last_uj) || package->last_uj < 0) {
+            proc_file_close(&package->energy);
             unreadable = true;
             continue;
         }
@@ -58,40 +58,40 @@ static int rapl_open(void *state, struct place *place, struct err *err)
     int rc = tree_check(tree, err);
     if (rc != 0)
         return rc;
-    return rapl->count == 0 || unreadable ? ERR_MISSING : 0; // half of it would mislead
+    return rapl->count == 0 || unreadable ? ERR_MISSING : 0; // a partial sum would mislead
 }
 
-static void rapl_read(void *state, struct place *place, struct look *look)
+static void rapl_read(void *state, struct place *place, struct reading *reading)
 {
     struct rapl *rapl = state;
     (void)place;
-    double passed_s = (double)(look->at_ns - rapl->last_ns) * 1e-9, sum_j = 0;
+    double passed_s = (double)(reading->at_ns - rapl->last_ns) * 1e-9, sum_j = 0;
     for (int i = 0; i < rapl->count && !rapl->broken; i++) {
         struct package *package = &rapl->all[i];
         int64_t now, used;
-        rapl->broken = !kept_int(&package->energy, &now) || now < 0;
+        rapl->broken = !proc_file_int(&package->energy, &now) || now < 0;
         if (rapl->broken)
             break;
         used = now - package->last_uj;
         if (used < 0)
             used += package->range_uj;
         double joules = (double)used * 1e-6;
-        bool first = look->number == 0;
+        bool first = reading->number == 0;
         rapl->broken = !first && (used < 0 || joules > WATTS_MAX * (passed_s + 0.1));
         sum_j += first ? 0 : joules;
         package->last_uj = now;
     }
-    rapl->last_ns = look->at_ns;
+    rapl->last_ns = reading->at_ns;
     rapl->sum_j += sum_j;
     if (!rapl->broken)
-        look->cpu_energy_j = some_real(rapl->sum_j);
+        reading->cpu_energy_j = some_real(rapl->sum_j);
 }
 
 static void rapl_close(void *state)
 {
     struct rapl *rapl = state;
     for (int i = 0; i < rapl->count; i++)
-        kept_close(&rapl->all[i].energy);
+        proc_file_close(&rapl->all[i].energy);
 }
 
 const struct source source_rapl = {

@@ -17,12 +17,12 @@
 
 #define INTERVAL_S     0.5
 #define END_LIMIT_NS   (2 * NS_PER_S)      // for both threads together
-#define STACK_BYTES    ((size_t)512 << 10) // the drivers' libraries need most of it
+#define STACK_BYTES    ((size_t)512 << 10) // mostly for the drivers' libraries
 #define LANE_SOURCES   8
-#define COST_SMOOTHING 8 // looks over which the cost is averaged
+#define COST_SMOOTHING 8 // readings averaged for the cost
 
-// A thread and all it touches, so that it can be left behind. What stands below the mutex is
-// shared; the rest is the thread's own from its start to its end.
+// A thread and all its memory, so that it can be abandoned. Members below the mutex are shared; the
+// others belong to the thread while it runs.
 struct lane {
     enum lane_kind kind;
     struct place place;
@@ -30,17 +30,17 @@ struct lane {
     const struct source *sources[LANE_SOURCES];
     void *states[LANE_SOURCES];
     int source_count;
-    struct look look;
-    int64_t looks;
+    struct reading reading;
+    int64_t readings;
     struct gpu gpus[GPUS_MAX];
     char *root;
 
     pthread_mutex_t mutex;
-    pthread_cond_t wake; // of the thread: the end is wanted; of the caller: it has ended
-    bool end;            // wanted
-    bool begun;          // its sources have answered before
-    bool done;           // the thread touches the lane no more
-    bool left_behind;    // nobody waits: the thread frees the lane
+    pthread_cond_t wake; // signals `end` to the thread and `done` to the caller
+    bool end;            // stop requested
+    bool begun;          // its sources have answered
+    bool done;           // the thread no longer touches the lane
+    bool left_behind;    // abandoned: the thread frees the lane
     struct totals totals;
 };
 
@@ -68,27 +68,27 @@ static void lane_free(struct lane *lane)
     free(lane);
 }
 
-// Asks without the lock, since an answer may never come; adds up with it.
-static void lane_look(struct lane *lane, bool last)
+// Reads without the lock, because a driver may never return; adds up with it.
+static void lane_read(struct lane *lane, bool last)
 {
-    memset(&lane->look, 0, sizeof lane->look);
-    lane->look.at_ns = clock_now_ns();
-    lane->look.number = lane->looks++;
-    lane->look.last = last;
+    memset(&lane->reading, 0, sizeof lane->reading);
+    lane->reading.at_ns = clock_now_ns();
+    lane->reading.number = lane->readings++;
+    lane->reading.last = last;
     if (lane->place.tasks)
         tasks_read(lane->place.tasks);
     for (int i = 0; i < lane->source_count; i++)
-        lane->sources[i]->read(lane->states[i], &lane->place, &lane->look);
+        lane->sources[i]->read(lane->states[i], &lane->place, &lane->reading);
     pthread_mutex_lock(&lane->mutex);
     lane->begun = true;
     lane->totals.gpu_count = lane->place.gpu_count;
     lane->totals.gpus_known = lane->place.gpus_known;
     memcpy(lane->totals.gpus, lane->gpus, sizeof lane->gpus);
-    totals_add(&lane->totals, &lane->look);
+    totals_add(&lane->totals, &lane->reading);
     pthread_mutex_unlock(&lane->mutex);
 }
 
-// True when the end is wanted.
+// True if the thread must stop.
 static bool lane_sleep(struct lane *lane, int64_t until_ns)
 {
     struct timespec t = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
@@ -120,8 +120,8 @@ static void lane_begin(struct lane *lane)
         else
             i++;
     }
-    if (lane->looks == 0 && lane->source_count > 0)
-        lane_look(lane, false);
+    if (lane->readings == 0 && lane->source_count > 0)
+        lane_read(lane, false);
 }
 
 static void *lane_main(void *arg)
@@ -130,19 +130,19 @@ static void *lane_main(void *arg)
     lane_begin(lane);
     int64_t due_ns = clock_now_ns(), cost_ns = 0;
     while (lane->source_count > 0) {
-        // By an absolute time, so that looks do not drift; those that came too late are left out.
+        // Sleeps until an absolute time, so that readings do not drift. Late ones are skipped.
         int64_t now = clock_now_ns(), least = (int64_t)((double)cost_ns / SAMPLER_SHARE);
         int64_t step = least > lane->interval_ns ? least : lane->interval_ns;
         due_ns = due_ns + step > now ? due_ns + step : now + step;
         bool end = lane_sleep(lane, due_ns);
         int64_t before_ns = clock_thread_ns();
-        lane_look(lane, end);
+        lane_read(lane, end);
         int64_t took_ns = clock_thread_ns() - before_ns;
         cost_ns += (took_ns - cost_ns) / COST_SMOOTHING;
         if (end)
             break;
     }
-    // The library is closed here too: that may hang like any other call.
+    // Closing a library may hang like any other call, so it happens here.
     for (int i = 0; i < lane->source_count; i++) {
         lane->sources[i]->close(lane->states[i]);
         free(lane->states[i]);
@@ -210,7 +210,7 @@ static int lane_new(struct lane **out, enum lane_kind kind, const struct sampler
         if (sources[i]->lane == kind)
             rc = add_source(lane, sources[i], err);
     if (rc == 0 && kind == LANE_HOST)
-        lane_look(lane, false);
+        lane_read(lane, false);
     return rc;
 }
 
@@ -218,7 +218,7 @@ static int lane_start(struct lane *lane, pthread_t *thread, struct err *err)
 {
     pthread_attr_t attr;
     sigset_t all, before;
-    sigfillset(&all); // signals are for the run
+    sigfillset(&all); // the run gets the signals
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -278,8 +278,8 @@ static void lane_end(struct lane *lane)
     pthread_mutex_unlock(&lane->mutex);
 }
 
-// False: it did not end in time, and the lane is the thread's from now on. `silent`: though it had
-// answered before; otherwise its driver is slow to start, and the run was short.
+// False if the thread did not end in time; it then owns the lane. `silent`: it had answered before,
+// so this is not just a slow driver and a short run.
 static bool lane_wait(struct lane *lane, pthread_t thread, int64_t until_ns, bool *silent)
 {
     struct timespec t = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
@@ -297,8 +297,8 @@ static bool lane_wait(struct lane *lane, pthread_t thread, int64_t until_ns, boo
     return done;
 }
 
-// Ends the threads; one that does not is taken out. True: the GPUs' driver stopped answering (the
-// GPU lane comes last, and the kernel's own files answer).
+// Ends the threads and drops one that hangs. True if the GPU driver stopped responding. (Only the
+// GPU lane, the last one, can hang.)
 static bool end_all(struct sampler *s)
 {
     int64_t until_ns = clock_now_ns() + END_LIMIT_NS;

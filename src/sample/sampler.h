@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// sampler: threads that look twice a second at what a run uses: CPU, memory, disks, network,
-// energy, GPUs. They never touch the run; what cannot be read is absent.
+// sampler: threads that read twice a second what a run uses: CPU, memory, disks, network, energy,
+// GPUs. They never touch the run. A value that cannot be read is absent.
 //
-// Files come from below a root (base/tree), NVML from the machine room, so that a recorded machine
-// can stand in. All its memory is taken at the start; of long runs neighbouring samples are merged,
-// so that memory stays bounded.
+// Files come from below a root (base/tree) and NVML from machine/, so that tests can use a recorded
+// machine. All memory is allocated at the start and stays bounded: long runs merge neighbouring
+// samples.
 //
-// The machine's files are read by one thread, the GPUs' drivers asked by another, because a driver
-// may take seconds to start and may never answer again when a GPU is lost. Each looks less often
-// where a look costs so much CPU time that it would take more than SAMPLER_SHARE of one CPU. Which
-// GPUs count as the run's: see totals.h.
+// One thread reads the machine's files. Another asks the GPU drivers, which may take seconds to
+// start and may never return once a GPU is lost. Each reads less often if it would use more than
+// SAMPLER_SHARE of a CPU. totals.h says which GPUs count as the run's.
 #ifndef FARE_SAMPLE_SAMPLER_H
 #define FARE_SAMPLE_SAMPLER_H
 
@@ -20,37 +19,36 @@
 #include "base/err.h"
 #include "record/run.h"
 
-#define SAMPLER_SHARE 0.002 // of one CPU, per thread: asked is under 0.005 of the run's time
+#define SAMPLER_SHARE 0.002 // of one CPU, per thread; the goal is under 0.005 of the run's time
 
 struct sampler;
 
 struct sampler_options {
-    const char *root;  // "" for this machine
-    char *const *env;  // for CUDA_VISIBLE_DEVICES and its like; null: not looked at
-    pid_t pid;         // the run's process; it and all its descendants count. 0: ourselves
+    const char *root;  // "": this machine
+    char *const *env;  // for CUDA_VISIBLE_DEVICES and the like; null: ignore
+    pid_t pid;         // the run's process, counted with all descendants; 0: this process
     int64_t start_ns;  // the run's start, for at_s
     double interval_s; // 0: 0.5
-    bool no_gpus;      // the run is known to use none: they are not looked at
+    bool no_gpus;      // the run uses no GPU: do not read them
 };
 
-// Takes the first look before it returns (the GPUs' comes when their driver is ready). A process
-// that has ended already is no error: what is known of it is absent.
+// Takes the first reading before it returns (GPUs: once their driver is ready). If the process has
+// already ended, its figures are absent; this is no error.
 int sampler_start(struct sampler **sampler, const struct sampler_options *options,
                   struct err *err) MUST_USE;
 
-// Takes a last look, ends the threads and fills run->use (all but joules_per_step, flops_per_s and
-// share_of_peak, data_wait_ns), run->samples, and adds taints: throttled GPUs, other processes on
-// the CPUs or on the GPUs used, the cgroup's quota, the hypervisor's steal. Frees the sampler. A
-// run's process that has ended is best waited for after this call; where it was our child and has
-// been waited for, what it used at the end comes from what the kernel says of our children.
+// Takes a last reading, ends the threads and frees the sampler. Fills run->samples and run->use
+// (except joules_per_step, flops_per_s, share_of_peak and data_wait_ns). Adds taints: throttled
+// GPUs, other programs on the CPUs or GPUs, the cgroup's quota, steal time. Call it before waiting
+// for the run's process; if a child was already waited for, its last figures come from getrusage().
 //
-// Where a driver does not answer within two seconds its thread is left behind, with the memory it
-// uses, and what concerns GPUs is absent; a taint says so.
+// If a driver does not respond within two seconds, its thread and memory are abandoned, GPU figures
+// are absent and a taint says so.
 int sampler_finish(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
 
-// What sampler_finish() would fill in now, but for the last look; the sampler goes on.
+// Fills in what sampler_finish() would, without a last reading. The sampler goes on.
 int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
 
-void sampler_abandon(struct sampler *sampler); // the same without a result; null is fine
+void sampler_abandon(struct sampler *sampler); // ends without a result; null is fine
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // source: where the sampler's figures come from; one file and one const table per source.
 //
-// A lane is a thread with the sources that it asks in turn: one for the machine's own files, which
-// answer at once, and one for the GPUs' drivers, which may take seconds or never answer. Each look
-// fills the members its sources know and leaves the others absent. Counters count from any fixed
-// moment on and never go back: a source that restarts, wraps or vanishes sees to that itself.
+// A lane is a thread with its sources: one lane for the machine's files, which answer at once, one
+// for the GPU drivers, which may take seconds or never return. A reading fills the members its
+// sources know; the others are absent. Counters start anywhere and never go back: sources handle
+// restarts and wrapping.
 #ifndef FARE_SAMPLE_SOURCE_H
 #define FARE_SAMPLE_SOURCE_H
 
@@ -15,37 +15,37 @@
 #include "base/tree.h"
 #include "record/field.h"
 
-#define GPUS_MAX 32 // twice what the largest servers hold; those beyond are not looked at
+#define GPUS_MAX 32 // twice the largest servers; more are ignored
 
 enum gpu_vendor { GPU_NVIDIA, GPU_AMD };
 
-struct gpu { // what stays the same; and what was seen of it once and for all
+struct gpu { // identity, and facts seen during the run
     enum gpu_vendor vendor;
-    int index; // as its driver counts
+    int index; // the driver's number
     char name[97];
     char uuid[97];
-    bool ours;   // one of the run's processes was on it
-    bool others; // somebody else's was
-    bool lost;   // its driver gave it up in mid-run
+    bool ours;   // used by a process of the run
+    bool others; // used by another process
+    bool lost;   // the driver lost it during the run
 };
 
-struct gpu_look { // a GPU at one moment
+struct gpu_reading { // one reading of a GPU
     struct maybe_real use_percent;
     struct maybe_int memory_bytes;
     struct maybe_real power_w;
     struct maybe_int energy_mj; // a counter
     struct maybe_real clock_mhz;
     struct maybe_int temperature_c;
-    struct maybe_real pcie_bytes_per_s; // both ways; not at every look
-    struct maybe_int throttle_bits;     // NVML's, those of nvml_reasons alone
+    struct maybe_real pcie_bytes_per_s; // both directions; not in every reading
+    struct maybe_int throttle_bits;     // NVML's, those in nvml_reasons
 };
 
-struct look {
+struct reading {
     int64_t at_ns;
     int64_t number; // from 0
-    bool last;      // the run is over: nothing that takes long
+    bool last;      // the run is over: skip slow queries
     struct maybe_real run_cpu_s;
-    struct maybe_real busy_cpu_s; // everyone's, the run's included
+    struct maybe_real busy_cpu_s; // all processes, with the run's
     struct maybe_real steal_cpu_s;
     struct maybe_real all_cpu_s; // busy, idle and stolen
     struct maybe_int cpus;
@@ -57,18 +57,18 @@ struct look {
     struct maybe_int network_out_bytes;
     struct maybe_int throttled_ns;
     struct maybe_real cpu_energy_j;
-    struct gpu_look gpus[GPUS_MAX];
+    struct gpu_reading gpus[GPUS_MAX];
 };
 
 struct tasks;
 
-struct place { // where the sources of a lane look
+struct place { // the input of a lane's sources
     struct tree tree;
     pid_t pid;           // the run's process
-    struct tasks *tasks; // its descendants and what they use, read before each look; null for GPUs
-    struct gpu *gpus;    // of all the lane's sources, in the order in which they added theirs
+    struct tasks *tasks; // descendants and their use, updated before each reading; null for GPUs
+    struct gpu *gpus;    // of all the lane's sources, in order of registration
     int gpu_count;
-    bool gpus_known; // a driver answered, if only to say that there is none
+    bool gpus_known; // a driver answered, even if only "no GPUs"
 };
 
 enum lane_kind { LANE_HOST, LANE_GPU, LANES };
@@ -76,15 +76,14 @@ enum lane_kind { LANE_HOST, LANE_GPU, LANES };
 struct source {
     const char *name;
     enum lane_kind lane;
-    size_t size; // of its state, which begins zeroed
+    size_t size; // bytes of its state, zeroed
 
-    // Before the lane's thread starts. ERR_MISSING, without a text, where there is nothing to read:
-    // the source is then left out. Only memory makes the sampler fail.
+    // Called before the lane's thread starts. ERR_MISSING (without a text): nothing to read, leave
+    // this source out. Only lack of memory makes the sampler fail.
     int (*open)(void *state, struct place *place, struct err *err);
-    void (*read)(void *state, struct place *place, struct look *look);
+    void (*read)(void *state, struct place *place, struct reading *reading);
     void (*close)(void *state);
-    // (optional) In the lane's thread before the first look: what may take seconds. False: left
-    // out.
+    // (optional) Slow set-up, in the lane's thread before the first reading. False: leave it out.
     bool (*begin)(void *state, struct place *place);
 };
 

@@ -12,21 +12,21 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "sample/kept.h"
+#include "sample/proc_file.h"
 
-#define FOREIGN_MAX 32768 // processes of others that are remembered as such
-#define NEW_MAX     1024  // processes that one scan can sort; the rest is left to the next
+#define FOREIGN_MAX 32768 // remembered processes that are not the run's
+#define NEW_MAX     1024  // new processes per scan; the rest waits for the next one
 
 enum { CPU, READ, WRITE, COUNTERS }; // ticks, bytes, bytes
 
 struct task {
     pid_t pid, parent;
-    struct kept stat, io;
+    struct proc_file stat, io;
     int64_t start_ticks;
-    int64_t used[COUNTERS];     // by it and those it waited for
-    int64_t waited[COUNTERS];   // of that what can have come from those it waited for
-    int64_t grown[COUNTERS];    // of `waited`, since the last look
-    int64_t vanished[COUNTERS]; // used by those below it that are gone since the last look
+    int64_t used[COUNTERS];     // by it and the children it waited for
+    int64_t waited[COUNTERS];   // the part of `used` that may come from those children
+    int64_t grown[COUNTERS];    // growth of `waited` since the last reading
+    int64_t vanished[COUNTERS]; // used by descendants that ended since the last reading
     int64_t resident_pages;
     bool io_known;
     bool gone;
@@ -44,14 +44,14 @@ struct tasks {
     bool have_lists; // the kernel has task/*/children
     int proc_fd;     // /proc, for names; -1: none
     int count;
-    int64_t last_pid; // that the kernel gave out, at the last scan; -1: not known
+    int64_t last_pid; // the newest pid at the last scan; -1: unknown
     int64_t tick_hz, page_bytes;
-    int64_t lost[COUNTERS]; // used by those for whom nobody waited
+    int64_t lost[COUNTERS]; // used by processes that nobody waited for
     int64_t sum[COUNTERS];
     bool io_known;
-    struct kept loadavg, status;
-    bool our_child;         // then our own counters have its last word, once it was waited for
-    struct rusage children; // ours, at the start
+    struct proc_file loadavg, status;
+    bool our_child;         // its final figures are in our rusage once it was waited for
+    struct rusage children; // our children's, at the start
     struct tasks_use use;
     int foreign_count, scanned_count;
     pid_t foreign[FOREIGN_MAX], scanned[FOREIGN_MAX];
@@ -60,15 +60,21 @@ struct tasks {
     struct task all[TASKS_MAX];
 };
 
-bool task_stat_parse(const char *text, struct task_stat *out)
+struct task_stat { // of /proc/PID/stat (proc_pid_stat(5)); times in clock ticks
+    pid_t parent;
+    int64_t own_ticks, children_ticks; // user and system; children: those waited for
+    int64_t start_ticks;               // start time; with the pid, its identity
+    int64_t resident_pages;
+};
+
+static bool stat_parse(const char *text, struct task_stat *out)
 {
-    // The name is in brackets and may hold anything, brackets too.
+    // The name is in brackets and may itself contain brackets.
     const char *at = strrchr(text, ')');
     if (!at || at[1] != ' ' || !isalpha((unsigned char)at[2]))
         return false;
-    char state = at[2];
     at += 3;
-    int64_t v[22]; // the fields from the fourth on
+    int64_t v[22]; // fields 4 and up
     for (int i = 0; i < 21; i++)
         if (!text_number(&at, &v[i]))
             return false;
@@ -80,7 +86,6 @@ bool task_stat_parse(const char *text, struct task_stat *out)
         return false;
     *out = (struct task_stat){
         .parent = (pid_t)v[PPID],
-        .state = state,
         .own_ticks = v[UTIME] + v[STIME],
         .children_ticks = v[CUTIME] + v[CSTIME],
         .start_ticks = v[START],
@@ -91,11 +96,11 @@ bool task_stat_parse(const char *text, struct task_stat *out)
 
 static bool stat_of(const struct tree *tree, pid_t pid, struct task_stat *out)
 {
-    struct kept file = {0};
+    struct proc_file file = {0};
     char text[1024];
-    bool ok = kept_open(&file, tree, "/proc/%d/stat", (int)pid) &&
-              kept_read(&file, text, sizeof text) > 0 && task_stat_parse(text, out);
-    kept_close(&file);
+    bool ok = proc_file_open(&file, tree, "/proc/%d/stat", (int)pid) &&
+              proc_file_read(&file, text, sizeof text) > 0 && stat_parse(text, out);
+    proc_file_close(&file);
     return ok;
 }
 
@@ -103,7 +108,7 @@ bool task_is_below(const struct tree *tree, pid_t pid, pid_t top, bool *visible)
 {
     struct task_stat stat;
     *visible = false;
-    for (int depth = 0; depth < 1000 && pid > 0; depth++) { // a recorded tree may hold a ring
+    for (int depth = 0; depth < 1000 && pid > 0; depth++) { // a recorded tree may have a cycle
         bool there = stat_of(tree, pid, &stat);
         *visible |= there;
         if (pid == top)
@@ -127,7 +132,7 @@ static bool read_stat(struct tasks *t, struct task *task, struct task_stat *out)
 {
     char text[1024];
     if (task->stat.open)
-        return kept_read(&task->stat, text, sizeof text) > 0 && task_stat_parse(text, out);
+        return proc_file_read(&task->stat, text, sizeof text) > 0 && stat_parse(text, out);
     return stat_of(&t->tree, task->pid, out) &&
            (task->start_ticks < 0 || out->start_ticks == task->start_ticks);
 }
@@ -135,14 +140,15 @@ static bool read_stat(struct tasks *t, struct task *task, struct task_stat *out)
 static bool read_io(struct tasks *t, struct task *task, int64_t *in, int64_t *out)
 {
     char text[512];
-    struct kept file = task->io;
-    if (!task->io.open && (!t->io_known || !kept_open(&file, &t->tree, "/proc/%d/io", task->pid)))
+    struct proc_file file = task->io;
+    if (!task->io.open &&
+        (!t->io_known || !proc_file_open(&file, &t->tree, "/proc/%d/io", task->pid)))
         return false;
-    bool ok = kept_read(&file, text, sizeof text) > 0 && text_keyed(text, "read_bytes", in) &&
+    bool ok = proc_file_read(&file, text, sizeof text) > 0 && text_keyed(text, "read_bytes", in) &&
               text_keyed(text, "write_bytes", out) && *in >= 0 && *out >= 0 && *in <= COUNT_MAX &&
               *out <= COUNT_MAX;
     if (!task->io.open)
-        kept_close(&file);
+        proc_file_close(&file);
     return ok;
 }
 
@@ -151,7 +157,7 @@ static void task_read(struct tasks *t, struct task *task)
     struct task_stat stat;
     errno = 0;
     bool there = read_stat(t, task, &stat);
-    task->gone = !there && errno != EMFILE && errno != ENFILE; // no more files: it stays as it was
+    task->gone = !there && errno != EMFILE && errno != ENFILE; // out of descriptors: unchanged
     memset(task->grown, 0, sizeof task->grown);
     memset(task->vanished, 0, sizeof task->vanished);
     if (!there)
@@ -162,7 +168,7 @@ static void task_read(struct tasks *t, struct task *task)
     int64_t used[COUNTERS] = {[CPU] = stat.own_ticks + stat.children_ticks};
     int64_t waited[COUNTERS] = {[CPU] = stat.children_ticks};
     task->io_known = read_io(t, task, &used[READ], &used[WRITE]);
-    for (int c = READ; c <= WRITE; c++) // the file does not tell them apart
+    for (int c = READ; c <= WRITE; c++) // the file does not separate them
         waited[c] = task->io_known ? used[c] : task->waited[c];
     for (int c = 0; c < COUNTERS; c++) {
         if (c == CPU || task->io_known)
@@ -179,21 +185,21 @@ static void add(struct tasks *t, pid_t pid, pid_t parent)
     struct task *task = &t->all[t->count];
     *task = (struct task){.pid = pid, .parent = parent, .start_ticks = -1};
     if (t->count < TASKS_KEPT) {
-        kept_open(&task->stat, &t->tree, "/proc/%d/stat", (int)pid);
+        proc_file_open(&task->stat, &t->tree, "/proc/%d/stat", (int)pid);
         if (t->io_known)
-            kept_open(&task->io, &t->tree, "/proc/%d/io", (int)pid);
+            proc_file_open(&task->io, &t->tree, "/proc/%d/io", (int)pid);
     }
     task_read(t, task);
-    if (task->start_ticks < 0) { // gone between list and read
-        kept_close(&task->stat);
-        kept_close(&task->io);
+    if (task->start_ticks < 0) { // ended between listing and reading
+        proc_file_close(&task->stat);
+        proc_file_close(&task->io);
         return;
     }
     memset(task->grown, 0, sizeof task->grown);
     t->count++;
 }
 
-// The numbers in a folder's names, one by one, without allocating.
+// Iterates over the numeric names in a folder without allocating.
 struct pids {
     int fd;
     char *buffer;
@@ -231,14 +237,14 @@ static void add_children(struct tasks *t, const struct task *parent)
                            .size = sizeof t->names};
     pid_t thread, above = parent->pid;
     while (threads.fd >= 0 && pids_next(&threads, &thread)) {
-        struct kept list = {0};
+        struct proc_file list = {0};
         int64_t child;
-        if (kept_open(&list, &t->tree, "/proc/%d/task/%d/children", (int)above, (int)thread) &&
-            kept_read(&list, text, sizeof text) > 0)
+        if (proc_file_open(&list, &t->tree, "/proc/%d/task/%d/children", (int)above, (int)thread) &&
+            proc_file_read(&list, text, sizeof text) > 0)
             for (const char *at = text; text_number(&at, &child);)
                 if (child > 0 && child <= INT_MAX)
                     add(t, (pid_t)child, above);
-        kept_close(&list);
+        proc_file_close(&list);
     }
     if (threads.fd >= 0)
         close(threads.fd);
@@ -250,9 +256,9 @@ static int by_number(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-// Everyone in /proc who was not there at the last scan is asked for his parent, and those whose
-// parent is ours are ours, as often as that finds more. The others are remembered: nobody becomes a
-// descendant later in his life.
+// Reads the parent of every process that is new in /proc, and adopts those whose parent is the
+// run's, until no more are found. The others are remembered: a process cannot become a descendant
+// later.
 static void scan(struct tasks *t)
 {
     if (t->proc_fd < 0 || lseek(t->proc_fd, 0, SEEK_SET) < 0)
@@ -292,12 +298,12 @@ static void scan(struct tasks *t)
     t->foreign_count = t->scanned_count;
 }
 
-// The last number in /proc/loadavg is the process number given out last, threads' included.
+// The last number in /proc/loadavg is the newest pid, threads included.
 static void discover(struct tasks *t)
 {
     char text[128];
     int64_t last = -1;
-    if (kept_read(&t->loadavg, text, sizeof text) > 0) {
+    if (proc_file_read(&t->loadavg, text, sizeof text) > 0) {
         const char *at = strrchr(text, ' ');
         if (at && text_number(&at, &last) && last == t->last_pid)
             return;
@@ -307,12 +313,12 @@ static void discover(struct tasks *t)
         scan(t);
         return;
     }
-    for (int i = 0; i < t->count; i++) // grows on the way
+    for (int i = 0; i < t->count; i++) // the count grows meanwhile
         add_children(t, &t->all[i]);
 }
 
-// Whom would its parent's counters have taken over? The next above it who is still alive.
-static struct task *heir(struct tasks *t, const struct task *task)
+// The nearest living ancestor, whose counters take over.
+static struct task *surviving_ancestor(struct tasks *t, const struct task *task)
 {
     struct task *above = find(t, task->parent);
     for (int depth = 0; above && above->gone && depth < TASKS_MAX; depth++)
@@ -320,11 +326,11 @@ static struct task *heir(struct tasks *t, const struct task *task)
     return above && !above->gone ? above : NULL;
 }
 
-static void bury(struct tasks *t)
+static void remove_ended(struct tasks *t)
 {
     for (int i = 0; i < t->count; i++) {
         const struct task *task = &t->all[i];
-        struct task *above = task->gone ? heir(t, task) : NULL;
+        struct task *above = task->gone ? surviving_ancestor(t, task) : NULL;
         for (int c = 0; task->gone && c < COUNTERS; c++)
             *(above ? &above->vanished[c] : &t->lost[c]) += task->used[c];
     }
@@ -336,8 +342,8 @@ static void bury(struct tasks *t)
                 t->lost[c] += task->vanished[c] - task->grown[c];
         if (task->gone) {
             t->top_gone |= task->pid == t->pid;
-            kept_close(&task->stat);
-            kept_close(&task->io);
+            proc_file_close(&task->stat);
+            proc_file_close(&task->io);
         } else {
             t->all[kept++] = *task;
         }
@@ -345,9 +351,9 @@ static void bury(struct tasks *t)
     t->count = kept;
 }
 
-// When the run's process was our child and is gone, somebody of us has waited for it, and what it
-// used after the last look is in our own counters.
-static void last_words(struct tasks *t)
+// If the run's process was our child and is gone, someone has waited for it; our own counters then
+// have its use after the last reading.
+static void add_waited_child(struct tasks *t)
 {
     struct rusage now;
     if (!t->top_gone || !t->our_child || getrusage(RUSAGE_CHILDREN, &now) != 0)
@@ -382,8 +388,8 @@ static void add_up(struct tasks *t)
         resident += t->all[i].resident_pages * t->page_bytes;
     t->use.memory_bytes = t->count > 0 ? some_int(resident) : (struct maybe_int){0};
     char text[2048];
-    bool told = kept_read(&t->status, text, sizeof text) > 0 && text_keyed(text, "VmHWM", &peak) &&
-                peak > 0 && peak <= COUNT_MAX / 1024;
+    bool told = proc_file_read(&t->status, text, sizeof text) > 0 &&
+                text_keyed(text, "VmHWM", &peak) && peak > 0 && peak <= COUNT_MAX / 1024;
     peak = told ? peak * 1024 : 0;
     peak = resident > peak ? resident : peak;
     if (peak > 0 && (!t->use.memory_peak_bytes.known || peak > t->use.memory_peak_bytes.v))
@@ -394,10 +400,10 @@ const struct tasks_use *tasks_read(struct tasks *t)
 {
     for (int i = 0; i < t->count; i++)
         task_read(t, &t->all[i]);
-    bury(t);
+    remove_ended(t);
     discover(t);
     add_up(t);
-    last_words(t);
+    add_waited_child(t);
     t->use.cpu_s = some_real((double)t->sum[CPU] / (double)t->tick_hz);
     if (t->io_known) {
         t->use.read_bytes = some_int(t->sum[READ]);
@@ -409,11 +415,6 @@ const struct tasks_use *tasks_read(struct tasks *t)
 const struct tasks_use *tasks_use(const struct tasks *t)
 {
     return &t->use;
-}
-
-int tasks_count(const struct tasks *t)
-{
-    return t->count;
 }
 
 int tasks_new(struct tasks **out, const struct tree *tree, pid_t pid, struct err *err)
@@ -432,11 +433,11 @@ int tasks_new(struct tasks **out, const struct tree *tree, pid_t pid, struct err
     t->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     snprintf(path, sizeof path, "%s/proc/%d/task/%d/children", tree->root, (int)pid, (int)pid);
     t->have_lists = access(path, R_OK) == 0;
-    kept_open(&t->loadavg, tree, "/proc/loadavg");
-    kept_open(&t->status, tree, "/proc/%d/status", (int)pid);
-    t->io_known = true; // until the run's own process says otherwise
+    proc_file_open(&t->loadavg, tree, "/proc/loadavg");
+    proc_file_open(&t->status, tree, "/proc/%d/status", (int)pid);
+    t->io_known = true; // until the run's own process denies access
     add(t, pid, 0);
-    if (t->count == 0) { // it has ended already, or there is no /proc
+    if (t->count == 0) { // already ended, or no /proc
         tasks_free(t);
         return ERR_MISSING;
     }
@@ -452,11 +453,11 @@ void tasks_free(struct tasks *t)
     if (!t)
         return;
     for (int i = 0; i < t->count; i++) {
-        kept_close(&t->all[i].stat);
-        kept_close(&t->all[i].io);
+        proc_file_close(&t->all[i].stat);
+        proc_file_close(&t->all[i].io);
     }
-    kept_close(&t->loadavg);
-    kept_close(&t->status);
+    proc_file_close(&t->loadavg);
+    proc_file_close(&t->status);
     if (t->proc_fd >= 0)
         close(t->proc_fd);
     free(t);

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// tasks: the run's process and all its descendants, and what they used.
+// tasks: the run's process, its descendants, and the resources they use.
 //
-// What a process used lives on, after it ended and its parent waited for it, in the parent's
-// counters. So the sum over the living is nearly everything; what is missing is what processes used
-// that nobody waited for (SIGCHLD ignored, the parent dead), and that is carried over here from the
-// last time they were seen. The sums never go back. Who once was a descendant stays one, also when
-// his parent dies.
+// When a process ends and its parent waits for it, its use moves into the parent's counters. So the
+// sum over living processes is nearly complete. Processes that nobody waits for (SIGCHLD ignored,
+// parent dead) are carried over from their last reading. The sums never go back. A descendant stays
+// one even if its parent dies.
 //
-// The first TASKS_KEPT processes have their files kept open; those after them cost an open() each
-// look. Beyond TASKS_MAX a process counts only when its parent has waited for it.
+// The first TASKS_KEPT processes keep their files open; later ones cost an open() per reading.
+// Beyond TASKS_MAX a process counts only once its parent has waited for it.
 //
-// New processes are looked for when the kernel has given out a process number since, by
-// /proc/PID/task/*/children where it has that, otherwise by reading all of /proc. Nothing is
-// allocated after tasks_new().
+// A scan for new processes runs only if the kernel has assigned a pid since the last one. It uses
+// /proc/PID/task/*/children if present, otherwise all of /proc. Nothing is allocated after
+// tasks_new().
 #ifndef FARE_SAMPLE_TASKS_H
 #define FARE_SAMPLE_TASKS_H
 
@@ -29,30 +28,19 @@ struct tasks;
 struct tasks_use {
     struct maybe_real cpu_s;
     struct maybe_int read_bytes, write_bytes; // from and to disks
-    struct maybe_int memory_bytes; // resident; pages that processes share count for each of them
-    struct maybe_int memory_peak_bytes; // the most at one look, or of the first process at any time
+    struct maybe_int memory_bytes;            // resident; shared pages count for each process
+    struct maybe_int memory_peak_bytes;       // highest reading, or the first process's own peak
 };
 
 int tasks_new(struct tasks **tasks, const struct tree *tree, pid_t pid, struct err *err) MUST_USE;
 void tasks_free(struct tasks *tasks); // null is fine
 
-// Looks. The answer is valid until the next call.
+// Takes a reading. The result is valid until the next call.
 const struct tasks_use *tasks_read(struct tasks *tasks);
-const struct tasks_use *tasks_use(const struct tasks *tasks); // the last answer
+const struct tasks_use *tasks_use(const struct tasks *tasks); // the last reading
 
-int tasks_count(const struct tasks *tasks); // alive and known at the last look
-
-// Is `pid` the run's process or below it? `visible`: it is in /proc at all. For the GPU lane, which
-// must not share tables with another thread; it reads /proc/PID/stat up to the top.
+// True if `pid` is the run's process or a descendant. `visible`: it is in /proc. For the GPU lane,
+// which shares no tables with other threads; it follows /proc/PID/stat upwards.
 bool task_is_below(const struct tree *tree, pid_t pid, pid_t top, bool *visible);
-
-struct task_stat { // of /proc/PID/stat (proc_pid_stat(5)); times in clock ticks
-    pid_t parent;
-    char state;
-    int64_t own_ticks, children_ticks; // user and system; children: those waited for
-    int64_t start_ticks;               // when it started: with the pid, its identity
-    int64_t resident_pages;
-};
-bool task_stat_parse(const char *text, struct task_stat *out);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define CARD_WATTS_MAX 10000 // an energy counter that runs faster is broken
+#define CARD_WATTS_MAX 10000 // a faster energy counter is broken
 
 #define SHORTEST_S 0.05
 
@@ -12,7 +12,7 @@ static struct maybe_real difference(struct maybe_real then, struct maybe_real no
     return then.known && now.known ? some_real(now.v - then.v) : (struct maybe_real){0};
 }
 
-// A counter's rate over the last stretch.
+// A counter's rate since the last reading.
 static struct maybe_real rate(struct maybe_real then, struct maybe_real now, double seconds,
                               double scale)
 {
@@ -25,12 +25,12 @@ static struct maybe_real real_of(struct maybe_int v)
     return v.known ? some_real((double)v.v) : (struct maybe_real){0};
 }
 
-static void host_add(struct totals *t, const struct look *now)
+static void host_add(struct totals *t, const struct reading *now)
 {
-    const struct look *then = &t->last;
+    const struct reading *then = &t->last;
     double seconds = (double)(now->at_ns - then->at_ns) * 1e-9;
-    // The end comes when it likes. The kernel counts CPU time in ticks of 10 ms: a share of less
-    // than a few of them says nothing.
+    // The last interval may be short. CPU time counts in ticks of 10 ms: a few of them tell
+    // nothing.
     if (now->last && seconds < SHORTEST_S)
         return;
     struct maybe_real v[HOST_FIGURES] = {
@@ -39,7 +39,7 @@ static void host_add(struct totals *t, const struct look *now)
         [HOST_MEMORY] = real_of(now->memory_bytes),
         [HOST_POWER] = rate(then->cpu_energy_j, now->cpu_energy_j, seconds, 1),
     };
-    // The two clocks differ by a tick: whoever is alone would read -1 %.
+    // The two clocks differ by a tick; without this an idle machine would show -1 %.
     v[HOST_OTHER].known &= v[HOST_CPU].known;
     v[HOST_OTHER].v = v[HOST_OTHER].v > v[HOST_CPU].v ? v[HOST_OTHER].v - v[HOST_CPU].v : 0;
     history_add(&t->history, then->at_ns, now->at_ns, v);
@@ -68,27 +68,27 @@ static void throttle_add(struct card_totals *card, struct maybe_int bits)
     enum { POWER_CAP = 0x04, SLOWDOWN = 0x08, HEAT = 0x20 | 0x40, BRAKE = 0x80 };
     if (!bits.known)
         return;
-    card->reasons_looks++;
+    card->reasons_readings++;
     for (int b = 0; b < THROTTLE_BITS; b++)
-        card->throttle_looks[b] += bits.v >> b & 1;
+        card->throttle_readings[b] += bits.v >> b & 1;
     bool heat = bits.v & HEAT, limit = bits.v & (POWER_CAP | BRAKE);
-    card->heat_looks += heat;
-    card->limit_looks += limit;
-    card->slow_looks += (bits.v & SLOWDOWN) && !heat && !limit; // the hardware does not say why
+    card->heat_readings += heat;
+    card->limit_readings += limit;
+    card->slow_readings += (bits.v & SLOWDOWN) && !heat && !limit; // no reason given
 }
 
-static void cards_add(struct totals *t, const struct look *now)
+static void cards_add(struct totals *t, const struct reading *now)
 {
     struct maybe_real v[GPUS_MAX * CARD_FIGURES] = {0};
     double seconds = (double)(now->at_ns - t->last.at_ns) * 1e-9;
     for (int i = 0; i < t->gpu_count; i++) {
         struct card_totals *card = &t->cards[i];
-        const struct gpu_look *then = &t->last.gpus[i], *gpu = &now->gpus[i];
+        const struct gpu_reading *then = &t->last.gpus[i], *gpu = &now->gpus[i];
         larger(&card->memory_peak_bytes, gpu->memory_bytes);
         larger(&card->temperature_max_c, gpu->temperature_c);
         throttle_add(card, gpu->throttle_bits);
         card->busy |= gpu->use_percent.known && gpu->use_percent.v > 0;
-        if (t->looks > 0 && !t->gpus[i].lost)
+        if (t->readings > 0 && !t->gpus[i].lost)
             energy_add(card, then->energy_mj, gpu->energy_mj, seconds);
         struct maybe_real *figures = &v[i * CARD_FIGURES];
         figures[CARD_USE] = gpu->use_percent;
@@ -98,14 +98,14 @@ static void cards_add(struct totals *t, const struct look *now)
         figures[CARD_HEAT] = real_of(gpu->temperature_c);
         figures[CARD_PCIE] = gpu->pcie_bytes_per_s;
     }
-    if (t->looks > 0)
+    if (t->readings > 0)
         history_add(&t->history, t->last.at_ns, now->at_ns, v);
 }
 
-// Counters stay as they were last known: a process that ended keeps what it used.
-static void keep(struct look *last, const struct look *now)
+// Counters keep their last known value: an ended process keeps its use.
+static void keep(struct reading *last, const struct reading *now)
 {
-    struct look before = *last;
+    struct reading before = *last;
     *last = *now;
     if (!now->run_cpu_s.known)
         last->run_cpu_s = before.run_cpu_s;
@@ -117,18 +117,18 @@ static void keep(struct look *last, const struct look *now)
         last->disk_write_bytes = before.disk_write_bytes;
 }
 
-void totals_add(struct totals *t, const struct look *look)
+void totals_add(struct totals *t, const struct reading *reading)
 {
-    if (t->looks > 0 && look->at_ns <= t->last.at_ns)
+    if (t->readings > 0 && reading->at_ns <= t->last.at_ns)
         return;
     if (t->history.width == HOST_FIGURES) {
-        if (t->looks > 0)
-            host_add(t, look);
+        if (t->readings > 0)
+            host_add(t, reading);
     } else {
-        cards_add(t, look);
+        cards_add(t, reading);
     }
-    if (t->looks == 0)
-        t->first = *look;
-    keep(&t->last, look);
-    t->looks++;
+    if (t->readings == 0)
+        t->first = *reading;
+    keep(&t->last, reading);
+    t->readings++;
 }

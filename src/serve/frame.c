@@ -22,7 +22,7 @@ void frame_begin(struct buf *out, const char *title)
 
 void frame_begin_live(struct buf *out, const char *title, int refresh_s)
 {
-    html_begin_live(out, title, refresh_s);
+    html_begin(out, title, refresh_s);
     buf_adds(out, "<header>\n<nav aria-label=\"Pages\"><ul>\n"
                   "<li><a href=\"/\">Runs</a></li>\n<li><a href=\"/prices\">Prices</a></li>\n"
                   "<li><a href=\"/quote\">What would it cost?</a></li>\n</ul></nav>\n");

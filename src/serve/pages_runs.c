@@ -140,7 +140,7 @@ static int list_one(void *arg, const char *id, const char *text, struct err *err
         buf_adds(list->out, text);
         return 0;
     }
-    int rc = record_from_kept(row_fields, text, strlen(text), &run, err);
+    int rc = record_from_checked(row_fields, text, strlen(text), &run, err);
     if (rc == 0)
         run_row(list->out, &run);
     record_release(row_fields, &run);
@@ -253,7 +253,7 @@ static void show_plots(struct buf *out, const struct page *page)
 static void show_quotes(struct buf *out, const struct page *page)
 {
     if (page->quotes.count > 0)
-        html_heading(out, 2, "What it costs, where");
+        html_heading(out, 2, "Cost by offer");
     for (size_t i = 0; i < page->quotes.count; i++)
         html_quote(out, &page->quotes.items[i], 3);
 }
@@ -287,7 +287,7 @@ static void show_run(struct buf *out, const struct request *request, const struc
     frame_escape(&path, id);
     frame_twin(out, request, buf_str(&path));
     buf_release(&path);
-    html_heading(out, 2, "What was measured, and where");
+    html_heading(out, 2, "Measured runs");
     html_runs(out, page);
     show_plots(out, page);
     show_quotes(out, page);
@@ -340,10 +340,10 @@ static void show_compare(struct buf *out, const struct request *request, const s
     frame_begin(out, page->title);
     html_verdict(out, page);
     frame_twin(out, request, "/compare");
-    html_heading(out, 2, "Side by side");
+    html_heading(out, 2, "Comparison");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         html_compare(out, page, i, 3);
-    html_heading(out, 2, "What was measured, and where");
+    html_heading(out, 2, "Measured runs");
     html_runs(out, page);
     show_plots(out, page);
     show_quotes(out, page);

@@ -25,7 +25,7 @@ def fare(*args):
 
 
 def quote(*args):
-    return json.loads(fare("quote", *args, "--provider", "acme", "--rule", "prorated", "--json"))
+    return json.loads(fare("quote", *args, "--provider", "acme", "--rule", "prorated", "--boot", "0", "--json"))
 
 
 def rows(q, which="bills"):
@@ -115,7 +115,7 @@ def tweets():
     row = next(b for b in q["others"] if b["name"] == "new" and b["framework"] == "pytorch" and b["total"] == "0.0023")
     same((row["year"], row["run"]), (2026, "20261110T000000Z-made"))
     # On an offer where only another training was measured, nothing is assumed of this one.
-    one = json.loads(fare("quote", "tweets", "--offer", "acme/new", "--rule", "prorated", "--json"))
+    one = json.loads(fare("quote", "tweets", "--offer", "acme/new", "--rule", "prorated", "--boot", "0", "--json"))
     same(one["bills"], [])
     same(rows(one, "others")["new", "pytorch, 2026, made tweets, 100,000 samples"], F("0.0023"))
     # Asked for itself, the made set is the training, and the real one another.

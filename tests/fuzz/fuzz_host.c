@@ -153,9 +153,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(rc == 0);
     assert(!machine.system.steal_percent.known ||
            (machine.system.steal_percent.v >= 0 && machine.system.steal_percent.v <= 100));
-    json_t *json = record_to_json(machine_fields, &machine, &err); // all texts are valid UTF-8
-    assert(json);
-    json_decref(json);
+    struct buf json = {0};
+    rc = record_to_line(machine_fields, &machine, &json, &err); // all texts are valid UTF-8
+    assert(rc == 0);
+    buf_release(&json);
     machine_release(&machine);
     return 0;
 }

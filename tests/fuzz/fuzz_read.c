@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     // Without the check of what is passed over, whatever the first takes is taken alike.
     struct run kept = {0};
     struct err kept_err = {0};
-    int kept_rc = record_from_kept(run_fields, (const char *)data, size, &kept, &kept_err);
+    int kept_rc = record_from_checked(run_fields, (const char *)data, size, &kept, &kept_err);
     assert(rc != 0 || kept_rc == 0);
     if (rc == 0) {
         struct buf a = {0}, b = {0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever the files of /proc and /sys hold when they are looked at again and again: no harm, no
-// counter that goes back, no negative use. One text stands for all files; at the second look it is
-// the input's second half.
+// counter that goes back, no negative use. One text stands for all files; at the second reading it
+// is the input's second half.
 #include <assert.h>
 #include <ftw.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "sample/kept.h"
+#include "sample/proc_file.h"
 #include "sample/tasks.h"
 #include "sample/totals.h"
 
@@ -71,7 +71,7 @@ static void put(const uint8_t *data, size_t size)
     assert(pwrite(text_fd, data, size, 0) == (ssize_t)size);
 }
 
-static void check(const struct look *a, const struct look *b)
+static void check(const struct reading *a, const struct reading *b)
 {
     assert(!a->run_cpu_s.known || !b->run_cpu_s.known || b->run_cpu_s.v >= a->run_cpu_s.v);
     assert(!b->memory_bytes.known || b->memory_bytes.v >= 0);
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t half = size / 2;
     put(data, half);
     struct place place = {.tree = {.root = root}, .pid = 100};
-    struct look looks[2] = {{.at_ns = 0}, {.at_ns = 500000000, .number = 1}};
+    struct reading readings[2] = {{.at_ns = 0}, {.at_ns = 500000000, .number = 1}};
     void *states[6];
     bool open[6];
     if (tasks_new(&place.tasks, &place.tree, 100, NULL) != 0)
@@ -108,9 +108,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             tasks_read(place.tasks);
         for (int i = 0; i < 6; i++)
             if (open[i])
-                tried[i]->read(states[i], &place, &looks[l]);
+                tried[i]->read(states[i], &place, &readings[l]);
     }
-    check(&looks[0], &looks[1]);
+    check(&readings[0], &readings[1]);
     for (int i = 0; i < 6; i++) {
         tried[i]->close(states[i]);
         free(states[i]);

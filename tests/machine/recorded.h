@@ -37,7 +37,8 @@ static inline struct probe recorded(const char *name, char root[256])
         use_library("FARE_NVML", "fake_nvml.so");
         setenv("FARE_FAKE_NVML", answers, 1);
     }
-    return (struct probe){.tree = {.root = root}};
+    setenv("FARE_SHARE", TESTS_DIR "/../share", 1); // for the names of GPUs
+    return (struct probe){.tree = {.root = root}, .no_children = true};
 }
 
 // A file of the test's own for the stand-in to answer from, until forget_answers().

@@ -96,11 +96,11 @@ static void without_its_driver_it_does_not_work(void **state)
     static const struct {
         const char *tree, *driver, *problem;
     } cases[] = {
-        {"amd-no-driver", "", "no kernel driver holds it: amdgpu is not loaded"},
-        {"amd-no-driver", "vfio-pci", "the kernel driver vfio-pci holds it, not amdgpu"},
+        {"amd-no-driver", "", "no kernel driver is bound to it: amdgpu is not loaded"},
+        {"amd-no-driver", "vfio-pci", "bound to the kernel driver vfio-pci, not amdgpu"},
         {"amd-no-driver", "amdgpu",
-         "amdgpu holds it, but /dev/kfd is not here: in a container, start it with /dev/kfd and "
-         "/dev/dri passed in"},
+         "amdgpu is bound to it, but /dev/kfd is missing: in a container, pass in /dev/kfd and "
+         "/dev/dri"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct probe probe = recorded(cases[i].tree, root);

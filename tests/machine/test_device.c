@@ -159,7 +159,7 @@ static void the_users_table_wins(void **state)
         {"name,fp32_tflops\nX,1e400\n", "line 2"},
         {"name,fp32_tflops\nX,nan\n", "line 2"},
         {"name,fp32_tflops\nX,99999999\n", "out of range"},
-        {"name,aliases\nX,!!\n", "is no name"},
+        {"name,aliases\nX,!!\n", "is not a name"},
         {"name,aliases\nX\n", "line 2"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -67,7 +67,7 @@ static void one_change_one_finding(void **state)
     static const struct {
         const char *changes, *id, *level, *evidence;
     } cases[] = {
-        {"{\"fare\":{\"debug\":true}}", "debug-build", "problem", "debugging"},
+        {"{\"fare\":{\"debug\":true}}", "debug-build", "problem", "debug build"},
         {"{\"cpu\":{\"usable_cpus\":2.5,\"limit_cpus\":2.5}}", "cpu-limit", "warning",
          "2.5 of the machine's 16 CPUs (cgroup quota)"},
         {"{\"cpu\":{\"usable_cpus\":8.0}}", "cpu-limit", "warning", "affinity"},
@@ -77,7 +77,7 @@ static void one_change_one_finding(void **state)
          "isa-faults", "problem", "amx_bf16"},
         {"{\"cpu\":{\"libraries\":[{\"kernels\":[{\"operation\":\"bf16 convolution\",\"works\":"
          "false,\"problem\":\"signal SIGILL\"}]}]}}",
-         "library-faults", "problem", "oneDNN 2.6.3 fails in its bf16 convolution"},
+         "library-faults", "problem", "oneDNN 2.6.3: bf16 convolution fails"},
         {"{\"memory\":{\"limit_bytes\":8589934592}}", "memory-limit", "note",
          "8 GiB of the machine's 64 GiB"},
         {"{\"memory\":{\"swap_used_bytes\":1073741824}}", "swap-used", "warning", "1 GiB"},
@@ -85,7 +85,7 @@ static void one_change_one_finding(void **state)
         {"{\"disk\":{\"kind\":\"network\",\"filesystem\":\"nfs4\"}}", "disk-network", "warning",
          "nfs4"},
         {"{\"disk\":{\"kind\":\"memory\"}}", "disk-memory", "note", "memory"},
-        {"{\"disk\":{\"rotational\":true}}", "disk-rotational", "note", "moving heads"},
+        {"{\"disk\":{\"rotational\":true}}", "disk-rotational", "note", "on a hard disk"},
         {"{\"disk\":{\"free_bytes\":1073741824}}", "disk-full", "warning", "1 GiB"},
         {"{\"system\":{\"on_battery\":true}}", "on-battery", "warning", "battery"},
         {"{\"system\":{\"load_1min\":9.3}}", "cpu-busy", "warning", "9.3"},
@@ -110,7 +110,7 @@ static void one_change_one_finding(void **state)
          "note", "1 of them"},
         {"{\"bandwidth\":{\"gpus\":[{\"pci_address\":\"0000:17:00.0\",\"pcie_generation_loaded\":3,"
          "\"pcie_width_loaded\":16}]}}",
-         "pcie-narrow", "warning", "PCIe 3.0 x16 under load and could use PCIe 5.0 x16"},
+         "pcie-narrow", "warning", "PCIe 3.0 x16 under load, but supports PCIe 5.0 x16"},
         {"{\"gpus\":[{\"works\":false,\"problem\":\"nvmlDeviceGetName: GPU is lost\"}]}",
          "gpu-lost", "problem", "lost"},
         {"{\"cpu\":{\"libraries\":[{\"kernels\":[{\"operation\":\"f32 matmul\",\"cap\":\"ALL\","

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/gpu.h"
-
 #include "recorded.h"
 
 static char root[256];
@@ -10,7 +8,7 @@ static struct machine read_machine(const char *name)
     struct err err = {0};
     struct machine machine = {0};
     struct probe probe = recorded(name, root);
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     return machine;
 }
 
@@ -88,20 +86,20 @@ static void in_a_container_the_problem_says_so(void **state)
         const char *tree, *container, *answers, *problem;
     } cases[] = {
         {"nvidia-no-driver", "docker", NULL,
-         "on the PCI bus, but no driver library: in a container, start it with the GPU passed in"},
+         "on the PCI bus, but without a driver library: in a container, pass the GPU in"},
         {"nvidia-no-driver", "none", "init = 9\n",
          "no NVIDIA driver is loaded (nvmlInit: Driver Not Loaded)"},
         {"nvidia-no-driver", "podman", "init = 9\n",
-         "no NVIDIA driver is loaded (nvmlInit: Driver Not Loaded): in a container, start it with "
-         "the GPU passed in"},
+         "no NVIDIA driver is loaded (nvmlInit: Driver Not Loaded): in a container, pass "
+         "the GPU in"},
         {"driver-mismatch", "none", "init = 999\n",
-         "nvmlInit: Unknown Error (code 999: an error inside the driver)"},
+         "nvmlInit: Unknown Error (code 999: driver error)"},
         {"driver-mismatch", "none", "init = 18\n", // neither version is told
-         "nvmlInit: Driver/library version mismatch (code 18: kernel driver and library are of "
+         "nvmlInit: Driver/library version mismatch (code 18: kernel driver and library have "
          "different versions)"},
         {"driver-mismatch", "none", "init = 0\ncount = 0\n",
-         "NVIDIA's driver holds it, but its library lists no GPU: in a container, start it with "
-         "the GPU passed in"},
+         "NVIDIA's driver is bound to it, but its library lists no GPU: in a container, pass "
+         "the GPU in"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err err = {0};
@@ -113,7 +111,7 @@ static void in_a_container_the_problem_says_so(void **state)
             answers_are(cases[i].answers);
         }
         assert_ok(text_set(&machine.system.container, cases[i].container, &err), &err);
-        assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+        assert_ok(probe_gpus(&probe, &machine, &err), &err);
         assert_int_equal(machine.gpus.count, 1);
         assert_known(machine.gpus.items[0].works, false);
         assert_string_equal(machine.gpus.items[0].problem, cases[i].problem);
@@ -128,7 +126,7 @@ static void a_loaded_driver_without_its_library_is_named(void **state)
     struct machine machine = {0};
     struct probe probe = recorded("driver-mismatch", root);
     unsetenv("FARE_NVML");
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_string_equal(
         machine.gpus.items[0].problem,
         "driver 535.54.03 is loaded, but the NVIDIA management library is not on this machine");
@@ -144,7 +142,7 @@ static void gpus_of_others_are_left_out(void **state)
     struct probe probe = recorded("eight-h100", root);
     answers_are("count = 2\ngpu*.name = NVIDIA H100 80GB HBM3\ngpu0.pci = 00000000:52:00.0\n"
                 "gpu1.pci = 00000000:D1:00.0\ngpu*.pci_id = 0x233010DE\n");
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_int_equal(machine.gpus.count, 2);
     assert_string_equal(machine.gpus.items[1].pci_address, "0000:d1:00.0");
     machine_release(&machine);
@@ -165,7 +163,7 @@ static void lost_gpus_get_their_place_from_the_bus(void **state)
     for (int i = 0; i < 8; i++)
         buf_printf(&text, "gpu%d.pci = 00000000:%s:00.0\n", i, bus[i]);
     answers_are(buf_str(&text));
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_int_equal(machine.gpus.count, 8);
     for (int i = 0; i < 8; i++) {
         char address[32];
@@ -189,7 +187,7 @@ static void the_library_alone_is_enough(void **state)
     struct probe probe = {.tree = {.root = "/nonexistent"}};
     use_library("FARE_NVML", "fake_nvml.so");
     answers_are("count = 1\ngpu0.name = NVIDIA L4\ngpu0.pci = 00000000:00:03.0\n");
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_int_equal(machine.gpus.count, 1);
     assert_known(machine.gpus.items[0].works, true);
     assert_string_equal(machine.gpus.items[0].name, "NVIDIA L4");
@@ -205,9 +203,9 @@ static void what_others_hold_is_told(void **state)
     assert_non_null(mkdtemp(made));
     static const char *const drivers[] = {"nouveau", "vfio-pci", NULL};
     static const char *const problems[] = {
-        "the kernel driver nouveau holds it, not NVIDIA's",
-        "the kernel driver vfio-pci holds it, not NVIDIA's: it is kept for a virtual machine",
-        "NVIDIA's driver is loaded, but does not hold it"};
+        "bound to the kernel driver nouveau, not NVIDIA's",
+        "bound to the kernel driver vfio-pci, not NVIDIA's: reserved for a virtual machine",
+        "NVIDIA's driver is loaded, but not bound to it"};
     for (int i = 0; i < 3; i++) {
         static const char *const files[][2] = {
             {"class", "0x030000"}, {"vendor", "0x10de"}, {"device", "0x2204"}};
@@ -228,7 +226,7 @@ static void what_others_hold_is_told(void **state)
     struct probe probe = {.tree = {.root = made}};
     use_library("FARE_NVML", "fake_nvml.so");
     answers_are("count = 1\ngpu0.name = NVIDIA L4\ngpu0.pci = 00000000:09:00.0\n");
-    assert_ok(gpus_read(&probe, NAMES_FILE, &machine, &err), &err);
+    assert_ok(probe_gpus(&probe, &machine, &err), &err);
     assert_int_equal(machine.gpus.count, 4);
     for (int i = 0; i < 3; i++) {
         assert_known(machine.gpus.items[i + 1].works, false);
@@ -263,7 +261,7 @@ static void amd_cards_are_counted(void **state)
     assert_absent(machine.gpus.items[0].index);
     assert_string_equal(machine.gpus.items[0].name, "AMD Instinct MI300X");
     assert_string_equal(machine.gpus.items[1].problem,
-                        "the kernel driver vfio-pci holds it, not amdgpu");
+                        "bound to the kernel driver vfio-pci, not amdgpu");
     machine_release(&machine);
 }
 

@@ -2,8 +2,7 @@
 // Every allocation fails once: an error comes back, nothing leaks, nothing is passed over.
 #include "oom.h"
 
-#include "machine/cudaband.h"
-#include "machine/gpu.h"
+#include "machine/bandwidth_cuda.h"
 #include "recorded.h"
 
 static void reading_gpus(void **state)
@@ -20,7 +19,7 @@ static void reading_gpus(void **state)
             struct err err = {0};
             struct machine machine = {0};
             probe.tree.failed = false;
-            int rc = gpus_read(&probe, NAMES_FILE, &machine, &err);
+            int rc = probe_gpus(&probe, &machine, &err);
             machine_release(&machine);
             OOM_EXPECT(rc, &err);
         }

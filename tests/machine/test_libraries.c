@@ -203,7 +203,7 @@ static void python_environments(void **state)
     assert_library(&l[3], "cuDNN", NULL,
                    "/usr/local/lib/python3.12/dist-packages/nvidia/cudnn/lib/libcudnn.so.8",
                    "/usr/local", "python");
-    assert_string_equal(l[3].problem, "cudnnGetVersion gives no version 8");
+    assert_string_equal(l[3].problem, "cudnnGetVersion returns no version 8");
     assert_library(&l[4], "NCCL", "2.28.9",
                    "/home/u/.local/lib/python3.9/site-packages/nvidia/nccl/lib/libnccl.so.2",
                    "/home/u/.local", "python");

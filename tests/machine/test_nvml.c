@@ -297,16 +297,16 @@ static void a_lost_gpu_does_not_work(void **state)
     assert_known(gpu[1].works, false);
     assert_string_equal(gpu[1].problem,
                         "nvmlDeviceGetPowerUsage: GPU is lost (code 15: it has fallen off the bus "
-                        "or cannot be reached any more)");
+                        "or cannot be reached)");
     assert_string_equal(gpu[1].name, "X");
     assert_known(gpu[2].works, false);
     assert_known(gpu[2].index, 2);
     assert_string_equal(gpu[2].problem,
                         "nvmlDeviceGetHandleByIndex: GPU is lost (code 15: it has fallen off the "
-                        "bus or cannot be reached any more)");
+                        "bus or cannot be reached)");
     assert_known(gpu[3].works, false);
     assert_string_equal(gpu[3].problem,
-                        "nvmlDeviceGetName: Unknown Error (code 999: an error inside the driver)");
+                        "nvmlDeviceGetName: Unknown Error (code 999: driver error)");
     machine_release(&machine);
 }
 
@@ -343,9 +343,10 @@ static void a_library_that_does_not_start_says_why(void **state)
         const char *answers, *text, *version;
     } cases[] = {
         {"init = 9\nnvml = 12.550.54.15\n",
-         "nvmlInit: Driver Not Loaded (code 9: no NVIDIA kernel driver answers)", "550.54.15"},
+         "nvmlInit: Driver Not Loaded (code 9: the NVIDIA kernel driver is not loaded)",
+         "550.54.15"},
         {"init = 18\nnvml = 550.54.15\n",
-         "nvmlInit: Driver/library version mismatch (code 18: kernel driver and library are of "
+         "nvmlInit: Driver/library version mismatch (code 18: kernel driver and library have "
          "different versions)",
          "550.54.15"},
         {"init = 4242\n", "nvmlInit: Unknown Error (code 4242)", ""},

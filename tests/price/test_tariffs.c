@@ -334,7 +334,7 @@ static void malformed(void **state)
          "tariff 'x', regions: expected a region and a percent from 1 to 1000 each"},
         {ONE("\"tiers\":[{\"upto\":500}]"), "tariffs[0]: tiers[0]: 'upto' is not known"},
         {ONE("\"minimum\":60"), "tariffs[0]: 'minimum' is not known"},
-        {ONE("\"rate\":\"1\",\"rate\":\"2\""), "tariffs[0]: rate: given twice"},
+        {ONE("\"rate\":\"1\",\"rate\":\"2\""), "tariffs[0]: rate: duplicate key"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *folder = folder_new();

@@ -41,11 +41,9 @@ static const struct field thing_fields[] = {
 static char *compact(const struct thing *thing)
 {
     struct err err = {0};
-    json_t *json = record_to_json(thing_fields, thing, &err);
-    assert_non_null(json);
-    char *text = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    return text;
+    struct buf text = {0};
+    assert_ok(record_to_line(thing_fields, thing, &text, &err), &err);
+    return buf_take(&text, &err);
 }
 
 static int parse(const char *text, struct thing *thing, struct err *err)
@@ -64,7 +62,6 @@ static void absent_values_are_absent(void **state)
     char *text = compact(&thing);
     assert_string_equal(text, "{}");
     free(text);
-    assert_true(record_is_empty(thing_fields, &thing));
     thing.count = some_int(0); // a known zero is there
     thing.good = some_bool(false);
     text = compact(&thing);
@@ -94,7 +91,9 @@ static void both_ways(void **state)
     json_decref(b);
     free(again);
     record_release(thing_fields, &thing);
-    assert_true(record_is_empty(thing_fields, &thing));
+    again = compact(&thing);
+    assert_string_equal(again, "{}");
+    free(again);
     record_release(thing_fields, &thing);
 }
 

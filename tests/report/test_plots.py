@@ -249,7 +249,7 @@ report("buy: what p2.xlarge on spot has cost", any(near(line[1][1], 36 * 40, pan
 paid = [panel.x.value(float(e.get("x1"))) for e in panel.elements if "rf" in drawing.classes(e)]
 month = lines[1][1][1] / 36  # of the cheapest
 same("buy: it has paid where the lines cross", paid, [300 / (month - 24)], panel.x)
-report("buy: and says after how many months", any(t.text == f"has paid after {300 / (month - 24):.1f} months"
+report("buy: and says after how many months", any(t.text == f"break-even after {300 / (month - 24):.1f} months"
                                                   for t in panel.texts), [t.text for t in panel.texts])
 
 # The same power, where nobody says it and the run measured it: 400 W for as long as it ran.

@@ -109,9 +109,9 @@ HELD = "tell(watts=700, use=100, reasons=0x24)\nevent(phase='train')\nsteps(1, 1
 one, error = run(HELD)
 card = (one.get("use", {}).get("gpu_list") or [{}])[0]
 report("what held the clocks down", sorted(card.get("throttling", [])) == ["sw power cap", "sw thermal slowdown"], (one, error))
-report("taints the run", [t for t in one.get("taints", []) if t.startswith("the clocks of GPU 0 were held down by heat in")]
-       and [t for t in one["taints"] if "held down by its power limit in" in t], one.get("taints"))
+report("taints the run", [t for t in one.get("taints", []) if t.startswith("GPU 0 was throttled by heat in")]
+       and [t for t in one["taints"] if "throttled by its power limit in" in t], one.get("taints"))
 _, error = run(HELD, json_out=False)
-report("and is said", "fare: the clocks of GPU 0 were held down by heat in " in error, error)
+report("and is said", "fare: GPU 0 was throttled by heat in " in error, error)
 
 done()

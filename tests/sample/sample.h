@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For the tests of the sampler: a made-up machine, file by file, in a temporary folder, whose files
-// a test rewrites between two looks.
+// a test rewrites between two readings.
 #ifndef FARE_TESTS_SAMPLE_SAMPLE_H
 #define FARE_TESTS_SAMPLE_SAMPLE_H
 
@@ -54,7 +54,7 @@ struct opened {
     const struct source *source;
     struct place place;
     void *state;
-    struct look look;
+    struct reading reading;
     struct gpu gpus[GPUS_MAX];
     int rc;
 };
@@ -68,20 +68,20 @@ static inline void open_source(struct opened *o, const struct source *source, co
     o->state = calloc(1, source->size);
     assert_non_null(o->state);
     o->rc = source->open(o->state, &o->place, &err);
-    o->look.number = -1;
+    o->reading.number = -1;
 }
 
-// The next look, `at_s` seconds after some start.
-static inline const struct look *look_at(struct opened *o, double at_s)
+// The next reading, `at_s` seconds after some start.
+static inline const struct reading *read_at(struct opened *o, double at_s)
 {
-    int64_t number = o->look.number + 1;
-    memset(&o->look, 0, sizeof o->look);
-    o->look.number = number;
-    o->look.at_ns = (int64_t)(at_s * 1e9);
+    int64_t number = o->reading.number + 1;
+    memset(&o->reading, 0, sizeof o->reading);
+    o->reading.number = number;
+    o->reading.at_ns = (int64_t)(at_s * 1e9);
     if (o->place.tasks)
         tasks_read(o->place.tasks);
-    o->source->read(o->state, &o->place, &o->look);
-    return &o->look;
+    o->source->read(o->state, &o->place, &o->reading);
+    return &o->reading;
 }
 
 static inline void close_source(struct opened *o)

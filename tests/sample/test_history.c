@@ -35,8 +35,8 @@ static void points_are_kept(void **state)
     free(h.figures);
 }
 
-// Whatever the number of looks: memory stays bounded, points stay in order, means stay right. The
-// value is the number of the look, so that the mean is known by a formula.
+// Whatever the number of readings: memory stays bounded, points stay in order, means stay right.
+// The value is the number of the reading, so that the mean is known by a formula.
 static void long_runs_are_merged(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's GPUs through the stand-in library, one look at a time.
+// NVIDIA's GPUs through the stand-in library, one reading at a time.
 #include "machine/recorded.h"
 
 #undef assert_absent
@@ -32,7 +32,7 @@ static void a_gpu_is_read(void **state)
     assert_true(o.place.gpus_known);
     assert_int_equal(o.place.gpu_count, 1);
     assert_string_equal(o.gpus[0].name, "NVIDIA H100 80GB HBM3");
-    const struct gpu_look *gpu = look_at(&o, 0)->gpus;
+    const struct gpu_reading *gpu = read_at(&o, 0)->gpus;
     assert_real(gpu->use_percent, 93);
     assert_int(gpu->memory_bytes, 72063057920);
     assert_real(gpu->power_w, 642.11);
@@ -41,9 +41,9 @@ static void a_gpu_is_read(void **state)
     assert_int(gpu->temperature_c, 61);
     assert_int(gpu->throttle_bits, 0x24);
     assert_absent(gpu->pcie_bytes_per_s);
-    // PCIe at the second look, then at every tenth.
+    // PCIe at the second reading, then at every tenth.
     for (int i = 1; i < 25; i++) {
-        gpu = look_at(&o, i)->gpus;
+        gpu = read_at(&o, i)->gpus;
         assert_true(gpu->pcie_bytes_per_s.known == (i % 10 == 1));
     }
     assert_false(o.gpus[0].ours || o.gpus[0].others || o.gpus[0].lost);
@@ -57,13 +57,13 @@ static void pcie_counts_both_ways(void **state)
     struct scratch s = scratch_make();
     struct opened o;
     begin(&o, &s, H100 BUSY);
-    look_at(&o, 0);
-    look_at(&o, 1);
-    assert_real(o.look.gpus[0].pcie_bytes_per_s, 3e9); // KB/s
+    read_at(&o, 0);
+    read_at(&o, 1);
+    assert_real(o.reading.gpus[0].pcie_bytes_per_s, 3e9); // KB/s
     answers_are(H100 BUSY "gpu0.fail.nvmlDeviceGetPcieThroughput = 3\n");
     for (int i = 2; i < 12; i++)
-        look_at(&o, i);
-    assert_absent(o.look.gpus[0].pcie_bytes_per_s);
+        read_at(&o, i);
+    assert_absent(o.reading.gpus[0].pcie_bytes_per_s);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -98,8 +98,8 @@ static void processes_tell_whose_gpu_it_is(void **state)
         char answers[2048];
         snprintf(answers, sizeof answers, H100 BUSY "%s", cases[i].processes);
         begin(&o, &s, answers);
-        look_at(&o, 0);
-        look_at(&o, 1);
+        read_at(&o, 0);
+        read_at(&o, 1);
         assert_true(o.gpus[0].ours == cases[i].ours);
         assert_true(o.gpus[0].others == cases[i].others);
         close_source(&o);
@@ -117,8 +117,8 @@ static void absurd_answers_are_absent(void **state)
                "gpu0.energy = 18446744073709551615\ngpu0.sm = 4000000000\n"
                "gpu0.temperature = 4294967295\ngpu0.reasons = 0xffffff00\n"
                "gpu0.sent = 4294967295\ngpu0.received = 4294967295\n");
-    look_at(&o, 0);
-    const struct gpu_look *gpu = look_at(&o, 1)->gpus;
+    read_at(&o, 0);
+    const struct gpu_reading *gpu = read_at(&o, 1)->gpus;
     assert_absent(gpu->use_percent);
     assert_absent(gpu->memory_bytes);
     assert_absent(gpu->power_w);
@@ -142,19 +142,19 @@ static void what_fails_is_absent(void **state)
     struct opened o;
     begin(&o, &s, H100 "fail.nvmlDeviceGetName = 999\nfail.nvmlDeviceGetUUID = 999\n");
     assert_string_equal(o.gpus[0].name, "");
-    const struct gpu_look *gpu = look_at(&o, 0)->gpus; // no key: NVML_ERROR_NOT_SUPPORTED
+    const struct gpu_reading *gpu = read_at(&o, 0)->gpus; // no key: NVML_ERROR_NOT_SUPPORTED
     assert_absent(gpu->use_percent);
     assert_absent(gpu->memory_bytes);
     assert_absent(gpu->energy_mj);
     assert_absent(gpu->throttle_bits);
     close_source(&o);
     begin(&o, &s, H100 "fail.nvmlDeviceGetHandleByIndex = 15\n" BUSY);
-    look_at(&o, 0);
-    assert_absent(o.look.gpus[0].use_percent);
+    read_at(&o, 0);
+    assert_absent(o.reading.gpus[0].use_percent);
     close_source(&o);
     begin(&o, &s, "init = 0\ncount = 0\n");
     assert_true(o.place.gpus_known);
-    look_at(&o, 0);
+    read_at(&o, 0);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -184,7 +184,7 @@ static void a_gpu_cut_into_instances_shows_nothing(void **state)
     struct opened o;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
     begin(&o, &s, H100 BUSY "gpu0.mig = 1\ngpu0.process0 = 100 5\n");
-    const struct gpu_look *gpu = look_at(&o, 0)->gpus;
+    const struct gpu_reading *gpu = read_at(&o, 0)->gpus;
     assert_absent(gpu->use_percent);
     assert_absent(gpu->memory_bytes);
     assert_absent(gpu->energy_mj);
@@ -199,16 +199,16 @@ static void a_gpu_that_is_lost_is_asked_no_more(void **state)
     struct scratch s = scratch_make();
     struct opened o;
     begin(&o, &s, H100 BUSY);
-    look_at(&o, 0);
-    assert_real(o.look.gpus[0].use_percent, 93);
+    read_at(&o, 0);
+    assert_real(o.reading.gpus[0].use_percent, 93);
     answers_are(H100 BUSY "gpu0.fail.nvmlDeviceGetUtilizationRates = 15\n");
-    look_at(&o, 1);
-    assert_absent(o.look.gpus[0].use_percent);
-    assert_absent(o.look.gpus[0].power_w);
+    read_at(&o, 1);
+    assert_absent(o.reading.gpus[0].use_percent);
+    assert_absent(o.reading.gpus[0].power_w);
     assert_true(o.gpus[0].lost);
     answers_are(H100 BUSY);
-    look_at(&o, 2);
-    assert_absent(o.look.gpus[0].use_percent);
+    read_at(&o, 2);
+    assert_absent(o.reading.gpus[0].use_percent);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -223,7 +223,7 @@ static void an_old_library(void **state)
     answers_are(H100 BUSY "gpu0.process0 = 100 5\n");
     open_source(&o, &source_nvml, s.root, 100);
     assert_true(source_nvml.begin(o.state, &o.place));
-    const struct gpu_look *gpu = look_at(&o, 0)->gpus;
+    const struct gpu_reading *gpu = read_at(&o, 0)->gpus;
     assert_real(gpu->use_percent, 93);
     assert_int(gpu->temperature_c, 61);
     assert_int(gpu->throttle_bits, 0x24);

@@ -107,7 +107,7 @@ static void a_busy_child_reads_as_busy(void **state)
     assert_true(run.use.cpu_percent.v < 115);
     if (wall_s < 2.1)
         assert_true(run.use.cpu_percent.v > 85);
-    // Each look but the first gives one; the last does where it is not too near the one before.
+    // Each reading but the first gives one; the last does where it is not too near the one before.
     assert_in_range(run.samples.count, (uint64_t)run.use.samples.v - 2,
                     (uint64_t)run.use.samples.v - 1);
     assert_true(run.samples.items[1].at_s.v > 0.5 && run.samples.items[1].at_s.v < 1.2);
@@ -279,8 +279,7 @@ static void gpus_of_a_run(void **state)
     assert_real(run.use.gpu_percent, 80);
     assert_int(run.use.gpu_memory_peak_bytes, 1000000);
     assert_real(run.use.gpu_energy_j, 0); // the counter stood still
-    assert_true(
-        tainted(&run, "the clocks of GPU 0 were held down by heat in 100 % of the samples"));
+    assert_true(tainted(&run, "GPU 0 was throttled by heat in 100 % of the samples"));
     assert_true(run.samples.count >= 2);
     assert_real(run.samples.items[run.samples.count / 2].gpu_percent, 80);
     assert_real(run.samples.items[run.samples.count / 2].power_w, 500);
@@ -331,7 +330,7 @@ static void a_gpu_lost_in_mid_run(void **state)
     finish(sampler, &run);
     assert_int(run.use.gpus, 1);
     assert_real(run.use.gpu_percent, 80);
-    assert_true(tainted(&run, "GPU 0 was lost while it ran"));
+    assert_true(tainted(&run, "GPU 0 was lost during the run"));
     record_release(run_fields, &run);
     scratch_remove(&s);
 }
@@ -348,7 +347,7 @@ static void a_driver_that_hangs(void **state)
     static const struct {
         const char *hang;
         bool silent;
-    } cases[] = {{"hang.nvmlDeviceGetPowerUsage = 3000\n", true}, // the second look's
+    } cases[] = {{"hang.nvmlDeviceGetPowerUsage = 3000\n", true}, // the second reading's
                  {"hang.nvmlDeviceGetName = 3000\n", false}};     // it is slow to start
     for (int c = 0; c < 2; c++) {
         char answers[2048];
@@ -370,7 +369,7 @@ static void a_driver_that_hangs(void **state)
         assert_absent(run.use.gpus);
         assert_absent(run.use.gpu_energy_j);
         assert_absent(run.use.steal_percent); // no time passes in a made-up file
-        assert_true(tainted(&run, "stopped answering") == cases[c].silent);
+        assert_true(tainted(&run, "stopped responding") == cases[c].silent);
         assert_true(run.use.samples.v >= 3); // the rest was not held up
         record_release(run_fields, &run);
         clock_sleep_ns(2500 * NS_PER_MS); // the stand-in is not made for two threads

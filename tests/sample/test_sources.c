@@ -19,20 +19,20 @@ static void cpu_time_of_everyone(void **state)
     open_source(&o, &source_cpu, s.root, 100);
     assert_int_equal(o.rc, 0);
     assert_ok(tasks_new(&o.place.tasks, &o.place.tree, 100, &err), &err);
-    const struct look *look = look_at(&o, 0);
-    assert_int(look->cpus, 3);
-    assert_real(look->busy_cpu_s, 163 / hz); // guests' time is part of user and nice
-    assert_real(look->steal_cpu_s, 80 / hz);
-    assert_real(look->all_cpu_s, 4293 / hz);
-    assert_real(look->run_cpu_s, 50 / hz);
+    const struct reading *reading = read_at(&o, 0);
+    assert_int(reading->cpus, 3);
+    assert_real(reading->busy_cpu_s, 163 / hz); // guests' time is part of user and nice
+    assert_real(reading->steal_cpu_s, 80 / hz);
+    assert_real(reading->all_cpu_s, 4293 / hz);
+    assert_real(reading->run_cpu_s, 50 / hz);
     static const char *const bad[] = {"",         "cpu",     "cpu  1 2 3", "cpu  1 2 3 4 5 6 7 -8",
                                       "intr 5 5", "\xff\xff"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         scratch_put(&s, "/proc/stat", bad[i]);
-        look = look_at(&o, 1);
-        assert_absent(look->busy_cpu_s);
-        assert_absent(look->steal_cpu_s);
-        assert_real(look->run_cpu_s, 50 / hz);
+        reading = read_at(&o, 1);
+        assert_absent(reading->busy_cpu_s);
+        assert_absent(reading->steal_cpu_s);
+        assert_real(reading->run_cpu_s, 50 / hz);
     }
     close_source(&o);
     scratch_remove(&s);
@@ -56,25 +56,25 @@ static void network_bytes(void **state)
                          "docker0: 500 1 0 0 0 0 0 0 600 1 0 0 0 0 0 0\n");
     // No interface with a device: a container. All but the loopback count.
     open_source(&o, &source_net, s.root, 1);
-    look_at(&o, 0);
-    assert_int(o.look.network_in_bytes, 0);
+    read_at(&o, 0);
+    assert_int(o.reading.network_in_bytes, 0);
     scratch_put(&s, "/proc/net/dev",
                 NET_HEAD "    lo: 99900 1 0 0 0 0 0 0 99900 1 0 0 0 0 0 0\n"
                          "  eth0:1100 1 0 0 0 0 0 0 2010 1 0 0 0 0 0 0\n"
                          "docker0: 501 1 0 0 0 0 0 0 602 1 0 0 0 0 0 0\n"
                          "  eth1: 77 1 0 0 0 0 0 0 88 1 0 0 0 0 0 0\n"); // new: counted from here
-    look_at(&o, 1);
-    assert_int(o.look.network_in_bytes, 101);
-    assert_int(o.look.network_out_bytes, 12);
+    read_at(&o, 1);
+    assert_int(o.reading.network_in_bytes, 101);
+    assert_int(o.reading.network_out_bytes, 12);
     scratch_put(&s, "/proc/net/dev",
                 NET_HEAD "  eth0: 30 1 0 0 0 0 0 0 2010 1 0 0 0 0 0 0\n" // went down and up
                          "  eth1: 80 1 0 0 0 0 0 0 88 1 0 0 0 0 0 0\nbroken: 1 2 3\n: 1\nx");
-    look_at(&o, 2);
-    assert_int(o.look.network_in_bytes, 134);
-    assert_int(o.look.network_out_bytes, 12);
+    read_at(&o, 2);
+    assert_int(o.reading.network_in_bytes, 134);
+    assert_int(o.reading.network_out_bytes, 12);
     scratch_put(&s, "/proc/net/dev", "");
-    look_at(&o, 3);
-    assert_absent(o.look.network_in_bytes);
+    read_at(&o, 3);
+    assert_absent(o.reading.network_in_bytes);
     close_source(&o);
     // With a device behind eth0 the bridge is the same bytes again.
     scratch_put(&s, "/sys/class/net/eth0/device/vendor", "0x1af4\n");
@@ -82,13 +82,13 @@ static void network_bytes(void **state)
                 NET_HEAD "  eth0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n"
                          "docker0: 500 1 0 0 0 0 0 0 600 1 0 0 0 0 0 0\n");
     open_source(&o, &source_net, s.root, 1);
-    look_at(&o, 0);
+    read_at(&o, 0);
     scratch_put(&s, "/proc/net/dev",
                 NET_HEAD "  eth0:1700 1 0 0 0 0 0 0 2003 1 0 0 0 0 0 0\n"
                          "docker0: 900 1 0 0 0 0 0 0 700 1 0 0 0 0 0 0\n");
-    look_at(&o, 1);
-    assert_int(o.look.network_in_bytes, 700);
-    assert_int(o.look.network_out_bytes, 3);
+    read_at(&o, 1);
+    assert_int(o.reading.network_in_bytes, 700);
+    assert_int(o.reading.network_out_bytes, 3);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -117,24 +117,24 @@ static void energy_of_packages(void **state)
     put_package(&s, "intel-rapl-mmio:0", "package-0\n", "262143000000\n", "262143328850\n");
     open_source(&o, &source_rapl, s.root, 1);
     assert_int_equal(o.rc, 0);
-    look_at(&o, 10);
-    assert_real(o.look.cpu_energy_j, 0);
+    read_at(&o, 10);
+    assert_real(o.reading.cpu_energy_j, 0);
     // The first package's counter passed its range: 328850 µJ to the end, 40 J after it.
     put_package(&s, "intel-rapl:0", "package-0\n", "40000000\n", "262143328850\n");
     put_package(&s, "intel-rapl:0:0", "core\n", "25000000\n", "262143328850\n");
     put_package(&s, "intel-rapl:1", "package-1\n", "61000000\n", "262143328850\n");
-    look_at(&o, 11);
-    assert_real(o.look.cpu_energy_j, 100.32885);
+    read_at(&o, 11);
+    assert_real(o.reading.cpu_energy_j, 100.32885);
     put_package(&s, "intel-rapl:1", "package-1\n", "61500000\n", "262143328850\n");
-    look_at(&o, 11.5);
-    assert_real(o.look.cpu_energy_j, 100.82885);
+    read_at(&o, 11.5);
+    assert_real(o.reading.cpu_energy_j, 100.82885);
     // A megajoule in half a second is no package: from here on it is not believed.
     put_package(&s, "intel-rapl:1", "package-1\n", "1000061500000\n", "262143328850\n");
-    look_at(&o, 12);
-    assert_absent(o.look.cpu_energy_j);
+    read_at(&o, 12);
+    assert_absent(o.reading.cpu_energy_j);
     put_package(&s, "intel-rapl:1", "package-1\n", "62000000\n", "262143328850\n");
-    look_at(&o, 12.5);
-    assert_absent(o.look.cpu_energy_j);
+    read_at(&o, 12.5);
+    assert_absent(o.reading.cpu_energy_j);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -155,11 +155,11 @@ static void energy_that_cannot_be_read_is_absent(void **state)
     // It can be read at first and then no more; a counter that goes back without a range.
     put_package(&s, "intel-rapl:1", "package-1\n", "10\n", "x\n");
     open_source(&o, &source_rapl, s.root, 1);
-    look_at(&o, 1);
-    assert_real(o.look.cpu_energy_j, 0);
+    read_at(&o, 1);
+    assert_real(o.reading.cpu_energy_j, 0);
     put_package(&s, "intel-rapl:1", "package-1\n", "9\n", "x\n");
-    look_at(&o, 2);
-    assert_absent(o.look.cpu_energy_j);
+    read_at(&o, 2);
+    assert_absent(o.reading.cpu_energy_j);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -178,15 +178,15 @@ static void quota_of_version_2(void **state)
     scratch_put(&s, "/sys/fs/cgroup/jobs/one/cpu.stat", "usage_usec 1\nthrottled_usec 500\n");
     open_source(&o, &source_cgroup, s.root, 77);
     assert_int_equal(o.rc, 0);
-    look_at(&o, 0);
-    assert_int(o.look.throttled_ns, 0);
+    read_at(&o, 0);
+    assert_int(o.reading.throttled_ns, 0);
     scratch_put(&s, "/sys/fs/cgroup/jobs/cpu.stat", "usage_usec 1\nthrottled_usec 4100000\n");
     scratch_put(&s, "/sys/fs/cgroup/jobs/one/cpu.stat", "usage_usec 1\nthrottled_usec 1500\n");
-    look_at(&o, 1);
-    assert_int(o.look.throttled_ns, 3100000000);
+    read_at(&o, 1);
+    assert_int(o.reading.throttled_ns, 3100000000);
     scratch_put(&s, "/sys/fs/cgroup/jobs/cpu.stat", "throttled_usec 99999999999999999999\n");
-    look_at(&o, 2);
-    assert_int(o.look.throttled_ns, 3100000000);
+    read_at(&o, 2);
+    assert_int(o.reading.throttled_ns, 3100000000);
     close_source(&o);
     scratch_remove(&s);
 }
@@ -203,11 +203,11 @@ static void quota_of_version_1(void **state)
                 "nr_periods 10\nnr_throttled 2\nthrottled_time 250000000\n");
     open_source(&o, &source_cgroup, s.root, 77);
     assert_int_equal(o.rc, 0);
-    look_at(&o, 0);
+    read_at(&o, 0);
     scratch_put(&s, "/sys/fs/cgroup/cpu/cpu.stat",
                 "nr_periods 20\nnr_throttled 9\nthrottled_time 1250000123\n");
-    look_at(&o, 1);
-    assert_int(o.look.throttled_ns, 1000000123);
+    read_at(&o, 1);
+    assert_int(o.reading.throttled_ns, 1000000123);
     close_source(&o);
     drop(&s, "/sys/fs/cgroup/cpu/cpu.stat");
     open_source(&o, &source_cgroup, s.root, 77);
@@ -251,7 +251,7 @@ static void amd_cards(void **state)
     assert_int_equal(o.rc, 0);
     assert_int_equal(o.place.gpu_count, 1);
     assert_string_equal(o.gpus[0].uuid, "GPU-a1b2c3d4e5f60718");
-    const struct gpu_look *gpu = look_at(&o, 0)->gpus;
+    const struct gpu_reading *gpu = read_at(&o, 0)->gpus;
     assert_real(gpu->use_percent, 97);
     assert_int(gpu->memory_bytes, 60000000000);
     assert_real(gpu->power_w, 289);
@@ -267,7 +267,7 @@ static void amd_cards(void **state)
     scratch_put(&s, CARD "hwmon/hwmon5/energy1_input", "18446744073709551615\n");
     scratch_put(&s, CARD "hwmon/hwmon5/freq1_input", "x\n");
     scratch_put(&s, CARD "hwmon/hwmon5/temp1_input", "4294967295\n");
-    gpu = look_at(&o, 1)->gpus;
+    gpu = read_at(&o, 1)->gpus;
     assert_absent(gpu->use_percent);
     assert_absent(gpu->memory_bytes);
     assert_absent(gpu->power_w);
@@ -287,16 +287,16 @@ static void amd_cards_of_a_recorded_machine(void **state)
     assert_int_equal(o.rc, 0);
     // Without the data file of names beside the test the integrated one is listed too.
     assert_true(o.place.gpu_count >= 2);
-    const struct look *look = look_at(&o, 0);
+    const struct reading *reading = read_at(&o, 0);
     bool found = false;
     for (int i = 0; i < o.place.gpu_count; i++) {
         if (strcmp(o.gpus[i].uuid, "GPU-a1b2c3d4e5f60718") != 0)
             continue;
         found = true;
         assert_string_equal(o.gpus[i].name, "AMD Instinct MI210");
-        assert_real(look->gpus[i].use_percent, 99);
-        assert_real(look->gpus[i].power_w, 289);
-        assert_int(look->gpus[i].memory_bytes, 66571993088);
+        assert_real(reading->gpus[i].use_percent, 99);
+        assert_real(reading->gpus[i].power_w, 289);
+        assert_int(reading->gpus[i].memory_bytes, 66571993088);
     }
     assert_true(found);
     close_source(&o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic from looks to the record, with looks made by hand.
+// The arithmetic from readings to the record, with readings made by hand.
 #include "sample/totals.h"
 
 #include <stdlib.h>
@@ -30,14 +30,14 @@ static void assert_taints(const struct run *run, const char *const *expected)
     assert_int_equal(run->taints.count, n);
 }
 
-static struct look host_look(double at_s, double run, double busy, double steal, double all)
+static struct reading host_look(double at_s, double run, double busy, double steal, double all)
 {
-    return (struct look){.at_ns = (int64_t)(at_s * 1e9),
-                         .cpus = some_int(4),
-                         .run_cpu_s = some_real(run),
-                         .busy_cpu_s = some_real(busy),
-                         .steal_cpu_s = some_real(steal),
-                         .all_cpu_s = some_real(all)};
+    return (struct reading){.at_ns = (int64_t)(at_s * 1e9),
+                            .cpus = some_int(4),
+                            .run_cpu_s = some_real(run),
+                            .busy_cpu_s = some_real(busy),
+                            .steal_cpu_s = some_real(steal),
+                            .all_cpu_s = some_real(all)};
 }
 
 // 10 s on four CPUs: the run 25 s of CPU time, others 8, the hypervisor 1.6 of 40.
@@ -47,8 +47,8 @@ static void the_host_adds_up(void **state)
     struct totals t = make(HOST_FIGURES);
     struct run run = {0};
     struct err err = {0};
-    struct look a = host_look(100, 7, 1000, 3, 90000), b = host_look(104, 17, 1010, 3, 90016),
-                c = host_look(110, 32, 1033, 4.6, 90040);
+    struct reading a = host_look(100, 7, 1000, 3, 90000), b = host_look(104, 17, 1010, 3, 90016),
+                   c = host_look(110, 32, 1033, 4.6, 90040);
     a.memory_bytes = some_int(1000), b.memory_bytes = some_int(3000);
     c.memory_bytes = some_int(2000), c.memory_peak_bytes = some_int(3500);
     a.disk_read_bytes = some_int(50), c.disk_read_bytes = some_int(80);
@@ -59,7 +59,7 @@ static void the_host_adds_up(void **state)
     totals_add(&t, &a);
     totals_add(&t, &b);
     totals_add(&t, &c);
-    totals_add(&t, &b); // a look of the past
+    totals_add(&t, &b); // a reading of the past
     struct totals_context context = {.start_ns = 99 * 1000000000LL};
     assert_ok(totals_fill(&t, NULL, &context, &run, &err), &err);
     assert_int(run.use.samples, 3);
@@ -85,9 +85,10 @@ static void the_host_adds_up(void **state)
     assert_real(run.samples.items[1].other_cpu_percent, 100 * 8 / 6.0);
     assert_real(run.samples.items[1].power_w, 100);
     assert_absent(run.samples.items[1].gpu_percent);
-    assert_taints(&run, (const char *[]){"other processes used 0.8 CPUs on average",
-                                         "the hypervisor took 4 % of the CPU time",
-                                         "the cgroup's quota held the run back for 3.1 s", NULL});
+    assert_taints(&run,
+                  (const char *[]){"other programs used 0.8 CPUs on average",
+                                   "the hypervisor took 4 % of the CPU time",
+                                   "the cgroup's CPU quota throttled the run for 3.1 s", NULL});
     record_release(run_fields, &run);
     release(&t);
 }
@@ -99,7 +100,7 @@ static void a_quiet_machine_taints_nothing(void **state)
     struct totals t = make(HOST_FIGURES);
     struct run run = {0};
     struct err err = {0};
-    struct look a = host_look(0, 0, 0, 0, 0), b = host_look(10, 10, 10.9, 0.3, 40);
+    struct reading a = host_look(0, 0, 0, 0, 0), b = host_look(10, 10, 10.9, 0.3, 40);
     a.throttled_ns = some_int(0), b.throttled_ns = some_int(50000000);
     totals_add(&t, &a);
     totals_add(&t, &b);
@@ -128,7 +129,7 @@ static void nothing_known_is_absent(void **state)
     struct totals t = make(HOST_FIGURES), g = make(GPUS_MAX * CARD_FIGURES);
     struct run run = {0};
     struct err err = {0};
-    struct look a = {.at_ns = 1}, b = {.at_ns = 1000000001};
+    struct reading a = {.at_ns = 1}, b = {.at_ns = 1000000001};
     totals_add(&t, &a);
     totals_add(&t, &b);
     struct totals_context context = {0};
@@ -150,16 +151,16 @@ static void nothing_known_is_absent(void **state)
     release(&g);
 }
 
-static struct gpu_look card(double use, int64_t bytes, double watts, int64_t energy_mj, int heat,
-                            int bits)
+static struct gpu_reading card(double use, int64_t bytes, double watts, int64_t energy_mj, int heat,
+                               int bits)
 {
-    return (struct gpu_look){.use_percent = some_real(use),
-                             .memory_bytes = some_int(bytes),
-                             .power_w = some_real(watts),
-                             .energy_mj = some_int(energy_mj),
-                             .clock_mhz = some_real(1500),
-                             .temperature_c = some_int(heat),
-                             .throttle_bits = some_int(bits)};
+    return (struct gpu_reading){.use_percent = some_real(use),
+                                .memory_bytes = some_int(bytes),
+                                .power_w = some_real(watts),
+                                .energy_mj = some_int(energy_mj),
+                                .clock_mhz = some_real(1500),
+                                .temperature_c = some_int(heat),
+                                .throttle_bits = some_int(bits)};
 }
 
 static void gpus_add_up(void **state)
@@ -175,17 +176,17 @@ static void gpus_add_up(void **state)
     t.gpus[0].ours = t.gpus[2].ours = true;
     t.gpus[1].others = true; // somebody else's GPU: not the run's concern
     t.gpus[2].others = true;
-    for (int i = 0; i <= 8; i++) { // a look a second
-        struct look look = {.at_ns = i * 1000000000LL};
-        look.gpus[0] = card(i < 5 ? 100 : 20, 1000 + i, 400, 5000000 + i * 390000, 60 + i,
-                            i == 8 ? 0x20 : 0x1); // 0x1 is idle: not a throttle
-        look.gpus[0].pcie_bytes_per_s = i == 4 ? some_real(1e9) : (struct maybe_real){0};
-        look.gpus[1] = card(99, 9, 9, 9, 99, 0x8);
-        look.gpus[2] = card(50, 70, 100, 0, 50, i > 2 ? 0x4 | 0x8 : 0);
-        look.gpus[2].energy_mj = (struct maybe_int){0}; // before Volta
-        totals_add(&t, &look);
+    for (int i = 0; i <= 8; i++) { // a reading a second
+        struct reading reading = {.at_ns = i * 1000000000LL};
+        reading.gpus[0] = card(i < 5 ? 100 : 20, 1000 + i, 400, 5000000 + i * 390000, 60 + i,
+                               i == 8 ? 0x20 : 0x1); // 0x1 is idle: not a throttle
+        reading.gpus[0].pcie_bytes_per_s = i == 4 ? some_real(1e9) : (struct maybe_real){0};
+        reading.gpus[1] = card(99, 9, 9, 9, 99, 0x8);
+        reading.gpus[2] = card(50, 70, 100, 0, 50, i > 2 ? 0x4 | 0x8 : 0);
+        reading.gpus[2].energy_mj = (struct maybe_int){0}; // before Volta
+        totals_add(&t, &reading);
         if (i % 4 == 0) // the host is looked at less often
-            totals_add(&h, &(struct look){.at_ns = look.at_ns});
+            totals_add(&h, &(struct reading){.at_ns = reading.at_ns});
     }
     struct totals_context context = {0};
     assert_ok(totals_fill(&h, &t, &context, &run, &err), &err);
@@ -216,11 +217,10 @@ static void gpus_add_up(void **state)
     assert_real(run.samples.items[0].power_w, 500);
     assert_int(run.samples.items[1].gpu_memory_bytes, 1006 + 70);
     assert_real(run.samples.items[1].temperature_c, 66.5);
-    assert_taints(
-        &run, (const char *[]){
-                  "the clocks of GPU 0 were held down by heat in 11 % of the samples",
-                  "the clocks of GPU 2 were held down by its power limit in 67 % of the samples",
-                  "another process used GPU 2", NULL});
+    assert_taints(&run,
+                  (const char *[]){"GPU 0 was throttled by heat in 11 % of the samples",
+                                   "GPU 2 was throttled by its power limit in 67 % of the samples",
+                                   "another program used GPU 2", NULL});
     record_release(run_fields, &run);
     release(&t);
     release(&h);
@@ -240,10 +240,10 @@ static void broken_counters_fall_back(void **state)
         t.gpus_known = true;
         t.gpus[0].ours = true;
         for (int i = 0; i < 3; i++) {
-            struct look look = {.at_ns = i * 1000000000LL};
-            look.gpus[0] = card(50, 1, 300, counters[c][i], 50, 0);
-            look.gpus[0].energy_mj.known = counters[c][i] >= 0;
-            totals_add(&t, &look);
+            struct reading reading = {.at_ns = i * 1000000000LL};
+            reading.gpus[0] = card(50, 1, 300, counters[c][i], 50, 0);
+            reading.gpus[0].energy_mj.known = counters[c][i] >= 0;
+            totals_add(&t, &reading);
         }
         struct totals_context context = {0};
         assert_ok(totals_fill(NULL, &t, &context, &run, &err), &err);
@@ -278,11 +278,11 @@ static void which_gpus_are_used(void **state)
         }
         t.gpus[0].others = cases[c].others;
         for (int i = 0; i < 2; i++) {
-            struct look look = {.at_ns = i * 1000000000LL};
-            look.gpus[0] = card(50, 1, 300, 1, 50, 0);
-            look.gpus[1] = card(50, 1, 300, 1, 50, 0);
-            look.gpus[2] = card(0, 1, 300, 1, 50, 0); // idle throughout
-            totals_add(&t, &look);
+            struct reading reading = {.at_ns = i * 1000000000LL};
+            reading.gpus[0] = card(50, 1, 300, 1, 50, 0);
+            reading.gpus[1] = card(50, 1, 300, 1, 50, 0);
+            reading.gpus[2] = card(0, 1, 300, 1, 50, 0); // idle throughout
+            totals_add(&t, &reading);
         }
         struct totals_context context = {.cuda_visible = cases[c].list};
         assert_ok(totals_fill(NULL, &t, &context, &run, &err), &err);
@@ -304,17 +304,17 @@ static void a_lost_gpu_keeps_what_was_measured(void **state)
     t.gpus_known = true;
     t.gpus[0].ours = true;
     for (int i = 0; i < 4; i++) {
-        struct look look = {.at_ns = i * 1000000000LL};
+        struct reading reading = {.at_ns = i * 1000000000LL};
         t.gpus[0].lost = i >= 2;
         if (i < 2)
-            look.gpus[0] = card(50, 1, 300, i * 250000, 50, 0);
-        totals_add(&t, &look);
+            reading.gpus[0] = card(50, 1, 300, i * 250000, 50, 0);
+        totals_add(&t, &reading);
     }
     struct totals_context context = {0};
     assert_ok(totals_fill(NULL, &t, &context, &run, &err), &err);
     assert_real(run.use.gpu_energy_j, 250);
     assert_real(run.use.gpu_percent, 50);
-    assert_taints(&run, (const char *[]){"GPU 0 was lost while it ran", NULL});
+    assert_taints(&run, (const char *[]){"GPU 0 was lost during the run", NULL});
     record_release(run_fields, &run);
     // A driver that no longer answers: nothing of GPUs, and the run says so.
     memset(&run, 0, sizeof run);
@@ -322,9 +322,8 @@ static void a_lost_gpu_keeps_what_was_measured(void **state)
     assert_ok(totals_fill(NULL, &t, &context, &run, &err), &err);
     assert_absent(run.use.gpus);
     assert_absent(run.use.gpu_energy_j);
-    assert_taints(
-        &run, (const char *[]){"the GPUs' driver stopped answering: nothing is known of their use",
-                               NULL});
+    assert_taints(&run,
+                  (const char *[]){"the GPU driver stopped responding: GPU use is unknown", NULL});
     record_release(run_fields, &run);
     release(&t);
 }
@@ -336,8 +335,8 @@ static void a_long_run_keeps_200_samples(void **state)
     struct run run = {0};
     struct err err = {0};
     for (int i = 0; i <= 12345; i++) {
-        struct look look = host_look(i * 0.5, i * 0.5, i * 0.5, 0, i);
-        totals_add(&t, &look);
+        struct reading reading = host_look(i * 0.5, i * 0.5, i * 0.5, 0, i);
+        totals_add(&t, &reading);
     }
     struct totals_context context = {0};
     assert_ok(totals_fill(&t, NULL, &context, &run, &err), &err);
@@ -351,7 +350,7 @@ static void a_long_run_keeps_200_samples(void **state)
     release(&t);
 }
 
-// A last look 5 ms after the one before would read 0 % or 200 %: it is no sample of its own.
+// A last reading 5 ms after the one before would read 0 % or 200 %: it is no sample of its own.
 static void the_end_is_no_sample(void **state)
 {
     (void)state;
@@ -361,15 +360,15 @@ static void the_end_is_no_sample(void **state)
         t.history.figures =
             calloc((size_t)HISTORY_POINTS * HOST_FIGURES, sizeof *t.history.figures);
         assert_non_null(t.history.figures);
-        struct look look = host_look(0, 0, 0, 0, 0);
-        totals_add(&t, &look);
-        look = host_look(1, 1, 1, 0, 4);
-        totals_add(&t, &look);
-        look = host_look(late ? 1.5 : 1.005, 1, 1, 0, 4);
-        look.last = true;
-        totals_add(&t, &look);
+        struct reading reading = host_look(0, 0, 0, 0, 0);
+        totals_add(&t, &reading);
+        reading = host_look(1, 1, 1, 0, 4);
+        totals_add(&t, &reading);
+        reading = host_look(late ? 1.5 : 1.005, 1, 1, 0, 4);
+        reading.last = true;
+        totals_add(&t, &reading);
         assert_int_equal(t.history.count, late ? 2 : 1);
-        assert_int_equal(t.looks, 3);
+        assert_int_equal(t.readings, 3);
         free(t.history.figures);
     }
 }

@@ -120,9 +120,9 @@ chosen = [box.get_attribute("value") for box in boxes[:2]]
 for box in boxes[:2]:
     box.click()
 chrome.driver.find_element("css selector", "form[action='/compare'] button").click()
-text = soon("return document.body ? document.body.innerText : ''", lambda t: "Side by side" in t)
+text = soon("return document.body ? document.body.innerText : ''", lambda t: "Comparison" in t)
 report("two that were chosen, side by side", all(f"run={run}" in chrome.driver.current_url for run in chosen)
-       and "Side by side" in text, chrome.driver.current_url)
+       and "Comparison" in text, chrome.driver.current_url)
 chrome.open(URL + "/quote")
 chrome.driver.find_element("name", "run").send_keys("cnn")
 chrome.driver.find_element("name", "deadline").send_keys("3h")

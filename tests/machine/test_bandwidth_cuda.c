@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/cudaband.h"
+#include "machine/bandwidth_cuda.h"
 
 #include <dlfcn.h>
 

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/apart.h"
+#include "machine/isolate.h"
 
 #include "base/fs.h"
 #include "base/proc.h"
 
-#define RECORD_MAX ((size_t)16 << 20) // 64 GPUs with their processes are a few hundred kB
+#define RECORD_MAX ((size_t)16 << 20) // 64 GPUs with their processes take a few hundred kB
 #define NO_MEMORY  3                  // the child's exit code
 
-struct errand {
+struct job {
     struct probe *probe;
-    struct machine machine; // the parent's, which the child may change: its memory is its own
+    struct machine machine; // a shallow copy; the child changes only its own memory
     probe_part *part;
 };
 
-static int run_errand(void *errand_)
+static int run_part(void *job_)
 {
-    struct errand *errand = errand_;
+    struct job *job = job_;
     struct err err = {0};
     struct buf text = {0};
-    int rc = errand->part(errand->probe, &errand->machine, &err);
+    int rc = job->part(job->probe, &job->machine, &err);
     if (rc == 0)
-        rc = record_to_text(machine_fields, &errand->machine, &text, &err);
+        rc = record_to_text(machine_fields, &job->machine, &text, &err);
     if (rc == 0)
         rc = fs_write_fd(1, buf_str(&text), text.len, "the record", &err);
     return rc == 0 ? 0 : rc == ERR_MEMORY ? NO_MEMORY : 1;
 }
 
-static int take(const struct proc_result *result, struct machine *got, struct buf *how,
-                struct err *err)
+static int read_record(const struct proc_result *result, struct machine *got, struct buf *how,
+                       struct err *err)
 {
     if (result->exited && result->exit_code == NO_MEMORY)
         return err_memory(err);
@@ -41,21 +41,21 @@ static int take(const struct proc_result *result, struct machine *got, struct bu
     return rc;
 }
 
-int probe_apart(struct probe *probe, const struct machine *machine, probe_part *part,
-                int64_t timeout_ms, struct machine *got, struct buf *how, struct err *err)
+int probe_isolated(struct probe *probe, const struct machine *machine, probe_part *part,
+                   int64_t timeout_ms, struct machine *got, struct buf *how, struct err *err)
 {
-    struct errand errand = {.probe = probe, .machine = *machine, .part = part};
+    struct job job = {.probe = probe, .machine = *machine, .part = part};
     const struct proc_options options = {.timeout_ms = timeout_ms, .keep_max = RECORD_MAX};
     struct proc proc;
     struct proc_result result = {0};
     struct err why = {0};
-    if (proc_start_call(&proc, run_errand, &errand, &options, &why) != 0) {
-        buf_adds(how, why.text); // no room for another process: the part stays undone
+    if (proc_start_call(&proc, run_part, &job, &options, &why) != 0) {
+        buf_adds(how, why.text); // cannot start a process: the part is skipped
         return buf_check(how, err);
     }
     int rc = proc_finish(&proc, &result, err);
     if (rc == 0)
-        rc = take(&result, got, how, err);
+        rc = read_record(&result, got, how, err);
     proc_result_release(&result);
     return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/hostband.h"
+#include "machine/bandwidth_host.h"
 
 #include <emmintrin.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ struct job {
     size_t bytes; // of each
     enum pass pass;
     int threads;
-    pthread_mutex_t gate; // held while the threads are made and their number is not yet known
+    pthread_mutex_t gate; // held until all threads are started and counted
     pthread_barrier_t barrier;
 };
 
@@ -36,10 +36,10 @@ struct worker {
     struct job *job;
     int index;
     int64_t began_ns, ended_ns;
-    uint64_t sum; // so that reading has a use
+    uint64_t sum; // keeps the compiler from dropping the reads
 };
 
-enum { STEP = 64 }; // bytes in one round of the loops below: a cache line
+enum { STEP = 64 }; // bytes per loop round: a cache line
 
 static uint64_t read_bytes(const char *from, size_t bytes)
 {
@@ -83,7 +83,7 @@ static void copy_bytes(char *to, const char *from, size_t bytes)
     _mm_sfence();
 }
 
-// Each thread has its own part, and is the first to touch it, so that it lies in its own node.
+// Each thread touches its part first, so that it lies in the thread's NUMA node.
 static void *work(void *worker_)
 {
     struct worker *worker = worker_;
@@ -120,7 +120,7 @@ static void *work(void *worker_)
     }
 }
 
-// From the first thread's beginning to the last one's end: this thread itself may be late.
+// Measures from the first thread's start to the last one's end; this thread may be late.
 static int64_t run_pass(struct job *job, const struct worker *workers, enum pass pass)
 {
     job->pass = pass;
@@ -150,8 +150,7 @@ static struct maybe_real best_rate(struct job *job, const struct worker *workers
     return some_real(bytes / ((double)best_ns / 1e9));
 }
 
-// As many threads as can be had, up to `wanted`; each on a processor of its own where they are
-// meant to fill all that this process may use.
+// Starts up to `wanted` threads. If they fill all CPUs this process may use, each is pinned to one.
 static void start_workers(struct job *job, struct worker *workers, int wanted)
 {
     cpu_set_t allowed;
@@ -171,7 +170,7 @@ static void start_workers(struct job *job, struct worker *workers, int wanted)
         cpu_set_t one;
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
-        pthread_setaffinity_np(worker->thread, sizeof one, &one); // only a help: it may fail
+        pthread_setaffinity_np(worker->thread, sizeof one, &one); // best effort
     }
 }
 
@@ -202,7 +201,7 @@ static int measure_memory(struct job *job, int wanted, struct machine_bandwidth 
     return 0;
 }
 
-// All caches of the last level together.
+// Sum of all last-level caches.
 static int64_t last_level_bytes(const struct machine_cpu *cpu)
 {
     int64_t level = 0, bytes = 0;
@@ -218,8 +217,8 @@ static int64_t last_level_bytes(const struct machine_cpu *cpu)
     return bytes;
 }
 
-// Bytes of each of the two buffers: four times the caches (STREAM's rule), less where that is
-// unwieldy, never more than a sixteenth of the memory. 0: too little to measure.
+// Size of each of the two buffers: four times the caches (STREAM's rule), limited for huge caches,
+// and at most a sixteenth of the memory. 0: too little to measure.
 static int64_t buffer_bytes(const struct machine *machine)
 {
     int64_t caches = last_level_bytes(&machine->cpu);
@@ -248,7 +247,7 @@ int memory_bandwidth(const struct machine *machine, struct machine_bandwidth *ou
     char *memory = mmap(NULL, both, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return err_memory(err);
-    madvise(memory, both, MADV_HUGEPAGE); // to measure the memory, not the page tables
+    madvise(memory, both, MADV_HUGEPAGE); // measure memory, not page tables
     struct job job = {.from = memory, .to = memory + bytes, .bytes = (size_t)bytes};
     int rc = measure_memory(&job, wanted, out, err);
     munmap(memory, both);
@@ -257,17 +256,17 @@ int memory_bandwidth(const struct machine *machine, struct machine_bandwidth *ou
 
 #define FILE_MAX       (256 * MIB)
 #define BLOCK          (8 * MIB)
-#define PHASE_LIMIT_NS NS_PER_S // for writing, and for reading
+#define PHASE_LIMIT_NS NS_PER_S // each for writing and reading
 
 struct disk {
     int fd;
     char *block;   // (BLOCK)
-    int64_t bytes; // to write at most, whole blocks
+    int64_t bytes; // whole blocks
     int64_t written;
     bool direct;
 };
 
-// A file without a name. Where the file system has none of those, it loses its name at once.
+// Opens an unnamed file, or unlinks a named one at once.
 static int open_nameless(const char *folder, struct err *err)
 {
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -280,7 +279,7 @@ static int open_nameless(const char *folder, struct err *err)
         if (fd >= 0)
             unlink(path.data);
         else
-            err_errno(err, errno, "cannot write in '%s'", folder);
+            err_errno(err, errno, "cannot create a file in '%s'", folder);
     }
     buf_release(&path);
     return fd;
@@ -295,7 +294,7 @@ static int64_t room_for_file(int fd)
         int64_t tenth = (int64_t)(st.f_bavail * st.f_frsize / 10);
         bytes = tenth < bytes ? tenth : bytes;
     }
-    // Writing past this limit would end the program with a signal.
+    // Writing past this limit would kill the program (SIGXFSZ).
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         limit.rlim_cur < (rlim_t)bytes)
         bytes = (int64_t)limit.rlim_cur;
@@ -308,7 +307,7 @@ static void set_direct(struct disk *disk, bool on)
     disk->direct = fcntl(disk->fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0 && on;
 }
 
-// Numbers that neither compress nor repeat, for disks that would save themselves the work.
+// Data that a disk can neither compress nor deduplicate.
 static void fill_block(struct disk *disk, uint64_t number)
 {
     uint64_t x = number * UINT64_C(0x9E3779B97F4A7C15) + 1;
@@ -330,7 +329,7 @@ static bool write_block(struct disk *disk)
 {
     for (int64_t at = 0; at < BLOCK;) {
         ssize_t put = pwrite(disk->fd, disk->block + at, (size_t)(BLOCK - at), disk->written + at);
-        // Some file systems accept the flag and refuse the write.
+        // Some file systems accept O_DIRECT and then refuse the write.
         if (put < 0 && errno == EINVAL && disk->direct && disk->written == 0) {
             set_direct(disk, false);
             continue;
@@ -341,7 +340,7 @@ static bool write_block(struct disk *disk)
             return false;
         at += put;
     }
-    // Without this a fast page cache would be measured, and emptied at the end for minutes.
+    // Otherwise the page cache would be measured, and flushed for minutes at the end.
     return disk->direct || fdatasync(disk->fd) == 0;
 }
 
@@ -356,7 +355,7 @@ static int write_file(struct disk *disk, struct machine_bandwidth *out, struct e
         disk->written += BLOCK;
     }
     if (fdatasync(disk->fd) != 0)
-        return err_errno(err, errno, "cannot bring a file to the disk");
+        return err_errno(err, errno, "cannot flush a file to the disk");
     double seconds = (double)(clock_now_ns() - began) / 1e9;
     out->disk_write_bytes_per_s = some_real((double)disk->written / seconds);
     return 0;
@@ -384,8 +383,7 @@ static int measure_disk(struct disk *disk, struct machine_bandwidth *out, struct
 {
     disk->bytes = room_for_file(disk->fd);
     if (disk->bytes < BLOCK)
-        return err_set(err, ERR_IO, "less than %lld MiB free for a measurement",
-                       (long long)(10 * BLOCK / MIB));
+        return err_set(err, ERR_IO, "less than %lld MiB free", (long long)(10 * BLOCK / MIB));
     disk->block = aligned_alloc(4096, (size_t)BLOCK);
     if (!disk->block)
         return err_memory(err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sample/kept.h"
+#include "sample/proc_file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool kept_open(struct kept *kept, const struct tree *tree, const char *format, ...)
+bool proc_file_open(struct proc_file *file, const struct tree *tree, const char *format, ...)
 {
     char path[PATH_MAX];
     int root = snprintf(path, sizeof path, "%s", tree->root);
@@ -22,24 +22,24 @@ bool kept_open(struct kept *kept, const struct tree *tree, const char *format, .
     va_end(args);
     if (rest < 0 || (size_t)root + (size_t)rest >= sizeof path)
         return false;
-    kept_close(kept);
-    kept->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    kept->open = kept->fd >= 0;
-    return kept->open;
+    proc_file_close(file);
+    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    file->open = file->fd >= 0;
+    return file->open;
 }
 
-void kept_close(struct kept *kept)
+void proc_file_close(struct proc_file *file)
 {
-    if (kept->open)
-        close(kept->fd);
-    kept->open = false;
+    if (file->open)
+        close(file->fd);
+    file->open = false;
 }
 
-size_t kept_read(const struct kept *kept, char *text, size_t size)
+size_t proc_file_read(const struct proc_file *file, char *text, size_t size)
 {
     size_t len = 0;
-    while (kept->open && len + 1 < size) {
-        ssize_t got = pread(kept->fd, text + len, size - 1 - len, (off_t)len);
+    while (file->open && len + 1 < size) {
+        ssize_t got = pread(file->fd, text + len, size - 1 - len, (off_t)len);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -50,10 +50,10 @@ size_t kept_read(const struct kept *kept, char *text, size_t size)
     return len;
 }
 
-bool kept_int(const struct kept *kept, int64_t *out)
+bool proc_file_int(const struct proc_file *file, int64_t *out)
 {
     char text[64];
-    return kept_read(kept, text, sizeof text) > 0 && text_int(text, out);
+    return proc_file_read(file, text, sizeof text) > 0 && text_int(text, out);
 }
 
 bool text_number(const char **cursor, int64_t *out)

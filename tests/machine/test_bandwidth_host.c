@@ -2,7 +2,7 @@
 // How fast this machine is nobody knows beforehand: the figures are held against a plain memcpy()
 // and against what no machine can do. What the measurement leaves behind, and how it fails, is
 // exact.
-#include "machine/hostband.h"
+#include "machine/bandwidth_host.h"
 
 #include <dirent.h>
 #include <sys/resource.h>
@@ -186,14 +186,14 @@ static void check_problem(const char *path, const char *said)
 static void test_disk_problems(void **state)
 {
     (void)state;
-    check_problem("/nonexistent/folder", "cannot write in '/nonexistent/folder'");
-    check_problem("/proc", "cannot write in '/proc'");
-    check_problem("/dev/null", "cannot write in '/dev/null'");
+    check_problem("/nonexistent/folder", "cannot create a file in '/nonexistent/folder'");
+    check_problem("/proc", "cannot create a file in '/proc'");
+    check_problem("/dev/null", "cannot create a file in '/dev/null'");
     char long_path[8192];
     memset(long_path, 'a', sizeof long_path - 1);
     long_path[0] = '/';
     long_path[sizeof long_path - 1] = '\0';
-    check_problem(long_path, "cannot write in");
+    check_problem(long_path, "cannot create a file in");
 }
 
 // A file-size limit would end the program with SIGXFSZ.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/cudaband.h"
+#include "machine/bandwidth_cuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,18 +11,18 @@
 #include "machine/pci.h"
 
 #define COPY_BYTES  ((size_t)256 << 20)
-#define FIRST_BYTES ((size_t)16 << 20) // the copy that tells whether the link is slow
+#define FIRST_BYTES ((size_t)16 << 20) // the first copy shows whether the link is slow
 #define LEAST_BYTES ((size_t)1 << 20)
 #define PASS_NS_MAX (100 * NS_PER_MS)
 #define PASSES      5
 
-enum { // CUresult, those that get a treatment of their own
+enum { // the CUresult values handled here
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_STUB_LIBRARY = 34,
     CUDA_NO_DEVICE = 100,
 };
 
-// The driver's functions, called as it calls them; a device is an int, a pointer on it 64 bits.
+// Named as the driver names them. A device is an int, a device pointer 64 bits.
 struct cuda_api {
     int (*cuInit)(unsigned int);
     int (*cuGetErrorName)(int, const char **);
@@ -73,8 +73,8 @@ static const struct dl_symbol symbols[] = {
 
 struct bench {
     const struct cuda_api *api;
-    struct nvml *nvml; // null where it does not answer
-    size_t most;       // bytes that the machine's memory allows for
+    struct nvml *nvml; // null if NVML does not answer
+    size_t most;       // bytes that may be copied at most
     int device;
     unsigned long long on_device;
     size_t bytes; // held on the device
@@ -105,8 +105,8 @@ static int problem_set(const struct bench *b, char **problem, struct err *err)
     return text_set(problem, words, err);
 }
 
-// A copy from ordinary memory may return while its last piece is still on the way: the time ends
-// when the device has nothing left to do.
+// A copy from pageable memory may return before its last piece has arrived, so the clock stops
+// after a synchronisation.
 static bool pass(struct bench *b, void *host, bool to_device, size_t bytes, int64_t *ns)
 {
     int64_t start = clock_now_ns();
@@ -139,7 +139,7 @@ static bool measure(struct bench *b, void *host, size_t bytes, bool to_device,
     return true;
 }
 
-// Several copies are queued, so that the link is busy for as long as the question takes.
+// Queues several copies so that the link is still busy when NVML is asked.
 static void link_read(struct bench *b, const char *address, const void *host, size_t bytes,
                       struct machine_gpu_bandwidth *row)
 {
@@ -175,7 +175,7 @@ static int measure_pageable(struct bench *b, struct machine_gpu_bandwidth *row, 
     void *host = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (host == MAP_FAILED)
         return err_memory(err);
-    memset(host, 0x5a, b->bytes); // every page is there before the clock runs
+    memset(host, 0x5a, b->bytes); // touch every page before the clock starts
     if (measure(b, host, b->bytes, true, &row->to_device_pageable_bytes_per_s))
         (void)measure(b, host, b->bytes, false, &row->from_device_pageable_bytes_per_s);
     munmap(host, b->bytes);
@@ -229,8 +229,7 @@ out:
     return rc != 0 ? rc : problem_set(b, &row->problem, err);
 }
 
-// Never so much that measuring pushes others out: an eighth of what is free, or of what the
-// cgroup allows.
+// At most an eighth of the free memory and of the cgroup's limit, so that nothing is pushed out.
 static size_t bytes_allowed(const struct machine_memory *memory)
 {
     const struct maybe_int limits[] = {memory->available_bytes, memory->usable_bytes};
@@ -258,7 +257,7 @@ static int gpus_measure(const struct cuda_api *api, struct nvml *nvml, struct ma
     if (code == CUDA_NO_DEVICE || code == CUDA_STUB_LIBRARY)
         return 0;
     if (!called(&start, "cuInit", code) || !CALL(&start, cuDeviceGetCount, &count)) {
-        // A driver that does not start is worth a row where there is a GPU for it.
+        // Report a driver that does not start only if there is a GPU for it.
         struct machine_gpu_bandwidth *row =
             has_nvidia(machine) ? LIST_ADD(&machine->bandwidth.gpus, err) : NULL;
         if (row)
@@ -290,7 +289,7 @@ int cuda_bandwidth(struct probe *probe, struct machine *machine, struct err *err
     if (probe->tree.root[0] != '\0' && !getenv(spec.variable))
         return 0;
     struct cuda_api api = {0};
-    struct dl dl = {0}; // never closed: the driver has threads of its own that outlive a call
+    struct dl dl = {0}; // never closed: the driver's threads outlive a call
     struct err why = {0};
     if (dl_open(&dl, &spec, &api, &why) != 0)
         return why.code == ERR_MEMORY ? err_memory(err) : 0;
