@@ -146,7 +146,7 @@ int live_list(const struct request *request, struct ledger *ledger, struct buf *
               struct err *err)
 {
     struct going going = {.out = out, .json = request->json};
-    int rc = ledger_going(ledger, NULL, list_one, &going, err);
+    int rc = ledger_running(ledger, NULL, list_one, &going, err);
     if (rc == 0 && going.count > 0 && !request->json) {
         html_end_table(out);
         html_heading(out, 2, "All that are over");
@@ -285,7 +285,7 @@ int live_run(const struct request *request, struct answer *answer, bool *found, 
     struct ledger *ledger = NULL;
     int rc = site_ledger(request->site, &ledger, err);
     if (rc == 0)
-        rc = ledger_going(ledger, request->rest, show_one, &asked, err);
+        rc = ledger_running(ledger, request->rest, show_one, &asked, err);
     *found = asked.found;
     site_give_back(request->site, ledger, rc != 0);
     return rc;

@@ -301,7 +301,7 @@ static int run_json(const struct request *request, struct answer *answer, struct
     if (rc == 0)
         rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
-        rc = published_or_kept(ledger, request->rest, &answer->text, err);
+        rc = published_or_ledger(ledger, request->rest, &answer->text, err);
     buf_addc(&answer->text, '\n');
     site_give_back(request->site, ledger, rc != 0 && rc != ERR_MISSING && rc != ERR_USAGE);
     return rc;
