@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "serve/desk.h"
+#include "serve/renderer.h"
 #include "serve/mhd.h"
 
 enum {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/desk.h"
+#include "serve/renderer.h"
 
 #include <errno.h>
 #include <stdlib.h>
