@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All runs side by side, for a program that asks every few seconds. Going through 100,000 takes
-// half a second, so it is done when the ledger changed, and once a minute, since prices change too.
+// All runs as metrics, for a program that polls every few seconds. Reading 100,000 runs takes half
+// a second, so the result is cached until the ledger changes, and for a minute at most, since
+// prices change too.
 #include <string.h>
 
 #include "base/clock.h"
@@ -25,7 +26,7 @@ static void keep(struct site *site, const struct buf *stamp, const struct buf *t
     buf_reset(&site->metrics_stamp);
     buf_add(&site->metrics, buf_str(text), text->len);
     buf_add(&site->metrics_stamp, buf_str(stamp), stamp->len);
-    if (site->metrics.failed || site->metrics_stamp.failed) // then it is made again
+    if (site->metrics.failed || site->metrics_stamp.failed) // render again next time
         buf_release(&site->metrics);
     site->metrics_ns = clock_now_ns();
     pthread_mutex_unlock(&site->lock);

@@ -9,306 +9,307 @@
 #include "base/clock.h"
 
 enum {
-    MAKERS = 8,
-    WRITERS = 2,    // of the makers at once: a ledger that is locked must not stop reading
-    KEPT_MOST = 64, // answers
-    KEPT_BYTES_MOST = 1 << 20, // of one; longer ones are made anew
-    LEAVING_S = 3,
+    WORKERS = 8,
+    WRITERS = 2,      // workers that may write at once: a locked ledger must not stop reading
+    CACHED_MOST = 64, // answers
+    CACHED_BYTES_MOST = 1 << 20, // longer answers are not cached
+    CLOSING_S = 3,
 };
 
-#define FRESH_NS NS_PER_S       // made anew when it is older,
-#define OLD_NS   (2 * NS_PER_S) // until then given to others, but no longer than this
+#define FRESH_NS NS_PER_S       // an older answer is rendered again,
+#define OLD_NS   (2 * NS_PER_S) // and serves others meanwhile, up to this age
 
-// An answer: asked for, being made, then kept for a while.
-struct sheet {
-    struct sheet *next;
-    struct buf key; // of its address; empty: for one request alone
-    size_t users;   // calls that hold on to it, and the list
+// An answer: queued, being rendered, then cached.
+struct render {
+    struct render *next;
+    struct buf key; // its address; empty: for one request alone
+    size_t users;   // calls that use it, plus one for the list
     struct call *waiting;
-    bool writes, taken, made;
+    bool writes, started, done;
     unsigned status;
-    struct MHD_Response *response; // null where there was no memory for it
-    int64_t made_ns;
+    struct MHD_Response *response; // null: out of memory
+    int64_t done_ns;
 };
 
-struct desk {
-    pthread_mutex_t lock; // of what follows
-    pthread_cond_t laid;  // a sheet, or the end
-    pthread_cond_t left;  // the last call
-    struct sheet *sheets; // as they came
-    struct sheet **end;
-    size_t calls;   // that hold a sheet
-    size_t writing; // makers
+struct renderer {
+    pthread_mutex_t lock;   // guards the rest
+    pthread_cond_t added;   // a render was added, or the renderer closes
+    pthread_cond_t idle;    // the last call has left
+    struct render *renders; // in order of arrival
+    struct render **end;
+    size_t calls;   // calls attached to a render
+    size_t writing; // workers that are writing
     bool closing;
-    pthread_t makers[MAKERS];
-    size_t maker_count;
+    pthread_t workers[WORKERS];
+    size_t worker_count;
 };
 
-// ---- sheets; all under the lock
+// ---- renders; the caller holds the lock
 
-static void let_go(struct sheet *sheet)
+static void unref(struct render *render)
 {
-    if (--sheet->users > 0)
+    if (--render->users > 0)
         return;
-    if (sheet->response)
-        mhd.destroy_response(sheet->response);
-    buf_release(&sheet->key);
-    free(sheet);
+    if (render->response)
+        mhd.destroy_response(render->response);
+    buf_release(&render->key);
+    free(render);
 }
 
-static void drop(struct desk *desk, struct sheet **link)
+static void drop(struct renderer *r, struct render **link)
 {
-    struct sheet *sheet = *link;
-    *link = sheet->next;
-    if (desk->end == &sheet->next)
-        desk->end = link;
-    let_go(sheet);
+    struct render *render = *link;
+    *link = render->next;
+    if (r->end == &render->next)
+        r->end = link;
+    unref(render);
 }
 
-// Of those that are made only what is not too old stays, and not too much of it: the newest.
-static void clear(struct desk *desk)
+// Drops finished renders that cannot be reused: private, failed, old, or the oldest of too many.
+static void expire(struct renderer *r)
 {
     int64_t now = clock_now_ns();
-    size_t made = 0;
-    for (const struct sheet *sheet = desk->sheets; sheet; sheet = sheet->next)
-        made += sheet->made;
-    for (struct sheet **link = &desk->sheets; *link;) {
-        struct sheet *sheet = *link;
-        bool over = sheet->made && (sheet->key.len == 0 || !sheet->response || made > KEPT_MOST ||
-                                    now - sheet->made_ns >= OLD_NS);
-        made -= over;
-        if (over)
-            drop(desk, link);
+    size_t done = 0;
+    for (const struct render *render = r->renders; render; render = render->next)
+        done += render->done;
+    for (struct render **link = &r->renders; *link;) {
+        struct render *render = *link;
+        bool expired = render->done && (render->key.len == 0 || !render->response ||
+                                        done > CACHED_MOST || now - render->done_ns >= OLD_NS);
+        done -= expired;
+        if (expired)
+            drop(r, link);
         else
-            link = &sheet->next;
+            link = &render->next;
     }
 }
 
-static bool is_for(const struct sheet *sheet, const struct buf *key)
+static bool is_for(const struct render *render, const struct buf *key)
 {
-    return key->len > 0 && sheet->key.len == key->len &&
-           memcmp(buf_str(&sheet->key), buf_str(key), key->len) == 0;
+    return key->len > 0 && render->key.len == key->len &&
+           memcmp(buf_str(&render->key), buf_str(key), key->len) == 0;
 }
 
-// What was made within the last second; otherwise what is being made, or while that lasts what it
-// will replace, so that of many only one waits. Null: nobody has begun.
-static struct sheet *find(const struct desk *desk, const struct buf *key)
+// The render of this address: a fresh one; else an old one while its replacement is in progress,
+// so that only one client waits for it; else the one in progress. Null: none.
+static struct render *find(const struct renderer *r, const struct buf *key)
 {
     int64_t now = clock_now_ns();
-    struct sheet *old = NULL, *coming = NULL;
-    for (struct sheet *sheet = desk->sheets; sheet; sheet = sheet->next) {
-        if (!is_for(sheet, key))
+    struct render *old = NULL, *coming = NULL;
+    for (struct render *render = r->renders; render; render = render->next) {
+        if (!is_for(render, key))
             continue;
-        if (!sheet->made)
-            coming = sheet;
-        else if (now - sheet->made_ns < FRESH_NS)
-            return sheet;
+        if (!render->done)
+            coming = render;
+        else if (now - render->done_ns < FRESH_NS)
+            return render;
         else
-            old = sheet;
+            old = render;
     }
     return coming && old ? old : coming;
 }
 
-// A new one, at the end; it takes the key.
-static struct sheet *lay(struct desk *desk, struct buf *key)
+// Queues a new render, which takes over the key.
+static struct render *add(struct renderer *r, struct buf *key)
 {
-    struct sheet *sheet = calloc(1, sizeof *sheet);
-    if (!sheet)
+    struct render *render = calloc(1, sizeof *render);
+    if (!render)
         return NULL;
-    sheet->key = *key;
+    render->key = *key;
     *key = (struct buf){0};
-    sheet->users = 1;
-    *desk->end = sheet;
-    desk->end = &sheet->next;
-    pthread_cond_signal(&desk->laid);
-    return sheet;
+    render->users = 1;
+    *r->end = render;
+    r->end = &render->next;
+    pthread_cond_signal(&r->added);
+    return render;
 }
 
-// ---- who asks
+// ---- calls
 
-// The address, and how much was pushed before: what was made earlier is no longer right.
+// The address and the number of pushes so far, since a push makes earlier answers wrong.
 static void key_of(const struct call *call, struct buf *key)
 {
     const struct request *request = &call->request;
     struct site *site = request->site;
-    if (!route_reads(&call->asked))
+    if (!route_reads(&call->head))
         return;
     pthread_mutex_lock(&site->lock);
     buf_printf(key, "%lld ", (long long)site->pushes);
     pthread_mutex_unlock(&site->lock);
-    frame_escape(key, call->asked.path);
+    frame_escape(key, call->head.path);
     for (size_t i = 0; i < request->query_count; i++)
         frame_pair(key, i ? "&" : "?", &request->query[i]);
-    if (key->failed) // then for itself alone
+    if (key->failed) // out of memory: render for this request alone
         buf_release(key);
 }
 
-// On its sheet, which is made or will be; false where there is none to be had.
-static bool sit_down(struct desk *desk, struct call *call, struct buf *key)
+// Attaches the call to a render and suspends its connection until that is done. False if closing or
+// out of memory.
+static bool attach(struct renderer *r, struct call *call, struct buf *key)
 {
-    clear(desk);
-    struct sheet *sheet = find(desk, key);
-    if (!sheet && !desk->closing)
-        sheet = lay(desk, key);
-    if (!sheet)
+    expire(r);
+    struct render *render = find(r, key);
+    if (!render && !r->closing)
+        render = add(r, key);
+    if (!render)
         return false;
-    sheet->writes = !route_reads(&call->asked);
-    sheet->users++;
-    desk->calls++;
-    call->sheet = sheet;
-    if (!sheet->made) {
-        call->next = sheet->waiting;
-        sheet->waiting = call;
-        mhd.suspend_connection(call->connection); // before a maker can wake it
+    render->writes = !route_reads(&call->head);
+    render->users++;
+    r->calls++;
+    call->render = render;
+    if (!render->done) {
+        call->next = render->waiting;
+        render->waiting = call;
+        mhd.suspend_connection(call->connection); // before a worker can wake it
     }
     return true;
 }
 
-enum MHD_Result desk_ask(struct desk *desk, struct call *call)
+enum MHD_Result renderer_answer(struct renderer *r, struct call *call)
 {
     struct buf key = {0};
-    bool seated = call->sheet != NULL;
-    if (!seated)
+    bool attached = call->render != NULL;
+    if (!attached)
         key_of(call, &key);
-    pthread_mutex_lock(&desk->lock);
-    if (!seated)
-        seated = sit_down(desk, call, &key);
-    const struct sheet *sheet = call->sheet;
-    bool made = seated && sheet->made;
-    pthread_mutex_unlock(&desk->lock);
+    pthread_mutex_lock(&r->lock);
+    if (!attached)
+        attached = attach(r, call, &key);
+    const struct render *render = call->render;
+    bool done = attached && render->done;
+    pthread_mutex_unlock(&r->lock);
     buf_release(&key);
-    if (seated && !made)
+    if (attached && !done)
         return MHD_YES;
-    // Without memory the connection ends.
-    return made && sheet->response
-               ? mhd.queue_response(call->connection, sheet->status, sheet->response)
+    // Out of memory closes the connection.
+    return done && render->response
+               ? mhd.queue_response(call->connection, render->status, render->response)
                : MHD_NO;
 }
 
-void desk_leave(struct desk *desk, struct call *call)
+void renderer_leave(struct renderer *r, struct call *call)
 {
-    if (!call->sheet)
+    if (!call->render)
         return;
-    pthread_mutex_lock(&desk->lock);
-    let_go(call->sheet);
-    if (--desk->calls == 0)
-        pthread_cond_signal(&desk->left);
-    pthread_mutex_unlock(&desk->lock);
-    call->sheet = NULL;
+    pthread_mutex_lock(&r->lock);
+    unref(call->render);
+    if (--r->calls == 0)
+        pthread_cond_signal(&r->idle);
+    pthread_mutex_unlock(&r->lock);
+    call->render = NULL;
 }
 
-// ---- who makes
+// ---- workers
 
-static void wake(struct sheet *sheet)
+static void wake_waiting(struct render *render)
 {
     struct call *next;
-    for (struct call *call = sheet->waiting; call; call = next) {
-        next = call->next; // awake, it may be over at once
+    for (struct call *call = render->waiting; call; call = next) {
+        next = call->next; // once awake, the call may be freed
         mhd.resume_connection(call->connection);
     }
-    sheet->waiting = NULL;
+    render->waiting = NULL;
 }
 
-// Without the lock: nobody else touches a sheet that is taken but to wait there.
-static void make(struct desk *desk, struct sheet *sheet)
+// Releases the lock while it renders: other threads can only attach to a started render.
+static void render_one(struct renderer *r, struct render *render)
 {
-    struct call *call = sheet->waiting;
+    struct call *call = render->waiting;
     struct answer answer = {0};
-    sheet->taken = true;
-    desk->writing += sheet->writes;
-    pthread_mutex_unlock(&desk->lock);
-    route_answer(&call->request, &call->asked, &answer);
-    bool keep = answer.text.len <= KEPT_BYTES_MOST;
+    render->started = true;
+    r->writing += render->writes;
+    pthread_mutex_unlock(&r->lock);
+    route_answer(&call->request, &call->head, &answer);
+    bool cache = answer.text.len <= CACHED_BYTES_MOST;
     unsigned status = (unsigned)answer.status;
-    struct MHD_Response *response = desk_response(&answer);
-    pthread_mutex_lock(&desk->lock);
-    sheet->status = status;
-    sheet->response = response;
-    sheet->made_ns = clock_now_ns();
-    sheet->made = true;
-    desk->writing -= sheet->writes;
-    if (!keep)
-        buf_release(&sheet->key);
-    wake(sheet);
-    clear(desk);
+    struct MHD_Response *response = renderer_response(&answer);
+    pthread_mutex_lock(&r->lock);
+    render->status = status;
+    render->response = response;
+    render->done_ns = clock_now_ns();
+    render->done = true;
+    r->writing -= render->writes;
+    if (!cache)
+        buf_release(&render->key);
+    wake_waiting(render);
+    expire(r);
 }
 
-static void *make_pages(void *arg)
+static void *work(void *arg)
 {
-    struct desk *desk = arg;
-    pthread_mutex_lock(&desk->lock);
+    struct renderer *r = arg;
+    pthread_mutex_lock(&r->lock);
     for (;;) {
-        struct sheet *sheet = desk->sheets;
-        while (sheet && (sheet->taken || (sheet->writes && desk->writing >= WRITERS)))
-            sheet = sheet->next;
-        if (sheet)
-            make(desk, sheet);
-        else if (desk->closing)
+        struct render *render = r->renders;
+        while (render && (render->started || (render->writes && r->writing >= WRITERS)))
+            render = render->next;
+        if (render)
+            render_one(r, render);
+        else if (r->closing)
             break;
         else
-            pthread_cond_wait(&desk->laid, &desk->lock);
+            pthread_cond_wait(&r->added, &r->lock);
     }
-    pthread_mutex_unlock(&desk->lock);
+    pthread_mutex_unlock(&r->lock);
     return NULL;
 }
 
-// ---- beginning and end
+// ---- life cycle
 
-int desk_new(struct desk **out, struct err *err)
+int renderer_new(struct renderer **out, struct err *err)
 {
-    struct desk *desk = calloc(1, sizeof *desk);
-    if (!desk)
+    struct renderer *r = calloc(1, sizeof *r);
+    if (!r)
         return err_memory(err);
-    desk->end = &desk->sheets;
-    pthread_mutex_init(&desk->lock, NULL);
-    pthread_cond_init(&desk->laid, NULL);
-    pthread_cond_init(&desk->left, NULL);
+    r->end = &r->renders;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->added, NULL);
+    pthread_cond_init(&r->idle, NULL);
     int failed = 0;
-    while (desk->maker_count < MAKERS && failed == 0) {
-        failed = pthread_create(&desk->makers[desk->maker_count], NULL, make_pages, desk);
-        desk->maker_count += failed == 0;
+    while (r->worker_count < WORKERS && failed == 0) {
+        failed = pthread_create(&r->workers[r->worker_count], NULL, work, r);
+        r->worker_count += failed == 0;
     }
-    if (desk->maker_count == 0) { // fewer will do
-        desk_free(desk);
+    if (r->worker_count == 0) { // some are enough
+        renderer_free(r);
         return err_errno(err, failed, "cannot start a thread");
     }
-    *out = desk;
+    *out = r;
     return 0;
 }
 
-void desk_close(struct desk *desk)
+void renderer_close(struct renderer *r)
 {
-    if (!desk)
+    if (!r)
         return;
-    pthread_mutex_lock(&desk->lock);
-    desk->closing = true;
-    pthread_cond_broadcast(&desk->laid);
-    pthread_mutex_unlock(&desk->lock);
-    for (size_t i = 0; i < desk->maker_count; i++)
-        pthread_join(desk->makers[i], NULL);
-    desk->maker_count = 0;
+    pthread_mutex_lock(&r->lock);
+    r->closing = true;
+    pthread_cond_broadcast(&r->added);
+    pthread_mutex_unlock(&r->lock);
+    for (size_t i = 0; i < r->worker_count; i++)
+        pthread_join(r->workers[i], NULL);
+    r->worker_count = 0;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LEAVING_S;
-    pthread_mutex_lock(&desk->lock);
-    while (desk->calls > 0 && pthread_cond_timedwait(&desk->left, &desk->lock, &until) == 0)
+    until.tv_sec += CLOSING_S;
+    pthread_mutex_lock(&r->lock);
+    while (r->calls > 0 && pthread_cond_timedwait(&r->idle, &r->lock, &until) == 0)
         ;
-    pthread_mutex_unlock(&desk->lock);
+    pthread_mutex_unlock(&r->lock);
 }
 
-void desk_free(struct desk *desk)
+void renderer_free(struct renderer *r)
 {
-    if (!desk)
+    if (!r)
         return;
-    while (desk->sheets)
-        drop(desk, &desk->sheets);
-    pthread_cond_destroy(&desk->laid);
-    pthread_cond_destroy(&desk->left);
-    pthread_mutex_destroy(&desk->lock);
-    free(desk);
+    while (r->renders)
+        drop(r, &r->renders);
+    pthread_cond_destroy(&r->added);
+    pthread_cond_destroy(&r->idle);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
 }
 
-struct MHD_Response *desk_response(struct answer *answer)
+struct MHD_Response *renderer_response(struct answer *answer)
 {
     static const char *const always[][2] = {
         {"Content-Security-Policy",

@@ -212,7 +212,7 @@ codes = [run.wait() for run in (native, command, quiet, piped, screen, apart)]
 report("they end well", codes == [0] * 6, codes)
 if chrome:
     # A page that was open meanwhile has become that of the finished run by itself.
-    text = soon(lambda: "What was measured" in (t := chrome.ask("return document.body.innerText")) and t)
+    text = soon(lambda: "Measurements" in (t := chrome.ask("return document.body.innerText")) and t)
     report("the page in the browser has become the finished run's", text and f"/runs/{one['id']}" in chrome.driver.current_url
            and not chrome.ask("return document.querySelector('meta[http-equiv=refresh]') !== null"), text)
     chrome.close()
