@@ -17,7 +17,7 @@ struct rate {
     bool own;
     int64_t day;
     int64_t usd;  // nano-USD for one unit
-    char *source; // "OLD: 1.228 USD on 2018-02-01, ...": without the first five where it is not
+    char *source; // "OLD: 1.228 USD on 2018-02-01, ..."; recent rates skip the prefix
 };
 
 struct currencies {
@@ -128,8 +128,8 @@ void currencies_close(struct currencies *c)
 
 // ---- finding
 
-// Whether `a` is the better one for that day: own before shipped, on or before the day before
-// after it, then the nearer; of two for one day the later row.
+// True if `a` is better for that day: own beats shipped, a rate on or before the day beats a later
+// one, the nearer beats the farther, and of one date the later row wins.
 static bool better(const struct rate *a, const struct rate *b, int64_t day)
 {
     if (!b || a->own != b->own)
@@ -151,7 +151,7 @@ int currency_to_usd(const struct currencies *c, const char *from, int day, int64
             if (strcmp(c->rates[i].currency, from) == 0 && better(&c->rates[i], found, on))
                 found = &c->rates[i];
         if (!found) {
-            err_set(err, ERR_MISSING, "no rate is known for the currency '%.20s'", from);
+            err_set(err, ERR_MISSING, "no exchange rate for the currency '%.20s'", from);
             return err_hint(err, "add one to currencies.csv in your configuration folder: "
                                  "date,currency,usd,source");
         }

@@ -43,7 +43,7 @@ static void shipped(void **state)
     assert_int_equal(rate, nano("1"));
     assert_string_equal(source, "");
     assert_int_equal(currency_to_usd(c, "XAU", 0, 1, &usd, NULL, NULL, &err), ERR_MISSING);
-    assert_string_equal(err.text, "no rate is known for the currency 'XAU'");
+    assert_string_equal(err.text, "no exchange rate for the currency 'XAU'");
     currencies_close(c);
     currencies_close(NULL);
 }

@@ -72,7 +72,7 @@ static void malformed(void **state)
         {HEAD "a,,-1,,,,,\n", "column 'discount_percent'"},
         {HEAD "a,,1.25,,,,,\n", "column 'discount_percent'"},
         {HEAD "a,,nan,,,,,\n", "column 'discount_percent'"},
-        {HEAD "a,,,-5,,,,\n", "column 'credit': expected an amount that is not below zero"},
+        {HEAD "a,,,-5,,,,\n", "column 'credit': expected an amount of zero or more"},
         {HEAD "a,,,,1e400,,,\n", "column 'rate'"},
         {HEAD "a,,,,-0.1,,,\n", "column 'rate'"},
         {HEAD "a,,,,1,Euro,,\n", "column 'currency': expected a currency such as EUR"},
