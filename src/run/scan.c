@@ -19,7 +19,7 @@ int scan_init(struct scan *scan, const char *text, size_t len, size_t origin, st
     return 0;
 }
 
-// The next character without passing over anything; 0 at the end, where a NUL is an error anyway.
+// The next character; 0 at the end, since a NUL is an error anyway.
 static char peek(const struct scan *scan)
 {
     return scan->at < scan->len ? scan->text[scan->at] : '\0';
@@ -75,7 +75,7 @@ static int hex4(struct scan *scan, uint32_t *out, struct err *err)
     return 0;
 }
 
-// After "\u". Characters above FFFF are two such escapes, a high and a low surrogate.
+// After "\u". Characters above FFFF are two escapes, a high and a low surrogate.
 static int unicode_escape(struct scan *scan, struct buf *out, struct err *err)
 {
     uint32_t c, low;
