@@ -24,7 +24,7 @@ struct journal {
     bool threaded;
     pthread_t thread;
 
-    pthread_mutex_t mutex; // of what follows
+    pthread_mutex_t mutex; // guards the rest
     pthread_cond_t wake;
     struct buf next; // to be written
     bool end;        // the thread is to end
