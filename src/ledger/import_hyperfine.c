@@ -35,13 +35,13 @@ static int read_times(struct run *run, const json_t *result, struct err *err)
     if (count == 0)
         return 0;
     // Keep every n-th execution so that the plot has at most 200 points.
-    size_t every = (count + 199) / 200, kept = 0;
+    size_t every = (count + 199) / 200, points = 0;
     double *ms = malloc((count / every + 1) * sizeof *ms);
     if (!ms)
         return err_memory(err);
     for (size_t i = 0; i < count; i += every)
-        ms[kept++] = json_number_value(json_array_get(times, i)) * 1000;
-    int rc = reals_set(&run->step_plot_ms, ms, kept, err);
+        ms[points++] = json_number_value(json_array_get(times, i)) * 1000;
+    int rc = reals_set(&run->step_plot_ms, ms, points, err);
     free(ms);
     char text[24];
     snprintf(text, sizeof text, "%zu", count);

@@ -81,7 +81,7 @@ static int check(int64_t version, const char *name, struct err *err)
 {
     if (version >= 0 && version <= SCHEMA_VERSION)
         return 0;
-    err_set(err, ERR_FORMAT, "the ledger %s has schema %lld; this fare knows up to %d", name,
+    err_set(err, ERR_FORMAT, "the ledger %s has schema %lld; this fare supports up to %d", name,
             (long long)version, SCHEMA_VERSION);
     return err_hint(err, "a newer fare wrote it: update this one, or name another with --ledger");
 }

@@ -42,10 +42,10 @@ static ptrdiff_t read_text(void *arg, void *into, size_t room, struct err *err)
 {
     (void)err;
     struct import *im = arg;
-    size_t left = im->len - im->at, take = left < room ? left : room;
-    memcpy(into, im->text + im->at, take);
-    im->at += take;
-    return (ptrdiff_t)take;
+    size_t left = im->len - im->at, n = left < room ? left : room;
+    memcpy(into, im->text + im->at, n);
+    im->at += n;
+    return (ptrdiff_t)n;
 }
 
 int format_csv(struct import *im, struct csv *csv, struct err *err)

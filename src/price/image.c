@@ -193,7 +193,7 @@ static int map_file(struct image *image, int fd, const char *path, struct err *e
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return err_errno(err, errno, "cannot look at '%s'", path);
+        return err_errno(err, errno, "cannot read '%s'", path);
     if (!S_ISREG(st.st_mode))
         return bad(err, "it is not a regular file");
     if (st.st_size < (off_t)sizeof(struct image_head))

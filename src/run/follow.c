@@ -232,7 +232,7 @@ static void note_totals(struct follow *f, const struct event *e)
     }
 }
 
-static void take_steps(struct follow *f, const struct event *e)
+static void count_steps(struct follow *f, const struct event *e)
 {
     int64_t world = e->world.known ? e->world.v : 1;
     int64_t samples = e->samples.known ? bounded((double)e->samples.v * (double)world) : 0;
@@ -283,7 +283,7 @@ static void close_epoch(struct follow *f)
     f->epoch_losses = f->epoch_accuracies = 0;
 }
 
-static void take_epoch(struct follow *f, const struct event *e)
+static void set_epoch(struct follow *f, const struct event *e)
 {
     if (e->epochs.known && e->epochs.v > 0 && f->told_epochs != e->epochs.v) {
         f->told_epochs = e->epochs.v;
@@ -348,7 +348,7 @@ static void add_figures(struct follow *f, const struct event *e)
 
 // ---- the program's description of itself
 
-static void take_text(char **to, char **from)
+static void move_text(char **to, char **from)
 {
     if (!*from)
         return;
@@ -357,14 +357,14 @@ static void take_text(char **to, char **from)
     *from = NULL;
 }
 
-static bool take_about(struct follow *f, json_t *json)
+static bool apply_about(struct follow *f, json_t *json)
 {
     struct run told = {0}, *run = f->run;
     bool good = record_from_json(run_fields, json, &told, NULL) == 0;
     if (good) {
-        take_text(&run->precision, &told.precision);
-        take_text(&run->net, &told.net);
-        take_text(&run->recipe, &told.recipe);
+        move_text(&run->precision, &told.precision);
+        move_text(&run->net, &told.net);
+        move_text(&run->recipe, &told.recipe);
         if (told.data.name && !run->data.name) {
             run->data = told.data;
             memset(&told.data, 0, sizeof told.data);
@@ -412,7 +412,7 @@ static void note_malformed(struct follow *f, const char *line, size_t len)
     f->first_malformed[len] = '\0';
 }
 
-static void take(struct follow *f, enum level level, struct event *e)
+static void apply(struct follow *f, enum level level, struct event *e)
 {
     if (level < f->level)
         return;
@@ -429,7 +429,7 @@ static void take(struct follow *f, enum level level, struct event *e)
     }
     if (steps && !f->worker.known)
         f->worker = e->worker;
-    take_epoch(f, e);
+    set_epoch(f, e);
     if (e->phase.known && !steps)
         set_phase(f, (enum meter_phase)e->phase.v);
     if (steps && e->stage.known && e->stage.v >= 1 && e->stage.v <= f->stages) {
@@ -437,7 +437,7 @@ static void take(struct follow *f, enum level level, struct event *e)
         f->stage = (int)e->stage.v - 1;
     }
     if (steps)
-        take_steps(f, e);
+        count_steps(f, e);
     if (e->phase.known && steps)
         set_phase(f, (enum meter_phase)e->phase.v);
     add_figures(f, e);
@@ -456,10 +456,10 @@ static void handle(struct follow *f, enum level level, enum event_result result,
     if (result == EVENT_MALFORMED)
         note_malformed(f, line, len);
     if (result == EVENT_READ) {
-        if (e->about && !take_about(f, e->about))
+        if (e->about && !apply_about(f, e->about))
             note_malformed(f, line, len);
         set_meter_time(f, e);
-        take(f, level, e);
+        apply(f, level, e);
         if (e->at.known)
             flush(f); // at the event's time
         meter_at(f->meter, 0);

@@ -8,7 +8,7 @@
 #include "report/tables.h"
 #include "serve/request.h"
 
-static bool take_kept(struct site *site, const struct buf *stamp, struct buf *out)
+static bool copy_cached(struct site *site, const struct buf *stamp, struct buf *out)
 {
     pthread_mutex_lock(&site->lock);
     bool same = site->metrics.len > 0 && clock_now_ns() - site->metrics_ns < 60 * NS_PER_S &&
@@ -19,7 +19,7 @@ static bool take_kept(struct site *site, const struct buf *stamp, struct buf *ou
     return same;
 }
 
-static void keep(struct site *site, const struct buf *stamp, const struct buf *text)
+static void cache(struct site *site, const struct buf *stamp, const struct buf *text)
 {
     pthread_mutex_lock(&site->lock);
     buf_reset(&site->metrics);
@@ -65,10 +65,10 @@ int page_metrics(const struct request *request, struct answer *answer, struct er
     int rc = site_ledger(site, &ledger, err);
     if (rc == 0)
         rc = ledger_stamp(ledger, &stamp, err);
-    if (rc == 0 && !take_kept(site, &stamp, &answer->text)) {
+    if (rc == 0 && !copy_cached(site, &stamp, &answer->text)) {
         rc = make(request, ledger, &answer->text, err);
         if (rc == 0)
-            keep(site, &stamp, &answer->text);
+            cache(site, &stamp, &answer->text);
     }
     answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     buf_release(&stamp);

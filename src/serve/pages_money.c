@@ -33,7 +33,7 @@ static void choose(struct buf *out, const struct request *request, const char *n
 
 // ---- quotes
 
-static int take_wishes(const struct request *request, struct quote_job *job, struct err *err)
+static int read_wishes(const struct request *request, struct quote_job *job, struct err *err)
 {
     static const enum offer_kind by_spot[] = {OFFER_ON_DEMAND, OFFER_SPOT};
     const char *deadline = request_value(request, "deadline");
@@ -68,7 +68,7 @@ static int make_quote(const struct request *request, const char *word, struct qu
 {
     const struct serve_options *o = &request->site->options;
     struct quote *q = &job->quote;
-    int rc = take_wishes(request, job, err);
+    int rc = read_wishes(request, job, err);
     if (rc == 0)
         rc = quote_load(job, word, o->ledger, err);
     if (rc == 0)
@@ -123,7 +123,7 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
 
 enum { OFFERS_SHOWN = 100 };
 
-static int take_number(const struct request *request, const char *key, int64_t *nano,
+static int read_number(const struct request *request, const char *key, int64_t *nano,
                        struct err *err)
 {
     const char *text = request_value(request, key);
@@ -144,9 +144,9 @@ static int book_wishes(const struct request *request, const struct devices *devi
                                    .gpu = device ? device->name : gpu,
                                    .provider = request_value(request, "provider"),
                                    .region = request_value(request, "region")};
-    int rc = take_number(request, "gpus", &gpus, err);
+    int rc = read_number(request, "gpus", &gpus, err);
     if (rc == 0)
-        rc = take_number(request, "max_price", max_rate, err);
+        rc = read_number(request, "max_price", max_rate, err);
     if (rc != 0)
         return rc;
     filter->without_gpu = gpus == 0;
