@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/folders.h"
 
 int files_shipped(const char *name, struct buf *path, struct err *err)
@@ -23,6 +24,22 @@ int files_own(const char *name, struct buf *path, struct err *err)
         return 0;
     buf_printf(path, "/%s", name);
     return rc == 0 ? buf_check(path, err) : err_memory(err);
+}
+
+int files_day(const char *text, int64_t *day, struct err *err)
+{
+    int64_t s;
+    if (strlen(text) != 10 || !clock_parse(text, &s) || s < 0)
+        return err_set(err, ERR_FORMAT, "expected a date such as 2026-01-31");
+    *day = s / 86400;
+    return 0;
+}
+
+bool files_applies(int64_t a, int64_t b, int64_t day)
+{
+    if ((a <= day) != (b <= day))
+        return a <= day;
+    return a <= day ? a >= b : a < b;
 }
 
 // Independent of the locale, unlike alphasort().

@@ -51,17 +51,6 @@ static int read_amount(const char *text, int64_t *nano, struct err *err)
     return rc;
 }
 
-static int read_date(const char *text, int64_t *day, struct err *err)
-{
-    int64_t s;
-    if (*text == '\0')
-        return 0;
-    if (strlen(text) != 10 || !clock_parse(text, &s) || s < 0)
-        return err_set(err, ERR_FORMAT, "expected a date such as 2026-01-31");
-    *day = s / DAY_S;
-    return 0;
-}
-
 static int read_column(struct rates_item *item, int column, const char *text, struct err *err)
 {
     switch (column) {
@@ -78,9 +67,9 @@ static int read_column(struct rates_item *item, int column, const char *text, st
             return err_set(err, ERR_FORMAT, "expected a currency such as EUR");
         return 0;
     case FROM:
-        return read_date(text, &item->row.from, err);
+        return *text ? files_day(text, &item->row.from, err) : 0;
     case TO:
-        return read_date(text, &item->row.to, err);
+        return *text ? files_day(text, &item->row.to, err) : 0;
     default:
         return 0;
     }

@@ -71,29 +71,17 @@ static int read_row(struct scheduling *row, const struct csv *csv, const struct 
     return 0;
 }
 
-// Rows on or before the day are better than later ones; then the nearer is better.
-static bool better(const struct search *s, int64_t day)
-{
-    if (!s->found)
-        return true;
-    if ((day <= s->day) != (s->best <= s->day))
-        return day <= s->day;
-    return day <= s->day ? day >= s->best : day < s->best;
-}
-
 static int consider_row(struct scheduling *out, const struct csv *csv, const struct columns *at,
                         struct search *search, struct err *err)
 {
     struct scheduling row = {0};
-    int64_t s;
+    int64_t day = 0;
     const char *from = csv_text(csv, at->from);
     int rc = read_row(&row, csv, at, err);
-    if (rc == 0 && (strlen(from) != 10 || !clock_parse(from, &s) || s < 0)) {
-        err_set(err, ERR_FORMAT, "expected a date such as 2018-11-01");
+    if (rc == 0 && files_day(from, &day, err) != 0)
         rc = csv_context(csv, at->from, err);
-    }
     if (rc != 0 || strcmp(csv_text(csv, at->provider), search->provider) != 0 ||
-        !better(search, s / 86400))
+        (search->found && !files_applies(day, search->best, search->day)))
         return rc;
     struct buf source = {0};
     buf_printf(&source, "%s: %s", from, csv_text(csv, at->source));
@@ -103,7 +91,7 @@ static int consider_row(struct scheduling *out, const struct csv *csv, const str
     scheduling_release(out);
     *out = row;
     search->found = true;
-    search->best = s / 86400;
+    search->best = day;
     return 0;
 }
 

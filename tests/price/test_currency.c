@@ -92,7 +92,7 @@ static void malformed(void **state)
     } cases[] = {
         {"date,currency,usd\n", "source"},
         {"date,currency,usd,source\n2020-13-01,EUR,1,x\n",
-         "line 2, column 'date': expected a date such as 2018-02-01"},
+         "line 2, column 'date': expected a date such as 2026-01-31"},
         {"date,currency,usd,source\n2020-01-01,eur,1,x\n",
          "line 2, column 'currency': expected a currency other than USD, such as EUR"},
         {"date,currency,usd,source\n2020-01-01,USD,1,x\n", "column 'currency'"},

@@ -127,7 +127,7 @@ static void by_the_clock(void **state)
     static const struct {
         const char *row, *error;
     } bad[] = {
-        {"gcp,never,,,,,,,,,,,a\n", "column 'from': expected a date such as 2018-11-01"},
+        {"gcp,never,,,,,,,,,,,a\n", "column 'from': expected a date such as 2026-01-31"},
         {"gcp,2020-01-01,-1,,,,,,,,,,a\n", "column 'disk_rate'"},
         {"gcp,2020-01-01,,x,,,,,,,,,a\n", "column 'free_disk_gb': expected a whole number"},
         {"gcp,2020-01-01,,,,,,,,0,,,a\n", "column 'function_unit_ms': expected a number above 0"},
