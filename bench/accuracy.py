@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Full trainings on the real data, three seeds each: do they learn what the definitions say?
+"""Do full trainings on the real data reach their targets? Three seeds each.
 
     FARE_DATA=DIR bench/accuracy.py [mlp cnn imdb textgen cifar tweets] [--seeds 1,2,3] [--python PYTHON]
 
-DIR holds mnist, imdb, nietzsche, cifar10 and tweets. mlp, cnn, imdb and textgen must reach published
-figures in the mean; cifar and tweets, of which there may be only a part, are held against PyTorch trained
-by the same definition on the same samples (PYTHON is one that has it), within 1.5 points. Takes an hour or
-more on two cores, so it is not part of make test.
+DIR holds mnist, imdb, nietzsche, cifar10 and tweets. The means of mlp, cnn, imdb and textgen must reach
+published figures. cifar and tweets, which may be incomplete, must be within 1.5 points of PyTorch, trained by
+the same definition on the same samples (PYTHON must have PyTorch). Takes an hour or more on two cores, so it
+is not part of make test.
 """
 import argparse
 import json

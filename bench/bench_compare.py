@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long `fare compare` takes over 10,000 runs, and how it grows to ten times that.
+"""Time of `fare compare` over 10,000 runs and over ten times as many.
 
-Asked: under 200 ms over 10,000 runs. Runs of 7 workloads on 40 machines by 3 frameworks, 1.4 kB each, priced by a
-label; `--full` adds the plots and epochs that a real record has (8 kB). BENCH_RUNS=10000 measures one size only.
-`mlp` is one workload of the seven; `rows` makes every run a row of its own, which nobody has.
+Target: under 200 ms over 10,000 runs. The runs are of 7 workloads on 40 machines by 3 frameworks, 1.4 kB each, priced by
+a label; `--full` adds the plots and epochs of a real record (8 kB). BENCH_RUNS=10000 measures one size only. `mlp` is one
+of the seven workloads; `rows` is the worst case: every run is a row of its own.
 """
 import json
 import os
@@ -58,7 +58,7 @@ def record(i, alone):
 
 
 def measure(*args, n=15):
-    """Median of the wall time, its median deviation, and the median of the CPU time: others may be at work."""
+    """Median wall time, its median deviation, and the median CPU time, which is less affected by other programs."""
     walls, cpus = [], []
     for _ in range(n + 1):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

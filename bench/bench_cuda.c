@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time per training step on the GPU, data there already: `bench_cuda [WORKLOAD...]`, with
-// PRECISION=tf32|bf16|f32, STEPS and UNIFORM=1 (tokens alike, not as words are). Prints the median
-// of five rounds in microseconds, each round (a training from its beginning: the median of its
-// stretches of STRETCH steps), and the GPU's memory that the training took, without the context,
-// the kernels and the set; with PROFILE=1 also each kernel's time, launched a hundred times in a
-// row, and what a step takes up to each of its launches. With ALL_ROWS=1 Adam moves all rows of an
-// embedding in every step, instead of those that were used and what they missed.
+// Step time on the GPU, with the data in its memory: `bench_cuda [WORKLOAD...]`, with
+// PRECISION=tf32|bf16|f32, STEPS and UNIFORM=1 (uniform tokens, not distributed as words). Prints
+// the median of five rounds in microseconds, each round (a training from its start: the median of
+// its stretches of STRETCH steps), and the GPU memory of the training, without context, kernels and
+// set. PROFILE=1 also prints each kernel's time, launched a hundred times in a row, and the time of
+// a step up to each launch. With ALL_ROWS=1 Adam updates all rows of an embedding in every step,
+// instead of only those used.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

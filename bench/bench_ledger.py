@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the ledger is with 100,000 runs, and how it grows to ten times that.
+"""Speed of the ledger with 100,000 runs and with ten times as many.
 
-Asked: `fare runs --last 20` under 50 ms with 100,000 runs, import at 50,000 records a second. Records are
+Target: `fare runs --last 20` under 50 ms with 100,000 runs, import at 50,000 records a second. Records are
 those of a sampled run without its plots, 1.3 kB each; `--full` adds the plots (7 kB). BENCH_RUNS=100000
-measures one size only. The wall time of an import holds the disk's: the CPU time beside it does not.
+measures one size only. The wall time of an import includes the disk; the CPU time does not.
 """
 import json
 import os
@@ -83,7 +83,7 @@ try:
         imports = []
         for _ in range(3 if size <= 100000 else 1):
             ledger.unlink(missing_ok=True)
-            os.sync()  # what others wrote is not what is measured
+            os.sync()  # do not measure earlier writes
             imports.append(once("import", str(file), "--ledger", str(ledger)))
         wall, cpu = min(imports)
         print(f"{size:,} runs, {file.stat().st_size / size:.0f} bytes each, {ledger.stat().st_size / 1e6:.0f} MB ledger")

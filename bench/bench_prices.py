@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the book of prices is, and how it grows to ten times its size.
+"""Speed of the book of prices, and of one ten times as large.
 
-Asked: all files of FARE_DATA/prices/skypilot imported in under 2 s and 200 MB; 200,000 offers walked in about
-10 ms. A list by `fare prices` includes starting, checking the file, and sorting. The made catalogue has 200,000
-offers (BENCH_OFFERS=200000,2000000), 20 regions, prices in two rows each for a tenth of them.
+Target: import all files of FARE_DATA/prices/skypilot in under 2 s and 200 MB; walk 200,000 offers in about 10 ms.
+`fare prices` includes starting, checking the file and sorting. The generated catalogue has 200,000 offers
+(BENCH_OFFERS=200000,2000000) in 20 regions; a tenth of them have two prices.
 """
 import os
 import random

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sampler costs; bench_sampler.py builds and runs it:
+// Cost of the sampler; bench_sampler.py builds and runs it:
 //     bench_sampler cost SECONDS     CPU time of its threads per second of a run that only sleeps
 //     bench_sampler pairs N          a fixed loop in two threads, without and with it, in turn
 #include <pthread.h>
@@ -47,7 +47,7 @@ static void cost(double seconds)
     int64_t start_ns = clock_now_ns();
     struct sampler *sampler = begin();
     double start_ms = (double)(clock_now_ns() - start_ns) * 1e-6;
-    clock_sleep_ns(NS_PER_S); // the GPUs' driver starts
+    clock_sleep_ns(NS_PER_S); // until the GPU driver has started
     double others = cpu_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s(CLOCK_THREAD_CPUTIME_ID);
     int64_t from_ns = clock_now_ns();
     clock_sleep_ns((int64_t)(seconds * 1e9));
@@ -61,7 +61,7 @@ static void cost(double seconds)
     record_release(run_fields, &run);
 }
 
-// About a second of arithmetic that stays in registers and the first cache.
+// About a second of arithmetic in registers and the L1 cache.
 static void *work(void *arg)
 {
     static const long rounds = 600000;
@@ -95,16 +95,16 @@ static double once_s(int repeats)
 
 static void pairs(int count)
 {
-    int repeats = (int)(1.5 / once_s(1)) + 1; // three looks and more
+    int repeats = (int)(1.5 / once_s(1)) + 1; // for at least three samples
     for (int i = 0; i < count; i++) {
         double s[2], cpu[2];
         for (int turn = 0; turn < 2; turn++) {
-            bool with = (turn + i) % 2; // who comes first changes too
+            bool with = (turn + i) % 2; // alternate the order
             struct run run = {0};
             struct sampler *sampler = with ? begin() : NULL;
             double before = cpu_s(CLOCK_PROCESS_CPUTIME_ID);
             s[with] = once_s(repeats);
-            cpu[with] = cpu_s(CLOCK_PROCESS_CPUTIME_ID) - before; // the sampler's included
+            cpu[with] = cpu_s(CLOCK_PROCESS_CPUTIME_ID) - before; // including the sampler
             if (sampler)
                 end(sampler, &run);
             record_release(run_fields, &run);

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the sampler costs the run beside it. Asked: under 0.5 % of the training time.
+"""Cost of the sampler for the run it watches. Target: under 0.5 % of the training time.
 
     bench/bench_sampler.py [--seconds 20] [--pairs 15] [--nvml]
 
-CPU time of its threads per second of run, here and with a stand-in for NVML with eight GPUs (the real
-library's own cost is not in it; --nvml asks the one on this machine); and the time of a fixed loop in
-two threads with and without the sampler, in alternating order. Shared machines are noisy: these figures
-come with their spread and say little where that is wider than 0.5 %.
+Measures the CPU time of its threads per second of run, on this machine and with a fake NVML with eight GPUs
+(without the real library's cost; --nvml uses this machine's), and the time of a fixed loop in two threads with
+and without the sampler, in alternating order. Shared machines are noisy: the figures are printed with their
+spread and mean little if it exceeds 0.5 %.
 """
 import argparse
 import os

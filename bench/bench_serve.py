@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long `fare serve` lets 200 clients wait, with 100,000 runs in the ledger, on two cores that they share.
+"""Latency of `fare serve` for 200 clients, with 100,000 runs in the ledger; clients and server share two cores.
 
-Asked: no error, and the list's 99th percentile under 50 ms. wrk's 200 connections ask again as soon as they have an
-answer. `one address`: all the same page, made once a second. `24 addresses`: pages and filters of the list, each made
-once a second. `each its own`: no two requests are for the same address, so that every page is made for one client:
-what 200 wait for then is the making of 200 pages. Memory is that of a new process, looked at each second until 500,000
-requests are answered. BENCH_RUNS=100000 and BENCH_SECONDS=10 are the defaults.
+Target: no error, and a 99th percentile under 50 ms for the list. wrk's 200 connections send the next request as soon as
+they have an answer. `one address`: the same page for all, rendered once a second. `24 addresses`: pages and filters of
+the list, each rendered once a second. `each its own`: all addresses differ, so that every page is rendered for one
+client. Memory is that of a new process, read each second until 500,000 requests are answered. BENCH_RUNS=100000 and
+BENCH_SECONDS=10 are the defaults.
 """
 import http.client
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long fare takes to start and to check a machine, beside /bin/true in the same run.
+"""Time to start fare and to check a machine, compared with /bin/true in the same run.
 
-Asked: fare --version under 5 ms, fare check --no-cloud under 300 ms. Machines are noisy, so this
-prints medians and their spread and fails nothing.
+Target: fare --version under 5 ms, fare check --no-cloud under 300 ms. Machines are noisy, so this
+prints medians and their spread and never fails.
 """
 import os
 import statistics
@@ -26,7 +26,7 @@ def once_ms(command):
 times = {name: [] for name, *_ in CASES}
 for _, command, _, _ in CASES:  # the first run reads from disk
     once_ms(command)
-for i in range(max(n for *_, n, _ in CASES)):  # taken in turn, so that a slow spell hits all alike
+for i in range(max(n for *_, n, _ in CASES)):  # in turn, so that a slow spell affects all alike
     for name, command, n, _ in CASES:
         if i < n:
             times[name].append(once_ms(command))

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How good are the projections? Full trainings, each held against what it projected on its way.
+"""How accurate are the projections? Compares full trainings with the projections made while they ran.
 
     FARE_DATA=DIR bench/projection.py [cnn imdb textgen mlp] [--seeds 1,2,3,4,5] [--threads N] [-o docs/projection.md]
 
-Five full runs each of cnn, imdb and textgen, and of mlp with 200 epochs; an hour on two quiet cores. The
-projection that counts is the one after 30 s, or after a tenth of the run where that is earlier. Asked: within
-5 % of the whole wall time in 19 of 20 runs, and the stated 95 % interval covers the truth in 18. Where
-FARE_DATA holds the real sets they are trained on, and the accuracy is shown too.
+Runs cnn, imdb, textgen, and mlp with 200 epochs, five times each: an hour on two quiet cores. It uses the
+projection after 30 s, or after a tenth of the run if earlier. Target: within 5 % of the total wall time in 19
+of 20 runs, and the stated 95 % interval covers the true time in 18. If FARE_DATA holds the real sets, they are
+used, and the accuracy is shown too.
 """
 import argparse
 import json
@@ -48,7 +48,7 @@ lines = ["| workload | seed | took | projected after | projected | error | inter
          "|---|---|---|---|---|---|---|---|---|---|"]
 print("\n".join(lines), flush=True)
 errors, covered = [], 0
-for seed in args.seeds.split(","):  # in turn, so that a slow spell of the machine hits all
+for seed in args.seeds.split(","):  # in turn, so that a slow spell of the machine affects all
     for name in names:
         run = train(name, seed)
         wall = run["phases"]["wall_ns"] / 1e9
@@ -66,22 +66,22 @@ for seed in args.seeds.split(","):  # in turn, so that a slow spell of the machi
                      f"{run['drift'].get('spread', 0) * 100:.1f} % | {result} |")
         print(lines[-1], flush=True)
 near = sum(e <= 0.05 for e in errors)
-text = (f"{near} of {len(errors)} projections within 5 % of the whole wall time (median error "
-        f"{statistics.median(errors) * 100:.2f} %); the stated 95 % interval covered the truth in {covered}.")
+text = (f"{near} of {len(errors)} projections were within 5 % of the total wall time (median error "
+        f"{statistics.median(errors) * 100:.2f} %); the stated 95 % interval covered the true time in {covered}.")
 print(text)
-if args.output:  # what stands behind the table there stays
+if args.output:  # keep the sections after the table
     version = subprocess.run([FARE, "--version"], capture_output=True, text=True).stdout.strip()
     page = Path(args.output)
     rest = page.read_text().partition("\n## ")[2] if page.exists() else ""
     page.write_text(
-        "# How good the projections are\n\n"
+        "# How accurate the projections are\n\n"
         f"`bench/projection.py`, {date.today()}, {version}, {os.cpu_count()} CPUs, {platform.system()} "
         f"{platform.release()}.\n\n"
-        "Full trainings; each was projected on its way, and the projection after 30 s (or after a tenth of the run,\n"
-        "where that is earlier) is held against what the run took, from the program's start to its end. Asked: within\n"
-        "5 % in 19 of 20 runs, and the stated 95 % interval covers the truth in 18.\n\n"
+        "These are full trainings. Each was projected while it ran. The table compares the projection after 30 s (or after a tenth\n"
+        "of the run, if earlier) with the true time from the program's start to its end. The targets: within 5 % in 19 of 20 runs,\n"
+        "and the true time within the stated 95 % interval in 18.\n\n"
         + "\n".join(lines) + "\n\n" + text + "\n\n"
-        "`interval` is half of the stated 95 % interval; `drift` is the spread of the calibration loop's time, a\n"
-        "measure of how much the machine itself changed speed during the run.\n"
+        "`interval` is half the width of the stated 95 % interval. `drift` is the spread of the calibration loop's time: how much\n"
+        "the machine itself changed speed during the run.\n"
         + (f"\n## {rest}" if rest else ""))
 sys.exit(near < 0.95 * len(errors) or covered < 0.9 * len(errors))

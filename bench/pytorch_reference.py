@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same workloads in PyTorch, by the same definitions: the other side of the comparisons.
+"""The same workloads in PyTorch, by the same definitions, for the comparisons.
 
     pytorch_reference.py NAME [--threads 2] [--seconds 5] [--vocabulary V] [--time T]
 
@@ -27,7 +27,7 @@ CLASSES = {"imdb": 2, "tweets": 2, "inception": 5}  # textgen: its tokens; other
 
 
 def speed_l1():
-    """torch.cdist(p=1) on as many pairs as take a second or two."""
+    """torch.cdist(p=1) on enough pairs for a second or two."""
     n, m, dim = 2048, 2048, 512
     x, y = torch.rand(n, dim), torch.rand(m, dim)
     torch.cdist(x[:64], y[:64], p=1)
@@ -56,7 +56,7 @@ def speed(a):
     else:
         samples = [torch.randint(0, words, (batch, length)) for _ in range(4)]
     labels = [torch.randint(0, classes, (batch,)) for _ in range(4)]
-    for i in range(3):  # the first ones allocate and choose
+    for i in range(3):  # the first ones allocate memory and choose kernels
         train_step(a.name, net, optimizer, samples[i], labels[i])
     times, end = [], time.monotonic() + a.seconds
     while time.monotonic() < end or len(times) < 3:

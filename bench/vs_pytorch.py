@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""fare beside PyTorch, same machine, same threads, one run: time of a training step and peak memory.
+"""Compares fare with PyTorch on the same machine and threads, in one run: step time and peak memory.
 
     bench/vs_pytorch.py [--threads N] [--python PYTHON] [--only mlp,cnn] [--seconds 5] [-o FILE]
 
-PYTHON is one that has PyTorch (default: $FARE_PYTORCH, else python3); without PyTorch this says so and
-skips. fare's side is an epoch's time divided by its steps, batches, augmentation and deferred optimizer
-work included; PyTorch's is its step alone, on samples that are already in memory, in f32, eager. Of
-inception it is the stage in which everything learns. Each side is measured twice in turn and the faster
-counts. Asked: no net slower than PyTorch, 0.75 of its time in the geometric mean, memory no higher; l1 ten
-times as fast as torch.cdist(p=1), and 85 % of what a loop does that touches registers only.
+PYTHON must have PyTorch (default: $FARE_PYTORCH, else python3); otherwise this skips and says so. fare's
+time is an epoch's time divided by its steps, including batching, augmentation and deferred optimizer work.
+PyTorch's is the step alone, on samples in memory, in f32, eager mode. For inception it is the stage that
+trains all layers. Each side is measured twice, alternating, and the faster counts. Target: no net slower
+than PyTorch, 0.75 of its time in the geometric mean, no more memory; l1 ten times as fast as
+torch.cdist(p=1) and at 85 % of a loop that uses only registers.
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ args = parser.parse_args()
 
 probe = subprocess.run([args.python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
 if probe.returncode:
-    print(f"skipped: {args.python} has no PyTorch (name one that has with --python or FARE_PYTORCH)")
+    print(f"skipped: {args.python} has no PyTorch (name another with --python or FARE_PYTORCH)")
     sys.exit(0)
 
 
@@ -69,7 +69,7 @@ for name in STEPS:
     if args.only and name not in args.only.split(","):
         continue
     ours, theirs = [], []
-    for _ in range(args.rounds):  # in turn, so that a slow spell of the machine hits both
+    for _ in range(args.rounds):  # in turn, so that a slow spell of the machine affects both
         ours.append(fare(name))
         theirs.append(torch(name, ours[-1]["data"]))
     a, b = min(r["step_ms"] for r in ours), min(r["step_ms"] for r in theirs)

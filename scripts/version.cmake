@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes version.h, and touches it only when something changed.
+# Writes version.h if its contents changed.
 set(build unknown)
 find_program(GIT git)
 if(GIT)

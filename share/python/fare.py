@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells `fare run -- python ...` how a training is getting on. One file, no dependencies: copy it beside
-your script, or put its folder on PYTHONPATH.
+"""Reports the progress of a training to `fare run -- python ...`. One file without dependencies: copy it
+beside your script, or add its folder to PYTHONPATH.
 
     import fare
     for epoch in range(1, 4):
@@ -13,9 +13,9 @@ your script, or put its folder on PYTHONPATH.
     model.fit(..., callbacks=[fare.keras_callback()])      # Keras
     Trainer(..., callbacks=[fare.lightning_callback()])    # Lightning
 
-Without fare (FARE_EVENTS is not set) every call does nothing. No call ever raises or waits: at most twenty
-lines a second are written, with the steps in between added up. Of several workers on a machine the first
-one tells; its samples are multiplied by the number of workers.
+Without fare (FARE_EVENTS is not set) the calls do nothing. No call raises or waits. At most twenty lines a
+second are written; steps in between are added up. Only the first worker on a machine reports; its samples
+are multiplied by the number of workers.
 """
 import atexit
 import json
@@ -57,7 +57,7 @@ class _Events:
         if self.fd < 0 or os.getpid() != self.pid:  # a forked data loader is not the training
             return
         try:
-            # One write, so that lines of several processes do not mix.
+            # One write per line, so that lines of several processes do not mix.
             os.write(self.fd, (json.dumps(_plain(event)) + "\n").encode())
         except (OSError, TypeError, ValueError):
             pass
@@ -100,7 +100,7 @@ class _Events:
 
 
 def _plain(value):
-    """Numbers as JSON has them: tensors and arrays of one element too; what is not finite is left out."""
+    """Converts to JSON types, including tensors and arrays of one element; drops values that are not finite."""
     if isinstance(value, dict):
         plain = {k: _plain(v) for k, v in value.items()}
         return {k: v for k, v in plain.items() if v is not None}
@@ -124,11 +124,11 @@ def _get():
 
 
 def step(n=1, samples=None, loss=None, accuracy=None, epoch=None, stage=None):
-    """`n` steps ended now, which trained `samples` samples (of this worker). A loss that is a tensor is read
-    only when a line is written, since reading it waits for the GPU. `epoch` counts from 1, as does `stage`, of a
-    training in parts whose steps take different times."""
+    """`n` steps ended now and trained `samples` samples (of this worker). A tensor is read only when a line is
+    written, since reading waits for the GPU. `epoch` and `stage` count from 1; a stage is a part of the training
+    with its own step time."""
     try:
-        figures = {k: v.detach() if hasattr(v, "detach") else v  # the graph behind a tensor must not stay
+        figures = {k: v.detach() if hasattr(v, "detach") else v  # do not keep the tensor's graph
                    for k, v in (("loss", loss), ("accuracy", accuracy)) if v is not None}
         _get().add(n, samples, epoch, stage, figures)
     except Exception:
@@ -136,9 +136,9 @@ def step(n=1, samples=None, loss=None, accuracy=None, epoch=None, stage=None):
 
 
 def steps(loader, epoch=None, samples=None):
-    """Goes through `loader`; a step ends when the next batch is asked for."""
+    """Iterates over `loader`; a step ends when the next batch is requested."""
     try:
-        _get().begin(epoch)  # what is reported within the first step is of this epoch already
+        _get().begin(epoch)  # reports within the first step belong to this epoch
     except Exception:
         pass
     for batch in loader:
@@ -147,8 +147,8 @@ def steps(loader, epoch=None, samples=None):
 
 
 class phase:
-    """From now on it is this phase: setup, kernels (or compile), load, device, train, evaluate, checkpoint or idle.
-    With `with`, the training goes on at its end."""
+    """Starts a phase: setup, kernels (or compile), load, device, train, evaluate, checkpoint or idle. In a `with`
+    statement, training continues at its end."""
 
     def __init__(self, name):
         self._tell(name)
@@ -170,7 +170,7 @@ class phase:
 
 
 def report(**figures):
-    """Figures without a step: loss, accuracy, test_loss, test_accuracy, epoch."""
+    """Reports figures without a step: loss, accuracy, test_loss, test_accuracy, epoch."""
     try:
         events = _get()
         events.flush()
@@ -182,7 +182,7 @@ def report(**figures):
 
 
 def about(**members):
-    """What the run's record should say: batch, parameters, precision, epochs, steps_per_epoch, total_steps,
+    """Sets members of the run's record: batch, parameters, precision, epochs, steps_per_epoch, total_steps,
     data={"name": ..., "train_samples": ...}, libraries=[{"name": ..., "version": ...}]."""
     try:
         events = _get()
@@ -212,7 +212,7 @@ def keras_callback(batch=None):
             self.epoch, self.means = epoch + 1, {}
 
         def of_batch(self, index, logs, name):
-            """Keras tells the mean over the epoch so far."""
+            """Keras reports the mean over the epoch so far."""
             try:
                 mean, before = float(logs[name]), self.means.get(name, 0.0)
                 self.means[name] = mean
@@ -244,14 +244,14 @@ def trainer_callback():
     from transformers import TrainerCallback
 
     class FareCallback(TrainerCallback):
-        now, then = None, "idle"  # the phase told, and that after an evaluation
+        now, then = None, "idle"  # the phase reported last, and the one after an evaluation
 
         def tell(self, name):
             if name != self.now:
                 self.now = name
                 phase(name)
 
-        # The Trainer logs, then evaluates, then saves, and says before which of them it is about to do.
+        # The Trainer logs, then evaluates, then saves; `control` announces which of them come next.
         def next(self, control):
             self.tell("evaluate" if control.should_evaluate else "checkpoint" if control.should_save else self.then)
 
@@ -277,7 +277,7 @@ def trainer_callback():
                 self.next(control)
 
         def on_prediction_step(self, args, state, control, **_):
-            self.tell("evaluate")  # trainer.evaluate() by itself is known from its first batch on
+            self.tell("evaluate")  # a separate trainer.evaluate() shows only with its first batch
 
         def on_evaluate(self, args, state, control, metrics=None, **_):
             metrics = metrics or {}
@@ -302,7 +302,7 @@ def lightning_callback():
         from pytorch_lightning.callbacks import Callback
 
     def size(batch):
-        """Samples of a batch: the length of the first tensor in it."""
+        """The number of samples in a batch: the length of its first tensor."""
         try:
             while not hasattr(batch, "shape"):
                 batch = next(iter(batch.values() if hasattr(batch, "values") else batch))
@@ -322,7 +322,7 @@ def lightning_callback():
             step(samples=size(batch), loss=loss, epoch=trainer.current_epoch + 1)
 
         def on_validation_start(self, trainer, module):
-            if not trainer.sanity_checking:  # two batches before the training, which tell nothing of it
+            if not trainer.sanity_checking:  # ignore the two batches before the training
                 phase("evaluate")
 
         def on_validation_end(self, trainer, module):

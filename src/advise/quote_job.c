@@ -56,7 +56,7 @@ static int add_named(struct quote_job *job, struct ledger *ledger, const char *w
                      struct err *err)
 {
     struct buf text = {0};
-    int rc = published_or_kept(ledger, word, &text, err);
+    int rc = published_or_ledger(ledger, word, &text, err);
     if (rc == 0)
         rc = add_asked(job, buf_str(&text), text.len, err);
     buf_release(&text);

@@ -120,7 +120,7 @@ int runs_connect(struct ledger *ledger, struct err *err)
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
     int rc = strncmp(word, "published-", 10) == 0 ? 0 : runs_connect(ledger, err);
-    return rc == 0 ? published_or_kept(ledger, word, text, err) : rc;
+    return rc == 0 ? published_or_ledger(ledger, word, text, err) : rc;
 }
 
 // ---- as JSON: the texts as they are kept, keys of a newer fare included

@@ -89,7 +89,7 @@ json_t *import_json(const char *text, size_t len, int *line, struct err *err)
 {
     json_error_t why = {0};
     json_t *json = json_loadb(text, len, 0, &why);
-    // jansson leaves the text empty where it ran out of memory outside its parser proper.
+    // jansson leaves the text empty if it runs out of memory outside its parser.
     if (!json && (why.text[0] == '\0' || json_error_code(&why) == json_error_out_of_memory))
         err_memory(err);
     else if (!json)
@@ -167,7 +167,7 @@ static int finish(struct run *run, const struct importer *importer, const char *
         rc = add_labels(run, o, err);
     if (rc == 0)
         rc = set_id(run, err);
-    // Behind the id: the same log under another name is the same run.
+    // After the id, so that the same log under another name is the same run.
     const char *slash = strrchr(file, '/');
     struct buf source = {0};
     buf_printf(&source, "imported from %s (%s)", slash ? slash + 1 : file, importer->name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DAWNBench's training logs: tab-separated, epoch, hours since the start, and the accuracy in per
-// cent, which is top 1 on CIFAR10 and top 5 on ImageNet.
+// DAWNBench training logs: tab-separated epoch, hours since the start, and accuracy in per cent
+// (top 1 on CIFAR10, top 5 on ImageNet).
 #include "ledger/import.h"
 
 #include <string.h>
@@ -25,11 +25,10 @@ static int read_row(const struct csv *csv, const int at[3], struct run *run, dou
             return csv_context(csv, at[c], err);
         }
     }
-    // From the row before, or from the start.
     struct maybe_int whole = import_ns(values[1].v, 3600);
     struct maybe_int ns = import_ns(values[1].v - *before, 3600);
     if (!ns.known || !whole.known || !(values[0].v >= 0 && values[0].v <= 1e9)) {
-        err_set(err, ERR_FORMAT, "epochs and hours have to grow");
+        err_set(err, ERR_FORMAT, "epochs and hours must increase");
         return csv_context(csv, at[1], err);
     }
     *before = values[1].v;
@@ -73,7 +72,7 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
         rc = read_row(&csv, at, run, &before, err);
     if (rc == 0 && run->epoch_list.count == 0)
-        rc = err_set(err, ERR_FORMAT, "%s: no epochs in it", file);
+        rc = err_set(err, ERR_FORMAT, "%s: it has no epochs", file);
     if (rc == 0) {
         run->epochs = some_int((int64_t)run->epoch_list.count);
         run->full = some_bool(true);

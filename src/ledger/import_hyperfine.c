@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hyperfine --export-json: one run per command, whose time is the mean of its executions. Their
-// spread goes into labels; the executions themselves are the plot.
+// hyperfine --export-json: one run per command. Its time is the mean of the executions, labels hold
+// their spread, and the plot shows each of them.
 #include "ledger/import.h"
 
 #include <stdio.h>
@@ -34,14 +34,14 @@ static int read_times(struct run *run, const json_t *result, struct err *err)
     size_t count = json_array_size(times);
     if (count == 0)
         return 0;
-    // The plot holds 200 points at most: every n-th one.
-    size_t every = (count + 199) / 200, kept = 0;
+    // Keep every n-th execution so that the plot has at most 200 points.
+    size_t every = (count + 199) / 200, points = 0;
     double *ms = malloc((count / every + 1) * sizeof *ms);
     if (!ms)
         return err_memory(err);
     for (size_t i = 0; i < count; i += every)
-        ms[kept++] = json_number_value(json_array_get(times, i)) * 1000;
-    int rc = reals_set(&run->step_plot_ms, ms, kept, err);
+        ms[points++] = json_number_value(json_array_get(times, i)) * 1000;
+    int rc = reals_set(&run->step_plot_ms, ms, points, err);
     free(ms);
     char text[24];
     snprintf(text, sizeof text, "%zu", count);
@@ -58,7 +58,7 @@ static int read_result(const json_t *result, struct run *run, struct err *err)
     if (!command || !json_is_number(mean))
         return err_set(err, ERR_FORMAT, "a result needs 'command' and 'mean'");
     if (!wall.known)
-        return err_set(err, ERR_FORMAT, "mean: %.12g is no time", json_number_value(mean));
+        return err_set(err, ERR_FORMAT, "mean: %.12g is not a time", json_number_value(mean));
     run->phases.wall_ns = wall;
     run->full = some_bool(true);
     run->exit_code = some_int(0);
@@ -97,7 +97,7 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
     json_t *results = json_object_get(json, "results"), *result;
     size_t index;
     int rc =
-        json_array_size(results) > 0 ? 0 : err_set(err, ERR_FORMAT, "%s: no results in it", file);
+        json_array_size(results) > 0 ? 0 : err_set(err, ERR_FORMAT, "%s: it has no results", file);
     json_array_foreach(results, index, result)
     {
         struct run *run = LIST_ADD(&out->runs, err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras's CSVLogger, and logs like it: epoch, loss, acc, val_loss, val_acc, and often the epoch's
-// seconds as `elapsed`. Those seconds hold the validation too where there was one; they are kept as
-// the epoch's training time, and a label says so.
+// Keras's CSVLogger and similar logs: epoch, loss, acc, val_loss, val_acc, and often the epoch's
+// seconds as `elapsed`. Those seconds include validation; they are stored as the epoch's training
+// time, with a label that says so.
 #include "ledger/import.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static int read_row(const struct csv *csv, const int at[COLUMNS], struct run *ru
     }
     struct maybe_int ns = {0};
     const char *elapsed = csv_text(csv, at[ELAPSED]);
-    if (elapsed && *elapsed) { // a loss may be "nan", a time not
+    if (elapsed && *elapsed) { // a loss may be "nan", a time may not
         if (values[ELAPSED].known)
             ns = import_ns(values[ELAPSED].v, 1);
         if (!ns.known || ns.v == 0) {
@@ -84,7 +84,6 @@ static int read_row(const struct csv *csv, const int at[COLUMNS], struct run *ru
     return 0;
 }
 
-// What the epochs say of the whole.
 static int sum_up(struct run *run, struct err *err)
 {
     size_t count = run->epoch_list.count;
@@ -109,7 +108,7 @@ static int sum_up(struct run *run, struct err *err)
     return rc;
 }
 
-// "mnist_mlp_tensorflow.csv" tells both.
+// "mnist_mlp_tensorflow.csv" names workload and framework.
 static int names_from_file(const char *file, struct run *run, struct err *err)
 {
     static const char *const frameworks[] = {"tensorflow", "cntk", "theano", "pytorch",
@@ -146,7 +145,7 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
         rc = read_row(&csv, at, run, &from_zero, err);
     if (rc == 0 && run->epoch_list.count == 0)
-        rc = err_set(err, ERR_FORMAT, "%s: no epochs in it", file);
+        rc = err_set(err, ERR_FORMAT, "%s: it has no epochs", file);
     if (rc == 0)
         rc = sum_up(run, err);
     if (rc == 0)
@@ -157,7 +156,7 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
 
 const struct importer importer_keras = {
     .name = "keras-csv",
-    .about = "epoch by epoch, as Keras's CSVLogger writes it",
+    .about = "Keras CSVLogger: one row per epoch",
     .knows = knows,
     .read = read_log,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLPerf's training logs: lines with ":::MLLOG" and one JSON object each, among lines of other
-// kinds. One file is one run. Times are the log's own milliseconds; the score is run_start to
-// run_stop, as MLPerf counts it.
+// MLPerf training logs: lines with ":::MLLOG" and one JSON object each, among other lines. One file
+// is one run. Times are the log's milliseconds; the run lasts from run_start to run_stop, as in
+// MLPerf's rules.
 #include "ledger/import.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static bool knows(const char *text, size_t len)
     return len > 0 && text[0] != '{' && memmem(text, len, marker, sizeof marker - 1);
 }
 
-#define MOST_MS 4e15 // far behind every date that a clock can show
+#define MOST_MS 4e15 // after every date that a clock can show
 
 struct state {
     struct run *run;
@@ -54,7 +54,7 @@ static struct maybe_int since(double from_ms, double to_ms)
                                           : import_ns(to_ms - from_ms, 1e-3);
 }
 
-// The end of what began at `from_ms`; unknown where nothing did.
+// The time from `from_ms` to `to_ms`; unknown if either is.
 static int until(double from_ms, double to_ms, struct maybe_int *ns, struct err *err)
 {
     *ns = since(from_ms, to_ms);
@@ -137,17 +137,17 @@ static int on_value(struct state *s, const char *key, const json_t *event, struc
 
 static int read_event(struct state *s, const char *text, size_t len, struct err *err)
 {
-    int line; // always the first: an event is one line
+    int line; // always 1: an event is one line
     json_t *event = import_json(text, len, &line, err);
     if (!event)
         return err ? err->code : ERR_FORMAT;
     const char *key = json_string_value(json_object_get(event, "key"));
     int rc = 0;
     if (!key)
-        rc = err_set(err, ERR_FORMAT, "an event without a key");
+        rc = err_set(err, ERR_FORMAT, "the event has no key");
     double ms = member_number(event, "time_ms");
     if (rc == 0 && (ms < 0 || ms > MOST_MS))
-        rc = err_set(err, ERR_FORMAT, "time_ms: %.12g is no time", ms);
+        rc = err_set(err, ERR_FORMAT, "time_ms: %.12g is not a time", ms);
     if (rc == 0)
         rc = on_time(s, key, event, ms, err);
     if (rc == 0)
@@ -160,7 +160,7 @@ static int sum_up(struct state *s, const char *file, struct err *err)
 {
     struct run *run = s->run;
     if (isnan(s->run_start))
-        return err_set(err, ERR_FORMAT, "%s: no run_start in it", file);
+        return err_set(err, ERR_FORMAT, "%s: it has no run_start", file);
     int rc = 0;
     run->phases.wall_ns = since(s->run_start, s->run_stop);
     char iso[CLOCK_ISO_BYTES] = "";
@@ -172,7 +172,7 @@ static int sum_up(struct state *s, const char *file, struct err *err)
         run->full = some_bool(false);
         rc = text_set(&run->ended, "stopped", err);
     }
-    // Some count samples where others count epochs: only what was trained between two marks is one.
+    // Some logs number samples instead of epochs: count only epochs with a start and a stop.
     int64_t trained = 0;
     for (size_t i = 0; i < run->epoch_list.count; i++)
         trained += run->epoch_list.items[i].train_ns.known;
@@ -212,7 +212,7 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
 
 const struct importer importer_mllog = {
     .name = "mllog",
-    .about = "MLPerf's training log, with lines of :::MLLOG",
+    .about = "MLPerf training log with :::MLLOG lines",
     .knows = knows,
     .read = read_log,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// inside: what the files of the ledger share; not for others.
+// inside: declarations shared by the ledger's own files.
 #ifndef FARE_LEDGER_INSIDE_H
 #define FARE_LEDGER_INSIDE_H
 
@@ -8,12 +8,19 @@
 
 struct ledger {
     struct place place;
-    void *db;     // null: not connected
-    bool nowhere; // `db` is an empty one in memory, in the place of a file that is not there
+    void *db;       // null: not connected
+    bool in_memory; // `db` is empty and in memory because the file does not exist
 };
 
 int ledger_sql(struct ledger *ledger, const char *text, struct err *err) MUST_USE;
-int ledger_begin(struct ledger *ledger, struct err *err) MUST_USE; // a transaction that will write
+int ledger_begin(struct ledger *ledger, struct err *err) MUST_USE; // a transaction that writes
 void ledger_roll_back(struct ledger *ledger);
+
+// An argument for ledger_visit_row(), which passes the first two columns to `visit`.
+struct ledger_visit {
+    ledger_visit_fn *visit;
+    void *arg;
+};
+int ledger_visit_row(void *arg, const char *const *values, struct err *err);
 
 #endif

@@ -24,16 +24,16 @@ struct journal {
     bool threaded;
     pthread_t thread;
 
-    pthread_mutex_t mutex; // of what follows
+    pthread_mutex_t mutex; // guards the rest
     pthread_cond_t wake;
     struct buf next; // to be written
-    bool end;        // wanted
+    bool end;        // the thread is to end
     struct err failed;
 };
 
 // ---- the lock
 
-// Locked and still of that name: whoever finds a lock that nobody holds removes it.
+// Locks the file and checks that it still has its name: spool_adopt() removes unheld locks.
 static int take_lock(const char *path, int *out, struct err *err)
 {
     for (;;) {
@@ -61,7 +61,7 @@ static char *path_of(const char *dir, const char *id, const char *end, struct er
     return buf_take(&path, err);
 }
 
-static void forget_paths(struct journal *j)
+static void free_paths(struct journal *j)
 {
     free(j->lock);
     free(j->part);
@@ -76,7 +76,7 @@ static int open_in(struct journal *j, const char *dir, const char *id, struct er
     j->temporary = path_of(dir, id, ".tmp", err);
     int rc = j->lock && j->part && j->temporary ? take_lock(j->lock, &j->fd, err) : ERR_MEMORY;
     if (rc != 0)
-        forget_paths(j);
+        free_paths(j);
     return rc;
 }
 
@@ -107,7 +107,7 @@ int journal_open(struct journal **out, const struct ledger *ledger, const char *
 
 // ---- writing
 
-// A file of its own name for what is not whole yet, so that of a kill no more than that is left.
+// Writes to a temporary name first: a kill leaves either the old record or the new one.
 static int write_part(const struct journal *j, const struct buf *text, struct err *err)
 {
     int fd = open(j->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -151,7 +151,7 @@ static void *writer(void *arg)
 static bool start_writer(struct journal *j)
 {
     sigset_t all, before;
-    sigfillset(&all); // signals are for the run
+    sigfillset(&all); // the main thread handles signals
     pthread_sigmask(SIG_SETMASK, &all, &before);
     j->end = false;
     int rc = pthread_create(&j->thread, NULL, writer, j);
@@ -199,15 +199,15 @@ void journal_close(struct journal *j, bool leave, struct buf *says)
         return;
     journal_rest(j);
     if (j->failed.code != 0)
-        buf_printf(says, "the run was not safe against being killed while it went on: %s\n",
+        buf_printf(says, "the run's progress could not be saved in case it is killed: %s\n",
                    j->failed.text);
     if (!leave) {
         unlink(j->temporary);
         unlink(j->part);
-        unlink(j->lock); // last: without it nobody would find the others
+        unlink(j->lock); // last: spool_adopt() finds the others through it
     }
     close(j->fd);
-    forget_paths(j);
+    free_paths(j);
     buf_release(&j->next);
     pthread_cond_destroy(&j->wake);
     pthread_mutex_destroy(&j->mutex);

@@ -38,7 +38,7 @@ static void disconnect(struct ledger *ledger)
     if (ledger->db)
         ledger->place.backend->close(ledger->db);
     ledger->db = NULL;
-    ledger->nowhere = false;
+    ledger->in_memory = false;
 }
 
 void ledger_free(struct ledger *ledger)
@@ -87,7 +87,7 @@ void ledger_roll_back(struct ledger *ledger)
 {
     struct err ignored = {0};
     if (ledger->db && ledger_sql(ledger, "ROLLBACK", &ignored) != 0)
-        return; // the connection is gone, and its transaction with it
+        return; // the connection was lost, and its transaction with it
 }
 
 // ---- writing
@@ -104,8 +104,7 @@ static void number(char out[32], bool known, double value, const char **text)
         snprintf(out, 32, "%.12g", value);
 }
 
-// The date as every date in the ledger is written, so that texts sort by time; "" where there is
-// none.
+// The date in the ledger's format, in which strings sort by time; "" if there is none.
 static void normal_date(const char *text, char out[CLOCK_ISO_BYTES])
 {
     int64_t date;
@@ -151,7 +150,7 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-// In the transaction that is open. `text` ends in a NUL.
+// Within the open transaction. `text` ends in a NUL.
 static int insert(struct ledger *ledger, const struct row *row, const char *text, bool *added,
                   struct err *err)
 {
@@ -214,11 +213,11 @@ static int insert_one(struct ledger *ledger, const struct row *row, const char *
 static void say_killed(const struct row *row, struct buf *says)
 {
     if (says && row->ended && strcmp(row->ended, "killed") == 0)
-        buf_printf(says, "%s was killed while it ran; what was known by then is kept as %s\n",
+        buf_printf(says, "%s was killed while it ran; its record up to then is saved as %s\n",
                    row->name ? row->name : "a run", row->id);
 }
 
-// One file of the spool. `*bad` tells a file that is at fault from a database that is.
+// Delivers one file. On failure `*bad` tells whether the file is at fault or the database.
 static int deliver_file(struct ledger *ledger, const char *path, bool *bad, struct buf *says,
                         struct err *err)
 {
@@ -228,7 +227,7 @@ static int deliver_file(struct ledger *ledger, const char *path, bool *bad, stru
     *bad = true;
     struct err reading = {0};
     int rc = fs_read(path, RECORD_MAX, &text, &reading);
-    if (rc == ERR_MISSING) { // another process delivered it meanwhile
+    if (rc == ERR_MISSING) { // another process has delivered it
         buf_release(&text);
         return 0;
     }
@@ -250,17 +249,17 @@ static int deliver_file(struct ledger *ledger, const char *path, bool *bad, stru
     return rc;
 }
 
-// Delivers what waits. What cannot be delivered stays, and `says` tells why.
+// Delivers the spooled runs. Those that fail stay, with the reason in `says`.
 static void deliver(struct ledger *ledger, struct buf *says)
 {
     struct spool_list list;
     struct err err = {0};
-    if (ledger->nowhere) // what is in memory is gone with it
+    if (ledger->in_memory)
         return;
     spool_adopt(&ledger->place);
     if (spool_list(&ledger->place, &list, &err) != 0) {
         if (says)
-            buf_printf(says, "cannot look into the spool: %s\n", err.text);
+            buf_printf(says, "cannot read the spool: %s\n", err.text);
         return;
     }
     for (size_t i = 0; i < list.count; i++) {
@@ -273,7 +272,7 @@ static void deliver(struct ledger *ledger, struct buf *says)
                        bad || list.count - i == 1 ? "" : "s", bad || list.count - i == 1 ? "s" : "",
                        list.paths[i], why.text);
         if (!bad)
-            break; // the database's fault: the others would meet it too
+            break; // the database is at fault: the other files would fail too
     }
     spool_list_release(&list);
 }
@@ -300,24 +299,25 @@ static int make_folder(const struct place *place, struct err *err)
     return rc;
 }
 
-static bool is_there(const struct place *place)
+static bool exists(const struct place *place)
 {
     return place->backend != &backend_sqlite || access(place->where, F_OK) == 0 ||
            (errno != ENOENT && errno != ENOTDIR);
 }
 
-// How many runs wait for the ledger, and how many go on that will come.
-static int count_coming(const struct place *place, size_t *waiting, size_t *going, struct err *err)
+// Counts the runs that are spooled and those that are still running.
+static int count_pending(const struct place *place, size_t *spooled, size_t *running,
+                         struct err *err)
 {
     struct spool_list list;
     bool dead;
     spool_adopt(place);
     int rc = spool_list(place, &list, err);
-    *waiting = list.count;
+    *spooled = list.count;
     spool_list_release(&list);
     if (rc == 0)
-        rc = spool_going(place, &list, &dead, err);
-    *going = list.count;
+        rc = spool_running(place, &list, &dead, err);
+    *running = list.count;
     spool_list_release(&list);
     return rc;
 }
@@ -325,7 +325,7 @@ static int count_coming(const struct place *place, size_t *waiting, size_t *goin
 int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
 {
     int rc = 0;
-    if (ledger->db && !ledger->nowhere)
+    if (ledger->db && !ledger->in_memory)
         return 0;
     disconnect(ledger);
     if (ledger->place.backend == &backend_sqlite)
@@ -339,25 +339,25 @@ int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
 
 int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
 {
-    if (ledger->db && !ledger->nowhere)
+    if (ledger->db && !ledger->in_memory)
         return 0;
-    size_t waiting = 1, going = 0;
-    int rc = is_there(&ledger->place) ? 0 : count_coming(&ledger->place, &waiting, &going, err);
+    size_t spooled = 1, running = 0;
+    int rc = exists(&ledger->place) ? 0 : count_pending(&ledger->place, &spooled, &running, err);
     if (rc != 0)
         return rc;
-    if (waiting > 0)
+    if (spooled > 0)
         return ledger_make(ledger, says, err);
-    if (ledger->place.named && going == 0) {
+    if (ledger->place.named && running == 0) {
         disconnect(ledger);
         err_set(err, ERR_MISSING, "there is no ledger at '%s'", ledger->place.name);
-        return err_hint(err, "the first run that is measured or imported there makes it");
+        return err_hint(err, "the first run measured or imported there creates it");
     }
     rc = ledger->db ? 0 : open_in(ledger, ":memory:", err);
-    ledger->nowhere = rc == 0;
+    ledger->in_memory = rc == 0;
     return rc;
 }
 
-// The id in the name of a file of the spool.
+// The id in a spool file's name.
 static void id_of(const char *path, char *out, size_t size)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -365,14 +365,14 @@ static void id_of(const char *path, char *out, size_t size)
     snprintf(out, size, "%.*s", dot ? (int)(dot - name) : 0, name);
 }
 
-int ledger_going(struct ledger *ledger, const char *id, ledger_visit_fn *visit, void *arg,
-                 struct err *err)
+int ledger_running(struct ledger *ledger, const char *id, ledger_visit_fn *visit, void *arg,
+                   struct err *err)
 {
     struct spool_list list;
     bool dead;
     int rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
-        rc = spool_going(&ledger->place, &list, &dead, err);
+        rc = spool_running(&ledger->place, &list, &dead, err);
     if (rc != 0)
         return rc;
     if (dead)
@@ -386,7 +386,7 @@ int ledger_going(struct ledger *ledger, const char *id, ledger_visit_fn *visit, 
             got = fs_read(list.paths[i], RECORD_MAX, &text, NULL);
         if (got == 0)
             rc = visit(arg, own, buf_str(&text), err);
-        else if (got == ERR_MEMORY) // other files have just gone, with the end of their runs
+        else if (got == ERR_MEMORY) // after other errors the run has just ended
             rc = err_memory(err);
         buf_release(&text);
     }
@@ -394,7 +394,7 @@ int ledger_going(struct ledger *ledger, const char *id, ledger_visit_fn *visit, 
     return rc;
 }
 
-// Where the spool took nothing: straight into the database.
+// Bypasses a spool that failed.
 static int record_directly(struct ledger *ledger, const char *text, size_t len,
                            const struct err *spool, struct err *err)
 {
@@ -410,7 +410,7 @@ static int record_directly(struct ledger *ledger, const char *text, size_t len,
     if (rc == 0)
         return 0;
     err_set(err, rc, "the run is not recorded: %s; and %s", why.text, spool->text);
-    return err_hint(err, "free some disk space, or name another place with --ledger");
+    return err_hint(err, "free some disk space, or name another ledger with --ledger");
 }
 
 int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says, struct err *err)
@@ -420,7 +420,7 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
     struct row row = {0};
     char *path = NULL;
     int rc = ledger_line(run, &text, err);
-    if (rc == 0) // before it lands in a file's name
+    if (rc == 0) // checks the id before it becomes a file name
         rc = row_read(buf_str(&text), text.len, &row, err);
     if (rc != 0)
         goto out;
@@ -428,15 +428,13 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
         rc = record_directly(ledger, buf_str(&text), text.len, &spool, err);
         goto out;
     }
-    if (ledger->db && !ledger->nowhere) {
+    if (ledger->db && !ledger->in_memory) {
         deliver(ledger, says);
     } else {
         struct err why = {0};
         if (ledger_make(ledger, says, &why) != 0 && says)
-            buf_printf(says,
-                       "the run waits in '%s' and is delivered when the ledger can be "
-                       "reached: %s\n",
-                       path, why.text);
+            buf_printf(says, "the run is saved in '%s' until the ledger can be reached: %s\n", path,
+                       why.text);
     }
 out:
     row_release(&row);
@@ -448,17 +446,17 @@ out:
 int ledger_import_begin(struct ledger *ledger, struct err *err)
 {
     int rc = ledger_make(ledger, NULL, err);
-    if (rc == 0 && ledger->place.backend->many_begin)
-        rc = ledger_sql(ledger, ledger->place.backend->many_begin, err);
+    if (rc == 0 && ledger->place.backend->bulk_begin)
+        rc = ledger_sql(ledger, ledger->place.backend->bulk_begin, err);
     return rc == 0 ? ledger_begin(ledger, err) : rc;
 }
 
-static void many_end(struct ledger *ledger)
+static void bulk_end(struct ledger *ledger)
 {
     struct err ignored = {0};
-    const char *sql = ledger->place.backend->many_end;
+    const char *sql = ledger->place.backend->bulk_end;
     if (sql && ledger->db && ledger_sql(ledger, sql, &ignored) != 0)
-        return; // it only takes more memory than it needs
+        return; // it costs only memory
 }
 
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
@@ -479,24 +477,24 @@ int ledger_import_end(struct ledger *ledger, struct err *err)
     int rc = ledger_sql(ledger, "COMMIT", err);
     if (rc != 0)
         ledger_roll_back(ledger);
-    many_end(ledger);
+    bulk_end(ledger);
     return rc;
 }
 
 void ledger_import_abandon(struct ledger *ledger)
 {
     ledger_roll_back(ledger);
-    many_end(ledger);
+    bulk_end(ledger);
 }
 
 // ---- reading
 
-// A WHERE clause as it grows, with its values.
+// A WHERE clause under construction, with its values.
 struct query {
     struct buf sql;
     const char *values[VALUES_MAX];
     size_t count;
-    struct buf patterns[2]; // what LIKE compares with
+    struct buf patterns[2]; // for LIKE
     struct buf keys[VALUES_MAX / 2];
     size_t key_count;
 };
@@ -510,13 +508,14 @@ static void query_release(struct query *q)
         buf_release(&q->keys[i]);
 }
 
-static void also(struct query *q, const char *before, const char *value, const char *after)
+static void where(struct query *q, const char *before, const char *value)
 {
     q->values[q->count++] = value;
-    buf_printf(&q->sql, "%s%s$%zu%s", q->count == 1 ? " WHERE " : " AND ", before, q->count, after);
+    buf_printf(&q->sql, "%s%s$%zu", q->count == 1 ? " WHERE " : " AND ", before, q->count);
 }
 
-static void also_within(struct query *q, struct buf *pattern, const char *column, const char *text)
+static void where_contains(struct query *q, struct buf *pattern, const char *column,
+                           const char *text)
 {
     buf_addc(pattern, '%');
     for (; *text; text++) {
@@ -530,15 +529,15 @@ static void also_within(struct query *q, struct buf *pattern, const char *column
     q->values[q->count++] = buf_str(pattern);
 }
 
-// Of many that have it the newest few are soon found by asking one after the other; to have them
-// all, one goes through those that have it.
-static int also_label(struct query *q, const char *label, bool few, struct err *err)
+// For a few of the newest runs it is fastest to test each run for the label; for all runs, to start
+// from the label.
+static int where_label(struct query *q, const char *label, bool few, struct err *err)
 {
     const char *equals = strchr(label, '=');
     if (!equals || equals == label)
         return err_set(err, ERR_USAGE, "a label is key=value, not '%s'", label);
     if (q->count + 2 > VALUES_MAX)
-        return err_set(err, ERR_USAGE, "that is too many labels");
+        return err_set(err, ERR_USAGE, "too many labels");
     struct buf *key = &q->keys[q->key_count++];
     buf_add(key, label, (size_t)(equals - label));
     const char *word = q->count == 0 ? " WHERE " : " AND ";
@@ -561,33 +560,28 @@ static int add_filter(struct query *q, const struct ledger_filter *f, char since
                  {"ended = ", f->ended}};
     for (size_t i = 0; i < sizeof equal / sizeof *equal; i++)
         if (equal[i].value)
-            also(q, equal[i].before, equal[i].value, "");
+            where(q, equal[i].before, equal[i].value);
     if (f->gpu)
-        also_within(q, &q->patterns[0], "gpu", f->gpu);
+        where_contains(q, &q->patterns[0], "gpu", f->gpu);
     if (f->machine)
-        also_within(q, &q->patterns[1], "machine", f->machine);
+        where_contains(q, &q->patterns[1], "machine", f->machine);
     if (f->since) {
         normal_date(f->since, since);
         if (!since[0]) {
             err_set(err, ERR_USAGE, "'%s' is not a date", f->since);
             return err_hint(err, "a date looks like 2026-11-01 or 2026-11-01T08:00:00Z");
         }
-        also(q, "started >= ", since, "");
+        where(q, "started >= ", since);
     }
     int rc = 0;
     for (size_t i = 0; i < f->label_count && rc == 0; i++)
-        rc = also_label(q, f->labels[i], f->limit > 0, err);
+        rc = where_label(q, f->labels[i], f->limit > 0, err);
     return rc;
 }
 
-struct visit {
-    ledger_visit_fn *visit;
-    void *arg;
-};
-
-static int visit_row(void *arg, const char *const *values, struct err *err)
+int ledger_visit_row(void *arg, const char *const *values, struct err *err)
 {
-    const struct visit *v = arg;
+    const struct ledger_visit *v = arg;
     return v->visit(v->arg, values[0], values[1], err);
 }
 
@@ -604,7 +598,7 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
     char since[CLOCK_ISO_BYTES];
     int rc = ledger_connect(ledger, NULL, err);
     const char *order = orders[filter->sort];
-    // The newest of those asked for come first; these are then put in order.
+    // Select the newest first, then sort the selection.
     buf_printf(&q.sql, "SELECT id, %s FROM %sfare_run",
                filter->heads ? "COALESCE((SELECT head FROM fare_head WHERE run = id), record)"
                              : "record",
@@ -621,10 +615,10 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
         rc = buf_check(&q.patterns[i], err);
     if (rc == 0)
         rc = buf_check(&q.sql, err);
-    struct visit v = {visit, arg};
+    struct ledger_visit v = {visit, arg};
     if (rc == 0)
-        rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count, visit_row,
-                                        &v, NULL, err);
+        rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count,
+                                        ledger_visit_row, &v, NULL, err);
     query_release(&q);
     return rc;
 }
@@ -649,7 +643,7 @@ int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struc
     return rc == 0 ? ledger_each(ledger, filter, add_run, runs, err) : rc;
 }
 
-static int take_stamp(void *arg, const char *const *values, struct err *err)
+static int add_stamp(void *arg, const char *const *values, struct err *err)
 {
     buf_printf(arg, "%s %s", or_empty(values[0]), or_empty(values[1]));
     return buf_check(arg, err);
@@ -660,6 +654,6 @@ int ledger_stamp(struct ledger *ledger, struct buf *stamp, struct err *err)
     int rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
         rc = ledger->place.backend->run(ledger->db, "SELECT COUNT(*), MAX(id) FROM fare_run", NULL,
-                                        0, take_stamp, stamp, NULL, err);
+                                        0, add_stamp, stamp, NULL, err);
     return rc;
 }

@@ -20,11 +20,11 @@ void place_public(const char *url, struct buf *out)
     const char *host = strstr(url, "//") + 2;
     size_t authority = strcspn(host, "/?#");
     const char *query = strchr(host + authority, '?');
-    const char *at = NULL; // the last one: a password with '@' in it is wrong, and not to be shown
+    const char *at = NULL; // the last one, so that no part of a password with '@' is shown
     for (const char *p = host; p < host + authority; p++)
         if (*p == '@')
             at = p;
-    if (!at && strchr(host, '@')) { // an '@' behind a slash: this is no URL one could cut safely
+    if (!at && strchr(host, '@')) { // an '@' after a slash: hide everything
         buf_add(out, url, (size_t)(host - url));
         buf_adds(out, "...");
         return;
@@ -40,19 +40,19 @@ static int data_folder(struct buf *out, struct err *err)
 {
     int rc = folder_data(out, err);
     if (rc == ERR_MISSING) {
-        err_context(err, "no place for the ledger");
+        err_context(err, "nowhere to put the ledger");
         return err_hint(err, "set one of them, or name a file with --ledger");
     }
     return rc;
 }
 
-// A file's name from the root down, so that it is one ledger from wherever it is named.
+// An absolute path, so that one file is one ledger from every working directory.
 static int absolute(const char *path, struct buf *out, struct err *err)
 {
     char here[PATH_MAX];
     if (path[0] != '/') {
         if (!getcwd(here, sizeof here))
-            return err_set(err, ERR_MISSING, "cannot tell which folder this is");
+            return err_set(err, ERR_MISSING, "cannot find the current folder");
         buf_printf(out, "%s/", here);
     }
     buf_adds(out, path);
@@ -103,7 +103,7 @@ int place_find(struct place *place, const char *where, struct err *err)
         rc = place->name ? data_folder(&folder, NULL) : ERR_MEMORY;
         if (rc == ERR_MEMORY)
             err_memory(err);
-        else // without a home the spool that is for a full disk has to do
+        else // without a home folder only the last spool works
             rc = set_spools(place, rc == 0 ? buf_str(&folder) : "/nonexistent", err);
     }
     buf_release(&folder);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// place: where a ledger is, and where runs wait for it; for ledger.c, not for others.
+// place: where a ledger is and where its spool is. Internal to the ledger.
 #ifndef FARE_LEDGER_PLACE_H
 #define FARE_LEDGER_PLACE_H
 
@@ -12,19 +12,20 @@
 enum { PLACE_SPOOLS = 2 };
 
 struct place {
-    bool named; // by this call, and not by FARE_LEDGER or as the user's own
+    bool named; // by the caller; otherwise FARE_LEDGER or the user's default
     const struct backend *backend;
     char *where;                // a path or the whole URL
-    char *name;                 // for people: without the password
-    char *spools[PLACE_SPOOLS]; // in order of preference; the last is for a full or read-only disk
+    char *name;                 // for display: without the password
+    char *spools[PLACE_SPOOLS]; // folders; the last is used if the disk is full or read-only
 };
 
-// `where` as ledger_new() takes it. Each ledger has its own folder in the spools, named by a sum
-// over its public name, so that what was meant for a team does not land in a file at home.
+// `where` is as in ledger_new(). Each ledger has its own spool folders, named by a hash of its
+// public name, so that runs for a team's ledger never end up in a private one.
 int place_find(struct place *place, const char *where, struct err *err) MUST_USE;
 void place_release(struct place *place);
 
-// A URL without its password: that of "user:password@" goes, and the whole query if it holds one.
+// Appends a URL without its password: removes it from "user:password@", and removes the query if it
+// holds one.
 void place_public(const char *url, struct buf *out);
 
 #endif

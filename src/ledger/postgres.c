@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PostgreSQL as the ledger: a team's, by URL. libpq is opened at run time.
+// PostgreSQL as a team's ledger, by URL. libpq is opened at run time.
 //
-// Its messages may quote the address: the password is taken out before anyone sees them.
+// Its messages may quote the URL, so the password is removed before they are shown.
 #include "ledger/backend.h"
 
 #include <postgresql/libpq-fe.h>
@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/dl.h"
 
-enum { KEPT = 8 };
+enum { CACHED = 8 };
 
 struct pq_api {
     PQconninfoOption *(*conninfoParse)(const char *text, char **message);
@@ -75,12 +75,12 @@ static int load(struct err *err)
 struct db {
     PGconn *conn;
     char *name;
-    char *password;   // what must not be shown; null where there is none
-    char *kept[KEPT]; // the SQL of the statements that the server knows as s0, s1, ...
+    char *password;       // null: none
+    char *cached[CACHED]; // the SQL of the prepared statements s0, s1, ...
     size_t oldest;
 };
 
-// The server's words on one line, without the password.
+// Sets the server's message as error: on one line and without the password.
 static int complain(struct db *db, const char *message, struct err *err)
 {
     struct buf clean = {0};
@@ -96,7 +96,7 @@ static int complain(struct db *db, const char *message, struct err *err)
     }
     buf_trim(&clean);
     int rc = err_set(err, ERR_IO, "the ledger %s: %s", db->name,
-                     clean.len ? buf_str(&clean) : "the connection is gone");
+                     clean.len ? buf_str(&clean) : "the connection was lost");
     buf_release(&clean);
     return rc;
 }
@@ -108,8 +108,8 @@ static void close_db(void *db_)
         return;
     if (db->conn)
         pq.finish(db->conn);
-    for (size_t i = 0; i < KEPT; i++)
-        free(db->kept[i]);
+    for (size_t i = 0; i < CACHED; i++)
+        free(db->cached[i]);
     free(db->password);
     free(db->name);
     free(db);
@@ -121,7 +121,7 @@ static void ignore_notice(void *arg, const char *text)
     (void)text;
 }
 
-// The password as libpq reads it from the URL, escapes undone.
+// The password as libpq decodes it from the URL.
 static int find_password(struct db *db, const char *where, struct err *err)
 {
     char *message = NULL;
@@ -129,8 +129,8 @@ static int find_password(struct db *db, const char *where, struct err *err)
     if (!options) {
         if (message)
             pq.freemem(message);
-        // Its words quote the URL, password and all: they are not shown.
-        err_set(err, ERR_USAGE, "the ledger's URL is not one that PostgreSQL's library reads");
+        // libpq's message would quote the URL with the password.
+        err_set(err, ERR_USAGE, "the ledger's URL is not valid for PostgreSQL");
         return err_hint(err, "it looks like postgresql://USER@HOST:PORT/DATABASE");
     }
     int rc = 0;
@@ -145,8 +145,7 @@ static int find_password(struct db *db, const char *where, struct err *err)
 
 static int connect_db(struct db *db, const char *where, struct err *err)
 {
-    // Those before dbname can be set otherwise in the URL. A server that goes silent is given up
-    // after half a minute.
+    // The URL can override the keys before dbname. A silent server is given up after 30 s.
     static const char *const keys[] = {"connect_timeout",     "tcp_user_timeout", "keepalives_idle",
                                        "keepalives_interval", "keepalives_count", "dbname",
                                        "application_name",    "client_encoding",  NULL};
@@ -182,21 +181,21 @@ static int open_db(const char *where, const char *public_name, void **out, struc
 
 static int prepare(struct db *db, const char *sql, char name[16], struct err *err)
 {
-    for (size_t i = 0; i < KEPT; i++)
-        if (db->kept[i] && strcmp(db->kept[i], sql) == 0) {
+    for (size_t i = 0; i < CACHED; i++)
+        if (db->cached[i] && strcmp(db->cached[i], sql) == 0) {
             snprintf(name, 16, "s%zu", i);
             return 0;
         }
-    size_t slot = db->oldest++ % KEPT;
+    size_t slot = db->oldest++ % CACHED;
     char *copy = text_copy(sql, err);
     if (!copy)
         return ERR_MEMORY;
     snprintf(name, 16, "s%zu", slot);
-    if (db->kept[slot]) {
+    if (db->cached[slot]) {
         char drop[32];
         snprintf(drop, sizeof drop, "DEALLOCATE s%zu", slot);
-        free(db->kept[slot]);
-        db->kept[slot] = NULL;
+        free(db->cached[slot]);
+        db->cached[slot] = NULL;
         PGresult *gone = pq.prepare(db->conn, "", drop, 0, NULL);
         pq.clear(gone);
         if (pq.sendQueryPrepared(db->conn, "", 0, NULL, NULL, NULL, 0))
@@ -209,7 +208,7 @@ static int prepare(struct db *db, const char *sql, char name[16], struct err *er
         rc = complain(db, result ? pq.resultErrorMessage(result) : pq.errorMessage(db->conn), err);
     pq.clear(result);
     if (rc == 0)
-        db->kept[slot] = copy;
+        db->cached[slot] = copy;
     else
         free(copy);
     return rc;
@@ -238,7 +237,7 @@ static int run(void *db_, const char *sql, const char *const *values, size_t cou
     if (!pq.sendQueryPrepared(db->conn, name, (int)count, values, NULL, NULL, 0))
         return complain(db, pq.errorMessage(db->conn), err);
     if (row)
-        pq.setSingleRowMode(db->conn); // long lists come row by row, not into memory
+        pq.setSingleRowMode(db->conn); // do not load long lists into memory
     bool any = false;
     for (PGresult *result; (result = pq.getResult(db->conn)); pq.clear(result)) {
         any = true;
@@ -264,7 +263,7 @@ const struct backend backend_postgres = {
     .text_type = "TEXT COLLATE \"C\"",
     .keyed = "",
     .begin = "BEGIN",
-    .lock = "SELECT pg_advisory_xact_lock(4051970)", // any number that others do not use
+    .lock = "SELECT pg_advisory_xact_lock(4051970)", // an arbitrary number
     .has_schema = "SELECT 1 FROM pg_tables WHERE tablename = 'fare_schema' "
                   "AND schemaname = ANY (current_schemas(false))",
     .open = open_db,

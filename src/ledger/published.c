@@ -44,13 +44,13 @@ static bool is_set(const char *file, const char *set)
 
 static int no_set(struct dirent *const *names, int count, const char *set, struct err *err)
 {
-    struct buf there = {0};
+    struct buf sets = {0};
     for (int i = 0; i < count; i++)
-        buf_printf(&there, "%s%.*s", i > 0 ? ", " : "", (int)strlen(names[i]->d_name) - 6,
+        buf_printf(&sets, "%s%.*s", i > 0 ? ", " : "", (int)strlen(names[i]->d_name) - 6,
                    names[i]->d_name);
     err_set(err, ERR_USAGE, "no set of published results is called '%s'", set);
-    err_hint(err, "there are %s", buf_str(&there));
-    buf_release(&there);
+    err_hint(err, "choose one of %s", buf_str(&sets));
+    buf_release(&sets);
     return ERR_USAGE;
 }
 
@@ -94,14 +94,14 @@ int published_set(const char *dir, const char *set, ledger_visit_fn *visit, void
 {
     if (dir)
         return each_in(dir, set, visit, arg, err);
-    struct buf beside = {0};
-    int rc = folder_share(&beside, err);
-    buf_adds(&beside, "/published");
+    struct buf shipped = {0};
+    int rc = folder_share(&shipped, err);
+    buf_adds(&shipped, "/published");
     if (rc == 0)
-        rc = buf_check(&beside, err);
+        rc = buf_check(&shipped, err);
     if (rc == 0)
-        rc = each_in(buf_str(&beside), set, visit, arg, err);
-    buf_release(&beside);
+        rc = each_in(buf_str(&shipped), set, visit, arg, err);
+    buf_release(&shipped);
     return rc;
 }
 
@@ -113,7 +113,7 @@ int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct er
 struct search {
     const char *word;
     struct buf *text;
-    size_t begin_so;
+    size_t matches;
 };
 
 static int compare(void *arg, const char *id, const char *text, struct err *err)
@@ -122,13 +122,13 @@ static int compare(void *arg, const char *id, const char *text, struct err *err)
     size_t len = strlen(search->word);
     if (strncmp(id, search->word, len) != 0)
         return 0;
-    search->begin_so++;
+    search->matches++;
     buf_reset(search->text);
     buf_adds(search->text, text);
     int rc = buf_check(search->text, err);
     if (rc == 0 && id[len] == '\0') {
-        search->begin_so = 1;
-        return 1; // this one: look no further
+        search->matches = 1;
+        return 1; // exact: stop
     }
     return rc;
 }
@@ -139,17 +139,17 @@ int published_find(const char *dir, const char *word, struct buf *text, struct e
     int rc = published_each(dir, compare, &search, err);
     if (rc < 0)
         return rc;
-    if (search.begin_so == 1)
+    if (search.matches == 1)
         return 0;
     buf_reset(text);
-    if (search.begin_so > 1)
-        err_set(err, ERR_USAGE, "%zu published results begin with '%s'", search.begin_so, word);
+    if (search.matches > 1)
+        err_set(err, ERR_USAGE, "%zu published results start with '%s'", search.matches, word);
     else
         err_set(err, ERR_MISSING, "no published result is called '%s'", word);
     return err_hint(err, "'fare runs --published' lists them");
 }
 
-int published_or_kept(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
+int published_or_ledger(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
     struct err why = {0};
     if (strncmp(word, "published-", 10) != 0)
@@ -157,7 +157,7 @@ int published_or_kept(struct ledger *ledger, const char *word, struct buf *text,
     int rc = published_find(NULL, word, text, &why);
     if (rc == 0)
         return 0;
-    // Somebody's own that is called so.
+    // The user's own run may have such a name.
     struct err ignored = {0};
     if (ledger_find(ledger, word, text, &ignored) == 0)
         return 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// published: results that others published, and ours from other machines, shipped with fare in
-// share/published/*.jsonl: records like any other, each with its source. No ledger is needed to
-// read them; importing them into one works like any import.
+// published: results shipped with fare in share/published/*.jsonl: published by others, or measured
+// by us on other machines. They are ordinary run records, each with its source, and need no ledger.
 #ifndef FARE_LEDGER_PUBLISHED_H
 #define FARE_LEDGER_PUBLISHED_H
 
@@ -9,18 +8,20 @@
 #include "base/err.h"
 #include "ledger/ledger.h"
 
-// Every record, file by file in the order of their names. `dir` null: the program's own.
+// Visits every record, file by file in name order. `dir` null: the shipped folder.
 int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err) MUST_USE;
 
-// Those of one set, named like its file: "2017-keras-backends". ERR_USAGE, and which there are.
+// Visits the records of one set, named like its file: "2017-keras-backends". ERR_USAGE lists the
+// sets that exist.
 int published_set(const char *dir, const char *set, ledger_visit_fn *visit, void *arg,
                   struct err *err) MUST_USE;
 
-// The text of the one with this id, or the only one whose id begins so; ERR_MISSING otherwise.
+// Finds the record with this id or unique prefix of one; ERR_MISSING otherwise.
 int published_find(const char *dir, const char *word, struct buf *text, struct err *err) MUST_USE;
 
-// A run's record by what the user called it, among the published or in the ledger.
-int published_or_kept(struct ledger *ledger, const char *word, struct buf *text,
-                      struct err *err) MUST_USE;
+// Finds a run's record among the published ones if `word` starts with "published-", otherwise (or
+// if that fails) in the ledger.
+int published_or_ledger(struct ledger *ledger, const char *word, struct buf *text,
+                        struct err *err) MUST_USE;
 
 #endif

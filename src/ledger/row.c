@@ -50,7 +50,7 @@ static bool is_id(const char *id)
     return true;
 }
 
-// Of a text that was checked.
+// `text` was checked before.
 static int read_head(const char *text, size_t len, struct row *row, struct err *err)
 {
     memset(row, 0, sizeof *row);
@@ -106,14 +106,14 @@ bool row_wall_s(const struct row *row, double *seconds)
 
 // ---- the head
 
-#define SHORT_RECORD 2048 // bytes: such a record is read as quickly as its head
+#define SHORT_RECORD 2048 // bytes; below, a head would save no time
 
 static const char *after_space(const char *p)
 {
     return p + strspn(p, " \t\n\r");
 }
 
-// Behind a text's closing quote. These are records that were checked: they end where they should.
+// Skips a string. The record was checked: its quotes and brackets match.
 static const char *after_text(const char *p)
 {
     for (p++; *p && *p != '"'; p++)
@@ -121,7 +121,7 @@ static const char *after_text(const char *p)
     return *p ? p + 1 : p;
 }
 
-// Behind a value: a text, a number or word, or what stands in brackets.
+// Skips a value: a string, a number, a word, an array or an object.
 static const char *after_value(const char *p)
 {
     int depth = 0;
@@ -134,7 +134,7 @@ static const char *after_value(const char *p)
         else if (depth && *p)
             depth--, p++;
         else
-            break; // the comma or bracket behind it
+            break; // the comma or bracket after it
     } while (depth > 0 && *p);
     return p;
 }

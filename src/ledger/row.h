@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// row: what the ledger's columns hold of a record; for ledger.c, not for others.
+// row: the part of a record that the ledger's columns hold. Internal to the ledger.
 #ifndef FARE_LEDGER_ROW_H
 #define FARE_LEDGER_ROW_H
 
@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "record/run.h"
 
-// The head of a record: a few members of struct run, read without the rest.
+// A few members of struct run, read without the rest.
 struct row_machine {
     char *fingerprint;
     char *name;
@@ -32,22 +32,22 @@ struct row {
     struct run_projection projection;
 };
 
-// Checks the whole record and reads its head. ERR_FORMAT where it is no run, or its id could not
-// be one: 1 to 120 letters, digits and . _ : - with no dot in front.
+// Checks the whole record and reads the row. ERR_FORMAT if it is not a run or its id is not valid:
+// 1 to 120 letters, digits and . _ : - without a leading dot.
 int row_read(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
 
-// The same for a record that others wrote: what it says must be possible too (record/judge.h).
+// The same for an imported record: its values must be plausible too (record/judge.h).
 int row_judge(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
 void row_release(struct row *row);
 
-// The time of the whole training in seconds: measured where it was trained to the end, otherwise
-// projected. False where neither is known.
+// The time of the whole training in seconds: measured if it ran to the end, otherwise projected.
+// False if neither is known.
 bool row_wall_s(const struct row *row, double *seconds);
 
-// The record without the lists that grow with a run (steps, samples, epochs): what whoever walks
-// through many runs reads. The epochs stay where only they tell how long the training took. `text`
-// is what `row` was read from. False, and nothing in `head`, where the record is short or that
-// would save less than half: the record is its own head then.
+// The record without the lists that grow with a run (steps, samples, epochs), for reading many runs
+// fast. The epochs stay if only they tell the training time. `row` was read from `text`. False,
+// with an empty `head`, if the record is short or the head would be over half of it: the record
+// then serves as its own head.
 bool row_head(const struct row *row, const char *text, size_t len, struct buf *head);
 
 #endif

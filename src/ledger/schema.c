@@ -10,13 +10,11 @@
 #include "base/tree.h"
 #include "ledger/row.h"
 
-// One list per version, from the one before. @text is the database's word for texts that are
-// compared byte by byte, @keyed that for a table kept in the order of its key. A version that was
-// published is never changed again.
+// Each list of statements leads from the version before to its own. @text and @keyed stand for
+// backend.text_type and backend.keyed. Never change a released version.
 //
-// The columns are what lists are filtered and sorted by; `record` is the run itself, as it came.
-// What a run does not say is '' or NULL there. The record is the last column: SQLite does not
-// read it while it looks for others.
+// Lists are filtered and sorted by the columns; an absent value is '' or NULL. `record` is the run
+// as received. It is the last column so that SQLite can read the others without it.
 static const char *const version_1[] = {
     "CREATE TABLE fare_schema (version BIGINT NOT NULL)",
     "CREATE TABLE fare_run ("
@@ -27,19 +25,19 @@ static const char *const version_1[] = {
     "PRIMARY KEY (name, value, run)) @keyed",
     NULL,
 };
-// Lists are newest first, mostly of one workload.
+// Most lists show the newest runs of one workload.
 static const char *const version_2[] = {
     "CREATE INDEX fare_run_started ON fare_run (started, id)",
     "CREATE INDEX fare_run_workload ON fare_run (workload, started, id)",
     NULL,
 };
-// Quotes, with the prices that were used, as they were made.
+// Quotes, with the prices they used.
 static const char *const version_3[] = {
     "CREATE TABLE fare_quote (run @text NOT NULL, made @text NOT NULL, record TEXT NOT NULL, "
     "PRIMARY KEY (run, made))",
     NULL,
 };
-// Of long records what is read of many at once (row.h), so that the rest stays on the disk.
+// The heads of long records (row.h), so that lists need not read the rest from disk.
 static const char *const version_4[] = {
     "CREATE TABLE fare_head (run @text PRIMARY KEY, head TEXT NOT NULL) @keyed",
     NULL,
@@ -52,7 +50,7 @@ static const struct {
 } versions[SCHEMA_VERSION] = {
     {version_1, NULL}, {version_2, NULL}, {version_3, NULL}, {version_4, fill_heads}};
 
-static int take_number(void *arg, const char *const *values, struct err *err)
+static int read_number(void *arg, const char *const *values, struct err *err)
 {
     (void)err;
     if (!values[0] || !text_int(values[0], arg))
@@ -60,7 +58,7 @@ static int take_number(void *arg, const char *const *values, struct err *err)
     return 0;
 }
 
-static int take_yes(void *arg, const char *const *values, struct err *err)
+static int set_true(void *arg, const char *const *values, struct err *err)
 {
     (void)values;
     (void)err;
@@ -72,9 +70,9 @@ static int read_version(const struct backend *backend, void *db, int64_t *versio
 {
     bool there = false;
     *version = 0;
-    int rc = backend->run(db, backend->has_schema, NULL, 0, take_yes, &there, NULL, err);
+    int rc = backend->run(db, backend->has_schema, NULL, 0, set_true, &there, NULL, err);
     if (rc == 0 && there)
-        rc = backend->run(db, "SELECT version FROM fare_schema", NULL, 0, take_number, version,
+        rc = backend->run(db, "SELECT version FROM fare_schema", NULL, 0, read_number, version,
                           NULL, err);
     return rc;
 }
@@ -83,12 +81,12 @@ static int check(int64_t version, const char *name, struct err *err)
 {
     if (version >= 0 && version <= SCHEMA_VERSION)
         return 0;
-    err_set(err, ERR_FORMAT, "the ledger %s has schema %lld; this fare knows up to %d", name,
+    err_set(err, ERR_FORMAT, "the ledger %s has schema %lld; this fare supports up to %d", name,
             (long long)version, SCHEMA_VERSION);
     return err_hint(err, "a newer fare wrote it: update this one, or name another with --ledger");
 }
 
-// Words of the schema that the databases spell differently.
+// Replaces @text and @keyed.
 static void spell(const struct backend *backend, const char *statement, struct buf *sql)
 {
     const struct {
@@ -136,9 +134,9 @@ static int set_version(const struct backend *backend, void *db, struct err *err)
     return rc;
 }
 
-// ---- version 4: heads of the runs that are there
+// ---- version 4: heads for existing runs
 
-enum { AT_ONCE = 100 }; // a database that is answering cannot be written to meanwhile
+enum { AT_ONCE = 100 }; // runs read before their heads are written: a query blocks writing
 
 struct heads {
     struct head {
@@ -147,7 +145,7 @@ struct heads {
     size_t count;
 };
 
-static int take_head(void *arg, const char *const *values, struct err *err)
+static int add_head(void *arg, const char *const *values, struct err *err)
 {
     struct heads *heads = arg;
     struct head *item = &heads->items[heads->count++]; // the statement's limit is ours
@@ -166,7 +164,7 @@ static int take_head(void *arg, const char *const *values, struct err *err)
         row_release(&row);
     buf_release(&head);
     bool failed = rc == ERR_MEMORY || (has_head && !item->head);
-    return failed ? err_memory(err) : 0; // one that cannot be read stays as it is
+    return failed ? err_memory(err) : 0; // an unreadable record gets no head
 }
 
 static int insert_heads(const struct backend *backend, void *db, const struct heads *heads,
@@ -192,8 +190,8 @@ static int fill_heads(const struct backend *backend, void *db, struct err *err)
         rc = buf_check(&sql, err);
     while (rc == 0 && count == AT_ONCE) {
         struct heads heads = {.count = 0};
-        const char *behind = last;
-        rc = backend->run(db, buf_str(&sql), &behind, 1, take_head, &heads, NULL, err);
+        const char *after = last;
+        rc = backend->run(db, buf_str(&sql), &after, 1, add_head, &heads, NULL, err);
         if (rc == 0)
             rc = insert_heads(backend, db, &heads, err);
         count = heads.count;
@@ -225,7 +223,7 @@ int schema_migrate(const struct backend *backend, void *db, const char *name, st
         return rc;
     if (backend->lock)
         rc = backend->run(db, backend->lock, NULL, 0, NULL, NULL, NULL, err);
-    // Another process may have been quicker.
+    // Another process may have migrated it meanwhile.
     if (rc == 0)
         rc = read_version(backend, db, &version, err);
     if (rc == 0)
@@ -243,7 +241,7 @@ int schema_migrate(const struct backend *backend, void *db, const char *name, st
     if (rc != 0) {
         struct err ignored = {0};
         int undone = backend->run(db, "ROLLBACK", NULL, 0, NULL, NULL, NULL, &ignored);
-        (void)undone; // the connection may be gone; then the server rolled back by itself
+        (void)undone; // if the connection is lost, the server rolls back
     }
     return rc;
 }

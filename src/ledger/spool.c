@@ -13,7 +13,7 @@
 
 #include "base/fs.h"
 
-// The spool below /tmp must be ours alone: there anybody can make a folder of that name.
+// Anyone can create a folder in /tmp, so check that this one is ours alone.
 static int own_folder(const char *dir, struct err *err)
 {
     struct buf above = {0};
@@ -25,7 +25,8 @@ static int own_folder(const char *dir, struct err *err)
         rc = err_errno(err, errno, "cannot create the folder '%s'", buf_str(&above));
     if (rc == 0 && (lstat(buf_str(&above), &st) != 0 || !S_ISDIR(st.st_mode) ||
                     st.st_uid != geteuid() || (st.st_mode & 022) != 0))
-        rc = err_set(err, ERR_IO, "'%s' is not a folder of this user's alone", buf_str(&above));
+        rc = err_set(err, ERR_IO, "'%s' is not a folder that belongs to this user alone",
+                     buf_str(&above));
     if (rc == 0 && mkdir(dir, 0700) != 0 && errno != EEXIST)
         rc = err_errno(err, errno, "cannot create the folder '%s'", dir);
     buf_release(&above);
@@ -98,8 +99,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-// The files of the folders whose names end so. Names with a dot in front are files that were never
-// finished.
+// The files with this extension. Names with a leading dot are incomplete files.
 static int list_files(const struct place *place, const char *end, struct spool_list *list,
                       struct err *err)
 {
@@ -130,21 +130,21 @@ int spool_list(const struct place *place, struct spool_list *list, struct err *e
     return list_files(place, ".json", list, err);
 }
 
-// The path of a lock with another end.
-static char *beside(const char *lock, const char *end)
+// The path of ID.lock or ID.part with another extension; both have five characters.
+static char *sibling(const char *path, const char *extension, struct err *err)
 {
-    struct buf path = {0};
-    buf_add(&path, lock, strlen(lock) - strlen(".lock"));
-    buf_adds(&path, end);
-    return buf_take(&path, NULL);
+    struct buf out = {0};
+    buf_add(&out, path, strlen(path) - strlen(".lock"));
+    buf_adds(&out, extension);
+    return buf_take(&out, err);
 }
 
-// One lock that nobody holds any more. A run that was recorded before its process was killed keeps
-// that record: the file is then there, or was delivered, and an id is delivered once.
+// Adopts one run if nobody holds its lock. A run recorded before its process was killed keeps that
+// record: its .json still exists or was delivered, and an id is delivered once.
 static void adopt(const char *lock)
 {
-    char *part = beside(lock, ".part"), *whole = beside(lock, ".json"),
-         *half = beside(lock, ".tmp");
+    char *part = sibling(lock, ".part", NULL), *whole = sibling(lock, ".json", NULL),
+         *half = sibling(lock, ".tmp", NULL);
     int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd >= 0 && part && whole && half && flock(fd, LOCK_EX | LOCK_NB) == 0) {
         if (access(whole, F_OK) == 0 || rename(part, whole) == 0 || errno == ENOENT) {
@@ -164,44 +164,43 @@ void spool_adopt(const struct place *place)
 {
     struct spool_list list;
     if (list_files(place, ".lock", &list, NULL) != 0)
-        return; // the next start will
+        return; // the next start tries again
     for (size_t i = 0; i < list.count; i++)
         adopt(list.paths[i]);
     spool_list_release(&list);
 }
 
-// Whoever writes there has its lock. Asked only where something is written, so that nobody who is
-// about to take the lock finds it taken.
-static int look_at_lock(const char *part, bool *held, struct err *err)
+// The writer of a journal holds its lock. Test it only if the journal exists: the test itself
+// locks for a moment and could make a starting run fail.
+static int is_locked(const char *part, bool *held, struct err *err)
 {
-    struct buf lock = {0};
-    buf_add(&lock, part, strlen(part) - strlen(".part"));
-    buf_adds(&lock, ".lock");
-    int rc = buf_check(&lock, err);
-    int fd = rc == 0 ? open(buf_str(&lock), O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+    char *lock = sibling(part, ".lock", err);
+    if (!lock)
+        return ERR_MEMORY;
+    int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     *held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (fd >= 0)
         close(fd);
-    buf_release(&lock);
-    return rc;
+    free(lock);
+    return 0;
 }
 
-int spool_going(const struct place *place, struct spool_list *list, bool *dead, struct err *err)
+int spool_running(const struct place *place, struct spool_list *list, bool *dead, struct err *err)
 {
-    size_t kept = 0;
+    size_t running = 0;
     int rc = list_files(place, ".part", list, err);
     *dead = false;
     for (size_t i = 0; i < list->count; i++) {
         bool held = false;
         if (rc == 0)
-            rc = look_at_lock(list->paths[i], &held, err);
+            rc = is_locked(list->paths[i], &held, err);
         *dead |= !held;
         if (held)
-            list->paths[kept++] = list->paths[i];
+            list->paths[running++] = list->paths[i];
         else
             free(list->paths[i]);
     }
-    list->count = kept;
+    list->count = running;
     if (rc != 0)
         spool_list_release(list);
     return rc;

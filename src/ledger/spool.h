@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// spool: runs as files on local disk, on their way into the database; for ledger.c, not for others.
+// spool: holds runs as files on local disk until the database has them. Internal to the ledger.
 //
-// A run is ID.json in a folder of the ledger's own; it appears whole or not at all and is removed
-// when the database has it. Removing is not forced to the disk: a file that comes back after a
-// power cut is delivered again, and that adds nothing.
+// A run is ID.json in a folder that belongs to the ledger. It is written atomically and removed
+// once the database has it. The removal is not synced: a file that reappears after a power cut is
+// delivered again, which adds nothing.
 #ifndef FARE_LEDGER_SPOOL_H
 #define FARE_LEDGER_SPOOL_H
 
@@ -14,18 +14,17 @@
 #include "base/err.h"
 #include "ledger/place.h"
 
-// Into the first folder that takes it; `*path` is then where, to be freed.
+// Writes a run into the first folder that works; the caller frees `*path`.
 int spool_put(const struct place *place, const char *id, const char *text, size_t len, char **path,
               struct err *err) MUST_USE;
 
-// Makes one of its folders, where it is not there; that below /tmp must be this user's alone.
+// Makes one of the folders if needed. The one in /tmp must belong to this user alone.
 int spool_folder(const struct place *place, int number, struct err *err) MUST_USE;
 
-// What killed processes left behind (journal.h) becomes spooled runs.
+// Turns the journals of killed processes (journal.h) into spooled runs.
 void spool_adopt(const struct place *place);
 
-// The files that wait, sorted, as paths; free each and the list. A folder that is not there
-// holds none.
+// The paths of the spooled runs, sorted. A missing folder holds none.
 struct spool_list {
     char **paths;
     size_t count;
@@ -33,9 +32,9 @@ struct spool_list {
 int spool_list(const struct place *place, struct spool_list *list, struct err *err) MUST_USE;
 void spool_list_release(struct spool_list *list);
 
-// What is known of runs whose processes still go on (journal.h): the paths of those files, as
-// spool_list() gives them. True in `*dead` where there is one whose process does not.
-int spool_going(const struct place *place, struct spool_list *list, bool *dead,
-                struct err *err) MUST_USE;
+// The paths of the journals (journal.h) of running processes. `*dead` is set if there is a journal
+// whose process has ended.
+int spool_running(const struct place *place, struct spool_list *list, bool *dead,
+                  struct err *err) MUST_USE;
 
 #endif

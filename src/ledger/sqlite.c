@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SQLite as the ledger: one file, many processes.
 //
-// Write-ahead log where the file system can (readers do not wait for the writer), and every
-// commit is on the disk before it is reported (synchronous=FULL). Whoever finds it locked waits
-// up to WAIT_MS; the ledger's caller has the run in the spool then.
+// It uses the write-ahead log if the file system supports it, so that readers do not wait for the
+// writer, and syncs every commit (synchronous=FULL). A locked file is retried for up to WAIT_MS;
+// after that the run stays in the spool.
 #include "ledger/backend.h"
 
 #include <sqlite3.h>
@@ -16,12 +16,12 @@
 #include "base/dl.h"
 #include "base/rng.h"
 
-enum { WAIT_MS = 10000, KEPT = 8 };
+enum { WAIT_MS = 10000, CACHED = 8 };
 
-// In KiB, taken as needed and kept as long as the connection, of which a server has several. An
-// import needs more: it should not read back what it just wrote.
+// KiB per connection; a server has several. An import needs more so that it does not read back the
+// pages it has just written.
 #define CACHE_USUAL "PRAGMA cache_size=-512"
-#define CACHE_MANY  "PRAGMA cache_size=-65536"
+#define CACHE_BULK  "PRAGMA cache_size=-65536"
 
 struct sqlite_api {
     int (*open_v2)(const char *path, sqlite3 **db, int flags, const char *vfs);
@@ -78,8 +78,8 @@ struct db {
     sqlite3 *handle;
     char *name;
     int64_t wait_until_ns; // set when waiting begins
-    struct statement kept[KEPT];
-    size_t oldest; // the next one to give up
+    struct statement cached[CACHED];
+    size_t oldest; // the next one to replace
 };
 
 static int complain(struct db *db, int code, struct err *err)
@@ -91,13 +91,13 @@ static int complain(struct db *db, int code, struct err *err)
                                                                                    : ERR_IO;
     err_set(err, kind, "the ledger '%s': %s", db->name, api.errmsg(db->handle));
     if (kind == ERR_TIMEOUT)
-        err_hint(err, "another program holds it: let that finish, then try again");
+        err_hint(err, "another program has locked it: wait for it to finish, then try again");
     else if (kind == ERR_FORMAT)
-        err_hint(err, "this file is not a ledger, or damaged; name another with --ledger");
+        err_hint(err, "this file is not a ledger or is damaged; name another with --ledger");
     return kind;
 }
 
-// Sleeps a little at random, so that many who wait do not wake together.
+// Sleeps for a random moment so that waiting processes do not all wake at once.
 static int wait_for_lock(void *arg, int times)
 {
     struct db *db = arg;
@@ -118,10 +118,10 @@ static void close_db(void *db_)
     struct db *db = db_;
     if (!db)
         return;
-    for (size_t i = 0; i < KEPT; i++) {
-        if (db->kept[i].prepared)
-            api.finalize(db->kept[i].prepared);
-        free(db->kept[i].sql);
+    for (size_t i = 0; i < CACHED; i++) {
+        if (db->cached[i].prepared)
+            api.finalize(db->cached[i].prepared);
+        free(db->cached[i].sql);
     }
     if (db->handle)
         api.close(db->handle);
@@ -129,12 +129,11 @@ static void close_db(void *db_)
     free(db);
 }
 
-// The statement, prepared before or now.
-static int prepared(struct db *db, const char *sql, sqlite3_stmt **out, struct err *err)
+static int prepare(struct db *db, const char *sql, sqlite3_stmt **out, struct err *err)
 {
-    for (size_t i = 0; i < KEPT; i++)
-        if (db->kept[i].sql && strcmp(db->kept[i].sql, sql) == 0) {
-            *out = db->kept[i].prepared;
+    for (size_t i = 0; i < CACHED; i++)
+        if (db->cached[i].sql && strcmp(db->cached[i].sql, sql) == 0) {
+            *out = db->cached[i].prepared;
             return 0;
         }
     char *copy = text_copy(sql, err);
@@ -146,7 +145,7 @@ static int prepared(struct db *db, const char *sql, sqlite3_stmt **out, struct e
         free(copy);
         return complain(db, code, err);
     }
-    struct statement *slot = &db->kept[db->oldest++ % KEPT];
+    struct statement *slot = &db->cached[db->oldest++ % CACHED];
     if (slot->prepared)
         api.finalize(slot->prepared);
     free(slot->sql);
@@ -172,7 +171,7 @@ static int run(void *db_, const char *sql, const char *const *values, size_t cou
 {
     struct db *db = db_;
     sqlite3_stmt *statement = NULL;
-    int rc = prepared(db, sql, &statement, err);
+    int rc = prepare(db, sql, &statement, err);
     if (rc != 0)
         return rc;
     int code = SQLITE_OK;
@@ -196,12 +195,12 @@ static int run(void *db_, const char *sql, const char *const *values, size_t cou
     return rc;
 }
 
-// Going over to the write-ahead log needs the file for a moment without anybody else, and SQLite
-// does not always wait for that by itself. A file system that cannot do it keeps the old way.
+// Switching to the write-ahead log needs exclusive access for a moment, and SQLite does not always
+// wait for it. A file system without support keeps the rollback journal.
 static int set_up(struct db *db, struct err *err)
 {
     int64_t until_ns = clock_now_ns() + WAIT_MS * NS_PER_MS;
-    // Of a new file: several records of one or two kilobytes fit on a page.
+    // For a new file: several records of one or two kilobytes fit on a page.
     int rc = run(db, "PRAGMA page_size=16384", NULL, 0, NULL, NULL, NULL, err);
     if (rc != 0)
         return rc;
@@ -256,8 +255,8 @@ const struct backend backend_sqlite = {
     .text_type = "TEXT",
     .keyed = "WITHOUT ROWID",
     .begin = "BEGIN IMMEDIATE",
-    .many_begin = CACHE_MANY,
-    .many_end = CACHE_USUAL,
+    .bulk_begin = CACHE_BULK,
+    .bulk_end = CACHE_USUAL,
     .has_schema = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'fare_schema'",
     .open = open_db,
     .close = close_db,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// book: opening, and walking with a filter. book_find.c looks single offers up.
+// book: opens the book and walks it with a filter. book_find.c looks up single offers.
 #include "price/book.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/folders.h"
 #include "base/money.h"
 #include "machine/device.h"
+#include "price/files.h"
 #include "price/import.h"
 #include "price/layers.h"
 #include "price/prices.h"
@@ -29,60 +29,43 @@ int book_path(const char *path, struct buf *out, struct err *err)
     }
     int rc = folder_data(out, err);
     if (rc == ERR_MISSING) {
-        err_context(err, "no place for the book of prices");
+        err_context(err, "nowhere to put the book of prices");
         err_hint(err, "set one of them, or name a file with --book");
     }
     buf_adds(out, "/book");
     return rc == 0 ? buf_check(out, err) : rc;
 }
 
-static int is_table(const struct dirent *entry)
+struct tables {
+    struct stock stock;
+    bool own;
+    struct devices *devices; // opened for the first own table
+};
+
+// Shipped tables have exact GPU names; those in users' tables are looked up.
+static int read_table(void *arg, const char *path, struct err *err)
 {
-    size_t len = strlen(entry->d_name);
-    return entry->d_name[0] != '.' && len > 4 && strcmp(entry->d_name + len - 4, ".csv") == 0;
+    struct tables *t = arg;
+    int rc = t->own && !t->devices ? devices_open(&t->devices, err) : 0;
+    return rc == 0 ? import_table(&t->stock, path, t->devices, err) : rc;
 }
 
-// What comes with fare has the GPUs' right names; what users write is looked up.
-static int read_tables(const char *dir, bool own, struct stock *stock, struct err *err)
-{
-    struct devices *devices = NULL;
-    struct dirent **names;
-    int count = scandir(dir, &names, is_table, alphasort);
-    if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return 0;
-    if (count < 0)
-        return err_errno(err, errno, "cannot open the folder '%s'", dir);
-    int rc = own && count > 0 ? devices_open(&devices, err) : 0;
-    for (int i = 0; i < count; i++) {
-        struct buf path = {0};
-        buf_printf(&path, "%s/%s", dir, names[i]->d_name);
-        if (rc == 0)
-            rc = buf_check(&path, err);
-        if (rc == 0)
-            rc = import_table(stock, buf_str(&path), devices, err);
-        buf_release(&path);
-        free(names[i]);
-    }
-    free(names);
-    devices_close(devices);
-    return rc;
-}
-
-// The native tables of a folder as a layer. A folder that is not there is an empty one.
+// Reads the tables in a folder as a layer. A missing folder is an empty layer.
 static int open_tables(struct image *image, const char *dir, bool own, struct err *err)
 {
     const struct image nothing = {0};
-    struct stock stock = {0};
+    struct tables tables = {.own = own};
     struct stock_counts counts;
     struct buf bytes = {0};
-    int rc = read_tables(dir, own, &stock, err);
+    int rc = files_each(dir, ".csv", read_table, &tables, err);
     if (rc == 0)
-        rc = stock_build(&stock, &nothing, &bytes, &counts, err);
+        rc = stock_build(&tables.stock, &nothing, &bytes, &counts, err);
     if (rc == 0)
         rc = image_of(image, bytes.data, bytes.len, bytes.data, err);
     else
         buf_release(&bytes);
-    stock_release(&stock);
+    stock_release(&tables.stock);
+    devices_close(tables.devices);
     return rc;
 }
 
@@ -97,7 +80,7 @@ static int open_folder(struct image *image, folder_fn *folder, struct err *err)
     if (rc == 0)
         rc = buf_check(&dir, err);
     else if (rc == ERR_MISSING)
-        rc = 0; // nobody's home: nothing of theirs
+        rc = 0; // no home folder: no tables
     else
         err_set(err, rc, "%s", why.text);
     if (rc == 0 && why.code == 0)
@@ -106,12 +89,12 @@ static int open_folder(struct image *image, folder_fn *folder, struct err *err)
     return rc;
 }
 
-// What was imported; a book that somebody names has to be there.
+// Opens the imported layer; a book named by the user must exist.
 static int open_imported(struct image *image, const char *path, bool named, struct err *err)
 {
     if (named && access(path, F_OK) != 0 && errno == ENOENT) {
         err_set(err, ERR_MISSING, "there is no book '%s'", path);
-        return err_hint(err, "'fare prices import FILE --book %.100s' makes one", path);
+        return err_hint(err, "'fare prices import FILE --book %.100s' creates it", path);
     }
     return image_open(image, path, err);
 }
@@ -131,14 +114,14 @@ int book_open(struct book **out, const char *path, struct err *err)
             rc = open_imported(&book->layers[LAYER_IMPORTED], buf_str(&imported), path && *path,
                                err);
         else if (rc == ERR_MISSING)
-            rc = 0; // there is no home: nothing was ever imported
+            rc = 0; // no home folder: nothing was imported
         else if (rc != 0)
             err_set(err, rc, "%s", why.text);
     }
     if (rc == 0)
         rc = open_folder(&book->layers[LAYER_OWN], folder_config, err);
     if (rc == 0)
-        rc = layers_lay(book, err);
+        rc = layers_match(book, err);
     buf_release(&imported);
     if (rc == 0)
         *out = book;
@@ -161,10 +144,11 @@ void book_close(struct book *book)
 
 enum { WANT_PROVIDER, WANT_NAME, WANT_REGION, WANT_ZONE, WANT_GPU, WANT_TEXT, WANT_IN, WANTS };
 
-// Texts are compared once per word of a layer, not once per offer. 0: not yet, 1: no, 2: yes.
+// The filter, with its string comparisons cached per word of a layer in `memory`: 0: not compared
+// yet, 1: no match, 2: match.
 struct sieve {
     const struct book_filter *filter;
-    int day;    // prices as of: a price from tomorrow on does not hold yet
+    int day;    // prices as of this day
     int oldest; // day; 0: any age
     const char *wants[WANTS];
     char *provider_part; // of a `text` with a slash
@@ -225,7 +209,7 @@ static bool wanted(const struct sieve *sieve, const struct book *book, int layer
     return *known == 2;
 }
 
-// What can be told without the price. Specifications may come from any layer: any that fits does.
+// Tests all but the price. An offer passes if one of its layers does.
 static bool passes(const struct sieve *sieve, const struct book *book, int layer,
                    const struct image_offer *o)
 {
@@ -273,7 +257,7 @@ static int visit_stack(const struct book *book, const struct sieve *sieve,
     return visit(arg, &offer, err);
 }
 
-// An offer of the imported layer alone: nearly all of them.
+// An offer that only the imported layer has, as nearly all offers.
 static int visit_imported(const struct book *book, const struct sieve *sieve,
                           const struct image_offer *o, book_visit_fn *visit, void *arg,
                           struct err *err)
@@ -299,7 +283,7 @@ int book_each(const struct book *book, const struct book_filter *filter, book_vi
     const struct image *imported = &book->layers[LAYER_IMPORTED];
     const struct extra *extra = book->extras, *end = extra + book->extra_count;
     for (size_t i = 0; rc == 0 && i <= imported->offer_count; i++) {
-        for (; rc == 0 && extra < end && extra->at == i && !extra->there; extra++)
+        for (; rc == 0 && extra < end && extra->at == i && !extra->shared; extra++)
             rc = visit_stack(book, &sieve, &extra->stack, visit, arg, err);
         if (rc != 0 || i == imported->offer_count)
             continue;

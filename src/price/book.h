@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// book: the offers that are known, with their history.
+// book: all known offers with their price history.
 //
-// Three layers make the book: what fare ships (share/offers/*.csv), what was imported (one file in
-// the user's data folder, sorted, mapped into memory, written whole or not at all), and the user's
-// own tables (*.csv in the user's configuration folder: XDG_CONFIG_HOME/fare/offers). Where the
-// user's own has a price for a thing, that holds; of the other two the one that was seen last, and
-// the imported one where both were on one date. A price that changed adds a row with its date;
-// nothing is overwritten.
+// The book has three layers: the shipped tables (share/offers/*.csv), the imported offers (one
+// sorted file in the user's data folder, mapped into memory, replaced atomically), and the user's
+// own tables (*.csv in XDG_CONFIG_HOME/fare/offers). The user's own prices win. Of the other two
+// layers the price seen last wins; on the same date, the imported one. A changed price adds a row
+// with its date; nothing is overwritten.
 //
-// What is on offer is named PROVIDER/NAME, with @REGION (or @ZONE) and :spot, :monthly or
-// :on-demand behind where that matters: "aws/p3.2xlarge", "aws/p3.2xlarge@eu-west-1:spot".
-// Without a region it is the cheapest one's; without a kind, on demand, where it can be had so.
+// An offer is named PROVIDER/NAME, optionally with @REGION (or @ZONE) and :spot, :monthly or
+// :on-demand: "aws/p3.2xlarge", "aws/p3.2xlarge@eu-west-1:spot". Without a region, the cheapest one
+// is meant; without a kind, on demand if available.
 #ifndef FARE_PRICE_BOOK_H
 #define FARE_PRICE_BOOK_H
 
@@ -24,78 +23,76 @@
 
 struct book;
 
-// `path`: the imported layer, instead of FARE_BOOK or book in the user's data folder ("-": none).
-// A file of these two that is not there is an empty layer, a `path` that is not there ERR_MISSING;
-// FARE_BOOK may be "-" too.
+// `path` is the imported layer; null: FARE_BOOK or `book` in the user's data folder. "-" as `path`
+// or FARE_BOOK means none. A missing `path` is ERR_MISSING; a missing default is an empty layer.
 int book_open(struct book **out, const char *path, struct err *err) MUST_USE;
 void book_close(struct book *book); // null is fine
 
-// All zero: everything that is on offer today, on demand and spot. Texts are compared whole, but
-// for `text`, which is looked for in the GPU's, the offer's and the provider's name ("aws/p3": in
-// the names of that provider's); all whatever the letters' case.
+// All zero: every offer of today. Strings must be equal, except `text`, which matches a part of the
+// GPU's, the offer's or the provider's name ("aws/p3": of that provider's offer names). Case is
+// ignored.
 struct book_filter {
     const char *text;
     const char *provider, *name, *region, *zone, *gpu;
     const enum offer_kind *kind; // null: any
-    bool bare_metal;             // only those
+    bool bare_metal;             // only bare metal
     bool with_gpu, without_gpu;
-    int day;         // prices as of this date, in days since 1970; 0: as of today
-    bool aged;       // only prices that were seen within `max_age`
-    int max_age;     // days before `day` (or today)
-    int gpus_milli;  // at least so many
-    int vcpus_milli; // at least
-    int memory_mib, gpu_memory_mib;
+    int day;                        // prices as of this date, in days since 1970; 0: today
+    bool aged;                      // only prices seen within `max_age`
+    int max_age;                    // days before `day`
+    int gpus_milli;                 // the least
+    int vcpus_milli;                // the least
+    int memory_mib, gpu_memory_mib; // the least
     int64_t max_rate; // per hour, nano-USD; 0: any. Other currencies pass: see currency.h
 };
 
-// Given each offer once, in the order of provider, name, region, zone and kind, with the price that
-// held on the filter's date. A value other than 0 ends the walk and is returned. 200,000 offers
-// take about 4 ms.
+// Called for each offer once, in the order of provider, name, region, zone and kind, with its price
+// on the filter's date. A result other than 0 ends the walk and is returned. 200,000 offers take
+// about 4 ms.
 typedef int book_visit_fn(void *arg, const struct offer *offer, struct err *err);
 int book_each(const struct book *book, const struct book_filter *filter, book_visit_fn *visit,
               void *arg, struct err *err) MUST_USE;
 
-// The offer of that name ("aws/p3.2xlarge:spot") on that day (0: today). ERR_MISSING with
-// names that are alike, where there are some. The provider may be left out where the name alone
-// tells.
+// Finds an offer by name ("aws/p3.2xlarge:spot") on that day (0: today). The provider may be left
+// out if the name is unique. ERR_MISSING suggests similar names.
 int book_find(const struct book *book, const char *name, int day, struct offer *out,
               struct err *err) MUST_USE;
 
-// All prices that this offer (its provider, name, region, zone and kind) ever had, oldest first,
-// of all layers.
+// Visits all prices of this offer (its provider, name, region, zone and kind) in all layers, oldest
+// first.
 int book_history(const struct book *book, const struct offer *offer, book_visit_fn *visit,
                  void *arg, struct err *err) MUST_USE;
 
-// Appends the offer's name as book_find() takes it, region and all.
+// Appends the offer's full name for book_find(), region included.
 void book_name(const struct offer *offer, struct buf *out);
 
-// How often the provider takes such a spot machine away, where a source says so.
+// How often such a spot machine is interrupted, if a source says so.
 struct offer_risk {
-    int low_percent, high_percent; // of those in use, within a month; 100: no upper bound known
-    int saving_percent;            // against the price on demand; -1: unknown
+    int low_percent, high_percent; // of machines in use, per month; 100: no upper bound known
+    int saving_percent;            // against on demand; -1: unknown
     int day;
     const char *source;
 };
 bool book_risk(const struct book *book, const struct offer *offer, int day, struct offer_risk *out);
 
-// Days between the date on which the price was last seen and `day` (0: today), and whether that is
-// OLD: over 30 days on demand, over 7 spot. An offer by the month ages like one on demand.
+// Days from the date on which the price was last seen to `day` (0: today), and whether that is OLD:
+// over 7 days for spot, over 30 otherwise.
 int offer_age(const struct offer *offer, int day);
 bool offer_old(const struct offer *offer, int day);
 
-// Nobody published the price: its source begins with "estimated:" and says from what.
+// The price is not published: its source starts with "estimated:" and names the basis.
 bool offer_estimated(const struct offer *offer);
 
-// "on-demand", "spot", "monthly", and back; false for anything else.
+// "on-demand", "spot", "monthly", and the reverse; false for anything else.
 const char *offer_kind_word(enum offer_kind kind);
 bool offer_kind_parse(const char *word, enum offer_kind *kind);
 
-// The price of an hour in nano-units of its currency, rounded half to even; 0 where it overflows.
+// The price of an hour in nano-units of its currency, rounded half to even; 0 on overflow.
 int64_t offer_per_hour(const struct offer *offer);
 
 int book_today(void); // in days since 1970, UTC
 
-// Where the imported layer is: `path`, FARE_BOOK, or the user's; appended to `out`.
+// Appends the path of the imported layer: `path`, FARE_BOOK, or the user's default.
 int book_path(const char *path, struct buf *out, struct err *err) MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// book: single offers by name, their history, their risk.
+// book: finds offers by name; their price history and risk of interruption.
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { ALIKE = 4, NAMES_MAX = 8192 };
 
-// "PROVIDER/NAME@PLACE:KIND", taken apart. Parts that are not there are null.
+// The parts of "PROVIDER/NAME@PLACE:KIND"; absent parts are null.
 struct wish {
     char *text; // holds the parts
     const char *provider, *name, *place;
@@ -50,10 +50,10 @@ struct search {
     const struct wish *wish;
     bool found, exact;
     struct offer best;
-    bool several; // of more than one provider, where none was given
+    bool several; // more than one provider matches
 };
 
-// On demand before monthly before spot, where nothing was said.
+// Without a kind: on demand before monthly before spot.
 static int rank(enum offer_kind kind)
 {
     static const int ranks[] = {0, 2, 1};
@@ -74,7 +74,7 @@ static int consider(void *arg, const struct offer *offer, struct err *err)
     const struct wish *w = s->wish;
     if (w->place && strcmp(w->place, offer->region) != 0 && strcmp(w->place, offer->zone) != 0)
         return 0;
-    // Letters in another case are found too, but the name as it was given goes first.
+    // Case is ignored, but an exact match is preferred.
     bool exact = strcmp(w->name, offer->name) == 0 &&
                  (!w->provider || strcmp(w->provider, offer->provider) == 0);
     if (s->exact && !exact)
@@ -88,7 +88,7 @@ static int consider(void *arg, const struct offer *offer, struct err *err)
     return 0;
 }
 
-// ---- names that are alike ----
+// ---- similar names ----
 
 struct alike {
     const struct wish *wish;
@@ -110,7 +110,7 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
     a->last_provider = offer->provider;
     a->last_name = offer->name;
     bool other = a->wish->provider && strcasecmp(a->wish->provider, offer->provider) != 0;
-    // Of another provider only what is called just so.
+    // From another provider, only the same name.
     if (a->nearest ? strcmp(a->nearest, offer->name) == 0 && !other
         : other    ? strcasecmp(offer->name, a->wish->name) == 0
                    : strcasestr(offer->name, a->wish->name) != NULL) {
@@ -143,13 +143,13 @@ static int missing(const struct book *book, const struct wish *wish, const char 
         err_hint(err, "there is %s%s", buf_str(&alike->found),
                  alike->found_count > ALIKE ? ", ..." : "");
     else
-        err_hint(err, "'fare prices TEXT' looks for offers");
+        err_hint(err, "'fare prices TEXT' searches for offers");
     buf_release(&alike->found);
     free(alike);
     return ERR_MISSING;
 }
 
-// The names are there, at another place or of another kind.
+// The offer exists in another place or kind.
 static int elsewhere(const struct wish *wish, const char *name, const struct offer *has,
                      struct err *err)
 {
@@ -162,15 +162,15 @@ static int elsewhere(const struct wish *wish, const char *name, const struct off
     return ERR_MISSING;
 }
 
-// ---- names that have no price yet on the date ----
+// ---- offers without a price on the date ----
 
 struct first {
     const struct book *book;
     struct search search;
-    int since; // the first of all that fit; 0: none
+    int since; // the first day with a price; 0: none
 };
 
-static int take_since(void *arg, const struct offer *offer, struct err *err)
+static int note_since(void *arg, const struct offer *offer, struct err *err)
 {
     (void)err;
     struct first *f = arg;
@@ -184,11 +184,11 @@ static int consider_first(void *arg, const struct offer *offer, struct err *err)
     f->search.found = false;
     int rc = consider(&f->search, offer, err);
     if (rc == 0 && f->search.found)
-        rc = book_history(f->book, offer, take_since, f, err);
+        rc = book_history(f->book, offer, note_since, f, err);
     return rc < 0 ? rc : 0;
 }
 
-// Whether it is on offer at a later date: then ERR_MISSING says from which one on.
+// ERR_MISSING with the first date if the offer has a price only later.
 static int too_early(const struct book *book, const struct wish *wish, const char *name,
                      struct book_filter filter, struct err *err)
 {
@@ -201,8 +201,9 @@ static int too_early(const struct book *book, const struct wish *wish, const cha
         return rc;
     clock_iso(day * DAY_S, on);
     clock_iso(first.since * DAY_S, since);
-    err_set(err, ERR_MISSING, "'%s' has no price on %.10s: its first is of %.10s", name, on, since);
-    err_hint(err, "--date %.10s or later", since);
+    err_set(err, ERR_MISSING, "'%s' has no price on %.10s: its first is from %.10s", name, on,
+            since);
+    err_hint(err, "use --date %.10s or later", since);
     return ERR_MISSING;
 }
 
@@ -227,7 +228,7 @@ int book_find(const struct book *book, const char *name, int day, struct offer *
     } else if (rc == 0 && search.found) {
         *out = search.best;
     } else if (rc == 0 && (rc = too_early(book, &wish, name, filter, err)) == 0) {
-        // Without place and kind, to tell what is wrong with the name.
+        // Search without place and kind to find out which part is wrong.
         struct wish wider = wish;
         wider.place = NULL;
         filter.kind = NULL;
@@ -294,7 +295,7 @@ int book_history(const struct book *book, const struct offer *offer, book_visit_
         struct offer then;
         layers_fill(image, in[first], &image->prices[in[first]->first_price + next[first]++],
                     &then);
-        // Two layers may have read the same thing at the same place.
+        // Two layers may have read the same source.
         bool again = then.since == last.since && then.day <= last.day && then.rate == last.rate &&
                      then.per_s == last.per_s && strcmp(then.currency, last.currency) == 0;
         int rc = again ? 0 : visit(arg, &then, err);
@@ -327,7 +328,7 @@ bool book_risk(const struct book *book, const struct offer *offer, int day, stru
             .day = risk->day,
             .source = image_word(image, risk->source),
         };
-        found = true; // sorted by date: the last one counts
+        found = true; // sorted by date: the last one wins
     }
     return found;
 }

@@ -17,7 +17,7 @@ struct rate {
     bool own;
     int64_t day;
     int64_t usd;  // nano-USD for one unit
-    char *source; // "OLD: 1.228 USD on 2018-02-01, ...": without the first five where it is not
+    char *source; // "OLD: 1.228 USD on 2018-02-01, ..."; recent rates skip the prefix
 };
 
 struct currencies {
@@ -34,23 +34,19 @@ static int read_row(struct rate *rate, const struct csv *csv, const int at[COLUM
                     struct err *err)
 {
     const char *date = csv_text(csv, at[DATE]), *name = csv_text(csv, at[CURRENCY]);
-    int64_t s;
     size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
     int column = DATE;
-    int rc = 0;
-    if (strlen(date) != 10 || !clock_parse(date, &s) || s < 0) {
-        rc = err_set(err, ERR_FORMAT, "expected a date such as 2018-02-01");
-    } else if (column = CURRENCY, len != 3 || name[len] != '\0' || strcmp(name, "USD") == 0) {
+    int rc = files_day(date, &rate->day, err);
+    if (rc == 0 && (column = CURRENCY, len != 3 || name[len] != '\0' || strcmp(name, "USD") == 0))
         rc = err_set(err, ERR_FORMAT, "expected a currency other than USD, such as EUR");
-    } else {
+    if (rc == 0) {
         column = USD;
         rc = money_parse(csv_text(csv, at[USD]), &rate->usd, err);
-        if (rc == 0 && rate->usd <= 0)
-            rc = err_set(err, ERR_FORMAT, "expected a rate above zero");
     }
+    if (rc == 0 && rate->usd <= 0)
+        rc = err_set(err, ERR_FORMAT, "expected a rate above zero");
     if (rc != 0)
         return csv_context(csv, at[column], err);
-    rate->day = s / DAY_S;
     memcpy(rate->currency, name, len + 1);
     struct buf text = {0};
     buf_printf(&text, "OLD: %s USD on %s, %s", csv_text(csv, at[USD]), date,
@@ -128,16 +124,12 @@ void currencies_close(struct currencies *c)
 
 // ---- finding
 
-// Whether `a` is the better one for that day: own before shipped, on or before the day before
-// after it, then the nearer; of two for one day the later row.
+// True if `a` is better for that day: own beats shipped, then as files_applies() says.
 static bool better(const struct rate *a, const struct rate *b, int64_t day)
 {
     if (!b || a->own != b->own)
         return !b || a->own;
-    bool a_before = a->day <= day, b_before = b->day <= day;
-    if (a_before != b_before)
-        return a_before;
-    return a_before ? a->day >= b->day : a->day < b->day;
+    return files_applies(a->day, b->day, day);
 }
 
 int currency_to_usd(const struct currencies *c, const char *from, int day, int64_t amount,
@@ -151,7 +143,7 @@ int currency_to_usd(const struct currencies *c, const char *from, int day, int64
             if (strcmp(c->rates[i].currency, from) == 0 && better(&c->rates[i], found, on))
                 found = &c->rates[i];
         if (!found) {
-            err_set(err, ERR_MISSING, "no rate is known for the currency '%.20s'", from);
+            err_set(err, ERR_MISSING, "no exchange rate for the currency '%.20s'", from);
             return err_hint(err, "add one to currencies.csv in your configuration folder: "
                                  "date,currency,usd,source");
         }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/folders.h"
 
 int files_shipped(const char *name, struct buf *path, struct err *err)
@@ -19,13 +20,29 @@ int files_shipped(const char *name, struct buf *path, struct err *err)
 int files_own(const char *name, struct buf *path, struct err *err)
 {
     int rc = folder_config(path, NULL);
-    if (rc == ERR_MISSING) // no home, no files of one's own
+    if (rc == ERR_MISSING) // no home folder
         return 0;
     buf_printf(path, "/%s", name);
     return rc == 0 ? buf_check(path, err) : err_memory(err);
 }
 
-// Names in the order of their bytes, whatever the user's language.
+int files_day(const char *text, int64_t *day, struct err *err)
+{
+    int64_t s;
+    if (strlen(text) != 10 || !clock_parse(text, &s) || s < 0)
+        return err_set(err, ERR_FORMAT, "expected a date such as 2026-01-31");
+    *day = s / 86400;
+    return 0;
+}
+
+bool files_applies(int64_t a, int64_t b, int64_t day)
+{
+    if ((a <= day) != (b <= day))
+        return a <= day;
+    return a <= day ? a >= b : a < b;
+}
+
+// Independent of the locale, unlike alphasort().
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -36,7 +53,7 @@ static int visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static bool ends_so(const char *name, const char *ending)
+static bool ends_in(const char *name, const char *ending)
 {
     size_t len = strlen(name), end = strlen(ending);
     return len > end && strcmp(name + len - end, ending) == 0;
@@ -54,7 +71,7 @@ int files_each(const char *dir, const char *ending, files_visit_fn *visit, void 
     int rc = 0;
     for (int i = 0; i < count; i++) {
         struct buf path = {0};
-        if (rc == 0 && ends_so(names[i]->d_name, ending)) {
+        if (rc == 0 && ends_in(names[i]->d_name, ending)) {
             buf_printf(&path, "%s/%s", dir, names[i]->d_name);
             rc = buf_check(&path, err);
             if (rc == 0)

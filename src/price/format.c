@@ -42,10 +42,10 @@ static ptrdiff_t read_text(void *arg, void *into, size_t room, struct err *err)
 {
     (void)err;
     struct import *im = arg;
-    size_t left = im->len - im->at, take = left < room ? left : room;
-    memcpy(into, im->text + im->at, take);
-    im->at += take;
-    return (ptrdiff_t)take;
+    size_t left = im->len - im->at, n = left < room ? left : room;
+    memcpy(into, im->text + im->at, n);
+    im->at += n;
+    return (ptrdiff_t)n;
 }
 
 int format_csv(struct import *im, struct csv *csv, struct err *err)
@@ -177,7 +177,7 @@ const struct device *format_device(struct import *im, const char *text)
 {
     if (!im->devices || !*text)
         return NULL;
-    // Rows of one machine follow each other: most lookups are the last one again.
+    // Rows of one machine are adjacent: most lookups repeat the last one.
     if (strcmp(text, im->gpu_text) != 0 || strlen(text) >= sizeof im->gpu_text) {
         im->gpu = device_find(im->devices, text);
         snprintf(im->gpu_text, sizeof im->gpu_text, "%s", text);
@@ -188,7 +188,7 @@ const struct device *format_device(struct import *im, const char *text)
 static bool near(int64_t a, int64_t b)
 {
     int64_t apart = a > b ? a - b : b - a;
-    return apart * 5 <= b; // 24 GB are 22888 MiB to some
+    return apart * 5 <= b; // some catalogues convert 24 GB to 22888 MiB
 }
 
 const char *format_gpu(struct import *im, const char *text, int gpus_milli, int *memory_mib)
@@ -196,12 +196,12 @@ const char *format_gpu(struct import *im, const char *text, int gpus_milli, int 
     const struct device *device = format_device(im, text);
     if (!device)
         return text;
-    bool part = gpus_milli > 0 && gpus_milli < 1000; // of one: it has a part of the memory
+    bool part = gpus_milli > 0 && gpus_milli < 1000; // has a part of the GPU's memory
     if (*memory_mib == 0 && !part)
         *memory_mib = device->memory_mib;
     if (part || device->memory_mib == 0 || near(*memory_mib, device->memory_mib))
         return device->name;
-    // "A100" with 80 GB is another model; the table says whether there is one.
+    // "A100" with 80 GB is another model, if the table has it.
     snprintf(im->gpu_name, sizeof im->gpu_name, "%.60s-%dGB", device->name,
              (*memory_mib + 512) / 1024);
     const struct device *sized = device_find(im->devices, im->gpu_name);

@@ -16,8 +16,8 @@ _Static_assert(sizeof(struct image_price) == 32, "no holes");
 _Static_assert(sizeof(struct image_risk) == 32, "no holes");
 _Static_assert(sizeof(struct image_head) == 56, "no holes");
 
-// Four sums side by side, so that the whole runs at the memory's speed. Against damage, not
-// against malice: that is what the other checks are for.
+// Four parallel sums run at memory speed. They detect damage; the other checks guard against
+// hostile files.
 uint64_t image_sum(const void *bytes, size_t len)
 {
     const char *p = bytes;
@@ -53,7 +53,7 @@ static int check_words(const struct image *m, size_t bytes, struct err *err)
                    ? 0
                    : bad(err, "it has no words");
     if (bytes == 0 || m->words[bytes - 1] != '\0' || m->word_at[0] != 0 || m->words[0] != '\0')
-        return bad(err, "its words do not begin and end as they should");
+        return bad(err, "its words are malformed");
     for (size_t i = 1; i < m->word_count; i++) {
         uint32_t at = m->word_at[i];
         if (at <= m->word_at[i - 1] || at >= bytes || m->words[at - 1] != '\0')
@@ -61,7 +61,7 @@ static int check_words(const struct image *m, size_t bytes, struct err *err)
         if (strcmp(m->words + m->word_at[i - 1], m->words + at) >= 0)
             return bad(err, "its words are out of order");
     }
-    for (size_t i = 0; i < bytes; i++) // they are shown on terminals
+    for (size_t i = 0; i < bytes; i++) // words are printed to terminals
         if ((unsigned char)(m->words[i] - 1) < ' ' - 1 || m->words[i] == 0x7f)
             return bad(err, "a word in it has control characters");
     return 0;
@@ -107,7 +107,7 @@ static int check_offers(const struct image *m, struct err *err)
                 return bad(err, "its prices are out of order");
         first += o->price_count;
     }
-    return first == m->price_count ? 0 : bad(err, "it has prices of no offer");
+    return first == m->price_count ? 0 : bad(err, "it has prices without an offer");
 }
 
 static int check_rest(const struct image *m, struct err *err)
@@ -124,7 +124,7 @@ static int check_rest(const struct image *m, struct err *err)
         if (r->provider >= n || r->name >= n || r->region >= n || r->source >= n || r->day < 0 ||
             r->day > DAY_MAX || r->low_percent < 0 || r->high_percent > 100 ||
             r->low_percent > r->high_percent || r->saving_percent < -1 || r->saving_percent > 100)
-            return bad(err, "a rate of interruptions in it is out of bounds");
+            return bad(err, "an interruption rate in it is out of bounds");
     }
     return 0;
 }
@@ -132,19 +132,19 @@ static int check_rest(const struct image *m, struct err *err)
 static int check_head(const struct image_head *head, size_t size, struct err *err)
 {
     if (memcmp(head->magic, IMAGE_MAGIC, sizeof head->magic) != 0)
-        return bad(err, "it is no book of prices");
+        return bad(err, "it is not a book of prices");
     if (head->order != IMAGE_ORDER)
-        return bad(err, "it was written on a machine with another order of bytes");
+        return bad(err, "it was written on a machine with another byte order");
     if (head->version != IMAGE_VERSION)
-        return err_set(err, ERR_FORMAT, "it is of version %u, this program knows %d", head->version,
-                       IMAGE_VERSION);
-    // No term can overflow: counts are of 32 bits, and word_bytes is compared first.
+        return err_set(err, ERR_FORMAT, "it has version %u; this program reads version %d",
+                       head->version, IMAGE_VERSION);
+    // No term can overflow: counts have 32 bits, and word_bytes is checked first.
     uint64_t need = sizeof *head + head->offers * (uint64_t)sizeof(struct image_offer) +
                     head->prices * (uint64_t)sizeof(struct image_price) +
                     head->risks * (uint64_t)sizeof(struct image_risk) +
                     head->words * (uint64_t)sizeof(uint32_t);
     if (head->size != size || head->word_bytes > size || need + head->word_bytes != size)
-        return bad(err, "it is cut off, or longer than it says");
+        return bad(err, "its size is wrong");
     return 0;
 }
 
@@ -158,7 +158,7 @@ static int check(struct image *m, const char *bytes, size_t size, struct err *er
     if (rc != 0)
         return rc;
     if (head.sum != image_sum(bytes + sizeof head, size - sizeof head))
-        return bad(err, "it is damaged: its check sum is wrong");
+        return bad(err, "it is damaged: its checksum is wrong");
     const char *p = bytes + sizeof head;
     m->offer_count = head.offers;
     m->price_count = head.prices;
@@ -193,9 +193,9 @@ static int map_file(struct image *image, int fd, const char *path, struct err *e
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return err_errno(err, errno, "cannot look at '%s'", path);
+        return err_errno(err, errno, "cannot read '%s'", path);
     if (!S_ISREG(st.st_mode))
-        return bad(err, "it is not a plain file");
+        return bad(err, "it is not a regular file");
     if (st.st_size < (off_t)sizeof(struct image_head))
         return bad(err, "it is too short");
     void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
@@ -209,7 +209,7 @@ static int map_file(struct image *image, int fd, const char *path, struct err *e
 int image_open(struct image *image, const char *path, struct err *err)
 {
     *image = (struct image){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hold us up
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // do not wait for a pipe
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
@@ -220,7 +220,7 @@ int image_open(struct image *image, const char *path, struct err *err)
         image_release(image);
         if (rc == ERR_FORMAT) {
             err_context(err, "the book '%s' cannot be used", path);
-            err_hint(err, "move it away and import the prices again");
+            err_hint(err, "delete it and import the prices again");
         }
     }
     return rc;

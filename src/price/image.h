@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// image: the book's file: offers, prices and words in sorted arrays, mapped into memory and read
-// in place. For this room alone.
+// image: the book's file format: sorted arrays of offers, prices and words, mapped into memory and
+// read in place. Internal to price/.
 //
-//     header | offers | prices | risks | where words begin | words, each with its NUL
+//     header | offers | prices | risks | word offsets | words, each with its NUL
 //
-// Words are sorted, so that a word's number is its rank and comparing numbers compares texts.
-// Offers are sorted by provider, name, region, zone and kind, each once; an offer's prices lie
-// together, oldest first. Everything is checked when an image is opened (sum, sizes, order, every
-// number), so that whoever reads it need not.
+// Words are sorted: comparing their numbers compares the strings. Offers are unique and sorted by
+// provider, name, region, zone and kind. An offer's prices are adjacent, oldest first. Opening an
+// image checks everything (checksum, sizes, order, every number), so that readers need not.
 #ifndef FARE_PRICE_IMAGE_H
 #define FARE_PRICE_IMAGE_H
 
@@ -37,9 +36,9 @@ struct image_price { // 32 bytes
     uint32_t reserved;   // 0
 };
 
-struct image_risk { // 32 bytes: how often a spot machine is taken away
+struct image_risk { // 32 bytes: how often a spot machine is interrupted
     uint32_t provider, name, region, source;
-    int16_t low_percent, high_percent; // of those in use, a month; high 100: no bound
+    int16_t low_percent, high_percent; // of machines in use, per month; high 100: no bound
     int16_t saving_percent;            // -1: unknown
     uint16_t reserved[3];              // 0
     int32_t day;
@@ -48,9 +47,9 @@ struct image_risk { // 32 bytes: how often a spot machine is taken away
 struct image_head {
     char magic[8]; // "fareBOOK"
     uint32_t version;
-    uint32_t order; // 0x01020304, as this machine writes it
-    uint64_t size;  // of the whole
-    uint64_t sum;   // of everything behind the head
+    uint32_t order; // 0x01020304 in this machine's byte order
+    uint64_t size;  // of the file
+    uint64_t sum;   // checksum of everything after the header
     uint32_t offers, prices, risks, words;
     uint64_t word_bytes;
 };
@@ -62,16 +61,16 @@ struct image {
     size_t offer_count, price_count, risk_count, word_count;
     const uint32_t *word_at;
     const char *words;
-    void *map; // what to unmap, or null
+    void *map; // to unmap, or null
     size_t size;
-    char *heap; // what to free, or null
+    char *heap; // to free, or null
 };
 
-// A file that is not there is an empty image. ERR_FORMAT says what is wrong with a damaged one.
+// A missing file is an empty image. ERR_FORMAT describes the damage.
 int image_open(struct image *image, const char *path, struct err *err) MUST_USE;
 
-// Of bytes in memory, aligned to 8. The image takes `heap`, which may be null for bytes that
-// somebody else keeps, also after a failure.
+// Opens bytes in memory, aligned to 8. The image takes over `heap`, even on failure; null: the
+// caller keeps the bytes.
 int image_of(struct image *image, const void *bytes, size_t size, char *heap,
              struct err *err) MUST_USE;
 void image_release(struct image *image); // a zeroed struct is fine
@@ -81,10 +80,10 @@ static inline const char *image_word(const struct image *image, uint32_t number)
     return image->words + image->word_at[number];
 }
 
-// The number of this word; false where the image does not have it.
+// The number of this word; false if the image does not have it.
 bool image_find_word(const struct image *image, const char *text, uint32_t *number);
 
-// For whoever writes one.
+// For writing images.
 uint64_t image_sum(const void *bytes, size_t len);
 #define IMAGE_MAGIC   "fareBOOK"
 #define IMAGE_VERSION 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: from a path to a format's reader, and from the stock to the book's file.
+// import: opens a file, picks the reader of its format, and writes the stock to the book.
 #include "price/import.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static const struct price_format *choose(const char *name, const char *text, siz
 
 // ---- names and dates ----
 
-// "aws" of "x/aws.csv.gz", and of "x/aws/vms.csv", as SkyPilot's own folders are.
+// "aws" of "x/aws.csv.gz" and of "x/aws/vms.csv" (SkyPilot's folders).
 static void provider_of(const char *name, char out[64])
 {
     const char *slash = strrchr(name, '/');
@@ -54,7 +54,7 @@ static void provider_of(const char *name, char out[64])
         base = from;
         len = (size_t)(slash - from);
     }
-    // "aws-2026-08-22.csv" and "aws_2026-08.csv" are of aws too.
+    // Also of "aws-2026-08-22.csv" and "aws_2026-08.csv".
     for (size_t i = 1; i + 4 < len; i++)
         if ((base[i] == '-' || base[i] == '_') && strspn(base + i + 1, "0123456789") == 4)
             len = i;
@@ -94,7 +94,7 @@ static void source_of(struct import *im, const char *format, const char *name)
     clock_iso((int64_t)im->day * 86400, date);
     snprintf(im->source, sizeof im->source, "%s %.*s %.10s", format, (int)(len > 120 ? 120 : len),
              base, date);
-    for (char *p = im->source; *p; p++) // a file's name may hold anything
+    for (char *p = im->source; *p; p++) // a file name may contain anything
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = '?';
 }
@@ -173,7 +173,7 @@ struct importing {
     struct stock stock;
     struct devices *devices;
     struct buf path;
-    int lock; // so that two imports do not lose each other's; -1: not held
+    int lock; // serialises imports; -1: not held
 };
 
 static int take_lock(struct importing *m, struct err *err)
@@ -258,7 +258,7 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
                 stat(path, &st) == 0 && st.st_mtime > 0 ? (int)(st.st_mtime / 86400) : book_today();
         size_t rows = m->stock.count, risks = m->stock.risk_count;
         rc = read_one(&im, format, name, err);
-        if (rc != 0) { // nothing of it, whatever the caller does next
+        if (rc != 0) { // import none of it
             m->stock.count = rows;
             m->stock.risk_count = risks;
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: AWS's spot advisor: how often machines of a type were taken away in the last month, as
-// one of five ranges, and what spot saved. Not prices: kept beside them, for whoever reckons with
-// interruptions.
+// import: AWS's spot advisor: how often machines of a type were interrupted in the last month (one
+// of five ranges), and the saving against on demand. Stored beside the prices.
 #include <jansson.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ struct range {
     int low, high; // per cent
 };
 
-// "index 1, max 11, label 5-10%": the label has the bounds that people are shown.
+// In "index 1, max 11, label 5-10%" the label has the bounds.
 static bool bounds_of(const char *label, struct range *out)
 {
     int n[2] = {0, 0}, count = 0;
@@ -68,7 +67,7 @@ static bool is_name(const char *text)
     return true;
 }
 
-// On which line of the text that machine of that region is; the reader of JSON does not tell.
+// The line of that machine and region in the file; jansson does not report it.
 static size_t line_of(const struct import *im, const char *region, const char *type)
 {
     const char *const names[] = {"spot_advisor", region, type};
@@ -85,15 +84,15 @@ static size_t line_of(const struct import *im, const char *region, const char *t
     return line;
 }
 
-static int take(struct import *im, const struct range ranges[RANGES], const char *region,
-                const char *type, const json_t *value, struct err *err)
+static int add_risk(struct import *im, const struct range ranges[RANGES], const char *region,
+                    const char *type, const json_t *value, struct err *err)
 {
     const json_t *r = json_object_get(value, "r"), *s = json_object_get(value, "s");
     json_int_t index = json_integer_value(r), saving = json_integer_value(s);
     im->report->rows++;
     if (!is_name(region) || !is_name(type) || !json_is_integer(r) || index < 0 || index >= RANGES ||
         ranges[index].low < 0)
-        return err_set(err, ERR_FORMAT, "line %zu, %.64s, %.64s: not a rate of interruptions",
+        return err_set(err, ERR_FORMAT, "line %zu, %.64s, %.64s: not an interruption rate",
                        line_of(im, region, type), region, type);
     if (s && (!json_is_integer(s) || saving < 0 || saving > 100))
         return err_set(err, ERR_FORMAT, "line %zu, %.64s, %.64s: not a saving in per cent",
@@ -117,7 +116,7 @@ static int each_region(struct import *im, const json_t *document, struct err *er
     const char *region, *system, *type;
     int rc = read_ranges(document, ranges, err);
     if (rc == 0 && !json_is_object(regions))
-        rc = err_set(err, ERR_FORMAT, "spot_advisor is no object");
+        rc = err_set(err, ERR_FORMAT, "spot_advisor is not an object");
     json_object_foreach(regions, region, systems)
     {
         json_object_foreach(systems, system, types)
@@ -128,7 +127,7 @@ static int each_region(struct import *im, const json_t *document, struct err *er
             json_object_foreach(types, type, value)
             {
                 if (rc == 0 && linux_too)
-                    rc = take(im, ranges, region, type, value, err);
+                    rc = add_risk(im, ranges, region, type, value, err);
             }
         }
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: AWS's spot prices as they changed: what `aws ec2 describe-spot-price-history` prints (one
-// object, or an object per line), or a table. A file tells of changes, so a price holds until the
-// next one, or the end of the file. The book's rows are days: of several changes on one day the
-// last one counts.
+// import: AWS's spot price history: the output of `aws ec2 describe-spot-price-history` (one
+// object, or one object per line), or a table. The file lists changes: a price is valid until the
+// next change or the end of the file. The book has one row per day, so the last change of a day
+// counts.
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "price/format.h"
 #include "price/words.h"
@@ -22,7 +23,7 @@ struct change {
 struct changes {
     struct words words;
     struct change *items;
-    size_t count, room;
+    size_t count, cap;
 };
 
 static const char *const table_columns[] = {"timestamp", "availability_zone", "instance_type",
@@ -37,7 +38,6 @@ static bool knows(const char *head, size_t len)
 
 // ---- collecting ----
 
-// `rc` 0 and `*why` null: taken.
 static int add_change(struct changes *c, const char *when, const char *zone, const char *type,
                       const char *price, struct err *err)
 {
@@ -45,20 +45,14 @@ static int add_change(struct changes *c, const char *when, const char *zone, con
     if (!clock_parse(when, &change.at_s) || change.at_s < 0)
         return err_set(err, ERR_FORMAT, "'%.40s' is not a time", when);
     if (*zone == '\0' || *type == '\0' || strlen(zone) > 64 || strlen(type) > 64)
-        return err_set(err, ERR_FORMAT, "a price of no machine, or in no zone");
+        return err_set(err, ERR_FORMAT, "a price without machine or zone");
     int rc = format_decimal(price, &change.rate, err);
     if (rc == 0)
         rc = words_add(&c->words, type, &change.type, err);
     if (rc == 0)
         rc = words_add(&c->words, zone, &change.zone, err);
-    if (rc == 0 && c->count == c->room) {
-        size_t room = c->room ? c->room * 2 : 1024;
-        struct change *items = realloc(c->items, room * sizeof *items);
-        if (!items)
-            return err_memory(err);
-        c->items = items;
-        c->room = room;
-    }
+    if (rc == 0)
+        rc = array_grow(&c->items, c->count, &c->cap, sizeof change, err);
     if (rc == 0)
         c->items[c->count++] = change;
     return rc;
@@ -105,8 +99,8 @@ static bool clean(const char *text)
     return true;
 }
 
-static int take_object(struct import *im, struct changes *c, const json_t *object, size_t line,
-                       struct err *err)
+static int add_object(struct import *im, struct changes *c, const json_t *object, size_t line,
+                      struct err *err)
 {
     const char *type = text_of(object, "InstanceType"), *zone = text_of(object, "AvailabilityZone");
     const char *system = text_of(object, "ProductDescription");
@@ -121,22 +115,22 @@ static int take_object(struct import *im, struct changes *c, const json_t *objec
                       err);
 }
 
-static int take_value(struct import *im, struct changes *c, const json_t *value, size_t line,
-                      struct err *err)
+static int add_value(struct import *im, struct changes *c, const json_t *value, size_t line,
+                     struct err *err)
 {
     const json_t *list = json_object_get(value, "SpotPriceHistory");
     if (!list)
-        return take_object(im, c, value, line, err);
-    int rc = json_is_array(list) ? 0 : err_set(err, ERR_FORMAT, "SpotPriceHistory is no list");
+        return add_object(im, c, value, line, err);
+    int rc = json_is_array(list) ? 0 : err_set(err, ERR_FORMAT, "SpotPriceHistory is not a list");
     for (size_t i = 0; i < json_array_size(list) && rc == 0; i++) {
-        rc = take_object(im, c, json_array_get(list, i), line, err);
+        rc = add_object(im, c, json_array_get(list, i), line, err);
         if (rc == ERR_FORMAT)
             err_context(err, "SpotPriceHistory[%zu]", i);
     }
     return rc;
 }
 
-// One JSON value after the other, with or without ends of lines between them.
+// A sequence of JSON values, with or without newlines between them.
 static int read_json(struct import *im, struct changes *c, struct err *err)
 {
     if (im->len > JSON_MAX)
@@ -152,7 +146,7 @@ static int read_json(struct import *im, struct changes *c, struct err *err)
         json_error_t why;
         json_t *value = json_loadb(p, (size_t)(end - p), JSON_DISABLE_EOF_CHECK, &why);
         if (value) {
-            rc = take_value(im, c, value, line, err);
+            rc = add_value(im, c, value, line, err);
         } else {
             line += why.line > 0 ? (size_t)why.line - 1 : 0;
             rc = json_error_code(&why) == json_error_out_of_memory
@@ -216,8 +210,7 @@ static int add_days(struct import *im, const struct changes *c, size_t from, siz
     for (size_t i = from; i < to && rc == 0; i++) {
         bool same_day = i + 1 < to && day_of(&c->items[i]) == day_of(&c->items[i + 1]);
         if (same_day) {
-            format_noted(im, 0, "a change that another followed on the same day: the last counts",
-                         offer.name);
+            format_noted(im, 0, "several changes on one day: the last one counts", offer.name);
             continue;
         }
         if (c->items[i].rate == 0) {
@@ -235,7 +228,8 @@ static int add_days(struct import *im, const struct changes *c, size_t from, siz
 static int read_history(struct import *im, struct err *err)
 {
     struct changes c = {0};
-    bool table = !strchr("{[", im->text[strspn(im->text, " \t\r\n")]); // an empty one is none
+    bool table =
+        !strchr("{[", im->text[strspn(im->text, " \t\r\n")]); // an empty file is not a table
     int rc = table ? read_csv(im, &c, err) : read_json(im, &c, err);
     int last = 0;
     for (size_t i = 0; i < c.count; i++)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: fare's own tables, as share/offers/ has them and users write them
-// (docs/adding-a-provider.md).
+// import: fare's own tables: share/offers/ and users' files (docs/adding-a-provider.md).
 #include <string.h>
 
 #include "base/clock.h"
@@ -80,13 +79,13 @@ static int words(const struct table *t, struct offer *o, struct err *err)
     if (rc != 0)
         return rc;
     if (*o->provider == '\0' || strchr(o->provider, '/'))
-        return fault(t, PROVIDER, err, "a provider is a word without a slash");
+        return fault(t, PROVIDER, err, "a provider must be a word without a slash");
     if (*o->name == '\0')
-        return fault(t, NAME, err, "an offer has a name");
+        return fault(t, NAME, err, "an offer needs a name");
     if (strpbrk(o->name, "@:"))
-        return fault(t, NAME, err, "a name has no @ and no :, which come before region and kind");
+        return fault(t, NAME, err, "a name must not contain @ or :, which start region and kind");
     if (*o->source == '\0')
-        return fault(t, SOURCE, err, "where the price was read is missing");
+        return fault(t, SOURCE, err, "the source of the price is missing");
     if (*o->currency == '\0')
         o->currency = "USD";
     if (strlen(o->currency) != 3 || strspn(o->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
@@ -154,7 +153,7 @@ static int choices(const struct table *t, struct offer *o, struct err *err)
     return 0;
 }
 
-static int take(struct import *im, const struct table *t, struct err *err)
+static int add_row(struct import *im, const struct table *t, struct err *err)
 {
     struct offer offer = format_offer(im);
     im->report->rows++;
@@ -183,7 +182,7 @@ static int read_table(struct import *im, struct err *err)
     if (rc == 0)
         rc = csv_only(&t.csv, columns, COLUMNS, err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
-        rc = take(im, &t, err);
+        rc = add_row(im, &t, err);
     csv_release(&t.csv);
     return rc;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: the catalogues that gpuhunt writes, one CSV file per provider. Sizes are in GB there,
-// which is what providers call GiB.
+// import: gpuhunt's catalogues, one CSV file per provider. Its GB are GiB.
 #include <string.h>
 
 #include "price/format.h"
@@ -63,7 +62,7 @@ static int read_row(const struct csv *csv, const int *at, struct offer *o, bool 
     return rc;
 }
 
-static int take(struct import *im, const struct csv *csv, const int *at, struct err *err)
+static int add_row(struct import *im, const struct csv *csv, const int *at, struct err *err)
 {
     struct offer o = format_offer(im);
     bool priced = false;
@@ -79,7 +78,7 @@ static int take(struct import *im, const struct csv *csv, const int *at, struct 
     else if (o.rate == 0)
         why = "a price of 0";
     else if (strcasecmp(vendor, "google") == 0 || strncmp(o.gpu, "tpu", 3) == 0)
-        why = "an accelerator that is no GPU";
+        why = "an accelerator that is not a GPU";
     else if (o.gpus_milli > 0 && *o.gpu == '\0')
         why = "GPUs without a name";
     if (why) {
@@ -106,7 +105,7 @@ static int read_catalogue(struct import *im, struct err *err)
     for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
         rc = csv_need(&csv, columns[needed[i]], &at[needed[i]], err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = take(im, &csv, at, err);
+        rc = add_row(im, &csv, at, err);
     csv_release(&csv);
     return rc;
 }

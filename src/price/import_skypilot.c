@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: SkyPilot's catalogues (vms.csv), one file per cloud, columns in any order. What is odd in
-// the real ones is handled here and counted; tests/price/test_skypilot.c has an example of each.
+// import: SkyPilot's catalogues (vms.csv), one file per cloud, columns in any order. Known errors
+// in them are corrected and counted; tests/price/test_skypilot.c has an example of each.
 #include <stdio.h>
 #include <string.h>
 
@@ -39,8 +39,7 @@ static int add_kind(struct import *im, const struct sky_row *row, enum offer_kin
     offer.memory_mib = row->memory_mib;
     offer.bare_metal = format_is_bare_metal(row->type);
     if (*row->gpu && im->devices && !format_device(im, row->gpu))
-        format_noted(im, row->line, "a GPU that share/devices does not know: its name stays",
-                     row->gpu);
+        format_noted(im, row->line, "a GPU that is not in share/devices: name unchanged", row->gpu);
     return format_add(im, &offer, err);
 }
 
@@ -52,19 +51,18 @@ int sky_add(struct import *im, const struct sky_row *given, struct err *err)
         row.has_price = false;
     }
     if (row.has_spot && row.spot == 0) {
-        format_noted(im, row.line, "a spot price of 0: there is no spot", row.type);
+        format_noted(im, row.line, "a spot price of 0: no spot offer", row.type);
         row.has_spot = false;
     }
     if (row.has_spot && row.has_price && row.spot == row.price &&
         strcmp(im->provider, "runpod") == 0) {
-        format_noted(im, row.line, "a spot price that is the one on demand: there is no spot",
-                     row.type);
+        format_noted(im, row.line, "a spot price equal to on demand: no spot offer", row.type);
         row.has_spot = false;
     }
     if (row.has_spot && row.has_price && row.spot > row.price)
-        format_noted(im, row.line, "a spot price above the one on demand: kept", row.type);
+        format_noted(im, row.line, "a spot price above on demand: kept", row.type);
     if (row.has_spot && !row.has_price && !given->has_price)
-        format_noted(im, row.line, "a spot price alone", row.type);
+        format_noted(im, row.line, "only a spot price", row.type);
     int rc = 0;
     if (row.has_price)
         rc = add_kind(im, &row, OFFER_ON_DEMAND, row.price, err);
@@ -75,9 +73,9 @@ int sky_add(struct import *im, const struct sky_row *given, struct err *err)
     return rc;
 }
 
-// ---- what a row says about its GPUs ----
+// ---- the GPUs of a row ----
 
-// The number after 'key': in a Python literal; -1 where there is none.
+// The number after 'key': in a Python literal; -1 if there is none.
 static int64_t literal_number(const char *info, const char *key)
 {
     const char *p = info;
@@ -104,7 +102,7 @@ static int64_t ratio(int64_t a, int64_t b) // in per cent, at least 100
     return a > b ? a * 100 / (b > 0 ? b : 1) : b * 100 / (a > 0 ? a : 1);
 }
 
-// The text after the first 'Name':, copied; "" where there is none.
+// The string after the first 'Name': in a Python literal; "" if there is none.
 static void literal_name(const char *info, char out[64])
 {
     static const char key[] = "'Name': '";
@@ -113,7 +111,7 @@ static void literal_name(const char *info, char out[64])
     snprintf(out, 64, "%.*s", len < 64 ? (int)len : 0, p ? p + sizeof key - 1 : "");
 }
 
-// What the machine's own name calls it: "H100_NVL" of "1x-H100_NVL-32-65536", "h100_pcie" of
+// The GPU in the machine's name: "H100_NVL" of "1x-H100_NVL-32-65536", "h100_pcie" of
 // "gpu_1x_h100_pcie".
 static void name_in_type(const char *type, char out[64])
 {
@@ -125,9 +123,9 @@ static void name_in_type(const char *type, char out[64])
     snprintf(out, 64, "%.*s", len < 64 ? (int)len : 0, p ? p + 2 : "");
 }
 
-// "H100" in one column may be "H100 PCIe" in another, which is another GPU. The one that is said
-// in more words holds, where its memory is right ("A100" of 80 GB is said in fewer).
-static bool take_name(struct import *im, struct sky_row *row, const char *name)
+// "H100" in one column may be "H100 PCIe" in another, which is a different GPU. Uses the more
+// specific name if its memory matches ("A100" with 80 GB has a less specific one).
+static bool use_name(struct import *im, struct sky_row *row, const char *name)
 {
     const struct device *plain = format_device(im, row->gpu);
     const struct device *device = strlen(name) > strlen(row->gpu) ? format_device(im, name) : NULL;
@@ -135,35 +133,35 @@ static bool take_name(struct import *im, struct sky_row *row, const char *name)
         (row->gpu_memory_mib > 0 && ratio(row->gpu_memory_mib, device->memory_mib) >= 125))
         return false;
     row->gpu = name;
-    format_noted(im, row->line, "a GPU that another column names more exactly", name);
+    format_noted(im, row->line, "a GPU with a more exact name in another column", name);
     return true;
 }
 
-// Memory of one GPU in MiB; 0: unknown. Some catalogues write GB where it says MiB, some the memory
-// of all GPUs where it says one's.
+// Memory of one GPU in MiB; 0: unknown. Some catalogues give GB instead of MiB, some the memory of
+// all GPUs instead of one.
 static int memory_of(struct import *im, const struct sky_row *row, const char *info)
 {
     int64_t size = literal_number(info, "SizeInMiB"), gpus = row->gpus_milli / 1000;
     if (size <= 0 || size > 1 << 26)
         return 0;
     if (size < 1024) {
-        format_noted(im, row->line, "a memory in MiB that is in GB", row->type);
+        format_noted(im, row->line, "a GPU memory in GB labelled MiB", row->type);
         size *= 1024;
     }
     const struct device *device = format_device(im, row->gpu);
     if (gpus > 1 && literal_number(info, "TotalGpuMemoryInMiB") == size) {
         int64_t own = device ? device->memory_mib : 0;
         if (own == 0)
-            return 0; // of one or of all: nobody can tell
+            return 0; // could be one GPU's or all
         if (ratio(size / gpus, own) < ratio(size, own)) {
-            format_noted(im, row->line, "the memory of all GPUs given as one's", row->type);
+            format_noted(im, row->line, "the memory of all GPUs given for one", row->type);
             size /= gpus;
         }
     }
     return (int)size;
 }
 
-// Things that are not GPUs, and on which nothing that fare measures can run.
+// Accelerators that are not GPUs: fare's measurements do not apply to them.
 static bool is_other(const char *accelerator)
 {
     static const char *const others[] = {"tpu",      "Inferentia", "Trainium", "Virtex",
@@ -174,7 +172,7 @@ static bool is_other(const char *accelerator)
     return false;
 }
 
-// What the catalogue is known to have wrong. Source: Azure's pages on the sizes of ND-H100-v5 (8
+// Known errors in the catalogue. Source: Azure's pages on the sizes of ND-H100-v5 (8
 // GPUs) and NVv4 (from an eighth of a GPU to a whole one).
 static const struct {
     const char *type;
@@ -193,9 +191,9 @@ static void correct(struct import *im, struct sky_row *row)
             row->gpus_milli != corrections[i].listed_milli)
             continue;
         format_noted(im, row->line,
-                     corrections[i].gpus_milli < 1000 ? "a whole GPU where there is a part of one: "
+                     corrections[i].gpus_milli < 1000 ? "a whole GPU instead of a fraction: "
                                                         "corrected"
-                                                      : "12 GPUs where there are 8: corrected",
+                                                      : "12 GPUs instead of 8: corrected",
                      row->type);
         row->gpus_milli = corrections[i].gpus_milli;
     }
@@ -233,7 +231,7 @@ static int read_row(struct table *t, struct sky_row *row, struct err *err)
     return rc;
 }
 
-static int take(struct import *im, struct table *t, bool google, struct err *err)
+static int add_row(struct import *im, struct table *t, bool google, struct err *err)
 {
     struct sky_row row;
     int rc = read_row(t, &row, err);
@@ -242,7 +240,7 @@ static int take(struct import *im, struct table *t, bool google, struct err *err
     im->report->rows++;
     const char *info = csv_text(&t->csv, t->at[INFO]);
     if (*row.gpu && is_other(row.gpu)) {
-        format_left_out(im, row.line, "an accelerator that is no GPU", row.gpu);
+        format_left_out(im, row.line, "an accelerator that is not a GPU", row.gpu);
         return 0;
     }
     if (*row.type == '\0' && *row.gpu == '\0') {
@@ -259,17 +257,17 @@ static int take(struct import *im, struct table *t, bool google, struct err *err
         row.gpu_memory_mib = memory_of(im, &row, info);
         literal_name(info, told);
         name_in_type(row.type, typed);
-        if (!take_name(im, &row, told))
-            take_name(im, &row, typed);
+        if (!use_name(im, &row, told))
+            use_name(im, &row, typed);
     }
-    bool kept = false;
+    bool is_part = false;
     if (google)
-        rc = gcp_take(&t->gcp, &row, &kept, err);
+        rc = gcp_add(&t->gcp, &row, &is_part, err);
     else if (*row.type == '\0') {
         format_left_out(im, row.line, "a GPU without a machine", row.gpu);
-        kept = true;
+        is_part = true;
     }
-    return rc == 0 && !kept ? sky_add(im, &row, err) : rc;
+    return rc == 0 && !is_part ? sky_add(im, &row, err) : rc;
 }
 
 static int read_catalogue(struct import *im, struct err *err)
@@ -286,10 +284,10 @@ static int read_catalogue(struct import *im, struct err *err)
     for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
         rc = csv_need(&t.csv, columns[needed[i]], &t.at[needed[i]], err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
-        rc = take(im, &t, google, err);
+        rc = add_row(im, &t, google, err);
     if (rc == 0 && google)
         rc = gcp_finish(&t.gcp, im, err);
-    // Of the clouds in these catalogues AWS alone has a spot price in each zone.
+    // Among these clouds only AWS has spot prices per zone.
     if (rc == 0)
         rc = stock_join_zones(im->stock, first, "aws", err);
     im->report->offers = im->stock->count - first;

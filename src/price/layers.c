@@ -20,7 +20,7 @@ static int compare(const struct image *a, const struct image_offer *x, const str
     return (int)x->kind - (int)y->kind;
 }
 
-// Where in the imported layer the offer is, or would be.
+// The offer's position in the imported layer, or where to insert it.
 static size_t place_of(const struct image *in, const struct image *image,
                        const struct image_offer *offer, bool *there)
 {
@@ -41,7 +41,7 @@ static size_t place_of(const struct image *in, const struct image *image,
     return low;
 }
 
-int layers_lay(struct book *book, struct err *err)
+int layers_match(struct book *book, struct err *err)
 {
     const struct image *shipped = &book->layers[LAYER_SHIPPED], *own = &book->layers[LAYER_OWN];
     const struct image *imported = &book->layers[LAYER_IMPORTED];
@@ -62,9 +62,9 @@ int layers_lay(struct book *book, struct err *err)
             extra->stack.in[LAYER_OWN] = b;
             k++;
         }
-        extra->at = order <= 0 ? place_of(imported, shipped, a, &extra->there)
-                               : place_of(imported, own, b, &extra->there);
-        if (extra->there)
+        extra->at = order <= 0 ? place_of(imported, shipped, a, &extra->shared)
+                               : place_of(imported, own, b, &extra->shared);
+        if (extra->shared)
             extra->stack.in[LAYER_IMPORTED] = &imported->offers[extra->at];
     }
     return 0;
@@ -95,7 +95,7 @@ void layers_fill(const struct image *image, const struct image_offer *offer,
     };
 }
 
-// What the chosen layer leaves unknown another may tell.
+// Fills in values that the chosen layer does not give.
 static void complete(const struct image *image, const struct image_offer *offer, struct offer *out)
 {
     if (out->vcpus_milli == 0)

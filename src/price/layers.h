@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// layers: the parts of a book, laid over each other; for book*.c.
+// layers: the three parts of a book and their order of precedence; for book*.c.
 //
-// The two small layers are compared with the imported one once, when the book is opened: what a
-// walk then does for each of its offers is to look whether the next exception is due.
+// The two small layers are matched with the imported one when the book is opened. A walk over the
+// imported layer then only checks whether the next exception is due.
 #ifndef FARE_PRICE_LAYERS_H
 #define FARE_PRICE_LAYERS_H
 
@@ -14,14 +14,14 @@
 
 enum layer { LAYER_SHIPPED, LAYER_IMPORTED, LAYER_OWN, LAYERS };
 
-// One offer, in the layers that have it.
+// One offer in each layer.
 struct stack {
-    const struct image_offer *in[LAYERS]; // null: not there
+    const struct image_offer *in[LAYERS]; // null: absent
 };
 
 struct extra {
-    size_t at;  // before this offer of the imported layer, or instead of it
-    bool there; // the imported layer has it too
+    size_t at;   // its position in the imported layer
+    bool shared; // the imported layer has it too
     struct stack stack;
 };
 
@@ -31,13 +31,13 @@ struct book {
     size_t extra_count;
 };
 
-// Fills `extras` from the layers.
-int layers_lay(struct book *book, struct err *err) MUST_USE;
+// Fills `extras`.
+int layers_match(struct book *book, struct err *err) MUST_USE;
 
-// The offer with the price that holds on that day; false where it has none yet.
+// The offer with its price on that day; false if it has none yet.
 bool layers_offer(const struct book *book, const struct stack *stack, int day, struct offer *out);
 
-// An offer of one layer, with one of its prices.
+// An offer from one layer, with one of its prices.
 void layers_fill(const struct image *image, const struct image_offer *offer,
                  const struct image_price *price, struct offer *out);
 

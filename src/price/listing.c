@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "price/currency.h"
 
-// Cheaper per GPU, or per vCPU, an hour. GPUs come first; what cannot be compared comes last.
+// By price per GPU-hour, then per vCPU-hour; unknown prices last.
 static int by_price(const void *left, const void *right)
 {
     const struct listing_line *x = left, *y = right;
@@ -38,7 +39,7 @@ static bool same_name(const struct offer *a, const struct offer *b)
            (a->provider == b->provider || strcmp(a->provider, b->provider) == 0);
 }
 
-// The offer's hour in USD; a currency without a rate is no error here.
+// The price of an hour in USD; -1 if there is no rate for the currency.
 static int convert(struct listing *list, struct listing_line *line, struct err *err)
 {
     const struct offer *o = &line->offer;
@@ -61,16 +62,10 @@ static int convert(struct listing *list, struct listing_line *line, struct err *
 
 static int append(struct listing *list, const struct listing_line *line, struct err *err)
 {
-    if (list->count == list->room) {
-        size_t room = list->room ? list->room * 2 : 256;
-        struct listing_line *items = realloc(list->items, room * sizeof *items);
-        if (!items)
-            return err_memory(err);
-        list->items = items;
-        list->room = room;
-    }
-    list->items[list->count++] = *line;
-    return 0;
+    int rc = array_grow(&list->items, list->count, &list->cap, sizeof *line, err);
+    if (rc == 0)
+        list->items[list->count++] = *line;
+    return rc;
 }
 
 static int collect(void *arg, const struct offer *offer, struct err *err)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// listing: what fits a filter, cheapest per GPU-hour first (machines without GPUs per vCPU-hour),
-// and of each machine the cheapest place only, unless all are asked for.
+// listing: the offers that match a filter, sorted by price per GPU-hour (machines without GPUs: per
+// vCPU-hour). Lists each machine once, in its cheapest place, unless `all` is set.
 #ifndef FARE_PRICE_LISTING_H
 #define FARE_PRICE_LISTING_H
 
 #include "price/book.h"
 
-#define LISTING_STALE_DAYS 730 // prices that were not seen since are history
+#define LISTING_STALE_DAYS 730 // prices not seen for this long are not listed
 
-// An offer with its hour in nano-USD, converted where that is not its currency; -1 where there is
-// no rate for it.
+// An offer with the price of an hour in nano-USD, converted if needed; -1 if there is no rate for
+// its currency.
 struct listing_line {
     struct offer offer;
     int64_t usd_hour;
@@ -17,22 +17,22 @@ struct listing_line {
 
 struct currencies;
 struct listing {
-    // asked for
-    int64_t max_rate; // nano-USD an hour; -1: any
-    bool all;         // not the cheapest of each name and kind alone
+    // set by the caller
+    int64_t max_rate; // nano-USD per hour; -1: any
+    bool all;         // list every place of each machine
     int oldest;       // prices last seen before this day are counted, not listed
-    // found
+    // the result
     struct listing_line *items;
     size_t count;
     size_t seen, stale;
-    const char *rate; // what the first price in another currency was converted by; null: none
-    // its own
-    size_t room, group;
+    const char *rate; // source of the first exchange rate used; null: none
+    // internal
+    size_t cap, group;
     int day;
     struct currencies *currencies;
 };
 
-// The lines' texts are the book's. Released by the caller, also on failure.
+// The strings in the lines belong to the book. The caller releases the list, also on failure.
 int listing_make(struct listing *list, const struct book *book, const struct book_filter *filter,
                  struct err *err) MUST_USE;
 void listing_release(struct listing *list);

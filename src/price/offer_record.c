@@ -113,7 +113,7 @@ static int add_history(void *arg, const struct offer *o, struct err *err)
     return rc == 0 ? text_set(&p->source, o->source, err) : rc;
 }
 
-// How the provider charges, in words: the one place where tariffs are asked for.
+// The billing rule in words.
 static int add_tariff(const struct offer *offer, int day, struct offer_record *r, struct err *err)
 {
     struct tariff_book *book = NULL;

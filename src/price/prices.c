@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void prices_release(struct prices *prices)
 {
     free(prices->items);
@@ -16,14 +18,9 @@ static int insert(struct prices *prices, size_t at, const struct image_price *pr
 {
     if (prices->count == UINT16_MAX)
         return err_set(err, ERR_OVERFLOW, "an offer has more than %d prices", UINT16_MAX);
-    if (prices->count == prices->room) {
-        size_t room = prices->room ? prices->room * 2 : 8;
-        struct image_price *items = realloc(prices->items, room * sizeof *items);
-        if (!items)
-            return err_memory(err);
-        prices->items = items;
-        prices->room = room;
-    }
+    int rc = array_grow(&prices->items, prices->count, &prices->cap, sizeof *price, err);
+    if (rc != 0)
+        return rc;
     struct image_price *place = prices->items + at;
     memmove(place + 1, place, (prices->count - at) * sizeof *place);
     *place = *price;
@@ -41,7 +38,7 @@ bool price_same(const struct image_price *a, const struct image_price *b)
     return a->rate == b->rate && a->per_s == b->per_s && a->currency == b->currency;
 }
 
-// No row reaches into the next one's time.
+// Ends a row before the next one starts.
 static void cut(struct prices *prices, size_t i)
 {
     struct image_price *p = &prices->items[i];
@@ -63,8 +60,8 @@ static void extend(struct prices *prices, size_t i, const struct image_price *se
         cut(prices, i - 1);
 }
 
-// Index of the last row that begins on that day or before, plus one.
-static size_t begun(const struct image_price *items, size_t count, int day)
+// The number of rows that start on that day or before.
+static size_t started_by(const struct image_price *items, size_t count, int day)
 {
     while (count > 0 && items[count - 1].since > day)
         count--;
@@ -74,7 +71,7 @@ static size_t begun(const struct image_price *items, size_t count, int day)
 int prices_observe(struct prices *prices, const struct image_price *seen, bool *changed,
                    struct err *err)
 {
-    size_t k = begun(prices->items, prices->count, seen->since); // where it would go
+    size_t k = started_by(prices->items, prices->count, seen->since); // where to insert
     struct image_price *items = prices->items;
     *changed = false;
     if (k > 0 && price_same(&items[k - 1], seen)) {
@@ -83,16 +80,16 @@ int prices_observe(struct prices *prices, const struct image_price *seen, bool *
     }
     for (size_t j = k; j > 0 && items[j - 1].since == seen->since; j--)
         if (price_same(&items[j - 1], seen))
-            return 0; // known, and something else came after it
+            return 0; // known; another price followed on the same day
     bool between = k > 0 && items[k - 1].seen > seen->since;
     if (k < prices->count && price_same(&items[k], seen) && !between) {
-        extend(prices, k, seen); // it held earlier than was known
+        extend(prices, k, seen); // the price held earlier than we knew
         return 0;
     }
     *changed = true;
     int rc = 0;
     if (between) {
-        // In the middle of a time of which only both ends were seen.
+        // Split a row: the other price was seen before and after, but not on this day.
         struct image_price later = items[k - 1];
         later.since = later.seen;
         items[k - 1].seen = items[k - 1].since;
@@ -109,6 +106,6 @@ int prices_observe(struct prices *prices, const struct image_price *seen, bool *
 
 const struct image_price *prices_on(const struct image_price *items, size_t count, int day)
 {
-    size_t k = day == 0 ? count : begun(items, count, day);
+    size_t k = day == 0 ? count : started_by(items, count, day);
     return k > 0 ? &items[k - 1] : NULL;
 }

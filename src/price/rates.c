@@ -14,13 +14,13 @@
 
 #define DAY_S INT64_C(86400)
 
-struct kept {
+struct rates_item {
     struct rates_row row;
-    char *text; // the three texts, one behind the other
+    char *text; // the row's three strings
 };
 
 struct rates {
-    struct kept *rows;
+    struct rates_item *rows;
     size_t count;
 };
 
@@ -30,7 +30,7 @@ static const char *const columns[COLUMNS] = {
 
 // ---- reading
 
-// A number of per cent with at most one decimal, as per mille.
+// A percentage with at most one decimal, in tenths.
 static int read_discount(const char *text, int64_t *permille, struct err *err)
 {
     int64_t nano;
@@ -47,53 +47,42 @@ static int read_amount(const char *text, int64_t *nano, struct err *err)
 {
     int rc = *text ? money_parse(text, nano, err) : 0;
     if (rc == 0 && *text && *nano < 0)
-        rc = err_set(err, ERR_FORMAT, "expected an amount that is not below zero");
+        rc = err_set(err, ERR_FORMAT, "expected an amount of zero or more");
     return rc;
 }
 
-static int read_date(const char *text, int64_t *day, struct err *err)
-{
-    int64_t s;
-    if (*text == '\0')
-        return 0;
-    if (strlen(text) != 10 || !clock_parse(text, &s) || s < 0)
-        return err_set(err, ERR_FORMAT, "expected a date such as 2026-01-31");
-    *day = s / DAY_S;
-    return 0;
-}
-
-static int read_column(struct kept *kept, int column, const char *text, struct err *err)
+static int read_column(struct rates_item *item, int column, const char *text, struct err *err)
 {
     switch (column) {
     case PROVIDER:
         return *text ? 0 : err_set(err, ERR_FORMAT, "expected a provider");
     case DISCOUNT:
-        return read_discount(text, &kept->row.discount_permille, err);
+        return read_discount(text, &item->row.discount_permille, err);
     case CREDIT:
-        return read_amount(text, &kept->row.credit, err);
+        return read_amount(text, &item->row.credit, err);
     case RATE:
-        return read_amount(text, &kept->row.rate, err);
+        return read_amount(text, &item->row.rate, err);
     case CURRENCY:
         if (*text && (strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3 || text[3] != '\0'))
             return err_set(err, ERR_FORMAT, "expected a currency such as EUR");
         return 0;
     case FROM:
-        return read_date(text, &kept->row.from, err);
+        return *text ? files_day(text, &item->row.from, err) : 0;
     case TO:
-        return read_date(text, &kept->row.to, err);
+        return *text ? files_day(text, &item->row.to, err) : 0;
     default:
         return 0;
     }
 }
 
-static int read_row(struct kept *kept, const struct csv *csv, const int at[COLUMNS],
+static int read_row(struct rates_item *item, const struct csv *csv, const int at[COLUMNS],
                     struct err *err)
 {
-    *kept = (struct kept){.row = {.rate = -1, .to = INT64_MAX, .line = csv_line(csv)}};
+    *item = (struct rates_item){.row = {.rate = -1, .to = INT64_MAX, .line = csv_line(csv)}};
     for (int i = 0; i < COLUMNS; i++)
-        if (read_column(kept, i, csv_text(csv, at[i]), err) != 0)
+        if (read_column(item, i, csv_text(csv, at[i]), err) != 0)
             return csv_context(csv, at[i], err);
-    if (kept->row.from >= kept->row.to) {
+    if (item->row.from >= item->row.to) {
         err_set(err, ERR_FORMAT, "expected a date after 'from'");
         return csv_context(csv, at[TO], err);
     }
@@ -101,12 +90,12 @@ static int read_row(struct kept *kept, const struct csv *csv, const int at[COLUM
     struct buf text = {0};
     buf_printf(&text, "%s%c%s%c%s", csv_text(csv, at[PROVIDER]), '\0', csv_text(csv, at[OFFER]),
                '\0', *currency ? currency : "USD");
-    kept->text = buf_take(&text, err);
-    if (!kept->text)
+    item->text = buf_take(&text, err);
+    if (!item->text)
         return ERR_MEMORY;
-    kept->row.provider = kept->text;
-    kept->row.offer = kept->row.provider + strlen(kept->row.provider) + 1;
-    kept->row.currency = kept->row.offer + strlen(kept->row.offer) + 1;
+    item->row.provider = item->text;
+    item->row.offer = item->row.provider + strlen(item->row.provider) + 1;
+    item->row.currency = item->row.offer + strlen(item->row.offer) + 1;
     return 0;
 }
 
@@ -118,7 +107,7 @@ static int read_rows(struct rates *rates, struct csv *csv, struct err *err)
     if (rc == 0)
         rc = csv_only(csv, columns, COLUMNS, err);
     while (rc == 0 && (rc = csv_next(csv, err)) > 0) {
-        struct kept *rows = realloc(rates->rows, (rates->count + 1) * sizeof *rows);
+        struct rates_item *rows = realloc(rates->rows, (rates->count + 1) * sizeof *rows);
         if (!rows)
             return err_memory(err);
         rates->rows = rows;
@@ -190,9 +179,9 @@ bool rates_fits(const struct rates_row *row, const char *provider, const char *o
 const struct rates_row *rates_find(const struct rates *rates, const char *provider,
                                    const char *offer, int day)
 {
-    const struct kept *found = NULL;
+    const struct rates_item *found = NULL;
     for (size_t i = 0; i < rates->count; i++) {
-        const struct kept *k = &rates->rows[i];
+        const struct rates_item *k = &rates->rows[i];
         bool credit_alone = k->row.credit > 0 && k->row.discount_permille == 0 && k->row.rate < 0;
         if (credit_alone || !rates_fits(&k->row, provider, offer) || !rates_holds(&k->row, day))
             continue;
@@ -207,7 +196,7 @@ const struct rates_row *rates_credit(const struct rates *rates, const char *prov
 {
     bool behind = !after;
     for (size_t i = 0; i < rates->count; i++) {
-        const struct kept *k = &rates->rows[i];
+        const struct rates_item *k = &rates->rows[i];
         if (behind && k->row.credit > 0 && rates_fits(&k->row, provider, offer) &&
             rates_holds(&k->row, day))
             return &k->row;

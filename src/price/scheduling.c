@@ -37,7 +37,6 @@ struct columns {
     int provider, from, source, number[NUMBERS];
 };
 
-// What is looked for, and the day of the best row so far.
 struct search {
     const char *provider;
     int64_t day, best;
@@ -53,7 +52,7 @@ static int read_number(const char *text, bool money, int64_t *out, struct err *e
     if (rc == ERR_FORMAT && !money)
         err_set(err, ERR_FORMAT, "expected a whole number");
     if (rc == 0 && (*out < 0 || (!money && *out > MOST)))
-        rc = err_set(err, ERR_FORMAT, "expected a number that makes sense there");
+        rc = err_set(err, ERR_FORMAT, "number out of range");
     return rc;
 }
 
@@ -72,40 +71,28 @@ static int read_row(struct scheduling *row, const struct csv *csv, const struct 
     return 0;
 }
 
-// Whether this row is the better one: on or before the day before one after it, then the nearer.
-static bool better(const struct search *s, int64_t day)
-{
-    if (!s->found)
-        return true;
-    if ((day <= s->day) != (s->best <= s->day))
-        return day <= s->day;
-    return day <= s->day ? day >= s->best : day < s->best;
-}
-
-static int take_row(struct scheduling *out, const struct csv *csv, const struct columns *at,
-                    struct search *search, struct err *err)
+static int consider_row(struct scheduling *out, const struct csv *csv, const struct columns *at,
+                        struct search *search, struct err *err)
 {
     struct scheduling row = {0};
-    int64_t s;
+    int64_t day = 0;
     const char *from = csv_text(csv, at->from);
     int rc = read_row(&row, csv, at, err);
-    if (rc == 0 && (strlen(from) != 10 || !clock_parse(from, &s) || s < 0)) {
-        err_set(err, ERR_FORMAT, "expected a date such as 2018-11-01");
+    if (rc == 0 && files_day(from, &day, err) != 0)
         rc = csv_context(csv, at->from, err);
-    }
     if (rc != 0 || strcmp(csv_text(csv, at->provider), search->provider) != 0 ||
-        !better(search, s / 86400))
+        (search->found && !files_applies(day, search->best, search->day)))
         return rc;
     struct buf source = {0};
     buf_printf(&source, "%s: %s", from, csv_text(csv, at->source));
     row.source = buf_take(&source, err);
     if (!row.source)
         return ERR_MEMORY;
-    row.since = (int)(s / 86400);
+    row.since = (int)day;
     scheduling_release(out);
     *out = row;
     search->found = true;
-    search->best = s / 86400;
+    search->best = day;
     return 0;
 }
 
@@ -125,7 +112,7 @@ static int read_file(struct scheduling *out, const char *path, struct search *se
     for (int i = 0; rc == 0 && i < NUMBERS; i++)
         rc = csv_need(&csv, numbers[i].name, &at.number[i], err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = take_row(out, &csv, &at, search, err);
+        rc = consider_row(out, &csv, &at, search, err);
     csv_release(&csv);
     return rc;
 }

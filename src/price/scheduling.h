@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// scheduling: what starting and stopping a machine by the clock costs beside the machine itself:
-// its disk, the rules of the scheduler, the functions it calls; and what of that is free.
-// share/scheduling.csv, and the user's own file of that name in front of it.
+// scheduling: the cost of starting and stopping a machine on a schedule, besides the machine: disk,
+// scheduler rules, function calls, and free quotas. Read from share/scheduling.csv; the user's own
+// file of that name has precedence.
 #ifndef FARE_PRICE_SCHEDULING_H
 #define FARE_PRICE_SCHEDULING_H
 
@@ -9,19 +9,19 @@
 
 #include "base/err.h"
 
-struct scheduling {                       // amounts are nano-USD; -1 where nothing is known
-    int64_t disk_rate, free_disk_gb;      // a GB and month
-    int64_t rules, rule_rate, free_rules; // so many for a task; each a month
-    int64_t function_ms;                  // for a start, and again for a stop
+struct scheduling {                       // amounts are nano-USD; -1: unknown
+    int64_t disk_rate, free_disk_gb;      // per GB and month
+    int64_t rules, rule_rate, free_rules; // number per task; price of each per month
+    int64_t function_ms;                  // per start, and again per stop
     int64_t function_rate, function_unit_ms, free_function_ms;
-    int64_t fixed_server;      // a small server that is always up, a month
-    char *source;              // with the date from which the row holds; on the heap
+    int64_t fixed_server;      // a small server that is always up, per month
+    char *source;              // with the row's start date; on the heap
     int since;                 // that date, in days since 1970
     int64_t disk_stopped_rate; // of a machine that is off; -1: the same
 };
 
-// The provider's newest row that begins on or before that day (since 1970; 0: today), or its first;
-// all unknown where there is none. `shipped` and `own` null: the program's and the user's.
+// The provider's newest row that starts on or before that day (since 1970; 0: today), or else its
+// first row; all unknown if there is none. `shipped` and `own` null: the default files.
 int scheduling_find(struct scheduling *out, const char *shipped, const char *own,
                     const char *provider, int day, struct err *err) MUST_USE;
 void scheduling_release(struct scheduling *scheduling);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Google's prices: machine types made for GPUs are listed without them, and GPUs without a machine.
-// A type's own GPUs are added to it; GPUs that can be attached get an N1 machine, and the offer's
-// name says which. Both must be there in the same zone.
+// Google lists machine types and GPUs separately. A machine type with built-in GPUs gets their
+// price added; an attachable GPU is combined with an N1 machine, which the offer's name states.
+// Both must be priced in the same zone.
 #include "price/skypilot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/money.h"
 
-// Machine types that come with GPUs. Their number is in the name ("a2-highgpu-4g") or follows from
-// the vCPUs. Source: cloud.google.com/compute/docs/gpus, machine types by GPU.
+// Machine types with built-in GPUs. The name gives their number ("a2-highgpu-4g"), or the vCPUs do.
+// Source: cloud.google.com/compute/docs/gpus, machine types by GPU.
 static const struct {
     const char *family;
     const char *gpu; // as the catalogue calls it
@@ -22,7 +23,7 @@ static const struct {
     {"g2-standard-", "L4"},   {"g4-standard-", "RTXPRO6000"},
 };
 
-// By vCPUs: GPUs in thousandths.
+// The number of GPUs, in thousandths, by vCPUs.
 static const struct {
     const char *family;
     int vcpus, gpus_milli;
@@ -34,8 +35,8 @@ static const struct {
     {"g4-standard-", 96, 2000}, {"g4-standard-", 192, 4000}, {"g4-standard-", 384, 8000},
 };
 
-// GPUs that an N1 machine can have, with 8 vCPUs each: within what Google allows for every one of
-// them (1 K80: up to 8, 1 V100: 12, 1 P100: 16, 1 P4: 24, 1 T4: 48).
+// GPUs that can be attached to an N1 machine. We take 8 vCPUs for each, which Google allows for all
+// of them (limits: K80 8, V100 12, P100 16, P4 24, T4 48).
 static const char *const attachable[] = {"K80", "P4", "T4", "P100", "V100"};
 enum { HOST_VCPUS = 8 };
 
@@ -70,7 +71,7 @@ static bool is_attachable(const char *gpu)
     return false;
 }
 
-static int add_part(struct gcp *gcp, struct gcp_part **list, size_t *count, size_t *room,
+static int add_part(struct gcp *gcp, struct gcp_part **list, size_t *count, size_t *cap,
                     const struct sky_row *row, struct err *err)
 {
     struct gcp_part part = {.row = *row};
@@ -79,26 +80,20 @@ static int add_part(struct gcp *gcp, struct gcp_part **list, size_t *count, size
     int rc = 0;
     for (int i = 0; i < 4 && rc == 0; i++)
         rc = words_add(&gcp->words, texts[i], numbers[i], err);
-    if (rc == 0 && *count == *room) {
-        size_t more = *room ? *room * 2 : 256;
-        struct gcp_part *bigger = realloc(*list, more * sizeof **list);
-        if (!bigger)
-            return err_memory(err);
-        *list = bigger;
-        *room = more;
-    }
+    if (rc == 0)
+        rc = array_grow(list, *count, cap, sizeof part, err);
     if (rc == 0)
         (*list)[(*count)++] = part;
     return rc;
 }
 
-int gcp_take(struct gcp *gcp, const struct sky_row *row, bool *kept, struct err *err)
+int gcp_add(struct gcp *gcp, const struct sky_row *row, bool *is_part, struct err *err)
 {
-    *kept = *row->type == '\0' || gpu_of_type(row->type) != NULL;
+    *is_part = *row->type == '\0' || gpu_of_type(row->type) != NULL;
     if (*row->type == '\0')
-        return add_part(gcp, &gcp->gpus, &gcp->gpu_count, &gcp->gpu_room, row, err);
-    if (*kept || strncmp(row->type, "n1-standard-", 12) == 0)
-        return add_part(gcp, &gcp->hosts, &gcp->host_count, &gcp->host_room, row, err);
+        return add_part(gcp, &gcp->gpus, &gcp->gpu_count, &gcp->gpu_cap, row, err);
+    if (*is_part || strncmp(row->type, "n1-standard-", 12) == 0)
+        return add_part(gcp, &gcp->hosts, &gcp->host_count, &gcp->host_cap, row, err);
     return 0;
 }
 
@@ -110,7 +105,7 @@ void gcp_release(struct gcp *gcp)
     *gcp = (struct gcp){0};
 }
 
-// ---- putting together ----
+// ---- combining ----
 
 #define BY(member)                                                                                 \
     if (a->member != b->member)                                                                    \
@@ -133,7 +128,7 @@ static int by_type(const void *left, const void *right)
     return 0;
 }
 
-// The price of both, where both have one.
+// Adds a price if both have one.
 static int add_prices(struct sky_row *to, const struct sky_row *more, struct err *err)
 {
     to->has_price &= more->has_price;
@@ -158,7 +153,7 @@ static int add_together(const struct gcp *gcp, struct import *im, const struct g
     return rc == 0 ? sky_add(im, &row, err) : rc;
 }
 
-// A machine type with the GPUs it comes with.
+// A machine type with its built-in GPUs.
 static int finish_host(struct gcp *gcp, struct import *im, const struct gcp_part *host,
                        struct err *err)
 {
@@ -170,7 +165,7 @@ static int finish_host(struct gcp *gcp, struct import *im, const struct gcp_part
     int rc = words_add(&gcp->words, gpu, &key.gpu, err);
     if (rc != 0)
         return rc;
-    type = words_text(&gcp->words, host->type); // words may have moved
+    type = words_text(&gcp->words, host->type); // words_add() may have moved it
     struct gcp_part *part =
         gcp->gpu_count > 0 ? bsearch(&key, gcp->gpus, gcp->gpu_count, sizeof key, by_gpu) : NULL;
     if (part) {
@@ -178,21 +173,20 @@ static int finish_host(struct gcp *gcp, struct import *im, const struct gcp_part
         return add_together(gcp, im, host, part, type, err);
     }
     if (key.row.gpus_milli % 1000 != 0)
-        format_left_out(im, host->row.line, "a part of a GPU, for which there is no price", type);
+        format_left_out(im, host->row.line, "a fraction of a GPU without a price", type);
     else
         format_left_out(im, host->row.line, "no price for its GPUs in this zone", type);
     return 0;
 }
 
-// A GPU on a machine of its own choice.
+// An attachable GPU with an N1 machine.
 static int finish_gpu(struct gcp *gcp, struct import *im, struct gcp_part *part, struct err *err)
 {
     const char *gpu = words_text(&gcp->words, part->gpu);
     if (part->used)
         return 0;
     if (!is_attachable(gpu) || part->row.gpus_milli < 1000 || part->row.gpus_milli % 1000 != 0) {
-        format_left_out(im, part->row.line, "the price of a GPU without a machine to put it in",
-                        gpu);
+        format_left_out(im, part->row.line, "a GPU price without a machine to attach it to", gpu);
         return 0;
     }
     char type[32], name[64];
@@ -207,13 +201,11 @@ static int finish_gpu(struct gcp *gcp, struct import *im, struct gcp_part *part,
         gcp->host_count > 0 ? bsearch(&key, gcp->hosts, gcp->host_count, sizeof key, by_type)
                             : NULL;
     if (!host) {
-        format_left_out(im, part->row.line, "the price of a GPU without a machine to put it in",
-                        gpu);
+        format_left_out(im, part->row.line, "a GPU price without a machine to attach it to", gpu);
         return 0;
     }
     snprintf(name, sizeof name, "%s+%dx%s", type, gpus, gpu);
-    format_noted(im, part->row.line, "a GPU's price alone: put together with an N1 machine's",
-                 name);
+    format_noted(im, part->row.line, "a price for the GPU alone: an N1 machine added", name);
     return add_together(gcp, im, host, part, name, err);
 }
 

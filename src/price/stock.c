@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "price/book.h"
 #include "price/prices.h"
 
@@ -18,21 +19,11 @@ void stock_release(struct stock *stock)
     *stock = (struct stock){0};
 }
 
-// Room for one more of `size` bytes.
-static int grow(void *array, size_t count, size_t *room, size_t size, struct err *err)
+static int grow(void *array, size_t count, size_t *cap, size_t size, struct err *err)
 {
-    void **items = array;
-    if (count < *room)
-        return 0;
     if (count >= ROWS_MAX)
         return err_set(err, ERR_FORMAT, "more than %d offers", ROWS_MAX);
-    size_t more = *room ? *room * 2 : 256;
-    void *bigger = realloc(*items, more * size);
-    if (!bigger)
-        return err_memory(err);
-    *items = bigger;
-    *room = more;
-    return 0;
+    return array_grow(array, count, cap, size, err);
 }
 
 static int add_words(struct words *words, const char *const *texts, uint32_t *const *numbers,
@@ -64,7 +55,7 @@ int stock_add(struct stock *stock, const struct offer *o, struct err *err)
                                  &row.gpu,      &row.cpu,  &row.price.currency, &row.price.source};
     int rc = add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err);
     if (rc == 0)
-        rc = grow(&stock->rows, stock->count, &stock->room, sizeof row, err);
+        rc = grow(&stock->rows, stock->count, &stock->cap, sizeof row, err);
     if (rc == 0)
         stock->rows[stock->count++] = row;
     return rc;
@@ -90,7 +81,7 @@ int stock_add_risk(struct stock *stock, const char *provider, const char *name, 
     uint32_t *const numbers[] = {&row.provider, &row.name, &row.region, &row.source};
     int rc = add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err);
     if (rc == 0)
-        rc = grow(&stock->risks, stock->risk_count, &stock->risk_room, sizeof row, err);
+        rc = grow(&stock->risks, stock->risk_count, &stock->risk_cap, sizeof row, err);
     if (rc == 0)
         stock->risks[stock->risk_count++] = row;
     return rc;
@@ -121,7 +112,7 @@ static bool same_region(const struct stock_row *a, const struct stock_row *b)
            a->kind == b->kind && a->price.since == b->price.since;
 }
 
-static bool same_thing(const struct stock_row *a, const struct stock_row *b)
+static bool same_offer(const struct stock_row *a, const struct stock_row *b)
 {
     return price_same(&a->price, &b->price) && a->gpu == b->gpu && a->gpus_milli == b->gpus_milli &&
            a->gpu_memory_mib == b->gpu_memory_mib && a->vcpus_milli == b->vcpus_milli &&
@@ -141,7 +132,7 @@ int stock_join_zones(struct stock *stock, size_t first, const char *zonal, struc
     for (struct stock_row *row = out, *next; row < end; row = next) {
         bool same = !(row->kind == OFFER_SPOT && row->provider == provider);
         for (next = row + 1; next < end && same_region(row, next); next++)
-            same &= same_thing(row, next);
+            same &= same_offer(row, next);
         if (same) {
             *out = *row;
             out++->zone = none;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// stock: offers on their way into a book: collected in any order, then laid out as an image
-// together with what was known before. For this room alone.
+// stock: collects offers in any order, then merges them with an older image into a new one.
+// Internal to price/.
 //
-// What is added is what was seen: this offer, at this price, on this date. A price that is seen
-// again keeps its row, which remembers the last date; another one adds a row. Where a date lies
-// before what is known, the row is put where it belongs. Nothing is overwritten: two prices for one
-// date are both kept, and the one that came later holds.
+// Each addition is an observation: this offer, at this price, on this date. An unchanged price
+// extends the last date of its row; a new price adds a row, also for an earlier date. Nothing is
+// overwritten: two prices for one date are both stored, and the later addition is valid.
 #ifndef FARE_PRICE_STOCK_H
 #define FARE_PRICE_STOCK_H
 
@@ -23,46 +22,46 @@ struct stock_row {
     int32_t gpus_milli, gpu_memory_mib, vcpus_milli, memory_mib;
     uint8_t kind, bare_metal;
     struct image_price price;
-    uint32_t table, line; // of a table of fare's own kind: its name, and where; 0: a catalogue
+    uint32_t table, line; // name and line of a hand-written table; 0: a catalogue
 };
 
-// A zeroed struct is an empty stock.
+// A zeroed struct is empty.
 struct stock {
     struct words words;
     struct stock_row *rows;
-    size_t count, room;
+    size_t count, cap;
     struct image_risk *risks;
-    size_t risk_count, risk_room;
+    size_t risk_count, risk_cap;
 };
 
 struct stock_counts {
-    size_t offers;  // not known before
-    size_t prices;  // of known offers that changed
-    size_t seen;    // of known offers that did not
-    size_t leaps;   // of those that changed: to over ten times what it was, or under a tenth
-    size_t doubles; // other prices for the same thing on the same date: the lowest of a catalogue's
-                    // counts; tables that people write are refused
+    size_t offers;  // new offers
+    size_t prices;  // known offers whose price changed
+    size_t seen;    // known offers with the same price
+    size_t leaps;   // prices that changed by more than a factor of ten
+    size_t doubles; // different prices for one offer and date: in a catalogue the lowest counts, a
+                    // hand-written table is refused
 };
 
 void stock_release(struct stock *stock);
 
-// The offer's texts are copied. ERR_FORMAT where there are more than fit.
+// Copies the offer's strings. ERR_FORMAT if there are too many offers.
 int stock_add(struct stock *stock, const struct offer *offer, struct err *err) MUST_USE;
 
 struct offer_risk;
 int stock_add_risk(struct stock *stock, const char *provider, const char *name, const char *region,
                    const struct offer_risk *risk, struct err *err) MUST_USE;
 
-// Of the rows from `first` on: where all zones of a region have the same price, one row for the
-// region takes their place. Spot prices of `zonal` (a provider; may be null) keep their zones.
+// Among the rows from `first` on, replaces the zones of a region by one row if they have the same
+// price. Spot prices of the provider `zonal` (may be null) keep their zones.
 int stock_join_zones(struct stock *stock, size_t first, const char *zonal,
                      struct err *err) MUST_USE;
 
-// The row that was added last is from this line of a table that people write.
+// Notes the table and line of the last row added, for errors in hand-written tables.
 int stock_from(struct stock *stock, const char *table, size_t line, struct err *err) MUST_USE;
 
-// Appends the image of `old` (may be empty) and the stock to `out`. ERR_FORMAT where a table has
-// two prices for the same thing on the same date, with file and line.
+// Appends the image of `old` (may be empty) merged with the stock to `out`. ERR_FORMAT, with file
+// and line, if a hand-written table has two prices for one offer and date.
 int stock_build(struct stock *stock, const struct image *old, struct buf *out,
                 struct stock_counts *counts, struct err *err) MUST_USE;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a stock and an older image to a new image: both are walked in the order of their keys.
-// While it is made, words are the stock's numbers; at the end they get the numbers of the image.
+// Merges a stock and an older image into a new image, walking both in key order. During the merge
+// words have the stock's numbers; at the end they get the image's.
 #include "price/stock.h"
 
 #include <stdbool.h>
@@ -15,14 +15,14 @@
 struct making {
     struct stock *stock;
     const struct image *old;
-    uint32_t *translated; // the old image's words as the stock's
+    uint32_t *translated; // from the old image's words to the stock's
     uint32_t *ranks;      // of the stock's words
     uint32_t *order;      // the stock's rows, sorted
     struct image_offer *offers;
     struct image_price *prices;
     struct image_risk *risks;
-    size_t offer_count, price_count, price_room, risk_count;
-    struct prices history; // of the offer that is being made
+    size_t offer_count, price_count, risk_count;
+    struct prices history; // of the current offer
     struct stock_counts *counts;
 };
 
@@ -74,13 +74,12 @@ static int prepare(struct making *m, struct err *err)
     struct stock *s = m->stock;
     const struct image *old = m->old;
     uint32_t none;
-    int rc = words_add(&s->words, "", &none, err); // an image begins with it
+    int rc = words_add(&s->words, "", &none, err); // an image starts with it
     m->translated = malloc((old->word_count + 1) * sizeof *m->translated);
     m->order = malloc((s->count + 1) * sizeof *m->order);
     m->offers = malloc((old->offer_count + s->count + 1) * sizeof *m->offers);
-    // What is seen in the middle of a known time makes two rows.
-    m->price_room = old->price_count + 2 * s->count + 1;
-    m->prices = malloc(m->price_room * sizeof *m->prices);
+    // An observation within a known period makes two rows.
+    m->prices = malloc((old->price_count + 2 * s->count + 1) * sizeof *m->prices);
     m->risks = malloc((old->risk_count + s->risk_count + 1) * sizeof *m->risks);
     if (rc == 0 && (!m->translated || !m->order || !m->offers || !m->prices || !m->risks))
         rc = err_memory(err);
@@ -98,7 +97,7 @@ static int prepare(struct making *m, struct err *err)
 
 // ---- one offer ----
 
-static void take_old(const struct making *m, const struct image_offer *from, struct image_offer *to)
+static void copy_old(const struct making *m, const struct image_offer *from, struct image_offer *to)
 {
     const uint32_t *word = m->translated;
     *to = *from;
@@ -110,8 +109,8 @@ static void take_old(const struct making *m, const struct image_offer *from, str
     to->cpu = word[from->cpu];
 }
 
-// The newest word on what it is holds; what it leaves unknown stays as it was.
-static void take_row(const struct stock_row *row, struct image_offer *to)
+// The newest row wins; values it does not give stay as they were.
+static void apply_row(const struct stock_row *row, struct image_offer *to)
 {
     to->provider = row->provider;
     to->name = row->name;
@@ -133,7 +132,7 @@ static void take_row(const struct stock_row *row, struct image_offer *to)
     to->bare_metal |= row->bare_metal;
 }
 
-static int take_old_prices(struct making *m, const struct image_offer *from, struct err *err)
+static int copy_old_prices(struct making *m, const struct image_offer *from, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < from->price_count && rc == 0; i++) {
@@ -145,14 +144,14 @@ static int take_old_prices(struct making *m, const struct image_offer *from, str
     return rc;
 }
 
-// A price that leaps is more often a wrong unit than a bargain.
+// A jump by a factor of ten is more likely a wrong unit than a new price.
 static bool is_leap(const struct image_price *a, const struct image_price *b)
 {
     __int128 x = (__int128)a->rate * b->per_s, y = (__int128)b->rate * a->per_s;
     return a->currency == b->currency && (x > 10 * y || y > 10 * x);
 }
 
-// People who write two prices for one date meant one of them; which, nobody can tell.
+// Two prices for one date in a hand-written table: one of them is a mistake.
 static int two_prices(const struct making *m, const struct stock_row *a, const struct stock_row *b,
                       struct err *err)
 {
@@ -166,18 +165,18 @@ static int two_prices(const struct making *m, const struct stock_row *a, const s
     if (first->table != second->table)
         snprintf(where, sizeof where, " of '%.120s'", words_text(words, first->table));
     err_set(err, ERR_FORMAT,
-            "'%.200s', line %u: another price of %s/%s%s%s%s%s on %.10s: see line %u%s",
+            "'%.200s', line %u: a second price of %s/%s%s%s%s%s on %.10s: see line %u%s",
             words_text(words, second->table), (unsigned int)second->line,
             words_text(words, a->provider), words_text(words, a->name), *region ? "@" : "", region,
             a->kind == OFFER_ON_DEMAND ? "" : ":",
             a->kind == OFFER_ON_DEMAND ? "" : offer_kind_word((enum offer_kind)a->kind), date,
             (unsigned int)first->line, where);
-    return err_hint(err, "one row is one price on one date: give the later one its own date");
+    return err_hint(err, "an offer has one price per date: give the later one its own date");
 }
 
-// All rows of one key, from `*at` on.
-static int take_rows(struct making *m, size_t *at, bool known, struct image_offer *to,
-                     struct err *err)
+// Applies all rows of one key, from `*at` on.
+static int apply_rows(struct making *m, size_t *at, bool known, struct image_offer *to,
+                      struct err *err)
 {
     const struct stock *s = m->stock;
     const struct stock_row *last = NULL;
@@ -195,7 +194,7 @@ static int take_rows(struct making *m, size_t *at, bool known, struct image_offe
                 return two_prices(m, last, row, err);
             continue;
         }
-        take_row(row, to);
+        apply_row(row, to);
         const struct image_price *now =
             prices_on(m->history.items, m->history.count, row->price.since);
         m->counts->leaps += known && now && is_leap(now, &row->price);
@@ -224,11 +223,11 @@ static int merge(struct making *m, struct err *err)
         *to = (struct image_offer){0};
         m->history.count = 0;
         if (side <= 0) {
-            take_old(m, &m->old->offers[i], to);
-            rc = take_old_prices(m, &m->old->offers[i++], err);
+            copy_old(m, &m->old->offers[i], to);
+            rc = copy_old_prices(m, &m->old->offers[i++], err);
         }
         if (side >= 0 && rc == 0)
-            rc = take_rows(m, &k, side == 0, to, err);
+            rc = apply_rows(m, &k, side == 0, to, err);
         to->first_price = (uint32_t)m->price_count;
         to->price_count = (uint16_t)m->history.count;
         if (rc == 0) {
@@ -240,7 +239,7 @@ static int merge(struct making *m, struct err *err)
     return rc;
 }
 
-// Offers of one name are the same machine: what one of them leaves unknown the others may tell.
+// Offers with one name are the same machine: they share specifications.
 static void share_specifications(struct making *m)
 {
     for (size_t i = 0, end; i < m->offer_count; i = end) {
@@ -284,8 +283,8 @@ static int by_risk(const void *left, const void *right, void *arg)
     return 0;
 }
 
-// By offer and date; of one date the one that came last (glibc's qsort is stable where there is
-// memory; where it is not, either is as good).
+// By offer and date; the last one of a date stays. (glibc's qsort is stable if it has memory;
+// otherwise either is as good.)
 static void merge_risks(struct making *m)
 {
     size_t count = 0;
@@ -318,7 +317,7 @@ static void merge_risks(struct making *m)
         &(r)->provider, &(r)->name, &(r)->region, &(r)->source                                     \
     }
 
-// Calls for every word in what was made; with `numbers` null it marks in `used`, else translates.
+// Marks every word in use in `used`, or translates them if `numbers` is given.
 static void each_word(struct making *m, bool *used, const uint32_t *numbers)
 {
 #define TOUCH(list)                                                                                \
@@ -343,7 +342,7 @@ static void each_word(struct making *m, bool *used, const uint32_t *numbers)
 #undef TOUCH
 }
 
-// The words that are still used, in order, into `at` and `text`; everything gets their numbers.
+// Writes the used words in order to `at` and `text`, and renumbers everything.
 static int place_words(struct making *m, struct buf *at, struct buf *text, struct err *err)
 {
     const struct words *words = &m->stock->words;
@@ -398,7 +397,7 @@ static int write_image(struct making *m, struct buf *out, struct err *err)
         size_t size = sizeof head + m->offer_count * sizeof *m->offers +
                       m->price_count * sizeof *m->prices + m->risk_count * sizeof *m->risks +
                       at.len + text.len;
-        if (buf_room(out, size)) { // at once: doubling would take twice the memory
+        if (buf_room(out, size)) { // once: doubling would need twice the memory
             buf_add(out, &head, sizeof head);
             buf_add(out, m->offers, m->offer_count * sizeof *m->offers);
             buf_add(out, m->prices, m->price_count * sizeof *m->prices);

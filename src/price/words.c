@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define TEXT_MAX ((size_t)1 << 30)
 
 void words_release(struct words *words)
@@ -56,18 +58,13 @@ static int grow_slots(struct words *words, struct err *err)
 static int append(struct words *words, const char *text, size_t len, uint32_t *number,
                   struct err *err)
 {
-    if (words->count == words->room) {
-        size_t room = words->room ? words->room * 2 : 256;
-        uint32_t *at = realloc(words->at, room * sizeof *at);
-        if (!at)
-            return err_memory(err);
-        words->at = at;
-        words->room = room;
-    }
-    words->text.max = TEXT_MAX; // so that a place fits into 32 bits
+    int rc = array_grow(&words->at, words->count, &words->cap, sizeof *words->at, err);
+    if (rc != 0)
+        return rc;
+    words->text.max = TEXT_MAX; // offsets must fit into 32 bits
     size_t at = words->text.len;
     buf_add(&words->text, text, len + 1);
-    int rc = buf_check(&words->text, err);
+    rc = buf_check(&words->text, err);
     if (rc != 0)
         return rc;
     words->at[words->count] = (uint32_t)at;

@@ -133,7 +133,7 @@ static int add_words(struct gathering *g, struct ledger *ledger, struct err *err
     int rc = 0;
     for (size_t i = 0; i < g->ask->word_count && rc == 0; i++) {
         struct buf text = {0};
-        rc = published_or_kept(ledger, g->ask->words[i], &text, err);
+        rc = published_or_ledger(ledger, g->ask->words[i], &text, err);
         if (rc == 0)
             rc = add_text(g, g->ask->words[i], buf_str(&text), err);
         buf_release(&text);

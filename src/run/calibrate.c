@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "base/stats.h"
 
-#define SHARE       0.0015 // of the time, at most
+#define SHARE       0.0015 // of the run's time, at most
 #define ROUNDS      4000
 #define CHAINS      16
-#define LOOPS_FEW   3 // a window with fewer says nothing
-#define WINDOWS_FEW 3 // fewer windows have no spread
+#define LOOPS_FEW   3 // the least for a window to count
+#define WINDOWS_FEW 3 // the least for a spread
 #define FIRST_S     1.0
-#define UNKNOWN_NS  50000 // what the loop takes, before the first one ran
+#define UNKNOWN_NS  50000 // assumed time of the first loop
 
 int calibrate_init(struct calibrate *calibrate, struct err *err)
 {
@@ -40,8 +40,8 @@ bool calibrate_due(const struct calibrate *calibrate, int64_t now_ns)
     return now_ns >= calibrate->next_ns;
 }
 
-// Sixteen chains of multiply-adds that do not wait for each other: bound by the core's throughput,
-// so that a neighbour on the same core shows, and by its clock.
+// Sixteen independent chains of multiply-adds: limited by the core's clock and throughput, so that
+// a neighbour on the same core shows up.
 static double arithmetic(void)
 {
     double x[CHAINS];
@@ -70,7 +70,7 @@ static void halve(struct calibrate *c)
 
 void calibrate_run(struct calibrate *c, int64_t at_ns)
 {
-    static volatile double sink; // so that the compiler keeps the loop
+    static volatile double sink; // keeps the compiler from removing the loop
     int64_t began_ns = clock_now_ns();
     sink = arithmetic();
     (void)sink;
@@ -84,7 +84,7 @@ void calibrate_run(struct calibrate *c, int64_t at_ns)
         return;
     }
     c->total_ns += (double)took_ns;
-    // An interruption in the middle of the loop is no change of speed.
+    // An interruption within the loop is not a change of speed.
     if ((double)took_ns > 4 * expected_ns)
         return;
     int window = (int)((double)at_ns / 1e9 / c->window_s);

@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// What the keeper tells; shorter than PIPE_BUF, so that it comes in one piece.
+#include "base/array.h"
+
+// A message from the keeper; shorter than PIPE_BUF, so that it arrives in one piece.
 struct message {
     enum { STARTED, NOT_STARTED, ENDED } kind;
     pid_t pid;
@@ -29,7 +31,7 @@ static void tell(int fd, const struct message *message)
         ;
 }
 
-// ---- in the children: only calls that are safe between fork and exec
+// ---- in the children: only async-signal-safe calls
 
 static void close_from(unsigned first)
 {
@@ -46,7 +48,7 @@ _Noreturn static void become_command(const struct child_options *o, int fault)
         setpgid(0, 0);
     static const int reset[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
-    // Signals that whoever started us had ignored (nohup) stay so; of ours nothing stays.
+    // Reset our handlers; signals that were ignored when we started (nohup) stay ignored.
     for (size_t i = 0; i < sizeof reset / sizeof *reset; i++) {
         struct sigaction now;
         if (sigaction(reset[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
@@ -57,7 +59,7 @@ _Noreturn static void become_command(const struct child_options *o, int fault)
     signal(SIGCHLD, SIG_DFL);
     bool good = true;
     if (o->extra >= 0) {
-        if (fault == o->extra_as) // not in the way of the number that was asked for
+        if (fault == o->extra_as) // frees the requested number
             fault = fcntl(fault, F_DUPFD_CLOEXEC, o->extra_as + 1);
         good = o->extra == o->extra_as ? fcntl(o->extra, F_SETFD, 0) == 0
                                        : dup2(o->extra, o->extra_as) >= 0;
@@ -73,28 +75,28 @@ _Noreturn static void become_command(const struct child_options *o, int fault)
 }
 
 // Descriptors of the keeper.
-enum { KEPT_STATUS = 3, KEPT_STREAMS = 4, KEPT_END = 8 };
+enum { KEEPER_STATUS = 3, KEEPER_STREAMS = 4, KEEPER_END = 8 };
 
-// Nothing stays open but the status and the streams.
-static void keep_descriptors(const struct child_options *o, int status)
+// Closes all descriptors but the status and the streams.
+static void close_descriptors(const struct child_options *o, int status)
 {
     const int given[] = {status, o->streams[0].from, o->streams[0].to, o->streams[1].from,
                          o->streams[1].to};
     int high[sizeof given / sizeof *given];
     size_t count = sizeof given / sizeof *given;
     for (size_t i = 0; i < count; i++)
-        high[i] = given[i] >= 0 ? fcntl(given[i], F_DUPFD, KEPT_END) : -1;
+        high[i] = given[i] >= 0 ? fcntl(given[i], F_DUPFD, KEEPER_END) : -1;
     int null = open("/dev/null", O_RDWR);
     for (int fd = 0; fd <= 2 && null >= 0; fd++)
         dup2(null, fd);
     for (size_t i = 0; i < count; i++)
-        if (high[i] < 0 || dup2(high[i], KEPT_STATUS + (int)i) < 0)
-            close(KEPT_STATUS + (int)i);
-    close_from(KEPT_END);
+        if (high[i] < 0 || dup2(high[i], KEEPER_STATUS + (int)i) < 0)
+            close(KEEPER_STATUS + (int)i);
+    close_from(KEEPER_END);
 }
 
-// What is there, from one descriptor to the other; false when no more will come. What cannot be
-// written is dropped: the command must not wait for a reader that is gone.
+// Copies available data; false at the end of the stream. Data that cannot be written is dropped:
+// the command must not wait for a reader that is gone.
 static bool hand_on(int from, int to)
 {
     static char bytes[65536];
@@ -117,10 +119,10 @@ static void nothing(int number)
     (void)number;
 }
 
-// Reaps until nobody is left. The other end of the status closes when we are gone.
+// Reaps until no child is left. The other end of the status pipe closes if fare is killed.
 _Noreturn static void reap(pid_t command)
 {
-    struct pollfd fds[] = {{KEPT_STATUS, 0, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+    struct pollfd fds[] = {{KEEPER_STATUS, 0, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
     sigset_t others;
     sigfillset(&others);
     sigdelset(&others, SIGCHLD);
@@ -130,12 +132,12 @@ _Noreturn static void reap(pid_t command)
         pid_t ended;
         while ((ended = wait4(-1, &code, WNOHANG, &usage)) > 0)
             if (ended == command)
-                tell(KEPT_STATUS, &(struct message){ENDED, ended, code, usage.ru_maxrss});
+                tell(KEEPER_STATUS, &(struct message){ENDED, ended, code, usage.ru_maxrss});
         bool last = ended < 0 && errno == ECHILD;
         if (!last && ppoll(fds, 3, NULL, &others) > 0 && fds[0].revents != 0) {
-            fds[0].fd = -1; // we were killed
-            fds[1].fd = KEPT_STREAMS;
-            fds[2].fd = KEPT_STREAMS + 2;
+            fds[0].fd = -1; // fare was killed
+            fds[1].fd = KEEPER_STREAMS;
+            fds[2].fd = KEEPER_STREAMS + 2;
         }
         for (int i = 1; i < 3; i++)
             if (fds[i].fd >= 0 && !hand_on(fds[i].fd, fds[i].fd + 1))
@@ -157,12 +159,12 @@ _Noreturn static void keep(const struct child_options *o, int status, int fault)
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         signal(ignored[i], SIG_IGN);
     signal(SIGCHLD, nothing);
-    keep_descriptors(o, status);
-    tell(KEPT_STATUS, &first);
+    close_descriptors(o, status);
+    tell(KEEPER_STATUS, &first);
     reap(command);
 }
 
-// ---- in ours
+// ---- in fare's process
 
 static int start(struct child *child, const struct child_options *o, const int status[2],
                  const int fault[2], struct err *err)
@@ -193,7 +195,7 @@ int child_start(struct child *child, const struct child_options *o, struct err *
     child->status = status[0];
     struct message message = {0};
     int number = 0;
-    // The first message comes at once; the other pipe closes by itself when exec succeeds.
+    // The first message comes at once; exec closes the other pipe.
     if (rc == 0) {
         ssize_t got;
         while ((got = read(child->status, &message, sizeof message)) < 0 && errno == EINTR)
@@ -252,10 +254,10 @@ struct process {
 
 struct processes {
     struct process *items;
-    size_t count, room;
+    size_t count, cap;
 };
 
-// "PID (name, which may hold anything) STATE PARENT GROUP ..."
+// "PID (name, may contain anything) STATE PARENT GROUP ..."
 static bool read_process(const char *name, struct process *p)
 {
     char path[64], text[512];
@@ -285,17 +287,9 @@ static bool list_processes(struct processes *list)
     while (good && (entry = readdir(dir))) {
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
             continue;
-        if (list->count == list->room) {
-            size_t room = list->room ? list->room * 2 : 256;
-            struct process *items = realloc(list->items, room * sizeof *items);
-            if (!items) {
-                good = false;
-                break;
-            }
-            list->items = items;
-            list->room = room;
-        }
-        list->count += read_process(entry->d_name, &list->items[list->count]);
+        good = array_grow(&list->items, list->count, &list->cap, sizeof *list->items, NULL) == 0;
+        if (good)
+            list->count += read_process(entry->d_name, &list->items[list->count]);
     }
     closedir(dir);
     return good;
@@ -311,7 +305,7 @@ static bool is_ours(const struct processes *list, pid_t pid, pid_t root)
     return false;
 }
 
-// The processes below the keeper, itself left out.
+// Marks the keeper's descendants.
 static void mark_tree(struct processes *list, pid_t keeper)
 {
     for (bool again = true; again;) {
@@ -324,7 +318,7 @@ static void mark_tree(struct processes *list, pid_t keeper)
     }
 }
 
-// Of the tree, those in `group`, or all of them where it is 0.
+// Signals the processes of the tree in `group`; 0: all of them.
 static int signal_tree(const struct child *child, pid_t group, int number)
 {
     struct processes list = {0};
@@ -354,7 +348,7 @@ int child_signal_all(const struct child *child, int number)
     if (child->keeper <= 0 || child->status < 0)
         return 0;
     int count = signal_tree(child, 0, number);
-    if (count < 0) // no /proc: as far as the group reaches
+    if (count < 0) // no /proc: signal the group
         child_signal(child, number);
     return count;
 }

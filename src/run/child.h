@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// child: a user's command and all that comes of it, to be signalled, waited for and ended as one.
+// child: runs a user's command and handles its whole process tree: signals, waiting, ending.
 //
-// Between us and the command stands a keeper: a forked process that does nothing but start the
-// command and reap. Orphans of the command become the keeper's children, not init's, so nothing
-// of the tree is lost to the sampler or to child_signal_all(), and none of our own helpers is in
-// it. The keeper outlives the command and ends with the last process of the tree. Where we are
-// killed, the command goes on: the keeper then hands on its output, which nobody else would read.
+// A keeper process sits between fare and the command. It only starts the command and reaps. It is
+// the subreaper, so orphans of the command become its children: the sampler and child_signal_all()
+// find all of them, and none of fare's own helpers. The keeper ends after the last process of the
+// tree. If fare is killed, the command continues and the keeper relays its output.
 //
-// In a terminal's foreground the command shares our process group, so that the terminal's keys
-// reach it and it can read from it; elsewhere it leads a group of its own.
+// In a terminal's foreground the command shares fare's process group, so that it can read from the
+// terminal and receives its signals; otherwise it has a group of its own.
 #ifndef FARE_RUN_CHILD_H
 #define FARE_RUN_CHILD_H
 
@@ -22,40 +21,40 @@
 struct child_options {
     char *const *argv;
     char *const *env;
-    int out, err; // what its stdout and stderr are to be
+    int out, err; // its stdout and stderr
     struct child_stream {
-        int from, to; // the other end of each, and where we hand on what comes; -1: none
+        int from, to; // the other end of each, and where to relay it; -1: none
     } streams[2];
-    int extra, extra_as; // one more descriptor for it, and its number there; -1: none
+    int extra, extra_as; // another descriptor for it, and its number there; -1: none
     bool own_group;
-    const sigset_t *mask; // of signals it starts with blocked
+    const sigset_t *mask; // the signals it starts with blocked
 };
 
 struct child {
     pid_t keeper; // 0: none
     pid_t pid;    // the command
-    int status;   // readable when something is to be told; -1 when the whole tree is gone
+    int status;   // readable if the keeper has a message; -1 once the whole tree has ended
     bool own_group;
 
-    bool ended; // the command itself; the members below are then valid
+    bool ended; // the command has ended, and the members below are valid
     int wait_status;
-    long max_rss_kib; // of it and the children it waited for
+    long max_rss_kib; // of the command and the children it waited for
 };
 
-// To be called with all signals blocked. A program that cannot be started is an error here.
+// Call it with all signals blocked. Fails if the program cannot be started.
 int child_start(struct child *child, const struct child_options *options, struct err *err) MUST_USE;
 
-// Reads what the keeper told, without waiting.
+// Reads the keeper's messages without waiting.
 void child_read(struct child *child);
 
-// To the command's process group.
+// Signals the command's process group.
 void child_signal(const struct child *child, int number);
 
-// To every process of the tree, whatever its group; how many there were, or -1 where /proc cannot
-// be read.
+// Signals every process of the tree, whatever its group. Returns their number, or -1 if /proc
+// cannot be read.
 int child_signal_all(const struct child *child, int number);
 
-// Forgets it, and collects the keeper where it is gone.
+// Releases it, and reaps the keeper if it has ended.
 void child_release(struct child *child);
 
 #endif

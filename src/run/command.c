@@ -170,8 +170,8 @@ static char **make_environment(const struct job *job, struct buf *events, struct
 
 static int open_lines(struct event_lines *lines, struct err *err)
 {
-    lines->room = malloc(EVENT_LINE_MAX + 1);
-    return lines->room ? 0 : err_memory(err);
+    lines->line = malloc(EVENT_LINE_MAX + 1);
+    return lines->line ? 0 : err_memory(err);
 }
 
 // Where nothing but its output, which passes through here, can come between the lines of a
@@ -187,7 +187,7 @@ static bool is_ours_alone(void)
 // The stream that goes where progress is shown.
 static struct relay *beside_progress(struct job *job)
 {
-    return job->err.room ? &job->err : &job->out;
+    return job->err.buffer ? &job->err : &job->out;
 }
 
 static void hide(void *context)
@@ -227,9 +227,9 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
         .argv = job->options->argv,
         .env = env,
         .out = job->out.inside,
-        .err = job->err.room ? job->err.inside : job->out.inside,
+        .err = job->err.buffer ? job->err.inside : job->out.inside,
         .streams = {{job->out.from, job->out.to},
-                    {job->err.room ? job->err.from : -1, job->err.room ? job->err.to : -1}},
+                    {job->err.buffer ? job->err.from : -1, job->err.buffer ? job->err.to : -1}},
         .extra = job->tail.inside,
         .extra_as = job->tail.inside_as,
         .own_group = !in_foreground(),
@@ -238,7 +238,7 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
     job->started_ns = clock_now_ns();
     int rc = child_start(&job->child, &options, err);
     relay_started(&job->out);
-    if (job->err.room)
+    if (job->err.buffer)
         relay_started(&job->err);
     tail_started(&job->tail);
     free(env);
@@ -304,7 +304,7 @@ static void work(struct job *job, bool out_writable, bool err_writable)
     // Events first: a program tells a step, then prints it, and it must not count twice.
     tail_read(&job->tail, from_events, job);
     relay_work(&job->out, out_writable, from_out, job);
-    if (job->err.room)
+    if (job->err.buffer)
         relay_work(&job->err, err_writable, from_err, job);
     child_read(&job->child);
 }
@@ -312,7 +312,7 @@ static void work(struct job *job, bool out_writable, bool err_writable)
 static void wait_for_something(struct job *job)
 {
     struct relay *out = &job->out, *err = &job->err;
-    bool has_err = err->room != NULL;
+    bool has_err = err->buffer != NULL;
     struct pollfd fds[] = {
         {signals_fd(), POLLIN, 0},
         {job->child.status, POLLIN, 0},
@@ -422,9 +422,9 @@ static void read_the_rest(struct job *job)
         int64_t at = job->tail.at;
         struct pollfd fds[] = {
             {job->out.from, POLLIN, 0},
-            {job->err.room ? job->err.from : -1, POLLIN, 0},
+            {job->err.buffer ? job->err.from : -1, POLLIN, 0},
             {relay_pending(&job->out) ? job->out.to : -1, POLLOUT, 0},
-            {job->err.room && relay_pending(&job->err) ? job->err.to : -1, POLLOUT, 0}};
+            {job->err.buffer && relay_pending(&job->err) ? job->err.to : -1, POLLOUT, 0}};
         int ready = poll(fds, 4, 0);
         work(job, fds[2].revents != 0, fds[3].revents != 0);
         if (job->tail.at == at && ready <= 0)
@@ -481,12 +481,12 @@ static void wait_for_the_rest(struct job *job)
         bool writing = false, open = false;
         for (int i = 0; i < 2; i++) {
             struct relay *r = relays[i];
-            bool pending = r->room && relay_pending(r);
+            bool pending = r->buffer && relay_pending(r);
             writing |= pending;
-            open |= r->room && r->from >= 0;
-            fds[2 + i] = (struct pollfd){!r->room  ? -1
-                                         : pending ? r->to
-                                                   : r->from,
+            open |= r->buffer && r->from >= 0;
+            fds[2 + i] = (struct pollfd){!r->buffer ? -1
+                                         : pending  ? r->to
+                                                    : r->from,
                                          pending ? POLLOUT : POLLIN, 0};
         }
         bool tree = job->child.status >= 0;
@@ -499,7 +499,7 @@ static void wait_for_the_rest(struct job *job)
             break;
         pass_signals(job);
         for (int i = 0; i < 2; i++)
-            if (relays[i]->room)
+            if (relays[i]->buffer)
                 relay_work(relays[i], (fds[2 + i].revents & ~POLLIN) != 0, read_no_more, job);
         child_read(&job->child);
         end_tree(job);
@@ -632,7 +632,7 @@ static int measure(struct job *job, struct err *err)
         rc = err_memory(err);
     if (rc == 0)
         rc = note_relay(job, &job->out, job->options->output_to_stderr ? "stderr" : "stdout", err);
-    if (rc == 0 && job->err.room)
+    if (rc == 0 && job->err.buffer)
         rc = note_relay(job, &job->err, "stderr", err);
     return rc;
 }
@@ -647,9 +647,9 @@ static void release(struct job *job)
     relay_release(&job->out);
     relay_release(&job->err);
     tail_release(&job->tail);
-    free(job->out_lines.room);
-    free(job->err_lines.room);
-    free(job->event_lines.room);
+    free(job->out_lines.line);
+    free(job->err_lines.line);
+    free(job->event_lines.line);
 }
 
 int command_run(const struct command_options *options, struct run *run, struct buf *says,

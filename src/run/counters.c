@@ -10,7 +10,7 @@ static struct counter *find(struct counters *all, uint32_t bar, bool *first)
         if (all->items[i].bar == bar)
             return &all->items[i];
     *first = true;
-    // The last place is for all that come late.
+    // Late counters share the last slot.
     size_t place = all->count < COUNTERS_MAX ? all->count++ : COUNTERS_MAX - 1;
     all->items[place] = (struct counter){.bar = bar};
     return &all->items[place];
@@ -21,8 +21,8 @@ int64_t counters_advance(struct counters *all, const struct event *e, bool *firs
     struct counter *c = find(all, e->bar, first);
     int64_t delta = *first ? 0 : e->step.v - c->last;
     if (delta < 0) {
-        // It begins anew. A bar that is wiped does not show its end: what was missing is counted
-        // where it is no more than a report or two.
+        // The counter restarts. A bar may be erased before it shows its last number: count the
+        // missing steps if they are at most two reports.
         int64_t missing = e->total_steps.known ? e->total_steps.v - c->last : 0;
         delta = e->step.v + (missing <= 2 * c->usual ? missing : 0);
     } else if (delta > 0) {

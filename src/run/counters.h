@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// counters: the things that count steps side by side, progress bars or the `step` of events, and
-// which of them counts: the first, unless another moves ten times as fast. Then the first was the
-// bar of the epochs around it. A zeroed struct has none.
+// counters: chooses between several step counters (progress bars, the `step` of events). The first
+// one counts, unless another moves ten times as fast: then the first was a bar of epochs. A zeroed
+// struct is empty.
 #ifndef FARE_RUN_COUNTERS_H
 #define FARE_RUN_COUNTERS_H
 
@@ -22,11 +22,11 @@ struct counter {
 struct counters {
     struct counter items[COUNTERS_MAX];
     size_t count;
-    size_t chosen; // the one that counts
+    size_t chosen;
 };
 
-// The steps that the event's `step` means beyond the last number of its counter; -1: it does not
-// count. `*first`: it is that counter's first number, which means none.
+// The steps since the last number of the event's counter; -1: this counter is not the chosen one.
+// `*first` is set for a counter's first number, which means no steps.
 int64_t counters_advance(struct counters *counters, const struct event *event, bool *first);
 
 #endif

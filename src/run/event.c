@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sources share: phases by name, and lines out of bytes.
+// Shared by the sources: names of phases, splitting bytes into lines.
 #include "run/event.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ bool event_phase(const char *name, struct maybe_int *phase)
     return false;
 }
 
-// An escape sequence at `p`: ESC [ parameters final, or ESC and one more.
+// The length of the escape sequence at `p`: ESC [ parameters final, or ESC and one byte.
 static size_t escape_length(const char *p, size_t len)
 {
     if (len < 2)
@@ -50,7 +50,7 @@ static size_t escape_length(const char *p, size_t len)
 
 size_t event_clean(char *line, size_t len)
 {
-    size_t kept = 0;
+    size_t out = 0;
     for (size_t i = 0; i < len;) {
         unsigned char c = (unsigned char)line[i];
         if (c == 0x1b) {
@@ -58,33 +58,33 @@ size_t event_clean(char *line, size_t len)
             continue;
         }
         if (c == '\t' || c == '\0')
-            line[kept++] = ' ';
+            line[out++] = ' ';
         else if (c >= 0x20 && c != 0x7f)
-            line[kept++] = (char)c;
+            line[out++] = (char)c;
         i++;
     }
-    line[kept] = '\0';
-    return kept;
+    line[out] = '\0';
+    return out;
 }
 
 static void end_line(struct event_lines *lines, event_line_fn *each, void *context)
 {
-    lines->room[lines->len] = '\0';
+    lines->line[lines->len] = '\0';
     size_t len = lines->len;
     lines->len = 0;
     lines->cut = false;
     if (len > 0)
-        each(context, lines->room, len, true);
+        each(context, lines->line, len, true);
 }
 
-static void keep(struct event_lines *lines, const char *bytes, size_t len)
+static void append(struct event_lines *lines, const char *bytes, size_t len)
 {
-    size_t room = EVENT_LINE_MAX - lines->len;
-    if (len > room)
+    size_t free_bytes = EVENT_LINE_MAX - lines->len;
+    if (len > free_bytes)
         lines->cut = true;
-    len = len < room ? len : room;
+    len = len < free_bytes ? len : free_bytes;
     for (size_t i = 0; i < len; i++)
-        lines->room[lines->len + i] = bytes[i] ? bytes[i] : ' ';
+        lines->line[lines->len + i] = bytes[i] ? bytes[i] : ' ';
     lines->len += len;
 }
 
@@ -96,16 +96,16 @@ void event_lines_add(struct event_lines *lines, const char *bytes, size_t len, e
         if (bytes[i] != '\n' && bytes[i] != '\r' && bytes[i] != '\b')
             continue;
         if (i > from && !lines->cut)
-            keep(lines, bytes + from, i - from);
+            append(lines, bytes + from, i - from);
         end_line(lines, each, context);
         from = i + 1;
     }
     if (len > from && !lines->cut)
-        keep(lines, bytes + from, len - from);
-    // A bar is overwritten, not ended: its text is whole long before its end comes.
-    if (lines->len > 0 && lines->len <= EVENT_PATTERN_MAX && lines->room[lines->len - 1] == ']') {
+        append(lines, bytes + from, len - from);
+    // A bar has no newline until it is overwritten, long after its text is complete.
+    if (lines->len > 0 && lines->len <= EVENT_PATTERN_MAX && lines->line[lines->len - 1] == ']') {
         char copy[EVENT_PATTERN_MAX + 1];
-        memcpy(copy, lines->room, lines->len);
+        memcpy(copy, lines->line, lines->len);
         copy[lines->len] = '\0';
         each(context, copy, lines->len, false);
     }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// event: what a user's program tells of its progress, whatever way it tells it.
+// event: progress reported by a user's program.
 //
-// Each way is a source: a name and a function that reads one line. A line that is not the
-// source's own is a normal case, since programs print what they like; one that is and makes no
-// sense is counted and passed over. Nothing here keeps state: src/run/follow.h does.
+// Each format is a source: a name and a function that parses one line. Most lines of a program are
+// not progress (EVENT_NONE); malformed progress lines are counted and skipped. Sources have no
+// state; run/follow.h does.
 //
-// Lines come without their end, at most EVENT_LINE_MAX bytes, with a NUL behind them and none
-// inside.
+// Lines come without newline, have at most EVENT_LINE_MAX bytes, and end in their only NUL.
 #ifndef FARE_RUN_EVENT_H
 #define FARE_RUN_EVENT_H
 
@@ -20,78 +19,78 @@
 #include "record/field.h"
 
 #define EVENT_LINE_MAX    ((size_t)64 << 10)
-#define EVENT_PATTERN_MAX ((size_t)4 << 10) // longer lines are no progress lines
+#define EVENT_PATTERN_MAX ((size_t)4 << 10) // longer lines are not progress
 
 struct event {
-    struct maybe_int step;        // steps made so far, as the program counts
-    struct maybe_int steps;       // made since its last event, where it does not count
-    struct maybe_int total_steps; // where `step` ends: of the training, or of a bar
-    struct maybe_int samples;     // trained since its last event, by this worker
-    struct maybe_int world;       // workers that do the same
-    struct maybe_int worker;      // which one tells
-    struct maybe_int epoch;       // from 1; from 0 where the program counts so
+    struct maybe_int step;        // steps so far, by the program's count
+    struct maybe_int steps;       // since its last event, if it does not count
+    struct maybe_int total_steps; // the last `step` of the training or of a bar
+    struct maybe_int samples;     // trained by this worker since its last event
+    struct maybe_int world;       // the number of workers
+    struct maybe_int worker;      // the reporting one
+    struct maybe_int epoch;       // from 1, or from 0 if the program counts so
     struct maybe_int epochs;      // of the whole training
     struct maybe_int phase;       // an enum meter_phase
-    struct maybe_int stage;       // from 1: which part of the recipe the steps are of
-    struct maybe_real at;         // when, in seconds of CLOCK_MONOTONIC; absent: just now
+    struct maybe_int stage;       // of the recipe, from 1
+    struct maybe_real at;         // in seconds of CLOCK_MONOTONIC; absent: now
     struct maybe_real loss;
     struct maybe_real accuracy; // 0 to 1
     struct maybe_real test_loss;
     struct maybe_real test_accuracy;
 
-    // Logs that count samples: steps follow from them.
+    // For logs that count samples instead of steps.
     struct maybe_int batch;
     struct maybe_int epoch_samples;
     struct maybe_int all_samples; // so far
     bool epoch_ended;
 
-    uint32_t bar;  // not 0: `step` is a progress bar's, which starts anew each time; which bar
-    json_t *about; // members of the run's record, or null; a reference of its own
+    uint32_t bar;  // not 0: `step` comes from this progress bar, which may restart
+    json_t *about; // members of the run's record, or null; owns a reference
 };
 void event_release(struct event *event);
 
 enum event_result {
-    EVENT_NONE,    // not this source's line
-    EVENT_READ,    // `event` is filled
-    EVENT_STRANGE, // it looks like this source's line, and cannot be read
+    EVENT_NONE,      // not a line of this source
+    EVENT_READ,      // `event` is filled
+    EVENT_MALFORMED, // a line of this source that cannot be parsed
 };
 
 struct event_source {
-    const char *name; // for people; null ends a table
+    const char *name; // to show; null ends a table
     enum event_result (*read)(const char *line, size_t len, struct event *event);
 };
 
-// JSON lines in the file FARE_EVENTS; MLPerf's log lines.
+// JSON lines in the file FARE_EVENTS; MLPerf log lines.
 extern const struct event_source event_json, event_mllog;
 
-// Ready ones for the output of tqdm (Lightning and Hugging Face use it), Keras and Hugging Face's
-// Trainer. Ends with a null name.
+// Built-in patterns: tqdm (used by Lightning and Hugging Face), Lightning's rich bar, Keras, and
+// Hugging Face's Trainer. Ends with a null name.
 extern const struct event_source event_patterns[];
 
-// The meter's phase of that name ("train", "eval", "validation"...); false for others.
+// The meter's phase with that name ("train", "eval", "validation"...); false for others.
 bool event_phase(const char *name, struct maybe_int *phase);
 
-// The user's own pattern: an extended regular expression, \d allowed. Its first group is the
-// number of steps so far, the second the total; without groups each match is a step. ERR_USAGE
-// where it is none. Free with regfree().
+// The user's own pattern: an extended regular expression, \d allowed. Its first group is the number
+// of steps so far, the second the total; without groups each match is one step. ERR_USAGE if it is
+// not valid. Free it with regfree().
 int event_pattern_compile(const char *pattern, regex_t *out, struct err *err) MUST_USE;
 enum event_result event_pattern_read(const regex_t *pattern, const char *line, size_t len,
                                      struct event *event);
 
-// Takes terminals' control sequences out, in place; the new length.
+// Removes terminal control sequences in place; returns the new length.
 size_t event_clean(char *line, size_t len);
 
-// Bytes to lines: ended by newline, carriage return or backspace, as progress bars are. A line of
-// over EVENT_LINE_MAX is cut there and its rest dropped. `room` holds EVENT_LINE_MAX + 1.
+// Splits bytes into lines, which end in newline, carriage return or backspace, as progress bars do.
+// Lines are cut at EVENT_LINE_MAX bytes.
 struct event_lines {
-    char *room;
+    char *line; // EVENT_LINE_MAX + 1 bytes, the caller's
     size_t len;
-    bool cut; // the rest of this line is dropped
+    bool cut; // drop the rest of this line
 };
 typedef void event_line_fn(void *context, char *line, size_t len, bool ended);
 
-// Calls `each` for every whole line that is not empty, and with `ended` false for what is there of
-// the next one, when it may be a whole bar that waits for its overwriting. The line may be changed.
+// Calls `each` for every complete non-empty line, and with `ended` false for an incomplete one that
+// looks like a finished progress bar. The callee may change the line.
 void event_lines_add(struct event_lines *lines, const char *bytes, size_t len, event_line_fn *each,
                      void *context);
 void event_lines_end(struct event_lines *lines, event_line_fn *each, void *context);

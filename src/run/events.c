@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// events: JSON lines that a program writes for us: {"step": 12, "samples": 128, "loss": 0.31}.
-// Keys we do not know are passed over; a known one with a value that makes no sense spoils the
-// line.
+// events: JSON lines written for fare: {"step": 12, "samples": 128, "loss": 0.31}. Unknown keys are
+// ignored; a known key with an invalid value makes the line malformed.
 #include "run/event.h"
 
 #include <math.h>
@@ -9,10 +8,10 @@
 
 #include "base/buf.h"
 
-#define COUNT_MAX 9007199254740992.0 // 2^53: past it a JSON number is not exact everywhere
+#define COUNT_MAX 9007199254740992.0 // 2^53: larger JSON numbers may be inexact
 
-// Python's json writes NaN and Infinity, which are no JSON: a loss that ran away must not hide
-// the step beside it.
+// Python writes NaN and Infinity, which are not JSON: a diverged loss must not hide the step number
+// in the same line.
 static json_t *without_nan(const char *line, size_t len)
 {
     struct buf text = {0};
@@ -118,7 +117,7 @@ static enum event_result read_json(const char *line, size_t len, struct event *e
     json_t *json = json_loadb(line, len, 0, NULL);
     if (!json && line[blank] == '{')
         json = without_nan(line, len);
-    enum event_result result = fill(json, event) ? EVENT_READ : EVENT_STRANGE;
+    enum event_result result = fill(json, event) ? EVENT_READ : EVENT_MALFORMED;
     json_decref(json);
     return result;
 }

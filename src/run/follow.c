@@ -11,8 +11,8 @@
 enum level { LEVEL_NONE, LEVEL_READY, LEVEL_PATTERN, LEVEL_MLLOG, LEVEL_EVENTS };
 
 enum {
-    EPOCHS = 10000, // rows kept
-    STRANGE = 80,   // bytes kept of the first line that could not be read
+    EPOCHS = 10000, // in the record
+    MALFORMED = 80, // bytes of the first malformed line to show
 };
 
 struct follow {
@@ -22,7 +22,7 @@ struct follow {
     struct meter *meter;
     struct run *run;
     bool failed;  // out of memory
-    bool stopped; // nothing more counts
+    bool stopped; // ignore further progress
 
     enum level level;
     struct maybe_int worker; // whose steps count
@@ -30,36 +30,36 @@ struct follow {
     enum meter_phase phase;
 
     int stage;
-    int stages; // 0: it told of none
+    int stages; // 0: none reported
     int64_t stage_steps[METER_STAGES_MAX];
-    int64_t pending;     // steps told since the meter was
-    int64_t metered;     // steps the meter knows, or will
-    int64_t unmetered;   // steps told outside of the training phase
-    int64_t before;      // the first number told, less the steps counted with it
+    int64_t pending;     // steps not passed to the meter yet
+    int64_t metered;     // steps passed to the meter, or pending
+    int64_t unmetered;   // steps outside the training phase
+    int64_t before;      // the first step number, less the steps counted with it
     int64_t made_before; // of those, made in this run
-    bool second;         // a second number was told
+    bool second;         // a second step number was reported
     int64_t samples;     // of the metered steps
 
     int64_t bar_total;  // of the chosen bar
-    bool bar_is_whole;  // it goes through the whole training, not an epoch
+    bool bar_is_whole;  // it covers the whole training, not an epoch
     int64_t told_total; // of the whole training
     int64_t told_epochs;
     int64_t epoch_steps;
     int64_t batch, epoch_samples; // MLLOG's
 
-    int64_t evaluations, evaluations_at; // how many, and the steps made by then
+    int64_t evaluations, evaluations_at; // their number, and the steps made at the last
     int64_t checkpoints, checkpoints_at;
     bool plan_changed;
 
     bool epochs_from_0;
-    int64_t epoch;       // 0: none told
-    int64_t epoch_began; // steps made by then
+    int64_t epoch;       // 0: none reported
+    int64_t epoch_began; // steps made at its start
     double epoch_loss, epoch_accuracy;
     int64_t epoch_losses, epoch_accuracies;
     struct losses losses;
 
-    int64_t strange;
-    char first_strange[STRANGE + 1];
+    int64_t malformed;
+    char first_malformed[MALFORMED + 1];
 };
 
 int follow_new(struct follow **follow, const struct follow_options *options, struct meter *meter,
@@ -100,7 +100,7 @@ static int64_t made(const struct follow *f)
     return f->metered + f->unmetered + f->made_before;
 }
 
-// Products and sums of what programs tell stay far from overflow.
+// Keeps products and sums of reported numbers far from overflow.
 static int64_t bounded(double steps)
 {
     return steps < 1e15 ? (int64_t)steps : 0;
@@ -123,7 +123,7 @@ static int64_t total_steps(const struct follow *f)
     return f->told_total;
 }
 
-// As many as there were per step until the last one.
+// Extrapolates to `total` steps what happened `seen` times in `at` steps.
 static int64_t expected(int64_t seen, int64_t at, int64_t total)
 {
     if (seen == 0 || at == 0)
@@ -184,7 +184,7 @@ static void set_phase(struct follow *f, enum meter_phase phase)
 static void count(struct follow *f, int64_t steps, int64_t samples)
 {
     if (f->phase != METER_TRAIN) {
-        // They were made in a time that the meter has under another name.
+        // The meter has booked their time to another phase.
         set_phase(f, METER_TRAIN);
         f->unmetered += steps;
         f->plan_changed = true;
@@ -195,7 +195,7 @@ static void count(struct follow *f, int64_t steps, int64_t samples)
     f->samples += samples;
 }
 
-// The steps that `step` means; -1: it does not count.
+// The number of new steps in the event; -1: it does not count.
 static int64_t advance(struct follow *f, const struct event *e)
 {
     bool new = false;
@@ -203,13 +203,13 @@ static int64_t advance(struct follow *f, const struct event *e)
     if (delta < 0)
         return delta;
     if (new) {
-        // In a training phase that was told, it is the first step; otherwise the time of the
-        // first report is not the time of a step.
+        // After a reported start of training it is the first step; otherwise the time until the
+        // first report is not a step time.
         delta = f->phase == METER_TRAIN && e->step.v > 0;
         f->before = e->step.v - delta;
         f->plan_changed = true;
     } else if (delta > 0 && !f->second) {
-        // Reports every 100 steps begin with 100; a resumed training with more.
+        // Reports every 100 steps start at 100; a resumed training starts higher.
         f->second = true;
         f->made_before = f->before <= delta ? f->before : 0;
     }
@@ -219,7 +219,7 @@ static int64_t advance(struct follow *f, const struct event *e)
 static void note_totals(struct follow *f, const struct event *e)
 {
     if (e->bar != 0 || f->level == LEVEL_PATTERN) {
-        // A bar, or the pattern's "of 469": an epoch's where there are epochs to count.
+        // The total of a bar, or of the pattern ("of 469"): of one epoch if epochs are reported.
         bool whole = f->level == LEVEL_PATTERN && total_epochs(f) == 0;
         if (e->total_steps.known && f->bar_total != e->total_steps.v) {
             f->bar_total = e->total_steps.v;
@@ -232,7 +232,7 @@ static void note_totals(struct follow *f, const struct event *e)
     }
 }
 
-static void take_steps(struct follow *f, const struct event *e)
+static void count_steps(struct follow *f, const struct event *e)
 {
     int64_t world = e->world.known ? e->world.v : 1;
     int64_t samples = e->samples.known ? bounded((double)e->samples.v * (double)world) : 0;
@@ -246,7 +246,7 @@ static void take_steps(struct follow *f, const struct event *e)
     count(f, bounded((double)steps), samples);
 }
 
-// MLPerf's logs count samples.
+// MLPerf logs count samples.
 static void from_samples(struct follow *f, struct event *e)
 {
     if (e->batch.known && e->batch.v > 0)
@@ -277,13 +277,13 @@ static void close_epoch(struct follow *f)
     if (f->epoch_accuracies > 0)
         row->train_accuracy = some_real(f->epoch_accuracy / (double)f->epoch_accuracies);
     int64_t steps = made(f) - f->epoch_began;
-    if (steps > 0 && !f->bar_is_whole) // epochs are then told between the steps, not with them
+    if (steps > 0 && !f->bar_is_whole) // epochs are reported between steps, not with them
         row->steps = some_int(steps);
     f->epoch_loss = f->epoch_accuracy = 0;
     f->epoch_losses = f->epoch_accuracies = 0;
 }
 
-static void take_epoch(struct follow *f, const struct event *e)
+static void set_epoch(struct follow *f, const struct event *e)
 {
     if (e->epochs.known && e->epochs.v > 0 && f->told_epochs != e->epochs.v) {
         f->told_epochs = e->epochs.v;
@@ -318,11 +318,11 @@ static struct maybe_real share_of(struct maybe_real told)
     return good ? told : (struct maybe_real){0};
 }
 
-// An accuracy that is no share from 0 to 1 (a percentage, say) is passed over.
-static void take_figures(struct follow *f, const struct event *e)
+// Ignores an accuracy outside of 0 to 1, such as a percentage.
+static void add_figures(struct follow *f, const struct event *e)
 {
     struct maybe_real accuracy = share_of(e->accuracy);
-    bool testing = f->phase == METER_EVALUATE; // a plain accuracy told while evaluating
+    bool testing = f->phase == METER_EVALUATE; // a plain accuracy is then a test accuracy
     struct maybe_real test_loss = e->test_loss.known || !testing ? e->test_loss : e->loss;
     struct maybe_real test_accuracy =
         e->test_accuracy.known || !testing ? share_of(e->test_accuracy) : accuracy;
@@ -346,9 +346,9 @@ static void take_figures(struct follow *f, const struct event *e)
         row->test_accuracy = test_accuracy;
 }
 
-// ---- what the program says about itself
+// ---- the program's description of itself
 
-static void take_text(char **to, char **from)
+static void move_text(char **to, char **from)
 {
     if (!*from)
         return;
@@ -357,14 +357,14 @@ static void take_text(char **to, char **from)
     *from = NULL;
 }
 
-static bool take_about(struct follow *f, json_t *json)
+static bool apply_about(struct follow *f, json_t *json)
 {
     struct run told = {0}, *run = f->run;
     bool good = record_from_json(run_fields, json, &told, NULL) == 0;
     if (good) {
-        take_text(&run->precision, &told.precision);
-        take_text(&run->net, &told.net);
-        take_text(&run->recipe, &told.recipe);
+        move_text(&run->precision, &told.precision);
+        move_text(&run->net, &told.net);
+        move_text(&run->recipe, &told.recipe);
         if (told.data.name && !run->data.name) {
             run->data = told.data;
             memset(&told.data, 0, sizeof told.data);
@@ -403,22 +403,22 @@ static bool take_about(struct follow *f, json_t *json)
 
 // ---- lines
 
-static void note_strange(struct follow *f, const char *line, size_t len)
+static void note_malformed(struct follow *f, const char *line, size_t len)
 {
-    if (f->strange++ > 0)
+    if (f->malformed++ > 0)
         return;
-    len = len < STRANGE ? len : STRANGE;
-    memcpy(f->first_strange, line, len);
-    f->first_strange[len] = '\0';
+    len = len < MALFORMED ? len : MALFORMED;
+    memcpy(f->first_malformed, line, len);
+    f->first_malformed[len] = '\0';
 }
 
-static void take(struct follow *f, enum level level, struct event *e)
+static void apply(struct follow *f, enum level level, struct event *e)
 {
     if (level < f->level)
         return;
     from_samples(f, e);
     bool steps = e->step.known || e->steps.known;
-    // Of several workers the first that told a step counts.
+    // Only the first worker that reported a step counts.
     if (f->worker.known && e->worker.known && e->worker.v != f->worker.v && level == f->level)
         return;
     if (steps && level > f->level) {
@@ -429,7 +429,7 @@ static void take(struct follow *f, enum level level, struct event *e)
     }
     if (steps && !f->worker.known)
         f->worker = e->worker;
-    take_epoch(f, e);
+    set_epoch(f, e);
     if (e->phase.known && !steps)
         set_phase(f, (enum meter_phase)e->phase.v);
     if (steps && e->stage.known && e->stage.v >= 1 && e->stage.v <= f->stages) {
@@ -437,14 +437,14 @@ static void take(struct follow *f, enum level level, struct event *e)
         f->stage = (int)e->stage.v - 1;
     }
     if (steps)
-        take_steps(f, e);
+        count_steps(f, e);
     if (e->phase.known && steps)
         set_phase(f, (enum meter_phase)e->phase.v);
-    take_figures(f, e);
+    add_figures(f, e);
 }
 
-// The meter's time for what the event tells: its own, where it says one.
-static void at_its_time(struct follow *f, const struct event *e)
+// Sets the meter's clock to the event's own time, if it has one.
+static void set_meter_time(struct follow *f, const struct event *e)
 {
     bool sane = e->at.known && e->at.v > 0 && e->at.v < 1e9;
     meter_at(f->meter, sane ? (int64_t)(e->at.v * 1e9) : 0);
@@ -453,15 +453,15 @@ static void at_its_time(struct follow *f, const struct event *e)
 static void handle(struct follow *f, enum level level, enum event_result result, const char *line,
                    size_t len, struct event *e)
 {
-    if (result == EVENT_STRANGE)
-        note_strange(f, line, len);
+    if (result == EVENT_MALFORMED)
+        note_malformed(f, line, len);
     if (result == EVENT_READ) {
-        if (e->about && !take_about(f, e->about))
-            note_strange(f, line, len);
-        at_its_time(f, e);
-        take(f, level, e);
+        if (e->about && !apply_about(f, e->about))
+            note_malformed(f, line, len);
+        set_meter_time(f, e);
+        apply(f, level, e);
         if (e->at.known)
-            flush(f); // while its time is known
+            flush(f); // at the event's time
         meter_at(f->meter, 0);
     }
     event_release(e);
@@ -498,12 +498,12 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
     for (const struct event_source *s = event_patterns; s->name; s++) {
         if (s->read(line, len, &e) != EVENT_READ)
             continue;
-        // The Trainer's bar is one for the whole training.
+        // The Trainer has one bar for the whole training.
         if (strcmp(s->name, "Hugging Face Trainer") == 0 && !f->bar_is_whole) {
             f->bar_is_whole = true;
             f->plan_changed = true;
         }
-        if (!ended) // its figures are counted when its end comes
+        if (!ended) // its figures count once the line is complete
             e.loss.known = e.accuracy.known = false;
         handle(f, LEVEL_READY, EVENT_READ, line, len, &e);
         return;
@@ -539,19 +539,17 @@ void follow_stop(struct follow *f)
 
 static void say(const struct follow *f, struct buf *says)
 {
-    if (f->strange > 0)
-        buf_printf(says,
-                   "%lld line%s of its progress could not be read and %s passed over; the "
-                   "first: %s\n",
-                   (long long)f->strange, f->strange == 1 ? "" : "s",
-                   f->strange == 1 ? "was" : "were", f->first_strange);
+    if (f->malformed > 0)
+        buf_printf(says, "%lld progress line%s could not be read and %s ignored; the first: %s\n",
+                   (long long)f->malformed, f->malformed == 1 ? "" : "s",
+                   f->malformed == 1 ? "was" : "were", f->first_malformed);
     if (f->level == LEVEL_NONE && f->has_pattern)
-        buf_adds(says, "No line of its output matched --step-pattern: the time is all that is "
-                       "known.\n");
+        buf_adds(says, "No line of the output matched --step-pattern: only the total time was "
+                       "measured.\n");
     else if (f->level == LEVEL_NONE)
-        buf_adds(says, "It told no progress: the time is all that is known. Let it write events "
-                       "(share/python/fare.py, FARE_EVENTS), or name its step lines with "
-                       "--step-pattern.\n");
+        buf_adds(says, "The command reported no progress: only the total time was measured. Let "
+                       "it write events (share/python/fare.py, FARE_EVENTS), or match its step "
+                       "lines with --step-pattern.\n");
 }
 
 static void fill_totals(const struct follow *f, struct run *run)

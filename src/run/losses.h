@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// losses: the losses of a run's steps, for the means of its first and last tenth. Memory is
-// bounded: of long runs neighbours are merged. A zeroed struct is empty; nothing has to be
-// released.
+// losses: the losses of a run's steps, for the means of its first and last tenth. Memory is fixed:
+// in long runs neighbours are merged. A zeroed struct is empty; there is nothing to release.
 #ifndef FARE_RUN_LOSSES_H
 #define FARE_RUN_LOSSES_H
 
@@ -13,7 +12,7 @@
 #define LOSSES_MAX 1024
 
 struct losses {
-    double mean[LOSSES_MAX]; // of `each` losses, in their order
+    double mean[LOSSES_MAX]; // of `each` losses, in order
     size_t count;
     int64_t each; // 0: none yet
     double sum;   // of the last, unfinished mean
@@ -22,7 +21,7 @@ struct losses {
 
 void losses_add(struct losses *losses, double loss);
 
-// Absent where there are none. What is unfinished at the end is left out.
+// Absent if there are none. They ignore the last, unfinished mean.
 struct maybe_real losses_first(const struct losses *losses);
 struct maybe_real losses_last(const struct losses *losses);
 

@@ -10,23 +10,24 @@
 #include "run/series.h"
 #include "run/steady.h"
 
-// One standard deviation of what a machine may still do in the time that was not seen, as a share
-// of it: what the neighbours do, heat, the host's housekeeping. At least this, which is an
-// assumption; where the calibration loop shows that the machine's speed moves by more, that is
-// taken.
-#define EVALUATE_DOUBT    0.05 // how far a few batches may be off from an evaluation, at least
-#define TOLD_LATE_NS      (INT64_C(10) * NS_PER_S)
+#define EVALUATE_DOUBT                                                                             \
+    0.05 // relative error of an evaluation projected from a few batches, at least
+#define TOLD_LATE_NS (INT64_C(10) * NS_PER_S)
+
+// One standard deviation of the drift still to come (neighbours, heat, the host's housekeeping), as
+// a share of the remaining time. It is an assumption; a larger spread of the calibration loop
+// replaces it.
 #define METER_DRIFT_FLOOR 0.01
 
-#define STEPS_MIN    5   // before there is a projection
+#define STEPS_MIN    5   // the least for a projection
 #define FIRST_LOOK_S 1.0 // after the first step
-#define LOOK_FACTOR  1.2 // the next look comes when the steps' time has grown by so much
+#define LOOK_FACTOR  1.2 // look again when the training time has grown by this factor
 #define LOOK_MAX_S   5.0
 #define CHECKS       4
 
 struct meter {
     int64_t start_ns, first_step_ns, mark_ns;
-    int64_t at_ns; // when what is being told happened; 0: now
+    int64_t at_ns; // the time of the current report; 0: now
     enum meter_phase phase;
     int64_t phase_ns[METER_PHASES];
     int64_t before_ns; // everything before the first step
@@ -36,10 +37,10 @@ struct meter {
     int64_t evaluated, checkpointed;
     struct calibrate calibrate;
     int64_t next_look_ns;
-    int64_t tenth_ns;     // when a tenth of the run is over, by the last projection; 0: not known
-    double latest_wall_s; // of the last projection; 0: there is none
+    int64_t tenth_ns;     // the end of a tenth of the run, by the last projection; 0: unknown
+    double latest_wall_s; // of the last projection; 0: none
     bool stopped;
-    struct run_projection projection;     // once it is stopped
+    struct run_projection projection;     // once stopped
     struct run_projection checks[CHECKS]; // after 10, 30, 60 s, and after a tenth of the run
 };
 
@@ -92,9 +93,9 @@ void meter_at(struct meter *meter, int64_t at_ns)
     meter->at_ns = at_ns;
 }
 
-// Now, or when what is told happened: not before what was told last, and not in the future. What is
-// far before that was said by another clock. It may be told much later: steps that are added up
-// come with the next one, and a first step of another kind may take a minute.
+// The time of the current report, at least that of the last one. A time in the future or far in the
+// past comes from another clock: use now instead. Reports may be late: steps are added up until the
+// next event, and a first step may take a minute.
 static int64_t moment(const struct meter *meter)
 {
     int64_t now_ns = clock_now_ns();
@@ -103,7 +104,7 @@ static int64_t moment(const struct meter *meter)
     return meter->at_ns > meter->mark_ns ? meter->at_ns : meter->mark_ns;
 }
 
-// Gives the time since the last mark to the phase that is ending.
+// Books the time since the last mark to the ending phase.
 static int64_t close_phase(struct meter *meter)
 {
     int64_t now_ns = moment(meter);
@@ -163,11 +164,11 @@ void meter_checkpointed(struct meter *meter)
 
 // ---- projection
 
-struct part { // seconds, and the variance of what is not known yet
+struct part { // seconds, and the variance of the part still to come
     double s, variance;
 };
 
-// What the steps of a stage will have taken at the end. Below: mean and scatter of the steady part.
+// The total time of a stage's steps.
 static bool project_stage(const struct meter *meter, int stage, struct part *out)
 {
     const struct series *series = &meter->stages[stage];
@@ -177,14 +178,14 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     struct steady steady;
     steady_judge(series, &meter->calibrate, &steady);
     double left_s = (double)(total - series->steps) * steady.mean_ns / 1e9;
-    if (left_s < 0) { // more than the whole was made, to know it better
+    if (left_s < 0) { // a sample may have more steps than the whole training
         double first = fmin(series_steps(series, 0, steady.first), (double)total);
         left_s = ((double)total - first) * steady.mean_ns / 1e9;
         out->s = (first > 0 ? steady.before_ns / 1e9 : 0) + left_s;
         out->variance = pow(left_s * steady.relative_error, 2);
         return true;
     }
-    // What wanders with the processor may wander as far as it does; steps on a GPU do not.
+    // Steps that follow the processor's drift may drift as far as it does; steps on a GPU do not.
     double drift = calibrate_spread(&meter->calibrate);
     if (!steady.follows)
         drift = fmin(drift, 4 * steady.scatter);
@@ -195,7 +196,7 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     return true;
 }
 
-// `done` of `total` took `ns`: what all will take.
+// The time of `total` if `done` took `ns`.
 static double scale(int64_t ns, int64_t done, int64_t total)
 {
     if (done <= 0 || done > total)
@@ -219,7 +220,7 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
         if (!project_stage(meter, i, &part))
             return false;
         train_s += part.s;
-        deviation_s += sqrt(part.variance); // drift hits all stages alike: no independence
+        deviation_s += sqrt(part.variance); // drift is common to all stages: not independent
         steps += meter->stages[i].steps;
         total += meter->plan.stage_steps[i];
     }
@@ -230,16 +231,16 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
                                 plan->checkpoints);
     if ((plan->evaluations > 0 && meter->evaluated == 0) ||
         (plan->checkpoints > 0 && meter->checkpointed == 0))
-        assumption = true; // that what was never seen takes no time
-    // The share of drift holds for evaluations too.
+        assumption = true; // parts never seen count as 0
+    // Evaluations drift as the training does.
     double trained_left_s = train_s - (double)(phase_so_far(meter, METER_TRAIN, now_ns)) / 1e9;
     double evaluate_left_s = evaluate_s - (double)evaluate_ns / 1e9;
     double share = trained_left_s > 0 ? deviation_s / trained_left_s : 0;
     deviation_s += fmax(evaluate_left_s, 0) * fmax(share, EVALUATE_DOUBT);
     double before_s = (double)meter->before_ns / 1e9;
-    double other_s = 0; // between the steps: calibration, looks like this one, the progress line
+    double other_s = 0; // between steps: calibration, projections, the progress line
     int64_t idle_ns = phase_so_far(meter, METER_IDLE, now_ns);
-    if (steps > 0 && steps <= total) // who makes more than the whole measures in between
+    if (steps > 0 && steps <= total) // otherwise the sample measured other work in between
         other_s = (double)idle_ns / 1e9 * (double)total / (double)steps;
     double wall_s = before_s + train_s + evaluate_s + checkpoint_s + other_s;
     double half_s = 1.96 * deviation_s;
@@ -271,7 +272,7 @@ static void keep_checks(struct meter *meter, const struct run_projection *now)
     }
 }
 
-// When a look is due: earlier than otherwise where a check's moment comes.
+// Schedules the next look, earlier if a check is due.
 static void next_look(struct meter *meter, int64_t now_ns)
 {
     double since_s = (double)(now_ns - meter->first_step_ns) / 1e9;
@@ -291,7 +292,7 @@ static bool in_last_stage(const struct meter *meter)
     return meter->stage + 1 >= meter->plan.stages;
 }
 
-// A stage that can be left has its share of the time.
+// A stage that can be cut short has its share of the time.
 static bool time_is_over(const struct meter *meter, int64_t now_ns)
 {
     double share =
@@ -398,8 +399,8 @@ static int fill_stages(const struct meter *meter, struct run *run, struct err *e
     return 0;
 }
 
-// The stage whose steps are most of the training. The first steps of a stage that was hardly seen
-// (kernels are chosen there) are not what its others take.
+// The stage with most of the training's steps. A stage with only a few measured steps is not
+// representative: its first steps choose kernels.
 static int main_stage(const struct meter *meter)
 {
     int best = 0;
@@ -455,6 +456,6 @@ int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *
 
 int meter_peek(const struct meter *meter, struct run *run, struct err *err)
 {
-    struct meter now = *meter; // what it points to is only read
+    struct meter now = *meter; // a shallow copy: shared data is only read
     return meter_fill(&now, false, run, err);
 }

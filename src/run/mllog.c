@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// mllog: the log lines of MLPerf's submissions, as mlperf_logging writes them:
+// mllog: log lines of MLPerf submissions, as written by mlperf_logging:
 //
 //     :::MLLOG {"key": "epoch_stop", "value": null, "metadata": {"epoch_num": 3}, ...}
 //
-// Phases and accuracies come from their keys; steps from step_num, else from samples_count and
-// global_batch_size, else from whole epochs of train_samples.
+// Keys give phases and accuracies. Steps come from step_num, else from samples_count and
+// global_batch_size, else from epochs of train_samples.
 #include "run/event.h"
 
 #include <math.h>
@@ -68,12 +68,12 @@ static enum event_result read_mllog(const char *line, size_t len, struct event *
         fill_key(key, json_object_get(json, "value"), event);
         event->step = count_of(json_object_get(metadata, "step_num"));
         event->all_samples = count_of(json_object_get(metadata, "samples_count"));
-        // Submissions without epochs put other counts there; only these keys mean epochs.
+        // Submissions without epochs use epoch_num for other counts; only these keys mean epochs.
         if (strncmp(key, "epoch_", 6) == 0)
             event->epoch = count_of(json_object_get(metadata, "epoch_num"));
     }
     json_decref(json);
-    return key ? EVENT_READ : EVENT_STRANGE;
+    return key ? EVENT_READ : EVENT_MALFORMED;
 }
 
 const struct event_source event_mllog = {"MLLOG", read_mllog};

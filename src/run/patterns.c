@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// patterns: progress as training programs print it for people. Read by hand, not by regular
-// expressions: a hundred megabytes of output must cost next to nothing. The shapes are those the
-// tools document; tests/run/test_event.c holds an example of each.
+// patterns: parses the progress output of common training tools. Hand-written instead of regular
+// expressions, so that a hundred megabytes of output cost next to nothing. tests/run/test_event.c
+// has an example of each format.
 #include "run/event.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "run/meter.h"
 
-// ---- pieces
+// ---- helpers
 
 static const char *spaces(const char *p)
 {
@@ -23,7 +23,7 @@ static const char *spaces(const char *p)
     return p;
 }
 
-// Digits at `p`; what follows them, or null where there are none or too many.
+// Parses the digits at `p`; returns their end, or null if there are none or too many.
 static const char *digits(const char *p, int64_t *out)
 {
     int64_t v = 0;
@@ -49,7 +49,7 @@ static bool real_at(const char *p, struct maybe_real *out)
     return true;
 }
 
-// The value of "KEY<separator>number" where KEY is a whole word.
+// The value of "KEY<separator>number", KEY being a whole word.
 static bool metric(const char *line, const char *key, const char *separator, struct maybe_real *out)
 {
     size_t len = strlen(key), gap = strlen(separator);
@@ -63,7 +63,7 @@ static bool metric(const char *line, const char *key, const char *separator, str
     return false;
 }
 
-// The names that tools and people give to the same four figures.
+// Common names for the same four figures.
 static void metrics(const char *line, const char *separator, struct event *event)
 {
     static const char *const loss[] = {"loss", "train_loss", "train/loss", "train_loss_step", NULL};
@@ -97,7 +97,7 @@ static void metrics(const char *line, const char *separator, struct event *event
         metric(line, test_accuracy[i], separator, &event->test_accuracy);
 }
 
-// Which bar it is: its words without the numbers in them, and where it ends. FNV-1a.
+// Identifies a bar: a hash (FNV-1a) of its words without numbers, and its total.
 static uint32_t bar_of(const char *words, size_t len, int64_t total)
 {
     uint32_t hash = 2166136261U;
@@ -125,7 +125,7 @@ static bool has_word(const char *text, size_t len, const char *const *words)
 //     Epoch 2:  45%|████▌     | 211/469 [00:03<00:04, 65.2it/s, v_num=0, loss=0.1]
 //     375it [00:12, 29.5it/s]
 
-// A bar of something else than training: the phase it means, or -1.
+// The phase of a bar that is not training; -1 if it is.
 static int other_phase(const char *words, size_t len)
 {
     static const char *const evaluating[] = {"valid", "eval", "test", "predict", "sanity", NULL};
@@ -139,7 +139,7 @@ static int other_phase(const char *words, size_t len)
                                               : -1;
 }
 
-// "[00:12<00:21, 29.5it/s, loss=0.5]": bars of bytes, files or examples are no steps.
+// "[00:12<00:21, 29.5it/s, loss=0.5]"; bars of bytes, files or examples do not count steps.
 static bool counts_steps(const char *times)
 {
     return *times == '[' && (strstr(times, "it/s") || strstr(times, "s/it") ||
@@ -194,7 +194,7 @@ static enum event_result read_tqdm(const char *line, size_t len, struct event *e
     return EVENT_READ;
 }
 
-// ---- Lightning, where it draws with rich
+// ---- Lightning with rich
 //
 //     Epoch 0/2  ━━━━━━━━━━━━━━━━ 145/200 0:00:01 • 0:00:00 826.49it/s train_loss: 1.126
 
@@ -215,7 +215,7 @@ static enum event_result read_rich(const char *line, size_t len, struct event *e
     if (!p || total == 0 || done > total || epoch > last)
         return EVENT_NONE;
     event->epoch = some_int(epoch);
-    event->epochs = some_int(last + 1); // it counts from 0
+    event->epochs = some_int(last + 1); // counted from 0
     event->step = some_int(done);
     event->total_steps = some_int(total);
     event->bar = bar_of("rich", 4, total);
@@ -279,7 +279,7 @@ static enum event_result read_trainer(const char *line, size_t len, struct event
     if (len > EVENT_PATTERN_MAX || p[0] != '{' || p[1] != '\'' ||
         !metric(p, "epoch", "':", &epoch) || strstr(p, "'train_runtime'"))
         return EVENT_NONE;
-    // The first half of epoch 1 is 0 to 0.5; the end of it is 1.0.
+    // 0.5 is the middle of epoch 1, 1.0 its end.
     if (epoch.v >= 0 && epoch.v < 1e9)
         event->epoch = some_int(epoch.v > 0 ? (int64_t)ceil(epoch.v) : 1);
     metrics(p, "':", event);
@@ -292,7 +292,7 @@ const struct event_source event_patterns[] = {
     {NULL, NULL},
 };
 
-// ---- the user's own
+// ---- the user's own pattern
 
 int event_pattern_compile(const char *pattern, regex_t *out, struct err *err)
 {
@@ -314,9 +314,9 @@ int event_pattern_compile(const char *pattern, regex_t *out, struct err *err)
     } else if (failed != 0) {
         char why[128];
         regerror(failed, out, why, sizeof why);
-        rc = err_set(err, ERR_USAGE, "--step-pattern '%s' is no regular expression: %s", pattern,
+        rc = err_set(err, ERR_USAGE, "--step-pattern '%s' is not a regular expression: %s", pattern,
                      why);
-        err_hint(err, "write an extended one, as grep -E takes it: 'step ([0-9]+)/([0-9]+)'");
+        err_hint(err, "use the syntax of grep -E: 'step ([0-9]+)/([0-9]+)'");
     }
     buf_release(&text);
     return rc;
@@ -342,5 +342,5 @@ enum event_result event_pattern_read(const regex_t *pattern, const char *line, s
     group(line, &at[1], &event->step);
     if (pattern->re_nsub > 1)
         group(line, &at[2], &event->total_steps);
-    return event->step.known ? EVENT_READ : EVENT_STRANGE;
+    return event->step.known ? EVENT_READ : EVENT_MALFORMED;
 }

@@ -11,7 +11,7 @@ int peak_gflops(const struct device *device, const char *precision)
         return device->bf16_gflops;
     if (strcmp(precision, "tf32") == 0 && device->tf32_gflops > 0)
         return device->tf32_gflops;
-    // A GPU without matrix units for tf32 computes in fp32 all the same.
+    // A GPU without tf32 units computes in fp32.
     return strcmp(precision, "f32") == 0 || strcmp(precision, "tf32") == 0 ? device->fp32_gflops
                                                                            : 0;
 }
@@ -35,7 +35,7 @@ void peak_derive(struct run *run)
         sum += gflops;
     }
     devices_close(devices);
-    // The list has all GPUs that were watched; those used may be fewer.
+    // The list has all sampled GPUs; the run may have used fewer.
     double peak = (double)sum / (double)use->gpu_list.count * (double)use->gpus.v * 1e9;
     if (peak > 0)
         use->share_of_peak = some_real(use->flops_per_s.v / peak);

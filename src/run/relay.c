@@ -13,8 +13,7 @@
 
 #include "base/clock.h"
 
-// A terminal for the command that looks like ours and changes nothing of what passes through: our
-// own does that.
+// A pseudo-terminal in raw mode with our terminal's size and settings: ours processes the output.
 static bool open_terminal(struct relay *r)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave = -1;
@@ -43,8 +42,8 @@ static bool open_terminal(struct relay *r)
 int relay_open(struct relay *r, int to, struct err *err)
 {
     *r = (struct relay){.from = -1, .inside = -1, .to = to};
-    r->room = malloc(RELAY_ROOM);
-    if (!r->room)
+    r->buffer = malloc(RELAY_BYTES);
+    if (!r->buffer)
         return err_memory(err);
     int ends[2];
     if (!isatty(to) || !open_terminal(r)) {
@@ -62,12 +61,12 @@ int relay_open(struct relay *r, int to, struct err *err)
 
 void relay_release(struct relay *r)
 {
-    if (!r->room)
+    if (!r->buffer)
         return;
     relay_started(r);
     if (r->from >= 0)
         close(r->from);
-    free(r->room);
+    free(r->buffer);
     *r = (struct relay){0};
 }
 
@@ -102,7 +101,7 @@ static void note_waiting(struct relay *r, bool waiting)
     r->waiting_since_ns = waiting ? now : 0;
 }
 
-// Into a pipe that has room, PIPE_BUF bytes go without waiting; a terminal is much the same.
+// A pipe that poll() calls writable takes PIPE_BUF bytes without blocking; so does a terminal.
 static void hand_on(struct relay *r)
 {
     struct pollfd to = {r->to, POLLOUT, 0};
@@ -110,7 +109,7 @@ static void hand_on(struct relay *r)
         r->before(r->context);
     while (r->len > 0) {
         size_t piece = r->len < PIPE_BUF ? r->len : PIPE_BUF;
-        ssize_t put = r->lost ? (ssize_t)r->len : write(r->to, r->room + r->at, piece);
+        ssize_t put = r->lost ? (ssize_t)r->len : write(r->to, r->buffer + r->at, piece);
         if (put < 0 && (errno == EINTR || errno == EAGAIN))
             return;
         if (put < 0) {
@@ -118,7 +117,7 @@ static void hand_on(struct relay *r)
             put = (ssize_t)r->len;
         }
         if (put > 0)
-            r->last = r->room[r->at + (size_t)put - 1];
+            r->last = r->buffer[r->at + (size_t)put - 1];
         r->at += (size_t)put;
         r->len -= (size_t)put;
         if (poll(&to, 1, 0) <= 0)
@@ -141,16 +140,16 @@ void relay_work(struct relay *r, bool writable, relay_fn *each, void *context)
     note_waiting(r, r->len > 0);
     if (r->len > 0 || r->from < 0)
         return;
-    ssize_t got = read(r->from, r->room, RELAY_ROOM);
+    ssize_t got = read(r->from, r->buffer, RELAY_BYTES);
     if (got > 0) {
         r->at = 0;
         r->len = (size_t)got;
         struct pollfd to = {r->to, POLLOUT, 0};
-        if (r->lost || poll(&to, 1, 0) > 0) // at once: it would be lost if we were killed now
+        if (r->lost || poll(&to, 1, 0) > 0) // write at once: a kill would lose it
             hand_on(r);
-        each(context, r->room, (size_t)got);
+        each(context, r->buffer, (size_t)got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        close(r->from); // a terminal's end is an error, EIO
+        close(r->from); // a terminal ends with the error EIO
         r->from = -1;
     }
 }

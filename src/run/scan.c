@@ -19,7 +19,7 @@ int scan_init(struct scan *scan, const char *text, size_t len, size_t origin, st
     return 0;
 }
 
-// The next character without passing over anything; 0 at the end, where a NUL is an error anyway.
+// The next character; 0 at the end, since a NUL is an error anyway.
 static char peek(const struct scan *scan)
 {
     return scan->at < scan->len ? scan->text[scan->at] : '\0';
@@ -75,7 +75,7 @@ static int hex4(struct scan *scan, uint32_t *out, struct err *err)
     return 0;
 }
 
-// After "\u". Characters above FFFF are two such escapes, a high and a low surrogate.
+// After "\u". Characters above FFFF are two escapes, a high and a low surrogate.
 static int unicode_escape(struct scan *scan, struct buf *out, struct err *err)
 {
     uint32_t c, low;
@@ -85,16 +85,16 @@ static int unicode_escape(struct scan *scan, struct buf *out, struct err *err)
     if (c == 0)
         return fault(scan, "a text with a NUL", err);
     if (c >= 0xDC00 && c <= 0xDFFF)
-        return fault(scan, "half a character", err);
+        return fault(scan, "half a surrogate pair", err);
     if (c >= 0xD800 && c <= 0xDBFF) {
         if (scan->len - scan->at < 2 || memcmp(scan->text + scan->at, "\\u", 2) != 0)
-            return fault(scan, "half a character", err);
+            return fault(scan, "half a surrogate pair", err);
         scan->at += 2;
         rc = hex4(scan, &low, err);
         if (rc != 0)
             return rc;
         if (low < 0xDC00 || low > 0xDFFF)
-            return fault(scan, "half a character", err);
+            return fault(scan, "half a surrogate pair", err);
         c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
     }
     char bytes[UTF8_MAX];
@@ -112,7 +112,7 @@ static int escape(struct scan *scan, struct buf *out, struct err *err)
     }
     const char *name = c ? strchr(names, c) : NULL;
     if (!name)
-        return fault(scan, "no such escape", err);
+        return fault(scan, "unknown escape", err);
     buf_addc(out, values[name - names]);
     scan->at++;
     return 0;
@@ -252,5 +252,5 @@ int scan_skip(struct scan *scan, struct err *err)
 int scan_end(struct scan *scan, struct err *err)
 {
     next(scan);
-    return scan->at < scan->len ? fault(scan, "something after the end", err) : 0;
+    return scan->at < scan->len ? fault(scan, "data after the end", err) : 0;
 }

@@ -66,7 +66,7 @@ void series_add(struct series *series, int64_t at_ns, int64_t took_ns, int64_t s
     series->part_ns += took_ns;
     if (series->part_steps < series->block)
         return;
-    // A report of many steps at once is one entry: what happened within is not known.
+    // A report of many steps at once is one entry.
     if (series->count == SERIES_MAX)
         halve(series);
     if (series->part_steps < series->block)

@@ -19,7 +19,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     (void)context;
     int saved = errno;
     unsigned char two[2] = {(unsigned char)number, info && info->si_code == SI_KERNEL};
-    ssize_t ignored = write(ends[1], two, sizeof two); // a full pipe: there are enough of them
+    ssize_t ignored = write(ends[1], two, sizeof two); // a full pipe holds enough signals
     (void)ignored;
     errno = saved;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// signals: those that are meant for a command of the user's, taken in order to be passed on.
+// signals: catches the signals meant for a user's command, to pass them on.
 //
-// Handlers write into a pipe, which poll() can wait for beside everything else. Signals that were
-// ignored when we started stay ignored (nohup). One user at a time: handlers belong to a process.
+// Handlers write to a pipe, so that poll() can wait for signals too. Signals that were ignored at
+// the start (nohup) stay ignored. Only one caller at a time: handlers belong to the process.
 #ifndef FARE_RUN_SIGNALS_H
 #define FARE_RUN_SIGNALS_H
 
@@ -16,13 +16,13 @@ struct signals_one {
     bool from_kernel; // the terminal sent it, to the whole group
 };
 
-// Installs the handlers and blocks every signal; `mask` is what was blocked before. With `stops`,
-// SIGTSTP and SIGCONT are taken too: otherwise they act on us as on the command.
+// Installs the handlers and blocks every signal; `mask` gets the previous mask. With `stops`,
+// catches SIGTSTP and SIGCONT too; otherwise they act on fare as on the command.
 int signals_begin(bool stops, sigset_t *mask, struct err *err) MUST_USE;
 void signals_unblock(const sigset_t *mask);
-void signals_end(void); // the handlers from before
+void signals_end(void); // restores the previous handlers
 
 int signals_fd(void);
-bool signals_next(struct signals_one *one); // false when there is none
+bool signals_next(struct signals_one *one); // false if there is none
 
 #endif

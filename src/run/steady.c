@@ -8,20 +8,20 @@
 #include "base/changes.h"
 #include "base/stats.h"
 
-#define STRETCHES  400  // the series is looked at in at most so many
-#define SHORT      10   // fewer entries than this say nothing about steadiness
-#define LAST_SHARE 0.25 // the level at the end must have held for so much of the time
-#define OFF_SHARE  0.2  // disturbances in the middle may take so much of a flat series
+#define STRETCHES  400  // the most the series is divided into
+#define SHORT      10   // fewer entries cannot be judged
+#define LAST_SHARE 0.25 // of the time, which the last level must cover
+#define OFF_SHARE  0.2  // of a flat series, which disturbances may cover
 #define BATCHES    64
-// Drift over times longer than those seen is larger than what was seen. With this factor the
-// interval holds 95 % of what follows also where the machine wanders with a memory of a third of
-// the sample (tests/run/test_steady.c).
+// Drift over longer times is larger than the drift seen. With this factor the interval covers 95 %
+// of the outcomes even if the machine's drift is correlated over a third of the sample
+// (tests/run/test_steady.c).
 #define DRIFT_FACTOR  3
-#define UNKNOWN       0.3 // relative error where there is nothing to judge it by
+#define UNKNOWN       0.3 // relative error if nothing is known
 #define RESAMPLES     1000
-#define START_SLOWER  0.2 // first steps that take so much longer than most are warm-up
-#define START_SHARE   10  // up to a tenth of all
-#define WARM_UP_SHARE 5   // a warm-up is over within a fifth of the steps
+#define START_SLOWER  0.2 // first steps slower by this share are warm-up
+#define START_SHARE   10  // up to a tenth of all steps
+#define WARM_UP_SHARE 5   // a warm-up ends within a fifth of the steps
 #define ENTRIES_FEW   3
 
 // A part of the series at one level.
@@ -33,7 +33,7 @@ struct level {
 
 struct view { // the series in stretches
     int64_t count;
-    double value[STRETCHES]; // median step time; where it follows the machine's drift, without it
+    double value[STRETCHES]; // median step time, with the machine's drift divided out if it follows
     double ns[STRETCHES];    // time spent
 };
 
@@ -42,7 +42,7 @@ static int64_t entry_of(const struct series *series, const struct view *view, in
     return stretch * series->count / view->count;
 }
 
-// How far most values are from the one in the middle, as a share of it.
+// The scatter of the values around their median, as a share of it.
 static double scatter(const double *values, int64_t count)
 {
     double off[STRETCHES];
@@ -53,9 +53,10 @@ static double scatter(const double *values, int64_t count)
     return stats_median_of(off, (size_t)count) / middle;
 }
 
-// The drift of the machine's processor is divided out where that explains some of the differences:
-// steps on a GPU do not follow it. Returns whether these do.
-static bool look(const struct series *series, const struct calibrate *calibrate, struct view *view)
+// Divides out the processor's drift if that explains some of the differences (steps on a GPU do not
+// follow it). Returns whether the steps follow it.
+static bool make_view(const struct series *series, const struct calibrate *calibrate,
+                      struct view *view)
 {
     double values[SERIES_MAX / STRETCHES + 2], still[STRETCHES];
     view->count = series->count < STRETCHES ? series->count : STRETCHES;
@@ -88,7 +89,7 @@ static bool alike(double a, double b)
     return fabs(a - b) <= STEADY_TOLERANCE * fmin(a, b);
 }
 
-// The levels of the series, neighbours that are alike joined. Without memory there is one.
+// The levels of the series, with similar neighbours joined. One level if out of memory.
 static int find_levels(const struct view *view, struct level *levels)
 {
     struct changes changes;
@@ -115,7 +116,7 @@ static int find_levels(const struct view *view, struct level *levels)
     return n;
 }
 
-// Where the steady part begins (a stretch), and what kind of series that makes.
+// The first stretch of the steady part, and the kind of the series.
 static int64_t classify(const struct level *levels, int n, double total_ns, enum steady_kind *kind)
 {
     const struct level *last = &levels[n - 1];
@@ -143,7 +144,7 @@ static int64_t classify(const struct level *levels, int n, double total_ns, enum
     return levels[first].from;
 }
 
-// ---- how far the mean may be off, as a forecast
+// ---- error of the forecast
 
 static double mean_of(const struct series *series, int64_t from, int64_t to)
 {
@@ -160,7 +161,7 @@ static void batch_means(const struct series *series, int64_t first, int batches,
     }
 }
 
-// Half the mean squared difference of neighbours, each a mean of `width` batches (Allan 1966).
+// Half the mean squared difference of neighbouring means of `width` batches (Allan 1966).
 static double allan_variance(const double *means, int count, int width)
 {
     double sum = 0;
@@ -173,8 +174,8 @@ static double allan_variance(const double *means, int count, int width)
     return pairs > 0 ? sum / pairs : 0;
 }
 
-// White noise averages out, and is what neighbouring batches show. What longer stretches show
-// beyond that does not average out: it is drift, and the future drifts as the past did.
+// The variance between neighbouring batches is white noise, which averages out. The excess over
+// longer stretches is drift, which does not: assume that it continues.
 static double forecast_error(const struct series *series, int64_t first, double mean)
 {
     int64_t n = series->count - first;
@@ -183,7 +184,7 @@ static double forecast_error(const struct series *series, int64_t first, double 
         return UNKNOWN;
     int batches = n < BATCHES ? (int)n : BATCHES;
     batch_means(series, first, batches, means);
-    // Few batches know their own scatter badly: near Student's t against the normal quantile.
+    // Correction for few batches, close to the ratio of Student's t to the normal quantile.
     double few = 1 + 1.7 / (batches - 1);
     if (batches < BATCHES)
         return few * stats_stddev(means, (size_t)batches) / sqrt(batches) / mean;
@@ -194,8 +195,8 @@ static double forecast_error(const struct series *series, int64_t first, double 
     return few * sqrt(white / batches + drift) / mean;
 }
 
-// A few slow steps at the very beginning (kernels that are compiled or tried, caches that fill) are
-// too few to be a level, but they will not come again: they are warm-up.
+// A few slow steps at the start (kernels being compiled or chosen, cold caches) are too few for a
+// level but do not recur: they are warm-up.
 static int64_t slow_start(const struct series *series)
 {
     double median, mad;
@@ -210,7 +211,7 @@ static int64_t slow_start(const struct series *series)
     return n;
 }
 
-// The mean step from here on, and how far it may be off.
+// The mean step time from here on, and its error.
 static void forecast(const struct series *series, int64_t start, struct steady *out)
 {
     int64_t n = series->count, first = out->first;
@@ -219,10 +220,10 @@ static void forecast(const struct series *series, int64_t start, struct steady *
     int64_t from = early ? first : start;
     double doubt = 0;
     out->mean_ns = mean_of(series, from, n);
-    if (early && first > 0) // it may come again, with little weight
+    if (early && first > 0) // the earlier level may recur: small weight
         doubt = fmin(fabs(mean_of(series, 0, first) / out->mean_ns - 1), 1) *
                 series_steps(series, 0, first) / series_steps(series, 0, n);
-    else if (!early) // any mixture of the two levels is as likely as another
+    else if (!early) // any mixture of the two levels is equally likely
         doubt = fabs(mean_of(series, start, first) - mean_of(series, first, n)) / out->mean_ns /
                 sqrt(12);
     out->relative_error = hypot(forecast_error(series, from, out->mean_ns), doubt);
@@ -239,7 +240,7 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
     }
     struct view view;
     int64_t start = 0;
-    out->follows = look(series, calibrate, &view);
+    out->follows = make_view(series, calibrate, &view);
     out->scatter = scatter(view.value, view.count);
     if (series->count >= SHORT) {
         struct level levels[STRETCHES];
@@ -252,7 +253,7 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
         if (out->kind == STEADY_FLAT && start > 0)
             out->kind = STEADY_WARM_UP;
     } else {
-        out->first = 1; // the first step of a program is never like the others
+        out->first = 1; // a program's first step is never typical
     }
     out->before_ns = series_ns(series, 0, out->first);
     forecast(series, start, out);
@@ -280,7 +281,7 @@ int steady_fill(const struct steady *steady, const struct series *series, struct
     out->outliers = some_int((int64_t)outliers);
     if (n < SHORT)
         return 0;
-    // Neighbours resemble each other: what is drawn are stretches, not steps.
+    // Neighbouring steps are correlated: resample stretches, not steps.
     double medians[BATCHES], values[SERIES_MAX / BATCHES + 2];
     int batches = n < BATCHES ? (int)n : BATCHES;
     for (int b = 0; b < batches; b++) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// steady: whether a series of step times has settled, from where on, and what a step takes then.
+// steady: finds out whether step times have settled, from which step on, and the step time then.
 //
-// Levels come from base/changes, over medians of stretches, with the machine's own drift divided
-// out where the steps follow it. Two levels within STEADY_TOLERANCE of each other are one. After
-// Barrett et al. (OOPSLA 2017): flat, warm-up (settled at a faster level), slow-down (at a slower
-// one), unsteady (no level holds for the last quarter, or it comes and goes): then there is no
-// single figure. A disturbance in the middle that passes is part of a flat series, and of its mean.
+// base/changes finds the levels in medians of stretches, with the machine's drift divided out if
+// the steps follow it. Levels within STEADY_TOLERANCE of each other count as one. The kinds follow
+// Barrett et al. (OOPSLA 2017): flat; warm-up (settles at a faster level); slow-down (settles at a
+// slower one); unsteady (no level lasts for the last quarter, or it alternates), which has no
+// single step time. A passing disturbance in the middle is part of a flat series and of its mean.
 //
-// The forecast is the mean from the steady part on where that follows a short warm-up. A level that
-// came later may go again (on rented machines the host moves virtual CPUs about, and a step takes
-// one time or another for seconds on end), so there all steps but the first ones count, and the
-// difference between the levels is doubt.
+// After a short warm-up the forecast is the mean of the steady part. A level that starts later may
+// end again (on rented machines the host moves virtual CPUs, which changes the step time for
+// seconds at a time). Then all steps but the first ones count, and the difference between the
+// levels widens the error.
 #ifndef FARE_RUN_STEADY_H
 #define FARE_RUN_STEADY_H
 
@@ -26,13 +26,13 @@ struct steady {
     enum steady_kind kind;
     int64_t first;         // entry of the series
     double before_ns;      // time of the steps before it
-    double mean_ns;        // of a step, as a forecast
-    double relative_error; // of that forecast: one standard deviation
-    bool follows;          // the steps follow the drift of the machine's processor
-    double scatter;        // of most stretches around the middle one, as a share
+    double mean_ns;        // forecast of the step time
+    double relative_error; // of the forecast: one standard deviation
+    bool follows;          // the steps follow the processor's drift
+    double scatter;        // of the stretches around their median, as a share
 };
 
-// At least one entry. Takes about a millisecond.
+// The series needs at least one entry. Takes about a millisecond.
 void steady_judge(const struct series *series, const struct calibrate *calibrate,
                   struct steady *out);
 

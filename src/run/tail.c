@@ -68,9 +68,8 @@ static int open_descriptor(struct tail *t, const char *number, struct err *err)
 {
     int64_t as;
     if (!text_int(number, &as) || as < 3 || as > 1000) {
-        err_set(err, ERR_USAGE, "FARE_EVENTS is 'fd:%s', which is no descriptor from 3 to 1000",
-                number);
-        return err_hint(err, "unset it: fare then names a file of its own");
+        err_set(err, ERR_USAGE, "FARE_EVENTS is 'fd:%s', not a descriptor from 3 to 1000", number);
+        return err_hint(err, "unset it, and fare uses a file of its own");
     }
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -82,7 +81,7 @@ static int open_descriptor(struct tail *t, const char *number, struct err *err)
     return 0;
 }
 
-// A file that the user named may be there with old lines in it, or come later.
+// A file named by the user may exist with old lines, or be created later.
 static int open_named(struct tail *t, const char *path, struct err *err)
 {
     t->path = text_copy(path, err);
@@ -155,15 +154,15 @@ void tail_read(struct tail *t, tail_fn *each, void *context)
     empty_watch(t);
     struct stat st;
     if (t->path && fstat(t->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < t->at)
-        t->at = 0; // it was written anew
+        t->at = 0; // it was truncated
     char bytes[16384];
-    // Not for ever: somebody may write as fast as we read.
+    // Limited: the command may write as fast as we read.
     for (int i = 0; i < READS_MAX; i++) {
         ssize_t got =
             t->path ? pread(t->fd, bytes, sizeof bytes, t->at) : read(t->fd, bytes, sizeof bytes);
         if (got < 0 && t->path && errno == ESPIPE) // the user named a FIFO
             got = read(t->fd, bytes, sizeof bytes);
-        if (got == 0 && !t->path) { // nobody can write to it any more
+        if (got == 0 && !t->path) { // no writer is left
             close(t->fd);
             t->fd = -1;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pages have in common: their head with the way to the others, forms, addresses.
+// Parts shared by all pages: header with navigation, form fields, addresses.
 #include <ctype.h>
 #include <string.h>
 
@@ -55,12 +55,12 @@ void frame_pair(struct buf *out, const char *before, const struct parameter *par
     frame_escape(out, parameter->value);
 }
 
-void frame_twin(struct buf *out, const struct request *request, const char *path)
+void frame_json_link(struct buf *out, const struct request *request, const char *path)
 {
     buf_printf(out, "<p class=\"mute\"><a href=\"%s.json", path);
     for (size_t i = 0; i < request->query_count; i++)
         frame_pair(out, i ? "&amp;" : "?", &request->query[i]);
-    buf_adds(out, "\">The same as JSON</a></p>\n");
+    buf_adds(out, "\">This page as JSON</a></p>\n");
 }
 
 void frame_field(struct buf *out, const struct request *request, const char *name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mhd: libmicrohttpd's functions, opened on first use. <microhttpd.h> gives the types; nothing is
-// linked.
+// mhd: libmicrohttpd's functions, opened on first use. <microhttpd.h> gives the types; fare does
+// not link the library.
 #ifndef FARE_SERVE_MHD_H
 #define FARE_SERVE_MHD_H
 

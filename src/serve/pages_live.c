@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that go on: in the list, and each on its page, which loads itself again until the run is
-// over and then is that of the finished run, at the same address.
+// Running runs: in the list, and each on its page, which reloads itself until the run has ended and
+// then shows the finished run at the same address.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,11 +12,11 @@
 #include "report/scale.h"
 #include "serve/request.h"
 
-// What is known is written every two seconds, and of long runs after a fiftieth of their time.
+// The journal is written every two seconds, and in long runs after each fiftieth of their time.
 enum { REFRESH_LEAST_S = 2, REFRESH_MOST_S = 30, WRITTEN_PARTS = 50 };
 
-// The record says how it would be had the run been killed.
-static int read_going(const char *text, struct run *run, struct err *err)
+// The journal's record describes the run as killed.
+static int read_running(const char *text, struct run *run, struct err *err)
 {
     int rc = record_from_text(run_fields, text, strlen(text), run, err);
     if (rc == 0)
@@ -29,7 +29,7 @@ static const char *name_of(const struct run *run)
     return run->name ? run->name : run->workload ? run->workload : run->id;
 }
 
-// "0.0123 USD", or nothing.
+// "0.0123 USD", or "".
 static const char *usd(const char *amount, char out[MONEY_BYTES + 8])
 {
     int64_t nano;
@@ -45,7 +45,7 @@ static const char *share_words(const struct run *run, char out[16])
 {
     if (!run->live.share.known)
         return "";
-    snprintf(out, 16, "%d %%", (int)(run->live.share.v * 100)); // 100 only when it is
+    snprintf(out, 16, "%d %%", (int)(run->live.share.v * 100)); // rounds down: 100 is the end
     return out;
 }
 
@@ -59,7 +59,7 @@ static const char *time_words(struct maybe_real seconds, char out[SCALE_LABEL])
 
 #define DATE_BYTES (CLOCK_ISO_BYTES + 4)
 
-// "2026-11-15 10:32:07 UTC": it can be broken where a line ends.
+// "2026-11-15 10:32:07 UTC": may be broken between lines.
 static const char *date_words(int64_t date_s, char out[DATE_BYTES])
 {
     char iso[CLOCK_ISO_BYTES];
@@ -78,7 +78,7 @@ static const char *date_of(const char *text, double plus_s, char out[DATE_BYTES]
 
 // ---- in the list
 
-struct going {
+struct live_list {
     struct buf *out;
     bool json;
     size_t count;
@@ -108,53 +108,53 @@ static void list_begin(struct buf *out)
 {
     static const struct html_column columns[] = {
         {"run", ""},     {"workload", ""}, {"on", "long"},         {"state", ""},
-        {"done", "num"}, {"left", "num"},  {"bill so far", "num"}, {"at its end", "num"},
+        {"done", "num"}, {"left", "num"},  {"bill so far", "num"}, {"bill at the end", "num"},
         {"started", ""}};
     html_heading(out, 2, "Running now");
     html_begin_table(out, "Running now");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
 }
 
-// As in lists, without what is long.
-static int list_json(const struct run *run, struct going *going, struct err *err)
+// As in lists, without the long members.
+static int list_json(const struct run *run, struct live_list *list, struct err *err)
 {
     struct run head = *run;
     head.samples.count = head.step_plot_ms.count = head.epoch_list.count = 0;
     head.samples.known = head.step_plot_ms.known = head.epoch_list.known = false;
-    buf_adds(going->out, going->count > 1 ? ",\n" : "\n");
-    return record_to_line(run_fields, &head, going->out, err);
+    buf_adds(list->out, list->count > 1 ? ",\n" : "\n");
+    return record_to_line(run_fields, &head, list->out, err);
 }
 
 static int list_one(void *arg, const char *id, const char *text, struct err *err)
 {
-    struct going *going = arg;
+    struct live_list *list = arg;
     struct run run = {0};
-    int rc = read_going(text, &run, err);
+    int rc = read_running(text, &run, err);
     if (rc == 0 && run.id && strcmp(run.id, id) == 0) {
-        if (going->count++ == 0 && !going->json)
-            list_begin(going->out);
-        if (going->json)
-            rc = list_json(&run, going, err);
+        if (list->count++ == 0 && !list->json)
+            list_begin(list->out);
+        if (list->json)
+            rc = list_json(&run, list, err);
         else
-            list_row(going->out, &run);
+            list_row(list->out, &run);
     }
     record_release(run_fields, &run);
-    return rc == ERR_FORMAT ? 0 : rc; // no record: passed over
+    return rc == ERR_FORMAT ? 0 : rc; // skip a bad record
 }
 
 int live_list(const struct request *request, struct ledger *ledger, struct buf *out,
               struct err *err)
 {
-    struct going going = {.out = out, .json = request->json};
-    int rc = ledger_going(ledger, NULL, list_one, &going, err);
-    if (rc == 0 && going.count > 0 && !request->json) {
+    struct live_list list = {.out = out, .json = request->json};
+    int rc = ledger_running(ledger, NULL, list_one, &list, err);
+    if (rc == 0 && list.count > 0 && !request->json) {
         html_end_table(out);
-        html_heading(out, 2, "All that are over");
+        html_heading(out, 2, "Finished runs");
     }
     return rc;
 }
 
-// ---- the page of one
+// ---- the page of one run
 
 static void row(struct buf *out, const char *what, const char *class, const char *value,
                 const char *known)
@@ -196,7 +196,7 @@ static void show_time(struct buf *out, const struct run *run)
     fact(out, "steps of the whole training", steps, "measured");
     fact(out, "time so far", time_words(l->elapsed_s, words), "measured");
     fact(out, "time left", time_words(l->left_s, words),
-         at_most ? "at most: it ends when enough is known" : "estimated");
+         at_most ? "at most: it stops once the projection is precise enough" : "estimated");
     if (l->left_s.known)
         row(out, "ends", "", date_of(l->at, l->left_s.v, end),
             at_most ? "at the latest" : "estimated");
@@ -206,24 +206,24 @@ static void show_time(struct buf *out, const struct run *run)
 static void show_money(struct buf *out, const struct run_live *l)
 {
     char words[MONEY_BYTES + 8];
-    fact(out, "bill so far", usd(l->bill_usd, words), "derived from the time and the price");
+    fact(out, "bill so far", usd(l->bill_usd, words), "derived from time and price");
     fact(out, "bill at the end of this run", usd(l->projected_usd, words), "estimated");
-    fact(out, "bill of the whole training", usd(l->whole_usd, words), "estimated");
-    fact(out, "price of an hour", usd(l->usd_per_hour, words), l->offer);
+    fact(out, "bill for the whole training", usd(l->whole_usd, words), "estimated");
+    fact(out, "price per hour", usd(l->usd_per_hour, words), l->offer);
 }
 
 static void show_facts(struct buf *out, const struct run *run)
 {
     char date[DATE_BYTES];
     static const struct html_column columns[] = {
-        {"figure", ""}, {"value", "num"}, {"how it is known", "long"}};
-    html_begin_table(out, "How far it is");
+        {"figure", ""}, {"value", "num"}, {"source", "long"}};
+    html_begin_table(out, "Progress");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     show_time(out, run);
     show_money(out, &run->live);
     row(out, "runs on", "", run_place(run), "");
     row(out, "started", "", date_of(run->started, 0, date), "");
-    row(out, "this was known", "", date_of(run->live.at, 0, date), "");
+    row(out, "last update", "", date_of(run->live.at, 0, date), "");
     html_end_table(out);
 }
 
@@ -239,15 +239,16 @@ static void show(struct buf *out, const struct request *request, const struct ru
     struct buf path = {0};
     frame_begin_live(out, name_of(run), refresh_s(run));
     html_paragraph(out, "mute", run->id);
-    html_paragraph(out, "", "This run is going on. The page loads itself again until it is over.");
+    html_paragraph(out, "", "This run is in progress. The page reloads itself until it has ended.");
     show_bar(out, run);
     show_facts(out, run);
     if (!run->live.offer)
-        html_paragraph(out, "mute",
-                       "What this machine costs is not known: 'fare run --offer' names it.");
+        html_paragraph(
+            out, "mute",
+            "The price of this machine is not known: name its offer with 'fare run --offer'.");
     buf_adds(&path, "/runs/");
     frame_escape(&path, run->id);
-    frame_twin(out, request, buf_str(&path));
+    frame_json_link(out, request, buf_str(&path));
     out->failed |= path.failed;
     buf_release(&path);
     for (size_t i = 0; i < page->plots.count; i++)
@@ -255,7 +256,7 @@ static void show(struct buf *out, const struct request *request, const struct ru
     frame_end(out);
 }
 
-struct asked_for {
+struct live_page {
     const struct request *request;
     struct answer *answer;
     bool found;
@@ -263,17 +264,17 @@ struct asked_for {
 
 static int show_one(void *arg, const char *id, const char *text, struct err *err)
 {
-    struct asked_for *asked = arg;
+    struct live_page *live = arg;
     struct run run = {0};
     struct page page = {0};
-    int rc = read_going(text, &run, err);
-    asked->found = rc == 0 && run.id && strcmp(run.id, id) == 0;
-    if (asked->found && asked->request->json)
-        rc = record_to_text(run_fields, &run, &asked->answer->text, err);
-    else if (asked->found)
+    int rc = read_running(text, &run, err);
+    live->found = rc == 0 && run.id && strcmp(run.id, id) == 0;
+    if (live->found && live->request->json)
+        rc = record_to_text(run_fields, &run, &live->answer->text, err);
+    else if (live->found)
         rc = page_plots(&run, &page, err);
-    if (rc == 0 && asked->found && !asked->request->json)
-        show(&asked->answer->text, asked->request, &run, &page);
+    if (rc == 0 && live->found && !live->request->json)
+        show(&live->answer->text, live->request, &run, &page);
     record_release(page_fields, &page);
     record_release(run_fields, &run);
     return rc == ERR_FORMAT ? 0 : rc;
@@ -281,12 +282,12 @@ static int show_one(void *arg, const char *id, const char *text, struct err *err
 
 int live_run(const struct request *request, struct answer *answer, bool *found, struct err *err)
 {
-    struct asked_for asked = {.request = request, .answer = answer};
+    struct live_page page = {.request = request, .answer = answer};
     struct ledger *ledger = NULL;
     int rc = site_ledger(request->site, &ledger, err);
     if (rc == 0)
-        rc = ledger_going(ledger, request->rest, show_one, &asked, err);
-    *found = asked.found;
+        rc = ledger_running(ledger, request->rest, show_one, &page, err);
+    *found = page.found;
     site_give_back(request->site, ledger, rc != 0);
     return rc;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// All runs side by side, for a program that asks every few seconds. Going through 100,000 takes
-// half a second, so it is done when the ledger changed, and once a minute, since prices change too.
+// All runs as metrics, for a program that polls every few seconds. Reading 100,000 runs takes half
+// a second, so the result is cached until the ledger changes, and for a minute at most, since
+// prices change too.
 #include <string.h>
 
 #include "base/clock.h"
 #include "report/tables.h"
 #include "serve/request.h"
 
-static bool take_kept(struct site *site, const struct buf *stamp, struct buf *out)
+static bool copy_cached(struct site *site, const struct buf *stamp, struct buf *out)
 {
     pthread_mutex_lock(&site->lock);
     bool same = site->metrics.len > 0 && clock_now_ns() - site->metrics_ns < 60 * NS_PER_S &&
@@ -18,14 +19,14 @@ static bool take_kept(struct site *site, const struct buf *stamp, struct buf *ou
     return same;
 }
 
-static void keep(struct site *site, const struct buf *stamp, const struct buf *text)
+static void cache(struct site *site, const struct buf *stamp, const struct buf *text)
 {
     pthread_mutex_lock(&site->lock);
     buf_reset(&site->metrics);
     buf_reset(&site->metrics_stamp);
     buf_add(&site->metrics, buf_str(text), text->len);
     buf_add(&site->metrics_stamp, buf_str(stamp), stamp->len);
-    if (site->metrics.failed || site->metrics_stamp.failed) // then it is made again
+    if (site->metrics.failed || site->metrics_stamp.failed) // render again next time
         buf_release(&site->metrics);
     site->metrics_ns = clock_now_ns();
     pthread_mutex_unlock(&site->lock);
@@ -64,10 +65,10 @@ int page_metrics(const struct request *request, struct answer *answer, struct er
     int rc = site_ledger(site, &ledger, err);
     if (rc == 0)
         rc = ledger_stamp(ledger, &stamp, err);
-    if (rc == 0 && !take_kept(site, &stamp, &answer->text)) {
+    if (rc == 0 && !copy_cached(site, &stamp, &answer->text)) {
         rc = make(request, ledger, &answer->text, err);
         if (rc == 0)
-            keep(site, &stamp, &answer->text);
+            cache(site, &stamp, &answer->text);
     }
     answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     buf_release(&stamp);

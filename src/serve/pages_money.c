@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages about money: the book, one offer with its history, and what a run would cost.
+// The pages about money: the book, one offer with its price history, and quotes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void choose(struct buf *out, const struct request *request, const char *n
 
 // ---- quotes
 
-static int take_wishes(const struct request *request, struct quote_job *job, struct err *err)
+static int read_wishes(const struct request *request, struct quote_job *job, struct err *err)
 {
     static const enum offer_kind by_spot[] = {OFFER_ON_DEMAND, OFFER_SPOT};
     const char *deadline = request_value(request, "deadline");
@@ -45,18 +45,18 @@ static int take_wishes(const struct request *request, struct quote_job *job, str
     if (deadline) {
         int64_t ns;
         if (!clock_parse_duration(deadline, &ns) || ns < 0)
-            return err_set(err, ERR_USAGE, "the deadline '%s' is no time: 90s, 45m or 2h",
+            return err_set(err, ERR_USAGE, "the deadline '%s' is not a time such as 90s, 45m or 2h",
                            deadline);
         job->wishes.deadline_ns = some_int(ns);
     }
     if (hours) {
         long value = strtol(hours, &end, 10);
         if (end == hours || *end || value < 1 || value > 720)
-            return err_set(err, ERR_USAGE, "hours per month are 1 to 720: a month of 30 days");
+            return err_set(err, ERR_USAGE, "hours per month must be 1 to 720 (30 days)");
         job->wishes.use_ns_a_month = value * 3600 * NS_PER_S;
     }
     if (spot && strcmp(spot, "yes") != 0 && strcmp(spot, "no") != 0)
-        return err_set(err, ERR_USAGE, "spot is 'yes' or 'no'");
+        return err_set(err, ERR_USAGE, "spot must be 'yes' or 'no'");
     if (spot)
         job->ask.kind = &by_spot[strcmp(spot, "yes") == 0];
     return 0;
@@ -66,7 +66,7 @@ static int make_quote(const struct request *request, const char *word, struct qu
                       struct err *err)
 {
     const struct serve_options *o = &request->site->options;
-    int rc = take_wishes(request, job, err);
+    int rc = read_wishes(request, job, err);
     if (rc == 0)
         rc = quote_load(job, word, o->ledger, err);
     if (rc == 0)
@@ -90,7 +90,7 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
     const char *word = request_value(request, "run");
     struct quote_job job = {.asked = !quote_is_workload(word)};
     if (request->json && !word)
-        return err_set(err, ERR_USAGE, "say which run: /quote.json?run=last");
+        return err_set(err, ERR_USAGE, "name a run: /quote.json?run=last");
     int rc = word ? make_quote(request, word, &job, err) : 0;
     if (rc == 0 && request->json) {
         rc = record_to_text(quote_fields, &job.quote, &answer->text, err);
@@ -99,7 +99,7 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
         form_quote(&answer->text, request);
         if (word) {
             html_quote(&answer->text, &job.quote, 2);
-            frame_twin(&answer->text, request, "/quote");
+            frame_json_link(&answer->text, request, "/quote");
         }
         frame_end(&answer->text);
     }
@@ -112,7 +112,7 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
 
 enum { OFFERS_SHOWN = 100 };
 
-static int take_number(const struct request *request, const char *key, int64_t *nano,
+static int read_number(const struct request *request, const char *key, int64_t *nano,
                        struct err *err)
 {
     const char *text = request_value(request, key);
@@ -133,9 +133,9 @@ static int book_wishes(const struct request *request, const struct devices *devi
                                    .gpu = device ? device->name : gpu,
                                    .provider = request_value(request, "provider"),
                                    .region = request_value(request, "region")};
-    int rc = take_number(request, "gpus", &gpus, err);
+    int rc = read_number(request, "gpus", &gpus, err);
     if (rc == 0)
-        rc = take_number(request, "max_price", max_rate, err);
+        rc = read_number(request, "max_price", max_rate, err);
     if (rc != 0)
         return rc;
     filter->without_gpu = gpus == 0;
@@ -144,7 +144,7 @@ static int book_wishes(const struct request *request, const struct devices *devi
             gpus / (MONEY_UNIT / 1000) > INT32_MAX ? INT32_MAX : (int)(gpus / (MONEY_UNIT / 1000));
     filter->max_rate = *max_rate > 0 ? *max_rate : 0;
     if (word && !offer_kind_parse(word, kind))
-        return err_set(err, ERR_USAGE, "a kind is on-demand, spot or monthly");
+        return err_set(err, ERR_USAGE, "kind must be on-demand, spot or monthly");
     if (word)
         filter->kind = kind;
     return 0;
@@ -195,7 +195,7 @@ void form_prices(struct buf *out, const struct request *request)
     frame_field(out, request, "gpus", "GPUs, at least", "1");
     frame_field(out, request, "provider", "Provider", "aws");
     frame_field(out, request, "region", "Region", "us-east-1");
-    frame_field(out, request, "max_price", "USD an hour, at most", "10");
+    frame_field(out, request, "max_price", "USD per hour, at most", "10");
     choose(out, request, "kind", "Kind", kinds, sizeof kinds / sizeof *kinds);
     buf_adds(out, "<button>Show</button>\n</form>\n");
 }
@@ -203,18 +203,18 @@ void form_prices(struct buf *out, const struct request *request)
 static void show_prices(struct buf *out, const struct request *request, const struct listing *list,
                         size_t shown)
 {
-    static const struct html_column columns[] = {{"offer", "long"},     {"USD an hour", "num"},
-                                                 {"of one GPU", "num"}, {"GPUs", ""},
-                                                 {"vCPUs", "num"},      {"price seen", "num"}};
-    frame_begin(out, "The book of prices");
+    static const struct html_column columns[] = {{"offer", "long"},  {"USD per hour", "num"},
+                                                 {"per GPU", "num"}, {"GPUs", ""},
+                                                 {"vCPUs", "num"},   {"price seen", "num"}};
+    frame_begin(out, "Prices");
     form_prices(out, request);
     if (list->count == 0)
-        html_paragraph(out, "", "No offer like that in the book.");
+        html_paragraph(out, "", "No matching offer in the book.");
     else
         buf_printf(
             out,
-            "<p>%zu of %zu, the cheapest place of each, cheapest per GPU first (without GPUs "
-            "per vCPU); without tax.</p>\n",
+            "<p>%zu of %zu offers, each in its cheapest place, sorted by price per GPU (without "
+            "GPUs: per vCPU); without tax.</p>\n",
             shown, list->count);
     if (list->stale > 0)
         buf_printf(out, "<p>%zu not listed: their prices are over two years old.</p>\n",
@@ -226,7 +226,7 @@ static void show_prices(struct buf *out, const struct request *request, const st
             offer_row(out, &list->items[i]);
         html_end_table(out);
     }
-    frame_twin(out, request, "/prices");
+    frame_json_link(out, request, "/prices");
     frame_end(out);
 }
 
@@ -300,10 +300,10 @@ static void show_offer(struct buf *out, const struct request *request, const str
         price_for(r->per_s.v, price, sizeof price);
     frame_begin(out, r->offer);
     if (r->tariff)
-        html_heading(out, 2, "How it is charged");
+        html_heading(out, 2, "Billing");
     html_paragraph(out, "", r->tariff);
-    html_heading(out, 2, "Its prices");
-    html_begin_table(out, "Its prices");
+    html_heading(out, 2, "Price history");
+    html_begin_table(out, "Price history");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = r->history.count; i-- > 0;) { // the newest first
         const struct offer_price *p = &r->history.items[i];
@@ -316,7 +316,7 @@ static void show_offer(struct buf *out, const struct request *request, const str
         buf_adds(out, "</tr>\n");
     }
     html_end_table(out);
-    frame_twin(out, request, "/offer");
+    frame_json_link(out, request, "/offer");
     frame_end(out);
 }
 
@@ -327,7 +327,7 @@ int page_offer_history(const struct request *request, struct answer *answer, str
     struct offer offer;
     struct offer_record record = {0};
     if (!name)
-        return err_set(err, ERR_USAGE, "say which offer: /offer?name=aws/p3.2xlarge");
+        return err_set(err, ERR_USAGE, "name an offer: /offer?name=aws/p3.2xlarge");
     int rc = book_open(&book, request->site->options.book, err);
     if (rc == 0)
         rc = book_find(book, name, 0, &offer, err);

@@ -25,14 +25,14 @@ static int list_filter(const struct request *request, const char **labels,
     char *end = NULL;
     *page = number ? strtoll(number, &end, 10) : 1;
     if (number && (*end || *page < 1 || *page > PAGES_MOST))
-        return err_set(err, ERR_USAGE, "'page' is a number from 1 on");
+        return err_set(err, ERR_USAGE, "'page' must be 1 or more");
     *filter = (struct ledger_filter){
         .workload = request_value(request, "workload"),
         .machine = request_value(request, "machine"),
         .framework = request_value(request, "framework"),
         .since = request_value(request, "since"),
         .labels = labels,
-        .limit = ROWS + 1, // one more tells whether there are more
+        .limit = ROWS + 1, // one extra shows whether there are more
         .skip = (*page - 1) * ROWS,
         .heads = true,
     };
@@ -40,7 +40,7 @@ static int list_filter(const struct request *request, const char **labels,
         if (strcmp(request->query[i].key, "label") != 0 || !*request->query[i].value)
             continue;
         if (filter->label_count == LABELS_MOST)
-            return err_set(err, ERR_USAGE, "that is too many labels");
+            return err_set(err, ERR_USAGE, "too many labels");
         labels[filter->label_count++] = request->query[i].value;
     }
     return 0;
@@ -100,7 +100,7 @@ static void run_row(struct buf *out, const struct run *run)
     buf_release(&name);
 }
 
-// What a row shows, and no more is read of a record: most of it is passed over.
+// Read only the fields that a row shows.
 #define TEXT(type, member) FIELD(FIELD_TEXT, type, member, "")
 static const struct field place_fields[] = {
     TEXT(struct run_machine, name), TEXT(struct run_machine, gpu),
@@ -163,7 +163,7 @@ static void list_begin(struct buf *out, const struct request *request, const str
     static const struct html_column columns[] = {{"compare", ""},           {"run", "long"},
                                                  {"whole training", "num"}, {"accuracy", "num"},
                                                  {"started", "num"},        {"ended", ""}};
-    frame_begin(out, "The runs in the ledger");
+    frame_begin(out, "Runs");
     buf_add(out, buf_str(live), live->len);
     form_list(out, request);
     buf_adds(out, "<form action=\"/compare\" method=\"get\">\n");
@@ -189,13 +189,13 @@ static void list_end(struct buf *out, const struct request *request, const struc
 {
     html_end_table(out);
     if (list->count > 0)
-        buf_adds(out, "<button>Compare the chosen</button>\n");
+        buf_adds(out, "<button>Compare selected</button>\n");
     buf_adds(out, "</form>\n");
     if (list->count == 0)
         html_paragraph(out, "",
                        page > 1 || request->query_count > 0
-                           ? "No run like that in the ledger."
-                           : "No runs in the ledger yet. 'fare run mlp' makes one in a "
+                           ? "No matching run in the ledger."
+                           : "No runs in the ledger yet. 'fare run mlp' measures one in a "
                              "few seconds.");
     if (page > 1 || list->more) {
         buf_adds(out, "<nav aria-label=\"More runs\"><ul>\n");
@@ -205,7 +205,7 @@ static void list_end(struct buf *out, const struct request *request, const struc
             page_link(out, request, page + 1, "Older");
         buf_adds(out, "</ul></nav>\n");
     }
-    frame_twin(out, request, "/runs");
+    frame_json_link(out, request, "/runs");
     frame_end(out);
 }
 
@@ -285,7 +285,7 @@ static void show_run(struct buf *out, const struct request *request, const struc
     buf_adds(out, "\">What would it cost elsewhere?</a></p>\n");
     buf_adds(&path, "/runs/");
     frame_escape(&path, id);
-    frame_twin(out, request, buf_str(&path));
+    frame_json_link(out, request, buf_str(&path));
     buf_release(&path);
     html_heading(out, 2, "Measured runs");
     html_runs(out, page);
@@ -301,7 +301,7 @@ static int run_json(const struct request *request, struct answer *answer, struct
     if (rc == 0)
         rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
-        rc = published_or_kept(ledger, request->rest, &answer->text, err);
+        rc = published_or_ledger(ledger, request->rest, &answer->text, err);
     buf_addc(&answer->text, '\n');
     site_give_back(request->site, ledger, rc != 0 && rc != ERR_MISSING && rc != ERR_USAGE);
     return rc;
@@ -322,9 +322,9 @@ static int gather(const struct request *request, const char *const *words, size_
 int page_run(const struct request *request, struct answer *answer, struct err *err)
 {
     struct page page = {0};
-    bool going = false;
-    int rc = live_run(request, answer, &going, err);
-    if (rc != 0 || going)
+    bool running = false;
+    int rc = live_run(request, answer, &running, err);
+    if (rc != 0 || running)
         return rc;
     if (request->json)
         return run_json(request, answer, err);
@@ -339,7 +339,7 @@ static void show_compare(struct buf *out, const struct request *request, const s
 {
     frame_begin(out, page->title);
     html_verdict(out, page);
-    frame_twin(out, request, "/compare");
+    frame_json_link(out, request, "/compare");
     html_heading(out, 2, "Comparison");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         html_compare(out, page, i, 3);
@@ -359,11 +359,12 @@ int page_compare(const struct request *request, struct answer *answer, struct er
         if (strcmp(request->query[i].key, "run") != 0 || !*request->query[i].value)
             continue;
         if (count == COMPARED_MOST)
-            return err_set(err, ERR_USAGE, "at most %d runs are compared at once", COMPARED_MOST);
+            return err_set(err, ERR_USAGE, "at most %d runs can be compared at once",
+                           COMPARED_MOST);
         words[count++] = request->query[i].value;
     }
     if (count == 0)
-        return err_set(err, ERR_USAGE, "choose runs in the list, or name them: /compare?run=…");
+        return err_set(err, ERR_USAGE, "select runs in the list, or name them: /compare?run=…");
     int rc = gather(request, words, count, &page, err);
     if (rc == 0 && request->json)
         rc = record_to_text(compare_fields, &page.compare, &answer->text, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that come from other machines: records, a line each, all or none.
+// Receives runs from other machines: one record per line, all or none.
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 
 enum { BURST = 50, PER_S = 10 };
 
-// As a bucket that fills with ten requests a second.
+// Token bucket: ten requests a second.
 static bool may_push(struct site *site)
 {
     int64_t now = clock_now_ns();
@@ -26,10 +26,10 @@ static bool may_push(struct site *site)
 }
 
 struct pushed {
-    long long added, there;
+    long long added, existing;
 };
 
-// The body's text is cut into lines in a copy, since each must end in a NUL.
+// Copies each line, since it must end in a NUL.
 static int add_lines(struct ledger *ledger, const struct request *request, struct pushed *pushed,
                      struct err *err)
 {
@@ -48,7 +48,7 @@ static int add_lines(struct ledger *ledger, const struct request *request, struc
         if (rc == ERR_FORMAT)
             err_context(err, "line %zu", number);
         pushed->added += rc == 0 && added;
-        pushed->there += rc == 0 && !blank && !added;
+        pushed->existing += rc == 0 && !blank && !added;
         at += len + 1;
     }
     buf_release(&line);
@@ -62,7 +62,7 @@ int page_push(const struct request *request, struct answer *answer, struct err *
     struct pushed pushed = {0};
     if (!may_push(site)) {
         answer->wait = true;
-        route_error(request, answer, 429, "That is too often: ten requests a second.");
+        route_error(request, answer, 429, "Too many requests: at most ten a second.");
         return 0;
     }
     int rc = site_ledger(site, &ledger, err);
@@ -73,8 +73,8 @@ int page_push(const struct request *request, struct answer *answer, struct err *
     if (rc == 0)
         rc = add_lines(ledger, request, &pushed, err);
     bool malformed = begun && rc == ERR_FORMAT;
-    // Before they are kept: whoever is told that it failed may rely on it.
-    buf_printf(&answer->text, "{\"added\":%lld,\"there\":%lld}\n", pushed.added, pushed.there);
+    // Write the answer before the commit: a failure reported to the client must mean no change.
+    buf_printf(&answer->text, "{\"added\":%lld,\"there\":%lld}\n", pushed.added, pushed.existing);
     if (rc == 0)
         rc = buf_check(&answer->text, err);
     if (begun && rc == 0)
@@ -83,7 +83,7 @@ int page_push(const struct request *request, struct answer *answer, struct err *
         ledger_import_abandon(ledger);
     site_give_back(site, ledger, rc != 0 && !malformed);
     if (malformed)
-        return ERR_USAGE; // its line is the client's
+        return ERR_USAGE; // the client's fault
     pthread_mutex_lock(&site->lock);
     site->pushes += rc == 0 && pushed.added > 0;
     pthread_mutex_unlock(&site->lock);

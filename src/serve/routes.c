@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which page an address is, and who may see it. Addresses are compared with this table and nothing
-// else: none is ever the name of a file.
+// Maps addresses to pages and decides who may see them. Addresses are only compared with this
+// table; none is ever used as a file name.
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "report/html.h"
 #include "serve/request.h"
 
-// What may be asked for behind the '?'.
+// The parameters of each page.
 static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "machine", "framework",
                                                                  "label",    "since",   "page",
                                                                  NULL},
@@ -24,12 +24,12 @@ static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "ma
                                                                                   NULL};
 
 static const struct route {
-    const char *path; // with a slash at its end: something follows
+    const char *path; // a final slash: more follows
     page_fn *read;
     page_fn *write; // (optional)
-    bool twin;      // it can be had as JSON
-    const char *const *takes;
-    form_fn *form; // (optional) in which that is filled in
+    bool has_json;
+    const char *const *parameters;
+    form_fn *form; // (optional) to enter the parameters
 } routes[] = {
     {"/", page_list, NULL, false, of_runs, form_list},
     {"/runs", page_list, page_push, true, of_runs, form_list},
@@ -50,7 +50,7 @@ static bool fits(const struct route *route, const char *path, const char **rest)
                 : strcmp(path, route->path) == 0;
 }
 
-// The path without ".json" goes into `plain`, to which `request->rest` then points.
+// Writes the path without ".json" to `plain`; `request->rest` points into it.
 static const struct route *find(struct request *request, const char *path, char *plain, size_t size)
 {
     size_t len = strlen(path);
@@ -59,7 +59,7 @@ static const struct route *find(struct request *request, const char *path, char 
         return NULL;
     snprintf(plain, size, "%.*s", (int)(request->json ? len - 5 : len), path);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        if (fits(&routes[i], plain, &request->rest) && (!request->json || routes[i].twin))
+        if (fits(&routes[i], plain, &request->rest) && (!request->json || routes[i].has_json))
             return &routes[i];
     return NULL;
 }
@@ -78,7 +78,7 @@ static void error_json(struct answer *answer, const char *says)
     json_decref(json);
 }
 
-// With the form that led there, where there is one, and what was filled in.
+// Includes the page's form, if any, with the values entered.
 static void answer_error(const struct request *request, struct answer *answer, int status,
                          const char *says, form_fn *form)
 {
@@ -89,9 +89,9 @@ static void answer_error(const struct request *request, struct answer *answer, i
         error_json(answer, says);
         return;
     }
-    frame_begin(&answer->text, status == 404   ? "Not here"
-                               : status == 500 ? "This failed"
-                                               : "This cannot be done");
+    frame_begin(&answer->text, status == 404   ? "Not found"
+                               : status == 500 ? "Server error"
+                                               : "Request refused");
     html_paragraph(&answer->text, "", says);
     if (form)
         form(&answer->text, request);
@@ -103,8 +103,8 @@ void route_error(const struct request *request, struct answer *answer, int statu
     answer_error(request, answer, status, says, NULL);
 }
 
-// A page of somebody else's may have its name resolved to this machine's address, to read along as
-// if it were ours: its own name is then in the request.
+// Guards against DNS rebinding: a foreign page whose name resolves to this machine sends that name
+// as host.
 static bool host_is_ours(const char *host)
 {
     static const char *const names[] = {"localhost", "127.", "[::1]"};
@@ -118,12 +118,12 @@ static bool host_is_ours(const char *host)
         if (*end == '\0' || *end == ':')
             return true;
     }
-    return !host; // HTTP/1.0; no browser
+    return !host; // HTTP/1.0: not a browser
 }
 
-bool route_reads(const struct asked *asked)
+bool route_reads(const struct http_head *head)
 {
-    return strcmp(asked->method, "GET") == 0 || strcmp(asked->method, "HEAD") == 0;
+    return strcmp(head->method, "GET") == 0 || strcmp(head->method, "HEAD") == 0;
 }
 
 static bool refuse(const struct request *request, struct answer *answer, int status,
@@ -133,35 +133,35 @@ static bool refuse(const struct request *request, struct answer *answer, int sta
     return true;
 }
 
-bool route_refuses(struct request *request, const struct asked *asked, struct answer *answer)
+bool route_refuses(struct request *request, const struct http_head *head, struct answer *answer)
 {
     char plain[1024];
     const struct site *site = request->site;
-    const struct route *route = find(request, asked->path, plain, sizeof plain);
-    bool reading = route_reads(asked);
-    if (site->only_here && !host_is_ours(asked->host))
+    const struct route *route = find(request, head->path, plain, sizeof plain);
+    bool reading = route_reads(head);
+    if (site->only_local && !host_is_ours(head->host))
         return refuse(request, answer, 403,
-                      "This server is for this machine alone, under the name localhost.");
-    if (reading && site->reading_guarded && !asked->bearer && !asked->basic) {
+                      "This server answers only this machine, under the name localhost.");
+    if (reading && site->reading_guarded && !head->bearer && !head->basic) {
         answer->challenge = true;
         return refuse(request, answer, 401,
-                      "This needs the token of the server: as a bearer token, or as the password, "
-                      "with any name.");
+                      "The server's token is required: as a bearer token, or as the password with "
+                      "any user name.");
     }
     if (!route)
-        return refuse(request, answer, 404, "There is nothing at this address.");
-    if (!reading && (strcmp(asked->method, "POST") != 0 || !route->write || request->json)) {
+        return refuse(request, answer, 404, "There is no such page.");
+    if (!reading && (strcmp(head->method, "POST") != 0 || !route->write || request->json)) {
         answer->allow = route->write && !request->json ? "GET, HEAD, POST" : "GET, HEAD";
-        return refuse(request, answer, 405, "This address does not take that method.");
+        return refuse(request, answer, 405, "This address does not support that method.");
     }
-    if (!reading) { // answers of what programs send are for programs
+    if (!reading) { // only programs write: answer with JSON
         request->json = true;
         if (!site->has_token)
             return refuse(request, answer, 403,
-                          "This server takes no runs: it was started without --token-file.");
-        if (!asked->bearer) {
+                          "This server does not accept runs: it was started without --token-file.");
+        if (!head->bearer) {
             answer->challenge = true;
-            return refuse(request, answer, 401, "This needs the bearer token of the server.");
+            return refuse(request, answer, 401, "The server's bearer token is required.");
         }
     }
     return false;
@@ -178,39 +178,40 @@ static void report_failure(const struct request *request, form_fn *form, struct 
     }
     if (request->site->options.complain)
         request->site->options.complain(says);
-    route_error(request, answer, 500, "The server could not do this. Its own output says why.");
+    route_error(request, answer, 500, "The server failed; its output says why.");
 }
 
-// A name that is not known was mistyped: without it the page would be about something else.
-static int check_names(const struct request *request, const struct route *route, struct err *err)
+// Refuses unknown parameters: ignoring a mistyped filter would show the wrong data.
+static int check_parameters(const struct request *request, const struct route *route,
+                            struct err *err)
 {
     for (size_t i = 0; i < request->query_count; i++) {
         size_t k = 0;
-        while (route->takes[k] && strcmp(route->takes[k], request->query[i].key) != 0)
+        while (route->parameters[k] && strcmp(route->parameters[k], request->query[i].key) != 0)
             k++;
-        if (route->takes[k])
+        if (route->parameters[k])
             continue;
-        err_set(err, ERR_USAGE, "this page knows no '%.40s'", request->query[i].key);
+        err_set(err, ERR_USAGE, "this page has no parameter '%.40s'", request->query[i].key);
         struct buf names = {0};
-        for (k = 0; route->takes[k]; k++)
-            buf_printf(&names, "%s%s", k ? ", " : "", route->takes[k]);
-        err_hint(err, "it takes %s", names.len > 0 ? buf_str(&names) : "nothing behind the '?'");
+        for (k = 0; route->parameters[k]; k++)
+            buf_printf(&names, "%s%s", k ? ", " : "", route->parameters[k]);
+        err_hint(err, "it takes %s", names.len > 0 ? buf_str(&names) : "none");
         buf_release(&names);
         return ERR_USAGE;
     }
     return 0;
 }
 
-void route_answer(struct request *request, const struct asked *asked, struct answer *answer)
+void route_answer(struct request *request, const struct http_head *head, struct answer *answer)
 {
     char plain[1024];
     struct err err = {0};
-    const struct route *route = find(request, asked->path, plain, sizeof plain);
-    bool reading = route_reads(asked);
+    const struct route *route = find(request, head->path, plain, sizeof plain);
+    bool reading = route_reads(head);
     request->json |= !reading;
     answer->status = 200;
     answer->type = type_of(request);
-    int rc = reading ? check_names(request, route, &err) : 0;
+    int rc = reading ? check_parameters(request, route, &err) : 0;
     if (rc == 0)
         rc = (reading ? route->read : route->write)(request, answer, &err);
     if (rc == 0)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's frame: its socket, libmicrohttpd's callbacks, and the limits that clients are held
-// to.
+// The socket, libmicrohttpd's callbacks, and the limits for clients.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -12,19 +11,21 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "serve/desk.h"
+#include "serve/renderer.h"
 #include "serve/mhd.h"
 
+#define TOO_LONG "The request is too large for this server."
+
 enum {
-    THREADS = 4, // which make no pages, see desk.h
+    THREADS = 4, // for HTTP; pages are rendered by others, see renderer.h
     CONNECTIONS = 2048,
-    HEADER_BYTES = 32 << 10, // and everything else of a connection but its body
+    HEADER_BYTES = 32 << 10, // memory per connection, without the body
     IDLE_S = 10,
     REQUEST_S = 30,
 };
 
-// One connection, so that it can be ended. How long it has been at its current request decides, not
-// when it last sent a byte: a client may send one every ten seconds for ever.
+// A connection and the start of its current request. Limiting the request's time, not the time
+// since the last byte, stops clients that send a byte every few seconds forever.
 struct connection {
     int fd;
     int64_t since_ns;
@@ -33,30 +34,30 @@ struct connection {
 
 struct serve {
     struct site site;
-    struct desk *desk;
+    struct renderer *renderer;
     struct MHD_Daemon *daemon;
     struct sockaddr_storage address;
-    pthread_mutex_t lock; // of the connections
+    pthread_mutex_t lock; // guards the connections
     struct connection *connections;
 };
 
 // ---- requests
 
 static void identify(struct MHD_Connection *connection, const struct site *site,
-                     struct asked *asked)
+                     struct http_head *head)
 {
     const char *given = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
-    asked->host = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    head->host = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     if (!given)
         return;
     if (strncasecmp(given, "Bearer ", 7) == 0) {
         given += 7 + strspn(given + 7, " ");
-        asked->bearer = site_knows(site, given);
+        head->bearer = site_knows(site, given);
         return;
     }
     char *password = NULL;
     char *name = mhd.basic_auth_get_username_password(connection, &password);
-    asked->basic = site_knows(site, password);
+    head->basic = site_knows(site, password);
     if (name)
         mhd.free(name);
     if (password)
@@ -80,10 +81,10 @@ static bool announced_too_long(struct MHD_Connection *connection)
     return length && strtoull(length, NULL, 10) > SERVE_BODY_MAX;
 }
 
-// At once, without the desk.
+// Answers at once, without the renderer.
 static enum MHD_Result respond(struct MHD_Connection *connection, struct call *call)
 {
-    struct MHD_Response *response = desk_response(&call->answer);
+    struct MHD_Response *response = renderer_response(&call->answer);
     if (!response)
         return MHD_NO;
     enum MHD_Result result =
@@ -92,7 +93,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, struct call *c
     return result;
 }
 
-static void take_body(struct call *call, const char *bytes, size_t len)
+static void add_body(struct call *call, const char *bytes, size_t len)
 {
     if (call->refused || call->too_long)
         return;
@@ -110,20 +111,20 @@ static enum MHD_Result begin(struct serve *serve, struct MHD_Connection *connect
     *state = call;
     call->connection = connection;
     call->request.site = &serve->site;
-    call->asked = (struct asked){.method = method, .path = path};
-    identify(connection, &serve->site, &call->asked);
-    call->refused = route_refuses(&call->request, &call->asked, &call->answer);
+    call->head = (struct http_head){.method = method, .path = path};
+    identify(connection, &serve->site, &call->head);
+    call->refused = route_refuses(&call->request, &call->head, &call->answer);
     if (!announced_too_long(connection))
         return MHD_YES;
-    // Nothing of it is read; the connection ends with the answer.
+    // Do not read the body; the connection ends with the answer.
     call->request.json = true;
-    route_error(&call->request, &call->answer, 413, "This is more than the server takes at once.");
+    route_error(&call->request, &call->answer, 413, TOO_LONG);
     return respond(connection, call);
 }
 
-// Called once when the header is there, then with each piece of the body, then at its end, and
-// again when an answer is there that was waited for. What is refused is answered at the end too:
-// clients write first and then read.
+// Called once after the header, then with each piece of the body, then at its end, and again when
+// the renderer resumes the connection. Refusals are sent after the body too: clients write first
+// and then read.
 static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *bytes,
                               size_t *len, void **state)
@@ -133,26 +134,25 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
     struct call *call = *state;
     if (!call)
         return begin(serve, connection, path, method, state);
-    if (call->sheet)
-        return desk_ask(serve->desk, call);
+    if (call->render)
+        return renderer_answer(serve->renderer, call);
     if (*len > 0) {
-        take_body(call, bytes, *len);
+        add_body(call, bytes, *len);
         *len = 0;
         return MHD_YES;
     }
     if (call->too_long)
-        route_error(&call->request, &call->answer, 413,
-                    "This is more than the server takes at once.");
+        route_error(&call->request, &call->answer, 413, TOO_LONG);
     else if (call->body.failed)
-        route_error(&call->request, &call->answer, 503, "The server has no memory left for this.");
+        route_error(&call->request, &call->answer, 503, "The server is out of memory.");
     if (call->too_long || call->body.failed || call->refused)
         return respond(connection, call);
     mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, &call->request);
-    call->asked.path = path;
-    call->asked.method = method;
+    call->head.path = path;
+    call->head.method = method;
     call->request.body = buf_str(&call->body);
     call->request.body_len = call->body.len;
-    return desk_ask(serve->desk, call);
+    return renderer_answer(serve->renderer, call);
 }
 
 static void completed(void *arg, struct MHD_Connection *connection, void **state,
@@ -163,14 +163,14 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
     (void)code;
     const union MHD_ConnectionInfo *info =
         mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct connection *one = info ? info->socket_context : NULL;
-    if (one) {
+    struct connection *c = info ? info->socket_context : NULL;
+    if (c) {
         pthread_mutex_lock(&serve->lock);
-        one->since_ns = clock_now_ns();
+        c->since_ns = clock_now_ns();
         pthread_mutex_unlock(&serve->lock);
     }
     if (call) {
-        desk_leave(serve->desk, call);
+        renderer_leave(serve->renderer, call);
         buf_release(&call->body);
         buf_release(&call->answer.text);
     }
@@ -184,25 +184,25 @@ static void connected(void *arg, struct MHD_Connection *connection, void **conte
                       enum MHD_ConnectionNotificationCode code)
 {
     struct serve *serve = arg;
-    struct connection *one = *context;
+    struct connection *c = *context;
     pthread_mutex_lock(&serve->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        one = info ? calloc(1, sizeof *one) : NULL; // without: it lasts until it is idle
-        if (one) {
-            *one = (struct connection){info->connect_fd, clock_now_ns(), serve->connections,
-                                       &serve->connections};
-            if (one->next)
-                one->next->link = &one->next;
-            serve->connections = one;
+        c = info ? calloc(1, sizeof *c) : NULL; // out of memory: only IDLE_S limits it
+        if (c) {
+            *c = (struct connection){info->connect_fd, clock_now_ns(), serve->connections,
+                                     &serve->connections};
+            if (c->next)
+                c->next->link = &c->next;
+            serve->connections = c;
         }
-        *context = one;
-    } else if (one) { // before its descriptor is closed
-        *one->link = one->next;
-        if (one->next)
-            one->next->link = one->link;
-        free(one);
+        *context = c;
+    } else if (c) { // before its descriptor is closed
+        *c->link = c->next;
+        if (c->next)
+            c->next->link = c->link;
+        free(c);
         *context = NULL;
     }
     pthread_mutex_unlock(&serve->lock);
@@ -212,18 +212,18 @@ void serve_tend(struct serve *serve)
 {
     int64_t before = clock_now_ns() - REQUEST_S * NS_PER_S;
     pthread_mutex_lock(&serve->lock);
-    for (struct connection *one = serve->connections; one; one = one->next)
-        if (one->since_ns < before)
-            shutdown(one->fd, SHUT_RDWR);
+    for (struct connection *c = serve->connections; c; c = c->next)
+        if (c->since_ns < before)
+            shutdown(c->fd, SHUT_RDWR);
     pthread_mutex_unlock(&serve->lock);
 }
 
-// ---- beginning and end
+// ---- life cycle
 
 static int bad_address(const char *listen, struct err *err)
 {
     err_set(err, ERR_USAGE, "'%s' is not an address to listen on", listen);
-    return err_hint(err, "127.0.0.1:8732, [::1]:8732, 0.0.0.0:80 or a port alone");
+    return err_hint(err, "examples: 127.0.0.1:8732, [::1]:8732, 0.0.0.0:80, or only a port");
 }
 
 static int parse_address(const char *listen, struct sockaddr_storage *out, struct err *err)
@@ -260,7 +260,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
     return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
 }
 
-// As many descriptors as connections need.
+// Raises the limit on descriptors if needed.
 static unsigned connections_most(void)
 {
     enum { OURS = 128 };
@@ -277,7 +277,7 @@ static unsigned connections_most(void)
     return limit.rlim_cur > 2 * OURS ? (unsigned)limit.rlim_cur - OURS : OURS / 2;
 }
 
-static int listen_there(struct serve *serve, struct err *err)
+static int start_daemon(struct serve *serve, struct err *err)
 {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     if (serve->address.ss_family == AF_INET6)
@@ -294,7 +294,7 @@ static int listen_there(struct serve *serve, struct err *err)
         return 0;
     int rc =
         err_errno(err, errno ? errno : EINVAL, "cannot listen on '%s'", serve->site.options.listen);
-    err_hint(err, "--listen names another address or port");
+    err_hint(err, "choose another address or port with --listen");
     return rc;
 }
 
@@ -305,17 +305,17 @@ int serve_start(struct serve **out, const struct serve_options *options, struct 
         return err_memory(err);
     pthread_mutex_init(&serve->lock, NULL);
     int rc = parse_address(options->listen, &serve->address, err);
-    bool here = rc == 0 && is_loopback(&serve->address);
+    bool local = rc == 0 && is_loopback(&serve->address);
     if (rc == 0)
-        rc = site_init(&serve->site, options, here, err);
+        rc = site_init(&serve->site, options, local, err);
     if (rc == 0)
         rc = mhd_load(err);
     if (rc == 0)
         rc = site_check(&serve->site, err);
     if (rc == 0)
-        rc = desk_new(&serve->desk, err);
+        rc = renderer_new(&serve->renderer, err);
     if (rc == 0)
-        rc = listen_there(serve, err);
+        rc = start_daemon(serve, err);
     if (rc != 0)
         serve_stop(serve);
     *out = rc == 0 ? serve : NULL;
@@ -326,10 +326,10 @@ void serve_stop(struct serve *serve)
 {
     if (!serve)
         return;
-    desk_close(serve->desk);
+    renderer_close(serve->renderer);
     if (serve->daemon)
         mhd.stop_daemon(serve->daemon);
-    desk_free(serve->desk);
+    renderer_free(serve->renderer);
     site_release(&serve->site);
     pthread_mutex_destroy(&serve->lock);
     free(serve);
@@ -350,7 +350,6 @@ void serve_url(const struct serve *serve, struct buf *out)
 
 const struct field serving_fields[] = {
     FIELD(FIELD_TEXT, struct serving, schema, "`" SERVING_SCHEMA "`"),
-    FIELD(FIELD_TEXT, struct serving, url,
-          "its address, with the port that was free where 0 was asked for"),
+    FIELD(FIELD_TEXT, struct serving, url, "its address, with the port chosen if 0 was given"),
     FIELD_END,
 };

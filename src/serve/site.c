@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is served and to whom: the token, and ledgers that are kept open between requests.
+// State shared by all requests: the token, and ledgers that stay open between requests.
 #include <string.h>
 
 #include "base/fs.h"
@@ -9,7 +9,7 @@ enum { TOKEN_LEAST = 16, TOKEN_MOST = 512 };
 
 // ---- the token
 
-static void sum(const char *text, uint8_t out[SHA256_BYTES])
+static void hash_token(const char *text, uint8_t out[SHA256_BYTES])
 {
     struct sha256 sha;
     sha256_init(&sha);
@@ -17,13 +17,12 @@ static void sum(const char *text, uint8_t out[SHA256_BYTES])
     sha256_done(&sha, out);
 }
 
-// Sums are compared, and all of them.
 bool site_knows(const struct site *site, const char *token)
 {
     uint8_t hash[SHA256_BYTES], differ = 0;
     if (!site->has_token || !token)
         return false;
-    sum(token, hash);
+    hash_token(token, hash);
     for (size_t i = 0; i < SHA256_BYTES; i++)
         differ |= hash[i] ^ site->token[i];
     return differ == 0;
@@ -40,32 +39,33 @@ int serve_token(const char *path, struct buf *token, struct err *err)
         good &= token->data[i] > ' ' && token->data[i] < 0x7f;
     if (good)
         return 0;
-    err_set(err, ERR_USAGE, "'%s' holds no token: one line of %d to %d letters, digits or signs",
-            path, TOKEN_LEAST, TOKEN_MOST);
-    return err_hint(err, "head -c 24 /dev/urandom | base64 > %.80s makes one", path);
+    err_set(err, ERR_USAGE,
+            "'%s' has no token: expected one line of %d to %d letters, digits or signs", path,
+            TOKEN_LEAST, TOKEN_MOST);
+    return err_hint(err, "create one with: head -c 24 /dev/urandom | base64 > %.80s", path);
 }
 
 // ---- the site
 
-int site_init(struct site *site, const struct serve_options *options, bool here, struct err *err)
+int site_init(struct site *site, const struct serve_options *options, bool local, struct err *err)
 {
     struct buf token = {0};
     *site = (struct site){.options = *options,
-                          .reading_guarded = !here && !options->everyone,
-                          .only_here = here && !options->everyone};
+                          .reading_guarded = !local && !options->everyone,
+                          .only_local = local && !options->everyone};
     pthread_mutex_init(&site->lock, NULL);
     int rc = options->token_file ? serve_token(options->token_file, &token, err) : 0;
     if (rc == 0 && options->token_file) {
         site->has_token = true;
-        sum(buf_str(&token), site->token);
+        hash_token(buf_str(&token), site->token);
     }
     if (token.data)
         explicit_bzero(token.data, token.cap);
     buf_release(&token);
     if (rc == 0 && site->reading_guarded && !site->has_token) {
-        rc = err_set(err, ERR_USAGE, "others can reach '%s': they would read every run",
+        rc = err_set(err, ERR_USAGE, "other machines can reach '%s' and would read every run",
                      options->listen);
-        err_hint(err, "--token-file FILE asks them for a token; --public lets everyone read");
+        err_hint(err, "--token-file FILE requires a token; --public lets everyone read");
     }
     return rc;
 }
@@ -92,7 +92,7 @@ int site_ledger(struct site *site, struct ledger **out, struct err *err)
 void site_give_back(struct site *site, struct ledger *ledger, bool failed)
 {
     pthread_mutex_lock(&site->lock);
-    if (ledger && !failed && site->ledger_count < LEDGERS_KEPT) {
+    if (ledger && !failed && site->ledger_count < OPEN_LEDGERS_MOST) {
         site->ledgers[site->ledger_count++] = ledger;
         ledger = NULL;
     }

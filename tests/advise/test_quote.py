@@ -407,12 +407,12 @@ check("filters beside the name of an offer are refused", filters_beside)
 
 def too_early():
     text = fare("quote", "20261110T000000Z-strong", "--offer", "acme/one@there", "--date", "2026-10-31", code=1)
-    assert "'acme/one@there' has no price on 2026-10-31: its first is of 2026-11-01" in text, text
+    assert "'acme/one@there' has no price on 2026-10-31: its first is from 2026-11-01" in text, text
     assert "--date 2026-11-01" in text, text
     same(len(quote("20261110T000000Z-strong", "--offer", "acme/one@there", "--date", "2026-11-01")["bills"]), 1)
     for command in (("prices", "acme/one"), ("cron", "@daily", "--up", "2m", "--offer", "acme/one")):
         text = fare(*command, "--date", "2026-10-31", code=1)
-        assert "has no price on 2026-10-31: its first is of 2026-11-01" in text, text
+        assert "has no price on 2026-10-31: its first is from 2026-11-01" in text, text
     text = fare("quote", "20261110T000000Z-strong", "--offer", "acme/two", "--date", "2026-10-31", code=1)
     assert "no offer is called 'acme/two'" in text, text
 

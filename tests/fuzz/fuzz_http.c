@@ -34,7 +34,7 @@ static void set_up(void)
     atexit(clean_up);
 }
 
-static void read_head(char *line, struct request *request, struct asked *asked)
+static void read_head(char *line, struct request *request, struct http_head *asked)
 {
     char *value = strchr(line, '=');
     if (strncmp(line, "Host: ", 6) == 0) {
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     set_up();
     char *text = strndup((const char *)data, size), *rest = text;
-    struct asked asked = {.method = "GET", .path = "/", .host = "localhost"};
+    struct http_head asked = {.method = "GET", .path = "/", .host = "localhost"};
     struct request request = {.site = &site.site};
     struct answer answer = {0};
     char *first = strsep(&rest, "\n"), *line;

@@ -34,14 +34,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .total_epochs = 3,
         .step_pattern = size % 3 == 0 ? "step (\\d+)/?(\\d+)?" : NULL,
     };
-    struct event_lines lines = {.room = malloc(EVENT_LINE_MAX + 1)};
+    struct event_lines lines = {.line = malloc(EVENT_LINE_MAX + 1)};
     struct meter *meter = NULL;
     struct follow *follow = NULL;
     struct run run = {0};
     struct buf says = {0}, text = {0};
     int rc = meter_new(&meter, clock_now_ns(), NULL);
     rc = rc == 0 ? follow_new(&follow, &options, meter, &run, NULL) : rc;
-    assert(rc == 0 && lines.room);
+    assert(rc == 0 && lines.line);
     for (size_t at = 0, piece; at < size; at += piece) {
         piece = size - at < size % 17 + 1 ? size - at : size % 17 + 1;
         event_lines_add(&lines, (const char *)data + at, piece, each, follow);
@@ -57,6 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     record_release(run_fields, &run);
     buf_release(&says);
     buf_release(&text);
-    free(lines.room);
+    free(lines.line);
     return 0;
 }

@@ -65,7 +65,7 @@ static long long member(json_t *json, const char *name)
 
 static void list(void)
 {
-    static const struct asked asked = {.method = "GET", .path = "/", .host = "localhost"};
+    static const struct http_head asked = {.method = "GET", .path = "/", .host = "localhost"};
     struct request request = {.site = &site.site};
     struct answer answer = {0};
     site_case_ask(&request, &asked, &answer);
@@ -75,7 +75,7 @@ static void list(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct asked asked = {
+    static const struct http_head asked = {
         .method = "POST", .path = "/runs", .host = "localhost", .bearer = true};
     set_up();
     if (size > 8192)

@@ -198,15 +198,15 @@ static void going(void **state)
     {
         struct err err = {0};
         int found = 0;
-        int rc = ledger_going(ledger, NULL, count_going, &found, &err);
+        int rc = ledger_running(ledger, NULL, count_going, &found, &err);
         if (rc == 0)
-            rc = ledger_going(ledger, "other", count_going, &found, &err);
+            rc = ledger_running(ledger, "other", count_going, &found, &err);
         OOM_EXPECT(rc, &err);
         assert_true(rc != 0 || found == 1);
     }
     journal_close(journal, false, &text);
     int found = 0;
-    assert_ok(ledger_going(ledger, NULL, count_going, &found, &ok), &ok);
+    assert_ok(ledger_running(ledger, NULL, count_going, &found, &ok), &ok);
     assert_int_equal(found, 0);
     buf_release(&text);
     ledger_free(ledger);

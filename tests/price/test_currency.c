@@ -43,7 +43,7 @@ static void shipped(void **state)
     assert_int_equal(rate, nano("1"));
     assert_string_equal(source, "");
     assert_int_equal(currency_to_usd(c, "XAU", 0, 1, &usd, NULL, NULL, &err), ERR_MISSING);
-    assert_string_equal(err.text, "no rate is known for the currency 'XAU'");
+    assert_string_equal(err.text, "no exchange rate for the currency 'XAU'");
     currencies_close(c);
     currencies_close(NULL);
 }
@@ -92,7 +92,7 @@ static void malformed(void **state)
     } cases[] = {
         {"date,currency,usd\n", "source"},
         {"date,currency,usd,source\n2020-13-01,EUR,1,x\n",
-         "line 2, column 'date': expected a date such as 2018-02-01"},
+         "line 2, column 'date': expected a date such as 2026-01-31"},
         {"date,currency,usd,source\n2020-01-01,eur,1,x\n",
          "line 2, column 'currency': expected a currency other than USD, such as EUR"},
         {"date,currency,usd,source\n2020-01-01,USD,1,x\n", "column 'currency'"},

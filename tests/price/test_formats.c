@@ -43,7 +43,7 @@ static void gpuhunt(void **state)
     assert_int_equal(rate(&r, "gpu_1x_h100", "us-west-1", OFFER_SPOT), 1000000000);
     assert_string_equal(image_word(&r.image, r.image.offers[0].provider), "lambdalabs");
     assert_int_equal(noted(&r, "no price"), 1);
-    assert_int_equal(noted(&r, "no GPU"), 1);
+    assert_int_equal(noted(&r, "not a GPU"), 1);
     image_release(&r.image);
     expect_fault("gpuhunt", "x.csv", HUNT "a,b,1,1,1,0,,,perhaps,,\n",
                  "x.csv, line 2, column 'spot': 'perhaps' is neither");
@@ -94,7 +94,7 @@ static void aws_spot(void **state)
                                 "2026-03-06T00:17:55+00:00,us-east-1b,p3.16xlarge,2.888400\n"
                                 "2026-03-05T00:17:55+00:00,us-east-1d,g4dn.xlarge,0.210000\n");
     spot_days(&csv);
-    assert_int_equal(noted(&csv, "same day"), 1);
+    assert_int_equal(noted(&csv, "on one day"), 1);
     image_release(&csv.image);
 #define LINE(zone, type, price, time)                                                              \
     "{\"AvailabilityZone\":\"" zone "\",\"InstanceType\":\"" type "\",\"SpotPrice\":\"" price      \
@@ -135,10 +135,10 @@ static void aws_spot_faults(void **state)
 #define TABLE "timestamp,availability_zone,instance_type,spot_price\n"
     expect_fault("aws-spot", "f.csv", TABLE "yesterday,z1a,t,1\n", "f.csv, line 2: 'yesterday'");
     expect_fault("aws-spot", "f.csv", TABLE "2026-03-01,z1a,t,-1\n", "line 2: '-1' is below zero");
-    expect_fault("aws-spot", "f.csv", TABLE "2026-03-01,,t,1\n", "line 2: a price of no machine");
+    expect_fault("aws-spot", "f.csv", TABLE "2026-03-01,,t,1\n", "line 2: a price without machine");
     expect_fault("aws-spot", "f.json", "{\"SpotPrice\":\"1\"}", "f.json, line 1: '' is not a time");
     expect_fault("aws-spot", "f.json", "{\"SpotPrice\":\"1\"\n", "f.json, line 2");
-    expect_fault("aws-spot", "f.json", "{\"SpotPriceHistory\": 7}", "is no list");
+    expect_fault("aws-spot", "f.json", "{\"SpotPriceHistory\": 7}", "is not a list");
     expect_fault("aws-spot", "f.json", "{\"SpotPriceHistory\": [7]}", "SpotPriceHistory[0]");
     expect_fault("aws-spot", "f.jsonl",
                  LINE("us-east-1d", "g4dn.xlarge", "1", "2026-03-01") "\n\n" LINE(
@@ -175,10 +175,10 @@ static void advisor(void **state)
     assert_int_equal(risk[2].saving_percent, -1);
     image_release(&r.image);
     expect_fault("aws-spot-advisor", "a", "{\"spot_advisor\":{}}", "a: it has no ranges");
-    expect_fault("aws-spot-advisor", "a", "{" RANGES ",\"spot_advisor\":[]}", "is no object");
+    expect_fault("aws-spot-advisor", "a", "{" RANGES ",\"spot_advisor\":[]}", "is not an object");
     expect_fault("aws-spot-advisor", "a",
                  "{" RANGES ",\"spot_advisor\":{\"r\":{\"Linux\":{\"t\":{\"r\":2}}}}}",
-                 "not a rate of interruptions");
+                 "not an interruption rate");
     expect_fault("aws-spot-advisor", "a",
                  "{" RANGES ",\"spot_advisor\":{\"r\":{\"Linux\":{\"t\":{\"s\":101,\"r\":1}}}}}",
                  "not a saving");
@@ -238,7 +238,7 @@ static void hostile(void **state)
         {"brackets without end", "aws-spot",
          "{\"SpotPriceHistory\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "f, line 1"},
         {"a rate that has no range", "aws-spot-advisor", TYPE("{\"r\":3}"),
-         "f: line 4, r-1, t: not a rate of interruptions"},
+         "f: line 4, r-1, t: not an interruption rate"},
         {"a rate below zero", "aws-spot-advisor", TYPE("{\"r\":-1}"), "f: line 4, r-1, t"},
         {"a rate without end", "aws-spot-advisor", TYPE("{\"r\":1e400}"), "f, line 4"},
         {"a rate that is a text", "aws-spot-advisor", TYPE("{\"r\":\"0\"}"), "f: line 4, r-1, t"},

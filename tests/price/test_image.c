@@ -145,7 +145,7 @@ static void files(void **state)
     assert_ok(image_open(&m, "/nonexistent/book", &err), &err);
     assert_int_equal(m.offer_count, 0);
     assert_int_equal(image_open(&m, "/", &err), ERR_FORMAT);
-    assert_non_null(strstr(err.text, "not a plain file"));
+    assert_non_null(strstr(err.text, "not a regular file"));
     err = (struct err){0};
     assert_int_equal(image_open(&m, "/dev/null", &err), ERR_FORMAT);
     char path[] = "/tmp/fare-book-XXXXXX";

@@ -65,13 +65,13 @@ static void gpus_as_literals(void **state)
     assert_int_equal(big->gpu_memory_mib, 81920);
     assert_int_equal(noted(&r, "no price"), 1);
     assert_null(the(&r, "inf1.xlarge", "us-east-1", OFFER_ON_DEMAND));
-    assert_int_equal(noted(&r, "no GPU"), 1);
+    assert_int_equal(noted(&r, "not a GPU"), 1);
     // Spot above on demand is kept, and said; a spot price may stand alone.
     assert_int_equal(rate(&r, "c5.metal", "use1-az1", OFFER_SPOT), 4500000000);
     assert_int_equal(noted(&r, "above"), 1);
     assert_true(the(&r, "c5.metal", "us-east-1", OFFER_ON_DEMAND)->bare_metal);
     assert_int_equal(rate(&r, "p5e.48xlarge", "use1-az1", OFFER_SPOT), 30500000000);
-    assert_int_equal(noted(&r, "alone"), 1);
+    assert_int_equal(noted(&r, "only a spot price"), 1);
     image_release(&r.image);
 }
 
@@ -202,9 +202,9 @@ static void google_is_put_together(void **state)
     assert_int_equal(rate(&r, "n1-standard-8+1xT4", "us-east1", OFFER_SPOT), 261600000);
     assert_int_equal(rate(&r, "n1-standard-8", "us-east1", OFFER_ON_DEMAND), 379998000);
     assert_int_equal(noted(&r, "no price for its GPUs"), 1);
-    assert_int_equal(noted(&r, "a part of a GPU"), 1);
+    assert_int_equal(noted(&r, "a fraction of a GPU"), 1);
     assert_int_equal(noted(&r, "without a machine"), 1);
-    assert_int_equal(noted(&r, "no GPU"), 1);
+    assert_int_equal(noted(&r, "not a GPU"), 1);
     assert_int_equal(noted(&r, "N1 machine"), 1);
     image_release(&r.image);
 }

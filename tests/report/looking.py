@@ -115,7 +115,7 @@ const found = [];
 for (const t of document.querySelectorAll('table')) {
   if (!t.checkVisibility() || !t.tHead || t.closest('details')) continue;
   [...t.tHead.rows[0].cells].forEach((head, i) => {
-    if (!/^(time|cost, \\$|USD|USD an hour|whole training.*)$/.test(head.textContent)) return;
+    if (!/^(time|cost, \\$|USD|USD (?:an|per) hour|whole training.*)$/.test(head.textContent)) return;
     for (const row of [t.tHead.rows[0], ...t.tBodies[0].rows])
       if (row.cells[i] && row.cells[i].getBoundingClientRect().right > innerWidth) found.push('far: ' + row.cells[i].textContent);
   });

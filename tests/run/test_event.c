@@ -83,7 +83,7 @@ static void json_nonsense(void **state)
     };
     struct event e;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        if (read_with(&event_json, lines[i], &e) != EVENT_STRANGE)
+        if (read_with(&event_json, lines[i], &e) != EVENT_MALFORMED)
             fail_msg("%s", lines[i]);
         event_release(&e);
     }
@@ -124,8 +124,8 @@ static void mllog_lines(void **state)
     assert_true(e.loss.v == 2.5 && e.all_samples.v == 4096);
     assert_int_equal(read_with(&event_mllog, ":::MLLOG {\"key\": \"eval_start\"}", &e), EVENT_READ);
     assert_true(e.phase.v == METER_EVALUATE);
-    assert_int_equal(read_with(&event_mllog, ":::MLLOG {\"value\": 3}", &e), EVENT_STRANGE);
-    assert_int_equal(read_with(&event_mllog, ":::MLLOG not json", &e), EVENT_STRANGE);
+    assert_int_equal(read_with(&event_mllog, ":::MLLOG {\"value\": 3}", &e), EVENT_MALFORMED);
+    assert_int_equal(read_with(&event_mllog, ":::MLLOG not json", &e), EVENT_MALFORMED);
     assert_int_equal(read_with(&event_mllog, ":::MLL {}", &e), EVENT_NONE);
 }
 
@@ -266,7 +266,7 @@ static void own_patterns(void **state)
     regfree(&pattern);
     assert_ok(event_pattern_compile("(loss)", &pattern, &err), &err);
     memset(&e, 0, sizeof e);
-    assert_int_equal(event_pattern_read(&pattern, "loss", 4, &e), EVENT_STRANGE);
+    assert_int_equal(event_pattern_read(&pattern, "loss", 4, &e), EVENT_MALFORMED);
     regfree(&pattern);
     assert_int_equal(event_pattern_compile("(", &pattern, &err), ERR_USAGE);
     assert_non_null(strstr(err.text, "--step-pattern"));
@@ -291,7 +291,7 @@ static void collect(void *context, char *line, size_t len, bool ended)
 static void lines_of_bytes(void **state)
 {
     (void)state;
-    struct event_lines lines = {.room = malloc(EVENT_LINE_MAX + 1)};
+    struct event_lines lines = {.line = malloc(EVENT_LINE_MAX + 1)};
     struct seen seen = {0};
     event_lines_add(&lines, "one\ntw", 6, collect, &seen);
     event_lines_add(&lines, "o\r\n\b\bthr\0e", 10, collect, &seen);
@@ -310,7 +310,7 @@ static void lines_of_bytes(void **state)
     event_lines_add(&lines, "\nend\n", 5, collect, &seen);
     assert_int_equal(seen.longest, EVENT_LINE_MAX);
     assert_int_equal(seen.count, 2);
-    free(lines.room);
+    free(lines.line);
 }
 
 int main(void)

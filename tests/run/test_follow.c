@@ -325,7 +325,7 @@ static void nonsense_is_counted(void **state)
     event(&x, "{\"step\": 0}");
     event(&x, "{\"step\": 9007199254740992, \"epoch\": 999999999}");
     finish(&x);
-    assert_non_null(strstr(buf_str(&x.says), "501 lines"));
+    assert_non_null(strstr(buf_str(&x.says), "501 progress lines"));
     assert_int_equal(x.run.batch.v, 64);
     assert_string_equal(x.run.data.name, "mnist");
     end(&x);

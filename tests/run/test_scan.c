@@ -208,7 +208,7 @@ static void nul_bytes(void **state)
     assert_ok(scan_init(&scan, "{}\0", 3, 0, &err), &err);
     assert_ok(scan_skip(&scan, &err), &err);
     assert_int_equal(scan_end(&scan, &err), ERR_FORMAT);
-    assert_string_equal(err.text, "byte 2: something after the end");
+    assert_string_equal(err.text, "byte 2: data after the end");
     buf_release(&out);
 }
 

@@ -121,7 +121,7 @@ static inline void site_case_release(struct site_case *c)
 }
 
 // As server.c does it: first the header, then the rest.
-static inline void site_case_ask(struct request *request, const struct asked *asked,
+static inline void site_case_ask(struct request *request, const struct http_head *asked,
                                  struct answer *answer)
 {
     if (!route_refuses(request, asked, answer))

@@ -132,7 +132,7 @@ report("filters: framework", [r["id"] for r in listed["runs"]] == expected and l
 for query in ("label=team%3Dblue", "machine=A%20MACHINE&since=2026-01-01&workload=cnn&label=team%3Dblue", "label=team=blue&label="):
     listed = json.loads(s.ask("/runs.json?" + query).text)["runs"]
     report(f"filters: {query}", [r["name"] for r in listed] == [script["name"]], listed)
-report("filters: nothing fits", "No run like that" in s.ask("/?workload=none").text)
+report("filters: nothing fits", "No matching run" in s.ask("/?workload=none").text)
 evil = s.ask("/?workload=%22%3E%3Cscript%3Ex&page=1")
 report("what is asked for stays text", "<script" not in evil.text and "&quot;&gt;&lt;script&gt;x" in evil.text)
 for query in ("page=0", "page=x", "page=99999999999999999999", "since=yesterday", "label=none"):
@@ -261,13 +261,13 @@ report("not those that read", s.ask("/").status == 200)
 # ---- what was mistyped: the form again, with what was typed and what is wrong with it
 
 for path, says, typed in (
-        ("/quote?run=mlp&deadline=so%22on&region=us-east-1", "is no time", ('name="run" placeholder="last" value="mlp"', 'value="so&quot;on"', 'value="us-east-1"')),
+        ("/quote?run=mlp&deadline=so%22on&region=us-east-1", "is not a time", ('name="run" placeholder="last" value="mlp"', 'value="so&quot;on"', 'value="us-east-1"')),
         ("/quote?run=nobody-has-it", "nobody-has-it", ('value="nobody-has-it"',)),
         ("/?workload=cnn&label=x", "a label is key=value, not", ('value="cnn"', 'value="x"')),
         ("/?since=soon&machine=p3", "is not a date", ('value="soon"', 'value="p3"')),
         ("/prices?gpu=h100&gpus=many", "is not a number", ('value="h100"', 'value="many"')),
-        ("/?worklod=cnn", "knows no &#39;worklod&#39;: it takes workload", ('name="workload"',)),
-        ("/prices?foo=1", "knows no &#39;foo&#39;", ('name="gpu"',))):
+        ("/?worklod=cnn", "no parameter &#39;worklod&#39;: it takes workload", ('name="workload"',)),
+        ("/prices?foo=1", "no parameter &#39;foo&#39;", ('name="gpu"',))):
     a = s.ask(path)
     main = a.text.partition("<main>")[2]
     report(f"{path}: the form again, and why", a.status == (404 if "nobody" in path else 400) and says in main and "<form" in main

@@ -34,7 +34,7 @@ static void forget_ledgers(void)
         ledger_free(site.site.ledgers[--site.site.ledger_count]);
 }
 
-static void ask(const struct asked *asked, const struct parameter *query, const char *body,
+static void ask(const struct http_head *asked, const struct parameter *query, const char *body,
                 struct answer *answer)
 {
     struct request request = {.site = &site.site, .body = body, .body_len = strlen(body)};
@@ -46,7 +46,7 @@ static void ask(const struct asked *asked, const struct parameter *query, const 
 // What fails is an error of the server's; without a failure the page is there, and says `expected`.
 static void page(const char *path, const struct parameter *query, const char *expected)
 {
-    const struct asked asked = {.method = "GET", .path = path, .host = "localhost"};
+    const struct http_head asked = {.method = "GET", .path = path, .host = "localhost"};
     long failures = 0;
     OOM_EACH
     {
@@ -124,7 +124,7 @@ static void remove_run(const char *id)
 
 static void pushing(void **state)
 {
-    static const struct asked asked = {
+    static const struct http_head asked = {
         .method = "POST", .path = "/runs", .host = "localhost", .bearer = true};
     static const char body[] =
         SITE_RUN(NEW, "new", "") "\n" SITE_RUN(OLD, "other", "") "\n" SITE_RUN("c", "new", "") "\n";

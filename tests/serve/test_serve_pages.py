@@ -50,18 +50,18 @@ chrome = browser.Browser()
 
 # Its address, and words that must be on it.
 PAGES = {"runs": (URL + "/", ["box-7", "textgen", "Older"]), "older runs": (URL + "/?page=2", ["machine-01", "Newer"]),
-         "no runs": (URL + "/?workload=none", ["No run like that"]),
+         "no runs": (URL + "/?workload=none", ["No matching run"]),
          "run": (f"{URL}/runs/{script['id']}", [records.NASTY, "1 min 40 s"]),
          "run with plots": (f"{URL}/runs/{records.sampled(100)['id']}", ["H100", "Step times", "Utilisation"]),
          "compare two": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(2)), ["machine-01", "machine-02"]),
          "compare 40": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(40)),
                         [r["machine"]["name"] for r in records.machines(40)]),
-         "prices": (URL + "/prices", ["USD an hour", "H100"]), "no prices": (URL + "/prices?text=none", ["No offer like that"]),
+         "prices": (URL + "/prices", ["USD per hour", "H100"]), "no prices": (URL + "/prices?text=none", ["No matching offer"]),
          "offer": (URL + "/offer?name=aws/p3.2xlarge", ["3.06", "per second"]), "what to quote": (URL + "/quote", ["Price it"]),
          "quote": (URL + "/quote?run=cnn&deadline=2h", ["Within 2 h"]),
          "quote of a long id": (URL + "/quote?run=published-2026-h200-cifar-pytorch-gpu-tf32", ["published-2026-h200-cifar-pytorch-gpu-tf32"]),
-         "a wrong address": (URL + "/none", ["nothing at this address"]), "no such run": (URL + "/runs/none", ["none"]),
-         "a wrong time": (URL + "/quote?run=cnn&deadline=soon", ["soon"]), "no token": (HERE / "401.html", ["needs the token"]),
+         "a wrong address": (URL + "/none", ["no such page"]), "no such run": (URL + "/runs/none", ["none"]),
+         "a wrong time": (URL + "/quote?run=cnn&deadline=soon", ["soon"]), "no token": (HERE / "401.html", ["token is required"]),
          "with the token": (CLOSED.replace("//", "//x:a-token-of-many-characters@") + "/", ["box-7"])}
 try:  # Chromium without a window shows nothing of an answer that asks who one is
     urllib.request.urlopen(CLOSED)
@@ -140,7 +140,7 @@ rows = soon("return [...document.querySelectorAll('tbody tr')].map(r => [r.cells
             "r.cells[3].textContent])", lambda rows: all("H100" in gpus for _, _, gpus in rows))
 report("the book, filtered", rows and all("H100" in gpus and ":spot" in name and float(usd) <= 3 for name, usd, gpus in rows), rows)
 chrome.driver.find_element("css selector", "tbody a").click()
-text = soon("return document.body ? document.body.innerText : ''", lambda t: "Its prices" in t)
+text = soon("return document.body ? document.body.innerText : ''", lambda t: "Price history" in t)
 report("an offer, by its link", rows and rows[0][0] in text, text)
 
 # ---- from the list to a run and what it would cost, where no script may run: by pointer alone

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of the ledger: found, deleted; and the quotes that were made of it.
+// Finds or deletes one run in the ledger, and stores the quotes of a run.
 #include <string.h>
 
 #include "ledger/inside.h"
@@ -8,10 +8,10 @@
 
 struct found {
     size_t count;
-    struct buf id, text, second; // the first, and the id of the next
+    struct buf id, text, second; // of the first match, and the id of the second
 };
 
-static int take_found(void *arg, const char *const *values, struct err *err)
+static int add_match(void *arg, const char *const *values, struct err *err)
 {
     struct found *found = arg;
     if (found->count++ == 0) {
@@ -24,14 +24,14 @@ static int take_found(void *arg, const char *const *values, struct err *err)
     return buf_check(&found->second, err);
 }
 
-static int look(struct ledger *ledger, const char *statement, const char *const *values,
-                size_t count, struct found *found, struct err *err)
+static int query(struct ledger *ledger, const char *statement, const char *const *values,
+                 size_t count, struct found *found, struct err *err)
 {
-    return ledger->place.backend->run(ledger->db, statement, values, count, take_found, found, NULL,
+    return ledger->place.backend->run(ledger->db, statement, values, count, add_match, found, NULL,
                                       err);
 }
 
-// A pattern for LIKE: what `before` is a pattern of, then the word, then anything.
+// A LIKE pattern: `before`, then the word, then anything.
 static int pattern_of(const char *before, const char *word, struct buf *out, struct err *err)
 {
     buf_adds(out, before);
@@ -41,32 +41,31 @@ static int pattern_of(const char *before, const char *word, struct buf *out, str
     return buf_check(out, err);
 }
 
-// By the id, its beginning, or the beginning of what follows its date or "import-". Two at most are
-// looked at.
-static int look_by_id(struct ledger *ledger, const char *word, struct found *found, struct err *err)
+// Finds a run by its id, a prefix of it, or a prefix of the part after its date or "import-".
+static int find_by_id(struct ledger *ledger, const char *word, struct found *found, struct err *err)
 {
     struct buf end = {0}, dated = {0}, imported = {0};
-    buf_printf(&end, "%s~", word); // behind every character that an id may have
+    buf_printf(&end, "%s~", word); // '~' sorts after every character of an id
     int rc = buf_check(&end, err);
     if (rc == 0)
         rc = pattern_of("%Z-", word, &dated, err);
     if (rc == 0)
         rc = pattern_of("import-", word, &imported, err);
     if (rc == 0)
-        rc = look(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err);
+        rc = query(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err);
     const char *range[] = {word, buf_str(&end)};
     if (rc == 0 && found->count == 0)
-        rc = look(ledger,
-                  "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
-                  range, 2, found, err);
+        rc = query(ledger,
+                   "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
+                   range, 2, found, err);
     const char *patterns[] = {buf_str(&dated), buf_str(&imported)};
     if (rc == 0 && found->count == 0 && strlen(word) >= 4)
-        rc = look(ledger,
-                  "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' OR id LIKE $2 "
-                  "ESCAPE '!' ORDER BY id LIMIT 2",
-                  patterns, 2, found, err);
+        rc = query(ledger,
+                   "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' OR id LIKE $2 "
+                   "ESCAPE '!' ORDER BY id LIMIT 2",
+                   patterns, 2, found, err);
     if (rc == 0 && found->count > 1) {
-        err_set(err, ERR_USAGE, "several runs begin with '%s': %s, %s, ...", word,
+        err_set(err, ERR_USAGE, "several runs start with '%s': %s, %s, ...", word,
                 buf_str(&found->id), buf_str(&found->second));
         rc = err_hint(err, "give more of the id");
     }
@@ -79,7 +78,7 @@ static int look_by_id(struct ledger *ledger, const char *word, struct found *fou
 static int missing(const char *word, struct err *err)
 {
     err_set(err, ERR_MISSING, "no run is called '%s'", word);
-    return err_hint(err, "'fare runs' lists them; the beginning of an id is enough");
+    return err_hint(err, "'fare runs' lists them; the start of an id is enough");
 }
 
 static void found_release(struct found *found)
@@ -95,17 +94,17 @@ int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struc
     int rc = ledger_connect(ledger, NULL, err);
     bool last = strcmp(word, "last") == 0;
     if (rc == 0 && last)
-        rc = look(ledger, "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
-                  NULL, 0, &found, err);
+        rc = query(ledger, "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
+                   NULL, 0, &found, err);
     else if (rc == 0)
-        rc = look_by_id(ledger, word, &found, err);
+        rc = find_by_id(ledger, word, &found, err);
     if (rc == 0 && found.count == 0 && !last)
-        rc = look(ledger,
-                  "SELECT id, record FROM fare_run WHERE name = $1 "
-                  "ORDER BY started DESC, id DESC LIMIT 1",
-                  &word, 1, &found, err);
+        rc = query(ledger,
+                   "SELECT id, record FROM fare_run WHERE name = $1 "
+                   "ORDER BY started DESC, id DESC LIMIT 1",
+                   &word, 1, &found, err);
     if (rc == 0 && found.count == 0 && last) {
-        err_set(err, ERR_MISSING, "the ledger holds no run yet");
+        err_set(err, ERR_MISSING, "the ledger has no runs yet");
         rc = err_hint(err, "'fare run mlp' makes one");
     } else if (rc == 0 && found.count == 0) {
         rc = missing(word, err);
@@ -123,25 +122,19 @@ int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struc
     struct found found = {0};
     int rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
-        rc = look_by_id(ledger, word, &found, err);
+        rc = find_by_id(ledger, word, &found, err);
     if (rc == 0 && found.count == 0)
         rc = missing(word, err);
     const char *value = buf_str(&found.id);
     if (rc == 0)
         rc = ledger_begin(ledger, err);
     if (rc == 0) {
-        const struct backend *backend = ledger->place.backend;
-        rc = backend->run(ledger->db, "DELETE FROM fare_run WHERE id = $1", &value, 1, NULL, NULL,
-                          NULL, err);
-        if (rc == 0)
-            rc = backend->run(ledger->db, "DELETE FROM fare_label WHERE run = $1", &value, 1, NULL,
-                              NULL, NULL, err);
-        if (rc == 0)
-            rc = backend->run(ledger->db, "DELETE FROM fare_head WHERE run = $1", &value, 1, NULL,
-                              NULL, NULL, err);
-        if (rc == 0)
-            rc = backend->run(ledger->db, "DELETE FROM fare_quote WHERE run = $1", &value, 1, NULL,
-                              NULL, NULL, err);
+        static const char *const statements[] = {
+            "DELETE FROM fare_run WHERE id = $1", "DELETE FROM fare_label WHERE run = $1",
+            "DELETE FROM fare_head WHERE run = $1", "DELETE FROM fare_quote WHERE run = $1"};
+        for (size_t i = 0; i < sizeof statements / sizeof *statements && rc == 0; i++)
+            rc = ledger->place.backend->run(ledger->db, statements[i], &value, 1, NULL, NULL, NULL,
+                                            err);
         if (rc == 0)
             rc = ledger_sql(ledger, "COMMIT", err);
         if (rc != 0)
@@ -180,25 +173,14 @@ int ledger_pin(struct ledger *ledger, const char *run, const char *made, const c
     return rc;
 }
 
-struct pinned {
-    ledger_visit_fn *visit;
-    void *arg;
-};
-
-static int take_pinned(void *arg, const char *const *values, struct err *err)
-{
-    const struct pinned *pinned = arg;
-    return pinned->visit(pinned->arg, values[0], values[1], err);
-}
-
 int ledger_pinned(struct ledger *ledger, const char *run, ledger_visit_fn *visit, void *arg,
                   struct err *err)
 {
-    struct pinned pinned = {visit, arg};
+    struct ledger_visit v = {visit, arg};
     int rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
         rc = ledger->place.backend->run(
             ledger->db, "SELECT made, record FROM fare_quote WHERE run = $1 ORDER BY made DESC",
-            &run, 1, take_pinned, &pinned, NULL, err);
+            &run, 1, ledger_visit_row, &v, NULL, err);
     return rc;
 }

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/renderer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+enum {
+    WORKERS = 8,
+    WRITERS = 2,      // workers that may write at once: a locked ledger must not stop reading
+    CACHED_MOST = 64, // answers
+    CACHED_BYTES_MOST = 1 << 20, // longer answers are not cached
+    CLOSING_S = 3,
+};
+
+#define FRESH_NS NS_PER_S       // an older answer is rendered again,
+#define OLD_NS   (2 * NS_PER_S) // and serves others meanwhile, up to this age
+
+// An answer: queued, being rendered, then cached.
+struct render {
+    struct render *next;
+    struct buf key; // its address; empty: for one request alone
+    size_t users;   // calls that use it, plus one for the list
+    struct call *waiting;
+    bool writes, started, done;
+    unsigned status;
+    struct MHD_Response *response; // null: out of memory
+    int64_t done_ns;
+};
+
+struct renderer {
+    pthread_mutex_t lock;   // guards the rest
+    pthread_cond_t added;   // a render was added, or the renderer closes
+    pthread_cond_t idle;    // the last call has left
+    struct render *renders; // in order of arrival
+    struct render **end;
+    size_t calls;   // calls attached to a render
+    size_t writing; // workers that are writing
+    bool closing;
+    pthread_t workers[WORKERS];
+    size_t worker_count;
+};
+
+// ---- renders; the caller holds the lock
+
+static void unref(struct render *render)
+{
+    if (--render->users > 0)
+        return;
+    if (render->response)
+        mhd.destroy_response(render->response);
+    buf_release(&render->key);
+    free(render);
+}
+
+static void drop(struct renderer *r, struct render **link)
+{
+    struct render *render = *link;
+    *link = render->next;
+    if (r->end == &render->next)
+        r->end = link;
+    unref(render);
+}
+
+// Drops finished renders that cannot be reused: private, failed, old, or the oldest of too many.
+static void expire(struct renderer *r)
+{
+    int64_t now = clock_now_ns();
+    size_t done = 0;
+    for (const struct render *render = r->renders; render; render = render->next)
+        done += render->done;
+    for (struct render **link = &r->renders; *link;) {
+        struct render *render = *link;
+        bool expired = render->done && (render->key.len == 0 || !render->response ||
+                                        done > CACHED_MOST || now - render->done_ns >= OLD_NS);
+        done -= expired;
+        if (expired)
+            drop(r, link);
+        else
+            link = &render->next;
+    }
+}
+
+static bool is_for(const struct render *render, const struct buf *key)
+{
+    return key->len > 0 && render->key.len == key->len &&
+           memcmp(buf_str(&render->key), buf_str(key), key->len) == 0;
+}
+
+// The render of this address: a fresh one; else an old one while its replacement is in progress,
+// so that only one client waits for it; else the one in progress. Null: none.
+static struct render *find(const struct renderer *r, const struct buf *key)
+{
+    int64_t now = clock_now_ns();
+    struct render *old = NULL, *coming = NULL;
+    for (struct render *render = r->renders; render; render = render->next) {
+        if (!is_for(render, key))
+            continue;
+        if (!render->done)
+            coming = render;
+        else if (now - render->done_ns < FRESH_NS)
+            return render;
+        else
+            old = render;
+    }
+    return coming && old ? old : coming;
+}
+
+// Queues a new render, which takes over the key.
+static struct render *add(struct renderer *r, struct buf *key)
+{
+    struct render *render = calloc(1, sizeof *render);
+    if (!render)
+        return NULL;
+    render->key = *key;
+    *key = (struct buf){0};
+    render->users = 1;
+    *r->end = render;
+    r->end = &render->next;
+    pthread_cond_signal(&r->added);
+    return render;
+}
+
+// ---- calls
+
+// The address and the number of pushes so far, since a push makes earlier answers wrong.
+static void key_of(const struct call *call, struct buf *key)
+{
+    const struct request *request = &call->request;
+    struct site *site = request->site;
+    if (!route_reads(&call->head))
+        return;
+    pthread_mutex_lock(&site->lock);
+    buf_printf(key, "%lld ", (long long)site->pushes);
+    pthread_mutex_unlock(&site->lock);
+    frame_escape(key, call->head.path);
+    for (size_t i = 0; i < request->query_count; i++)
+        frame_pair(key, i ? "&" : "?", &request->query[i]);
+    if (key->failed) // out of memory: render for this request alone
+        buf_release(key);
+}
+
+// Attaches the call to a render and suspends its connection until that is done. False if closing or
+// out of memory.
+static bool attach(struct renderer *r, struct call *call, struct buf *key)
+{
+    expire(r);
+    struct render *render = find(r, key);
+    if (!render && !r->closing)
+        render = add(r, key);
+    if (!render)
+        return false;
+    render->writes = !route_reads(&call->head);
+    render->users++;
+    r->calls++;
+    call->render = render;
+    if (!render->done) {
+        call->next = render->waiting;
+        render->waiting = call;
+        mhd.suspend_connection(call->connection); // before a worker can wake it
+    }
+    return true;
+}
+
+enum MHD_Result renderer_answer(struct renderer *r, struct call *call)
+{
+    struct buf key = {0};
+    bool attached = call->render != NULL;
+    if (!attached)
+        key_of(call, &key);
+    pthread_mutex_lock(&r->lock);
+    if (!attached)
+        attached = attach(r, call, &key);
+    const struct render *render = call->render;
+    bool done = attached && render->done;
+    pthread_mutex_unlock(&r->lock);
+    buf_release(&key);
+    if (attached && !done)
+        return MHD_YES;
+    // Out of memory closes the connection.
+    return done && render->response
+               ? mhd.queue_response(call->connection, render->status, render->response)
+               : MHD_NO;
+}
+
+void renderer_leave(struct renderer *r, struct call *call)
+{
+    if (!call->render)
+        return;
+    pthread_mutex_lock(&r->lock);
+    unref(call->render);
+    if (--r->calls == 0)
+        pthread_cond_signal(&r->idle);
+    pthread_mutex_unlock(&r->lock);
+    call->render = NULL;
+}
+
+// ---- workers
+
+static void wake_waiting(struct render *render)
+{
+    struct call *next;
+    for (struct call *call = render->waiting; call; call = next) {
+        next = call->next; // once awake, the call may be freed
+        mhd.resume_connection(call->connection);
+    }
+    render->waiting = NULL;
+}
+
+// Releases the lock while it renders: other threads can only attach to a started render.
+static void render_one(struct renderer *r, struct render *render)
+{
+    struct call *call = render->waiting;
+    struct answer answer = {0};
+    render->started = true;
+    r->writing += render->writes;
+    pthread_mutex_unlock(&r->lock);
+    route_answer(&call->request, &call->head, &answer);
+    bool cache = answer.text.len <= CACHED_BYTES_MOST;
+    unsigned status = (unsigned)answer.status;
+    struct MHD_Response *response = renderer_response(&answer);
+    pthread_mutex_lock(&r->lock);
+    render->status = status;
+    render->response = response;
+    render->done_ns = clock_now_ns();
+    render->done = true;
+    r->writing -= render->writes;
+    if (!cache)
+        buf_release(&render->key);
+    wake_waiting(render);
+    expire(r);
+}
+
+static void *work(void *arg)
+{
+    struct renderer *r = arg;
+    pthread_mutex_lock(&r->lock);
+    for (;;) {
+        struct render *render = r->renders;
+        while (render && (render->started || (render->writes && r->writing >= WRITERS)))
+            render = render->next;
+        if (render)
+            render_one(r, render);
+        else if (r->closing)
+            break;
+        else
+            pthread_cond_wait(&r->added, &r->lock);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+// ---- life cycle
+
+int renderer_new(struct renderer **out, struct err *err)
+{
+    struct renderer *r = calloc(1, sizeof *r);
+    if (!r)
+        return err_memory(err);
+    r->end = &r->renders;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->added, NULL);
+    pthread_cond_init(&r->idle, NULL);
+    int failed = 0;
+    while (r->worker_count < WORKERS && failed == 0) {
+        failed = pthread_create(&r->workers[r->worker_count], NULL, work, r);
+        r->worker_count += failed == 0;
+    }
+    if (r->worker_count == 0) { // some are enough
+        renderer_free(r);
+        return err_errno(err, failed, "cannot start a thread");
+    }
+    *out = r;
+    return 0;
+}
+
+void renderer_close(struct renderer *r)
+{
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->closing = true;
+    pthread_cond_broadcast(&r->added);
+    pthread_mutex_unlock(&r->lock);
+    for (size_t i = 0; i < r->worker_count; i++)
+        pthread_join(r->workers[i], NULL);
+    r->worker_count = 0;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CLOSING_S;
+    pthread_mutex_lock(&r->lock);
+    while (r->calls > 0 && pthread_cond_timedwait(&r->idle, &r->lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void renderer_free(struct renderer *r)
+{
+    if (!r)
+        return;
+    while (r->renders)
+        drop(r, &r->renders);
+    pthread_cond_destroy(&r->added);
+    pthread_cond_destroy(&r->idle);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+struct MHD_Response *renderer_response(struct answer *answer)
+{
+    static const char *const always[][2] = {
+        {"Content-Security-Policy",
+         "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; "
+         "frame-ancestors 'none'"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Cache-Control", "no-store"},
+    };
+    size_t len = answer->text.len;
+    char *text = len > 0 ? buf_take(&answer->text, NULL) : NULL;
+    buf_release(&answer->text);
+    struct MHD_Response *response =
+        mhd.create_response_from_buffer(text ? len : 0, text ? text : (char *)(uintptr_t) "",
+                                        text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (!response) {
+        free(text);
+        return NULL;
+    }
+    const char *const own[][2] = {
+        {"Content-Type", answer->type},
+        {"Allow", answer->allow},
+        {"WWW-Authenticate", answer->challenge ? "Basic realm=\"fare\"" : NULL},
+        {"Retry-After", answer->wait ? "5" : NULL}};
+    bool whole = true;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        whole &= mhd.add_response_header(response, always[i][0], always[i][1]) == MHD_YES;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        whole &= !own[i][1] || mhd.add_response_header(response, own[i][0], own[i][1]) == MHD_YES;
+    if (!whole) {
+        mhd.destroy_response(response);
+        return NULL;
+    }
+    return response;
+}
