@@ -13,7 +13,7 @@
 #include "advise/comparable.h"
 #include "bill/bill.h"
 #include "bill/own.h"
-#include "machine/device.h"
+#include "price/device.h"
 #include "price/book.h"
 #include "record/run.h"
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/money.h"
-#include "machine/device.h"
+#include "price/device.h"
 #include "price/import.h"
 #include "price/layers.h"
 #include "price/prices.h"

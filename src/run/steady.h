@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // steady: whether a series of step times has settled, from where on, and what a step takes then.
 //
-// Levels come from base/changes, over medians of stretches, with the machine's own drift divided
+// Levels come from run/changes.h, over medians of stretches, with the machine's own drift divided
 // out where the steps follow it. Two levels within STEADY_TOLERANCE of each other are one. After
 // Barrett et al. (OOPSLA 2017): flat, warm-up (settled at a faster level), slow-down (at a slower
 // one), unsteady (no level holds for the last quarter, or it comes and goes): then there is no

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// csv, stats and changes with the Nth allocation failing. money, clock, rng and sha256 allocate
-// nothing.
+// csv and stats with the Nth allocation failing. money, clock, rng and sha256 allocate nothing.
 #include "oom.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/changes.h"
 #include "base/csv.h"
 #include "base/rng.h"
 #include "base/stats.h"
@@ -176,32 +174,6 @@ static void test_stats(void **state)
     }
 }
 
-static void test_changes(void **state)
-{
-    (void)state;
-    // Noise alone keeps many candidates alive, so that the curves outgrow their first memory.
-    double x[2000];
-    struct rng rng;
-    rng_init(&rng, 1);
-    for (int i = 0; i < 2000; i++)
-        x[i] = rng_normal(&rng) + (i < 1000 ? 0 : 3);
-    struct changes_options options = {.penalty = 300};
-    OOM_EACH
-    {
-        struct err err = {0};
-        struct changes found;
-        int rc = changes_find(x, 2000, &options, &found, &err);
-        if (rc == 0) {
-            oom_countdown = -1;
-            assert_int_equal(found.count, 1);
-        } else {
-            assert_null(found.at);
-        }
-        changes_release(&found);
-        OOM_EXPECT(rc, &err);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,7 +183,6 @@ int main(void)
         cmocka_unit_test(test_csv_need),
         cmocka_unit_test(test_csv_write),
         cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

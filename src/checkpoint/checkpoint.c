@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/tree.h"
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 // ---------------------------------------------------------------------------------------------
 // What a training is of, in words

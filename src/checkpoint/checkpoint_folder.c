@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders of checkpoints: the newest whole one, and the old ones that may go. The order is that of
 // the iterations in the names; clocks and copies make a file's time worth little.
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #define SUFFIX      ".safetensors"
 #define DIGITS      12

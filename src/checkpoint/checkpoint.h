@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // checkpoint: a training in a file, so that it can go on as if it had never stopped.
 //
-// The file is a safetensors file (run/safetensors.h) with every tensor of the engine's program,
-// parameters and optimizer state, and texts that say what the training is of and where it stands.
-// Shuffling, dropout and augmentation are functions of the seed and of these places, so there is
-// no other state. docs/checkpoints.md describes the file for people.
+// The file is a safetensors file (checkpoint/safetensors.h) with every tensor of the engine's
+// program, parameters and optimizer state, and texts that say what the training is of and where it
+// stands. Shuffling, dropout and augmentation are functions of the seed and of these places, so
+// there is no other state. docs/checkpoints.md describes the file for people.
 //
 // A resumed run must be the same training: workload, data, net, recipe and seed are compared, and
 // the first difference is the error. Engine, precision and threads may differ, since a run may
 // continue on another machine; then it no longer ends in the same bits, and a note says so.
-#ifndef FARE_RUN_CHECKPOINT_H
-#define FARE_RUN_CHECKPOINT_H
+#ifndef FARE_CHECKPOINT_CHECKPOINT_H
+#define FARE_CHECKPOINT_CHECKPOINT_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writing half of safetensors.h.
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -11,8 +11,8 @@
 // names with a NUL. Values are read from the file when they are asked for, not mapped: a file
 // that is cut meanwhile gives an error and not a SIGBUS. The writer writes F32, I64, I32 and U8,
 // and the file appears whole or not at all (base/fs).
-#ifndef FARE_RUN_SAFETENSORS_H
-#define FARE_RUN_SAFETENSORS_H
+#ifndef FARE_CHECKPOINT_SAFETENSORS_H
+#define FARE_CHECKPOINT_SAFETENSORS_H
 
 #include <stdbool.h>
 #include <stdint.h>

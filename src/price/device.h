@@ -2,8 +2,8 @@
 // device: specifications of GPUs and processors, and their names: NVML, the catalogues and people
 // call the same one "NVIDIA A100-SXM4-80GB", "A100-80GB" and "a100 80g". share/devices/gpus.csv and
 // cpus.csv, and the user's own files of those names in front of them.
-#ifndef FARE_MACHINE_DEVICE_H
-#define FARE_MACHINE_DEVICE_H
+#ifndef FARE_PRICE_DEVICE_H
+#define FARE_PRICE_DEVICE_H
 
 #include <stddef.h>
 #include <stdint.h>

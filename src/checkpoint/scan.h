@@ -5,8 +5,8 @@
 // no more memory than what the caller keeps (a tree of "[[],[],..." costs forty times its text),
 // and a lack of memory is never mistaken for a mistake in the text, as jansson's parser does.
 // Errors say the byte. The caller knows what may come next and asks for it.
-#ifndef FARE_RUN_SCAN_H
-#define FARE_RUN_SCAN_H
+#ifndef FARE_CHECKPOINT_SCAN_H
+#define FARE_CHECKPOINT_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
