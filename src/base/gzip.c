@@ -11,7 +11,7 @@
 #include "base/buf.h"
 
 #define CHUNK ((size_t)64 << 10)
-#define GROW  ((size_t)1 << 20) // the first step of gzip_take()
+#define GROW  ((size_t)1 << 20) // the first step of gzip_read_all()
 
 // Fills the chunk when it is empty. *got is 0 at the end of the file.
 static int fill(struct gzip *gzip, size_t *got, struct err *err)
@@ -184,7 +184,7 @@ int gzip_exactly(struct gzip *gzip, void *into, size_t len, struct err *err)
     return 0;
 }
 
-int gzip_take(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err)
+int gzip_read_all(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err)
 {
     *bytes = NULL;
     size_t have = 0, room = len < GROW ? len : GROW;

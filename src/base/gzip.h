@@ -46,7 +46,7 @@ int gzip_exactly(struct gzip *gzip, void *into, size_t len, struct err *err) MUS
 
 // The same into memory of its own, which grows as bytes come, so that a header that lies about
 // a length costs nothing. The caller frees `*bytes`, null after a failure.
-int gzip_take(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err) MUST_USE;
+int gzip_read_all(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err) MUST_USE;
 
 // The file must be at its end; what follows is an error. Then the sum of all of it.
 int gzip_end(struct gzip *gzip, uint8_t sum[SHA256_BYTES], struct err *err) MUST_USE;

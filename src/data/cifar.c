@@ -10,7 +10,7 @@
 #include "data/folder.h"
 #include "data/identity.h"
 
-enum { SIDE = 32, PIXELS = 3 * SIDE * SIDE, RECORD = 1 + PIXELS, CLASSES = 10, BATCHES = 5 };
+enum { PIXELS = 3 * CIFAR_SIDE * CIFAR_SIDE, RECORD = 1 + PIXELS, CLASSES = 10, BATCHES = 5 };
 
 #define BLOCK     256                // records read at once
 #define MAX_BYTES (INT64_C(1) << 30) // a batch is 30,730,000
@@ -133,8 +133,10 @@ static int read_all(const struct folder *folder, struct data_pair *pair, struct 
     return rc;
 }
 
-int cifar_open(const char *dir, struct data_pair *pair, struct err *err)
+int cifar_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+               struct err *err)
 {
+    (void)options;
     struct folder folder;
     struct identity identity;
     identity_init(&identity);
@@ -147,14 +149,7 @@ int cifar_open(const char *dir, struct data_pair *pair, struct err *err)
         return rc;
     pair->train.classes = pair->test.classes = CLASSES;
     pair->train.channels = pair->test.channels = 3;
-    pair->train.height = pair->train.width = pair->test.height = pair->test.width = SIDE;
-    bool whole = pair->train.count == 50000 && pair->test.count == 10000;
-    struct buf name = {0};
-    buf_adds(&name, "CIFAR-10");
-    if (!whole)
-        buf_printf(&name, ", %lld of 60000 images",
-                   (long long)(pair->train.count + pair->test.count));
-    pair->name = buf_take(&name, err);
-    pair->identity = identity_take(&identity, err);
-    return pair->name && pair->identity ? 0 : ERR_MEMORY;
+    pair->train.height = pair->train.width = pair->test.height = pair->test.width = CIFAR_SIDE;
+    pair->identity = identity_text(&identity, err);
+    return pair->identity ? 0 : ERR_MEMORY;
 }

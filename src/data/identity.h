@@ -21,6 +21,6 @@ void identity_init(struct identity *identity);
 void identity_add(struct identity *identity, const uint8_t sum[SHA256_BYTES], const char *name);
 
 // The text, to be freed by the caller; null and `err` when there is no memory.
-char *identity_take(struct identity *identity, struct err *err) MUST_USE;
+char *identity_text(struct identity *identity, struct err *err) MUST_USE;
 
 #endif

@@ -121,7 +121,6 @@ struct listing {
     struct entry *entries;
     int64_t count, room;
     int classes;
-    bool flowers; // the classes of the flowers, so far
     int64_t bytes;
 };
 
@@ -215,7 +214,6 @@ static int add_entry(struct listing *list, const struct folder *folder, const ch
 
 static int list_class(struct listing *list, const char *path, const char *class, struct err *err)
 {
-    static const char *const flowers[] = {"daisy", "dandelion", "roses", "sunflowers", "tulips"};
     struct folder folder;
     int64_t before = list->count;
     int rc = folder_open(&folder, path, err);
@@ -232,7 +230,6 @@ static int list_class(struct listing *list, const char *path, const char *class,
     folder_release(&folder);
     if (rc == 0 && list->count == before)
         rc = err_set(err, ERR_FORMAT, "'%s' has no JPEG files", path);
-    list->flowers &= list->classes < 5 && strcmp(class, flowers[list->classes]) == 0;
     list->classes++;
     return rc;
 }
@@ -244,7 +241,6 @@ static int list_all(struct listing *list, const char *dir, struct err *err)
     int rc = folder_open(&folder, dir, err);
     if (rc != 0)
         return rc;
-    list->flowers = true;
     list->pool.max = (size_t)1 << 32;
     for (size_t i = 0; rc == 0 && i < folder.count; i++) {
         rc = folder_path(&folder, folder.names[i], &path, err);
@@ -334,7 +330,7 @@ static int identify(struct listing *list, int threads, struct data_pair *pair, s
             memcpy(entry->sum, &entry->size, sizeof entry->size);
         identity_add(&identity, entry->sum, list->pool.data + entry->name);
     }
-    pair->identity = identity_take(&identity, err);
+    pair->identity = identity_text(&identity, err);
     if (pair->identity && !sums) {
         struct buf text = {0};
         buf_printf(&text, "names and sizes: %s", pair->identity);
@@ -391,25 +387,15 @@ static int split(struct data_pair *pair, const struct listing *list, uint64_t se
     return rc;
 }
 
-int images_open(const char *dir, uint64_t seed, int threads, struct data_pair *pair,
+int images_open(const char *dir, const struct data_options *options, struct data_pair *pair,
                 struct err *err)
 {
     struct listing list = {0};
-    struct buf name = {0};
     int rc = list_all(&list, dir, err);
     if (rc == 0)
-        rc = identify(&list, threads, pair, err);
+        rc = identify(&list, options->threads, pair, err);
     if (rc == 0)
-        rc = split(pair, &list, seed, err);
-    if (rc != 0)
-        goto out;
-    if (list.flowers && list.classes == 5)
-        buf_adds(&name, "flower photos");
-    else
-        buf_printf(&name, "photos in %d classes", list.classes);
-    pair->name = buf_take(&name, err);
-    rc = pair->name ? 0 : ERR_MEMORY;
-out:
+        rc = split(pair, &list, options->seed, err);
     buf_release(&list.pool);
     free(list.entries);
     return rc;

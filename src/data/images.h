@@ -42,8 +42,8 @@ int image_read(struct image_reader *reader, int64_t i, uint8_t *out, struct err 
 int images_read(const struct image_files *files, int64_t first, int64_t count, int threads,
                 uint8_t *out, struct err *err) MUST_USE;
 
-// The set in a folder. After a failure the caller releases `pair`.
-int images_open(const char *dir, uint64_t seed, int threads, struct data_pair *pair,
+// See sets.h.
+int images_open(const char *dir, const struct data_options *options, struct data_pair *pair,
                 struct err *err) MUST_USE;
 
 #endif

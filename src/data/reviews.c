@@ -319,17 +319,14 @@ static int finish(struct reading *r, struct data_pair *pair, struct err *err)
     free(ranks);
     if (rc != 0)
         return rc;
-    struct buf name = {0};
-    buf_adds(&name, "movie reviews");
-    if (r->train.count != 25000 || r->test.count != 25000)
-        buf_printf(&name, ", %lld of 50000", (long long)(r->train.count + r->test.count));
-    pair->name = buf_take(&name, err);
-    pair->identity = identity_take(&r->identity, err);
-    return pair->name && pair->identity ? 0 : ERR_MEMORY;
+    pair->identity = identity_text(&r->identity, err);
+    return pair->identity ? 0 : ERR_MEMORY;
 }
 
-int reviews_open(const char *dir, struct data_pair *pair, struct err *err)
+int reviews_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+                 struct err *err)
 {
+    (void)options;
     struct reading r = {0};
     struct folder folder;
     struct buf train = {0};

@@ -34,7 +34,8 @@ typedef int reviews_word_fn(void *context, const char *word, size_t len, struct 
 int reviews_split(char *text, size_t len, reviews_word_fn *word, void *context,
                   struct err *err) MUST_USE;
 
-// The set in a folder. After a failure the caller releases `pair`.
-int reviews_open(const char *dir, struct data_pair *pair, struct err *err) MUST_USE;
+// See sets.h.
+int reviews_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+                 struct err *err) MUST_USE;
 
 #endif

@@ -20,9 +20,19 @@
 #include "base/rng.h"
 #include "data/dataset.h"
 
-// After a failure the caller releases `pair`.
-int synth_make(enum data_kind kind, const struct data_options *options, struct data_pair *pair,
-               struct err *err) MUST_USE;
+// Whole sets, as sets.h has them. After a failure the caller releases `pair`.
+int synth_make_digits(const struct data_options *options, int64_t train, int64_t test,
+                      struct data_pair *pair, struct err *err) MUST_USE;
+int synth_make_shapes(const struct data_options *options, int64_t train, int64_t test,
+                      struct data_pair *pair, struct err *err) MUST_USE;
+int synth_make_reviews(const struct data_options *options, int64_t train, int64_t test,
+                       struct data_pair *pair, struct err *err) MUST_USE;
+int synth_make_tweets(const struct data_options *options, int64_t train, int64_t test,
+                      struct data_pair *pair, struct err *err) MUST_USE;
+int synth_make_text(const struct data_options *options, int64_t train, int64_t test,
+                    struct data_pair *pair, struct err *err) MUST_USE;
+int synth_make_flowers(const struct data_options *options, int64_t train, int64_t test,
+                       struct data_pair *pair, struct err *err) MUST_USE;
 
 // One sample each.
 void synth_digit(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *label);

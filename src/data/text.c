@@ -182,15 +182,13 @@ static int find_file(const char *path, struct buf *file, struct err *err)
     return rc;
 }
 
-int text_open(const char *path, struct data_pair *pair, struct err *err)
+int text_open(const char *path, const struct data_options *options, struct data_pair *pair,
+              struct err *err)
 {
-    // The sum of Nietzsche's text as Keras' example has it.
-    static const char nietzsche[] =
-        "23cf69874ab69d3d256099ab530ea4be24d47d9675b673bcc67cbcd6298ec647";
+    (void)options;
     struct buf file = {0}, text = {0};
     struct identity identity;
     uint8_t sum[SHA256_BYTES];
-    char hex[SHA256_HEX_BYTES];
     int rc = find_file(path, &file, err);
     if (rc == 0)
         rc = read_text(buf_str(&file), &text, sum, err);
@@ -200,13 +198,9 @@ int text_open(const char *path, struct data_pair *pair, struct err *err)
         goto out;
     identity_init(&identity);
     identity_add(&identity, sum, "text.txt");
-    sha256_hex(sum, hex);
-    const char *slash = strrchr(buf_str(&file), '/');
-    bool known = strcmp(hex, nietzsche) == 0;
-    pair->identity = identity_take(&identity, err);
-    pair->name = text_copy(known ? "Nietzsche" : slash ? slash + 1 : buf_str(&file), err);
+    pair->identity = identity_text(&identity, err);
     pair->source = buf_take(&file, err);
-    rc = pair->identity && pair->name && pair->source ? 0 : ERR_MEMORY;
+    rc = pair->identity && pair->source ? 0 : ERR_MEMORY;
 out:
     buf_release(&file);
     buf_release(&text);

@@ -14,8 +14,9 @@
 
 enum { TEXT_TIME = 40, TEXT_STEP = 3 };
 
-// The set in a folder, or in a file. After a failure the caller releases `pair`.
-int text_open(const char *path, struct data_pair *pair, struct err *err) MUST_USE;
+// The set in a folder, or in a file. See sets.h.
+int text_open(const char *path, const struct data_options *options, struct data_pair *pair,
+              struct err *err) MUST_USE;
 
 // Makes windows over `count` tokens, which `set` takes (also when it fails).
 int text_windows(int32_t *tokens, int64_t count, int vocabulary, struct dataset *set,

@@ -24,13 +24,15 @@
 #include "base/err.h"
 #include "data/dataset.h"
 
+enum { TWEETS_TIME = 50, TWEETS_VOCABULARY = 274562 }; // of the public set
+
 // Calls `word` for each token of a text; a negative code of its ends it and comes back.
 typedef int tweets_word_fn(void *context, const char *word, size_t len, struct err *err);
 int tweets_split(const char *text, size_t len, tweets_word_fn *word, void *context,
                  struct err *err) MUST_USE;
 
-// The set in a file, or in the largest .csv of a folder (`source` says which). After a failure the
-// caller releases `pair`.
-int tweets_open(const char *path, uint64_t seed, struct data_pair *pair, struct err *err) MUST_USE;
+// The set in a file, or in the largest .csv of a folder; `source` says which. See sets.h.
+int tweets_open(const char *path, const struct data_options *options, struct data_pair *pair,
+                struct err *err) MUST_USE;
 
 #endif
