@@ -391,11 +391,6 @@ void csv_release(struct csv *csv)
 
 // ---- columns and fields ----
 
-size_t csv_columns(const struct csv *csv)
-{
-    return csv->header.count;
-}
-
 const char *csv_name(const struct csv *csv, size_t column)
 {
     assert(column < csv->header.count);

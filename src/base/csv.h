@@ -79,8 +79,7 @@ int csv_init(struct csv *csv, const char *name, csv_read_fn *read, void *arg,
              const struct csv_options *options, struct err *err) MUST_USE;
 void csv_release(struct csv *csv);
 
-size_t csv_columns(const struct csv *csv);
-const char *csv_name(const struct csv *csv, size_t column);
+const char *csv_name(const struct csv *csv, size_t column); // below csv->header.count
 
 // Which column has this name (every letter counts); -1 where there is none.
 int csv_column(const struct csv *csv, const char *name);

@@ -497,23 +497,6 @@ static int outcome(const struct http_call *call, struct err *err)
     return call->err.code;
 }
 
-int http_get(const char *url, size_t max_bytes, int64_t timeout_ms, struct buf *out,
-             struct err *err)
-{
-    struct http_call call = {
-        .url = url, .max_bytes = max_bytes, .timeout_ms = timeout_ms, .follow = true};
-    int64_t deadline_ns = timeout_ms ? clock_now_ns() + timeout_ms * NS_PER_MS : 0;
-    int rc = http_all(&call, 1, deadline_ns, err);
-    if (rc == 0)
-        rc = outcome(&call, err);
-    if (rc == 0) {
-        buf_add(out, buf_str(&call.answer), call.answer.len);
-        rc = buf_check(out, err);
-    }
-    http_call_release(&call);
-    return rc;
-}
-
 int http_download(const struct http_download *download, struct err *err)
 {
     assert(download->max_bytes > 0);

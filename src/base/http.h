@@ -53,10 +53,6 @@ void http_call_release(struct http_call *call); // the answer only; a zeroed str
 // ended is in its `err`. Fails only when nothing could be tried: no libcurl, no memory.
 int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err) MUST_USE;
 
-// One GET (redirects followed), appended to `out`; every status but 200 is an error here.
-int http_get(const char *url, size_t max_bytes, int64_t timeout_ms, struct buf *out,
-             struct err *err) MUST_USE;
-
 // A file from the net, which appears under its name whole or not at all.
 struct http_download {
     const char *url;

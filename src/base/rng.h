@@ -30,11 +30,6 @@ void rng_init(struct rng *rng, uint64_t seed);
 // tell them apart, so chance does not bring two together. `child` may be `parent`.
 void rng_split(const struct rng *parent, const char *name, uint64_t number, struct rng *child);
 
-// For checkpoints: three numbers say everything. Any three are a valid state.
-#define RNG_STATE_WORDS 3
-void rng_save(const struct rng *rng, uint64_t state[RNG_STATE_WORDS]);
-void rng_load(struct rng *rng, const uint64_t state[RNG_STATE_WORDS]);
-
 uint32_t rng_u32(struct rng *rng);                   // one word
 uint64_t rng_u64(struct rng *rng);                   // two, the low one first
 uint64_t rng_below(struct rng *rng, uint64_t bound); // 0 to bound-1, without bias; bound > 0

@@ -116,11 +116,6 @@ int32_t vocabulary_find(const struct vocabulary *v, const char *word, size_t len
     return v->slots[slot_of(v, word, len, hash_of(word, len))].number;
 }
 
-const char *vocabulary_text(const struct vocabulary *v, int32_t number)
-{
-    return v->pool + v->words[number].at;
-}
-
 struct met {
     int64_t met;
     int32_t number;
@@ -176,7 +171,7 @@ int vocabulary_words(const struct vocabulary *v, const int32_t *ranks, const cha
         if (ranks[i] >= total - first)
             continue;
         size_t len = (size_t)v->words[i].len + 1;
-        (*words)[first + ranks[i]] = memcpy(text, vocabulary_text(v, i), len);
+        (*words)[first + ranks[i]] = memcpy(text, v->pool + v->words[i].at, len);
         text += len;
     }
     return 0;

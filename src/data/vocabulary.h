@@ -44,8 +44,6 @@ int vocabulary_add(struct vocabulary *vocabulary, const char *word, size_t len, 
 // The word's number, or -1.
 int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *word, size_t len);
 
-const char *vocabulary_text(const struct vocabulary *vocabulary, int32_t number);
-
 // ranks[number] is the word's rank, from 0. The caller frees it.
 int vocabulary_rank(const struct vocabulary *vocabulary, int32_t **ranks, struct err *err) MUST_USE;
 

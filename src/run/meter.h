@@ -86,9 +86,6 @@ int64_t meter_train_ns(const struct meter *meter);
 // and keeps the projections of 10, 30, 60 s and a tenth of the run for meter_fill().
 bool meter_enough(struct meter *meter);
 
-// False without a total, or before there are enough steps.
-bool meter_project(struct meter *meter, struct run_projection *out);
-
 // How far it is, and what the last look of meter_enough() projected: cheap, to be asked at any
 // time.
 struct meter_outlook {

@@ -156,7 +156,7 @@ static void test_stats(void **state)
     OOM_EACH
     {
         struct err err = {0};
-        double median, mad, quantile;
+        double median, mad;
         size_t outliers;
         struct stats_interval interval;
         struct rng rng;
@@ -164,8 +164,6 @@ static void test_stats(void **state)
         int rc = stats_median(x, 8, &median, &err);
         if (rc == 0)
             rc = stats_mad(x, 8, &median, &mad, &err);
-        if (rc == 0)
-            rc = stats_quantile(x, 8, 0.9, &quantile, &err);
         if (rc == 0)
             rc = stats_outliers(x, 8, &outliers, &err);
         if (rc == 0)
