@@ -51,11 +51,11 @@ static int here(const struct csv *csv)
 
 // ---- bytes ----
 
-static ptrdiff_t read_fd(void *arg, void *into, size_t room, struct err *err)
+static ptrdiff_t read_fd(void *arg, void *into, size_t size, struct err *err)
 {
     const struct csv *csv = arg;
     for (;;) {
-        ssize_t got = read(csv->fd, into, room);
+        ssize_t got = read(csv->fd, into, size);
         if (got >= 0)
             return got;
         if (errno != EINTR)
@@ -118,13 +118,13 @@ static void row_release(struct csv_row *row)
 
 static int row_begin_field(struct csv_row *row, struct err *err)
 {
-    if (row->count == row->room) {
-        size_t room = row->room ? row->room * 2 : 16;
-        size_t *starts = realloc(row->starts, room * sizeof *starts);
+    if (row->count == row->capacity) {
+        size_t capacity = row->capacity ? row->capacity * 2 : 16;
+        size_t *starts = realloc(row->starts, capacity * sizeof *starts);
         if (!starts)
             return err_memory(err);
         row->starts = starts;
-        row->room = room;
+        row->capacity = capacity;
     }
     row->starts[row->count++] = row->text.len;
     return 0;
@@ -161,7 +161,7 @@ static int end_field(struct csv *csv, struct err *err)
 enum ending { MORE_TEXT, MORE_FIELDS, RECORD_ENDS, FILE_ENDS };
 
 // Takes what may stand after a field. MORE_TEXT, and nothing taken, where it is none of these.
-static int take_ending(struct csv *csv, enum ending *ending, struct err *err)
+static int read_ending(struct csv *csv, enum ending *ending, struct err *err)
 {
     int rc = fill(csv, err);
     if (rc != 0)
@@ -200,7 +200,7 @@ static int nul_byte(const struct csv *csv, struct err *err)
 static int read_plain(struct csv *csv, enum ending *ending, struct err *err)
 {
     for (;;) {
-        int rc = take_ending(csv, ending, err);
+        int rc = read_ending(csv, ending, err);
         if (rc != 0 || *ending != MORE_TEXT)
             return rc;
         const char *start = csv->chunk + csv->at, *end = csv->chunk + csv->filled, *p = start;
@@ -239,7 +239,7 @@ static int read_quoted(struct csv *csv, enum ending *ending, struct err *err)
         if (*p == '\0')
             return nul_byte(csv, err);
         csv->at++; // a quote: the end, or the first of two
-        rc = take_ending(csv, ending, err);
+        rc = read_ending(csv, ending, err);
         if (rc != 0 || *ending != MORE_TEXT)
             return rc;
         if (peek(csv) != '"')

@@ -44,14 +44,14 @@ struct csv_options {
     size_t max_record;        // bytes; 0: 4 MiB
 };
 
-// Fills `into` with 1 to `room` bytes and returns their number; 0 at the end; a negative code,
+// Fills `into` with 1 to `size` bytes and returns their number; 0 at the end; a negative code,
 // with `err` set, after a failure.
-typedef ptrdiff_t csv_read_fn(void *arg, void *into, size_t room, struct err *err);
+typedef ptrdiff_t csv_read_fn(void *arg, void *into, size_t size, struct err *err);
 
 struct csv_row {
     struct buf text; // the fields, each with its NUL
     size_t *starts;  // where in `text` each begins
-    size_t count, room;
+    size_t count, capacity;
 };
 
 // Read it through the functions below; it must stay where it is while it is open.

@@ -25,7 +25,7 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
     size_t total = 0;
     for (;;) {
         // Files under /proc have size 0: read until the end, whatever stat() would say.
-        char *room = buf_room(out, 16384);
+        char *room = buf_reserve(out, 16384);
         if (!room) {
             rc = err_memory(err);
             break;
@@ -39,7 +39,7 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
         }
         if (got == 0)
             break;
-        buf_used(out, (size_t)got);
+        buf_advance(out, (size_t)got);
         total += (size_t)got;
         if (total > max) {
             rc = err_set(err, ERR_FORMAT, "'%s' is larger than %zu bytes", path, max);

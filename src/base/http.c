@@ -213,7 +213,7 @@ static int prepare(struct transfer *t)
 }
 
 // A file is there or not: no need to go through the loop for it.
-static void take_file(struct transfer *t)
+static void read_file_url(struct transfer *t)
 {
     struct http_call *call = t->call;
     const struct http_download *d = t->download;
@@ -234,7 +234,7 @@ static bool begin(struct transfer *t, CURLM *multi)
     }
     enum http_scheme scheme = http_scheme(call->url, call->allow_file, &call->err);
     if (scheme == HTTP_SCHEME_FILE)
-        take_file(t);
+        read_file_url(t);
     if (scheme != HTTP_SCHEME_HTTP || prepare(t) != 0)
         return false;
     if (curl.multi_add_handle(multi, t->easy) != CURLM_OK) {

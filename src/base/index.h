@@ -20,7 +20,7 @@ struct index_slot {
 
 struct index {
     struct index_slot *slots;
-    size_t room; // a power of two
+    size_t capacity; // a power of two
     size_t count;
     struct buf keys;
 };

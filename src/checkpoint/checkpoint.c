@@ -119,10 +119,10 @@ void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES])
 
 #define TEXTS_MAX 20
 
-struct texts { // number texts live in `room`, at most 24 bytes each and their NUL
+struct texts { // `numbers` holds those that are numbers, at most 24 bytes each and a NUL
     struct safetensors_text list[TEXTS_MAX];
     int count;
-    char room[TEXTS_MAX][32];
+    char numbers[TEXTS_MAX][32];
 };
 
 static void put(struct texts *texts, const char *key, const char *value)
@@ -133,9 +133,9 @@ static void put(struct texts *texts, const char *key, const char *value)
 
 static void put_int(struct texts *texts, const char *key, int64_t value)
 {
-    char *room = texts->room[texts->count];
-    snprintf(room, sizeof texts->room[0], "%" PRId64, value);
-    put(texts, key, room);
+    char *number = texts->numbers[texts->count];
+    snprintf(number, sizeof texts->numbers[0], "%" PRId64, value);
+    put(texts, key, number);
 }
 
 // What the file says; every text must outlive the list.
@@ -149,8 +149,8 @@ static void describe(struct texts *texts, const struct checkpoint_subject *subje
     put(texts, "net", net);
     put(texts, "recipe", recipe);
     put_int(texts, "epochs", subject->recipe->epochs);
-    char *seed = texts->room[texts->count];
-    snprintf(seed, sizeof texts->room[0], "%" PRIu64, subject->options.seed);
+    char *seed = texts->numbers[texts->count];
+    snprintf(seed, sizeof texts->numbers[0], "%" PRIu64, subject->options.seed);
     put(texts, "seed", seed);
     put(texts, "engine", subject->engine->name);
     put(texts, "precision", precision_name(subject->options.precision));
@@ -159,8 +159,8 @@ static void describe(struct texts *texts, const struct checkpoint_subject *subje
     put_int(texts, "step", place->step);
     put_int(texts, "iteration", place->iteration);
     put_int(texts, "phase", place->phase);
-    char *loss = texts->room[texts->count]; // in hexadecimal, which is exact
-    snprintf(loss, sizeof texts->room[0], "%a", place->score.loss);
+    char *loss = texts->numbers[texts->count]; // in hexadecimal, which is exact
+    snprintf(loss, sizeof texts->numbers[0], "%a", place->score.loss);
     put(texts, "loss_sum", loss);
     put_int(texts, "correct", place->score.correct);
     put_int(texts, "count", place->score.count);

@@ -390,7 +390,7 @@ static int remove_archives(const struct job *job, struct err *err)
     return rc;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *walk)
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *walk)
 {
     (void)st, (void)kind, (void)walk;
     return remove(path);
@@ -398,7 +398,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 static void remove_tree(const char *path)
 {
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 // All files reach the disk in one go, then the set appears.

@@ -69,16 +69,16 @@ void image_reader_free(struct image_reader *reader)
     free(reader);
 }
 
-// As much of the file as `room` takes.
-static int read_file(const char *path, uint8_t *bytes, size_t room, size_t *len, struct err *err)
+// As much of the file as `size` takes.
+static int read_file(const char *path, uint8_t *bytes, size_t size, size_t *len, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_errno(err, errno, "cannot open '%s'", path);
     int rc = 0;
     *len = 0;
-    while (*len < room) {
-        ssize_t got = read(fd, bytes + *len, room - *len);
+    while (*len < size) {
+        ssize_t got = read(fd, bytes + *len, size - *len);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -119,7 +119,7 @@ struct entry {
 struct listing {
     struct buf pool;
     struct entry *entries;
-    int64_t count, room;
+    int64_t count, capacity;
     int classes;
     int64_t bytes;
 };
@@ -185,13 +185,13 @@ static int kind_of(const char *name)
 static int add_entry(struct listing *list, const struct folder *folder, const char *class,
                      const char *name, struct err *err)
 {
-    if (list->count == list->room) {
-        int64_t room = list->room ? list->room * 2 : 1024;
-        struct entry *entries = realloc(list->entries, (size_t)room * sizeof *entries);
+    if (list->count == list->capacity) {
+        int64_t capacity = list->capacity ? list->capacity * 2 : 1024;
+        struct entry *entries = realloc(list->entries, (size_t)capacity * sizeof *entries);
         if (!entries)
             return err_memory(err);
         list->entries = entries;
-        list->room = room;
+        list->capacity = capacity;
     }
     struct entry *entry = &list->entries[list->count];
     *entry = (struct entry){.path = list->pool.len, .label = list->classes};
@@ -267,8 +267,8 @@ struct summing {
 };
 
 // Also looks whether they are what they are called.
-static int sum_one(struct entry *entry, const char *path, uint8_t *chunk, size_t room,
-                   struct err *err)
+static int sum_file(struct entry *entry, const char *path, uint8_t *chunk, size_t size,
+                    struct err *err)
 {
     struct sha256 sha;
     bool first = true;
@@ -278,7 +278,7 @@ static int sum_one(struct entry *entry, const char *path, uint8_t *chunk, size_t
         return err_errno(err, errno, "cannot open '%s'", path);
     int rc = 0;
     for (;;) {
-        ssize_t got = read(fd, chunk, room);
+        ssize_t got = read(fd, chunk, size);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -304,7 +304,7 @@ static void sum_some(void *summing_, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++) {
         struct err err = {0};
         struct entry *entry = &summing->list->entries[i];
-        if (sum_one(entry, summing->list->pool.data + entry->path, chunk, sizeof chunk, &err) == 0)
+        if (sum_file(entry, summing->list->pool.data + entry->path, chunk, sizeof chunk, &err) == 0)
             continue;
         pthread_mutex_lock(&summing->lock);
         if (summing->err.code == 0 || strcmp(err.text, summing->err.text) < 0)

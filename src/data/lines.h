@@ -16,7 +16,7 @@ struct lines {
     int64_t offset; // of its first byte in the unpacked file
     struct gzip gzip;
     // What was read and not yet given.
-    char *room;
+    char *buffer;
     size_t at, filled, size, max_line;
 };
 

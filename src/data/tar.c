@@ -75,7 +75,7 @@ static int skip(struct tar *tar, int64_t bytes, struct err *err)
     return 0;
 }
 
-static int take_name(struct tar *tar, const uint8_t header[BLOCK], struct err *err)
+static int read_name(struct tar *tar, const uint8_t header[BLOCK], struct err *err)
 {
     const char *prefix = (const char *)header + AT_PREFIX;
     buf_reset(&tar->name);
@@ -108,15 +108,16 @@ static void find_path(const struct buf *records, struct buf *name)
 }
 
 // What a member of type L or x says about the next one's name.
-static int take_extra(struct tar *tar, int64_t size, bool pax, struct buf *name, struct err *err)
+static int read_long_name(struct tar *tar, int64_t size, bool pax, struct buf *name,
+                          struct err *err)
 {
     struct buf text = {0};
     if (size > EXTRA_MAX)
         return bad(tar, "a name of more than 64 KiB", err);
-    char *room = buf_room(&text, (size_t)size);
-    int rc = room ? gzip_exactly(&tar->gzip, room, (size_t)size, err) : err_memory(err);
+    char *into = buf_reserve(&text, (size_t)size);
+    int rc = into ? gzip_exactly(&tar->gzip, into, (size_t)size, err) : err_memory(err);
     if (rc == 0) {
-        buf_used(&text, (size_t)size);
+        buf_advance(&text, (size_t)size);
         if (pax) {
             find_path(&text, name);
         } else {
@@ -165,14 +166,14 @@ static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
         if (size < 0 || size > INT64_MAX - BLOCK)
             return bad(tar, "a size that is none", err);
         if (type == 'L' || type == 'x') {
-            rc = take_extra(tar, size, type == 'x', long_name, err);
+            rc = read_long_name(tar, size, type == 'x', long_name, err);
             if (rc != 0)
                 return rc;
             continue;
         }
         bool plain = type == '0' || type == '\0' || type == '7';
         if (plain) {
-            rc = take_name(tar, header, err);
+            rc = read_name(tar, header, err);
             if (rc == 0 && long_name->len > 0) {
                 buf_reset(&tar->name);
                 buf_add(&tar->name, long_name->data, long_name->len);
@@ -205,11 +206,11 @@ int tar_next(struct tar *tar, struct err *err)
     return rc;
 }
 
-ptrdiff_t tar_read(struct tar *tar, void *into, size_t room, struct err *err)
+ptrdiff_t tar_read(struct tar *tar, void *into, size_t size, struct err *err)
 {
     if (tar->left == 0)
         return 0;
-    size_t want = (int64_t)room < tar->left ? room : (size_t)tar->left;
+    size_t want = (int64_t)size < tar->left ? size : (size_t)tar->left;
     ptrdiff_t got = gzip_read(&tar->gzip, into, want, err);
     if (got == 0)
         return err_set(err, ERR_FORMAT, "'%s' is cut off: it ends at byte %lld, in the middle",

@@ -28,7 +28,7 @@ void tar_release(struct tar *tar); // a zeroed struct is fine
 // The next plain file. 1: there is one; 0: the end; negative: an error.
 int tar_next(struct tar *tar, struct err *err) MUST_USE;
 
-// Its bytes: 1 to `room`; 0 at its end; negative after a failure.
-ptrdiff_t tar_read(struct tar *tar, void *into, size_t room, struct err *err) MUST_USE;
+// Its bytes: 1 to `size`; 0 at its end; negative after a failure.
+ptrdiff_t tar_read(struct tar *tar, void *into, size_t size, struct err *err) MUST_USE;
 
 #endif

@@ -43,31 +43,6 @@ int text_words(const uint32_t *characters, int count, char ***words, struct err 
     return 0;
 }
 
-// Reads it whole, however it is packed.
-static int read_text(const char *path, struct buf *text, uint8_t sum[SHA256_BYTES], struct err *err)
-{
-    struct gzip gzip;
-    text->max = (size_t)MAX_BYTES;
-    int rc = gzip_open(&gzip, path, MAX_BYTES, err);
-    if (rc != 0)
-        return rc;
-    for (;;) {
-        char *room = buf_room(text, 1 << 16);
-        ptrdiff_t got = room ? gzip_read(&gzip, room, 1 << 16, err) : err_memory(err);
-        if (got <= 0) {
-            rc = (int)got;
-            break;
-        }
-        buf_used(text, (size_t)got);
-    }
-    if (rc == 0 && text->len == 0)
-        rc = err_set(err, ERR_FORMAT, "'%s' is empty", path);
-    if (rc == 0)
-        rc = gzip_end(&gzip, sum, err);
-    gzip_release(&gzip);
-    return rc;
-}
-
 static int check_text(const char *path, const struct buf *text, struct err *err)
 {
     size_t bad = utf8_bad(text->data, text->len);
@@ -191,7 +166,9 @@ int text_open(const char *path, const struct data_options *options, struct data_
     uint8_t sum[SHA256_BYTES];
     int rc = find_file(path, &file, err);
     if (rc == 0)
-        rc = read_text(buf_str(&file), &text, sum, err);
+        rc = gzip_load(buf_str(&file), MAX_BYTES, &text, sum, err);
+    if (rc == 0 && text.len == 0)
+        rc = err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&file));
     if (rc == 0)
         rc = make_set(buf_str(&file), &text, pair, err);
     if (rc != 0)

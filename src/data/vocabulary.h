@@ -28,9 +28,9 @@ struct vocabulary_slot {
 
 struct vocabulary { // a zeroed struct is an empty one
     struct vocabulary_word *words;
-    int32_t count, room;
+    int32_t count, capacity;
     char *pool; // the words one after the other, each with a NUL
-    size_t pool_len, pool_room;
+    size_t pool_len, pool_capacity;
     struct vocabulary_slot *slots; // a hash table
     size_t slot_count;
 };

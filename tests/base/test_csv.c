@@ -264,7 +264,7 @@ static void test_long_file_in_constant_memory(void **state)
     assert_int_equal(rc, 0);
     assert_int_equal(count, records);
     assert_string_equal(csv_name(&csv, 1), "plain");
-    assert_true(csv.record.text.cap <= 1024 && csv.record.room <= 64);
+    assert_true(csv.record.text.cap <= 1024 && csv.record.capacity <= 64);
     csv_release(&csv);
 }
 
