@@ -19,7 +19,7 @@
 
 int csv_context(const struct csv *csv, int column, struct err *err)
 {
-    // Of a long path the end tells more than the beginning, and the line number must not be cut.
+    // The end of a long path tells more than its beginning, and the line number must not be cut.
     size_t len = strlen(csv->name), keep = 100;
     const char *cut = len > keep ? "..." : "";
     const char *name = len > keep ? csv->name + len - keep : csv->name;
@@ -29,7 +29,7 @@ int csv_context(const struct csv *csv, int column, struct err *err)
     return err_context(err, "%s%s, line %zu", cut, name, csv->record_line);
 }
 
-// What is wrong with the file: at `column` of the record that is being read, or -1.
+// An error at `column` of the current record, or -1.
 PRINTF_LIKE(4, 5)
 static int fault(const struct csv *csv, int column, struct err *err, const char *format, ...)
 {
@@ -98,7 +98,7 @@ static int skip_mark(struct csv *csv, struct err *err)
     }
     if (have == sizeof first && memcmp(first, "\xEF\xBB\xBF", sizeof first) == 0)
         return 0;
-    // Not a mark: put them back before what is left of the chunk, which has room for this.
+    // Not a mark: put them back before the rest of the chunk, which leaves space for this.
     size_t left = csv->filled - csv->at;
     memmove(csv->chunk + have, csv->chunk + csv->at, left);
     memcpy(csv->chunk, first, have);
@@ -160,7 +160,7 @@ static int end_field(struct csv *csv, struct err *err)
 
 enum ending { MORE_TEXT, MORE_FIELDS, RECORD_ENDS, FILE_ENDS };
 
-// Takes what may stand after a field. MORE_TEXT, and nothing taken, where it is none of these.
+// Reads the separator or line end after a field. MORE_TEXT, and nothing read, for anything else.
 static int read_ending(struct csv *csv, enum ending *ending, struct err *err)
 {
     int rc = fill(csv, err);
@@ -411,7 +411,7 @@ int csv_need(const struct csv *csv, const char *name, int *column, struct err *e
     if (*column >= 0)
         return 0;
     err_set(err, ERR_FORMAT, "%.200s has no column '%.40s'", csv->name, name);
-    struct buf list = {0}; // without memory the hint is shorter, no more
+    struct buf list = {0}; // without memory the hint is shorter
     for (size_t i = 0; i < csv->header.count && list.len < 160; i++)
         buf_printf(&list, "%s%.40s", i ? ", " : "", csv_name(csv, i));
     err_hint(err, "its columns are %s", buf_str(&list));
@@ -444,7 +444,7 @@ int csv_next(struct csv *csv, struct err *err)
     if (rc < 0)
         csv->failed = rc;
     if (rc <= 0)
-        csv->record.count = 0; // there are no fields to be had
+        csv->record.count = 0; // no fields after an error
     return rc;
 }
 
@@ -489,7 +489,7 @@ void csv_put(struct csv_writer *w, const char *text)
 void csv_end(struct csv_writer *w)
 {
     if (w->fields == 1 && w->first_empty)
-        buf_adds(w->out, "\"\""); // an empty line would be skipped by whoever reads this
+        buf_adds(w->out, "\"\""); // readers would skip an empty line
     buf_adds(w->out, w->crlf ? "\r\n" : "\n");
     w->fields = 0;
     w->first_empty = false;

@@ -17,7 +17,7 @@
 // A field may be quoted; inside quotes a separator, a line feed and a doubled quote are data.
 // Lines end in CRLF or LF, the last one may lack it, empty lines are skipped, a UTF-8 byte order
 // mark at the start too. Faults, with file and line: a NUL byte, a carriage return alone, a quote
-// inside an unquoted field, text after a closing quote, a quote never closed, a record with more
+// inside an unquoted field, text after a closing quote, an unclosed quote, a record with more
 // or fewer fields than columns, two columns of one name, a cap reached. The line is the one on
 // which the record starts, as an editor counts. Bytes are not checked for being UTF-8, and spaces
 // around a field belong to it.
@@ -84,10 +84,10 @@ const char *csv_name(const struct csv *csv, size_t column); // below csv->header
 // Which column has this name (every letter counts); -1 where there is none.
 int csv_column(const struct csv *csv, const char *name);
 
-// The same for a column that must be there; otherwise an error that lists those that are.
+// The same for a required column; the error lists those that exist.
 int csv_need(const struct csv *csv, const char *name, int *column, struct err *err) MUST_USE;
 
-// An error where there is a column of another name: a misspelt one must not be passed over.
+// An error where there is any other column, so that a misspelt name is not ignored.
 int csv_only(const struct csv *csv, const char *const *names, size_t count,
              struct err *err) MUST_USE;
 

@@ -31,7 +31,7 @@ static int fill(struct gzip *gzip, size_t *got, struct err *err)
 
 static int open_file(struct gzip *gzip, struct err *err)
 {
-    gzip->fd = open(gzip->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hold us up
+    gzip->fd = open(gzip->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not block us
     if (gzip->fd < 0)
         return err_errno(err, errno, "cannot open '%s'", gzip->path);
     struct stat st;
@@ -88,7 +88,7 @@ static int read_plain(struct gzip *gzip, void *into, size_t size, size_t *made, 
     return 0;
 }
 
-// Between two streams: another one may follow, or zeros that pad the file (tapes did that).
+// Between two streams: another may follow, or zeros that pad the file, as on tapes.
 static int begin_next(struct gzip *gzip, struct err *err)
 {
     size_t got;
@@ -187,7 +187,7 @@ int gzip_read_all(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *er
     *bytes = NULL;
     size_t have = 0, capacity = len < GROW ? len : GROW;
     int rc = 0;
-    // A plain file cannot give more than it holds; then one piece of memory will do.
+    // A plain file cannot hold more than its size, so one allocation is safe.
     if (!gzip->packed && (int64_t)len <= gzip->size)
         capacity = len;
     uint8_t *all = malloc(capacity ? capacity : 1);

@@ -7,7 +7,7 @@
 enum { FIRST_CAPACITY = 64 };
 #define KEYS_MAX ((size_t)1 << 30)
 
-// FNV-1a, with its bits mixed once more: slots are chosen by the low ones.
+// FNV-1a, with its bits mixed once more, because the low ones choose the slot.
 static uint64_t hash_of(const char *key, size_t len)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -36,7 +36,7 @@ static int grow(struct index *index, struct err *err)
     return 0;
 }
 
-// The slot that has the key, or the free one where it would be; there is one.
+// The slot that has the key, or the free one where it belongs. There always is one.
 static struct index_slot *slot_of(const struct index *index, uint64_t hash, const char *key,
                                   size_t len)
 {

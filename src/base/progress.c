@@ -15,7 +15,7 @@
 #include "base/utf8.h"
 
 #define REDRAW_NS   (100 * NS_PER_MS)
-#define SETTLE_NS   (500 * NS_PER_MS) // before that a guess of the time left is worth nothing
+#define SETTLE_NS   (500 * NS_PER_MS) // no estimate of the time left before that
 #define BAR_MIN     8                 // columns; a shorter bar says nothing
 #define BAR_MAX     40
 #define LABEL_SHARE 0.6 // of the line, at most, for the label
@@ -27,8 +27,8 @@
 #define COSTS_WIDTH 20 // "0.0123 of 0.0345 USD"
 #define WIPE        "\r\x1b[K"
 
-// One character of UTF-8: its length in bytes and its columns. Bad bytes and what steers have
-// length 0. (Wide ones after Unicode's EastAsianWidth: blocks, not single characters.)
+// One character of UTF-8: its length in bytes and its columns. Bad bytes and control characters
+// have length 0. (Wide ones after Unicode's EastAsianWidth: blocks, not single characters.)
 static size_t character(const char *text, size_t *columns)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -51,7 +51,7 @@ static size_t character(const char *text, size_t *columns)
     return len;
 }
 
-// As much of `text` as fits; what cannot be shown is a question mark. Returns the columns taken.
+// As much of `text` as fits, with question marks for what cannot be shown. Returns the columns.
 static size_t add_label(struct buf *out, const char *text, size_t width)
 {
     size_t used = 0;
@@ -69,7 +69,7 @@ static size_t add_label(struct buf *out, const char *text, size_t width)
     return used;
 }
 
-// How much is done, in a width that does not change on the way, so that the bar stands still.
+// How much is done, in constant width, so that the bar does not move.
 static void amounts(const struct progress_view *view, char *out, size_t size)
 {
     char done[UNITS_TEXT], total[UNITS_TEXT];
@@ -119,7 +119,7 @@ static void short_seconds(int64_t whole_s, char *out, size_t size)
         snprintf(out, size, "%lldd %02lldh", s / 86400, s / 3600 % 24);
 }
 
-// What is left in whole seconds; below 0: nobody knows.
+// The time left in whole seconds; below 0: not known.
 static int64_t left_s(const struct progress_view *view)
 {
     double left = -1;
@@ -129,11 +129,11 @@ static int64_t left_s(const struct progress_view *view)
              view->elapsed_ns >= SETTLE_NS)
         left = (double)view->elapsed_ns / NS_PER_S * (double)(view->total - view->done) /
                (double)view->done;
-    bool joke = left > 100 * 86400; // a hundred days: no guess
-    return left < 0 || joke ? -1 : (int64_t)(left + 0.999);
+    bool absurd = left > 100 * 86400; // over a hundred days: no estimate
+    return left < 0 || absurd ? -1 : (int64_t)(left + 0.999);
 }
 
-// What is left, or, when the end is not known, how long it has taken.
+// The time left, or the time so far where the end is not known.
 static void time_words(const struct progress_view *view, bool brief, char *out, size_t size)
 {
     char words[48];
@@ -177,7 +177,7 @@ static size_t columns_of(const char *text)
     return sum;
 }
 
-// Takes `columns` and two for what parts them from the rest, if they are there.
+// Uses up `columns` and two for the gap, if that many are left.
 static bool claim(size_t *left, size_t columns)
 {
     bool fits = *left >= columns + 2;
@@ -191,7 +191,7 @@ static size_t at_least(const char *text, size_t columns)
     return own > columns ? own : columns;
 }
 
-// As many of the pieces of `note` as there is room for; where the next one begins.
+// The end of the last piece of `note` that fits.
 static const char *fitting(const char *note, size_t *left)
 {
     const char *end = note;
@@ -207,7 +207,7 @@ static const char *fitting(const char *note, size_t *left)
     return end;
 }
 
-struct layout { // which parts there is room for
+struct layout { // the parts that fit
     char percent[16], amount[80], time[64], end[16];
     const char *main; // the share done, or the amount
     const char *cost;
@@ -216,13 +216,13 @@ struct layout { // which parts there is room for
     bool with_amount, at_most;
 };
 
-// How wide the time left becomes in its short form: that of hours only where there are some.
+// Width of the time left in its short form; hours count only where there are some.
 static size_t short_width(const struct progress_view *view)
 {
     return left_s(view) < 3600 ? SHORT_WIDTH - 3 : SHORT_WIDTH;
 }
 
-// A name takes no more than its share, and where it costs something leaves room for how much.
+// The label gets no more than its share, and leaves space for the cost where there is one.
 static size_t label_columns(const struct progress_view *view, size_t width, size_t left)
 {
     size_t columns = columns_of(view->label), most = (size_t)((double)width * LABEL_SHARE);
@@ -234,7 +234,7 @@ static size_t label_columns(const struct progress_view *view, size_t width, size
     return columns < most ? columns : most;
 }
 
-// The time left, in words or brief; what it costs must have room beside it.
+// The time left, in words or short; the cost must fit beside it.
 static void lay_out_time(const struct progress_view *view, struct layout *l, size_t *left)
 {
     size_t cost = view->cost ? at_least(view->cost, COST_WIDTH) + 2 : 0;
@@ -244,9 +244,9 @@ static void lay_out_time(const struct progress_view *view, struct layout *l, siz
         l->time[0] = '\0';
 }
 
-// In order of importance: the share done (or the amount, where the whole is not known), a name,
-// the time, what it costs, the bar, what it will cost, when it ends, more about it, the amounts.
-// What changes its width while it counts has room for its longest, so that the bar stands still.
+// In order of importance: the share done (or the amount, without a total), the label, the time, the
+// cost, the bar, the cost in the end, the time of the end, the note, the amounts. A part that
+// changes its width gets that of its longest form, so that the bar does not move.
 static void lay_out(const struct progress_view *view, size_t width, struct layout *l)
 {
     bool known = view->total > 0;
@@ -343,8 +343,8 @@ void progress_begin(struct progress *progress, int fd, const char *label, enum p
     progress_update(progress, 0, total);
 }
 
-// A job in the background would be stopped for writing, or would spoil another's screen; where
-// Ctrl-S holds the terminal, a write would wait for Ctrl-Q.
+// A job in the background would be stopped for writing, or would write over another program's
+// screen; after Ctrl-S a write would block until Ctrl-Q.
 static bool can_draw(const struct progress *progress)
 {
     struct pollfd to = {progress->fd, POLLOUT, 0};

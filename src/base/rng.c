@@ -216,8 +216,8 @@ double rng_normal_quantile(double p)
 
 void rng_entropy(void *bytes, size_t len)
 {
-    // The kernel's pool always gives up to 256 bytes once it is up; before that (the first moments
-    // after a boot) the clock and the process have to do.
+    // The kernel always returns up to 256 bytes once its pool is ready; in the first moments after
+    // a boot, clock and process number have to do.
     if (len <= 256 && getentropy(bytes, len) == 0)
         return;
     struct rng rng;

@@ -40,7 +40,7 @@ double stats_stddev(const double *x, size_t n)
         sum_add(&squares, (x[i] - mean) * (x[i] - mean));
         sum_add(&rest, x[i] - mean);
     }
-    // The rest would be 0 with an exact mean; it takes out what the mean's rounding put in.
+    // With an exact mean this would be 0; it corrects for the mean's rounding.
     double off = rest.total + rest.lost;
     double variance = (squares.total + squares.lost - off * off / (double)n) / (double)(n - 1);
     return variance > 0 ? sqrt(variance) : 0;
@@ -52,7 +52,7 @@ static void select_kth(double *x, size_t n, size_t k)
     ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, want = (ptrdiff_t)k;
     uint32_t chance = 1;
     while (low < high) {
-        // A pivot from anywhere: series have patterns, on which a fixed place can be quadratic.
+        // A random pivot: with a fixed place, some patterns in a series take quadratic time.
         chance = chance * 1664525 + 1013904223;
         double pivot = x[low + (ptrdiff_t)(((uint64_t)chance * (uint64_t)(high - low + 1)) >> 32)];
         ptrdiff_t i = low, j = high;

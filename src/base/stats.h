@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// stats: what a handful or a million measurements say, without belief in bell curves.
+// stats: robust statistics of a handful or a million measurements; none assumes normality.
 //
 // Functions that need memory take `err`, and refuse an empty list and values that are not finite
-// (ERR_FORMAT). Those without `err` need no memory; there the caller sees to both. Where a
-// function reorders the values it says so.
+// (ERR_FORMAT). Those without `err` need no memory; there the caller checks both. Functions that
+// reorder the values say so.
 #ifndef FARE_BASE_STATS_H
 #define FARE_BASE_STATS_H
 
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 
-// Sums are compensated, so that digits common to all values cost none of the result's.
+// Sums are compensated, so that leading digits common to all values cost no precision.
 double stats_mean(const double *x, size_t n);   // n > 0
 double stats_stddev(const double *x, size_t n); // of a sample (divided by n-1); n > 1
 

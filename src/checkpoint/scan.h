@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan: a JSON text (RFC 8259), read once from front to back, without building a tree.
 //
-// For the headers of safetensors files, which are anyone's and may have 100 MB: what is read costs
-// no more memory than what the caller keeps (a tree of "[[],[],..." costs forty times its text),
-// and a lack of memory is never mistaken for a mistake in the text, as jansson's parser does.
-// Errors say the byte. The caller knows what may come next and asks for it.
+// For the headers of safetensors files, which are untrusted and may have 100 MB: scanning allocates
+// nothing beyond what the caller keeps (a tree of "[[],[],..." costs forty times its text), and a
+// lack of memory is never reported as a syntax error, as by jansson's parser. Errors give the byte.
+// The caller knows what may come next and asks for it.
 #ifndef FARE_CHECKPOINT_SCAN_H
 #define FARE_CHECKPOINT_SCAN_H
 
@@ -20,24 +20,24 @@
 struct scan {
     const char *text; // the caller's; it must outlive the struct
     size_t len, at;
-    size_t origin; // the number that errors give to the first byte
+    size_t origin; // number of the first byte, for errors
 };
 
 // Checks that all of it is UTF-8, which the rest relies on.
 int scan_init(struct scan *scan, const char *text, size_t len, size_t origin,
               struct err *err) MUST_USE;
 
-// Each passes over white space first.
+// Each skips white space first.
 
-bool scan_is(struct scan *scan, char c); // whether `c` comes next; stays where it is
+bool scan_is(struct scan *scan, char c); // whether `c` comes next, without reading it
 
-int scan_expect(struct scan *scan, char c, struct err *err) MUST_USE; // passes over it
+int scan_expect(struct scan *scan, char c, struct err *err) MUST_USE; // reads it
 
-// Lists and objects: after the '[' or '{', call it before each item. 1: another item comes (the
-// comma before it is behind us); 0: the end, and `close` is behind us; negative: an error.
+// Lists and objects: after the '[' or '{', call it before each item. 1: another item follows (the
+// comma was read); 0: the end (`close` was read); negative: an error.
 int scan_item(struct scan *scan, char close, bool first, struct err *err) MUST_USE;
 
-// A text replaces what `out` held. A NUL inside is an error.
+// The text replaces the contents of `out`. A NUL inside is an error.
 int scan_text(struct scan *scan, struct buf *out, struct err *err) MUST_USE;
 int scan_key(struct scan *scan, struct buf *out, struct err *err) MUST_USE; // and its colon
 

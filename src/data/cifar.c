@@ -15,7 +15,7 @@ enum { PIXELS = 3 * CIFAR_SIDE * CIFAR_SIDE, RECORD = 1 + PIXELS, CLASSES = 10, 
 #define BLOCK     256                // records read at once
 #define MAX_BYTES (INT64_C(1) << 30) // a batch is 30,730,000
 
-// Room for BLOCK more images. It doubles, so the arrays are copied few times.
+// Makes space for BLOCK more images. It doubles, so the arrays are copied few times.
 static int grow(struct dataset *set, int64_t *capacity, struct err *err)
 {
     if (*capacity - set->count >= BLOCK)
@@ -124,7 +124,7 @@ static int read_all(const struct folder *folder, struct data_pair *pair, struct 
     for (int i = 1; rc == 0 && i <= BATCHES; i++) {
         char name[32];
         snprintf(name, sizeof name, "data_batch_%d.bin", i);
-        // Batch 1 must be there, so that an empty folder is an error; the rest may be.
+        // Batch 1 is required, so that an empty folder is an error; the others are optional.
         if (i == 1 || has(folder, name))
             rc = find_file(folder, name, &pair->train, identity, err);
     }

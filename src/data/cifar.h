@@ -2,7 +2,7 @@
 // cifar: CIFAR-10 in its binary version (www.cs.toronto.edu/~kriz/cifar.html).
 //
 // A file is records of 3,073 bytes: the label, 0 to 9, then the red, green and blue planes of a
-// 32x32 image. Nothing else tells that a file is one, so a wrong length or label ends the reading.
+// 32x32 image. There is no header, so a wrong length or label is an error.
 #ifndef FARE_DATA_CIFAR_H
 #define FARE_DATA_CIFAR_H
 

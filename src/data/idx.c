@@ -16,7 +16,7 @@ static uint32_t big_endian(const uint8_t b[4])
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-// Reads magic number and dimensions, and says in words what is wrong with them.
+// Magic number and dimensions.
 static int read_header(struct gzip *gzip, uint32_t dimensions, uint32_t dim[3], struct err *err)
 {
     uint8_t bytes[4];
@@ -48,7 +48,7 @@ static int read_items(struct gzip *gzip, uint32_t count, size_t size, uint8_t **
                       uint8_t sum[SHA256_BYTES], struct err *err)
 {
     if ((int64_t)count * (int64_t)size > MAX_BYTES)
-        return err_set(err, ERR_FORMAT, "'%s', byte 4: a count of %u is more than is read",
+        return err_set(err, ERR_FORMAT, "'%s', byte 4: %u items are more than can be read",
                        gzip->path, count);
     int rc = gzip_read_all(gzip, (size_t)count * size, bytes, err);
     if (rc == 0)
@@ -151,8 +151,8 @@ int idx_open(const char *dir, const struct data_options *options, struct data_pa
              struct err *err)
 {
     (void)options;
-    // Beside MNIST's names, those that unpackers and other sets in its form use. The first of each
-    // stands in the identity.
+    // MNIST's names, then those that unpackers and other sets in this format use. The first of each
+    // goes into the identity.
     static const char *const train_images[] = {"train-images-idx3-ubyte", "train-images.idx3-ubyte",
                                                NULL};
     static const char *const train_labels[] = {"train-labels-idx1-ubyte", "train-labels.idx1-ubyte",
@@ -175,7 +175,7 @@ int idx_open(const char *dir, const struct data_options *options, struct data_pa
     folder_release(&folder);
     if (rc != 0)
         return rc;
-    // A class that only one half has is a class all the same.
+    // A class may occur in one half only.
     int classes =
         pair->train.classes > pair->test.classes ? pair->train.classes : pair->test.classes;
     pair->train.classes = pair->test.classes = classes;

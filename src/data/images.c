@@ -18,8 +18,8 @@
 #include "data/parallel.h"
 
 #define MAX_FILE  (INT64_C(256) << 20)
-#define MAX_HELD  350                // as the original holds out of the flowers
-#define MAX_SUMS  (INT64_C(4) << 30) // more bytes than that are not summed up before a run
+#define MAX_HELD  350                // as in the original
+#define MAX_SUMS  (INT64_C(4) << 30) // larger sets are identified by names and sizes only
 #define MAX_COUNT INT32_MAX
 
 // ---- one image ----
@@ -49,7 +49,7 @@ int image_reader_new(struct image_reader **out, const struct image_files *files,
     int rc = 0;
     if (!files->draw) {
         rc = jpeg_new(&reader->jpeg, IMAGES_SIZE, err);
-        reader->bytes = malloc(files->largest + 1); // one more, to see a file that grew
+        reader->bytes = malloc(files->largest + 1); // one more, to notice a file that grew
         if (rc == 0 && !reader->bytes)
             rc = err_memory(err);
     }
@@ -69,7 +69,7 @@ void image_reader_free(struct image_reader *reader)
     free(reader);
 }
 
-// As much of the file as `size` takes.
+// Up to `size` bytes of the file.
 static int read_file(const char *path, uint8_t *bytes, size_t size, size_t *len, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -266,7 +266,7 @@ struct summing {
     struct err err; // the first
 };
 
-// Also looks whether they are what they are called.
+// Also checks that it is a JPEG file.
 static int sum_file(struct entry *entry, const char *path, uint8_t *chunk, size_t size,
                     struct err *err)
 {
@@ -308,7 +308,7 @@ static void sum_some(void *summing_, int64_t from, int64_t to)
             continue;
         pthread_mutex_lock(&summing->lock);
         if (summing->err.code == 0 || strcmp(err.text, summing->err.text) < 0)
-            summing->err = err; // the first by name, whichever thread met it
+            summing->err = err; // the first by name, so that threads do not matter
         pthread_mutex_unlock(&summing->lock);
     }
 }
@@ -326,7 +326,7 @@ static int identify(struct listing *list, int threads, struct data_pair *pair, s
     }
     for (int64_t i = 0; i < list->count; i++) {
         struct entry *entry = &list->entries[i];
-        if (!sums) // of so many bytes only their number, in place of their sum
+        if (!sums) // the size in place of the sum
             memcpy(entry->sum, &entry->size, sizeof entry->size);
         identity_add(&identity, entry->sum, list->pool.data + entry->name);
     }

@@ -30,7 +30,7 @@ void lines_release(struct lines *lines)
     memset(lines, 0, sizeof *lines);
 }
 
-// Makes buffer behind what is there, then reads. *more is 0 at the end of the file.
+// Makes space behind the rest, then reads. *more is 0 at the end of the file.
 static int read_more(struct lines *lines, size_t *more, struct err *err)
 {
     if (lines->at > 0) {

@@ -29,7 +29,7 @@ static bool is_mark(unsigned char c)
 
 int reviews_split(char *text, size_t len, reviews_word_fn *word, void *context, struct err *err)
 {
-    size_t begin = 0, end = 0; // of the word, which is written over what was read already
+    size_t begin = 0, end = 0; // of the word, which overwrites text already read
     for (size_t at = 0; at <= len;) {
         uint32_t c = ' '; // one behind the text, to end the last word
         size_t bytes = 1;
@@ -172,7 +172,7 @@ static int by_number(const void *a_, const void *b_)
     return strcmp(a->name, b->name);
 }
 
-// "123_7.txt" is number 123. Other names are not of the set.
+// "123_7.txt" is number 123. Other names are ignored.
 static bool parse_name(const char *name, long *number)
 {
     char *end;
@@ -208,7 +208,7 @@ static int read_file(struct reading *r, const struct folder *folder, const struc
         rc = err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&path));
     if (rc != 0)
         goto out;
-    // The list of sums before the text, which splitting changes.
+    // Before splitting, which modifies the text.
     struct sha256 sha;
     uint8_t sum[SHA256_BYTES];
     char name[300];

@@ -111,7 +111,7 @@ static int write_set(struct writing w, int time, int64_t count, int threads, str
     return 0;
 }
 
-// A million and a half tweets would hold mostly padding: it is taken out.
+// Most of a million and a half padded tweets would be padding, so it is removed.
 static int pack(struct dataset *set, struct err *err)
 {
     set->starts = malloc((size_t)(set->count + 1) * sizeof *set->starts);

@@ -10,7 +10,7 @@ enum { BLOCK = 512 };
 #define NAME_MAX_BYTES 4096
 #define EXTRA_MAX      ((int64_t)1 << 16) // bytes of a long name or of pax records
 
-// Where things are in a header.
+// Offsets in a header.
 enum { AT_NAME = 0, AT_SIZE = 124, AT_SUM = 148, AT_TYPE = 156, AT_MAGIC = 257, AT_PREFIX = 345 };
 
 int tar_open(struct tar *tar, const char *path, int64_t max_bytes, struct err *err)
@@ -107,7 +107,7 @@ static void find_path(const struct buf *records, struct buf *name)
     }
 }
 
-// What a member of type L or x says about the next one's name.
+// The next member's name, from one of type L or x.
 static int read_long_name(struct tar *tar, int64_t size, bool pax, struct buf *name,
                           struct err *err)
 {
@@ -146,7 +146,7 @@ static int read_header(struct tar *tar, uint8_t header[BLOCK], struct err *err)
         have += (size_t)got;
     }
     if (have == 0 && tar->gzip.given > 0)
-        return 0; // without the two blocks of zeros: some programs leave them out
+        return 0; // some programs leave out the two blocks of zeros
     if (have < BLOCK)
         return err_set(err, ERR_FORMAT, "'%s' is %s: it ends at byte %lld, in the middle",
                        tar->gzip.path, tar->gzip.given ? "cut off" : "empty",
@@ -164,7 +164,7 @@ static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
         int64_t size = number_at(header + AT_SIZE, 12);
         uint8_t type = header[AT_TYPE];
         if (size < 0 || size > INT64_MAX - BLOCK)
-            return bad(tar, "a size that is none", err);
+            return bad(tar, "bad size", err);
         if (type == 'L' || type == 'x') {
             rc = read_long_name(tar, size, type == 'x', long_name, err);
             if (rc != 0)
@@ -184,7 +184,7 @@ static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
             return rc == 0 ? 1 : rc;
         }
         buf_reset(long_name);
-        // Links have no bytes, whatever size is written beside them.
+        // Links have no bytes, whatever their size says.
         bool empty = type >= '1' && type <= '6';
         rc = skip(tar, empty ? 0 : size + (-size & (BLOCK - 1)), err);
         if (rc != 0)

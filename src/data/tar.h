@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tar: the plain files of a tar archive, packed with gzip or not, one after the other.
 //
-// POSIX ustar, with the long names of GNU tar and pax. Folders, links and devices are passed over,
-// and nothing is ever written here: what becomes of a name is the caller's, who must not believe
-// it.
+// POSIX ustar, with the long names of GNU tar and pax. Folders, links and devices are skipped.
+// Nothing is written here; the caller must not trust a member's name.
 #ifndef FARE_DATA_TAR_H
 #define FARE_DATA_TAR_H
 

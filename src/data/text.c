@@ -55,7 +55,7 @@ static int check_text(const char *path, const struct buf *text, struct err *err)
                    path, (long long)line, bad, (unsigned char)text->data[bad]);
 }
 
-// The characters in lower case, each as its number. `*count` of them.
+// The code points of the `*count` characters, in lower case.
 static int32_t *characters_of(const struct buf *text, int64_t *count, struct err *err)
 {
     int32_t *all = malloc(text->len * sizeof *all);
@@ -72,7 +72,7 @@ static int32_t *characters_of(const struct buf *text, int64_t *count, struct err
     return all;
 }
 
-// Replaces characters by tokens: their places among the distinct ones, sorted.
+// Replaces characters by tokens: their ranks among the distinct ones.
 static int number_them(int32_t *all, int64_t count, struct data_pair *pair, struct err *err)
 {
     uint32_t *distinct = NULL;

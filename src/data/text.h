@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// text: one long text of UTF-8, for a net that guesses the next character.
+// text: one long text of UTF-8, for a net that predicts the next character.
 //
-// Lower case (utf8.h); the tokens are the distinct characters in the order of their numbers. A
-// sample is 40 characters and its label the one that follows; samples begin at 0, 3, 6, ..., so n
-// characters give (n - 40) / 3 of them, rounded up. There is no test part.
+// Characters are put into lower case (utf8.h); tokens number the distinct ones in the order of
+// their code points. A sample is 40 characters, its label the next one; samples begin at 0, 3, 6,
+// ..., so n characters give (n - 40) / 3 of them, rounded up. There is no test part.
 #ifndef FARE_DATA_TEXT_H
 #define FARE_DATA_TEXT_H
 

@@ -20,7 +20,7 @@
 
 // ---- words ----
 
-// What a byte is to the splitter.
+// Kinds of bytes.
 enum { SPACE, LETTER, MARK }; // LETTER: anything that words are made of
 
 static const uint8_t kinds[256] = {
@@ -29,7 +29,7 @@ static const uint8_t kinds[256] = {
     ['!'] = MARK,           ['?'] = MARK,
 };
 
-// The cleaned text, one byte at a time: what is dropped is a space, and of a run two bytes come.
+// The cleaned text, one byte at a time: dropped bytes become spaces, runs are cut to two bytes.
 struct clean {
     const char *text, *end;
     unsigned char ahead[3]; // the next ones; 0 behind the end
@@ -171,7 +171,7 @@ static int read_row(struct reading *r, struct lines *lines, struct err *err)
     int rc = read_columns(r, lines, &label, &text, err);
     if (rc != 0)
         return rc;
-    // A quoted text may go on in the next line. Quotes themselves are cleaned away.
+    // A quoted text may continue on the next line. The cleaning removes the quotes.
     bool open = r->columns == 2 && *text == '"' && odd_quotes(text, lines->text + lines->len);
     for (;;) {
         const char *end = lines->text + lines->len;

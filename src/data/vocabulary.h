@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // vocabulary: the words of a set of texts, numbered, counted and ranked.
 //
-// A word gets the next number when it is first met. Ranks go by how often a word was met, the most
-// frequent first; words met equally often keep the order in which they were first met. That is
-// what Python's Counter.most_common() gives, and it depends on nothing but the texts.
+// A new word gets the next number. Ranks go by frequency, the most frequent word first; equally
+// frequent words are ranked in order of first appearance, as by Python's Counter.most_common().
 #ifndef FARE_DATA_VOCABULARY_H
 #define FARE_DATA_VOCABULARY_H
 
@@ -22,7 +21,7 @@ struct vocabulary_word {
 };
 
 struct vocabulary_slot {
-    uint32_t hash;  // its upper half, so that a word is looked at only where it fits
+    uint32_t hash;  // its upper half, compared before the word itself
     int32_t number; // -1: empty
 };
 

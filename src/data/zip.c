@@ -30,7 +30,7 @@ static int bad(const struct zip *zip, size_t at, const char *what, struct err *e
     return err_set(err, ERR_FORMAT, "'%s', byte %zu: %s", zip->path, at, what);
 }
 
-// The record at the end, which says where the list of members is.
+// The list of members, from the record at the end.
 static int find_list(const struct zip *zip, size_t *at, size_t *count, struct err *err)
 {
     enum { LEN = 22 };

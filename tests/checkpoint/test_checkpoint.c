@@ -279,7 +279,7 @@ static void refuses_texts_that_make_no_sense(void **state)
     char expected[100];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         save_with(all[i], NULL);
-        snprintf(expected, sizeof expected, "does not say its %s", all[i]);
+        snprintf(expected, sizeof expected, "lacks its %s", all[i]);
         expect_refused(&toy_subject, ERR_FORMAT, expected);
     }
     static const char *const bad[][2] = {
@@ -461,7 +461,7 @@ static void a_file_that_has_nothing_of_it(void **state)
     toy_start(&program);
     assert_int_equal(checkpoint_load_parameters(path, &toy_engine, &program, &loaded, &left, &err),
                      ERR_FORMAT);
-    assert_non_null(strstr(err.text, "has a name and a shape of this net's"));
+    assert_non_null(strstr(err.text, "matches this net in name and shape"));
     buf_release(&left);
 }
 
