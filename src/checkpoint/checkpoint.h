@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // checkpoint: the state of a training in a file, so that it can resume as if it had never stopped.
 //
-// It is a safetensors file (safetensors.h) with every tensor of the engine's program, parameters and
-// optimizer state, and texts that describe the training and its position. Shuffling, dropout and
-// augmentation are functions of the seed and the position, so there is no other state.
+// It is a safetensors file (safetensors.h) with every tensor of the engine's program, parameters
+// and optimizer state, and texts that describe the training and its position. Shuffling, dropout
+// and augmentation are functions of the seed and the position, so there is no other state.
 // docs/checkpoints.md describes the file for users.
 //
 // A resumed run must be the same training: workload, data, net, recipe and seed are compared, and

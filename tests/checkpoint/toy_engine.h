@@ -152,7 +152,7 @@ static const struct recipe toy_recipe = {
 
 static const struct checkpoint_subject toy_subject = {
     .workload = "mlp",
-    .data = "MNIST (idx)",
+    .data = "mnist",
     .data_identity = "b18c33f0",
     .net = &toy_net,
     .recipe = &toy_recipe,
