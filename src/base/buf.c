@@ -29,7 +29,7 @@ const char *buf_str(const struct buf *buf)
     return buf->data ? buf->data : "";
 }
 
-char *buf_room(struct buf *buf, size_t len)
+char *buf_reserve(struct buf *buf, size_t len)
 {
     size_t max = buf->max ? buf->max : BUF_DEFAULT_MAX;
     if (buf->failed || len > max || buf->len > max - len) {
@@ -52,7 +52,7 @@ char *buf_room(struct buf *buf, size_t len)
     return buf->data + buf->len;
 }
 
-void buf_used(struct buf *buf, size_t len)
+void buf_advance(struct buf *buf, size_t len)
 {
     buf->len += len;
     buf->data[buf->len] = '\0';
@@ -60,12 +60,12 @@ void buf_used(struct buf *buf, size_t len)
 
 void buf_add(struct buf *buf, const void *bytes, size_t len)
 {
-    char *room = buf_room(buf, len);
-    if (!room)
+    char *space = buf_reserve(buf, len);
+    if (!space)
         return;
     if (len > 0)
-        memcpy(room, bytes, len);
-    buf_used(buf, len);
+        memcpy(space, bytes, len);
+    buf_advance(buf, len);
 }
 
 void buf_adds(struct buf *buf, const char *text)
@@ -80,11 +80,11 @@ void buf_addc(struct buf *buf, char c)
 
 void buf_fill(struct buf *buf, char c, size_t count)
 {
-    char *room = buf_room(buf, count);
-    if (!room)
+    char *space = buf_reserve(buf, count);
+    if (!space)
         return;
-    memset(room, c, count);
-    buf_used(buf, count);
+    memset(space, c, count);
+    buf_advance(buf, count);
 }
 
 void buf_printf(struct buf *buf, const char *format, ...)
@@ -95,10 +95,10 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    char *room = len < 0 ? NULL : buf_room(buf, (size_t)len);
-    if (room) {
-        vsnprintf(room, (size_t)len + 1, format, again);
-        buf_used(buf, (size_t)len);
+    char *space = len < 0 ? NULL : buf_reserve(buf, (size_t)len);
+    if (space) {
+        vsnprintf(space, (size_t)len + 1, format, again);
+        buf_advance(buf, (size_t)len);
     } else {
         buf->failed = true;
     }

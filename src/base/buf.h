@@ -2,7 +2,7 @@
 // buf: bytes that grow, up to a cap.
 //
 // The adding functions return nothing: a failure (no memory, or the cap reached) sticks, later
-// additions do nothing, and one buf_check() at the end tells. So text is built line by line
+// additions do nothing, and one buf_check() at the end reports it. So text is built line by line
 // without an `if` after each. The bytes are always followed by a NUL that `len` does not count.
 // A zeroed struct is an empty buffer with the default cap of 64 MiB.
 #ifndef FARE_BASE_BUF_H
@@ -34,10 +34,10 @@ void buf_addc(struct buf *buf, char c);
 void buf_fill(struct buf *buf, char c, size_t count);
 void buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// Room for `len` more bytes; returns where to write them, or null (and the failure sticks).
-// The caller then says how many it used with buf_used().
-char *buf_room(struct buf *buf, size_t len);
-void buf_used(struct buf *buf, size_t len);
+// Space for `len` more bytes; returns where to write them, or null (and the failure sticks).
+// buf_advance() then counts those that were written.
+char *buf_reserve(struct buf *buf, size_t len);
+void buf_advance(struct buf *buf, size_t len);
 
 void buf_trim(struct buf *buf); // drops white space at the end
 

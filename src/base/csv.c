@@ -19,7 +19,7 @@
 
 int csv_context(const struct csv *csv, int column, struct err *err)
 {
-    // Of a long path the end tells more than the beginning, and the line number must not be cut.
+    // The end of a long path tells more than its beginning, and the line number must not be cut.
     size_t len = strlen(csv->name), keep = 100;
     const char *cut = len > keep ? "..." : "";
     const char *name = len > keep ? csv->name + len - keep : csv->name;
@@ -29,7 +29,7 @@ int csv_context(const struct csv *csv, int column, struct err *err)
     return err_context(err, "%s%s, line %zu", cut, name, csv->record_line);
 }
 
-// What is wrong with the file: at `column` of the record that is being read, or -1.
+// An error at `column` of the current record, or -1.
 PRINTF_LIKE(4, 5)
 static int fault(const struct csv *csv, int column, struct err *err, const char *format, ...)
 {
@@ -51,11 +51,11 @@ static int here(const struct csv *csv)
 
 // ---- bytes ----
 
-static ptrdiff_t read_fd(void *arg, void *into, size_t room, struct err *err)
+static ptrdiff_t read_fd(void *arg, void *into, size_t size, struct err *err)
 {
     const struct csv *csv = arg;
     for (;;) {
-        ssize_t got = read(csv->fd, into, room);
+        ssize_t got = read(csv->fd, into, size);
         if (got >= 0)
             return got;
         if (errno != EINTR)
@@ -98,7 +98,7 @@ static int skip_mark(struct csv *csv, struct err *err)
     }
     if (have == sizeof first && memcmp(first, "\xEF\xBB\xBF", sizeof first) == 0)
         return 0;
-    // Not a mark: put them back before what is left of the chunk, which has room for this.
+    // Not a mark: put them back before the rest of the chunk, which leaves space for this.
     size_t left = csv->filled - csv->at;
     memmove(csv->chunk + have, csv->chunk + csv->at, left);
     memcpy(csv->chunk, first, have);
@@ -118,13 +118,13 @@ static void row_release(struct csv_row *row)
 
 static int row_begin_field(struct csv_row *row, struct err *err)
 {
-    if (row->count == row->room) {
-        size_t room = row->room ? row->room * 2 : 16;
-        size_t *starts = realloc(row->starts, room * sizeof *starts);
+    if (row->count == row->capacity) {
+        size_t capacity = row->capacity ? row->capacity * 2 : 16;
+        size_t *starts = realloc(row->starts, capacity * sizeof *starts);
         if (!starts)
             return err_memory(err);
         row->starts = starts;
-        row->room = room;
+        row->capacity = capacity;
     }
     row->starts[row->count++] = row->text.len;
     return 0;
@@ -160,8 +160,8 @@ static int end_field(struct csv *csv, struct err *err)
 
 enum ending { MORE_TEXT, MORE_FIELDS, RECORD_ENDS, FILE_ENDS };
 
-// Takes what may stand after a field. MORE_TEXT, and nothing taken, where it is none of these.
-static int take_ending(struct csv *csv, enum ending *ending, struct err *err)
+// Reads the separator or line end after a field. MORE_TEXT, and nothing read, for anything else.
+static int read_ending(struct csv *csv, enum ending *ending, struct err *err)
 {
     int rc = fill(csv, err);
     if (rc != 0)
@@ -200,7 +200,7 @@ static int nul_byte(const struct csv *csv, struct err *err)
 static int read_plain(struct csv *csv, enum ending *ending, struct err *err)
 {
     for (;;) {
-        int rc = take_ending(csv, ending, err);
+        int rc = read_ending(csv, ending, err);
         if (rc != 0 || *ending != MORE_TEXT)
             return rc;
         const char *start = csv->chunk + csv->at, *end = csv->chunk + csv->filled, *p = start;
@@ -239,7 +239,7 @@ static int read_quoted(struct csv *csv, enum ending *ending, struct err *err)
         if (*p == '\0')
             return nul_byte(csv, err);
         csv->at++; // a quote: the end, or the first of two
-        rc = take_ending(csv, ending, err);
+        rc = read_ending(csv, ending, err);
         if (rc != 0 || *ending != MORE_TEXT)
             return rc;
         if (peek(csv) != '"')
@@ -391,11 +391,6 @@ void csv_release(struct csv *csv)
 
 // ---- columns and fields ----
 
-size_t csv_columns(const struct csv *csv)
-{
-    return csv->header.count;
-}
-
 const char *csv_name(const struct csv *csv, size_t column)
 {
     assert(column < csv->header.count);
@@ -416,7 +411,7 @@ int csv_need(const struct csv *csv, const char *name, int *column, struct err *e
     if (*column >= 0)
         return 0;
     err_set(err, ERR_FORMAT, "%.200s has no column '%.40s'", csv->name, name);
-    struct buf list = {0}; // without memory the hint is shorter, no more
+    struct buf list = {0}; // without memory the hint is shorter
     for (size_t i = 0; i < csv->header.count && list.len < 160; i++)
         buf_printf(&list, "%s%.40s", i ? ", " : "", csv_name(csv, i));
     err_hint(err, "its columns are %s", buf_str(&list));
@@ -449,7 +444,7 @@ int csv_next(struct csv *csv, struct err *err)
     if (rc < 0)
         csv->failed = rc;
     if (rc <= 0)
-        csv->record.count = 0; // there are no fields to be had
+        csv->record.count = 0; // no fields after an error
     return rc;
 }
 
@@ -494,7 +489,7 @@ void csv_put(struct csv_writer *w, const char *text)
 void csv_end(struct csv_writer *w)
 {
     if (w->fields == 1 && w->first_empty)
-        buf_adds(w->out, "\"\""); // an empty line would be skipped by whoever reads this
+        buf_adds(w->out, "\"\""); // readers would skip an empty line
     buf_adds(w->out, w->crlf ? "\r\n" : "\n");
     w->fields = 0;
     w->first_empty = false;

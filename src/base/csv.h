@@ -17,7 +17,7 @@
 // A field may be quoted; inside quotes a separator, a line feed and a doubled quote are data.
 // Lines end in CRLF or LF, the last one may lack it, empty lines are skipped, a UTF-8 byte order
 // mark at the start too. Faults, with file and line: a NUL byte, a carriage return alone, a quote
-// inside an unquoted field, text after a closing quote, a quote never closed, a record with more
+// inside an unquoted field, text after a closing quote, an unclosed quote, a record with more
 // or fewer fields than columns, two columns of one name, a cap reached. The line is the one on
 // which the record starts, as an editor counts. Bytes are not checked for being UTF-8, and spaces
 // around a field belong to it.
@@ -44,14 +44,14 @@ struct csv_options {
     size_t max_record;        // bytes; 0: 4 MiB
 };
 
-// Fills `into` with 1 to `room` bytes and returns their number; 0 at the end; a negative code,
+// Fills `into` with 1 to `size` bytes and returns their number; 0 at the end; a negative code,
 // with `err` set, after a failure.
-typedef ptrdiff_t csv_read_fn(void *arg, void *into, size_t room, struct err *err);
+typedef ptrdiff_t csv_read_fn(void *arg, void *into, size_t size, struct err *err);
 
 struct csv_row {
     struct buf text; // the fields, each with its NUL
     size_t *starts;  // where in `text` each begins
-    size_t count, room;
+    size_t count, capacity;
 };
 
 // Read it through the functions below; it must stay where it is while it is open.
@@ -79,16 +79,15 @@ int csv_init(struct csv *csv, const char *name, csv_read_fn *read, void *arg,
              const struct csv_options *options, struct err *err) MUST_USE;
 void csv_release(struct csv *csv);
 
-size_t csv_columns(const struct csv *csv);
-const char *csv_name(const struct csv *csv, size_t column);
+const char *csv_name(const struct csv *csv, size_t column); // below csv->header.count
 
 // Which column has this name (every letter counts); -1 where there is none.
 int csv_column(const struct csv *csv, const char *name);
 
-// The same for a column that must be there; otherwise an error that lists those that are.
+// The same for a required column; the error lists those that exist.
 int csv_need(const struct csv *csv, const char *name, int *column, struct err *err) MUST_USE;
 
-// An error where there is a column of another name: a misspelt one must not be passed over.
+// An error where there is any other column, so that a misspelt name is not ignored.
 int csv_only(const struct csv *csv, const char *const *names, size_t count,
              struct err *err) MUST_USE;
 

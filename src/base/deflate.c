@@ -14,6 +14,7 @@ struct zlib_api {
     int (*step)(z_stream *stream, int flush);
     int (*reset)(z_stream *stream);
     int (*end)(z_stream *stream);
+    uLong (*crc)(uLong crc, const Bytef *bytes, uInt len);
 };
 static struct zlib_api zlib;
 
@@ -22,6 +23,7 @@ static const struct dl_symbol symbols[] = {
     {"inflate", offsetof(struct zlib_api, step), DL_REQUIRED},
     {"inflateReset", offsetof(struct zlib_api, reset), DL_REQUIRED},
     {"inflateEnd", offsetof(struct zlib_api, end), DL_REQUIRED},
+    {"crc32", offsetof(struct zlib_api, crc), DL_REQUIRED},
 };
 static const char *const names[] = {"libz.so.1", NULL};
 static const struct dl_spec spec = {
@@ -38,14 +40,14 @@ static int load(struct err *err)
     return dl_open_once(&library, &spec, &zlib, err);
 }
 
-// zlib's memory comes from here, so that running out of it can be tried like our own.
-static void *take(void *context, unsigned count, unsigned size)
+// zlib allocates through us, so that tests can make its allocations fail too.
+static void *allocate(void *context, unsigned count, unsigned size)
 {
     (void)context;
     return calloc(count, size);
 }
 
-static void give(void *context, void *memory)
+static void release(void *context, void *memory)
 {
     (void)context;
     free(memory);
@@ -60,8 +62,8 @@ int deflate_begin(struct deflate *deflate, enum deflate_form form, struct err *e
     z_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return err_memory(err);
-    stream->zalloc = take;
-    stream->zfree = give;
+    stream->zalloc = allocate;
+    stream->zfree = release;
     int bits = form == DEFLATE_GZIP ? 16 + MAX_WBITS : -MAX_WBITS;
     int said = zlib.init(stream, bits, ZLIB_VERSION, (int)sizeof *stream);
     if (said != Z_OK) {
@@ -87,11 +89,11 @@ void deflate_again(struct deflate *deflate)
 }
 
 int deflate_step(struct deflate *deflate, const uint8_t **in, size_t *in_len, void *out,
-                 size_t room, size_t *made, struct err *err)
+                 size_t size, size_t *made, struct err *err)
 {
     z_stream *stream = deflate->stream;
     uInt offered = *in_len > UINT_MAX ? UINT_MAX : (uInt)*in_len;
-    uInt space = room > UINT_MAX ? UINT_MAX : (uInt)room;
+    uInt space = size > UINT_MAX ? UINT_MAX : (uInt)size;
     memcpy(&stream->next_in, in, sizeof *in); // zlib's pointer is not const, but it only reads
     stream->avail_in = offered;
     stream->next_out = out;
@@ -104,7 +106,7 @@ int deflate_step(struct deflate *deflate, const uint8_t **in, size_t *in_len, vo
     case Z_STREAM_END:
         return 1;
     case Z_OK:
-    case Z_BUF_ERROR: // no progress: it wants more input, or more room
+    case Z_BUF_ERROR: // no progress: it needs more input or more space
         return 0;
     case Z_MEM_ERROR:
         return err_memory(err);
@@ -112,4 +114,9 @@ int deflate_step(struct deflate *deflate, const uint8_t **in, size_t *in_len, vo
         return err_set(err, ERR_FORMAT, "the compressed data are damaged (%s)",
                        stream->msg ? stream->msg : "zlib gives no reason");
     }
+}
+
+uint32_t deflate_crc(uint32_t crc, const void *bytes, size_t len)
+{
+    return (uint32_t)zlib.crc(crc, bytes, (uInt)len);
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// deflate: unpacking of compressed bytes (RFC 1951), in pieces. zlib is opened on first use.
-//
-// For gzip files and members of zip archives; nothing here knows of files.
+// deflate: decompression (RFC 1951) in pieces, by zlib, which is opened on first use.
 #ifndef FARE_BASE_DEFLATE_H
 #define FARE_BASE_DEFLATE_H
 
@@ -11,8 +9,8 @@
 #include "base/err.h"
 
 enum deflate_form {
-    DEFLATE_RAW,  // nothing around the data, as in zip
-    DEFLATE_GZIP, // header, check sum and length around it (RFC 1952): they are checked
+    DEFLATE_RAW,  // the bare stream, as in zip
+    DEFLATE_GZIP, // with header, checksum and length (RFC 1952), which are checked
 };
 
 struct deflate {
@@ -21,11 +19,15 @@ struct deflate {
 
 int deflate_begin(struct deflate *deflate, enum deflate_form form, struct err *err) MUST_USE;
 void deflate_release(struct deflate *deflate); // a zeroed struct is fine
-void deflate_again(struct deflate *deflate);   // for the next stream of the same form
+void deflate_again(struct deflate *deflate);   // begins the next stream of the same form
 
-// Takes from `*in` (moving it and its length on), makes at most `room` bytes. 1: the stream is at
-// its end; 0: it goes on; negative: an error that says what is wrong with the data.
+// Reads from `*in`, advancing it and `*in_len`, and writes at most `size` bytes. 1: the stream has
+// ended; 0: it goes on; negative: an error that says what is wrong with the data.
 int deflate_step(struct deflate *deflate, const uint8_t **in, size_t *in_len, void *out,
-                 size_t room, size_t *made, struct err *err) MUST_USE;
+                 size_t size, size_t *made, struct err *err) MUST_USE;
+
+// The CRC-32 of what came before (at first 0) and these bytes, fewer than 4 GiB. Only after a
+// deflate_begin().
+uint32_t deflate_crc(uint32_t crc, const void *bytes, size_t len);
 
 #endif

@@ -55,10 +55,10 @@ int err_errno(struct err *err, int number, const char *format, ...)
     const char *said = strerror_r(number, words, sizeof words); // the GNU variant
     char reason[104];
     snprintf(reason, sizeof reason, ": %s", said);
-    // "No such file" reads as a sentence of its own; here it is the end of ours.
+    // The system's words begin with a capital; here they end a sentence.
     if (!isupper((unsigned char)reason[3]))
         reason[2] = (char)tolower((unsigned char)reason[2]);
-    // A path may be longer than the text: its end gives way, the reason is what counts.
+    // A path may be longer than the text. Then its end is cut, never the reason.
     size_t len = strlen(err->text), most = sizeof err->text - sizeof reason;
     if (len > most) {
         len = most;

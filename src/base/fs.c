@@ -25,7 +25,7 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
     size_t total = 0;
     for (;;) {
         // Files under /proc have size 0: read until the end, whatever stat() would say.
-        char *room = buf_room(out, 16384);
+        char *room = buf_reserve(out, 16384);
         if (!room) {
             rc = err_memory(err);
             break;
@@ -39,7 +39,7 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
         }
         if (got == 0)
             break;
-        buf_used(out, (size_t)got);
+        buf_advance(out, (size_t)got);
         total += (size_t)got;
         if (total > max) {
             rc = err_set(err, ERR_FORMAT, "'%s' is larger than %zu bytes", path, max);
@@ -57,7 +57,8 @@ int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct 
         ssize_t put = write(fd, p, len);
         if (put < 0 && errno == EINTR)
             continue;
-        if (put < 0 && errno == EAGAIN) { // somebody left the pipe non-blocking: wait for room
+        if (put < 0 &&
+            errno == EAGAIN) { // the pipe was left non-blocking: wait until it takes more
             struct pollfd room = {fd, POLLOUT, 0};
             if (poll(&room, 1, -1) >= 0 || errno == EINTR)
                 continue;
@@ -70,8 +71,8 @@ int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct 
     return 0;
 }
 
-// Opens a file with a name of its own beside `path`. The kernel applies the user's mask to `mode`,
-// which no other thread then sees changed.
+// Opens a file with a unique name beside `path`. The kernel applies the user's mask to `mode`, so
+// no other thread sees the mask changed.
 static int open_beside(const char *path, mode_t mode, char **temporary, struct err *err)
 {
     static atomic_uint serial;
@@ -104,7 +105,7 @@ int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err
 {
     memset(w, 0, sizeof *w);
     w->fd = -1;
-    // A link stays a link: what it points to is written.
+    // A link stays a link: its target is written.
     char target[PATH_MAX];
     struct stat st;
     bool is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
@@ -118,7 +119,7 @@ int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err
         return rc;
     }
     w->fd = rc;
-    // A file that is replaced keeps its mode: nobody's secrets become readable by being updated.
+    // A replaced file keeps its mode, so that updating a secret does not expose it.
     if (exists && fchmod(w->fd, st.st_mode & 07777) != 0) {
         rc = err_errno(err, errno, "cannot set the mode of '%s'", path);
         fs_abandon(w);

@@ -3,8 +3,8 @@
 //
 // A written file appears under its name only when every byte of it is on the disk: it is
 // written to a temporary file in the same folder, fsync'ed, renamed, and the folder fsync'ed.
-// Whoever is killed in between leaves the old file as it was (and at most a stray
-// ".fare-tmp-*" beside it, which nothing ever reads).
+// A process killed in between leaves the old file as it was, and at most a stray ".fare-tmp-*"
+// beside it, which is never read.
 #ifndef FARE_BASE_FS_H
 #define FARE_BASE_FS_H
 
@@ -19,8 +19,8 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err) MUST
 
 int fs_write(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
 
-// A file that is replaced keeps its mode, and a link stays a link to what is then new; a file that
-// was not there gets 0666, or `mode`, less the user's mask.
+// A replaced file keeps its mode, and a link stays a link. A new file gets 0666, or `mode`, less
+// the user's mask.
 //
 // The same in pieces. Begin, add as often as needed, then commit; or abandon, which leaves no
 // trace. After a failed add or commit, abandon. A zeroed struct can be abandoned.
@@ -39,9 +39,9 @@ int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct 
 
 int fs_mkdirs(const char *path, struct err *err) MUST_USE; // like mkdir -p
 
-// The folder of the running program, without a slash at the end: where build/fare lies, or the
-// bundle's lib/, told by where this code is mapped from (for the kernel, the bundle's program is
-// its loader). `../share` from it is data.
+// The folder of the running program, without a slash at the end: that of build/fare, or the
+// bundle's lib/. It is found by where this code is mapped from, because for the kernel the bundle's
+// program is its loader. `../share` from it holds data.
 int fs_program_dir(struct buf *out, struct err *err) MUST_USE;
 
 #endif

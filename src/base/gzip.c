@@ -8,10 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-
 #define CHUNK ((size_t)64 << 10)
-#define GROW  ((size_t)1 << 20) // the first step of gzip_take()
+#define GROW  ((size_t)1 << 20) // the first allocation of gzip_read_all()
 
 // Fills the chunk when it is empty. *got is 0 at the end of the file.
 static int fill(struct gzip *gzip, size_t *got, struct err *err)
@@ -33,7 +31,7 @@ static int fill(struct gzip *gzip, size_t *got, struct err *err)
 
 static int open_file(struct gzip *gzip, struct err *err)
 {
-    gzip->fd = open(gzip->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hold us up
+    gzip->fd = open(gzip->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not block us
     if (gzip->fd < 0)
         return err_errno(err, errno, "cannot open '%s'", gzip->path);
     struct stat st;
@@ -77,20 +75,20 @@ void gzip_release(struct gzip *gzip)
     gzip->fd = -1;
 }
 
-static int read_plain(struct gzip *gzip, void *into, size_t room, size_t *made, struct err *err)
+static int read_plain(struct gzip *gzip, void *into, size_t size, size_t *made, struct err *err)
 {
     size_t got;
     int rc = fill(gzip, &got, err);
     if (rc != 0)
         return rc;
-    *made = got < room ? got : room;
+    *made = got < size ? got : size;
     memcpy(into, gzip->next, *made);
     gzip->next += *made;
     gzip->left -= *made;
     return 0;
 }
 
-// Between two streams: another one may follow, or zeros that pad the file (tapes did that).
+// Between two streams: another may follow, or zeros that pad the file, as on tapes.
 static int begin_next(struct gzip *gzip, struct err *err)
 {
     size_t got;
@@ -115,7 +113,7 @@ static int begin_next(struct gzip *gzip, struct err *err)
     return 0;
 }
 
-static int read_packed(struct gzip *gzip, void *into, size_t room, size_t *made, struct err *err)
+static int read_packed(struct gzip *gzip, void *into, size_t size, size_t *made, struct err *err)
 {
     *made = 0;
     while (*made == 0 && !gzip->ended) {
@@ -134,7 +132,7 @@ static int read_packed(struct gzip *gzip, void *into, size_t room, size_t *made,
                            "'%s' is cut off: its compressed data end at byte %lld of the file, in "
                            "the middle",
                            gzip->path, (long long)gzip->taken);
-        rc = deflate_step(&gzip->deflate, &gzip->next, &gzip->left, into, room, made, err);
+        rc = deflate_step(&gzip->deflate, &gzip->next, &gzip->left, into, size, made, err);
         if (rc < 0) {
             err_context(err, "'%s', near byte %lld of the file", gzip->path,
                         (long long)(gzip->taken - (int64_t)gzip->left));
@@ -145,13 +143,13 @@ static int read_packed(struct gzip *gzip, void *into, size_t room, size_t *made,
     return 0;
 }
 
-ptrdiff_t gzip_read(struct gzip *gzip, void *into, size_t room, struct err *err)
+ptrdiff_t gzip_read(struct gzip *gzip, void *into, size_t size, struct err *err)
 {
     size_t made = 0;
     int rc = 0;
     if (!gzip->ended)
-        rc = gzip->packed ? read_packed(gzip, into, room, &made, err)
-                          : read_plain(gzip, into, room, &made, err);
+        rc = gzip->packed ? read_packed(gzip, into, size, &made, err)
+                          : read_plain(gzip, into, size, &made, err);
     if (rc != 0)
         return rc;
     gzip->ended = made == 0;
@@ -184,24 +182,24 @@ int gzip_exactly(struct gzip *gzip, void *into, size_t len, struct err *err)
     return 0;
 }
 
-int gzip_take(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err)
+int gzip_read_all(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err)
 {
     *bytes = NULL;
-    size_t have = 0, room = len < GROW ? len : GROW;
+    size_t have = 0, capacity = len < GROW ? len : GROW;
     int rc = 0;
-    // A plain file cannot give more than it holds; then one piece of memory will do.
+    // A plain file cannot hold more than its size, so one allocation is safe.
     if (!gzip->packed && (int64_t)len <= gzip->size)
-        room = len;
-    uint8_t *all = malloc(room ? room : 1);
+        capacity = len;
+    uint8_t *all = malloc(capacity ? capacity : 1);
     if (!all)
         return err_memory(err);
     for (;;) {
-        rc = gzip_exactly(gzip, all + have, room - have, err);
-        have = room;
+        rc = gzip_exactly(gzip, all + have, capacity - have, err);
+        have = capacity;
         if (rc != 0 || have == len)
             break;
-        room = room > len / 2 ? len : room * 2;
-        uint8_t *more = realloc(all, room);
+        capacity = capacity > len / 2 ? len : capacity * 2;
+        uint8_t *more = realloc(all, capacity);
         if (!more) {
             rc = err_memory(err);
             break;
@@ -217,9 +215,9 @@ int gzip_take(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err)
 
 int gzip_end(struct gzip *gzip, uint8_t sum[SHA256_BYTES], struct err *err)
 {
-    char one;
+    char next;
     int64_t at = gzip->given;
-    ptrdiff_t got = gzip_read(gzip, &one, 1, err);
+    ptrdiff_t got = gzip_read(gzip, &next, 1, err);
     if (got < 0)
         return (int)got;
     if (got > 0)
@@ -227,4 +225,25 @@ int gzip_end(struct gzip *gzip, uint8_t sum[SHA256_BYTES], struct err *err)
                        gzip->path, (long long)at);
     sha256_done(&gzip->sha, sum);
     return 0;
+}
+
+int gzip_load(const char *path, int64_t max, struct buf *out, uint8_t sum[SHA256_BYTES],
+              struct err *err)
+{
+    struct gzip gzip;
+    uint8_t unused[SHA256_BYTES];
+    int rc = gzip_open(&gzip, path, max, err);
+    if (rc != 0)
+        return rc;
+    out->max = (size_t)max + CHUNK + 1;
+    ptrdiff_t got = 1;
+    while (got > 0) {
+        char *into = buf_reserve(out, CHUNK);
+        got = into ? gzip_read(&gzip, into, CHUNK, err) : err_memory(err);
+        if (got > 0)
+            buf_advance(out, (size_t)got);
+    }
+    rc = got < 0 ? (int)got : gzip_end(&gzip, sum ? sum : unused, err);
+    gzip_release(&gzip);
+    return rc;
 }

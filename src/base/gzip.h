@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// gzip: a file read from its start to its end, unpacked on the way where it is packed.
+// gzip: a file read from start to end, unpacked on the way where it is packed.
 //
-// Whether it is packed is told by its first two bytes, not by its name. A file that says little and
-// unpacks to much cannot do harm: there is a cap, and memory grows only as bytes really come. The
-// SHA-256 of the unpacked bytes is found on the way; it is what a data set is known by.
-// Errors name the file; offsets in them are of the unpacked bytes unless they say otherwise.
+// The first two bytes decide whether it is packed, not its name. A small file that unpacks to a
+// huge one does no harm: there is a cap, and memory grows only as bytes arrive. The SHA-256 of the
+// unpacked bytes is computed on the way; it identifies data sets. Errors name the file; offsets
+// are in the unpacked bytes unless the text says otherwise.
 #ifndef FARE_BASE_GZIP_H
 #define FARE_BASE_GZIP_H
 
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/deflate.h"
 #include "base/err.h"
 #include "base/sha256.h"
@@ -20,8 +21,8 @@ struct gzip {
     char *path;
     int fd;
     bool packed;
-    bool ended;   // the last byte was given
-    int64_t size; // of the file as it lies there
+    bool ended;   // after the last byte
+    int64_t size; // of the file, packed or not
     int64_t max;
     int64_t given; // unpacked bytes so far
     uint8_t *chunk;
@@ -33,22 +34,26 @@ struct gzip {
     struct sha256 sha;
 };
 
-// More than `max` unpacked bytes are an error when they come. After a failure there is nothing to
-// release, though releasing is harmless, as it is for a zeroed struct.
+// Reading more than `max` unpacked bytes is an error. After a failure there is nothing to release,
+// though releasing is harmless, as it is for a zeroed struct.
 int gzip_open(struct gzip *gzip, const char *path, int64_t max, struct err *err) MUST_USE;
 void gzip_release(struct gzip *gzip);
 
-// 1 to `room` bytes (room > 0); 0 at the end; negative after a failure.
-ptrdiff_t gzip_read(struct gzip *gzip, void *into, size_t room, struct err *err) MUST_USE;
+// 1 to `size` bytes (size > 0); 0 at the end; negative after a failure.
+ptrdiff_t gzip_read(struct gzip *gzip, void *into, size_t size, struct err *err) MUST_USE;
 
 // Exactly `len` bytes; fewer are an error that says where the file ends.
 int gzip_exactly(struct gzip *gzip, void *into, size_t len, struct err *err) MUST_USE;
 
-// The same into memory of its own, which grows as bytes come, so that a header that lies about
-// a length costs nothing. The caller frees `*bytes`, null after a failure.
-int gzip_take(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err) MUST_USE;
+// The same into allocated memory, which grows as bytes arrive, so that a header that lies about a
+// length costs nothing. The caller frees `*bytes`, null after a failure.
+int gzip_read_all(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *err) MUST_USE;
 
-// The file must be at its end; what follows is an error. Then the sum of all of it.
+// Checks that the file is at its end, and gives the sum of all of it.
 int gzip_end(struct gzip *gzip, uint8_t sum[SHA256_BYTES], struct err *err) MUST_USE;
+
+// The whole file, appended to `out`, whose cap is raised to `max`. `sum` may be null.
+int gzip_load(const char *path, int64_t max, struct buf *out, uint8_t sum[SHA256_BYTES],
+              struct err *err) MUST_USE;
 
 #endif

@@ -70,7 +70,7 @@ static void wrong_status(struct transfer *t, long status)
     err_set(&t->call->err, ERR_MISSING, "'%s' answered %ld", shown, status);
 }
 
-// Both callbacks put what is wrong into the call; returning less than was offered then makes
+// Both callbacks put the error into the call and return less than they were offered, which makes
 // libcurl end the transfer.
 static size_t on_body(char *bytes, size_t one, size_t len, void *context)
 {
@@ -81,7 +81,7 @@ static size_t on_body(char *bytes, size_t one, size_t len, void *context)
     t->last_ns = clock_now_ns();
     if (t->got > max_of(t))
         too_long(t, max_of(t));
-    else if (t->file && status_of(t) != 200) // its text is of no use; the status says it
+    else if (t->file && status_of(t) != 200) // the body of an error page is of no use
         wrong_status(t, status_of(t));
     else if (t->file && fs_add(t->file, bytes, len, &call->err) != 0)
         return 0;
@@ -146,8 +146,8 @@ static void set_method(struct transfer *t, const struct http_call *call)
     if (!get && !head)
         set_ptr(t, CURLOPT_CUSTOMREQUEST, method);
     if (call->body || strcmp(method, "PUT") == 0 || strcmp(method, "POST") == 0) {
-        // An empty body is said to be empty. The form type that curl would name is wrong here;
-        // whoever sends a body names its type.
+        // Give the length of an empty body too, and drop curl's default content type: callers name
+        // their own.
         set_off(t, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_len);
         set_ptr(t, CURLOPT_POSTFIELDS, call->body ? call->body : "");
         bool typed = false;
@@ -212,8 +212,8 @@ static int prepare(struct transfer *t)
     return rc;
 }
 
-// A file is there or not: no need to go through the loop for it.
-static void take_file(struct transfer *t)
+// Files need no loop.
+static void read_file_url(struct transfer *t)
 {
     struct http_call *call = t->call;
     const struct http_download *d = t->download;
@@ -234,7 +234,7 @@ static bool begin(struct transfer *t, CURLM *multi)
     }
     enum http_scheme scheme = http_scheme(call->url, call->allow_file, &call->err);
     if (scheme == HTTP_SCHEME_FILE)
-        take_file(t);
+        read_file_url(t);
     if (scheme != HTTP_SCHEME_HTTP || prepare(t) != 0)
         return false;
     if (curl.multi_add_handle(multi, t->easy) != CURLM_OK) {
@@ -332,7 +332,7 @@ static bool collect(CURLM *multi)
     return any;
 }
 
-// Watches a download: tells how far it is, and ends it when asked to or when nothing comes.
+// Reports the progress of a download, and ends it on request or when it stalls.
 static void watch(struct transfer *t, CURLM *multi)
 {
     const struct http_download *d = t->download;
@@ -361,7 +361,7 @@ static bool ended_call(const struct transfer *t, size_t count, const struct http
     return t[i].stage == ENDED;
 }
 
-// Begins what can begin. True when something ended at once, so that others may follow.
+// Starts the calls that can start. True when one ended at once, so that others may follow.
 static bool begin_some(struct transfer *t, size_t count, CURLM *multi)
 {
     bool any = false;
@@ -485,7 +485,7 @@ int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct 
     return rc;
 }
 
-// For those who want one good answer: another status is as bad as none.
+// Where only a 200 will do.
 static int outcome(const struct http_call *call, struct err *err)
 {
     char shown[HTTP_SHOWN_BYTES];
@@ -495,23 +495,6 @@ static int outcome(const struct http_call *call, struct err *err)
     if (call->err.code && err && !err->code)
         *err = call->err;
     return call->err.code;
-}
-
-int http_get(const char *url, size_t max_bytes, int64_t timeout_ms, struct buf *out,
-             struct err *err)
-{
-    struct http_call call = {
-        .url = url, .max_bytes = max_bytes, .timeout_ms = timeout_ms, .follow = true};
-    int64_t deadline_ns = timeout_ms ? clock_now_ns() + timeout_ms * NS_PER_MS : 0;
-    int rc = http_all(&call, 1, deadline_ns, err);
-    if (rc == 0)
-        rc = outcome(&call, err);
-    if (rc == 0) {
-        buf_add(out, buf_str(&call.answer), call.answer.len);
-        rc = buf_check(out, err);
-    }
-    http_call_release(&call);
-    return rc;
 }
 
 int http_download(const struct http_download *download, struct err *err)

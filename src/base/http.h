@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// http: requests through libcurl, several at once, back by a deadline whatever the servers do.
+// http: requests through libcurl, several at once, with a deadline that no server can exceed.
 //
 // libcurl is opened on first use. Answers are untrusted: their size has a cap, redirects are
-// followed only where asked and never from https to http, nothing but http, https and (where
-// asked) file is spoken, and a server that hangs in name resolution, connect, header or body
-// costs the time limit and no more. https needs the host's CA certificates; the bundle carries
-// none, and an error says where they were looked for. Error texts show an address without user,
-// password and query, because those hold credentials.
+// followed only on request and never from https to http, and no other schemes are used except, on
+// request, file. A server that hangs in name resolution, connect, header or body costs no more than
+// the time limit. https needs the host's CA certificates; the bundle carries none, and an error
+// says where they were looked for. Error texts show addresses without user, password and query,
+// which may hold credentials.
 //
 // Proxies come from the environment (http_proxy, https_proxy, no_proxy), unless switched off.
 #ifndef FARE_BASE_HTTP_H
@@ -21,8 +21,8 @@
 
 #define HTTP_DEFAULT_MAX ((size_t)16 << 20) // bytes of an answer, unless told otherwise
 
-// One request and what came of it. Zero it, fill in the first part, hand it to http_all().
-// Everything the first part points to stays the caller's and must live until then.
+// One request and its outcome. Zero it, fill in the first part, pass it to http_all(). Whatever the
+// first part points to stays the caller's and must live until that returns.
 struct http_call {
     const char *method; // null: "GET"
     const char *url;
@@ -42,20 +42,16 @@ struct http_call {
     bool (*before)(struct http_call *call);
     void *context; // for `before`
 
-    struct err err; // its code is 0 when a whole answer came, of whatever status
+    struct err err; // code 0: a complete answer, of any status
     int status;     // 200, 404, ...; 0: none came, or it was a file
     struct buf answer;
 };
 
 void http_call_release(struct http_call *call); // the answer only; a zeroed struct is fine
 
-// Makes all calls at once and is back by `deadline_ns` (of clock_now_ns(); 0: none). How each
-// ended is in its `err`. Fails only when nothing could be tried: no libcurl, no memory.
+// Makes all calls at once and returns by `deadline_ns` (of clock_now_ns(); 0: none). The outcome of
+// each is in its `err`. Fails only when nothing could be tried: no libcurl, no memory.
 int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err) MUST_USE;
-
-// One GET (redirects followed), appended to `out`; every status but 200 is an error here.
-int http_get(const char *url, size_t max_bytes, int64_t timeout_ms, struct buf *out,
-             struct err *err) MUST_USE;
 
 // A file from the net, which appears under its name whole or not at all.
 struct http_download {
@@ -64,7 +60,7 @@ struct http_download {
     const char *const *headers; // (optional) null-terminated
     int64_t max_bytes;
     int64_t timeout_ms; // 0: no limit on the whole
-    int64_t stall_ms;   // 0: 30 s; how long it may go without a byte
+    int64_t stall_ms;   // longest time without a byte; 0: 30 s
     bool allow_file;
     // (optional) Called as bytes arrive and ten times a second; `total` is 0 while not known.
     // False gives up.
@@ -77,7 +73,7 @@ int http_download(const struct http_download *download, struct err *err) MUST_US
 // names, else where distributions put them. ERR_MISSING says where it looked.
 int http_ca_file(const char *root, struct buf *out, struct err *err) MUST_USE;
 
-// The address as it may be shown: without user, password, query and control characters.
+// The address for display: without user, password, query and control characters.
 #define HTTP_SHOWN_BYTES 160
 void http_shown(const char *url, char out[HTTP_SHOWN_BYTES]);
 

@@ -30,7 +30,7 @@ static const struct dl_spec spec = {
     .hint = "install the package libcurl4, or use the bundle, which carries it",
 };
 
-// Kept until the program ends: libcurl and its TLS library do not like to be unloaded.
+// Never unloaded: libcurl and its TLS library do not support that well.
 int curl_load(struct err *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -21,7 +21,7 @@ static const char *after_scheme(const char *url)
     return p > url && strncmp(p, "://", 3) == 0 ? p + 3 : NULL;
 }
 
-// host, host:port, [address]:port. Anything else might be a half of a mistyped password.
+// host, host:port, [address]:port. Anything else might be part of a mistyped password.
 static bool is_host(const char *p, size_t len)
 {
     size_t i = 0;
@@ -102,7 +102,7 @@ static int file_path(const char *url, struct buf *path, struct err *err)
     return buf_check(path, err);
 }
 
-// Opens without waiting, should it be a pipe, and takes only a regular file.
+// Only a regular file; a pipe must not make us wait.
 static int file_open(const char *url, int *fd, struct err *err)
 {
     struct buf path = {0};
@@ -183,7 +183,7 @@ int http_ca_file(const char *root, struct buf *out, struct err *err)
         const char *file = getenv(variables[i]);
         if (!file || !*file)
             continue;
-        if (access(file, R_OK) != 0) // the user named it: nothing else will do
+        if (access(file, R_OK) != 0) // the user named it, so no other is tried
             return err_errno(err, errno, "cannot read the CA certificates '%s' (%s)", file,
                              variables[i]);
         buf_adds(out, file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// http_url: what http.c needs to know about addresses; not for others (they include http.h).
+// http_url: addresses, for http.c alone (others include http.h).
 //
 // file:///path is read here and not by libcurl, which would wait for ever on a named pipe.
 #ifndef FARE_BASE_HTTP_URL_H

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM_FIRST = 64 };
+enum { FIRST_CAPACITY = 64 };
 #define KEYS_MAX ((size_t)1 << 30)
 
-// FNV-1a, with its bits mixed once more: slots are chosen by the low ones.
+// FNV-1a, with its bits mixed once more, because the low ones choose the slot.
 static uint64_t hash_of(const char *key, size_t len)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -18,30 +18,30 @@ static uint64_t hash_of(const char *key, size_t len)
 
 static int grow(struct index *index, struct err *err)
 {
-    size_t room = index->room ? index->room * 2 : ROOM_FIRST;
-    struct index_slot *slots = calloc(room, sizeof *slots);
+    size_t capacity = index->capacity ? index->capacity * 2 : FIRST_CAPACITY;
+    struct index_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return err_memory(err);
-    for (size_t i = 0; i < index->room; i++) {
+    for (size_t i = 0; i < index->capacity; i++) {
         if (index->slots[i].number == 0)
             continue;
-        size_t at = index->slots[i].hash & (room - 1);
+        size_t at = index->slots[i].hash & (capacity - 1);
         while (slots[at].number != 0)
-            at = (at + 1) & (room - 1);
+            at = (at + 1) & (capacity - 1);
         slots[at] = index->slots[i];
     }
     free(index->slots);
     index->slots = slots;
-    index->room = room;
+    index->capacity = capacity;
     return 0;
 }
 
-// The slot that has the key, or the free one where it would be; there is one.
+// The slot that has the key, or the free one where it belongs. There always is one.
 static struct index_slot *slot_of(const struct index *index, uint64_t hash, const char *key,
                                   size_t len)
 {
-    size_t at = hash & (index->room - 1);
-    for (; index->slots[at].number != 0; at = (at + 1) & (index->room - 1)) {
+    size_t at = hash & (index->capacity - 1);
+    for (; index->slots[at].number != 0; at = (at + 1) & (index->capacity - 1)) {
         const struct index_slot *slot = &index->slots[at];
         if (slot->hash == hash && slot->len == len &&
             (len == 0 || memcmp(index->keys.data + slot->at, key, len) == 0))
@@ -53,12 +53,12 @@ static struct index_slot *slot_of(const struct index *index, uint64_t hash, cons
 int index_number(struct index *index, const char *key, size_t len, size_t *number, struct err *err)
 {
     uint64_t hash = hash_of(key, len);
-    struct index_slot *slot = index->room > 0 ? slot_of(index, hash, key, len) : NULL;
+    struct index_slot *slot = index->capacity > 0 ? slot_of(index, hash, key, len) : NULL;
     if (slot && slot->number != 0) {
         *number = slot->number - 1;
         return 0;
     }
-    if (index->count * 2 >= index->room) {
+    if (index->count * 2 >= index->capacity) {
         int rc = grow(index, err);
         if (rc != 0)
             return rc;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// index: texts numbered in the order in which they first came: 0, 1, 2, ...
+// index: texts numbered 0, 1, 2, ... in the order of their first appearance.
 //
-// For grouping: the number is the place in an array of the caller's. The texts are copied, any
-// bytes are allowed. A zeroed struct is empty.
+// For grouping: the number is an index into an array of the caller's. The texts are copied and may
+// hold any bytes. A zeroed struct is empty.
 #ifndef FARE_BASE_INDEX_H
 #define FARE_BASE_INDEX_H
 
@@ -20,13 +20,12 @@ struct index_slot {
 
 struct index {
     struct index_slot *slots;
-    size_t room; // a power of two
+    size_t capacity; // a power of two
     size_t count;
     struct buf keys;
 };
 
-// The text's number. A new one gets `count` as it was before, and counts from then on; asking for
-// one that is there cannot fail.
+// The text's number. A new text is added and gets the next one; finding a known text cannot fail.
 int index_number(struct index *index, const char *key, size_t len, size_t *number,
                  struct err *err) MUST_USE;
 void index_release(struct index *index);

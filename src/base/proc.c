@@ -15,9 +15,9 @@
 
 #include "base/clock.h"
 
-// Both ends of the three pipes; index 0 is for reading, 1 for writing.
+// Both ends of two pipes; index 0 is for reading, 1 for writing.
 struct pipes {
-    int in[2], out[2], err[2], fault[2];
+    int out[2], err[2];
 };
 
 static void close_fd(int *fd)
@@ -30,38 +30,16 @@ static void close_fd(int *fd)
 static void pipes_close(struct pipes *p)
 {
     for (int i = 0; i < 2; i++) {
-        close_fd(&p->in[i]);
         close_fd(&p->out[i]);
         close_fd(&p->err[i]);
-        close_fd(&p->fault[i]);
     }
 }
 
-static int pipes_open(struct pipes *p, const struct proc_options *options, struct err *err)
-{
-    memset(p, -1, sizeof *p);
-    bool ok = pipe2(p->fault, O_CLOEXEC) == 0;
-    if (ok && options->input)
-        ok = pipe2(p->in, O_CLOEXEC) == 0;
-    if (ok && !options->inherit_output)
-        ok = pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0;
-    if (ok)
-        return 0;
-    int rc = err_errno(err, errno, "cannot make a pipe");
-    pipes_close(p);
-    return rc;
-}
-
-// From here to exec only calls that are safe between fork and exec in a program with threads.
-static bool child_prepare(const struct pipes *p, const struct proc_options *options)
+static bool child_prepare(const struct pipes *p)
 {
     setpgid(0, 0);
-    int in = p->in[0];
-    if (in < 0)
-        in = open("/dev/null", O_RDONLY);
-    if (in < 0 || dup2(in, 0) < 0)
-        return false;
-    if (p->out[1] >= 0 && (dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0))
+    int in = open("/dev/null", O_RDONLY);
+    if (in < 0 || dup2(in, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0)
         return false;
     static const int reset[] = {SIGPIPE, SIGINT, SIGTERM, SIGCHLD, SIGILL,
                                 SIGSEGV, SIGBUS, SIGFPE,  SIGABRT};
@@ -70,29 +48,15 @@ static bool child_prepare(const struct pipes *p, const struct proc_options *opti
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    return !options->dir || chdir(options->dir) == 0;
-}
-
-_Noreturn static void child_exec(const struct pipes *p, const char *const *argv,
-                                 const struct proc_options *options)
-{
-    extern char **environ;
-    if (child_prepare(p, options)) {
-        char *const *args = (char *const *)(uintptr_t)argv; // exec promises not to change them
-        execvpe(argv[0], args, options->env ? options->env : environ);
-    }
-    int number = errno;
-    ssize_t ignored = write(p->fault[1], &number, sizeof number);
-    (void)ignored;
-    _exit(127);
+    return true;
 }
 
 _Noreturn static void child_call(const struct pipes *p, int (*call)(void *), void *context,
-                                 const struct proc_options *options, pid_t parent)
+                                 pid_t parent)
 {
-    if (!child_prepare(p, options))
+    if (!child_prepare(p))
         _exit(127);
-    // Whoever ends fare ends its trials too; fare may have gone while this child was made.
+    // The child ends with its parent, which may have ended while the child was made.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
@@ -103,83 +67,53 @@ _Noreturn static void child_call(const struct pipes *p, int (*call)(void *), voi
     _exit(rc);
 }
 
-static void parent_keep(struct proc *proc, struct pipes *p)
+static void parent_prepare(struct proc *proc, struct pipes *p)
 {
-    setpgid(proc->pid, proc->pid); // the child does the same; whoever is first wins
-    proc->in = p->in[1];
+    setpgid(proc->pid, proc->pid); // as the child does: neither need wait for the other
     proc->out = p->out[0];
     proc->err = p->err[0];
-    p->in[1] = p->out[0] = p->err[0] = -1;
+    p->out[0] = p->err[0] = -1;
     pipes_close(p);
-    if (proc->in >= 0)
-        fcntl(proc->in, F_SETFL, O_NONBLOCK);
-    if (proc->out >= 0) {
-        fcntl(proc->out, F_SETFL, O_NONBLOCK);
-        fcntl(proc->err, F_SETFL, O_NONBLOCK);
-    }
+    fcntl(proc->out, F_SETFL, O_NONBLOCK);
+    fcntl(proc->err, F_SETFL, O_NONBLOCK);
     proc->pidfd = (int)syscall(SYS_pidfd_open, proc->pid, 0);
     if (proc->options.timeout_ms > 0)
         proc->stop_ns = proc->started_ns + proc->options.timeout_ms * NS_PER_MS;
 }
 
-static int start(struct proc *proc, const char *const *argv, int (*call)(void *), void *context,
-                 const struct proc_options *options, struct err *err)
+int proc_start_call(struct proc *proc, int (*call)(void *context), void *context,
+                    const struct proc_options *options, struct err *err)
 {
     static const struct proc_options defaults;
     memset(proc, 0, sizeof *proc);
-    proc->in = proc->out = proc->err = proc->pidfd = -1;
+    proc->out = proc->err = proc->pidfd = -1;
     proc->options = options ? *options : defaults;
 
     struct pipes pipes;
-    int rc = pipes_open(&pipes, &proc->options, err);
-    if (rc != 0)
+    memset(&pipes, -1, sizeof pipes);
+    if (pipe2(pipes.out, O_CLOEXEC) != 0 || pipe2(pipes.err, O_CLOEXEC) != 0) {
+        int rc = err_errno(err, errno, "cannot make a pipe");
+        pipes_close(&pipes);
         return rc;
-    fflush(stdout); // what is buffered is ours to write, not the child's too
+    }
+    fflush(stdout); // or the child would write what is buffered a second time
     pid_t parent = getpid();
     proc->started_ns = clock_now_ns();
     proc->pid = fork();
     if (proc->pid < 0) {
-        rc = err_errno(err, errno, "cannot start a process");
+        int rc = err_errno(err, errno, "cannot start a process");
         proc->pid = 0;
         pipes_close(&pipes);
         return rc;
     }
-    if (proc->pid == 0) {
-        if (argv)
-            child_exec(&pipes, argv, &proc->options);
-        child_call(&pipes, call, context, &proc->options, parent);
-    }
-    // The fault pipe closes by itself when exec succeeds.
-    close_fd(&pipes.fault[1]);
-    int number = 0;
-    ssize_t got = 0;
-    if (argv) {
-        do
-            got = read(pipes.fault[0], &number, sizeof number);
-        while (got < 0 && errno == EINTR);
-    }
-    parent_keep(proc, &pipes);
-    if (got == (ssize_t)sizeof number) {
-        proc_kill(proc);
-        return err_errno(err, number, "cannot start '%s'", argv[0]);
-    }
+    if (proc->pid == 0)
+        child_call(&pipes, call, context, parent);
+    parent_prepare(proc, &pipes);
     return 0;
 }
 
-int proc_start(struct proc *proc, const char *const *argv, const struct proc_options *options,
-               struct err *err)
-{
-    return start(proc, argv, NULL, NULL, options, err);
-}
-
-int proc_start_call(struct proc *proc, int (*call)(void *context), void *context,
-                    const struct proc_options *options, struct err *err)
-{
-    return start(proc, NULL, call, context, options, err);
-}
-
-// Reads what is there; closes the descriptor at the end of the stream. Past the cap it reads on
-// and drops, so that the child is never stuck on a full pipe.
+// Reads all that is available; closes the descriptor at the end of the stream. Beyond the cap,
+// bytes are read and dropped, so that the child never blocks on a full pipe.
 static void drain(int *fd, struct buf *out, size_t keep_max)
 {
     char chunk[16384];
@@ -193,46 +127,22 @@ static void drain(int *fd, struct buf *out, size_t keep_max)
             close_fd(fd);
             return;
         }
-        size_t room = out->len < keep_max ? keep_max - out->len : 0;
-        buf_add(out, chunk, (size_t)got < room ? (size_t)got : room);
+        size_t left = out->len < keep_max ? keep_max - out->len : 0;
+        buf_add(out, chunk, (size_t)got < left ? (size_t)got : left);
     }
 }
 
-static void feed(struct proc *proc)
-{
-    const char *input = proc->options.input;
-    size_t len = strlen(input);
-    while (proc->sent < len) {
-        ssize_t put = write(proc->in, input + proc->sent, len - proc->sent);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0 && errno == EAGAIN)
-            return;
-        if (put < 0)
-            break; // it does not want to read: its business
-        proc->sent += (size_t)put;
-    }
-    close_fd(&proc->in);
-}
-
-// At the limit: SIGTERM, then SIGKILL after the grace time.
 static void enforce_limit(struct proc *proc, int64_t now)
 {
     if (proc->stop_ns == 0 || now < proc->stop_ns)
         return;
     proc->timed_out = true;
-    if (!proc->stopping && proc->options.grace_ms > 0) {
-        kill(-proc->pid, SIGTERM);
-        proc->stopping = true;
-        proc->stop_ns = now + proc->options.grace_ms * NS_PER_MS;
-    } else {
-        kill(-proc->pid, SIGKILL);
-        proc->stop_ns = 0;
-    }
+    kill(-proc->pid, SIGKILL);
+    proc->stop_ns = 0;
 }
 
-// How long poll() may sleep. Without a pidfd the end of a child that left its pipes to others
-// shows only by asking, so ask every 10 ms.
+// How long poll() may sleep. Without a pidfd, a child that left its pipes to others is noticed
+// only by asking, so ask every 10 ms.
 static int sleep_ms(const struct proc *proc, int64_t now)
 {
     int64_t ms = proc->pidfd >= 0 ? 60000 : 10;
@@ -246,7 +156,6 @@ static int sleep_ms(const struct proc *proc, int64_t now)
 
 static void close_all(struct proc *proc)
 {
-    close_fd(&proc->in);
     close_fd(&proc->out);
     close_fd(&proc->err);
     close_fd(&proc->pidfd);
@@ -268,20 +177,16 @@ int proc_finish(struct proc *proc, struct proc_result *result, struct err *err)
             close_all(proc);
             return rc;
         }
-        // Once more after its end: what it wrote last is still in the pipes.
+        // Also after its end: its last words are still in the pipes.
         drain(&proc->out, &result->out, keep);
         drain(&proc->err, &result->err_text, keep);
         if (ended == proc->pid)
             break;
         int64_t now = clock_now_ns();
         enforce_limit(proc, now);
-        struct pollfd fds[4] = {{proc->out, POLLIN, 0},
-                                {proc->err, POLLIN, 0},
-                                {proc->in, POLLOUT, 0},
-                                {proc->pidfd, POLLIN, 0}};
-        poll(fds, 4, sleep_ms(proc, now)); // negative descriptors are passed over
-        if (proc->in >= 0 && fds[2].revents != 0)
-            feed(proc);
+        struct pollfd fds[3] = {
+            {proc->out, POLLIN, 0}, {proc->err, POLLIN, 0}, {proc->pidfd, POLLIN, 0}};
+        poll(fds, 3, sleep_ms(proc, now)); // which ignores negative descriptors
     }
     result->wall_ns = clock_now_ns() - proc->started_ns;
     result->timed_out = proc->timed_out;
@@ -307,17 +212,6 @@ void proc_kill(struct proc *proc)
             ;
         close_all(proc);
     }
-}
-
-int proc_run(const char *const *argv, const struct proc_options *options,
-             struct proc_result *result, struct err *err)
-{
-    struct proc proc;
-    memset(result, 0, sizeof *result);
-    int rc = proc_start(&proc, argv, options, err);
-    if (rc == 0)
-        rc = proc_finish(&proc, result, err);
-    return rc;
 }
 
 void proc_result_release(struct proc_result *result)

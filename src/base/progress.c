@@ -15,20 +15,20 @@
 #include "base/utf8.h"
 
 #define REDRAW_NS   (100 * NS_PER_MS)
-#define SETTLE_NS   (500 * NS_PER_MS) // before that a guess of the time left is worth nothing
+#define SETTLE_NS   (500 * NS_PER_MS) // no estimate of the time left before that
 #define BAR_MIN     8                 // columns; a shorter bar says nothing
 #define BAR_MAX     40
 #define LABEL_SHARE 0.6 // of the line, at most, for the label
 #define LABEL_MIN   10
 #define LABEL_LEAST 4  // columns of it
-#define TIME_ROOM   16 // "59 min 59 s left"
-#define SHORT_ROOM  13 // "23:59:59 left"
-#define COST_ROOM   10 // "0.0123 USD"
-#define COSTS_ROOM  20 // "0.0123 of 0.0345 USD"
+#define TIME_WIDTH  16 // "59 min 59 s left"
+#define SHORT_WIDTH 13 // "23:59:59 left"
+#define COST_WIDTH  10 // "0.0123 USD"
+#define COSTS_WIDTH 20 // "0.0123 of 0.0345 USD"
 #define WIPE        "\r\x1b[K"
 
-// One character of UTF-8: its length in bytes and its columns. Bad bytes and what steers have
-// length 0. (Wide ones after Unicode's EastAsianWidth: blocks, not single characters.)
+// One character of UTF-8: its length in bytes and its columns. Bad bytes and control characters
+// have length 0. (Wide ones after Unicode's EastAsianWidth: blocks, not single characters.)
 static size_t character(const char *text, size_t *columns)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -51,13 +51,13 @@ static size_t character(const char *text, size_t *columns)
     return len;
 }
 
-// As much of `text` as fits; what cannot be shown is a question mark. Returns the columns taken.
-static size_t add_label(struct buf *out, const char *text, size_t room)
+// As much of `text` as fits, with question marks for what cannot be shown. Returns the columns.
+static size_t add_label(struct buf *out, const char *text, size_t width)
 {
     size_t used = 0;
     while (*text) {
         size_t columns = 1, len = character(text, &columns);
-        if (used + columns > room)
+        if (used + columns > width)
             break;
         if (len == 0)
             buf_addc(out, '?');
@@ -69,7 +69,7 @@ static size_t add_label(struct buf *out, const char *text, size_t room)
     return used;
 }
 
-// How much is done, in a width that does not change on the way, so that the bar stands still.
+// How much is done, in constant width, so that the bar does not move.
 static void amounts(const struct progress_view *view, char *out, size_t size)
 {
     char done[UNITS_TEXT], total[UNITS_TEXT];
@@ -119,7 +119,7 @@ static void short_seconds(int64_t whole_s, char *out, size_t size)
         snprintf(out, size, "%lldd %02lldh", s / 86400, s / 3600 % 24);
 }
 
-// What is left in whole seconds; below 0: nobody knows.
+// The time left in whole seconds; below 0: not known.
 static int64_t left_s(const struct progress_view *view)
 {
     double left = -1;
@@ -129,11 +129,11 @@ static int64_t left_s(const struct progress_view *view)
              view->elapsed_ns >= SETTLE_NS)
         left = (double)view->elapsed_ns / NS_PER_S * (double)(view->total - view->done) /
                (double)view->done;
-    bool joke = left > 100 * 86400; // a hundred days: no guess
-    return left < 0 || joke ? -1 : (int64_t)(left + 0.999);
+    bool absurd = left > 100 * 86400; // over a hundred days: no estimate
+    return left < 0 || absurd ? -1 : (int64_t)(left + 0.999);
 }
 
-// What is left, or, when the end is not known, how long it has taken.
+// The time left, or the time so far where the end is not known.
 static void time_words(const struct progress_view *view, bool brief, char *out, size_t size)
 {
     char words[48];
@@ -177,8 +177,8 @@ static size_t columns_of(const char *text)
     return sum;
 }
 
-// Takes `columns` and two for what parts them from the rest, if they are there.
-static bool take(size_t *left, size_t columns)
+// Uses up `columns` and two for the gap, if that many are left.
+static bool claim(size_t *left, size_t columns)
 {
     bool fits = *left >= columns + 2;
     *left -= fits ? columns + 2 : 0;
@@ -191,7 +191,7 @@ static size_t at_least(const char *text, size_t columns)
     return own > columns ? own : columns;
 }
 
-// As many of the pieces of `note` as there is room for; where the next one begins.
+// The end of the last piece of `note` that fits.
 static const char *fitting(const char *note, size_t *left)
 {
     const char *end = note;
@@ -200,14 +200,14 @@ static const char *fitting(const char *note, size_t *left)
         size_t len = gap ? (size_t)(gap - end) : strlen(end);
         char piece[80];
         snprintf(piece, sizeof piece, "%.*s", (int)len, end);
-        if (len >= sizeof piece || !take(left, columns_of(piece) - (end > note ? 2 : 0)))
+        if (len >= sizeof piece || !claim(left, columns_of(piece) - (end > note ? 2 : 0)))
             break;
         end += len;
     }
     return end;
 }
 
-struct layout { // which parts there is room for
+struct layout { // the parts that fit
     char percent[16], amount[80], time[64], end[16];
     const char *main; // the share done, or the amount
     const char *cost;
@@ -216,38 +216,38 @@ struct layout { // which parts there is room for
     bool with_amount, at_most;
 };
 
-// How wide the time left becomes in its short form: that of hours only where there are some.
-static size_t short_room(const struct progress_view *view)
+// Width of the time left in its short form; hours count only where there are some.
+static size_t short_width(const struct progress_view *view)
 {
-    return left_s(view) < 3600 ? SHORT_ROOM - 3 : SHORT_ROOM;
+    return left_s(view) < 3600 ? SHORT_WIDTH - 3 : SHORT_WIDTH;
 }
 
-// A name takes no more than its share, and where it costs something leaves room for how much.
-static size_t label_columns(const struct progress_view *view, size_t room, size_t left)
+// The label gets no more than its share, and leaves space for the cost where there is one.
+static size_t label_columns(const struct progress_view *view, size_t width, size_t left)
 {
-    size_t columns = columns_of(view->label), most = (size_t)((double)room * LABEL_SHARE);
+    size_t columns = columns_of(view->label), most = (size_t)((double)width * LABEL_SHARE);
     most = most > LABEL_MIN && !view->cost ? most : LABEL_MIN;
-    size_t need = short_room(view) + 2 + at_least(view->cost, COST_ROOM) + 2;
+    size_t need = short_width(view) + 2 + at_least(view->cost, COST_WIDTH) + 2;
     if (view->cost && left >= need + LABEL_LEAST && left - need < most)
         most = left - need;
     most = most < left ? most : left;
     return columns < most ? columns : most;
 }
 
-// The time left, in words or brief; what it costs must have room beside it.
+// The time left, in words or short; the cost must fit beside it.
 static void lay_out_time(const struct progress_view *view, struct layout *l, size_t *left)
 {
-    size_t cost = view->cost ? at_least(view->cost, COST_ROOM) + 2 : 0;
-    bool words = *left >= TIME_ROOM + 2 + cost;
+    size_t cost = view->cost ? at_least(view->cost, COST_WIDTH) + 2 : 0;
+    bool words = *left >= TIME_WIDTH + 2 + cost;
     time_words(view, !words && cost > 0, l->time, sizeof l->time);
-    if (!take(left, at_least(l->time, words || cost == 0 ? TIME_ROOM : short_room(view))))
+    if (!claim(left, at_least(l->time, words || cost == 0 ? TIME_WIDTH : short_width(view))))
         l->time[0] = '\0';
 }
 
-// In order of importance: the share done (or the amount, where the whole is not known), a name,
-// the time, what it costs, the bar, what it will cost, when it ends, more about it, the amounts.
-// What changes its width while it counts has room for its longest, so that the bar stands still.
-static void lay_out(const struct progress_view *view, size_t room, struct layout *l)
+// In order of importance: the share done (or the amount, without a total), the label, the time, the
+// cost, the bar, the cost in the end, the time of the end, the note, the amounts. A part that
+// changes its width gets that of its longest form, so that the bar does not move.
+static void lay_out(const struct progress_view *view, size_t width, struct layout *l)
 {
     bool known = view->total > 0;
     snprintf(l->percent, sizeof l->percent, "%3d %%", share(view, 100));
@@ -256,15 +256,15 @@ static void lay_out(const struct progress_view *view, size_t room, struct layout
         seconds(view->elapsed_ns > 0 ? view->elapsed_ns / NS_PER_S : 0, l->amount,
                 sizeof l->amount);
     l->main = known ? l->percent : l->amount;
-    size_t left = room > strlen(l->main) + 2 ? room - strlen(l->main) - 2 : 0;
+    size_t left = width > strlen(l->main) + 2 ? width - strlen(l->main) - 2 : 0;
     size_t label = columns_of(view->label);
-    l->label = label_columns(view, room, left);
+    l->label = label_columns(view, width, left);
     left -= l->label;
     lay_out_time(view, l, &left);
-    size_t cost = at_least(view->cost, COST_ROOM), costs = at_least(view->costs, COSTS_ROOM);
-    if (view->cost && take(&left, cost))
+    size_t cost = at_least(view->cost, COST_WIDTH), costs = at_least(view->costs, COSTS_WIDTH);
+    if (view->cost && claim(&left, cost))
         l->cost = view->cost;
-    bool bar = known && take(&left, BAR_MIN);
+    bool bar = known && claim(&left, BAR_MIN);
     l->bar = bar ? BAR_MIN : 0;
     if (l->cost && view->costs && costs >= cost && left >= costs - cost) {
         l->cost = view->costs;
@@ -279,7 +279,7 @@ static void lay_out(const struct progress_view *view, size_t room, struct layout
     left -= l->at_most ? strlen("at most ") : 0;
     l->note_end = view->note ? fitting(view->note, &left) : NULL;
     bool counts = known && view->unit != PROGRESS_TIME;
-    l->with_amount = counts && (bar || left >= BAR_MIN + 2) && take(&left, strlen(l->amount));
+    l->with_amount = counts && (bar || left >= BAR_MIN + 2) && claim(&left, strlen(l->amount));
     size_t more = label - l->label < left ? label - l->label : left;
     l->label += view->cost ? more : 0;
     left -= view->cost ? more : 0;
@@ -343,8 +343,8 @@ void progress_begin(struct progress *progress, int fd, const char *label, enum p
     progress_update(progress, 0, total);
 }
 
-// A job in the background would be stopped for writing, or would spoil another's screen; where
-// Ctrl-S holds the terminal, a write would wait for Ctrl-Q.
+// A job in the background would be stopped for writing, or would write over another program's
+// screen; after Ctrl-S a write would block until Ctrl-Q.
 static bool can_draw(const struct progress *progress)
 {
     struct pollfd to = {progress->fd, POLLOUT, 0};

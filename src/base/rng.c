@@ -38,11 +38,6 @@ static uint32_t high(uint64_t x)
     return (uint32_t)(x >> 32);
 }
 
-static uint64_t both(const uint32_t words[2])
-{
-    return words[0] | (uint64_t)words[1] << 32;
-}
-
 static void block_at(const struct rng *rng, uint64_t index, uint32_t out[4])
 {
     const uint32_t counter[4] = {low(index), high(index), rng->stream[0], rng->stream[1]};
@@ -74,22 +69,6 @@ void rng_split(const struct rng *parent, const char *name, uint64_t number, stru
     memset(child, 0, sizeof *child);
     memcpy(child->key, mixed, sizeof child->key);
     memcpy(child->stream, mixed + 2, sizeof child->stream);
-}
-
-void rng_save(const struct rng *rng, uint64_t state[RNG_STATE_WORDS])
-{
-    state[0] = both(rng->key);
-    state[1] = both(rng->stream);
-    state[2] = rng->position;
-}
-
-void rng_load(struct rng *rng, const uint64_t state[RNG_STATE_WORDS])
-{
-    rng_init(rng, state[0]);
-    rng->stream[0] = low(state[1]);
-    rng->stream[1] = high(state[1]);
-    rng->position = state[2];
-    block_at(rng, rng->position / 4, rng->block);
 }
 
 uint32_t rng_word(const struct rng *rng, uint64_t index)
@@ -237,8 +216,8 @@ double rng_normal_quantile(double p)
 
 void rng_entropy(void *bytes, size_t len)
 {
-    // The kernel's pool always gives up to 256 bytes once it is up; before that (the first moments
-    // after a boot) the clock and the process have to do.
+    // The kernel always returns up to 256 bytes once its pool is ready; in the first moments after
+    // a boot, clock and process number have to do.
     if (len <= 256 && getentropy(bytes, len) == 0)
         return;
     struct rng rng;

@@ -3,11 +3,11 @@
 //
 // Philox4x32-10 (Salmon et al., SC 2011): a block of four 32-bit words is a pure function of a
 // key and a counter, so there is no state to pass around and word i of a stream can be computed
-// anywhere, on a GPU too, without the words before it. That is what dropout masks and parallel
-// shuffles need. A generator is a key, a stream number and a position.
+// anywhere, on a GPU too, without the words before it, as dropout masks and parallel shuffles need.
+// A generator is a key, a stream number and a position.
 //
-// Split one off for every purpose ("shuffle", epoch; "dropout", layer): which one you get depends
-// on the parent's seed, the name and the number, not on what was drawn before. No function here
+// Split one off for every purpose ("shuffle", epoch; "dropout", layer). It depends on the parent's
+// seed, the name and the number, not on what was drawn before. No function here
 // uses the C library's mathematics, whose last bit depends on the CPU. Not for secrets.
 #ifndef FARE_BASE_RNG_H
 #define FARE_BASE_RNG_H
@@ -26,14 +26,9 @@ struct rng {
 // (low half first).
 void rng_init(struct rng *rng, uint64_t seed);
 
-// A generator of its own, as good as independent of the parent and of every other split. 128 bits
-// tell them apart, so chance does not bring two together. `child` may be `parent`.
+// A generator that is practically independent of the parent and of every other split: 128 bits tell
+// them apart. `child` may be `parent`.
 void rng_split(const struct rng *parent, const char *name, uint64_t number, struct rng *child);
-
-// For checkpoints: three numbers say everything. Any three are a valid state.
-#define RNG_STATE_WORDS 3
-void rng_save(const struct rng *rng, uint64_t state[RNG_STATE_WORDS]);
-void rng_load(struct rng *rng, const uint64_t state[RNG_STATE_WORDS]);
 
 uint32_t rng_u32(struct rng *rng);                   // one word
 uint64_t rng_u64(struct rng *rng);                   // two, the low one first
@@ -48,10 +43,10 @@ void rng_shuffle(struct rng *rng, void *items, size_t count, size_t size);
 // Word `index` of the stream, wherever the position is.
 uint32_t rng_word(const struct rng *rng, uint64_t index);
 
-// Bytes nobody can foresee, from the kernel: for names that must not meet. Not of any seed.
+// Unpredictable bytes from the kernel, for unique names. Independent of any seed.
 void rng_entropy(void *bytes, size_t len);
 
-// The bare function, for whoever has to do the same elsewhere.
+// The bare function, for other implementations to compare with.
 void rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 // x such that a normal variable is below it with probability p, 0 < p < 1; relative error about

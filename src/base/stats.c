@@ -40,7 +40,7 @@ double stats_stddev(const double *x, size_t n)
         sum_add(&squares, (x[i] - mean) * (x[i] - mean));
         sum_add(&rest, x[i] - mean);
     }
-    // The rest would be 0 with an exact mean; it takes out what the mean's rounding put in.
+    // With an exact mean this would be 0; it corrects for the mean's rounding.
     double off = rest.total + rest.lost;
     double variance = (squares.total + squares.lost - off * off / (double)n) / (double)(n - 1);
     return variance > 0 ? sqrt(variance) : 0;
@@ -52,7 +52,7 @@ static void select_kth(double *x, size_t n, size_t k)
     ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, want = (ptrdiff_t)k;
     uint32_t chance = 1;
     while (low < high) {
-        // A pivot from anywhere: series have patterns, on which a fixed place can be quadratic.
+        // A random pivot: with a fixed place, some patterns in a series take quadratic time.
         chance = chance * 1664525 + 1013904223;
         double pivot = x[low + (ptrdiff_t)(((uint64_t)chance * (uint64_t)(high - low + 1)) >> 32)];
         ptrdiff_t i = low, j = high;
@@ -119,20 +119,15 @@ static int copy_values(const double *x, size_t n, double **copy, struct err *err
     return 0;
 }
 
-int stats_quantile(const double *x, size_t n, double p, double *quantile, struct err *err)
+int stats_median(const double *x, size_t n, double *median, struct err *err)
 {
     double *copy;
     int rc = copy_values(x, n, &copy, err);
     if (rc != 0)
         return rc;
-    *quantile = stats_quantile_of(copy, n, p);
+    *median = stats_median_of(copy, n);
     free(copy);
     return 0;
-}
-
-int stats_median(const double *x, size_t n, double *median, struct err *err)
-{
-    return stats_quantile(x, n, 0.5, median, err);
 }
 
 int stats_mad(const double *x, size_t n, double *median, double *mad, struct err *err)
@@ -164,40 +159,28 @@ int stats_outliers(const double *x, size_t n, size_t *count, struct err *err)
     return 0;
 }
 
-int stats_bootstrap(const double *x, size_t n, stats_fn *figure, void *arg, size_t resamples,
-                    double level, struct rng *rng, struct stats_interval *out, struct err *err)
+int stats_bootstrap_median(const double *x, size_t n, size_t resamples, double level,
+                           struct rng *rng, struct stats_interval *out, struct err *err)
 {
     assert(resamples > 0 && level > 0 && level < 1);
     int rc = check_values(x, n, err);
     if (rc != 0)
         return rc;
     double *sample = malloc(n * sizeof *sample);
-    double *figures = malloc(resamples * sizeof *figures);
-    if (!sample || !figures) {
+    double *medians = malloc(resamples * sizeof *medians);
+    if (!sample || !medians) {
         rc = err_memory(err);
         goto out;
     }
     for (size_t r = 0; r < resamples; r++) {
         for (size_t i = 0; i < n; i++)
             sample[i] = x[rng_below(rng, n)];
-        figures[r] = figure(sample, n, arg);
+        medians[r] = stats_median_of(sample, n);
     }
-    out->low = stats_quantile_of(figures, resamples, (1 - level) / 2);
-    out->high = stats_quantile_of(figures, resamples, (1 + level) / 2);
+    out->low = stats_quantile_of(medians, resamples, (1 - level) / 2);
+    out->high = stats_quantile_of(medians, resamples, (1 + level) / 2);
 out:
     free(sample);
-    free(figures);
+    free(medians);
     return rc;
-}
-
-static double median_figure(double *sample, size_t n, void *arg)
-{
-    (void)arg;
-    return stats_median_of(sample, n);
-}
-
-int stats_bootstrap_median(const double *x, size_t n, size_t resamples, double level,
-                           struct rng *rng, struct stats_interval *out, struct err *err)
-{
-    return stats_bootstrap(x, n, median_figure, NULL, resamples, level, rng, out, err);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// stats: what a handful or a million measurements say, without belief in bell curves.
+// stats: robust statistics of a handful or a million measurements; none assumes normality.
 //
 // Functions that need memory take `err`, and refuse an empty list and values that are not finite
-// (ERR_FORMAT). Those without `err` need no memory; there the caller sees to both. Where a
-// function reorders the values it says so.
+// (ERR_FORMAT). Those without `err` need no memory; there the caller checks both. Functions that
+// reorder the values say so.
 #ifndef FARE_BASE_STATS_H
 #define FARE_BASE_STATS_H
 
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 
-// Sums are compensated, so that digits common to all values cost none of the result's.
+// Sums are compensated, so that leading digits common to all values cost no precision.
 double stats_mean(const double *x, size_t n);   // n > 0
 double stats_stddev(const double *x, size_t n); // of a sample (divided by n-1); n > 1
 
@@ -22,8 +22,7 @@ double stats_stddev(const double *x, size_t n); // of a sample (divided by n-1);
 double stats_quantile_of(double *x, size_t n, double p);
 double stats_median_of(double *x, size_t n);
 
-// The same without touching x.
-int stats_quantile(const double *x, size_t n, double p, double *quantile, struct err *err) MUST_USE;
+// The median without touching x.
 int stats_median(const double *x, size_t n, double *median, struct err *err) MUST_USE;
 
 // The median of the distances from the median, not scaled; times STATS_MAD_SCALE it estimates the
@@ -40,15 +39,9 @@ struct stats_interval {
     double low, high;
 };
 
-// A figure of a sample. It may reorder the values, which are a copy of its own.
-typedef double stats_fn(double *sample, size_t n, void *arg);
-
-// Percentile bootstrap: `figure` of `resamples` samples drawn with replacement, and of those
-// figures the quantiles that enclose the share `level` (0.95, say). 1000 resamples give the ends
-// to a few per cent of the interval's width. With fewer than about ten values it is too narrow.
-int stats_bootstrap(const double *x, size_t n, stats_fn *figure, void *arg, size_t resamples,
-                    double level, struct rng *rng, struct stats_interval *out,
-                    struct err *err) MUST_USE;
+// Percentile bootstrap of the median: the medians of `resamples` samples drawn with replacement,
+// and of those the quantiles that enclose the share `level` (0.95, say). 1000 resamples give the
+// ends to a few per cent of the interval's width. Below about ten values it is too narrow.
 int stats_bootstrap_median(const double *x, size_t n, size_t resamples, double level,
                            struct rng *rng, struct stats_interval *out, struct err *err) MUST_USE;
 

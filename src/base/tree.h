@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tree: small text files below a root, as /proc and /sys hold them.
 //
-// Everything that is read about a machine goes through here, with paths relative to a root that
-// is "" in real life and the folder of a recorded machine in tests. A file that is absent or
+// All files that describe a machine are read through here, with paths relative to a root: "" in
+// use, the folder of a recorded machine in tests. A file that is absent or
 // unreadable is a normal case (false), never an error. Running out of memory is one: it sticks
-// in the struct, the readers say false from then on, and one tree_check() at the end tells.
+// in the struct, the readers return false from then on, and one tree_check() at the end reports it.
 #ifndef FARE_BASE_TREE_H
 #define FARE_BASE_TREE_H
 

@@ -27,7 +27,7 @@ bool units_parse_bytes(const char *text, int64_t *bytes)
             return false;
         for (p++; isdigit((unsigned char)*p); p++) {
             if (scale >= 1000000)
-                return false; // finer than anybody means
+                return false; // finer than anyone means
             part = part * 10 + (*p - '0');
             scale *= 10;
         }
@@ -48,7 +48,7 @@ bool units_parse_bytes(const char *text, int64_t *bytes)
     return false;
 }
 
-// Three digits that count, and no ".0": 1.25, 23.5, 512.
+// Three significant digits, and no ".0": 1.25, 23.5, 512.
 static struct units_text scaled(double value, double step, const char *const *names)
 {
     struct units_text out;

@@ -14,7 +14,7 @@ struct units_text {
 // "100GB" (1000s), "1.5GiB" and "1.5G" (1024s), "512": bytes. False for anything else.
 bool units_parse_bytes(const char *text, int64_t *bytes);
 
-// "23.5 GiB", "512 B": three digits that count, 1024s. By value, for use in printf arguments.
+// "23.5 GiB", "512 B": three significant digits, 1024s. By value, for use in printf arguments.
 struct units_text units_bytes(int64_t bytes);
 
 // "19.2 GB/s": 1000s, as disks, buses and networks are rated.

@@ -5,7 +5,7 @@
 #include <string.h>
 
 // How many bytes the character that starts with `lead` has, and the least and greatest second
-// byte: Table 3-7 of the Unicode Standard. 0: no character starts so.
+// byte: Table 3-7 of the Unicode Standard. 0: no character starts with it.
 static size_t shape(uint8_t lead, uint8_t *least, uint8_t *greatest)
 {
     *least = 0x80;

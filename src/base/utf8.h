@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // utf8: characters in texts, the same whatever the locale.
 //
-// Only what reading data needs: walking, checking, lower case, white space and controls. Lower case
-// is Unicode's simple mapping of one character at a time, in the blocks that hold nearly all
+// The part that reading data needs: walking, checking, lower case, white space and controls. Lower
+// case is Unicode's simple mapping of one character at a time, in the blocks that hold nearly all
 // letters with case: Latin up to Extended-A and Extended Additional, Greek, Cyrillic, Armenian.
 // Others stay as they are.
 #ifndef FARE_BASE_UTF8_H
@@ -29,12 +29,12 @@ uint32_t utf8_lower(uint32_t c);
 // White space as Python's str.split() sees it: Unicode's, and the separators 1C to 1F.
 bool utf8_space(uint32_t c);
 
-// Whether it acts on what is shown around it instead of being shown: the controls that terminals
-// obey (C0, DEL, C1), and those that turn the direction of text (Unicode's Bidi_Control), with
-// which a name can pass for another. No text that others chose is shown with it.
+// A character that controls the display instead of being shown: those that terminals obey (C0, DEL,
+// C1), and those that change the direction of text (Unicode's Bidi_Control), which can disguise one
+// name as another. They are removed from any text that comes from outside.
 bool utf8_steers(uint32_t c);
 
-// Whether whoever reads what we print expects UTF-8: by LC_ALL, LC_CTYPE or LANG.
+// Whether the terminal expects UTF-8, by LC_ALL, LC_CTYPE or LANG.
 bool utf8_locale(void);
 
 #endif

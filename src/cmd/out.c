@@ -57,10 +57,10 @@ static void add_v(struct out *out, const char *format, va_list args)
     if (len >= 0 && (size_t)len < sizeof small) {
         buf_add(&out->text, small, (size_t)len);
     } else if (len >= 0) {
-        char *room = buf_room(&out->text, (size_t)len);
+        char *room = buf_reserve(&out->text, (size_t)len);
         if (room) {
             vsnprintf(room, (size_t)len + 1, format, again);
-            buf_used(&out->text, (size_t)len);
+            buf_advance(&out->text, (size_t)len);
         }
     }
     va_end(again);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "machine/device.h"
+#include "price/device.h"
 
 enum { LAST = 20 };
 

@@ -15,7 +15,7 @@
 #include "cmd/check.h"
 #include "cmd/watch.h"
 #include "data/parallel.h"
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "run/command.h"
 #include "run/handover.h"
 #include "run/partial.h"

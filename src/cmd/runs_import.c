@@ -63,7 +63,7 @@ static int import_lines(struct importing *m, const char *path, struct err *err)
     size_t number = 0;
     int rc = 0;
     for (bool ended = false; rc == 0 && !ended;) {
-        char *into = buf_room(&room, CHUNK_BYTES);
+        char *into = buf_reserve(&room, CHUNK_BYTES);
         ssize_t got = into ? read(fd, into, CHUNK_BYTES) : 0;
         if (!into)
             rc = err_set(err, ERR_MEMORY, "'%s', line %zu is too long", path, number + 1);
@@ -71,7 +71,7 @@ static int import_lines(struct importing *m, const char *path, struct err *err)
             rc = err_errno(err, errno, "cannot read '%s'", path);
         if (rc != 0 || got < 0)
             continue;
-        buf_used(&room, (size_t)got);
+        buf_advance(&room, (size_t)got);
         ended = got == 0;
         if (ended && room.len > 0 && room.data[room.len - 1] != '\n')
             buf_addc(&room, '\n'); // the last line may lack it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// workloads data: the public data sets: which there are, fetching one, where it is.
+// workloads data: lists the public data sets, fetches one, says where it is.
 #include "cmd/workloads.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "data/fetch.h"
+#include "data/sets.h"
 #include "record/field.h"
 #include "workload/workload.h"
 
@@ -30,10 +31,10 @@ struct set_list {
 #define T struct set_row
 static const struct field row_fields[] = {
     FIELD(FIELD_TEXT, T, name, "name of the set"),
-    FIELD(FIELD_TEXT, T, workloads, "what trains on it"),
-    FIELD(FIELD_TEXT, T, path, "where it is, or would be"),
+    FIELD(FIELD_TEXT, T, workloads, "the workloads that train on it"),
+    FIELD(FIELD_TEXT, T, path, "its folder, present or not"),
     FIELD(FIELD_BOOL, T, here, "it was fetched"),
-    FIELD(FIELD_INT, T, download_bytes, "what fetching it moves, as far as known"),
+    FIELD(FIELD_INT, T, download_bytes, "size of the download, where known"),
     FIELD_END,
 };
 #undef T
@@ -51,26 +52,23 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int describe_set(const char *name, const struct data_sets *sets, struct set_row *row,
-                        struct err *err)
+static int describe_set(const struct public_set *set, struct set_row *row, struct err *err)
 {
     struct buf path = {0}, users = {0};
     int64_t bytes = 0;
     bool all_known = true;
-    for (size_t i = 0; i < sets->count; i++) {
-        if (strcmp(sets->files[i].name, name) != 0 || sets->files[i].url[0] == '\0')
-            continue;
-        bytes += sets->files[i].bytes;
-        all_known &= sets->files[i].bytes > 0;
+    for (const struct public_file *file = set->files; file->name; file++) {
+        bytes += file->url ? file->bytes : 0;
+        all_known &= !file->url || file->bytes > 0;
     }
     for (size_t i = 0; workloads[i]; i++)
-        if (workloads[i]->build && strcmp(data_set_name(workloads[i]->data), name) == 0)
+        if (workloads[i]->data && strcmp(workloads[i]->data, set->name) == 0)
             buf_printf(&users, "%s%s", users.len ? ", " : "", workloads[i]->name);
-    int rc = data_cache_dir(name, &path, err);
+    int rc = data_cache_dir(set->name, &path, err);
     if (rc == 0)
         rc = buf_check(&users, err);
     if (rc == 0)
-        rc = text_set(&row->name, name, err);
+        rc = text_set(&row->name, set->name, err);
     if (rc == 0)
         rc = text_set(&row->workloads, buf_str(&users), err);
     if (rc == 0)
@@ -86,14 +84,11 @@ static int describe_set(const char *name, const struct data_sets *sets, struct s
 static int list(const struct cmd_call *call, struct err *err)
 {
     const struct cmd_common *common = call->options;
-    struct data_sets sets = {0};
     struct set_list all = {0};
-    int rc = data_sets_read(&sets, NULL, err);
-    if (rc == 0)
-        rc = text_set(&all.schema, DATA_SCHEMA, err);
-    for (int kind = DATA_MNIST; rc == 0 && kind <= DATA_FLOWERS; kind++) {
+    int rc = text_set(&all.schema, DATA_SCHEMA, err);
+    for (const struct public_set *set = public_sets; rc == 0 && set->name; set++) {
         struct set_row *row = LIST_ADD(&all.sets, err);
-        rc = row ? describe_set(data_set_name((enum data_kind)kind), &sets, row, err) : ERR_MEMORY;
+        rc = row ? describe_set(set, row, err) : ERR_MEMORY;
     }
     if (rc == 0 && common->json)
         rc = out_record(call->out, list_fields, &all, err);
@@ -106,7 +101,6 @@ static int list(const struct cmd_call *call, struct err *err)
                    row->workloads, below ? "\n  " : " ", where);
     }
     record_release(list_fields, &all);
-    data_sets_release(&sets);
     return rc;
 }
 
@@ -121,11 +115,12 @@ static bool show(void *context, const char *file, int64_t done, int64_t total)
     return true;
 }
 
-static int get(const struct cmd_call *call, const char *name, struct err *err)
+static int get(const struct cmd_call *call, const struct public_set *set, struct err *err)
 {
+    const char *name = set->name;
     struct progress progress = {0};
     const struct data_get what = {
-        .name = name, .allow_file = true, .progress = show, .context = &progress};
+        .set = set, .allow_file = true, .progress = show, .context = &progress};
     struct data_got got = {0};
     int rc = data_get(&what, &got, err);
     progress_end(&progress);
@@ -155,26 +150,13 @@ static int path(const struct cmd_call *call, const char *name, struct err *err)
     return rc;
 }
 
-// A set's name, or that of a workload that trains on it.
-static const char *set_name(const char *name, struct err *err)
+// By its own name, or that of a workload that trains on it.
+static const struct public_set *find_set(const char *name, struct err *err)
 {
-    const char *names[16] = {NULL};
-    size_t count = 0;
-    for (int kind = DATA_MNIST; kind <= DATA_FLOWERS; kind++) {
-        names[count] = data_set_name((enum data_kind)kind);
-        if (strcmp(names[count++], name) == 0)
-            return names[count - 1];
-    }
     for (size_t i = 0; workloads[i]; i++)
-        if (workloads[i]->build && strcmp(workloads[i]->name, name) == 0)
-            return data_set_name(workloads[i]->data);
-    err_set(err, ERR_USAGE, "'%s' is not a data set", name);
-    const char *nearest = opt_nearest(name, names);
-    if (nearest)
-        err_hint(err, "did you mean '%s'?", nearest);
-    else
-        err_hint(err, "'fare workloads data list' lists them");
-    return NULL;
+        if (workloads[i]->data && strcmp(workloads[i]->name, name) == 0)
+            return public_set_find(workloads[i]->data, err);
+    return public_set_find(name, err);
 }
 
 int workloads_data(const struct cmd_call *call, const char *const *args, size_t count,
@@ -188,8 +170,8 @@ int workloads_data(const struct cmd_call *call, const char *const *args, size_t 
         err_set(err, ERR_USAGE, "'fare workloads data' takes list, get NAME or path NAME");
         return err_hint(err, "'fare workloads data list' shows the names");
     }
-    const char *name = set_name(args[1], err);
-    if (!name)
+    const struct public_set *set = find_set(args[1], err);
+    if (!set)
         return ERR_USAGE;
-    return getting ? get(call, name, err) : path(call, name, err);
+    return getting ? get(call, set, err) : path(call, set->name, err);
 }

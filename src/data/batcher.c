@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples in memory are gathered when a batch is asked for. Images that must be decoded are decoded
-// ahead by threads of our own, into a ring of batches: who asks finds the next one ready.
+// Samples in memory are gathered when a batch is requested. Image files are decoded ahead by our
+// own threads into a ring of batches, so that the next one is ready in time.
 #include "data/batcher.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ struct batcher {
     struct rng root;
     uint32_t *order; // of `ordered`; null where nothing is shuffled
     int64_t ordered;
-    // By number: the next epoch's order is made meanwhile, so that nobody waits for it.
+    // BATCH_NUMBERS: the next epoch's order is made in advance.
     uint32_t *next_order;
     int64_t next_epoch; // which it is for
     pthread_t orderer;
@@ -48,7 +48,7 @@ struct batcher {
     struct slot slots[SLOTS];
     int slot_count;
 
-    // Decoding ahead. Slots [head, head + filling) are in the threads' hands, in this order.
+    // Decoding ahead. The threads fill slots [head, head + filling), in this order.
     pthread_mutex_t lock;
     pthread_cond_t work, ready;
     pthread_t threads[THREADS_MAX];
@@ -57,8 +57,8 @@ struct batcher {
     int thread_count, reader_count;
     bool ending, locked;
     int head, filling;
-    bool handed;                   // the slot before the head is the caller's
-    int64_t plan_epoch, plan_step; // what the next slot will hold
+    bool handed;                   // the caller has the slot before the head
+    int64_t plan_epoch, plan_step; // of the next slot
 };
 
 struct starting {
@@ -187,7 +187,7 @@ static void shuffle_for(struct batcher *b, int64_t epoch)
     b->ordering = b->next_order && pthread_create(&b->orderer, NULL, order_ahead, b) == 0;
 }
 
-// Writes down which samples the batch has, and their labels.
+// Sets the samples of the batch and their labels.
 static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t step)
 {
     int64_t first = step * b->options.batch, left = b->set->count - first;
@@ -204,7 +204,7 @@ static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t st
         slot->samples[i] = sample;
         slot->labels[i] = used ? b->set->labels[sample] : 0;
     }
-    // What a short batch does not use is zero, not what was there before.
+    // The unused end of a short batch is zero.
     if (slot->image && slot->count < b->options.batch)
         memset(slot->image + slot->count * b->pixels, 0,
                (size_t)((b->options.batch - slot->count) * b->pixels) * sizeof *slot->image);
@@ -228,7 +228,7 @@ static void gather(struct batcher *b, struct slot *slot)
 
 // ---- decoding ahead ----
 
-// A sample that nobody has begun, in the order in which they are needed. With the lock held.
+// The next sample that no thread has begun. With the lock held.
 static struct slot *find_work(struct batcher *b, int64_t *i)
 {
     for (int k = 0; k < b->filling; k++) {
@@ -273,7 +273,7 @@ static void *decode(void *starting_)
     return NULL;
 }
 
-// Hands every free slot to the threads. With the lock held.
+// Gives every free slot to the threads. With the lock held.
 static void fill_ring(struct batcher *b)
 {
     while (b->filling + b->handed < SLOTS) {
@@ -288,7 +288,7 @@ static void fill_ring(struct batcher *b)
     pthread_cond_broadcast(&b->work);
 }
 
-// Waits until no thread works on anything, and forgets what was planned. With the lock held.
+// Waits until all threads are idle, and drops the plan. With the lock held.
 static void empty_ring(struct batcher *b)
 {
     for (int k = 0; k < b->filling; k++) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// batcher: the samples of a set in a shuffled order, in batches that an engine takes.
+// batcher: the samples of a set in shuffled order, in batches for an engine.
 //
 // The order is a function of (seed, epoch) and the augmentation of (seed, epoch, sample) alone, so
-// a resumed run continues exactly by seeking. Nothing is allocated after batcher_new(), but for
-// what libjpeg needs for a file.
+// a resumed run continues exactly by seeking. After batcher_new() only libjpeg allocates.
 #ifndef FARE_DATA_BATCHER_H
 #define FARE_DATA_BATCHER_H
 
 #include "data/dataset.h"
 
-// What a batch has of its samples: numbers as a net takes them, or for an engine that makes those
-// itself the images' bytes as they are, or for one that has the set nothing.
+// What a batch holds: a net's input values; the images' bytes, for an engine that scales and moves
+// them itself; or only the numbers of its samples, for an engine that holds the set.
 enum batch_form { BATCH_VALUES, BATCH_BYTES, BATCH_NUMBERS };
 
 struct batcher_options {
@@ -43,15 +42,15 @@ void batcher_free(struct batcher *batcher);
 
 int64_t batcher_steps(const struct batcher *batcher); // batches in an epoch
 
-// What byte `v` of an image becomes.
+// The value of byte `v` of an image.
 float batcher_scale(const struct batcher_options *options, int v);
 
 // The next batch is number `step` of `epoch`; both count from 0. A step beyond the epoch's last
 // is ERR_USAGE; the number of steps itself is the end of the epoch.
 int batcher_seek(struct batcher *batcher, int64_t epoch, int64_t step, struct err *err) MUST_USE;
 
-// The next batch, valid until the next call. 1: there is one; 0: the epoch is over (the call
-// after it begins the next); negative: an error, which comes with the batch that has the sample.
+// The next batch, valid until the next call. 1: there is one; 0: the epoch is over, and the next
+// call begins another; negative: an error in a sample of this batch.
 int batcher_next(struct batcher *batcher, struct batch *batch, struct err *err) MUST_USE;
 
 #endif

@@ -10,17 +10,17 @@
 #include "data/folder.h"
 #include "data/identity.h"
 
-enum { SIDE = 32, PIXELS = 3 * SIDE * SIDE, RECORD = 1 + PIXELS, CLASSES = 10, BATCHES = 5 };
+enum { PIXELS = 3 * CIFAR_SIDE * CIFAR_SIDE, RECORD = 1 + PIXELS, CLASSES = 10, BATCHES = 5 };
 
 #define BLOCK     256                // records read at once
 #define MAX_BYTES (INT64_C(1) << 30) // a batch is 30,730,000
 
-// Room for BLOCK more images. It doubles, so the arrays are copied few times.
-static int make_room(struct dataset *set, int64_t *room, struct err *err)
+// Makes space for BLOCK more images. It doubles, so the arrays are copied few times.
+static int grow(struct dataset *set, int64_t *capacity, struct err *err)
 {
-    if (*room - set->count >= BLOCK)
+    if (*capacity - set->count >= BLOCK)
         return 0;
-    int64_t more = *room * 2 > set->count + BLOCK ? *room * 2 : set->count + BLOCK;
+    int64_t more = *capacity * 2 > set->count + BLOCK ? *capacity * 2 : set->count + BLOCK;
     uint8_t *pixels = realloc(set->pixels, (size_t)more * PIXELS);
     if (pixels)
         set->pixels = pixels;
@@ -29,7 +29,7 @@ static int make_room(struct dataset *set, int64_t *room, struct err *err)
         set->labels = labels;
     if (!pixels || !labels)
         return err_memory(err);
-    *room = more;
+    *capacity = more;
     return 0;
 }
 
@@ -48,8 +48,8 @@ static int read_block(struct gzip *gzip, uint8_t *block, size_t *have, struct er
     return 0;
 }
 
-static int take_record(struct dataset *set, const uint8_t *record, const char *path, int64_t number,
-                       struct err *err)
+static int add_record(struct dataset *set, const uint8_t *record, const char *path, int64_t number,
+                      struct err *err)
 {
     if (record[0] >= CLASSES)
         return err_set(err, ERR_FORMAT,
@@ -64,7 +64,7 @@ static int take_record(struct dataset *set, const uint8_t *record, const char *p
 int cifar_file(const char *path, struct dataset *set, uint8_t sum[SHA256_BYTES], struct err *err)
 {
     struct gzip gzip;
-    int64_t room = set->count, number = 0;
+    int64_t capacity = set->count, number = 0;
     size_t have = 0;
     uint8_t *block = malloc((size_t)BLOCK * RECORD);
     if (!block)
@@ -75,9 +75,9 @@ int cifar_file(const char *path, struct dataset *set, uint8_t sum[SHA256_BYTES],
     do {
         rc = read_block(&gzip, block, &have, err);
         if (rc == 0)
-            rc = make_room(set, &room, err);
+            rc = grow(set, &capacity, err);
         for (size_t i = 0; rc == 0 && i < have / RECORD; i++)
-            rc = take_record(set, block + i * RECORD, path, number++, err);
+            rc = add_record(set, block + i * RECORD, path, number++, err);
     } while (rc == 0 && have == (size_t)BLOCK * RECORD);
     if (rc == 0 && have % RECORD != 0)
         rc = err_set(err, ERR_FORMAT,
@@ -124,7 +124,7 @@ static int read_all(const struct folder *folder, struct data_pair *pair, struct 
     for (int i = 1; rc == 0 && i <= BATCHES; i++) {
         char name[32];
         snprintf(name, sizeof name, "data_batch_%d.bin", i);
-        // Batch 1 must be there, so that an empty folder is an error; the rest may be.
+        // Batch 1 is required, so that an empty folder is an error; the others are optional.
         if (i == 1 || has(folder, name))
             rc = find_file(folder, name, &pair->train, identity, err);
     }
@@ -133,8 +133,10 @@ static int read_all(const struct folder *folder, struct data_pair *pair, struct 
     return rc;
 }
 
-int cifar_open(const char *dir, struct data_pair *pair, struct err *err)
+int cifar_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+               struct err *err)
 {
+    (void)options;
     struct folder folder;
     struct identity identity;
     identity_init(&identity);
@@ -147,14 +149,7 @@ int cifar_open(const char *dir, struct data_pair *pair, struct err *err)
         return rc;
     pair->train.classes = pair->test.classes = CLASSES;
     pair->train.channels = pair->test.channels = 3;
-    pair->train.height = pair->train.width = pair->test.height = pair->test.width = SIDE;
-    bool whole = pair->train.count == 50000 && pair->test.count == 10000;
-    struct buf name = {0};
-    buf_adds(&name, "CIFAR-10");
-    if (!whole)
-        buf_printf(&name, ", %lld of 60000 images",
-                   (long long)(pair->train.count + pair->test.count));
-    pair->name = buf_take(&name, err);
-    pair->identity = identity_take(&identity, err);
-    return pair->name && pair->identity ? 0 : ERR_MEMORY;
+    pair->train.height = pair->train.width = pair->test.height = pair->test.width = CIFAR_SIDE;
+    pair->identity = identity_text(&identity, err);
+    return pair->identity ? 0 : ERR_MEMORY;
 }

@@ -14,38 +14,38 @@ void corpus_release(struct corpus *corpus)
 
 int corpus_add(struct corpus *corpus, int32_t token, struct err *err)
 {
-    if (corpus->token_count == corpus->token_room) {
-        int64_t room = corpus->token_room ? corpus->token_room / 2 * 3 : 1 << 16;
-        int32_t *tokens = realloc(corpus->tokens, (size_t)room * sizeof *tokens);
+    if (corpus->token_count == corpus->token_capacity) {
+        int64_t capacity = corpus->token_capacity ? corpus->token_capacity / 2 * 3 : 1 << 16;
+        int32_t *tokens = realloc(corpus->tokens, (size_t)capacity * sizeof *tokens);
         if (!tokens)
             return err_memory(err);
         corpus->tokens = tokens;
-        corpus->token_room = room;
+        corpus->token_capacity = capacity;
     }
     corpus->tokens[corpus->token_count++] = token;
     return 0;
 }
 
-static int make_room(struct corpus *corpus, struct err *err)
+static int grow(struct corpus *corpus, struct err *err)
 {
-    if (corpus->count < corpus->room)
+    if (corpus->count < corpus->capacity)
         return 0;
-    int64_t room = corpus->room ? corpus->room / 2 * 3 : 1 << 12;
-    int64_t *starts = realloc(corpus->starts, (size_t)(room + 1) * sizeof *starts);
+    int64_t capacity = corpus->capacity ? corpus->capacity / 2 * 3 : 1 << 12;
+    int64_t *starts = realloc(corpus->starts, (size_t)(capacity + 1) * sizeof *starts);
     if (starts)
         corpus->starts = starts;
-    int32_t *labels = realloc(corpus->labels, (size_t)room * sizeof *labels);
+    int32_t *labels = realloc(corpus->labels, (size_t)capacity * sizeof *labels);
     if (labels)
         corpus->labels = labels;
     if (!starts || !labels)
         return err_memory(err);
-    corpus->room = room;
+    corpus->capacity = capacity;
     return 0;
 }
 
 int corpus_end(struct corpus *corpus, int32_t label, int64_t keep, struct err *err)
 {
-    int rc = make_room(corpus, err);
+    int rc = grow(corpus, err);
     if (rc != 0)
         return rc;
     int64_t start = corpus->count ? corpus->starts[corpus->count] : 0;

@@ -9,10 +9,10 @@
 
 struct corpus { // a zeroed struct is an empty one
     int32_t *tokens;
-    int64_t token_count, token_room;
+    int64_t token_count, token_capacity;
     int64_t *starts; // (count + 1): text i is tokens[starts[i] .. starts[i + 1])
     int32_t *labels; // (count)
-    int64_t count, room;
+    int64_t count, capacity;
 };
 
 void corpus_release(struct corpus *corpus);

@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "data/cifar.h"
 #include "data/folder.h"
-#include "data/idx.h"
 #include "data/images.h"
-#include "data/reviews.h"
-#include "data/synth.h"
-#include "data/text.h"
-#include "data/tweets.h"
+#include "data/sets.h"
 
 static void release_set(struct dataset *set)
 {
@@ -49,72 +44,80 @@ void dataset_tokens(const struct dataset *set, int64_t i, int32_t *out)
     memcpy(out, from, have * sizeof *out);
 }
 
-// The folder that the public archive of a kind unpacks to.
-static const char *archive_folder(enum data_kind kind)
+// The words of dataset.h for what was read.
+static int name_pair(const struct public_set *set, struct data_pair *pair, struct err *err)
 {
-    switch (kind) {
-    case DATA_CIFAR:
-        return "cifar-10-batches-bin";
-    case DATA_REVIEWS:
-        return "aclImdb";
-    case DATA_FLOWERS:
-        return "flower_photos";
-    case DATA_MNIST:
-    case DATA_TWEETS:
-    case DATA_TEXT:
-        break;
-    }
-    return NULL;
+    long long count = pair->train.count + pair->test.count, all = set->train + set->test;
+    bool whole = set->identity ? strcmp(pair->identity, set->identity) == 0
+                               : pair->train.count == set->train && pair->test.count == set->test;
+    bool part = false;
+    for (size_t i = 0; i < sizeof set->subsets / sizeof *set->subsets; i++)
+        part |= set->subsets[i] && strcmp(pair->identity, set->subsets[i]) == 0;
+    struct buf name = {0};
+    if (whole)
+        buf_adds(&name, set->name);
+    else if (part)
+        buf_printf(&name, "%s, %lld of %lld", set->name, count, all);
+    else
+        buf_printf(&name, "own %s, %lld samples", set->format, count);
+    pair->name = buf_take(&name, err);
+    return pair->name ? 0 : ERR_MEMORY;
 }
 
-static int open_real(enum data_kind kind, const struct data_options *options, const char *dir,
-                     struct data_pair *pair, struct err *err)
-{
-    switch (kind) {
-    case DATA_MNIST:
-        return idx_open(dir, pair, err);
-    case DATA_CIFAR:
-        return cifar_open(dir, pair, err);
-    case DATA_REVIEWS:
-        return reviews_open(dir, pair, err);
-    case DATA_TWEETS:
-        return tweets_open(dir, options->seed, pair, err);
-    case DATA_TEXT:
-        return text_open(dir, pair, err);
-    case DATA_FLOWERS:
-        return images_open(dir, options->seed, options->threads, pair, err);
-    }
-    return err_set(err, ERR_USAGE, "no such kind of data");
-}
-
-static int open_dir(enum data_kind kind, const struct data_options *options, struct data_pair *pair,
-                    struct err *err)
+static int open_dir(const struct public_set *set, const struct data_options *options,
+                    struct data_pair *pair, struct err *err)
 {
     struct buf deeper = {0};
-    const char *below = archive_folder(kind), *dir = options->dir;
+    const char *dir = options->dir;
     int rc = 0;
-    if (below) {
-        buf_printf(&deeper, "%s/%s", dir, below);
+    if (set->folder) {
+        buf_printf(&deeper, "%s/%s", dir, set->folder);
         rc = buf_check(&deeper, err);
         if (rc == 0 && folder_is(buf_str(&deeper)))
             dir = buf_str(&deeper);
     }
     if (rc == 0)
-        rc = open_real(kind, options, dir, pair, err);
+        rc = set->open(dir, options, pair, err);
     if (rc == 0 && !pair->source) {
         pair->source = text_copy(dir, err);
         rc = pair->source ? 0 : ERR_MEMORY;
     }
+    if (rc == 0)
+        rc = name_pair(set, pair, err);
     buf_release(&deeper);
     return rc;
 }
 
-int data_open(enum data_kind kind, const struct data_options *options, struct data_pair *pair,
+static int make(const struct public_set *set, const struct data_options *options,
+                struct data_pair *pair, struct err *err)
+{
+    int64_t train = options->made_train ? options->made_train : set->train;
+    int64_t test = options->made_test ? options->made_test : set->test;
+    if (train < 1 || test < 0 || train > INT32_MAX || test > INT32_MAX)
+        return err_set(err, ERR_USAGE, "cannot make %lld and %lld samples", (long long)train,
+                       (long long)test);
+    int rc = set->make(options, train, test, pair, err);
+    if (rc != 0)
+        return rc;
+    struct buf source = {0}, identity = {0};
+    unsigned long long seed = options->seed;
+    buf_printf(&source, "made from seed %llu", seed);
+    buf_printf(&identity, "made:%s:%llu", strrchr(set->made, ' ') + 1, seed);
+    pair->made = true;
+    pair->name = text_copy(set->made, err);
+    pair->source = buf_take(&source, err);
+    pair->identity = buf_take(&identity, err);
+    return pair->name && pair->source && pair->identity ? 0 : ERR_MEMORY;
+}
+
+int data_open(const char *name, const struct data_options *options, struct data_pair *pair,
               struct err *err)
 {
     memset(pair, 0, sizeof *pair);
-    int rc =
-        options->dir ? open_dir(kind, options, pair, err) : synth_make(kind, options, pair, err);
+    const struct public_set *set = public_set_find(name, err);
+    if (!set)
+        return ERR_USAGE;
+    int rc = options->dir ? open_dir(set, options, pair, err) : make(set, options, pair, err);
     if (rc != 0)
         data_release(pair);
     return rc;

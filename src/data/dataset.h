@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dataset: samples in memory (or a list of image files), with labels and where they came from.
 //
-// A set is opened by its kind from a folder the user names, or made from a seed where there is
-// none; the two are never mistaken for each other, because every set says what it is. Errors name
-// the file and the offset or line.
+// A set is read from a folder, or made from a seed where there is none. Each says which it is, so
+// the two are never mixed up. Errors name the file and the offset or line.
 #ifndef FARE_DATA_DATASET_H
 #define FARE_DATA_DATASET_H
 
@@ -32,17 +31,15 @@ struct dataset {
     int32_t *labels; // (count)
 };
 
-struct data_pair {              // what a workload trains and is checked on
+struct data_pair {
     struct dataset train, test; // textgen: test is empty
-    char *name;                 // "MNIST (idx)", "drawn digits"
+    char *name;                 // see data_open()
     char *source;               // the folder or file, or "made from seed 1"
     char *identity;             // SHA-256 over the files (identity.h), or "made:digits:1"
-    bool made;                  // procedural
+    bool made;                  // from a seed
     char **words; // (optional) what token i stands for, for printing; one piece of memory
     int word_count;
 };
-
-enum data_kind { DATA_MNIST, DATA_CIFAR, DATA_REVIEWS, DATA_TWEETS, DATA_TEXT, DATA_FLOWERS };
 
 struct data_options {
     const char *dir;    // null: make one; for tweets and text it may be the file itself
@@ -52,19 +49,24 @@ struct data_options {
     int threads; // for decoding
 };
 
-// The folder holds the files under the names that the public sets give them, each of them packed
-// with gzip or not:
-//   MNIST    train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-..., t10k-labels-...;
-//            any set of 28x28 images in that form, the number of classes being what the labels
-//            say: one more than the highest
-//   CIFAR    data_batch_1.bin to data_batch_5.bin, as many as are there, and test_batch.bin
-//   REVIEWS  train.tsv and test.tsv (label, rating, number, text), or the original folders
-//            train/pos/0_9.txt, train/neg, test/pos, test/neg
-//   TWEETS   a .csv, the largest where there are more: "label,text" or
-//   "ItemID,Sentiment,SentimentSource,SentimentText" TEXT     nietzsche.txt, or the only .txt
-//   FLOWERS  a folder of JPEGs per class, named after it
-// A set that lies one folder deeper, under the name its public archive gives it, is found too.
-int data_open(enum data_kind kind, const struct data_options *options, struct data_pair *pair,
+// Opens the public set of this name (sets.h), or makes the one that stands in for it.
+//
+// The folder holds the files under the names that the public sets give them, packed with gzip or
+// not:
+//   mnist      train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-..., t10k-labels-...
+//   cifar10    data_batch_1.bin to data_batch_5.bin, as many as are there, and test_batch.bin
+//   imdb       train.tsv and test.tsv (label, rating, number, text), or the original folders
+//              train/pos, train/neg, test/pos, test/neg with files such as 0_9.txt
+//   tweets     a .csv, the largest where there are several: "label,text" or
+//              "ItemID,Sentiment,SentimentSource,SentimentText"
+//   nietzsche  nietzsche.txt, or the only .txt
+//   flowers    a folder of JPEGs per class, named after it
+// A set one folder deeper, under the name its public archive gives it, is found too.
+//
+// The name that is recorded follows from the contents, never from file names or packing: "mnist"
+// for the public set, "imdb, 30000 of 50000" for a known part of it, "own 28x28 images, 700
+// samples" for other data in its format, "drawn digits" for a made set.
+int data_open(const char *name, const struct data_options *options, struct data_pair *pair,
               struct err *err) MUST_USE;
 void data_release(struct data_pair *pair); // a zeroed struct is fine
 

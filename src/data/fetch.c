@@ -21,15 +21,7 @@
 #include "data/zip.h"
 
 #define MAX_BYTES (INT64_C(4) << 30) // of a file whose length is not known
-
-const char *data_set_name(enum data_kind kind)
-{
-    static const char *const names[] = {
-        [DATA_MNIST] = "mnist",   [DATA_CIFAR] = "cifar10",  [DATA_REVIEWS] = "imdb",
-        [DATA_TWEETS] = "tweets", [DATA_TEXT] = "nietzsche", [DATA_FLOWERS] = "flowers",
-    };
-    return names[kind];
-}
+#define CHUNK     ((size_t)32 << 10)
 
 int data_cache_dir(const char *name, struct buf *dir, struct err *err)
 {
@@ -49,7 +41,6 @@ int data_cache_dir(const char *name, struct buf *dir, struct err *err)
 struct job {
     const struct data_get *get;
     struct data_got *got;
-    struct data_sets sets;
     struct buf part;   // the folder where the set grows
     struct buf record; // got.csv
     struct csv_writer writer;
@@ -65,55 +56,9 @@ static int path_in(const struct job *job, const char *file, size_t len, struct b
     return buf_check(path, err);
 }
 
-struct sink { // a file that is being unpacked; the set's rename makes it appear, not its own
-    int fd;
-    const char *path;
-    struct sha256 sha;
-    int64_t bytes, max;
-};
-
-static int sink_open(struct sink *sink, const char *path, int64_t max, struct err *err)
-{
-    sink->path = path;
-    sink->bytes = 0;
-    sink->max = max ? max : MAX_BYTES;
-    sha256_init(&sink->sha);
-    sink->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (sink->fd < 0 && errno == ENOENT) { // the folder is not there yet
-        struct buf dir = {0};
-        buf_add(&dir, path, (size_t)(strrchr(path, '/') - path));
-        int rc = buf_check(&dir, err);
-        if (rc == 0)
-            rc = fs_mkdirs(buf_str(&dir), err);
-        buf_release(&dir);
-        if (rc != 0)
-            return rc;
-        sink->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    }
-    return sink->fd >= 0 ? 0 : err_errno(err, errno, "cannot create '%s'", path);
-}
-
-static int sink_add(void *sink_, const void *bytes, size_t len, struct err *err)
-{
-    struct sink *sink = sink_;
-    sink->bytes += (int64_t)len;
-    if (sink->bytes > sink->max)
-        return err_set(err, ERR_FORMAT, "'%s' would have more than %lld bytes", sink->path,
-                       (long long)sink->max);
-    sha256_add(&sink->sha, bytes, len);
-    return fs_write_fd(sink->fd, bytes, len, "an unpacked file", err);
-}
-
-static int sink_close(struct sink *sink, struct err *err)
-{
-    if (close(sink->fd) == 0)
-        return 0;
-    return err_errno(err, errno, "cannot write '%s'", sink->path);
-}
-
-// Compares what came with what should have come, and writes it down.
-static int settle(struct job *job, const struct data_file *file, struct sha256 *sha, int64_t bytes,
-                  struct err *err)
+// Compares a file with what the table says, and records it.
+static int check_file(struct job *job, const struct public_file *file, struct sha256 *sha,
+                      int64_t bytes, struct err *err)
 {
     uint8_t sum[SHA256_BYTES];
     char hex[SHA256_HEX_BYTES], number[32], date[CLOCK_ISO_BYTES];
@@ -121,21 +66,21 @@ static int settle(struct job *job, const struct data_file *file, struct sha256 *
     sha256_hex(sum, hex);
     if (file->bytes && bytes != file->bytes)
         return err_set(err, ERR_FORMAT, "%s has %lld bytes instead of %lld: not the file it was",
-                       file->file, (long long)bytes, (long long)file->bytes);
-    bool known = file->sha256[0] != '\0';
+                       file->name, (long long)bytes, (long long)file->bytes);
+    bool known = file->sha256;
     if (known && strcmp(hex, file->sha256) != 0)
         return err_set(err, ERR_FORMAT, "%s has the SHA-256 %s instead of %s: not the file it was",
-                       file->file, hex, file->sha256);
+                       file->name, hex, file->sha256);
     if (known) {
         job->got->checked++;
     } else {
         job->got->unchecked++;
-        buf_printf(&job->got->sums, "%s  %s\n", hex, file->file);
+        buf_printf(&job->got->sums, "%s  %s\n", hex, file->name);
     }
     snprintf(number, sizeof number, "%lld", (long long)bytes);
     clock_iso(clock_date_s(), date);
-    const char *const row[] = {file->file, file->url[0] ? file->url : file->from, hex,
-                               number,     known ? "checked" : "recorded",        date};
+    const char *const row[] = {file->name, file->url ? file->url : file->from, hex,
+                               number,     known ? "checked" : "recorded",     date};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         csv_put(&job->writer, row[i]);
     csv_end(&job->writer);
@@ -173,10 +118,10 @@ static int sum_file(const char *path, struct sha256 *sha, int64_t *bytes, struct
     return rc;
 }
 
-static int download_from(struct job *job, const struct data_file *file, const char *url,
+static int download_from(struct job *job, const struct public_file *file, const char *url,
                          const char *path, struct err *err)
 {
-    struct watching watching = {job->get, file->file};
+    struct watching watching = {job->get, file->name};
     struct http_download download = {
         .url = url,
         .path = path,
@@ -188,12 +133,12 @@ static int download_from(struct job *job, const struct data_file *file, const ch
     return http_download(&download, err);
 }
 
-// Tries the addresses in turn; the first's error is the one that is shown.
-static int download(struct job *job, const struct data_file *file, struct err *err)
+// Tries the addresses in turn; where all fail, the error is that of the first.
+static int download(struct job *job, const struct public_file *file, struct err *err)
 {
     struct buf path = {0}, url = {0};
     struct err first = {0};
-    int rc = path_in(job, file->file, strlen(file->file), &path, err);
+    int rc = path_in(job, file->name, strlen(file->name), &path, err);
     int said = rc == 0 ? ERR_MISSING : rc;
     for (const char *at = file->url; rc == 0 && said != 0 && *at;) {
         struct err why = {0};
@@ -220,7 +165,7 @@ static int download(struct job *job, const struct data_file *file, struct err *e
     if (rc == 0)
         rc = sum_file(buf_str(&path), &sha, &bytes, err);
     if (rc == 0)
-        rc = settle(job, file, &sha, bytes, err);
+        rc = check_file(job, file, &sha, bytes, err);
     buf_release(&path);
     buf_release(&url);
     return rc;
@@ -228,59 +173,92 @@ static int download(struct job *job, const struct data_file *file, struct err *e
 
 // ---- unpacking ----
 
-static int unpack_gzip(struct job *job, const struct data_file *file, const char *archive,
+// Some bytes of a packed file or a member of an archive; 0 at its end.
+typedef ptrdiff_t read_fn(void *from, void *into, size_t size, struct err *err);
+
+static ptrdiff_t read_gzip(void *gzip, void *into, size_t size, struct err *err)
+{
+    return gzip_read(gzip, into, size, err);
+}
+
+static ptrdiff_t read_tar(void *tar, void *into, size_t size, struct err *err)
+{
+    return tar_read(tar, into, size, err);
+}
+
+static ptrdiff_t read_zip(void *zip, void *into, size_t size, struct err *err)
+{
+    return zip_read(zip, into, size, err);
+}
+
+// Never an existing file, nor through a link.
+static int create(const char *path, int *fd, struct err *err)
+{
+    struct buf dir = {0};
+    buf_add(&dir, path, (size_t)(strrchr(path, '/') - path));
+    int rc = buf_check(&dir, err);
+    if (rc == 0)
+        rc = fs_mkdirs(buf_str(&dir), err);
+    buf_release(&dir);
+    if (rc != 0)
+        return rc;
+    *fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return *fd >= 0 ? 0 : err_errno(err, errno, "cannot create '%s'", path);
+}
+
+// Writes one file and checks it. With a null `row` it is one of a folder, which the archive's own
+// sum covers.
+static int unpack_file(struct job *job, const struct public_file *row, const char *path,
+                       read_fn *read_some, void *from, struct err *err)
+{
+    struct sha256 sha;
+    uint8_t chunk[CHUNK];
+    int64_t bytes = 0, max = row && row->bytes ? row->bytes : MAX_BYTES;
+    int fd = -1, rc = create(path, &fd, err);
+    if (rc != 0)
+        return rc;
+    sha256_init(&sha);
+    ptrdiff_t got;
+    while (rc == 0 && (got = read_some(from, chunk, sizeof chunk, err)) != 0) {
+        if (got < 0) {
+            rc = (int)got;
+            break;
+        }
+        bytes += got;
+        sha256_add(&sha, chunk, (size_t)got);
+        rc = bytes <= max ? fs_write_fd(fd, chunk, (size_t)got, "an unpacked file", err)
+                          : err_set(err, ERR_FORMAT, "'%s' would have more than %lld bytes", path,
+                                    (long long)max);
+    }
+    if (close(fd) != 0 && rc == 0)
+        rc = err_errno(err, errno, "cannot write '%s'", path);
+    return rc == 0 && row ? check_file(job, row, &sha, bytes, err) : rc;
+}
+
+static int unpack_gzip(struct job *job, const struct public_file *file, const char *archive,
                        const char *path, struct err *err)
 {
     struct gzip gzip;
-    struct sink sink;
-    uint8_t chunk[32768];
     int rc = gzip_open(&gzip, archive, MAX_BYTES, err);
-    if (rc != 0)
-        return rc;
-    rc = sink_open(&sink, path, file->bytes, err);
-    if (rc != 0)
-        goto out;
-    ptrdiff_t got;
-    while (rc == 0 && (got = gzip_read(&gzip, chunk, sizeof chunk, err)) != 0)
-        rc = got < 0 ? (int)got : sink_add(&sink, chunk, (size_t)got, err);
-    int closed = sink_close(&sink, err);
-    rc = rc ? rc : closed;
     if (rc == 0)
-        rc = settle(job, file, &sink.sha, sink.bytes, err);
-out:
+        rc = unpack_file(job, file, path, read_gzip, &gzip, err);
     gzip_release(&gzip);
     return rc;
 }
 
-static int unpack_zip(struct job *job, const struct data_file *file, const char *archive,
+static int unpack_zip(struct job *job, const struct public_file *file, const char *archive,
                       const char *member, const char *path, struct err *err)
 {
-    struct sink sink;
-    int rc = sink_open(&sink, path, file->bytes, err);
-    if (rc != 0)
-        return rc;
-    rc = zip_member(archive, member, MAX_BYTES, sink_add, &sink, err);
-    int closed = sink_close(&sink, err);
-    rc = rc ? rc : closed;
-    return rc == 0 ? settle(job, file, &sink.sha, sink.bytes, err) : rc;
+    struct zip zip;
+    int rc = zip_open(&zip, archive, member, MAX_BYTES, err);
+    if (rc == 0)
+        rc = unpack_file(job, file, path, read_zip, &zip, err);
+    zip_release(&zip);
+    return rc;
 }
 
-static int unpack_member(struct tar *tar, struct sink *sink, const char *path, int64_t max,
-                         struct err *err)
-{
-    uint8_t chunk[32768];
-    int rc = sink_open(sink, path, max, err);
-    if (rc != 0)
-        return rc;
-    ptrdiff_t got;
-    while (rc == 0 && (got = tar_read(tar, chunk, sizeof chunk, err)) != 0)
-        rc = got < 0 ? (int)got : sink_add(sink, chunk, (size_t)got, err);
-    int closed = sink_close(sink, err);
-    return rc ? rc : closed;
-}
-
-// The rest of a member's name below the folder that is wanted may hold anything: it is refused
-// where it would leave that folder, be hidden, or is no name at all.
+// A member's name below the wanted folder may hold anything. It is refused where it would leave
+// that folder, be hidden, or is no name at all.
 static bool is_harmless(const char *rest)
 {
     if (*rest == '\0' || strlen(rest) > 1000)
@@ -295,54 +273,45 @@ static bool is_harmless(const char *rest)
     }
 }
 
-// The row that a member of the archive belongs to, and where it goes; null where it is not wanted.
-static const struct data_file *row_of(const struct job *job, const char *archive,
-                                      const char *member, struct buf *path, bool *folder)
+// The row that a member of the archive belongs to, and its path; null where it is not wanted.
+static const struct public_file *row_of(const struct job *job, const char *archive,
+                                        const char *member, struct buf *path, bool *folder)
 {
     size_t prefix = strlen(archive);
-    for (size_t i = 0; i < job->sets.count; i++) {
-        const struct data_file *file = &job->sets.files[i];
-        if (strcmp(file->name, job->get->name) != 0 || strncmp(file->from, archive, prefix) != 0 ||
-            file->from[prefix] != ':')
+    for (const struct public_file *file = job->get->set->files; file->name; file++) {
+        if (!file->from || strncmp(file->from, archive, prefix) != 0 || file->from[prefix] != ':')
             continue;
         const char *wanted = file->from + prefix + 1;
         size_t len = strlen(wanted);
         *folder = len > 0 && wanted[len - 1] == '/';
+        const char *rest = *folder ? member + len : "";
+        if (*folder ? strncmp(member, wanted, len) != 0 || !is_harmless(rest)
+                    : strcmp(member, wanted) != 0)
+            continue;
         buf_reset(path);
-        if (*folder && strncmp(member, wanted, len) == 0 && is_harmless(member + len)) {
-            buf_printf(path, "%s/%s%s", buf_str(&job->part), file->file, member + len);
-            return file;
-        }
-        if (!*folder && strcmp(member, wanted) == 0) {
-            buf_printf(path, "%s/%s", buf_str(&job->part), file->file);
-            return file;
-        }
+        buf_printf(path, "%s/%s%s", buf_str(&job->part), file->name, rest);
+        return file;
     }
     return NULL;
 }
 
-// All rows that come from one tar archive, in one pass over it. `met` counts their members.
-static int unpack_tar(struct job *job, const char *name, const char *archive, size_t *met,
+// All rows that come from one tar archive, in one pass over it. `found` counts their members.
+static int unpack_tar(struct job *job, const char *name, const char *archive, size_t *found,
                       struct err *err)
 {
     struct tar tar;
     struct buf path = {0};
     int rc = tar_open(&tar, archive, MAX_BYTES, err);
-    if (rc != 0)
-        return rc;
     while (rc == 0 && (rc = tar_next(&tar, err)) > 0) {
         bool folder;
-        struct sink sink;
         rc = 0;
-        const struct data_file *file = row_of(job, name, buf_str(&tar.name), &path, &folder);
+        const struct public_file *file = row_of(job, name, buf_str(&tar.name), &path, &folder);
         if (!file)
             continue;
         rc = buf_check(&path, err);
         if (rc == 0)
-            rc = unpack_member(&tar, &sink, buf_str(&path), folder ? 0 : file->bytes, err);
-        if (rc == 0 && !folder) // a folder's files are covered by the archive's own sum
-            rc = settle(job, file, &sink.sha, sink.bytes, err);
-        met[file - job->sets.files]++;
+            rc = unpack_file(job, folder ? NULL : file, buf_str(&path), read_tar, &tar, err);
+        found[file - job->get->set->files]++;
     }
     tar_release(&tar);
     buf_release(&path);
@@ -354,8 +323,8 @@ static bool is_tar(const char *archive)
     return folder_ends(archive, ".tar") || folder_ends(archive, ".tgz");
 }
 
-// Unpacks what comes from this archive: all of it at its first row, where it is a tar.
-static int unpack(struct job *job, const struct data_file *file, size_t *met, struct err *err)
+// A tar archive is unpacked whole at its first row.
+static int unpack(struct job *job, const struct public_file *file, size_t *found, struct err *err)
 {
     size_t len = strcspn(file->from, ":");
     struct buf archive = {0}, name = {0}, path = {0};
@@ -364,14 +333,14 @@ static int unpack(struct job *job, const struct data_file *file, size_t *met, st
     if (rc == 0)
         rc = path_in(job, file->from, len, &archive, err);
     if (rc == 0)
-        rc = path_in(job, file->file, strlen(file->file), &path, err);
+        rc = path_in(job, file->name, strlen(file->name), &path, err);
     if (rc != 0)
         goto out;
-    size_t index = (size_t)(file - job->sets.files);
+    size_t *members = &found[file - job->get->set->files];
     if (is_tar(buf_str(&name))) {
-        if (met[index] == 0)
-            rc = unpack_tar(job, buf_str(&name), buf_str(&archive), met, err);
-        if (rc == 0 && met[index] == 0)
+        if (*members == 0)
+            rc = unpack_tar(job, buf_str(&name), buf_str(&archive), found, err);
+        if (rc == 0 && *members == 0)
             rc = err_set(err, ERR_MISSING, "'%s' has no member '%s'", buf_str(&archive),
                          file->from + len + 1);
     } else if (file->from[len] == ':') {
@@ -388,33 +357,30 @@ out:
 
 // ---- a whole set ----
 
-static bool of_set(const struct job *job, const struct data_file *file)
-{
-    return strcmp(file->name, job->get->name) == 0;
-}
-
 static int get_files(struct job *job, struct err *err)
 {
-    size_t *met = calloc(job->sets.count + 1, sizeof *met);
-    int rc = met ? 0 : err_memory(err);
-    for (size_t i = 0; rc == 0 && i < job->sets.count; i++)
-        if (of_set(job, &job->sets.files[i]) && job->sets.files[i].url[0])
-            rc = download(job, &job->sets.files[i], err);
-    for (size_t i = 0; rc == 0 && i < job->sets.count; i++)
-        if (of_set(job, &job->sets.files[i]) && job->sets.files[i].from[0])
-            rc = unpack(job, &job->sets.files[i], met, err);
-    free(met);
+    const struct public_file *files = job->get->set->files, *file;
+    size_t count = 0;
+    while (files[count].name)
+        count++;
+    size_t *found = calloc(count + 1, sizeof *found);
+    int rc = found ? 0 : err_memory(err);
+    for (file = files; rc == 0 && file->name; file++)
+        if (file->url)
+            rc = download(job, file, err);
+    for (file = files; rc == 0 && file->name; file++)
+        if (file->from)
+            rc = unpack(job, file, found, err);
+    free(found);
     return rc;
 }
 
-// Archives have served their purpose.
-static int drop_archives(const struct job *job, struct err *err)
+static int remove_archives(const struct job *job, struct err *err)
 {
     struct buf path = {0};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < job->sets.count; i++) {
-        const struct data_file *file = &job->sets.files[i];
-        if (!of_set(job, file) || !file->from[0])
+    for (const struct public_file *file = job->get->set->files; rc == 0 && file->name; file++) {
+        if (!file->from)
             continue;
         rc = path_in(job, file->from, strcspn(file->from, ":"), &path, err);
         if (rc == 0 && unlink(buf_str(&path)) != 0 && errno != ENOENT)
@@ -424,7 +390,7 @@ static int drop_archives(const struct job *job, struct err *err)
     return rc;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *walk)
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *walk)
 {
     (void)st, (void)kind, (void)walk;
     return remove(path);
@@ -432,10 +398,10 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 static void remove_tree(const char *path)
 {
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-// One write to the disk for all files, then the set appears.
+// All files reach the disk in one go, then the set appears.
 static int put_in_place(const struct job *job, const char *final, struct err *err)
 {
     int fd = open(buf_str(&job->part), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -459,12 +425,12 @@ static int build(struct job *job, const char *final, struct err *err)
     for (size_t i = 0; i < sizeof header / sizeof *header; i++)
         csv_put(&job->writer, header[i]);
     csv_end(&job->writer);
-    remove_tree(buf_str(&job->part)); // what a killed run left
+    remove_tree(buf_str(&job->part)); // left by a killed process
     int rc = fs_mkdirs(buf_str(&job->part), err);
     if (rc == 0)
         rc = get_files(job, err);
     if (rc == 0)
-        rc = drop_archives(job, err);
+        rc = remove_archives(job, err);
     if (rc == 0)
         rc = path_in(job, "got.csv", 7, &path, err);
     if (rc == 0)
@@ -477,30 +443,7 @@ static int build(struct job *job, const char *final, struct err *err)
     return rc;
 }
 
-static int check_name(const struct job *job, struct err *err)
-{
-    struct buf known = {0};
-    const char *last = "";
-    for (size_t i = 0; i < job->sets.count; i++) {
-        const char *name = job->sets.files[i].name;
-        if (strcmp(name, job->get->name) == 0) {
-            buf_release(&known);
-            return 0;
-        }
-        if (strcmp(name, last) != 0)
-            buf_printf(&known, "%s%s", known.len ? ", " : "", name);
-        last = name;
-    }
-    int rc = buf_check(&known, err);
-    if (rc == 0) {
-        rc = err_set(err, ERR_USAGE, "no data set is called '%s'", job->get->name);
-        err_hint(err, "there are: %s", buf_str(&known));
-    }
-    buf_release(&known);
-    return rc;
-}
-
-// One process at a time: the file is locked, not merely there, so a killed one holds nobody up.
+// One process at a time. A lock, unlike a file that merely exists, ends with its process.
 static int lock(const char *dir, const char *name, int *fd, struct err *err)
 {
     struct buf path = {0};
@@ -525,15 +468,13 @@ static int get_into(struct job *job, const char *dir, struct err *err)
 {
     struct buf final = {0};
     int fd = -1;
-    buf_printf(&final, "%s/%s", dir, job->get->name);
-    buf_printf(&job->part, "%s/.%s.part", dir, job->get->name);
+    buf_printf(&final, "%s/%s", dir, job->get->set->name);
+    buf_printf(&job->part, "%s/.%s.part", dir, job->get->set->name);
     int rc = buf_check(&final, err);
     if (rc == 0)
         rc = buf_check(&job->part, err);
     if (rc == 0)
-        rc = check_name(job, err);
-    if (rc == 0)
-        rc = lock(dir, job->get->name, &fd, err);
+        rc = lock(dir, job->get->set->name, &fd, err);
     if (rc == 0) {
         job->got->already = folder_is(buf_str(&final));
         if (!job->got->already)
@@ -554,14 +495,11 @@ int data_get(const struct data_get *get, struct data_got *got, struct err *err)
     struct job job = {.get = get, .got = got};
     struct buf dir = {0};
     memset(got, 0, sizeof *got);
-    int rc = data_sets_read(&job.sets, get->sets_path, err);
-    if (rc == 0 && !get->cache_dir)
-        rc = data_cache_dir(NULL, &dir, err);
+    int rc = get->cache_dir ? 0 : data_cache_dir(NULL, &dir, err);
     if (rc == 0)
         rc = get_into(&job, get->cache_dir ? get->cache_dir : buf_str(&dir), err);
     if (rc != 0)
         data_got_release(got);
-    data_sets_release(&job.sets);
     buf_release(&job.part);
     buf_release(&job.record);
     buf_release(&dir);

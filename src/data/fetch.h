@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// fetch: the public data sets, from their homes into the user's cache.
+// fetch: public data sets, from their homes into the user's cache.
 //
-// A set appears under its name when all of it is there, unpacked, and has the sums that
-// share/data/sets.csv gives; until then it lies in ".NAME.part" beside it. Files whose sum nobody
-// here knows are taken as they come, and the result says so; got.csv in the set's folder records
-// every file with its sum, so that a later doubt can be settled.
+// A set appears under its name when all its files are there, unpacked, with the sums that sets.c
+// gives; until then it lies in ".NAME.part" beside it. A file without a known sum is taken as it
+// comes, and the result says so. got.csv in the set's folder records every file with its sum.
 #ifndef FARE_DATA_FETCH_H
 #define FARE_DATA_FETCH_H
 
@@ -13,23 +12,17 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "data/dataset.h"
 #include "data/sets.h"
 
-// The public set behind a kind of data: "mnist", "cifar10", "imdb", "tweets", "nietzsche",
-// "flowers".
-const char *data_set_name(enum data_kind kind);
-
-// Appends where a set of this name is kept: $XDG_CACHE_HOME/fare/data/NAME, or
-// ~/.cache/fare/data/NAME. `name` null: the folder of all. Nothing need be there.
+// Appends the folder for the set of this name, $XDG_CACHE_HOME/fare/data/NAME or
+// ~/.cache/fare/data/NAME, whether it exists or not. Null: the folder of all sets.
 int data_cache_dir(const char *name, struct buf *dir, struct err *err) MUST_USE;
 
 struct data_get {
-    const char *name;
+    const struct public_set *set;
     const char *cache_dir; // null: data_cache_dir(NULL)
-    const char *sets_path; // null: share/data/sets.csv
-    bool allow_file;       // addresses may begin with file://, for tests
-    // (optional) How far the file is; `total` is 0 while not known. False gives up.
+    bool allow_file;       // addresses may begin with file://
+    // (optional) Progress of a download; `total` is 0 while not known. False gives up.
     bool (*progress)(void *context, const char *file, int64_t done, int64_t total);
     void *context;
 };
@@ -37,9 +30,9 @@ struct data_get {
 struct data_got {
     char *path;      // the set's folder
     bool already;    // it was there before
-    int checked;     // files whose sums were known, and right
-    int unchecked;   // files that could only be recorded,
-    struct buf sums; // which are these: "SUM  FILE\n" each
+    int checked;     // files with the sum they must have
+    int unchecked;   // files without a known sum:
+    struct buf sums; // "SUM  FILE\n" for each of these
 };
 
 int data_get(const struct data_get *get, struct data_got *got, struct err *err) MUST_USE;

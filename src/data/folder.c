@@ -15,7 +15,7 @@ static int by_bytes(const void *a, const void *b)
 
 static int read_names(struct folder *folder, DIR *dir, struct err *err)
 {
-    size_t room = 0;
+    size_t capacity = 0;
     for (;;) {
         errno = 0;
         struct dirent *entry = readdir(dir);
@@ -23,13 +23,13 @@ static int read_names(struct folder *folder, DIR *dir, struct err *err)
             return errno ? err_errno(err, errno, "cannot read the folder '%s'", folder->path) : 0;
         if (entry->d_name[0] == '.')
             continue;
-        if (folder->count == room) {
-            size_t more = room ? room * 2 : 16;
+        if (folder->count == capacity) {
+            size_t more = capacity ? capacity * 2 : 16;
             char **names = realloc(folder->names, more * sizeof *names);
             if (!names)
                 return err_memory(err);
             folder->names = names;
-            room = more;
+            capacity = more;
         }
         folder->names[folder->count] = text_copy(entry->d_name, err);
         if (!folder->names[folder->count])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// folder: the names in a folder, and the file that a data set's part is in.
+// folder: the names in a folder, and finding the file that holds a part of a data set.
 #ifndef FARE_DATA_FOLDER_H
 #define FARE_DATA_FOLDER_H
 
@@ -19,12 +19,12 @@ struct folder {
 int folder_open(struct folder *folder, const char *path, struct err *err) MUST_USE;
 void folder_release(struct folder *folder); // a zeroed struct is fine
 
-// Whether `name` ends in `ending` (capitals and small letters alike), apart from a ".gz" behind.
+// Whether `name` ends in `ending`, in either case, with or without ".gz" behind.
 bool folder_ends(const char *name, const char *ending);
 
-// The only file whose name ends in one of `endings` (a null at their end), ".gz" behind it or not;
-// where both lie there, the unpacked one. Its path is put into `path`. None is ERR_MISSING, two
-// are ERR_FORMAT; both say what was looked for.
+// The only file whose name ends in one of `endings` (null-terminated), with or without ".gz"
+// behind; where both exist, the unpacked one. `path` becomes its path. None is ERR_MISSING, two are
+// ERR_FORMAT.
 int folder_find(const struct folder *folder, const char *const *endings, struct buf *path,
                 struct err *err) MUST_USE;
 
@@ -32,7 +32,7 @@ int folder_find(const struct folder *folder, const char *const *endings, struct 
 int folder_path(const struct folder *folder, const char *name, struct buf *path,
                 struct err *err) MUST_USE;
 
-bool folder_is(const char *path);       // a folder lies there
-bool folder_has_file(const char *path); // anything but a folder lies there
+bool folder_is(const char *path);       // a folder
+bool folder_has_file(const char *path); // anything else
 
 #endif

@@ -20,7 +20,7 @@ void identity_add(struct identity *identity, const uint8_t sum[SHA256_BYTES], co
     sha256_add(&identity->sha, "\n", 1);
 }
 
-char *identity_take(struct identity *identity, struct err *err)
+char *identity_text(struct identity *identity, struct err *err)
 {
     uint8_t sum[SHA256_BYTES];
     char hex[SHA256_HEX_BYTES];

@@ -11,16 +11,12 @@
 
 #define MAX_BYTES (INT64_C(8) << 30) // ten million images
 
-// MNIST's own four files give this.
-static const char mnist_identity[] =
-    "d0a3eec1f5a454401d758fdbf15b9b0163a7034963586d671960c180b97e2c1a";
-
 static uint32_t big_endian(const uint8_t b[4])
 {
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-// Reads magic number and dimensions, and says in words what is wrong with them.
+// Magic number and dimensions.
 static int read_header(struct gzip *gzip, uint32_t dimensions, uint32_t dim[3], struct err *err)
 {
     uint8_t bytes[4];
@@ -52,9 +48,9 @@ static int read_items(struct gzip *gzip, uint32_t count, size_t size, uint8_t **
                       uint8_t sum[SHA256_BYTES], struct err *err)
 {
     if ((int64_t)count * (int64_t)size > MAX_BYTES)
-        return err_set(err, ERR_FORMAT, "'%s', byte 4: a count of %u is more than is read",
+        return err_set(err, ERR_FORMAT, "'%s', byte 4: %u items are more than can be read",
                        gzip->path, count);
-    int rc = gzip_take(gzip, (size_t)count * size, bytes, err);
+    int rc = gzip_read_all(gzip, (size_t)count * size, bytes, err);
     if (rc == 0)
         rc = gzip_end(gzip, sum, err);
     if (rc == ERR_FORMAT)
@@ -151,21 +147,12 @@ out:
     return rc;
 }
 
-static int name_it(struct data_pair *pair, struct err *err)
+int idx_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+             struct err *err)
 {
-    struct buf name = {0};
-    if (strcmp(pair->identity, mnist_identity) == 0)
-        buf_adds(&name, "MNIST (idx)");
-    else
-        buf_printf(&name, "images of 28x28 in %d classes (idx)", pair->train.classes);
-    pair->name = buf_take(&name, err);
-    return pair->name ? 0 : ERR_MEMORY;
-}
-
-int idx_open(const char *dir, struct data_pair *pair, struct err *err)
-{
-    // Beside MNIST's names, those that unpackers and other sets in its form use. The first of each
-    // stands in the identity.
+    (void)options;
+    // MNIST's names, then those that unpackers and other sets in this format use. The first of each
+    // goes into the identity.
     static const char *const train_images[] = {"train-images-idx3-ubyte", "train-images.idx3-ubyte",
                                                NULL};
     static const char *const train_labels[] = {"train-labels-idx1-ubyte", "train-labels.idx1-ubyte",
@@ -188,12 +175,12 @@ int idx_open(const char *dir, struct data_pair *pair, struct err *err)
     folder_release(&folder);
     if (rc != 0)
         return rc;
-    // A class that only one half has is a class all the same.
+    // A class may occur in one half only.
     int classes =
         pair->train.classes > pair->test.classes ? pair->train.classes : pair->test.classes;
     pair->train.classes = pair->test.classes = classes;
     if (classes < 2)
         return err_set(err, ERR_FORMAT, "'%s': every label is 0; there is nothing to learn", dir);
-    pair->identity = identity_take(&identity, err);
-    return pair->identity ? name_it(pair, err) : ERR_MEMORY;
+    pair->identity = identity_text(&identity, err);
+    return pair->identity ? 0 : ERR_MEMORY;
 }

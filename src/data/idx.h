@@ -20,7 +20,8 @@ int idx_images(const char *path, uint8_t **pixels, int64_t *count, uint8_t sum[S
 int idx_labels(const char *path, uint8_t **labels, int64_t *count, uint8_t sum[SHA256_BYTES],
                struct err *err) MUST_USE;
 
-// The set in a folder. After a failure the caller releases `pair`.
-int idx_open(const char *dir, struct data_pair *pair, struct err *err) MUST_USE;
+// Any set of such images; its classes are one more than the highest label. See sets.h.
+int idx_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+             struct err *err) MUST_USE;
 
 #endif

@@ -18,8 +18,8 @@
 #include "data/parallel.h"
 
 #define MAX_FILE  (INT64_C(256) << 20)
-#define MAX_HELD  350                // as the original holds out of the flowers
-#define MAX_SUMS  (INT64_C(4) << 30) // more bytes than that are not summed up before a run
+#define MAX_HELD  350                // as in the original
+#define MAX_SUMS  (INT64_C(4) << 30) // larger sets are identified by names and sizes only
 #define MAX_COUNT INT32_MAX
 
 // ---- one image ----
@@ -49,7 +49,7 @@ int image_reader_new(struct image_reader **out, const struct image_files *files,
     int rc = 0;
     if (!files->draw) {
         rc = jpeg_new(&reader->jpeg, IMAGES_SIZE, err);
-        reader->bytes = malloc(files->largest + 1); // one more, to see a file that grew
+        reader->bytes = malloc(files->largest + 1); // one more, to notice a file that grew
         if (rc == 0 && !reader->bytes)
             rc = err_memory(err);
     }
@@ -69,16 +69,16 @@ void image_reader_free(struct image_reader *reader)
     free(reader);
 }
 
-// As much of the file as `room` takes.
-static int read_file(const char *path, uint8_t *bytes, size_t room, size_t *len, struct err *err)
+// Up to `size` bytes of the file.
+static int read_file(const char *path, uint8_t *bytes, size_t size, size_t *len, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_errno(err, errno, "cannot open '%s'", path);
     int rc = 0;
     *len = 0;
-    while (*len < room) {
-        ssize_t got = read(fd, bytes + *len, room - *len);
+    while (*len < size) {
+        ssize_t got = read(fd, bytes + *len, size - *len);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -119,9 +119,8 @@ struct entry {
 struct listing {
     struct buf pool;
     struct entry *entries;
-    int64_t count, room;
+    int64_t count, capacity;
     int classes;
-    bool flowers; // the classes of the flowers, so far
     int64_t bytes;
 };
 
@@ -186,13 +185,13 @@ static int kind_of(const char *name)
 static int add_entry(struct listing *list, const struct folder *folder, const char *class,
                      const char *name, struct err *err)
 {
-    if (list->count == list->room) {
-        int64_t room = list->room ? list->room * 2 : 1024;
-        struct entry *entries = realloc(list->entries, (size_t)room * sizeof *entries);
+    if (list->count == list->capacity) {
+        int64_t capacity = list->capacity ? list->capacity * 2 : 1024;
+        struct entry *entries = realloc(list->entries, (size_t)capacity * sizeof *entries);
         if (!entries)
             return err_memory(err);
         list->entries = entries;
-        list->room = room;
+        list->capacity = capacity;
     }
     struct entry *entry = &list->entries[list->count];
     *entry = (struct entry){.path = list->pool.len, .label = list->classes};
@@ -215,7 +214,6 @@ static int add_entry(struct listing *list, const struct folder *folder, const ch
 
 static int list_class(struct listing *list, const char *path, const char *class, struct err *err)
 {
-    static const char *const flowers[] = {"daisy", "dandelion", "roses", "sunflowers", "tulips"};
     struct folder folder;
     int64_t before = list->count;
     int rc = folder_open(&folder, path, err);
@@ -232,7 +230,6 @@ static int list_class(struct listing *list, const char *path, const char *class,
     folder_release(&folder);
     if (rc == 0 && list->count == before)
         rc = err_set(err, ERR_FORMAT, "'%s' has no JPEG files", path);
-    list->flowers &= list->classes < 5 && strcmp(class, flowers[list->classes]) == 0;
     list->classes++;
     return rc;
 }
@@ -244,7 +241,6 @@ static int list_all(struct listing *list, const char *dir, struct err *err)
     int rc = folder_open(&folder, dir, err);
     if (rc != 0)
         return rc;
-    list->flowers = true;
     list->pool.max = (size_t)1 << 32;
     for (size_t i = 0; rc == 0 && i < folder.count; i++) {
         rc = folder_path(&folder, folder.names[i], &path, err);
@@ -270,9 +266,9 @@ struct summing {
     struct err err; // the first
 };
 
-// Also looks whether they are what they are called.
-static int sum_one(struct entry *entry, const char *path, uint8_t *chunk, size_t room,
-                   struct err *err)
+// Also checks that it is a JPEG file.
+static int sum_file(struct entry *entry, const char *path, uint8_t *chunk, size_t size,
+                    struct err *err)
 {
     struct sha256 sha;
     bool first = true;
@@ -282,7 +278,7 @@ static int sum_one(struct entry *entry, const char *path, uint8_t *chunk, size_t
         return err_errno(err, errno, "cannot open '%s'", path);
     int rc = 0;
     for (;;) {
-        ssize_t got = read(fd, chunk, room);
+        ssize_t got = read(fd, chunk, size);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -308,11 +304,11 @@ static void sum_some(void *summing_, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++) {
         struct err err = {0};
         struct entry *entry = &summing->list->entries[i];
-        if (sum_one(entry, summing->list->pool.data + entry->path, chunk, sizeof chunk, &err) == 0)
+        if (sum_file(entry, summing->list->pool.data + entry->path, chunk, sizeof chunk, &err) == 0)
             continue;
         pthread_mutex_lock(&summing->lock);
         if (summing->err.code == 0 || strcmp(err.text, summing->err.text) < 0)
-            summing->err = err; // the first by name, whichever thread met it
+            summing->err = err; // the first by name, so that threads do not matter
         pthread_mutex_unlock(&summing->lock);
     }
 }
@@ -330,11 +326,11 @@ static int identify(struct listing *list, int threads, struct data_pair *pair, s
     }
     for (int64_t i = 0; i < list->count; i++) {
         struct entry *entry = &list->entries[i];
-        if (!sums) // of so many bytes only their number, in place of their sum
+        if (!sums) // the size in place of the sum
             memcpy(entry->sum, &entry->size, sizeof entry->size);
         identity_add(&identity, entry->sum, list->pool.data + entry->name);
     }
-    pair->identity = identity_take(&identity, err);
+    pair->identity = identity_text(&identity, err);
     if (pair->identity && !sums) {
         struct buf text = {0};
         buf_printf(&text, "names and sizes: %s", pair->identity);
@@ -391,25 +387,15 @@ static int split(struct data_pair *pair, const struct listing *list, uint64_t se
     return rc;
 }
 
-int images_open(const char *dir, uint64_t seed, int threads, struct data_pair *pair,
+int images_open(const char *dir, const struct data_options *options, struct data_pair *pair,
                 struct err *err)
 {
     struct listing list = {0};
-    struct buf name = {0};
     int rc = list_all(&list, dir, err);
     if (rc == 0)
-        rc = identify(&list, threads, pair, err);
+        rc = identify(&list, options->threads, pair, err);
     if (rc == 0)
-        rc = split(pair, &list, seed, err);
-    if (rc != 0)
-        goto out;
-    if (list.flowers && list.classes == 5)
-        buf_adds(&name, "flower photos");
-    else
-        buf_printf(&name, "photos in %d classes", list.classes);
-    pair->name = buf_take(&name, err);
-    rc = pair->name ? 0 : ERR_MEMORY;
-out:
+        rc = split(pair, &list, options->seed, err);
     buf_release(&list.pool);
     free(list.entries);
     return rc;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// images: a folder of JPEGs per class, decoded when they are needed; or drawn then.
+// images: a folder of JPEGs per class, decoded when needed; or images drawn when needed.
 //
-// Classes are the folders in the order of their names, images those of their files that end in .jpg
-// or .jpeg; hidden ones and texts are left out, other kinds of images are an error. All images are
-// put in random order by the seed; the last tenth of them, but at most 350 as in the original, is
-// the test part. Each becomes 3 x 299 x 299 bytes, as jpeg.h says.
+// Classes are the folders in the order of their names, images the files in them that end in .jpg or
+// .jpeg. Hidden files and texts are ignored, other kinds of images are an error. The seed shuffles
+// the images; the last tenth, but at most 350 as in the original, is the test part. Each becomes
+// 3 x 299 x 299 bytes, as jpeg.h describes.
 #ifndef FARE_DATA_IMAGES_H
 #define FARE_DATA_IMAGES_H
 
@@ -21,7 +21,7 @@ struct image_files {
     char *pool;      // the paths, one after the other
     size_t *offsets; // (count): where in the pool each begins
     size_t largest;  // bytes of the largest file
-    // Or, in place of files: image i is drawn.
+    // Draws image i; then there are no files.
     void (*draw)(uint64_t seed, bool test, int64_t i, uint8_t *out);
     uint64_t seed;
     bool test;
@@ -38,12 +38,12 @@ void image_reader_free(struct image_reader *reader);
 // Image i: (3, 299, 299).
 int image_read(struct image_reader *reader, int64_t i, uint8_t *out, struct err *err) MUST_USE;
 
-// Images first ... first + count - 1, on several threads (0: all there may be).
+// Images first ... first + count - 1, on several threads (0: as many as are allowed).
 int images_read(const struct image_files *files, int64_t first, int64_t count, int threads,
                 uint8_t *out, struct err *err) MUST_USE;
 
-// The set in a folder. After a failure the caller releases `pair`.
-int images_open(const char *dir, uint64_t seed, int threads, struct data_pair *pair,
+// See sets.h.
+int images_open(const char *dir, const struct data_options *options, struct data_pair *pair,
                 struct err *err) MUST_USE;
 
 #endif

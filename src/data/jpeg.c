@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything is in whole numbers, so that every machine sees the same images (libjpeg's default
-// integer transform is exact to the bit on all of them, too).
+// All arithmetic is in integers, so that every machine gets the same images; libjpeg's default
+// integer transform is exact too.
 #include "data/jpeg.h"
 
 #include <ctype.h>
@@ -72,7 +72,7 @@ struct jpeg {
     struct jpeg_progress_mgr progress;
     jmp_buf escape;
     char said[JMSG_LENGTH_MAX];
-    bool memory; // what ended it was a lack of memory
+    bool memory; // it ended for lack of memory
     bool created;
     int size;
     struct tap *across, *down; // (size)
@@ -80,7 +80,7 @@ struct jpeg {
     uint32_t *rows[2];         // (size * 3): the last two lines, scaled across, in units of 1/ONE
 };
 
-// ---- what libjpeg calls ----
+// ---- callbacks of libjpeg ----
 
 static _Noreturn void on_error(j_common_ptr info)
 {
@@ -150,7 +150,7 @@ int jpeg_new(struct jpeg **out, int size, struct err *err)
     jpeg->errors.output_message = on_output;
     jpeg->progress.progress_monitor = on_progress;
     jpeg->info.client_data = jpeg;
-    if (setjmp(jpeg->escape)) { // the library is of another kind than the header, or no memory
+    if (setjmp(jpeg->escape)) { // the library does not match the header, or no memory
         rc = jpeg->memory ? err_memory(err)
                           : err_set(err, ERR_FAIL, "libjpeg-turbo does not start: %s", jpeg->said);
         jpeg_free(jpeg);
@@ -179,7 +179,7 @@ void jpeg_free(struct jpeg *jpeg)
 
 // ---- scaling ----
 
-// The part of a side that counts: its length, and where it begins.
+// The central part of a side: its length and its begin.
 static int32_t middle(int32_t side, int32_t *begin)
 {
     *begin = side / 16; // (side - 7/8 side) / 2, rounded down
@@ -239,7 +239,7 @@ static void from_cmyk(uint8_t *line, int32_t width, bool inverted)
     }
 }
 
-// Every line is read, also those that are cut away: only so is the end seen to be there.
+// Reads every line, even those outside the centre: a file that is cut off must be noticed.
 static void read_image(struct jpeg *jpeg, uint8_t *out)
 {
     j_decompress_ptr info = &jpeg->info;

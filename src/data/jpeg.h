@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// jpeg: a JPEG file's middle, at the size a net takes. libjpeg-turbo is opened on first use.
+// jpeg: decodes the centre of a JPEG file at the size a net takes. libjpeg-turbo is opened on first
+// use.
 //
-// Of an image of w x h the central 87.5 % of each side count (the border on either side being
-// (side - side * 0.875) / 2, rounded down), scaled to `size` x `size` by bilinear interpolation
-// between pixel centres. Grey images become coloured ones, and so do CMYK ones. Files come from
-// anywhere: a damaged one, one of more than 2^27 pixels or of absurdly many scans is an error, and
-// libjpeg never ends the program.
+// The central 87.5 % of each side (the border on either side is (side - side * 0.875) / 2, rounded
+// down) is scaled to `size` x `size` by bilinear interpolation between pixel centres. Grey and CMYK
+// images become RGB. Files are untrusted: a damaged one, one of more than 2^27 pixels or of
+// absurdly many scans is an error, and libjpeg never ends the program.
 #ifndef FARE_DATA_JPEG_H
 #define FARE_DATA_JPEG_H
 

@@ -15,8 +15,8 @@ int lines_open(struct lines *lines, const char *path, int64_t max_bytes, size_t 
         return rc;
     lines->max_line = max_line;
     lines->size = FIRST_SIZE;
-    lines->room = malloc(lines->size);
-    if (!lines->room) {
+    lines->buffer = malloc(lines->size);
+    if (!lines->buffer) {
         lines_release(lines);
         return err_memory(err);
     }
@@ -26,27 +26,27 @@ int lines_open(struct lines *lines, const char *path, int64_t max_bytes, size_t 
 void lines_release(struct lines *lines)
 {
     gzip_release(&lines->gzip);
-    free(lines->room);
+    free(lines->buffer);
     memset(lines, 0, sizeof *lines);
 }
 
-// Makes room behind what is there, then reads. *more is 0 at the end of the file.
+// Makes space behind the rest, then reads. *more is 0 at the end of the file.
 static int read_more(struct lines *lines, size_t *more, struct err *err)
 {
     if (lines->at > 0) {
-        memmove(lines->room, lines->room + lines->at, lines->filled - lines->at);
+        memmove(lines->buffer, lines->buffer + lines->at, lines->filled - lines->at);
         lines->filled -= lines->at;
         lines->at = 0;
     }
     if (lines->filled + 1 >= lines->size) { // one byte stays free for a NUL
-        char *bigger = realloc(lines->room, lines->size * 2);
+        char *bigger = realloc(lines->buffer, lines->size * 2);
         if (!bigger)
             return err_memory(err);
-        lines->room = bigger;
+        lines->buffer = bigger;
         lines->size *= 2;
     }
-    ptrdiff_t got =
-        gzip_read(&lines->gzip, lines->room + lines->filled, lines->size - lines->filled - 1, err);
+    ptrdiff_t got = gzip_read(&lines->gzip, lines->buffer + lines->filled,
+                              lines->size - lines->filled - 1, err);
     if (got < 0)
         return (int)got;
     lines->filled += (size_t)got;
@@ -63,9 +63,9 @@ int lines_next(struct lines *lines, struct err *err)
     for (;;) {
         size_t have = lines->filled - lines->at;
         if (have > looked)
-            end = memchr(lines->room + lines->at + looked, '\n', have - looked);
+            end = memchr(lines->buffer + lines->at + looked, '\n', have - looked);
         looked = have;
-        if ((end ? (size_t)(end - lines->room) - lines->at : have) > lines->max_line) {
+        if ((end ? (size_t)(end - lines->buffer) - lines->at : have) > lines->max_line) {
             err_set(err, ERR_FORMAT, "longer than %zu bytes", lines->max_line);
             lines_context(lines, err);
             return ERR_FORMAT;
@@ -78,7 +78,7 @@ int lines_next(struct lines *lines, struct err *err)
     }
     if (!end && lines->at == lines->filled)
         return 0;
-    lines->text = lines->room + lines->at;
+    lines->text = lines->buffer + lines->at;
     lines->len = end ? (size_t)(end - lines->text) : looked;
     lines->at += lines->len + (end ? 1 : 0);
     if (lines->len > 0 && lines->text[lines->len - 1] == '\r')

@@ -15,8 +15,8 @@ struct lines {
     int64_t number; // of this line, from 1
     int64_t offset; // of its first byte in the unpacked file
     struct gzip gzip;
-    // What was read and not yet given.
-    char *room;
+    // Bytes read ahead.
+    char *buffer;
     size_t at, filled, size, max_line;
 };
 

@@ -29,7 +29,7 @@ static bool is_mark(unsigned char c)
 
 int reviews_split(char *text, size_t len, reviews_word_fn *word, void *context, struct err *err)
 {
-    size_t begin = 0, end = 0; // of the word, which is written over what was read already
+    size_t begin = 0, end = 0; // of the word, which overwrites text already read
     for (size_t at = 0; at <= len;) {
         uint32_t c = ' '; // one behind the text, to end the last word
         size_t bytes = 1;
@@ -172,7 +172,7 @@ static int by_number(const void *a_, const void *b_)
     return strcmp(a->name, b->name);
 }
 
-// "123_7.txt" is number 123. Other names are not of the set.
+// "123_7.txt" is number 123. Other names are ignored.
 static bool parse_name(const char *name, long *number)
 {
     char *end;
@@ -208,7 +208,7 @@ static int read_file(struct reading *r, const struct folder *folder, const struc
         rc = err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&path));
     if (rc != 0)
         goto out;
-    // The list of sums before the text, which splitting changes.
+    // Before splitting, which modifies the text.
     struct sha256 sha;
     uint8_t sum[SHA256_BYTES];
     char name[300];
@@ -319,17 +319,14 @@ static int finish(struct reading *r, struct data_pair *pair, struct err *err)
     free(ranks);
     if (rc != 0)
         return rc;
-    struct buf name = {0};
-    buf_adds(&name, "movie reviews");
-    if (r->train.count != 25000 || r->test.count != 25000)
-        buf_printf(&name, ", %lld of 50000", (long long)(r->train.count + r->test.count));
-    pair->name = buf_take(&name, err);
-    pair->identity = identity_take(&r->identity, err);
-    return pair->name && pair->identity ? 0 : ERR_MEMORY;
+    pair->identity = identity_text(&r->identity, err);
+    return pair->identity ? 0 : ERR_MEMORY;
 }
 
-int reviews_open(const char *dir, struct data_pair *pair, struct err *err)
+int reviews_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+                 struct err *err)
 {
+    (void)options;
     struct reading r = {0};
     struct folder folder;
     struct buf train = {0};

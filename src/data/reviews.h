@@ -2,15 +2,15 @@
 // reviews: the Large Movie Review Dataset (Maas et al. 2011), as two tables or as it was published.
 //
 // A table is lines of label (0 or 1), rating, number and text, with tabs between. Published it is a
-// folder of one file per review, NUMBER_RATING.txt, in train/pos, train/neg, test/pos, test/neg;
-// those are taken by number, negative before positive, so that both forms of the set are the same
-// set. Texts are UTF-8.
+// folder of one file per review, NUMBER_RATING.txt, in train/pos, train/neg, test/pos, test/neg,
+// read by number, negative before positive, so that both forms give the same samples. Texts are
+// UTF-8.
 //
-// A review becomes tokens so: "<br />", tabs and !"#$%&()*+,-./:;<=>?@[\]^_`{|}~ become spaces, it
-// is put into lower case and split at white space (utf8.h says which). Words are ranked by how
-// often the training part has them (vocabulary.h). Token 0 is padding, 1 the start of a review, 2 a
-// word that is not among the first 19,997, and 3 + rank the others, so that 20,000 tokens are in
-// use. The last 100 tokens of a review count; zeros come before one that has fewer.
+// How a review becomes tokens: "<br />", tabs and !"#$%&()*+,-./:;<=>?@[\]^_`{|}~ become spaces, it
+// is put into lower case and split at white space (utf8.h). Words are ranked by their frequency in
+// the training part (vocabulary.h). Token 0 is padding, 1 the start of a review, 2 a word beyond
+// the first 19,997, and 3 + rank a word: 20,000 tokens in all. A sample is the last 100 tokens of a
+// review, with zeros before a shorter one.
 #ifndef FARE_DATA_REVIEWS_H
 #define FARE_DATA_REVIEWS_H
 
@@ -28,13 +28,14 @@ enum {
     REVIEWS_FIRST = 3, // the most frequent word
 };
 
-// Calls `word` for each word of a text of UTF-8, which is changed on the way; a negative code of
-// its ends it and comes back.
+// Calls `word` for each word of a text of UTF-8, which is modified. A negative result of `word`
+// ends the loop and is returned.
 typedef int reviews_word_fn(void *context, const char *word, size_t len, struct err *err);
 int reviews_split(char *text, size_t len, reviews_word_fn *word, void *context,
                   struct err *err) MUST_USE;
 
-// The set in a folder. After a failure the caller releases `pair`.
-int reviews_open(const char *dir, struct data_pair *pair, struct err *err) MUST_USE;
+// See sets.h.
+int reviews_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+                 struct err *err) MUST_USE;
 
 #endif

@@ -1,37 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// sets: where the public data sets are on the net, from a data file (share/data/sets.csv).
+// sets: the public data sets, one row each.
 //
-// A row is a file of a set. One with a `url` is downloaded (several addresses, with spaces between,
-// are tried in turn). One with a `from` is unpacked: "FILE.gz" for a packed file,
-// "FILE.zip:MEMBER" and "FILE.tar.gz:MEMBER" for a member of an archive, and with a slash at the
-// end of both `file` and MEMBER, all plain files below MEMBER. What others were unpacked from is
-// not kept. `sha256` and `bytes` are those of the file itself, empty where nobody here knows them.
+// A row holds all that is particular to a set: its name, its reader, its sizes and identity, the
+// generator that stands in for it, and where its files come from. To add a set, add a row to
+// sets.c, and a reader where its format is new. Workloads name their set; lists of sets, and which
+// workload uses which, come from this table.
 #ifndef FARE_DATA_SETS_H
 #define FARE_DATA_SETS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "data/dataset.h"
 
-struct data_file { // texts are never null, but may be empty
-    char *name;    // of the set
-    char *file;
-    char *url;
-    char *from;
-    char *sha256;
-    int64_t bytes; // 0: not known
-    char *source;  // who says so
-    char *date;
+// A file of a set is downloaded (`url`) or unpacked from one that was (`from`), which is then
+// removed. "FILE.gz" is a packed file, "FILE.zip:MEMBER" and "FILE.tar.gz:MEMBER" are members of
+// an archive. Where `name` and MEMBER end in a slash, all plain files below MEMBER are taken.
+struct public_file {
+    const char *name;
+    const char *url; // several are separated by spaces and tried in turn
+    const char *from;
+    const char *sha256; // of the file itself; null: not known
+    int64_t bytes;      // 0: not known
 };
 
-struct data_sets {
-    struct data_file *files; // in the file's order
-    size_t count;
+struct public_set {
+    const char *name; // "mnist", in commands, folders and records
+
+    // Reading. `path` is a folder; some readers also take the file itself. After a failure the
+    // caller releases `pair`. The reader sets neither its name nor whether it is made.
+    const char *folder; // (optional) the folder inside its public archive
+    int (*open)(const char *path, const struct data_options *options, struct data_pair *pair,
+                struct err *err);
+    const char *format; // what other data in this format is called: "28x28 images"
+
+    // The whole set. A null identity is not known here; then the numbers of samples decide.
+    struct dataset shape;   // sizes, classes and vocabulary only
+    int64_t train, test;    // samples
+    const char *identity;   // (identity.h)
+    const char *subsets[2]; // (optional) identities of parts of it that published runs used
+
+    // The set that stands in for it.
+    const char *made; // "drawn digits"; its last word becomes part of the identity
+    int (*make)(const struct data_options *options, int64_t train, int64_t test,
+                struct data_pair *pair, struct err *err);
+
+    // Its files, ended by one without a name, and who publishes their addresses and sums.
+    const struct public_file *files;
+    const char *source;
 };
 
-// `path` null: the file beside this program.
-int data_sets_read(struct data_sets *sets, const char *path, struct err *err) MUST_USE;
-void data_sets_release(struct data_sets *sets); // a zeroed struct is fine
+extern const struct public_set public_sets[]; // ended by one without a name
+
+// Null and ERR_USAGE, with the nearest name as a hint, where there is none of this name.
+const struct public_set *public_set_find(const char *name, struct err *err);
 
 #endif

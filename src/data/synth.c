@@ -4,14 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "data/images.h"
 #include "data/parallel.h"
 #include "data/reviews.h"
 #include "data/text.h"
-
-#define TWEETS_TIME       50
-#define TWEETS_VOCABULARY 274562
+#include "data/tweets.h"
 
 void synth_rng(struct rng *rng, const char *name, uint64_t seed, bool test, int64_t i)
 {
@@ -114,7 +111,7 @@ static int write_set(struct writing w, int time, int64_t count, int threads, str
     return 0;
 }
 
-// A million and a half tweets would hold mostly padding: it is taken out.
+// Most of a million and a half padded tweets would be padding, so it is removed.
 static int pack(struct dataset *set, struct err *err)
 {
     set->starts = malloc((size_t)(set->count + 1) * sizeof *set->starts);
@@ -136,10 +133,10 @@ static int pack(struct dataset *set, struct err *err)
     return 0;
 }
 
-// ---- the kinds ----
+// ---- sets ----
 
-static int make_digits(const struct data_options *o, int64_t train, int64_t test,
-                       struct data_pair *pair, struct err *err)
+int synth_make_digits(const struct data_options *o, int64_t train, int64_t test,
+                      struct data_pair *pair, struct err *err)
 {
     struct drawing d = {.draw = synth_digit, .seed = o->seed, .set = &pair->train};
     int rc = draw_set(d, 1, 28, train, o->threads, err);
@@ -148,8 +145,8 @@ static int make_digits(const struct data_options *o, int64_t train, int64_t test
     return rc == 0 ? draw_set(d, 1, 28, test, o->threads, err) : rc;
 }
 
-static int make_shapes(const struct data_options *o, int64_t train, int64_t test,
-                       struct data_pair *pair, struct err *err)
+int synth_make_shapes(const struct data_options *o, int64_t train, int64_t test,
+                      struct data_pair *pair, struct err *err)
 {
     struct drawing d = {.draw = synth_shape, .seed = o->seed, .set = &pair->train};
     int rc = draw_set(d, 3, 32, train, o->threads, err);
@@ -158,8 +155,8 @@ static int make_shapes(const struct data_options *o, int64_t train, int64_t test
     return rc == 0 ? draw_set(d, 3, 32, test, o->threads, err) : rc;
 }
 
-static int make_reviews(const struct data_options *o, int64_t train, int64_t test,
-                        struct data_pair *pair, struct err *err)
+int synth_make_reviews(const struct data_options *o, int64_t train, int64_t test,
+                       struct data_pair *pair, struct err *err)
 {
     static const struct synth_sentence form = {
         .shortest = 40,
@@ -176,8 +173,8 @@ static int make_reviews(const struct data_options *o, int64_t train, int64_t tes
     return rc == 0 ? write_set(w, REVIEWS_TIME, test, o->threads, err) : rc;
 }
 
-static int make_tweets(const struct data_options *o, int64_t train, int64_t test,
-                       struct data_pair *pair, struct err *err)
+int synth_make_tweets(const struct data_options *o, int64_t train, int64_t test,
+                      struct data_pair *pair, struct err *err)
 {
     static const struct synth_sentence form = {
         .shortest = 10,
@@ -198,8 +195,8 @@ static int make_tweets(const struct data_options *o, int64_t train, int64_t test
     return rc == 0 ? pack(&pair->test, err) : rc;
 }
 
-static int make_text(const struct data_options *o, int64_t train, int64_t test,
-                     struct data_pair *pair, struct err *err)
+int synth_make_text(const struct data_options *o, int64_t train, int64_t test,
+                    struct data_pair *pair, struct err *err)
 {
     (void)test; // there is none
     int64_t count = (train - 1) * TEXT_STEP + TEXT_TIME + 1;
@@ -234,49 +231,9 @@ static int make_flower_set(uint64_t seed, bool test, int64_t count, struct datas
     return 0;
 }
 
-static int make_flowers(const struct data_options *o, int64_t train, int64_t test,
-                        struct data_pair *pair, struct err *err)
+int synth_make_flowers(const struct data_options *o, int64_t train, int64_t test,
+                       struct data_pair *pair, struct err *err)
 {
     int rc = make_flower_set(o->seed, false, train, &pair->train, err);
     return rc == 0 ? make_flower_set(o->seed, true, test, &pair->test, err) : rc;
-}
-
-struct made {
-    const char *name, *word; // for people; in the identity
-    int64_t train, test;     // as many as the real set has
-    int (*make)(const struct data_options *options, int64_t train, int64_t test,
-                struct data_pair *pair, struct err *err);
-};
-
-static const struct made made[] = {
-    [DATA_MNIST] = {"drawn digits", "digits", 60000, 10000, make_digits},
-    [DATA_CIFAR] = {"drawn shapes", "shapes", 50000, 10000, make_shapes},
-    [DATA_REVIEWS] = {"made reviews", "reviews", 25000, 25000, make_reviews},
-    [DATA_TWEETS] = {"made tweets", "tweets", 1420765, 157862, make_tweets},
-    [DATA_TEXT] = {"made text", "text", 200285, 0, make_text},
-    [DATA_FLOWERS] = {"drawn flowers", "flowers", 3320, 350, make_flowers},
-};
-
-int synth_make(enum data_kind kind, const struct data_options *options, struct data_pair *pair,
-               struct err *err)
-{
-    if (kind < 0 || (size_t)kind >= sizeof made / sizeof *made)
-        return err_set(err, ERR_USAGE, "no such kind of data");
-    const struct made *m = &made[kind];
-    int64_t train = options->made_train ? options->made_train : m->train;
-    int64_t test = options->made_test ? options->made_test : m->test;
-    if (train < 1 || test < 0 || train > INT32_MAX || test > INT32_MAX)
-        return err_set(err, ERR_USAGE, "cannot make %lld and %lld samples", (long long)train,
-                       (long long)test);
-    int rc = m->make(options, train, test, pair, err);
-    if (rc != 0)
-        return rc;
-    struct buf source = {0}, identity = {0};
-    buf_printf(&source, "made from seed %llu", (unsigned long long)options->seed);
-    buf_printf(&identity, "made:%s:%llu", m->word, (unsigned long long)options->seed);
-    pair->made = true;
-    pair->name = text_copy(m->name, err);
-    pair->source = buf_take(&source, err);
-    pair->identity = buf_take(&identity, err);
-    return pair->name && pair->source && pair->identity ? 0 : ERR_MEMORY;
 }

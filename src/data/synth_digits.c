@@ -96,7 +96,7 @@ struct hand {
     double ink; // 0 ... 255
 };
 
-static void take_hand(struct rng *rng, struct hand *h)
+static void draw_hand(struct rng *rng, struct hand *h)
 {
     double c, s;
     synth_turn(synth_between(rng, -0.25, 0.25), &c, &s);
@@ -162,7 +162,7 @@ void synth_digit(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *
         if (glyphs[g].digit == *label)
             ways[count++] = &glyphs[g];
     const struct glyph *glyph = ways[rng_below(&rng, (uint64_t)count)];
-    take_hand(&rng, &hand);
+    draw_hand(&rng, &hand);
     memset(pixels, 0, SIDE * SIDE);
     for (int s = 0; s < glyph->strokes; s++) {
         const struct stroke *stroke = &glyph->stroke[s];

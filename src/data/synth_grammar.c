@@ -48,11 +48,11 @@ static bool one_in(struct writer *w, uint64_t n)
     return rng_below(&w->rng, n) == 0;
 }
 
-static void put_one(struct writer *w, const char *const *words, size_t count)
+static void put_word(struct writer *w, const char *const *words, size_t count)
 {
     put(w, words[rng_below(&w->rng, count)]);
 }
-#define PUT_ONE(w, words) put_one(w, words, sizeof words / sizeof *words)
+#define PUT_ONE(w, words) put_word(w, words, sizeof words / sizeof *words)
 
 static void noun_phrase(struct writer *w)
 {

@@ -25,7 +25,7 @@ struct scene {
     float noise;
 };
 
-static void take_scene(struct rng *rng, struct scene *s, int32_t *label)
+static void draw_scene(struct rng *rng, struct scene *s, int32_t *label)
 {
     double c, sn;
     *label = (int32_t)rng_below(rng, 2 * SHAPES);
@@ -89,7 +89,7 @@ void synth_shape(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *
     struct rng rng;
     struct scene s;
     synth_rng(&rng, "shapes", seed, test, i);
-    take_scene(&rng, &s, label);
+    draw_scene(&rng, &s, label);
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++) {
             float dx = (float)x - s.x, dy = (float)y - s.y;

@@ -10,7 +10,7 @@ enum { BLOCK = 512 };
 #define NAME_MAX_BYTES 4096
 #define EXTRA_MAX      ((int64_t)1 << 16) // bytes of a long name or of pax records
 
-// Where things are in a header.
+// Offsets in a header.
 enum { AT_NAME = 0, AT_SIZE = 124, AT_SUM = 148, AT_TYPE = 156, AT_MAGIC = 257, AT_PREFIX = 345 };
 
 int tar_open(struct tar *tar, const char *path, int64_t max_bytes, struct err *err)
@@ -75,7 +75,7 @@ static int skip(struct tar *tar, int64_t bytes, struct err *err)
     return 0;
 }
 
-static int take_name(struct tar *tar, const uint8_t header[BLOCK], struct err *err)
+static int read_name(struct tar *tar, const uint8_t header[BLOCK], struct err *err)
 {
     const char *prefix = (const char *)header + AT_PREFIX;
     buf_reset(&tar->name);
@@ -107,16 +107,17 @@ static void find_path(const struct buf *records, struct buf *name)
     }
 }
 
-// What a member of type L or x says about the next one's name.
-static int take_extra(struct tar *tar, int64_t size, bool pax, struct buf *name, struct err *err)
+// The next member's name, from one of type L or x.
+static int read_long_name(struct tar *tar, int64_t size, bool pax, struct buf *name,
+                          struct err *err)
 {
     struct buf text = {0};
     if (size > EXTRA_MAX)
         return bad(tar, "a name of more than 64 KiB", err);
-    char *room = buf_room(&text, (size_t)size);
-    int rc = room ? gzip_exactly(&tar->gzip, room, (size_t)size, err) : err_memory(err);
+    char *into = buf_reserve(&text, (size_t)size);
+    int rc = into ? gzip_exactly(&tar->gzip, into, (size_t)size, err) : err_memory(err);
     if (rc == 0) {
-        buf_used(&text, (size_t)size);
+        buf_advance(&text, (size_t)size);
         if (pax) {
             find_path(&text, name);
         } else {
@@ -145,7 +146,7 @@ static int read_header(struct tar *tar, uint8_t header[BLOCK], struct err *err)
         have += (size_t)got;
     }
     if (have == 0 && tar->gzip.given > 0)
-        return 0; // without the two blocks of zeros: some programs leave them out
+        return 0; // some programs leave out the two blocks of zeros
     if (have < BLOCK)
         return err_set(err, ERR_FORMAT, "'%s' is %s: it ends at byte %lld, in the middle",
                        tar->gzip.path, tar->gzip.given ? "cut off" : "empty",
@@ -163,16 +164,16 @@ static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
         int64_t size = number_at(header + AT_SIZE, 12);
         uint8_t type = header[AT_TYPE];
         if (size < 0 || size > INT64_MAX - BLOCK)
-            return bad(tar, "a size that is none", err);
+            return bad(tar, "bad size", err);
         if (type == 'L' || type == 'x') {
-            rc = take_extra(tar, size, type == 'x', long_name, err);
+            rc = read_long_name(tar, size, type == 'x', long_name, err);
             if (rc != 0)
                 return rc;
             continue;
         }
         bool plain = type == '0' || type == '\0' || type == '7';
         if (plain) {
-            rc = take_name(tar, header, err);
+            rc = read_name(tar, header, err);
             if (rc == 0 && long_name->len > 0) {
                 buf_reset(&tar->name);
                 buf_add(&tar->name, long_name->data, long_name->len);
@@ -183,7 +184,7 @@ static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
             return rc == 0 ? 1 : rc;
         }
         buf_reset(long_name);
-        // Links have no bytes, whatever size is written beside them.
+        // Links have no bytes, whatever their size says.
         bool empty = type >= '1' && type <= '6';
         rc = skip(tar, empty ? 0 : size + (-size & (BLOCK - 1)), err);
         if (rc != 0)
@@ -205,11 +206,11 @@ int tar_next(struct tar *tar, struct err *err)
     return rc;
 }
 
-ptrdiff_t tar_read(struct tar *tar, void *into, size_t room, struct err *err)
+ptrdiff_t tar_read(struct tar *tar, void *into, size_t size, struct err *err)
 {
     if (tar->left == 0)
         return 0;
-    size_t want = (int64_t)room < tar->left ? room : (size_t)tar->left;
+    size_t want = (int64_t)size < tar->left ? size : (size_t)tar->left;
     ptrdiff_t got = gzip_read(&tar->gzip, into, want, err);
     if (got == 0)
         return err_set(err, ERR_FORMAT, "'%s' is cut off: it ends at byte %lld, in the middle",

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tar: the plain files of a tar archive, packed with gzip or not, one after the other.
 //
-// POSIX ustar, with the long names of GNU tar and pax. Folders, links and devices are passed over,
-// and nothing is ever written here: what becomes of a name is the caller's, who must not believe
-// it.
+// POSIX ustar, with the long names of GNU tar and pax. Folders, links and devices are skipped.
+// Nothing is written here; the caller must not trust a member's name.
 #ifndef FARE_DATA_TAR_H
 #define FARE_DATA_TAR_H
 
@@ -28,7 +27,7 @@ void tar_release(struct tar *tar); // a zeroed struct is fine
 // The next plain file. 1: there is one; 0: the end; negative: an error.
 int tar_next(struct tar *tar, struct err *err) MUST_USE;
 
-// Its bytes: 1 to `room`; 0 at its end; negative after a failure.
-ptrdiff_t tar_read(struct tar *tar, void *into, size_t room, struct err *err) MUST_USE;
+// Its bytes: 1 to `size`; 0 at its end; negative after a failure.
+ptrdiff_t tar_read(struct tar *tar, void *into, size_t size, struct err *err) MUST_USE;
 
 #endif

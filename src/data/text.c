@@ -43,31 +43,6 @@ int text_words(const uint32_t *characters, int count, char ***words, struct err 
     return 0;
 }
 
-// Reads it whole, however it is packed.
-static int read_text(const char *path, struct buf *text, uint8_t sum[SHA256_BYTES], struct err *err)
-{
-    struct gzip gzip;
-    text->max = (size_t)MAX_BYTES;
-    int rc = gzip_open(&gzip, path, MAX_BYTES, err);
-    if (rc != 0)
-        return rc;
-    for (;;) {
-        char *room = buf_room(text, 1 << 16);
-        ptrdiff_t got = room ? gzip_read(&gzip, room, 1 << 16, err) : err_memory(err);
-        if (got <= 0) {
-            rc = (int)got;
-            break;
-        }
-        buf_used(text, (size_t)got);
-    }
-    if (rc == 0 && text->len == 0)
-        rc = err_set(err, ERR_FORMAT, "'%s' is empty", path);
-    if (rc == 0)
-        rc = gzip_end(&gzip, sum, err);
-    gzip_release(&gzip);
-    return rc;
-}
-
 static int check_text(const char *path, const struct buf *text, struct err *err)
 {
     size_t bad = utf8_bad(text->data, text->len);
@@ -80,7 +55,7 @@ static int check_text(const char *path, const struct buf *text, struct err *err)
                    path, (long long)line, bad, (unsigned char)text->data[bad]);
 }
 
-// The characters in lower case, each as its number. `*count` of them.
+// The code points of the `*count` characters, in lower case.
 static int32_t *characters_of(const struct buf *text, int64_t *count, struct err *err)
 {
     int32_t *all = malloc(text->len * sizeof *all);
@@ -97,7 +72,7 @@ static int32_t *characters_of(const struct buf *text, int64_t *count, struct err
     return all;
 }
 
-// Replaces characters by tokens: their places among the distinct ones, sorted.
+// Replaces characters by tokens: their ranks among the distinct ones.
 static int number_them(int32_t *all, int64_t count, struct data_pair *pair, struct err *err)
 {
     uint32_t *distinct = NULL;
@@ -182,31 +157,27 @@ static int find_file(const char *path, struct buf *file, struct err *err)
     return rc;
 }
 
-int text_open(const char *path, struct data_pair *pair, struct err *err)
+int text_open(const char *path, const struct data_options *options, struct data_pair *pair,
+              struct err *err)
 {
-    // The sum of Nietzsche's text as Keras' example has it.
-    static const char nietzsche[] =
-        "23cf69874ab69d3d256099ab530ea4be24d47d9675b673bcc67cbcd6298ec647";
+    (void)options;
     struct buf file = {0}, text = {0};
     struct identity identity;
     uint8_t sum[SHA256_BYTES];
-    char hex[SHA256_HEX_BYTES];
     int rc = find_file(path, &file, err);
     if (rc == 0)
-        rc = read_text(buf_str(&file), &text, sum, err);
+        rc = gzip_load(buf_str(&file), MAX_BYTES, &text, sum, err);
+    if (rc == 0 && text.len == 0)
+        rc = err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&file));
     if (rc == 0)
         rc = make_set(buf_str(&file), &text, pair, err);
     if (rc != 0)
         goto out;
     identity_init(&identity);
     identity_add(&identity, sum, "text.txt");
-    sha256_hex(sum, hex);
-    const char *slash = strrchr(buf_str(&file), '/');
-    bool known = strcmp(hex, nietzsche) == 0;
-    pair->identity = identity_take(&identity, err);
-    pair->name = text_copy(known ? "Nietzsche" : slash ? slash + 1 : buf_str(&file), err);
+    pair->identity = identity_text(&identity, err);
     pair->source = buf_take(&file, err);
-    rc = pair->identity && pair->name && pair->source ? 0 : ERR_MEMORY;
+    rc = pair->identity && pair->source ? 0 : ERR_MEMORY;
 out:
     buf_release(&file);
     buf_release(&text);

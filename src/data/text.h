@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// text: one long text of UTF-8, for a net that guesses the next character.
+// text: one long text of UTF-8, for a net that predicts the next character.
 //
-// Lower case (utf8.h); the tokens are the distinct characters in the order of their numbers. A
-// sample is 40 characters and its label the one that follows; samples begin at 0, 3, 6, ..., so n
-// characters give (n - 40) / 3 of them, rounded up. There is no test part.
+// Characters are put into lower case (utf8.h); tokens number the distinct ones in the order of
+// their code points. A sample is 40 characters, its label the next one; samples begin at 0, 3, 6,
+// ..., so n characters give (n - 40) / 3 of them, rounded up. There is no test part.
 #ifndef FARE_DATA_TEXT_H
 #define FARE_DATA_TEXT_H
 
@@ -14,8 +14,9 @@
 
 enum { TEXT_TIME = 40, TEXT_STEP = 3 };
 
-// The set in a folder, or in a file. After a failure the caller releases `pair`.
-int text_open(const char *path, struct data_pair *pair, struct err *err) MUST_USE;
+// The set in a folder, or in a file. See sets.h.
+int text_open(const char *path, const struct data_options *options, struct data_pair *pair,
+              struct err *err) MUST_USE;
 
 // Makes windows over `count` tokens, which `set` takes (also when it fails).
 int text_windows(int32_t *tokens, int64_t count, int vocabulary, struct dataset *set,

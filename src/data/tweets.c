@@ -20,7 +20,7 @@
 
 // ---- words ----
 
-// What a byte is to the splitter.
+// Kinds of bytes.
 enum { SPACE, LETTER, MARK }; // LETTER: anything that words are made of
 
 static const uint8_t kinds[256] = {
@@ -29,7 +29,7 @@ static const uint8_t kinds[256] = {
     ['!'] = MARK,           ['?'] = MARK,
 };
 
-// The cleaned text, one byte at a time: what is dropped is a space, and of a run two bytes come.
+// The cleaned text, one byte at a time: dropped bytes become spaces, runs are cut to two bytes.
 struct clean {
     const char *text, *end;
     unsigned char ahead[3]; // the next ones; 0 behind the end
@@ -171,7 +171,7 @@ static int read_row(struct reading *r, struct lines *lines, struct err *err)
     int rc = read_columns(r, lines, &label, &text, err);
     if (rc != 0)
         return rc;
-    // A quoted text may go on in the next line. Quotes themselves are cleaned away.
+    // A quoted text may continue on the next line. The cleaning removes the quotes.
     bool open = r->columns == 2 && *text == '"' && odd_quotes(text, lines->text + lines->len);
     for (;;) {
         const char *end = lines->text + lines->len;
@@ -277,12 +277,7 @@ static int finish(const struct reading *r, uint64_t seed, struct data_pair *pair
     if (rc != 0)
         return rc;
     pair->word_count = r->vocabulary.count + 1;
-    struct buf name = {0};
-    buf_adds(&name, "tweets");
-    if (r->corpus.count != 1578627)
-        buf_printf(&name, ", %lld of 1578627", (long long)r->corpus.count);
-    pair->name = buf_take(&name, err);
-    return pair->name ? 0 : ERR_MEMORY;
+    return 0;
 }
 
 // The file itself, or the largest of the folder's tables.
@@ -318,7 +313,8 @@ static int find_file(const char *path, struct buf *file, struct err *err)
     return rc;
 }
 
-int tweets_open(const char *path, uint64_t seed, struct data_pair *pair, struct err *err)
+int tweets_open(const char *path, const struct data_options *options, struct data_pair *pair,
+                struct err *err)
 {
     struct reading r = {0};
     struct identity identity;
@@ -332,11 +328,11 @@ int tweets_open(const char *path, uint64_t seed, struct data_pair *pair, struct 
                      "'%s' has %lld tweets; at least 10 are needed, of which one is held out",
                      buf_str(&file), (long long)r.corpus.count);
     if (rc == 0)
-        rc = finish(&r, seed, pair, err);
+        rc = finish(&r, options->seed, pair, err);
     if (rc == 0 && pair->train.time == 0)
         rc = err_set(err, ERR_FORMAT, "'%s': no tweet has a word", buf_str(&file));
     if (rc == 0) {
-        pair->identity = identity_take(&identity, err);
+        pair->identity = identity_text(&identity, err);
         pair->source = buf_take(&file, err);
         rc = pair->identity && pair->source ? 0 : ERR_MEMORY;
     }

@@ -62,23 +62,23 @@ static int grow_slots(struct vocabulary *v, struct err *err)
 static int append(struct vocabulary *v, const char *word, size_t len, uint64_t hash,
                   struct err *err)
 {
-    if (v->count == v->room) {
-        if (v->room > INT32_MAX / 2)
-            return err_set(err, ERR_FORMAT, "more than %d different words", v->room);
-        int32_t room = v->room ? v->room * 2 : 1024;
-        struct vocabulary_word *words = realloc(v->words, (size_t)room * sizeof *words);
+    if (v->count == v->capacity) {
+        if (v->capacity > INT32_MAX / 2)
+            return err_set(err, ERR_FORMAT, "more than %d different words", v->capacity);
+        int32_t capacity = v->capacity ? v->capacity * 2 : 1024;
+        struct vocabulary_word *words = realloc(v->words, (size_t)capacity * sizeof *words);
         if (!words)
             return err_memory(err);
         v->words = words;
-        v->room = room;
+        v->capacity = capacity;
     }
-    if (v->pool_room - v->pool_len < len + 1) {
-        size_t room = v->pool_room * 2 + len + 8192;
-        char *pool = realloc(v->pool, room);
+    if (v->pool_capacity - v->pool_len < len + 1) {
+        size_t capacity = v->pool_capacity * 2 + len + 8192;
+        char *pool = realloc(v->pool, capacity);
         if (!pool)
             return err_memory(err);
         v->pool = pool;
-        v->pool_room = room;
+        v->pool_capacity = capacity;
     }
     v->words[v->count++] =
         (struct vocabulary_word){.hash = hash, .at = v->pool_len, .len = (uint32_t)len};
@@ -114,11 +114,6 @@ int32_t vocabulary_find(const struct vocabulary *v, const char *word, size_t len
         return -1;
     len = len > VOCABULARY_WORD_MAX ? VOCABULARY_WORD_MAX : len;
     return v->slots[slot_of(v, word, len, hash_of(word, len))].number;
-}
-
-const char *vocabulary_text(const struct vocabulary *v, int32_t number)
-{
-    return v->pool + v->words[number].at;
 }
 
 struct met {
@@ -176,7 +171,7 @@ int vocabulary_words(const struct vocabulary *v, const int32_t *ranks, const cha
         if (ranks[i] >= total - first)
             continue;
         size_t len = (size_t)v->words[i].len + 1;
-        (*words)[first + ranks[i]] = memcpy(text, vocabulary_text(v, i), len);
+        (*words)[first + ranks[i]] = memcpy(text, v->pool + v->words[i].at, len);
         text += len;
     }
     return 0;

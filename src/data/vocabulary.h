@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // vocabulary: the words of a set of texts, numbered, counted and ranked.
 //
-// A word gets the next number when it is first met. Ranks go by how often a word was met, the most
-// frequent first; words met equally often keep the order in which they were first met. That is
-// what Python's Counter.most_common() gives, and it depends on nothing but the texts.
+// A new word gets the next number. Ranks go by frequency, the most frequent word first; equally
+// frequent words are ranked in order of first appearance, as by Python's Counter.most_common().
 #ifndef FARE_DATA_VOCABULARY_H
 #define FARE_DATA_VOCABULARY_H
 
@@ -22,15 +21,15 @@ struct vocabulary_word {
 };
 
 struct vocabulary_slot {
-    uint32_t hash;  // its upper half, so that a word is looked at only where it fits
+    uint32_t hash;  // its upper half, compared before the word itself
     int32_t number; // -1: empty
 };
 
 struct vocabulary { // a zeroed struct is an empty one
     struct vocabulary_word *words;
-    int32_t count, room;
+    int32_t count, capacity;
     char *pool; // the words one after the other, each with a NUL
-    size_t pool_len, pool_room;
+    size_t pool_len, pool_capacity;
     struct vocabulary_slot *slots; // a hash table
     size_t slot_count;
 };
@@ -43,8 +42,6 @@ int vocabulary_add(struct vocabulary *vocabulary, const char *word, size_t len, 
 
 // The word's number, or -1.
 int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *word, size_t len);
-
-const char *vocabulary_text(const struct vocabulary *vocabulary, int32_t number);
 
 // ranks[number] is the word's rank, from 0. The caller frees it.
 int vocabulary_rank(const struct vocabulary *vocabulary, int32_t **ranks, struct err *err) MUST_USE;

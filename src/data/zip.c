@@ -3,21 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/deflate.h"
-
-// The archive is mapped: what matters stands at its end, and little of it is read.
-struct zip {
-    const char *path;
-    const uint8_t *bytes;
-    size_t len;
-};
+enum { STORED = 0, DEFLATED = 8 };
 
 struct entry {
     uint32_t method, flags, crc;
@@ -39,7 +30,7 @@ static int bad(const struct zip *zip, size_t at, const char *what, struct err *e
     return err_set(err, ERR_FORMAT, "'%s', byte %zu: %s", zip->path, at, what);
 }
 
-// The record at the end, which says where the list of members is.
+// The list of members, from the record at the end.
 static int find_list(const struct zip *zip, size_t *at, size_t *count, struct err *err)
 {
     enum { LEN = 22 };
@@ -51,7 +42,7 @@ static int find_list(const struct zip *zip, size_t *at, size_t *count, struct er
         *count = two(p + 10);
         *at = four(p + 16);
         if (*at > i)
-            return bad(zip, i + 16, "the list of members is said to be beyond the end", err);
+            return bad(zip, i + 16, "the list of members lies beyond the end", err);
         return 0;
     }
     return err_set(err, ERR_FORMAT, "'%s' is not a zip archive, or it is cut off", zip->path);
@@ -92,8 +83,8 @@ static int find_data(const struct zip *zip, const struct entry *entry, size_t *a
     enum { LEN = 30 };
     if (entry->flags & 1)
         return bad(zip, entry->at, "the member is encrypted", err);
-    if (entry->method != 0 && entry->method != 8)
-        return bad(zip, entry->at, "the member is packed in a way that is not known", err);
+    if (entry->method != STORED && entry->method != DEFLATED)
+        return bad(zip, entry->at, "the member is packed by an unknown method", err);
     if (entry->at > zip->len || zip->len - entry->at < LEN ||
         four(zip->bytes + entry->at) != 0x04034B50)
         return bad(zip, entry->at, "there is no member here", err);
@@ -104,98 +95,103 @@ static int find_data(const struct zip *zip, const struct entry *entry, size_t *a
     return 0;
 }
 
-static uint32_t crc_add(uint32_t crc, const uint8_t *bytes, size_t len)
+static int map(struct zip *zip, struct err *err)
 {
-    uint32_t table[16]; // by half bytes
-    for (uint32_t i = 0; i < 16; i++) {
-        table[i] = i;
-        for (int k = 0; k < 4; k++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xEDB88320 : 0);
-    }
-    crc = ~crc;
-    for (size_t i = 0; i < len; i++) {
-        crc = crc >> 4 ^ table[(crc ^ bytes[i]) & 15];
-        crc = crc >> 4 ^ table[(crc ^ bytes[i] >> 4) & 15];
-    }
-    return ~crc;
-}
-
-static int unpack(const struct zip *zip, const struct entry *entry, size_t at, zip_take_fn *take,
-                  void *context, struct err *err)
-{
-    const uint8_t *in = zip->bytes + at;
-    size_t left = entry->packed, size = 0;
-    uint32_t crc = 0;
-    struct deflate deflate = {0};
-    uint8_t *chunk = malloc(1 << 16);
-    int rc = chunk ? 0 : err_memory(err);
-    if (rc == 0 && entry->method == 8)
-        rc = deflate_begin(&deflate, DEFLATE_RAW, err);
-    while (rc == 0) {
-        size_t made = 0, before = left;
-        int end = 0;
-        if (entry->method == 8) {
-            end = deflate_step(&deflate, &in, &left, chunk, 1 << 16, &made, err);
-        } else {
-            made = left < 1 << 16 ? left : 1 << 16;
-            memcpy(chunk, in, made);
-            in += made;
-            left -= made;
-            end = left == 0;
-        }
-        if (end < 0) {
-            rc = end;
-            err_context(err, "'%s', byte %zu", zip->path, (size_t)(in - zip->bytes));
-            break;
-        }
-        size += made;
-        crc = crc_add(crc, chunk, made);
-        if (size > entry->size || (!end && made == 0 && left == before))
-            rc = bad(zip, entry->at, "the member is not as long as the archive says", err);
-        else
-            rc = take(context, chunk, made, err);
-        if (end)
-            break;
-    }
-    if (rc == 0 && (size != entry->size || crc != entry->crc))
-        rc = bad(zip, entry->at, "the member is damaged: its check sum does not fit", err);
-    deflate_release(&deflate);
-    free(chunk);
-    return rc;
-}
-
-int zip_member(const char *path, const char *member, int64_t max_bytes, zip_take_fn *take,
-               void *context, struct err *err)
-{
-    struct zip zip = {.path = path};
-    struct entry entry = {0};
     struct stat st;
-    size_t at = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int rc = 0, fd = open(zip->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s'", path);
-    int rc = fstat(fd, &st) == 0 ? 0 : err_errno(err, errno, "cannot look at '%s'", path);
-    if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size == 0))
-        rc = err_set(err, ERR_FORMAT, "'%s' is %s", path,
+        return err_errno(err, errno, "cannot open '%s'", zip->path);
+    if (fstat(fd, &st) != 0)
+        rc = err_errno(err, errno, "cannot look at '%s'", zip->path);
+    else if (!S_ISREG(st.st_mode) || st.st_size == 0)
+        rc = err_set(err, ERR_FORMAT, "'%s' is %s", zip->path,
                      S_ISREG(st.st_mode) ? "empty" : "not a plain file");
-    if (rc != 0)
-        goto out;
-    zip.len = (size_t)st.st_size;
-    void *map = mmap(NULL, zip.len, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED) {
-        rc = err_errno(err, errno, "cannot read '%s'", path);
-        goto out;
+    if (rc == 0) {
+        void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED)
+            rc = err_errno(err, errno, "cannot read '%s'", zip->path);
+        else {
+            zip->bytes = bytes;
+            zip->len = (size_t)st.st_size;
+        }
     }
-    zip.bytes = map;
-    rc = find_member(&zip, member, &entry, err);
-    if (rc == 0)
-        rc = find_data(&zip, &entry, &at, err);
-    if (rc == 0 && (int64_t)entry.size > max_bytes)
-        rc = bad(&zip, entry.at, "the member is larger than it may be", err);
-    if (rc == 0)
-        rc = unpack(&zip, &entry, at, take, context, err);
-    munmap(map, zip.len);
-out:
     close(fd);
     return rc;
+}
+
+int zip_open(struct zip *zip, const char *path, const char *member, int64_t max_bytes,
+             struct err *err)
+{
+    struct entry entry = {0};
+    size_t at = 0;
+    *zip = (struct zip){.path = path};
+    int rc = map(zip, err);
+    if (rc == 0)
+        rc = find_member(zip, member, &entry, err);
+    if (rc == 0)
+        rc = find_data(zip, &entry, &at, err);
+    if (rc == 0 && (int64_t)entry.size > max_bytes)
+        rc = bad(zip, entry.at, "the member is larger than it may be", err);
+    if (rc == 0)
+        rc = deflate_begin(&zip->deflate, DEFLATE_RAW, err);
+    if (rc != 0) {
+        zip_release(zip);
+        return rc;
+    }
+    zip->at = entry.at;
+    zip->in = zip->bytes + at;
+    zip->left = entry.packed;
+    zip->size = entry.size;
+    zip->crc = entry.crc;
+    zip->packed = entry.method == DEFLATED;
+    return 0;
+}
+
+void zip_release(struct zip *zip)
+{
+    deflate_release(&zip->deflate);
+    if (zip->bytes)
+        munmap(zip->bytes, zip->len);
+    memset(zip, 0, sizeof *zip);
+}
+
+static int unpack(struct zip *zip, void *into, size_t size, size_t *made, struct err *err)
+{
+    if (!zip->packed) {
+        *made = zip->left < size ? zip->left : size;
+        memcpy(into, zip->in, *made);
+        zip->in += *made;
+        zip->left -= *made;
+        zip->ended = zip->left == 0;
+        return 0;
+    }
+    size_t before = zip->left;
+    int end = deflate_step(&zip->deflate, &zip->in, &zip->left, into, size, made, err);
+    if (end < 0) {
+        err_context(err, "'%s', byte %zu", zip->path, (size_t)(zip->in - zip->bytes));
+        return end;
+    }
+    zip->ended = end > 0;
+    if (!zip->ended && *made == 0 && zip->left == before)
+        return bad(zip, zip->at, "the member is cut off", err);
+    return 0;
+}
+
+ptrdiff_t zip_read(struct zip *zip, void *into, size_t size, struct err *err)
+{
+    size_t made = 0;
+    if (zip->ended)
+        return 0;
+    while (made == 0 && !zip->ended) {
+        int rc = unpack(zip, into, size, &made, err);
+        if (rc != 0)
+            return rc;
+    }
+    zip->given += made;
+    zip->sum = deflate_crc(zip->sum, into, made);
+    if (zip->given > zip->size)
+        return bad(zip, zip->at, "the member is longer than the archive says", err);
+    if (zip->ended && (zip->given != zip->size || zip->sum != zip->crc))
+        return bad(zip, zip->at, "the member is damaged: its checksum does not fit", err);
+    return (ptrdiff_t)made;
 }

@@ -8,7 +8,7 @@
 #define FARE_MARKET_MARKET_H
 
 #include "base/err.h"
-#include "machine/device.h"
+#include "price/device.h"
 #include "price/book.h"
 #include "price/currency.h"
 #include "price/rates.h"

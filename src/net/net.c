@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// More numbers than this in one sample's layer or in one parameter is a mistake; it also keeps
-// every product of sizes far from the ends of its type.
+// The most numbers in a sample's layer or in a parameter. It also keeps every product of sizes far
+// from overflow.
 #define NET_SHAPE_MAX ((int64_t)INT32_MAX)
 #define NET_PARAM_MAX ((int64_t)1 << 40)
 
@@ -119,8 +119,8 @@ static bool read_inputs(struct net *net, struct net_layer *layer, const int *fro
     return true;
 }
 
-// A new layer behind the others that is not counted yet; null after a mistake. A null name means
-// the operation's and the layer's number.
+// A new layer after the others, not counted yet; null after a mistake. A null name becomes the
+// operation's name and the layer's number.
 static struct net_layer *begin(struct net *net, enum net_op op, const char *name, const int *from,
                                int count)
 {
@@ -319,7 +319,7 @@ int net_dense(struct net *net, int from, int units, bool relu, const char *name)
     layer->units = units;
     layer->relu = relu;
     layer->bias = true;
-    int in = (int)net_shape_count(input_shape(net, layer)); // finish() saw to it that it fits
+    int in = (int)net_shape_count(input_shape(net, layer)); // finish() checked that it fits
     if (!add_weight_and_bias(net, layer, (int[4]){units, in}))
         return -1;
     return finish(net, layer, (struct net_shape){1, {units}});
@@ -340,7 +340,7 @@ static int slide(int in, int kernel, int stride, enum net_padding padding, int *
     return out;
 }
 
-// Sets kernel, stride and padding of a convolution or a pool, and the size of what comes out.
+// Sets kernel, stride, padding and output size of a convolution or a pool.
 static bool set_window(struct net *net, struct net_layer *layer, int kernel_h, int kernel_w,
                        int stride, enum net_padding padding, struct net_shape *out)
 {
@@ -541,7 +541,7 @@ int net_check(const struct net *net, struct err *err)
         return err_set(err, ERR_FAIL, "net '%s', layer '%s': a sigmoid needs one unit, not %d",
                        net->name, last->name, last->out.dim[0]);
     if (net->loss != NET_SOFTMAX && last->op == NET_AUX)
-        return err_set(err, ERR_FAIL, "net '%s', layer '%s': it goes with a softmax alone",
+        return err_set(err, ERR_FAIL, "net '%s', layer '%s': an auxiliary loss needs a softmax",
                        net->name, last->name);
     return 0;
 }

@@ -3,8 +3,8 @@
 //
 // It is built in order, each layer naming the ones it reads, so that the list is sorted by
 // construction. The building functions return the new layer's number; a mistake (a kernel larger
-// than its input, say) sticks, later calls return -1, and net_check() tells once, naming the
-// layer. Shapes are those of one sample: an image is channels × height × width, a sequence is
+// than its input, say) sticks, later calls return -1, and net_check() reports it with the layer's
+// name. Shapes are those of one sample: an image is channels × height × width, a sequence is
 // time × features, a vector is features; the batch comes first and is not part of the net.
 //
 // Parameters carry the names and layouts of the PyTorch versions of the nets: convolutions are
@@ -12,7 +12,7 @@
 // bias_ih_l0 (4H) with gates in the order i f g o, the backward direction's end in _reverse.
 // There is one bias per LSTM. An image is flattened as channels, height, width.
 //
-// What every engine does alike, beyond the comments below:
+// Rules for all engines, beyond the comments below:
 // - SAME padding is TensorFlow's: ceil(input / stride) outputs, an odd cell goes to the bottom and
 //   the right. Cells outside are 0 to a convolution and do not exist for the pools.
 // - Of equal cells under a maximum the first, row by row, gets the gradient. At 0, relu's slope
@@ -25,10 +25,11 @@
 //   the forward direction's state after the last time step, then the state of the backward
 //   direction, which begins at the end, after the first time step. With hard gates a gate is
 //   0.2 z + 0.5, kept between 0 and 1; its slope is 0.2 between them and 0 from z = ± 2.5 on.
-// - An auxiliary loss reads (the net's own outputs, those of a head on the way) and hands the first
-//   on. In a training step it adds weight × the gradient of the second's mean softmax
-//   cross-entropy to what the second gets. Loss and accuracy that are told are the first's alone.
-// - The gradient of an embedding is dense in meaning: an optimizer moves all rows in every step.
+// - An auxiliary loss reads the net's outputs and those of an intermediate head, and passes on the
+//   first. In a training step it adds weight × the gradient of the head's mean softmax
+//   cross-entropy to the head's gradient. Reported loss and accuracy are those of the net's
+//   outputs.
+// - The gradient of an embedding counts as dense: an optimizer updates all rows in every step.
 #ifndef FARE_NET_NET_H
 #define FARE_NET_NET_H
 
@@ -45,13 +46,13 @@ enum net_op {
     NET_ONE_HOT,        // tokens → time × vocabulary
     NET_EMBEDDING,      // tokens → time × units
     NET_LSTM,           // time × features → the last state: units, or 2 × units both ways
-    NET_DENSE,          // any → units, with bias; relu where said
-    NET_CONV,           // image → image; bias unless a batch norm follows; relu where said
-    NET_BATCH_NORM,     // per channel; relu where said
+    NET_DENSE,          // any → units, with bias; optional relu
+    NET_CONV,           // image → image; bias unless a batch norm follows; optional relu
+    NET_BATCH_NORM,     // per channel; optional relu
     NET_MAX_POOL,       //
     NET_AVERAGE_POOL,   // cells outside the image do not count
     NET_GLOBAL_AVERAGE, // image → channels
-    NET_DROPOUT,        // inverted: scaled while training, nothing while evaluating
+    NET_DROPOUT,        // inverted: scaled while training, identity while evaluating
     NET_CONCAT,         // images of one height and width, along the channels
     NET_AUX,            // two vectors → the first; the second has a loss of its own
 };
@@ -96,7 +97,7 @@ struct net_layer {
     float epsilon; // batch norm
     float weight;  // auxiliary loss
     int first_param, param_count;
-    bool learns; // it, or one that it reads from near or far, is trained: it needs its gradient
+    bool learns; // it, or a layer before it, is trained, so it needs a gradient
 };
 
 struct net_param {
@@ -152,7 +153,7 @@ int net_concat(struct net *net, const int *from, int count);
 // The last layer of a net whose loss is softmax.
 int net_aux(struct net *net, int from, int head, float weight);
 
-// Gives an LSTM hard gates; -1 is left alone.
+// Gives an LSTM hard gates; -1 is ignored.
 void net_set_hard_gates(struct net *net, int lstm);
 void net_set_loss(struct net *net, enum net_loss loss);
 
@@ -165,8 +166,8 @@ struct net_cost {                         // of one training step on a batch
 };
 void net_cost(const struct net *net, int64_t batch, struct net_cost *cost);
 
-// Fills `values` (param->count of them) as `param` starts, from a seed: the same on every engine.
-// Each parameter has a stream of its own, named after it.
+// Fills `values` (param->count of them) with the initial values of `param`, a function of the seed
+// and its name: the same on every engine.
 int net_init_param(const struct net_param *param, uint64_t seed, float *values,
                    struct err *err) MUST_USE;
 

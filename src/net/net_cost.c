@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one training step costs at least, from the shapes alone.
+// The least work of one training step, from the shapes alone.
 //
-// Operations are those of matrix products and convolutions, as everyone counts them: cells of the
-// padding included; sums over elements, which run at the memory's speed, not. The product of a
-// one-hot input is a choice of rows and costs none. Bytes are single-precision numbers moved by a
-// machine that keeps nothing between layers: going forward a layer reads its inputs and parameters
-// and writes its output; going back it reads the output's gradient, the inputs it needs again and
-// its parameters, and writes the gradients. The update reads gradient and parameter and writes the
-// parameter; what the optimizer remembers depends on the recipe and comes on top (8 bytes × number
-// of states × parameters). Of an embedding, only the rows that are looked up count.
+// Operations are those of matrix products and convolutions, by the usual count: padding cells are
+// included, elementwise operations, which run at memory speed, are not. A one-hot input selects
+// rows and costs none. Bytes are single-precision numbers moved by a machine that keeps nothing
+// between layers: the forward pass reads a layer's inputs and parameters and writes its output; the
+// backward pass reads the output's gradient, the inputs it needs and the parameters, and writes the
+// gradients. The update reads gradient and parameter and writes the parameter; the optimizer's
+// state comes on top (8 bytes × number of states × parameters). Of an embedding, only the rows
+// looked up count.
 #include "net/net.h"
 
 static const struct net_layer *input_of(const struct net *net, const struct net_layer *layer)
@@ -48,7 +48,7 @@ static void add_flops(const struct net *net, const struct net_layer *layer, doub
     double with_input, with_state;
     products(net, layer, &with_input, &with_state);
     cost->forward_flops += 2 * batch * (with_input + with_state);
-    // Back: a product for the weights, and one for what they were multiplied with.
+    // Backward: one product for the weights' gradient, one for the input's.
     bool input_learns = layer->input_count > 0 && input_of(net, layer)->learns;
     cost->backward_flops += 2 * batch * (with_input * (input_learns ? 2 : 1) + with_state * 2);
 }
@@ -69,7 +69,7 @@ static double numbers_moved(const struct net *net, const struct net_layer *layer
     if (layer->learns)
         moved += out; // its gradient
     if (layer->op == NET_LSTM) {
-        // Of every step the four gates, the cell and the state are written and read back.
+        // Each time step writes and reads back the four gates, the cell and the state.
         double steps = (double)input_of(net, layer)->out.dim[0] * (layer->both_ways ? 2 : 1);
         moved += 2 * batch * steps * 6 * layer->units;
     }

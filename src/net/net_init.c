@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How parameters start (net.h). No function of the C library whose last bit depends on the CPU is
-// used: the four operations and the square root, which are exact everywhere, and base/rng.
+// Initial values of parameters (net.h). Only the four operations, square roots and base/rng are
+// used, which give the same bits on every CPU; the C library's functions do not.
 #include "net/net.h"
 
 #include <assert.h>
@@ -41,13 +41,14 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
-// A random orthogonal matrix, all of them as likely: rows of normal numbers made orthonormal by
-// Gram and Schmidt, twice because once leaves rounding errors behind.
+// A uniformly random orthogonal matrix: rows of normal numbers, made orthonormal by Gram-Schmidt,
+// twice, because once leaves rounding errors.
 static void fill_orthogonal(struct rng *rng, double *rows, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         double *row = rows + i * n, length = 0;
-        while (length < 1e-8) { // a row that lies among those before it, practically never
+        while (length <
+               1e-8) { // linearly dependent on those before, which practically never happens
             for (int64_t k = 0; k < n; k++)
                 row[k] = rng_normal(rng);
             for (int pass = 0; pass < 2; pass++)

@@ -11,7 +11,7 @@
 //             d = rho d + (1 - rho) u²
 //   ADAM      m = rho m + (1 - rho) g; v = beta2 v + (1 - beta2) g²; k = lr √(1 - beta2^(t+1)) /
 //             (1 - rho^(t+1)); p -= k m / (√v + epsilon)
-// State 0 is a (ADAM: m), state 1 is m, d or v; both start at 0 where nothing else is said.
+// State 0 is a (ADAM: m), state 1 is m, d or v; both start at 0 unless stated otherwise.
 #ifndef FARE_NET_RECIPE_H
 #define FARE_NET_RECIPE_H
 
@@ -28,11 +28,11 @@ enum optimizer {
     OPTIMIZER_ADAM
 };
 
-struct recipe_phase { // a part of the training with its own rate; the state starts anew in each
+struct recipe_phase { // a part of the training with its own rate; each resets the state
     int64_t steps;    // 0: to the end of the epochs
     float rate;
-    // (optional) Train just the layers of this name, in whatever part of the net: "d" is "d" and
-    // "aux.d". The text must outlive what is made of the recipe.
+    // (optional) Train only layers of this name, in any part of the net: "d" is "d" and "aux.d".
+    // The text must outlive the programs compiled from the recipe.
     const char *only;
 };
 
@@ -52,13 +52,13 @@ struct recipe {
     int phase_count;
 };
 
-// Batch and phases make sense, and each phase trains something in this net.
+// Checks batch and phases, and that each phase trains something in this net.
 int recipe_check(const struct recipe *recipe, const struct net *net, struct err *err) MUST_USE;
 
 // Whether a phase trains the parameters of this layer.
 bool recipe_trains(const struct recipe_phase *phase, const struct net_layer *layer);
 
-// How many numbers of state a parameter's number has: 1 or 2.
+// State values per parameter value: 1 or 2.
 static inline int recipe_states(const struct recipe *recipe)
 {
     return recipe->optimizer == OPTIMIZER_RMSPROP ? 1 : 2;

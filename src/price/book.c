@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/money.h"
-#include "machine/device.h"
+#include "price/device.h"
 #include "price/files.h"
 #include "price/import.h"
 #include "price/layers.h"

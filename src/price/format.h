@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/csv.h"
-#include "machine/device.h"
+#include "price/device.h"
 #include "price/import.h"
 #include "price/offer.h"
 

@@ -127,33 +127,12 @@ int import_text(struct stock *stock, const struct devices *devices, const char *
     return read_one(&im, chosen, name, err);
 }
 
-static int unpack(const char *path, struct buf *out, struct err *err)
-{
-    struct gzip gzip;
-    int rc = gzip_open(&gzip, path, TEXT_MAX, err);
-    if (rc != 0)
-        return rc;
-    enum { CHUNK = 1 << 18 };
-    out->max = (size_t)TEXT_MAX + CHUNK + 1;
-    for (;;) {
-        char *room = buf_room(out, CHUNK);
-        ptrdiff_t got = room ? gzip_read(&gzip, room, CHUNK, err) : err_memory(err);
-        if (got <= 0) {
-            rc = (int)got;
-            break;
-        }
-        buf_used(out, (size_t)got);
-    }
-    gzip_release(&gzip);
-    return rc;
-}
-
 int import_table(struct stock *stock, const char *path, const struct devices *devices,
                  struct err *err)
 {
     struct buf text = {0};
     struct import_report report = {0};
-    int rc = unpack(path, &text, err);
+    int rc = gzip_load(path, TEXT_MAX, &text, NULL, err);
     struct import im = {.name = path,
                         .text = buf_str(&text),
                         .len = text.len,
@@ -238,7 +217,7 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
 {
     struct buf text = {0};
     struct stat st;
-    int rc = unpack(path, &text, err);
+    int rc = gzip_load(path, TEXT_MAX, &text, NULL, err);
     const struct price_format *format = NULL;
     if (rc == 0) {
         format = choose(m->options.format, buf_str(&text), text.len, path, err);

@@ -397,7 +397,7 @@ static int write_image(struct making *m, struct buf *out, struct err *err)
         size_t size = sizeof head + m->offer_count * sizeof *m->offers +
                       m->price_count * sizeof *m->prices + m->risk_count * sizeof *m->risks +
                       at.len + text.len;
-        if (buf_room(out, size)) { // once: doubling would need twice the memory
+        if (buf_reserve(out, size)) { // at once: doubling would take twice the memory
             buf_add(out, &head, sizeof head);
             buf_add(out, m->offers, m->offer_count * sizeof *m->offers);
             buf_add(out, m->prices, m->price_count * sizeof *m->prices);

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "data/images.h"
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #define IMAGES_AT_ONCE 64 // 17 MB
 #define ENTRIES_MAX    6

@@ -258,11 +258,6 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
     return true;
 }
 
-bool meter_project(struct meter *meter, struct run_projection *out)
-{
-    return project(meter, clock_now_ns(), out);
-}
-
 static void keep_checks(struct meter *meter, const struct run_projection *now)
 {
     for (int i = 0; i < CHECKS; i++) {

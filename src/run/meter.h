@@ -86,9 +86,6 @@ int64_t meter_train_ns(const struct meter *meter);
 // for meter_fill().
 bool meter_enough(struct meter *meter);
 
-// False without a total, or before there are enough steps.
-bool meter_project(struct meter *meter, struct run_projection *out);
-
 // Progress and the last projection of meter_enough(). Cheap; may be called at any time.
 struct meter_outlook {
     double elapsed_s;

@@ -53,9 +53,8 @@ static bool is_folder(const char *path)
 int native_data_dir(const struct workload *workload, const char *data, struct buf *dir,
                     struct err *err)
 {
-    const char *name = data_set_name(workload->data);
     if (data) {
-        buf_printf(dir, "%s/%s", data, name);
+        buf_printf(dir, "%s/%s", data, workload->data);
         if (buf_check(dir, NULL) == 0 && is_folder(buf_str(dir)))
             return 1;
         buf_reset(dir);
@@ -63,7 +62,7 @@ int native_data_dir(const struct workload *workload, const char *data, struct bu
         return buf_check(dir, err) == 0 ? 1 : ERR_MEMORY;
     }
     // What `fare workloads data get` fetched.
-    int rc = data_cache_dir(name, dir, err);
+    int rc = data_cache_dir(workload->data, dir, err);
     return rc != 0 ? rc : is_folder(buf_str(dir));
 }
 
@@ -166,7 +165,7 @@ static int describe_libraries(struct job *job, struct err *err)
 static int finished(void *context, struct engine_program *program, struct err *err)
 {
     struct job *job = context;
-    if (job->options->generate == 0 || job->workload->data != DATA_TEXT)
+    if (job->options->generate == 0 || job->workload != &workload_textgen)
         return 0;
     int64_t batch = job->options->batch > 0 ? job->options->batch : job->workload->recipe.batch;
     int rc = textgen_write(job->engine, program, &job->data, batch, (uint64_t)job->options->seed,

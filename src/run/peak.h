@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// peak: the share of the GPUs' specified speed that a run reached (machine/device.h).
+// peak: the share of the GPUs' specified speed that a run reached (price/device.h).
 #ifndef FARE_RUN_PEAK_H
 #define FARE_RUN_PEAK_H
 
-#include "machine/device.h"
+#include "price/device.h"
 #include "record/run.h"
 
 // The specified speed of one GPU at that precision in GFLOP/s; 0: unknown.

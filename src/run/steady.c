@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/changes.h"
+#include "run/changes.h"
 #include "base/stats.h"
 
 #define STRETCHES  400  // the most the series is divided into

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // steady: finds out whether step times have settled, from which step on, and the step time then.
 //
-// base/changes finds the levels in medians of stretches, with the machine's drift divided out if
+// run/changes.h finds the levels in medians of stretches, with the machine's drift divided out if
 // the steps follow it. Levels within STEADY_TOLERANCE of each other count as one. The kinds follow
 // Barrett et al. (OOPSLA 2017): flat; warm-up (settles at a faster level); slow-down (settles at a
 // slower one); unsteady (no level lasts for the last quarter, or it alternates), which has no

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "data/images.h"
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then a few batches are evaluated, to know what that costs

@@ -33,7 +33,7 @@ const struct workload workload_cifar = {
     .name = "cifar",
     .summary = "32x32 photographs: four convolutions, shifts and flips",
     .origin = "Keras cifar10_cnn",
-    .data = DATA_CIFAR,
+    .data = "cifar10",
     .recipe = {.optimizer = OPTIMIZER_RMSPROP,
                .rho = 0.9F,
                .epsilon = 1e-8F,

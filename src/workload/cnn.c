@@ -26,7 +26,7 @@ const struct workload workload_cnn = {
     .name = "cnn",
     .summary = "digits: two 3x3 convolutions, dense, dropout",
     .origin = "Keras mnist_cnn",
-    .data = DATA_MNIST,
+    .data = "mnist",
     .recipe = {.optimizer = OPTIMIZER_ADADELTA,
                .rho = 0.95F,
                .epsilon = 1e-8F,

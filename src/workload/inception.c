@@ -192,7 +192,7 @@ const struct workload workload_inception = {
     .name = "inception",
     .summary = "Inception v4 on flowers: the head, then everything",
     .origin = "Inception v4 fine-tuned on rented GPUs, 2017",
-    .data = DATA_FLOWERS,
+    .data = "flowers",
     .recipe = {.optimizer = OPTIMIZER_RMSPROP_MOMENTUM,
                .rho = 0.9F,
                .epsilon = 1.0F,

@@ -20,7 +20,7 @@ const struct workload workload_mlp = {
     .name = "mlp",
     .summary = "digits: 784-512-512-10 dense, dropout",
     .origin = "Keras mnist_mlp",
-    .data = DATA_MNIST,
+    .data = "mnist",
     .recipe = {.optimizer = OPTIMIZER_RMSPROP,
                .rho = 0.9F,
                .epsilon = 1e-8F,

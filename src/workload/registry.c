@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/opt.h"
+#include "data/sets.h"
 
 const struct workload *const workloads[] = {
     &workload_l1,     &workload_mlp,       &workload_cnn,
@@ -56,16 +57,13 @@ int workload_net(const struct workload *workload, const struct data_pair *data,
 int workload_net_as_defined(const struct workload *workload, const struct workload_options *options,
                             struct net *net, struct err *err)
 {
-    // What the public sets have; nothing of them is needed but their shapes.
-    static const struct data_pair defined[] = {
-        [DATA_MNIST] = {.train = {.channels = 1, .height = 28, .width = 28, .classes = 10}},
-        [DATA_CIFAR] = {.train = {.channels = 3, .height = 32, .width = 32, .classes = 10}},
-        [DATA_REVIEWS] = {.train = {.time = 100, .vocabulary = 20000, .classes = 2}},
-        [DATA_TWEETS] = {.train = {.time = 50, .vocabulary = 274562, .classes = 2}},
-        [DATA_TEXT] = {.train = {.time = 40, .vocabulary = 57, .classes = 57}},
-        [DATA_FLOWERS] = {.train = {.channels = 3, .height = 299, .width = 299, .classes = 5}},
-    };
-    return workload_net(workload, &defined[workload->data], options, net, err);
+    struct data_pair data = {0};
+    const struct public_set *set = workload->data ? public_set_find(workload->data, err) : NULL;
+    if (workload->data && !set)
+        return ERR_USAGE;
+    if (set)
+        data.train = set->shape;
+    return workload_net(workload, &data, options, net, err);
 }
 
 struct batcher_options workload_batches(const struct workload *workload, uint64_t seed,

@@ -25,7 +25,7 @@ const struct workload workload_textgen = {
     .name = "textgen",
     .summary = "the next character of a text: LSTM of 128",
     .origin = "Keras lstm_text_generation",
-    .data = DATA_TEXT,
+    .data = "nietzsche",
     .recipe = {.optimizer = OPTIMIZER_RMSPROP,
                .rho = 0.9F,
                .epsilon = 1e-8F,

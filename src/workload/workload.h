@@ -35,7 +35,7 @@ struct workload {
     const char *name;
     const char *summary; // what it trains, in a line
     const char *origin;  // where the definition comes from, for people
-    enum data_kind data;
+    const char *data;    // the name of its set (data/sets.h)
     struct recipe recipe;
     bool shift_flip, flip, centre_unit; // see data/batcher.h
     enum workload_metric metric;

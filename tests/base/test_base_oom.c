@@ -8,8 +8,8 @@
 #include "base/dl.h"
 #include "base/fs.h"
 #include "base/opt.h"
-#include "base/proc.h"
 #include "base/tree.h"
+#include "command.h"
 
 static void buf_and_text(void **state)
 {
@@ -91,7 +91,7 @@ static void processes(void **state)
         struct err err = {0};
         struct proc_result result;
         const char *argv[] = {"echo", "some output", NULL};
-        int rc = proc_run(argv, NULL, &result, &err);
+        int rc = command_run(argv, NULL, &result, &err);
         proc_result_release(&result);
         OOM_EXPECT(rc, &err);
     }

@@ -47,7 +47,7 @@ static void cap_sticks(void **state)
     // A size that would overflow the sum is refused, not wrapped.
     struct buf c = {0};
     buf_addc(&c, 'x');
-    assert_null(buf_room(&c, SIZE_MAX));
+    assert_null(buf_reserve(&c, SIZE_MAX));
     assert_true(c.failed);
     buf_reset(&c);
     assert_false(c.failed);

@@ -41,7 +41,7 @@ static char *dump_bytes(const char *bytes, size_t len, size_t step,
     if (rc == 0) {
         while ((rc = csv_next(&csv, &err)) > 0) {
             buf_printf(&out, "%zu:", csv_line(&csv));
-            for (size_t i = 0; i < csv_columns(&csv); i++) {
+            for (size_t i = 0; i < csv.header.count; i++) {
                 const char *text = csv_text(&csv, (int)i);
                 buf_printf(&out, "%s%s%s;", csv_name(&csv, i), text ? "=" : "!", text ? text : "");
             }
@@ -264,7 +264,7 @@ static void test_long_file_in_constant_memory(void **state)
     assert_int_equal(rc, 0);
     assert_int_equal(count, records);
     assert_string_equal(csv_name(&csv, 1), "plain");
-    assert_true(csv.record.text.cap <= 1024 && csv.record.room <= 64);
+    assert_true(csv.record.text.cap <= 1024 && csv.record.capacity <= 64);
     csv_release(&csv);
 }
 

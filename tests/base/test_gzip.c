@@ -123,7 +123,7 @@ static void test_pieces(void **state)
     assert_ok(gzip_open(&gzip, path, 100, &err), &err);
     assert_ok(gzip_exactly(&gzip, three, 3, &err), &err);
     assert_memory_equal(three, "012", 3);
-    assert_ok(gzip_take(&gzip, 4, &bytes, &err), &err);
+    assert_ok(gzip_read_all(&gzip, 4, &bytes, &err), &err);
     assert_memory_equal(bytes, "3456", 4);
     free(bytes);
     assert_fails(gzip_end(&gzip, sum, failed), ERR_FORMAT, "goes on after byte 7");
@@ -131,7 +131,7 @@ static void test_pieces(void **state)
 
     // A length that nothing stands behind costs no memory: 1 TiB is asked for.
     assert_ok(gzip_open(&gzip, path, INT64_MAX, &err), &err);
-    assert_fails(gzip_take(&gzip, (size_t)1 << 40, &bytes, failed), ERR_FORMAT,
+    assert_fails(gzip_read_all(&gzip, (size_t)1 << 40, &bytes, failed), ERR_FORMAT,
                  "is cut off: it ends at byte 10");
     assert_null(bytes);
     gzip_release(&gzip);

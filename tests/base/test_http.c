@@ -79,25 +79,6 @@ static void assert_pattern(const char *bytes, size_t len, size_t expected)
         assert_int_equal((unsigned char)bytes[i], i % 251);
 }
 
-static void test_get(void **state)
-{
-    (void)state;
-    struct buf out = {0};
-    struct err err = {0};
-    buf_adds(&out, "kept:");
-    assert_ok(http_get(at("/bytes?100000"), 0, 5000, &out, &err), &err);
-    assert_memory_equal(out.data, "kept:", 5);
-    assert_pattern(out.data + 5, out.len - 5, 100000);
-    buf_release(&out);
-
-    assert_int_equal(http_get(at("/status?404"), 0, 5000, &out, &err), ERR_MISSING);
-    assert_non_null(strstr(err.text, "answered 404"));
-    memset(&err, 0, sizeof err);
-    assert_int_equal(http_get(at("/cut"), 0, 5000, &out, &err), ERR_IO);
-    assert_int_equal(out.len, 0);
-    buf_release(&out);
-}
-
 static json_t *echo(struct http_call call)
 {
     call.url = at("/echo");
@@ -312,11 +293,12 @@ static void test_name_resolution(void **state)
     memcpy(copy, self, (size_t)len + 1);
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s/fake_slow_dns.so", dirname(copy));
     assert_int_equal(access(preload + strlen("LD_PRELOAD="), R_OK), 0);
-    char *env[] = {preload, NULL};
-    struct proc_options options = {.env = env, .timeout_ms = 20000};
+    struct proc_options options = {.timeout_ms = 20000};
     struct proc_result result = {0};
     struct err err = {0};
-    assert_ok(proc_run((const char *[]){self, "--slow-name", NULL}, &options, &result, &err), &err);
+    assert_ok(command_run((const char *[]){"env", "-i", preload, self, "--slow-name", NULL},
+                          &options, &result, &err),
+              &err);
     print_message("  %s", buf_str(&result.out));
     assert_true(result.exited);
     assert_int_equal(result.exit_code, 0);
@@ -629,7 +611,7 @@ static void test_https(void **state)
                           "-out",
                           pem,
                           NULL};
-    if (proc_run(make, &(struct proc_options){.timeout_ms = 20000}, &result, &err) != 0 ||
+    if (command_run(make, &(struct proc_options){.timeout_ms = 20000}, &result, &err) != 0 ||
         result.exit_code != 0) {
         proc_result_release(&result);
         skip(); // no openssl program
@@ -703,15 +685,23 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--slow-name") == 0)
         return slow_name();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_get),       cmocka_unit_test(test_request),
-        cmocka_unit_test(test_status),    cmocka_unit_test(test_caps),
-        cmocka_unit_test(test_redirects), cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_chain),     cmocka_unit_test(test_name_resolution),
-        cmocka_unit_test(test_shown),     cmocka_unit_test(test_no_credentials_in_errors),
-        cmocka_unit_test(test_schemes),   cmocka_unit_test(test_file),
-        cmocka_unit_test(test_download),  cmocka_unit_test(test_download_fails),
-        cmocka_unit_test(test_ca_file),   cmocka_unit_test(test_https),
-        cmocka_unit_test(test_proxy),     cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_request),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_redirects),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_name_resolution),
+        cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_no_credentials_in_errors),
+        cmocka_unit_test(test_schemes),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_download),
+        cmocka_unit_test(test_download_fails),
+        cmocka_unit_test(test_ca_file),
+        cmocka_unit_test(test_https),
+        cmocka_unit_test(test_proxy),
+        cmocka_unit_test(test_nothing_to_do),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -55,21 +55,6 @@ static void test_http_all(void **state)
     }
 }
 
-static void test_http_get(void **state)
-{
-    (void)state;
-    char url[128];
-    snprintf(url, sizeof url, "%s/bytes?500", web.url);
-    OOM_EACH
-    {
-        struct err err = {0};
-        struct buf out = {0};
-        int rc = http_get(url, 0, 5000, &out, &err);
-        buf_release(&out);
-        OOM_EXPECT(rc, &err);
-    }
-}
-
 static void test_http_download(void **state)
 {
     (void)state;
@@ -111,7 +96,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_http_all),
-        cmocka_unit_test(test_http_get),
         cmocka_unit_test(test_http_download),
         cmocka_unit_test(test_http_ca_file),
     };

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// csv, stats and changes with the Nth allocation failing. money, clock, rng and sha256 allocate
-// nothing.
+// csv and stats with the Nth allocation failing. money, clock, rng and sha256 allocate nothing.
 #include "oom.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/changes.h"
 #include "base/csv.h"
 #include "base/rng.h"
 #include "base/stats.h"
@@ -158,7 +156,7 @@ static void test_stats(void **state)
     OOM_EACH
     {
         struct err err = {0};
-        double median, mad, quantile;
+        double median, mad;
         size_t outliers;
         struct stats_interval interval;
         struct rng rng;
@@ -167,37 +165,9 @@ static void test_stats(void **state)
         if (rc == 0)
             rc = stats_mad(x, 8, &median, &mad, &err);
         if (rc == 0)
-            rc = stats_quantile(x, 8, 0.9, &quantile, &err);
-        if (rc == 0)
             rc = stats_outliers(x, 8, &outliers, &err);
         if (rc == 0)
             rc = stats_bootstrap_median(x, 8, 50, 0.95, &rng, &interval, &err);
-        OOM_EXPECT(rc, &err);
-    }
-}
-
-static void test_changes(void **state)
-{
-    (void)state;
-    // Noise alone keeps many candidates alive, so that the curves outgrow their first memory.
-    double x[2000];
-    struct rng rng;
-    rng_init(&rng, 1);
-    for (int i = 0; i < 2000; i++)
-        x[i] = rng_normal(&rng) + (i < 1000 ? 0 : 3);
-    struct changes_options options = {.penalty = 300};
-    OOM_EACH
-    {
-        struct err err = {0};
-        struct changes found;
-        int rc = changes_find(x, 2000, &options, &found, &err);
-        if (rc == 0) {
-            oom_countdown = -1;
-            assert_int_equal(found.count, 1);
-        } else {
-            assert_null(found.at);
-        }
-        changes_release(&found);
         OOM_EXPECT(rc, &err);
     }
 }
@@ -211,7 +181,6 @@ int main(void)
         cmocka_unit_test(test_csv_need),
         cmocka_unit_test(test_csv_write),
         cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

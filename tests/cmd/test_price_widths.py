@@ -59,7 +59,7 @@ CASES = [
     ("quote", "tweets", "--date", "2018-02-15", "--all", "--hour-of-mine", "30"),
     ("quote", "tweets", "--date", "2018-02-15", "--runs", "10", "--hours-per-month", "40", "--budget", "2", "--deadline", "2h"),
     ("quote", RUN, "--date", "2018-02-15", "--offer", "leadergpu/2xP100", "--storage", "100GB", "--egress", "5GB"),
-    ("quote", RUN, "--date", "2018-02-15", "--offer", "softlayer/4xK80", "--hour-of-mine", "30"),
+    ("quote", RUN, "--date", "2018-02-15", "--offer", "leadergpu/2xP100", "--hour-of-mine", "30"),
     ("prices", "--book", "-", "-n", "100"),
     ("prices", "--book", "-", "--all", "t4"),
     ("prices", "--book", "-", "--date", "2018-02-15"),

@@ -316,7 +316,7 @@ static void test_ahead(void **state)
     struct data_pair pair;
     struct err err = {0};
     const struct data_options made = {.seed = 7, .made_train = 7, .made_test = 1};
-    assert_ok(data_open(DATA_FLOWERS, &made, &pair, &err), &err);
+    assert_ok(data_open("flowers", &made, &pair, &err), &err);
     struct batcher_options options = {.batch = 3, .shuffle = true, .seed = 1, .flip = true};
     options.centre_unit = true;
     struct batcher *many, *one;

@@ -7,10 +7,11 @@
 #include "data/fetch.h"
 #include "data/images.h"
 #include "data/jpeg.h"
+#include "data/sets.h"
 #include "data/tar.h"
 
 // Opens and releases, with each allocation failing in turn.
-static void each(enum data_kind kind, const char *dir)
+static void each(const char *kind, const char *dir)
 {
     OOM_EACH
     {
@@ -28,8 +29,8 @@ static void each(enum data_kind kind, const char *dir)
 static void made(void **state)
 {
     (void)state;
-    for (int kind = DATA_MNIST; kind <= DATA_FLOWERS; kind++)
-        each(kind, NULL);
+    for (size_t i = 0; public_sets[i].name; i++)
+        each(public_sets[i].name, NULL);
 }
 
 static void big(struct buf *out, uint32_t value)
@@ -56,7 +57,7 @@ static void idx(void **state)
         buf_release(&images);
         buf_release(&labels);
     }
-    each(DATA_MNIST, files_at("idx"));
+    each("mnist", files_at("idx"));
 }
 
 static void cifar(void **state)
@@ -66,7 +67,7 @@ static void cifar(void **state)
     files_put("cifar/data_batch_1.bin", records, sizeof records);
     files_put("cifar/data_batch_2.bin", records, sizeof records);
     files_put("cifar/test_batch.bin", records, 3073);
-    each(DATA_CIFAR, files_at("cifar"));
+    each("cifar10", files_at("cifar"));
 }
 
 static void reviews(void **state)
@@ -75,23 +76,23 @@ static void reviews(void **state)
     static const char rows[] = "1\t9\t0\tgood words\n0\t1\t1\tbad words, more words\n";
     files_put_gzip("tables/train.tsv.gz", rows, sizeof rows - 1);
     files_puts("tables/test.tsv", rows);
-    each(DATA_REVIEWS, files_at("tables"));
+    each("imdb", files_at("tables"));
     for (int i = 0; i < 8; i++) {
         char name[100];
         snprintf(name, sizeof name, "raw/%s/%s/%d_1.txt", i & 1 ? "train" : "test",
                  i & 2 ? "pos" : "neg", i / 4);
         files_puts(name, "some words");
     }
-    each(DATA_REVIEWS, files_at("raw"));
+    each("imdb", files_at("raw"));
 }
 
 static void texts(void **state)
 {
     (void)state;
     files_puts("t/text.txt", "The quick brown fox jumps over the lazy dog, and over again.");
-    each(DATA_TEXT, files_at("t"));
+    each("nietzsche", files_at("t"));
     files_puts("t/x.csv", "label,text\n1,a\n0,b\n1,c\n1,d\n1,e\n1,f\n0,g\n0,\"h\ni\"\n1,j\n0,k\n");
-    each(DATA_TWEETS, files_at("t"));
+    each("tweets", files_at("t"));
 }
 
 static void images(void **state)
@@ -107,7 +108,7 @@ static void images(void **state)
         snprintf(name, sizeof name, "jpegs/%c/%d.jpg", "ab"[i % 2], i);
         files_put(name, bytes.data, bytes.len);
     }
-    each(DATA_FLOWERS, files_at("jpegs"));
+    each("flowers", files_at("jpegs"));
     OOM_EACH // the library's own memory is not ours to fail; the decoder's buffers are
     {
         struct err err = {0};
@@ -122,7 +123,7 @@ static void images(void **state)
 static void batchers(void **state)
 {
     (void)state;
-    static const enum data_kind kinds[] = {DATA_CIFAR, DATA_TWEETS, DATA_FLOWERS};
+    static const char *const kinds[] = {"cifar10", "tweets", "flowers"};
     for (int k = 0; k < 3; k++) {
         struct data_pair pair;
         struct err failure = {0};
@@ -150,38 +151,39 @@ static void batchers(void **state)
 static void getting(void **state)
 {
     (void)state;
-    struct buf tar = {0}, zip = {0}, table = {0};
-    char sets[100], cache[100];
+    struct buf tar = {0}, zip = {0};
+    char cache[100], urls[3][100];
     tar_add(&tar, "x", 'L', "a/long/name");
     tar_add(&tar, "short", '0', "text");
     files_put_gzip("home/t.tar.gz", tar.data, tar.len);
     zip_make(&zip, "text");
     files_put("home/z.zip", zip.data, zip.len);
     files_put_gzip("home/g.gz", "text", 4);
-    buf_printf(&table,
-               "name,file,url,from,sha256,bytes,source,date\n"
-               "s,t.tar.gz,file://%s/home/t.tar.gz,,,,x,2026-01-01\n"
-               "s,z.zip,file://%s/home/z.zip,,,,x,2026-01-01\n"
-               "s,g.gz,file://%s/home/g.gz,,,,x,2026-01-01\n"
-               "s,name,,t.tar.gz:a/long/name,,,x,2026-01-01\n"
-               "s,hello,,z.zip:hello,,,x,2026-01-01\n"
-               "s,g,,g.gz,,,x,2026-01-01\n",
-               files_root, files_root, files_root);
-    snprintf(sets, sizeof sets, "%s", files_put("sets.csv", table.data, table.len));
+    static const char *const names[] = {"t.tar.gz", "z.zip", "g.gz"};
+    for (int i = 0; i < 3; i++)
+        snprintf(urls[i], sizeof urls[i], "file://%s/home/%s", files_root, names[i]);
+    const struct public_file files[] = {
+        {.name = "t.tar.gz", .url = urls[0]},
+        {.name = "z.zip", .url = urls[1]},
+        {.name = "g.gz", .url = urls[2]},
+        {.name = "name", .from = "t.tar.gz:a/long/name"},
+        {.name = "hello", .from = "z.zip:hello"},
+        {.name = "g", .from = "g.gz"},
+        {0},
+    };
+    const struct public_set set = {.name = "s", .files = files};
     OOM_EACH
     {
         struct err err = {0};
         struct data_got got;
         snprintf(cache, sizeof cache, "%s/cache-%ld", files_root, oom_n);
-        const struct data_get how = {
-            .name = "s", .cache_dir = cache, .sets_path = sets, .allow_file = true};
+        const struct data_get how = {.set = &set, .cache_dir = cache, .allow_file = true};
         int rc = data_get(&how, &got, &err);
         data_got_release(&got);
         OOM_EXPECT(rc, &err);
     }
     buf_release(&tar);
     buf_release(&zip);
-    buf_release(&table);
 }
 
 int main(void)

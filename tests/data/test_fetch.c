@@ -9,39 +9,50 @@
 #include "data/archive.h"
 #include "machine/server.h"
 
-#define HEADER "name,file,url,from,sha256,bytes,source,date\n"
 #define HELLO                                                                                      \
     "d4e10166a657fc3f93818e86c62b43bf5e8919edd4130d219009a0108b130cd9" // of "hello hello hello"
 
-static struct buf table;
+// A set of up to seven files; "~" in a url is the folder of these tests.
+static char urls[7][400];
+static struct public_file files[8];
+static struct public_set set;
 
-static void row(const char *format, ...) PRINTF_LIKE(1, 2);
-static void row(const char *format, ...)
+static void begin(const char *name)
 {
-    char text[600];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (table.len == 0)
-        buf_adds(&table, HEADER);
-    buf_printf(&table, "%s,test,2026-01-01\n", text);
+    memset(files, 0, sizeof files);
+    set = (struct public_set){.name = name, .files = files};
 }
 
-static int get(const char *name, struct data_got *got, struct err *err)
+static void add(struct public_file file)
 {
-    char cache[100], sets[100];
+    int i = 0;
+    while (files[i].name)
+        i++;
+    struct buf url = {0};
+    for (const char *p = file.url ? file.url : ""; *p; p++)
+        if (*p == '~')
+            buf_adds(&url, files_root);
+        else
+            buf_addc(&url, *p);
+    snprintf(urls[i], sizeof urls[i], "%s", buf_str(&url));
+    buf_release(&url);
+    file.url = file.url ? urls[i] : NULL;
+    files[i] = file;
+}
+#define FILE_(...) add((struct public_file){__VA_ARGS__})
+
+static int get(struct data_got *got, struct err *err)
+{
+    char cache[100];
     snprintf(cache, sizeof cache, "%s/cache", files_root);
-    snprintf(sets, sizeof sets, "%s", files_put("sets.csv", table.data, table.len));
-    const struct data_get how = {
-        .name = name, .cache_dir = cache, .sets_path = sets, .allow_file = true};
+    const struct data_get how = {.set = &set, .cache_dir = cache, .allow_file = true};
     return data_get(&how, got, err);
 }
 
-static int try(const char *name, struct err *err)
+static int try(struct err *err)
 {
     struct data_got got;
-    int rc = get(name, &got, err);
+    int rc = get(&got, err);
     data_got_release(&got);
     return rc;
 }
@@ -75,14 +86,13 @@ static void test_plain_and_gzip(void **state)
     (void)state;
     struct data_got got;
     struct err err = {0};
-    buf_reset(&table);
     files_puts("home/a.txt", "hello hello hello");
     files_put_gzip("home/b.gz", "hello hello hello", 17);
-    row("set,a.txt,file://%s/home/a.txt,," HELLO ",17", files_root);
-    row("set,b.gz,file:///absent file://%s/home/b.gz,,,", files_root); // the second address
-    row("set,b,,b.gz," HELLO ",17");
-    row("other,c,file:///nowhere,,,");
-    assert_ok(get("set", &got, &err), &err);
+    begin("set");
+    FILE_("a.txt", .url = "file://~/home/a.txt", .sha256 = HELLO, .bytes = 17);
+    FILE_("b.gz", .url = "file:///absent file://~/home/b.gz"); // the second address
+    FILE_("b", .from = "b.gz", .sha256 = HELLO, .bytes = 17);
+    assert_ok(get(&got, &err), &err);
     assert_false(got.already);
     assert_int_equal(got.checked, 2);
     assert_int_equal(got.unchecked, 1); // the archive, whose sum is not in the table
@@ -99,7 +109,7 @@ static void test_plain_and_gzip(void **state)
     buf_release(&record);
     data_got_release(&got);
 
-    assert_ok(get("set", &got, &err), &err); // no second time
+    assert_ok(get(&got, &err), &err); // no second time
     assert_true(got.already);
     assert_string_equal(got.path, files_at("cache/set"));
     data_got_release(&got);
@@ -125,13 +135,13 @@ static void test_archives(void **state)
     files_put("home/t.tar.gz", packed.data, packed.len);
     zip_make(&zip, "x");
     files_put("home/z.zip", zip.data, zip.len);
-    buf_reset(&table);
-    row("arch,t.tar.gz,file://%s/home/t.tar.gz,,,", files_root);
-    row("arch,z.zip,file://%s/home/z.zip,,,", files_root);
-    row("arch,renamed.txt,,t.tar.gz:top/one.txt," HELLO ",17");
-    row("arch,train/pos/,,t.tar.gz:top/train/pos/,,");
-    row("arch,deep/hello.txt,,z.zip:hello," HELLO ",17");
-    assert_ok(get("arch", &got, &err), &err);
+    begin("arch");
+    FILE_("t.tar.gz", .url = "file://~/home/t.tar.gz");
+    FILE_("z.zip", .url = "file://~/home/z.zip");
+    FILE_("renamed.txt", .from = "t.tar.gz:top/one.txt", .sha256 = HELLO, .bytes = 17);
+    FILE_("train/pos/", .from = "t.tar.gz:top/train/pos/");
+    FILE_("deep/hello.txt", .from = "z.zip:hello", .sha256 = HELLO, .bytes = 17);
+    assert_ok(get(&got, &err), &err);
     assert_int_equal(got.checked, 2);
     data_got_release(&got);
     expect_file("arch/renamed.txt", "hello hello hello");
@@ -144,18 +154,21 @@ static void test_archives(void **state)
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         assert_int_not_equal(access(files_at(never[i]), F_OK), 0);
 
-    row("lacks,t.tar.gz,file://%s/home/t.tar.gz,,,", files_root);
-    row("lacks,x,,t.tar.gz:top/absent,,");
-    assert_fails(try("lacks", failed), ERR_MISSING, "has no member 'top/absent'");
-    row("lacks2,z.zip,file://%s/home/z.zip,,,", files_root);
-    row("lacks2,x,,z.zip:absent,,");
-    assert_fails(try("lacks2", failed), ERR_MISSING, "has no member 'absent'");
+    begin("lacks");
+    FILE_("t.tar.gz", .url = "file://~/home/t.tar.gz");
+    FILE_("x", .from = "t.tar.gz:top/absent");
+    assert_fails(try(failed), ERR_MISSING, "has no member 'top/absent'");
+    begin("lacks2");
+    FILE_("z.zip", .url = "file://~/home/z.zip");
+    FILE_("x", .from = "z.zip:absent");
+    assert_fails(try(failed), ERR_MISSING, "has no member 'absent'");
     // Twice the same member: the second would write over the first.
     tar_add(&tar, "top/one.txt", '0', "other");
     files_put("home/twice.tar", tar.data, tar.len);
-    row("twice,t.tar,file://%s/home/twice.tar,,,", files_root);
-    row("twice,x,,t.tar:top/one.txt,,");
-    assert_fails(try("twice", failed), ERR_IO, "cannot create");
+    begin("twice");
+    FILE_("t.tar", .url = "file://~/home/twice.tar");
+    FILE_("x", .from = "t.tar:top/one.txt");
+    assert_fails(try(failed), ERR_IO, "cannot create");
     buf_release(&tar);
     buf_release(&zip);
     buf_release(&packed);
@@ -168,37 +181,39 @@ static void test_faults(void **state)
     files_puts("home/a.txt", "hello hello hello");
     files_put_gzip("home/b.gz", "hello hello hello", 17);
     int before = names_in_cache();
-    buf_reset(&table);
-    row("sum,a.txt,file://%s/home/a.txt,,ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f2"
-        "0015ad,17",
-        files_root);
-    row("short,a.txt,file://%s/home/a.txt,,,18", files_root);
-    row("long,a.txt,file://%s/home/a.txt,,,16", files_root);
-    row("absent,a.txt,file://%s/home/absent file:///also/absent,,,", files_root);
-    row("notgz,a.txt,file://%s/home/a.txt,,,", files_root);
-    row("notgz,x,,a.txt:member,,");
-    row("unpacked,b.gz,file://%s/home/b.gz,,,", files_root);
-    row("unpacked,b,,b.gz,,16");
-    assert_fails(try("sum", failed), ERR_FORMAT, "a.txt has the SHA-256 " HELLO " instead of ba78");
-    assert_fails(try("short", failed), ERR_FORMAT, "has 17 bytes instead of 18");
-    assert_fails(try("long", failed), ERR_FORMAT, "is larger than 16 bytes");
-    assert_fails(try("absent", failed), ERR_MISSING, "home/absent"); // the first of the two
-    assert_fails(try("notgz", failed), ERR_FORMAT, "is not a zip archive");
-    assert_fails(try("unpacked", failed), ERR_FORMAT, "would have more than 16 bytes");
-    assert_fails(try("none", failed), ERR_USAGE, "no data set is called 'none'");
-    assert_non_null(strstr(failed->hint, "sum, short, long"));
-    assert_fails(try("../sum", failed), ERR_USAGE, "no data set is called");
+    begin("sum");
+    FILE_("a.txt", .url = "file://~/home/a.txt", .bytes = 17,
+          .sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_fails(try(failed), ERR_FORMAT, "a.txt has the SHA-256 " HELLO " instead of ba78");
+    begin("short");
+    FILE_("a.txt", .url = "file://~/home/a.txt", .bytes = 18);
+    assert_fails(try(failed), ERR_FORMAT, "has 17 bytes instead of 18");
+    begin("long");
+    FILE_("a.txt", .url = "file://~/home/a.txt", .bytes = 16);
+    assert_fails(try(failed), ERR_FORMAT, "is larger than 16 bytes");
+    begin("absent");
+    FILE_("a.txt", .url = "file://~/home/absent file:///also/absent");
+    assert_fails(try(failed), ERR_MISSING, "home/absent"); // the first of the two
+    begin("nozip");
+    FILE_("a.txt", .url = "file://~/home/a.txt");
+    FILE_("x", .from = "a.txt:member");
+    assert_fails(try(failed), ERR_FORMAT, "is not a zip archive");
+    begin("unpacked");
+    FILE_("b.gz", .url = "file://~/home/b.gz");
+    FILE_("b", .from = "b.gz", .bytes = 16);
+    assert_fails(try(failed), ERR_FORMAT, "would have more than 16 bytes");
     assert_int_equal(names_in_cache(), before);
 
     // What a killed run left is no hindrance; another that is at work is one.
     files_puts("cache/.later.part/a.txt", "half a fi");
-    row("later,a.txt,file://%s/home/a.txt,," HELLO ",17", files_root);
+    begin("later");
+    FILE_("a.txt", .url = "file://~/home/a.txt", .sha256 = HELLO, .bytes = 17);
     int fd = open(files_at("cache/.later.lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-    assert_fails(try("later", failed), ERR_FAIL, "another process is getting 'later'");
+    assert_fails(try(failed), ERR_FAIL, "another process is getting 'later'");
     close(fd);
     struct err err = {0};
-    assert_ok(try("later", &err), &err);
+    assert_ok(try(&err), &err);
     expect_file("later/a.txt", "hello hello hello");
 }
 
@@ -223,45 +238,43 @@ static void test_http(void **state)
     struct server web;
     struct data_got got;
     struct err err = {0};
-    char cache[100], sets[100];
+    char cache[100], url[400];
     unsetenv("http_proxy"), unsetenv("all_proxy"), unsetenv("ALL_PROXY");
     server_start(&web, "web", NULL);
-    buf_reset(&table);
-    row("web,bytes.bin,%s/status?404 "
-        "%s/"
-        "bytes?1000000,,2c030d49ec131bfbbb446ad21e7a2f12cdb4f2f4f3fda3ac709dd2e68a4646c7,1000000",
-        web.url, web.url);
-    row("wrong,bytes.bin,%s/"
-        "bytes?1000000,,2c030d49ec131bfbbb446ad21e7a2f12cdb4f2f4f3fda3ac709dd2e68a4646c7,999999",
-        web.url);
-    row("gone,bytes.bin,%s/status?404,,,", web.url);
-    row("cut,bytes.bin,%s/cut,,,", web.url);
-    row("stop,bytes.bin,%s/slow?1000,,,", web.url);
     snprintf(cache, sizeof cache, "%s/cache", files_root);
-    snprintf(sets, sizeof sets, "%s", files_put("sets.csv", table.data, table.len));
     struct watch seen = {0};
-    struct data_get how = {
-        .name = "web", .cache_dir = cache, .sets_path = sets, .progress = watch, .context = &seen};
+    struct data_get how = {.set = &set, .cache_dir = cache, .progress = watch, .context = &seen};
+    static const char sum[] = "2c030d49ec131bfbbb446ad21e7a2f12cdb4f2f4f3fda3ac709dd2e68a4646c7";
+
+    begin("web");
+    snprintf(url, sizeof url, "%s/status?404 %s/bytes?1000000", web.url, web.url);
+    FILE_("bytes.bin", .url = url, .sha256 = sum, .bytes = 1000000);
     assert_ok(data_get(&how, &got, &err), &err);
     assert_int_equal(got.checked, 1);
     assert_int_equal(got.unchecked, 0);
     assert_true(seen.calls > 0);
     data_got_release(&got);
-    how.name = "wrong";
+
+    begin("wrong");
+    snprintf(url, sizeof url, "%s/bytes?1000000", web.url);
+    FILE_("bytes.bin", .url = url, .sha256 = sum, .bytes = 999999);
     assert_fails(data_get(&how, &got, failed), ERR_FORMAT, "999999 bytes");
-    how.name = "gone";
+    begin("gone");
+    snprintf(url, sizeof url, "%s/status?404", web.url);
+    FILE_("bytes.bin", .url = url);
     assert_fails(data_get(&how, &got, failed), ERR_MISSING, "answered 404");
-    how.name = "cut";
+    begin("cut");
+    snprintf(url, sizeof url, "%s/cut", web.url);
+    FILE_("bytes.bin", .url = url);
     assert_fails(data_get(&how, &got, failed), ERR_IO, "/cut");
-    how.name = "stop";
+    begin("stop");
+    snprintf(url, sizeof url, "%s/slow?1000", web.url);
+    FILE_("bytes.bin", .url = url);
     seen.stop_at = seen.calls + 3;
     assert_fails(data_get(&how, &got, failed), ERR_FAIL, "stopped");
     server_end(&web);
-    // Addresses of files are for tests only.
-    buf_reset(&table);
-    row("file,bytes.bin,file:///etc/hostname,,,");
-    files_put("sets.csv", table.data, table.len);
-    how.name = "file";
+    begin("file"); // addresses of files only where the caller allows them
+    FILE_("bytes.bin", .url = "file:///etc/hostname");
     how.progress = NULL;
     assert_fails(data_get(&how, &got, failed), ERR_USAGE, "file");
 }
@@ -274,35 +287,27 @@ static void test_real(void **state)
     const char *dir = files_real("mnist");
     if (!dir)
         skip();
-    struct data_sets sets;
+    struct public_file all[9];
+    char addresses[9][400];
     struct data_got got;
     struct err err = {0};
-    buf_reset(&table);
-    assert_ok(data_sets_read(&sets, TESTS_DIR "/../share/data/sets.csv", &err), &err);
-    for (size_t i = 0; i < sets.count; i++) {
-        const struct data_file *f = &sets.files[i];
-        if (strcmp(f->name, "mnist") != 0)
+    const struct public_set *mnist = public_set_find("mnist", &err);
+    for (int i = 0; i < 9; i++) { // packed anew, so with other sums
+        all[i] = mnist->files[i];
+        if (!all[i].url)
             continue;
-        if (f->url[0]) // packed anew, so with other sums
-            row("mnist,%s,file://%s/%s,,,", f->file, dir, f->file);
-        else
-            row("mnist,%s,,%s,%s,%lld", f->file, f->from, f->sha256, (long long)f->bytes);
+        snprintf(addresses[i], sizeof addresses[i], "file://%s/%s", dir, all[i].name);
+        all[i] = (struct public_file){.name = all[i].name, .url = addresses[i]};
     }
-    data_sets_release(&sets);
-    assert_ok(get("mnist", &got, &err), &err);
+    set = (struct public_set){.name = "mnist", .files = all};
+    assert_ok(get(&got, &err), &err);
     assert_int_equal(got.checked, 4);
     struct data_pair pair;
     const struct data_options options = {.dir = got.path};
-    assert_ok(data_open(DATA_MNIST, &options, &pair, &err), &err);
-    assert_string_equal(pair.name, "MNIST (idx)");
+    assert_ok(data_open("mnist", &options, &pair, &err), &err);
+    assert_string_equal(pair.name, "mnist");
     data_release(&pair);
     data_got_release(&got);
-}
-
-static int finish(void **state)
-{
-    buf_release(&table);
-    return files_end(state);
 }
 
 int main(void)
@@ -312,5 +317,5 @@ int main(void)
         cmocka_unit_test(test_faults),         cmocka_unit_test(test_http),
         cmocka_unit_test(test_real),
     };
-    return cmocka_run_group_tests(tests, files_begin, finish);
+    return cmocka_run_group_tests(tests, files_begin, files_end);
 }

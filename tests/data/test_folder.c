@@ -85,7 +85,7 @@ static void test_identity(void **state)
         sha256_done(&sha, sum);
         identity_add(&identity, sum, names[i]);
     }
-    char *text = identity_take(&identity, &err);
+    char *text = identity_text(&identity, &err);
     assert_string_equal(text, "d17138d96382403690482a89da33475336ab36c046a6912a86badedd62301cb8");
     free(text);
 }

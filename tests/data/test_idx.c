@@ -80,7 +80,7 @@ static void test_set(void **state)
     put_gzip("set/emnist-x-train-labels-idx1-ubyte.gz", 0x801, 21, 0);
     put_gzip("set/emnist-x-test-images-idx3-ubyte.gz", 0x803, 5, 28);
     put("set/emnist-x-test-labels-idx1-ubyte", 0x801, 5, 0, 0);
-    assert_ok(idx_open(files_at("set"), &pair, &err), &err);
+    assert_ok(idx_open(files_at("set"), NULL, &pair, &err), &err);
     assert_int_equal(pair.train.count, 21);
     assert_int_equal(pair.test.count, 5);
     assert_int_equal(pair.train.classes, 7);
@@ -93,7 +93,6 @@ static void test_set(void **state)
             fail();
     for (int i = 0; i < 21; i++)
         assert_int_equal(pair.train.labels[i], i % 7);
-    assert_non_null(strstr(pair.name, "7 classes"));
     assert_int_equal(strlen(pair.identity), 64);
     data_release(&pair);
 }
@@ -132,7 +131,8 @@ static void test_faults(void **state)
     make(&huge, 0x803, 1, 28, 0);
     memset(huge.data + 4, 0xFF, 4);
     files_put("huge", huge.data, huge.len);
-    assert_fails(images("huge", failed), ERR_FORMAT, "byte 4: a count of 4294967295 is more than");
+    assert_fails(images("huge", failed), ERR_FORMAT,
+                 "byte 4: 4294967295 items are more than can be read");
     memcpy(huge.data + 4, "\0\x80\0\0", 4); // 8,388,608: 6.6 GB that are not there
     files_put_gzip("huge.gz", huge.data, huge.len);
     assert_fails(images("huge.gz", failed), ERR_FORMAT, "is cut off: it ends at byte 800");
@@ -142,7 +142,7 @@ static void test_faults(void **state)
 static int open_set(const char *dir, struct err *err)
 {
     struct data_pair pair = {0};
-    int rc = idx_open(files_at(dir), &pair, err);
+    int rc = idx_open(files_at(dir), NULL, &pair, err);
     data_release(&pair);
     return rc;
 }
@@ -174,8 +174,7 @@ static void test_mnist(void **state)
         skip();
     struct data_pair pair = {0};
     struct err err = {0};
-    assert_ok(idx_open(dir, &pair, &err), &err);
-    assert_string_equal(pair.name, "MNIST (idx)");
+    assert_ok(idx_open(dir, NULL, &pair, &err), &err);
     assert_string_equal(pair.identity,
                         "d0a3eec1f5a454401d758fdbf15b9b0163a7034963586d671960c180b97e2c1a");
     assert_int_equal(pair.train.count, 60000);

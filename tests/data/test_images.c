@@ -4,6 +4,9 @@
 #include "data/batcher.h"
 #include "data/files.h"
 
+static const struct data_options one_thread = {.seed = 1, .threads = 1},
+                                 two_threads = {.seed = 1, .threads = 2};
+
 static void copy_image(const char *from, const char *to)
 {
     char path[300];
@@ -39,13 +42,12 @@ static void test_set(void **state)
     struct data_pair pair = {0}, again = {0};
     struct err err = {0};
     make_set("set", 7);
-    assert_ok(images_open(files_at("set"), 1, 2, &pair, &err), &err);
+    assert_ok(images_open(files_at("set"), &two_threads, &pair, &err), &err);
     assert_int_equal(pair.train.count, 19);
     assert_int_equal(pair.test.count, 2); // a tenth of 21
     assert_int_equal(pair.train.classes, 3);
     assert_int_equal(pair.train.channels, 3);
     assert_int_equal(pair.train.height, 299);
-    assert_string_equal(pair.name, "photos in 3 classes");
     int counts[3] = {0};
     for (int i = 0; i < 21; i++) {
         const struct dataset *set = i < 19 ? &pair.train : &pair.test;
@@ -73,7 +75,7 @@ static void test_set(void **state)
 
     // The same by another number of threads; what is renamed outside does not change it.
     assert_ok(rename(files_at("set"), files_at("moved")), &err);
-    assert_ok(images_open(files_at("moved"), 1, 1, &again, &err), &err);
+    assert_ok(images_open(files_at("moved"), &one_thread, &again, &err), &err);
     assert_string_equal(pair.identity, again.identity);
     assert_memory_equal(pair.train.labels, again.train.labels, 19 * sizeof(int32_t));
     data_release(&again);
@@ -92,7 +94,7 @@ static void test_identity(void **state)
         snprintf(name, sizeof name, "two/%c/%d.jpg", "ab"[i % 2], i);
         copy_image(i % 2 ? "one.jpg" : "cmyk.jpg", name);
     }
-    assert_ok(images_open(files_at("two"), 1, 2, &pair, &err), &err);
+    assert_ok(images_open(files_at("two"), &two_threads, &pair, &err), &err);
     assert_string_equal(pair.identity,
                         "b359264464a11dcf672fea525296fdd6ff31e92fc2340dca2aa163a934e08fdb");
     data_release(&pair);
@@ -101,7 +103,7 @@ static void test_identity(void **state)
 static int open_set(const char *dir, struct err *err)
 {
     struct data_pair pair = {0};
-    int rc = images_open(files_at(dir), 1, 2, &pair, err);
+    int rc = images_open(files_at(dir), &two_threads, &pair, err);
     data_release(&pair);
     return rc;
 }
@@ -140,7 +142,7 @@ static void test_damaged_while_reading(void **state)
     struct err err = {0};
     make_set("late", 4);
     files_puts("late/bees/02.JPEG", "\xFF\xD8 and no more");
-    assert_ok(images_open(files_at("late"), 1, 2, &pair, &err), &err);
+    assert_ok(images_open(files_at("late"), &two_threads, &pair, &err), &err);
     int where = -1;
     for (int i = 0; i < 11; i++)
         if (strstr(pair.train.files->pool + pair.train.files->offsets[i], "bees/02.JPEG"))

@@ -62,7 +62,7 @@ static void test_tables(void **state)
     struct err err = {0};
     files_puts("set/train.tsv", ROWS);
     files_put_gzip("set/test.tsv.gz", "1\t8\t5\tnew GOOD the\n", 19);
-    assert_ok(reviews_open(files_at("set"), &pair, &err), &err);
+    assert_ok(reviews_open(files_at("set"), NULL, &pair, &err), &err);
     assert_int_equal(pair.train.count, 3);
     assert_int_equal(pair.train.time, 100);
     assert_int_equal(pair.train.vocabulary, 20000);
@@ -97,7 +97,7 @@ static void test_files(void **state)
     files_puts("raw/train/unsup/0_0.txt", "not labelled");
     files_puts("raw/test/pos/7_7.txt", "good");
     files_puts("raw/test/neg/7_4.txt", "bad");
-    assert_ok(reviews_open(files_at("raw"), &pair, &err), &err);
+    assert_ok(reviews_open(files_at("raw"), NULL, &pair, &err), &err);
     assert_int_equal(pair.train.count, 4);
     assert_int_equal(pair.test.count, 2);
     static const int32_t labels[] = {0, 1, 0, 0};
@@ -124,7 +124,7 @@ static void test_long(void **state)
     files_put("long/train.tsv", text.data, text.len);
     files_puts("long/test.tsv", "0\t1\t0\tw19996 w19997\n");
     buf_release(&text);
-    assert_ok(reviews_open(files_at("long"), &pair, &err), &err);
+    assert_ok(reviews_open(files_at("long"), NULL, &pair, &err), &err);
     for (int i = 0; i < 100; i++) // the last hundred words, of ranks beyond the vocabulary
         assert_int_equal(pair.train.tokens[i], REVIEWS_UNKNOWN);
     assert_int_equal(pair.test.tokens[98], 19999); // the last word that has a token
@@ -135,7 +135,7 @@ static void test_long(void **state)
 static int open_set(const char *dir, struct err *err)
 {
     struct data_pair pair = {0};
-    int rc = reviews_open(files_at(dir), &pair, err);
+    int rc = reviews_open(files_at(dir), NULL, &pair, err);
     data_release(&pair);
     return rc;
 }
@@ -185,7 +185,7 @@ static void test_real(void **state)
     struct data_pair pair = {0};
     struct err err = {0};
     char hex[SHA256_HEX_BYTES];
-    assert_ok(reviews_open(dir, &pair, &err), &err);
+    assert_ok(reviews_open(dir, NULL, &pair, &err), &err);
     assert_int_equal(pair.train.count, 25000);
     assert_int_equal(pair.test.count, 5000);
     int positive[2] = {0};

@@ -1,98 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sets.h"
 
-#include "data/files.h"
 #include "data/fetch.h"
+#include "data/files.h"
+#include "workload/workload.h"
 
-#define HEADER "name,file,url,from,sha256,bytes,source,date\n"
-#define SUM    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-
-static int with(const char *text, struct err *err)
+// A path that stays below the folder it is put in.
+static bool is_inside(const char *path)
 {
-    struct data_sets sets;
-    int rc = data_sets_read(&sets, files_puts("sets.csv", text), err);
-    data_sets_release(&sets);
-    return rc;
+    if (path[0] == '\0' || path[0] == '/' || path[0] == '.')
+        return false;
+    for (const char *p = path; (p = strchr(p, '/')); p++)
+        if (p[1] == '.' || p[1] == '/')
+            return false;
+    return true;
 }
 
-static void test_read(void **state)
+static void check_file(const struct public_set *set, const struct public_file *file)
+{
+    assert_true(is_inside(file->name));
+    assert_true(!file->url != !file->from);
+    assert_true(!file->url || strncmp(file->url, "http", 4) == 0);
+    if (file->sha256) {
+        assert_int_equal(strlen(file->sha256), 64);
+        assert_int_equal(strspn(file->sha256, "0123456789abcdef"), 64);
+    }
+    // An archive is downloaded before it is unpacked.
+    size_t len = file->from ? strcspn(file->from, ":") : 0;
+    bool found = !file->from;
+    for (const struct public_file *f = set->files; f < file; f++)
+        found |= f->url && strlen(f->name) == len && memcmp(f->name, file->from, len) == 0;
+    assert_true(found);
+}
+
+static void test_rows(void **state)
 {
     (void)state;
-    struct data_sets sets;
+    for (const struct public_set *set = public_sets; set->name; set++) {
+        assert_true(is_inside(set->name) && !strchr(set->name, '/'));
+        assert_true(set->open && set->make && set->format && set->train > 0 && set->shape.classes);
+        assert_non_null(strchr(set->made, ' '));
+        assert_true(strlen(set->source) > 10); // ends in a date
+        assert_memory_equal(set->source + strlen(set->source) - 10, "2026-", 5);
+        for (const struct public_set *other = public_sets; other < set; other++)
+            assert_string_not_equal(other->name, set->name);
+        for (const struct public_file *file = set->files; file->name; file++)
+            check_file(set, file);
+    }
+}
+
+// No workload names a set that does not exist, and every set has one.
+static void test_workloads(void **state)
+{
+    (void)state;
     struct err err = {0};
-    const char *path =
-        files_puts("sets.csv", HEADER "a,x.tgz,http://h/x.tgz,," SUM ",12,source,2026-01-02\n"
-                                      "a,dir/,,x.tgz:d/,,,source,2026-01-02\n");
-    assert_ok(data_sets_read(&sets, path, &err), &err);
-    assert_int_equal(sets.count, 2);
-    assert_string_equal(sets.files[0].name, "a");
-    assert_string_equal(sets.files[0].url, "http://h/x.tgz");
-    assert_string_equal(sets.files[0].sha256, SUM);
-    assert_int_equal(sets.files[0].bytes, 12);
-    assert_string_equal(sets.files[1].from, "x.tgz:d/");
-    assert_int_equal(sets.files[1].bytes, 0);
-    data_sets_release(&sets);
-    data_sets_release(&sets);
-}
-
-static void test_faults(void **state)
-{
-    (void)state;
-    struct data_sets sets;
-    assert_fails(data_sets_read(&sets, files_at("absent"), failed), ERR_MISSING, "absent");
-    assert_fails(with("name,file\n", failed), ERR_FORMAT, "url");
-    static const char *const bad[] = {
-        "../a,x,u,,,,s,d\n", "a,../x,u,,,,s,d\n", "a,/x,u,,,,s,d\n", "a,b/../x,u,,,,s,d\n",
-        "a/b,x,u,,,,s,d\n",  "a,.x,u,,,,s,d\n",   "a,,u,,,,s,d\n",
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char text[200];
-        snprintf(text, sizeof text, HEADER "%s", bad[i]);
-        assert_fails(with(text, failed), ERR_FORMAT, "line 2: bad name");
+    for (size_t i = 0; workloads[i]; i++) {
+        assert_int_equal(!workloads[i]->data, !workloads[i]->build);
+        if (workloads[i]->data)
+            assert_non_null(public_set_find(workloads[i]->data, &err));
     }
-    assert_fails(with(HEADER "a,x,u,f,,,s,d\n", failed), ERR_FORMAT, "either url or from");
-    assert_fails(with(HEADER "a,x,,,,,s,d\n", failed), ERR_FORMAT, "either url or from");
-    assert_fails(with(HEADER "a,x,u,,abc,,s,d\n", failed), ERR_FORMAT, "the sum is not 64 digits");
-    assert_fails(with(HEADER "a,x,u,,,1k,s,d\n", failed), ERR_FORMAT, "bad number of bytes '1k'");
-    assert_fails(with(HEADER "a,x,u,,,-5,s,d\n", failed), ERR_FORMAT, "bad number of bytes '-5'");
+    for (const struct public_set *set = public_sets; set->name; set++) {
+        bool used = false;
+        for (size_t i = 0; workloads[i]; i++)
+            used |= workloads[i]->data && strcmp(workloads[i]->data, set->name) == 0;
+        assert_true(used);
+    }
 }
 
-// The file that is shipped: every kind of data has its set, and every row a source and a date.
-static void test_shipped(void **state)
+// The identity of a set follows from its files' sums, where all of these are known.
+static void test_mnist_identity(void **state)
 {
     (void)state;
-    struct data_sets sets;
     struct err err = {0};
-    assert_ok(data_sets_read(&sets, TESTS_DIR "/../share/data/sets.csv", &err), &err);
-    for (int kind = DATA_MNIST; kind <= DATA_FLOWERS; kind++) {
-        int files = 0;
-        for (size_t i = 0; i < sets.count; i++)
-            files += strcmp(sets.files[i].name, data_set_name(kind)) == 0;
-        assert_true(files > 0);
-    }
-    for (size_t i = 0; i < sets.count; i++) {
-        const struct data_file *f = &sets.files[i];
-        assert_true(f->source[0] && strlen(f->date) == 10);
-        assert_true(!f->url[0] || strncmp(f->url, "http", 4) == 0);
-        // What is unpacked was downloaded before.
-        size_t len = strcspn(f->from, ":");
-        bool found = len == 0;
-        for (size_t k = 0; k < i; k++)
-            found |= strcmp(sets.files[k].name, f->name) == 0 &&
-                     strlen(sets.files[k].file) == len &&
-                     memcmp(sets.files[k].file, f->from, len) == 0;
-        assert_true(found);
-    }
-    data_sets_release(&sets);
+    const struct public_set *set = public_set_find("mnist", &err);
+    struct buf list = {0};
+    char hex[SHA256_HEX_BYTES];
+    for (const struct public_file *file = set->files; file->name; file++)
+        if (file->from)
+            buf_printf(&list, "%s  %s\n", file->sha256, file->name);
+    files_sha(list.data, list.len, hex);
+    assert_string_equal(hex, set->identity);
+    buf_release(&list);
 }
 
-static void test_names(void **state)
+static void test_find(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_null(public_set_find("quite another", &err));
+    assert_string_equal(err.text, "'quite another' is not a data set");
+    assert_string_equal(err.hint, "'fare workloads data list' lists them");
+}
+
+static void test_cache_dir(void **state)
 {
     (void)state;
     struct buf dir = {0};
     struct err err = {0};
-    assert_string_equal(data_set_name(DATA_MNIST), "mnist");
-    assert_string_equal(data_set_name(DATA_TEXT), "nietzsche");
     setenv("XDG_CACHE_HOME", "/cache", 1);
     assert_ok(data_cache_dir("mnist", &dir, &err), &err);
     assert_string_equal(buf_str(&dir), "/cache/fare/data/mnist");
@@ -110,10 +114,9 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_shipped),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_rows),           cmocka_unit_test(test_workloads),
+        cmocka_unit_test(test_mnist_identity), cmocka_unit_test(test_find),
+        cmocka_unit_test(test_cache_dir),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);
 }

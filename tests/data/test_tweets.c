@@ -5,6 +5,8 @@
 
 #include "data/files.h"
 
+static const struct data_options seed_1 = {.seed = 1};
+
 static int add_word(void *context, const char *word, size_t len, struct err *err)
 {
     (void)err;
@@ -63,7 +65,7 @@ static void test_set(void **state)
     struct data_pair pair = {0}, other = {0};
     struct err err = {0};
     const char *path = files_puts("ten.csv", TEN);
-    assert_ok(tweets_open(path, 1, &pair, &err), &err);
+    assert_ok(tweets_open(path, &seed_1, &pair, &err), &err);
     assert_int_equal(pair.train.count, 9);
     assert_int_equal(pair.test.count, 1);
     assert_int_equal(pair.train.classes, 2);
@@ -94,14 +96,14 @@ static void test_set(void **state)
     assert_int_equal(sums[1], 5 + 100 * all);
 
     // The same seed splits the same way, another one elsewhere.
-    assert_ok(tweets_open(path, 1, &other, &err), &err);
+    assert_ok(tweets_open(path, &seed_1, &other, &err), &err);
     assert_memory_equal(pair.train.starts, other.train.starts, 10 * sizeof(int64_t));
     assert_memory_equal(pair.train.tokens, other.train.tokens,
                         (size_t)pair.train.starts[9] * sizeof(int32_t));
     data_release(&other);
     bool differs = false;
     for (uint64_t seed = 2; seed < 6; seed++) {
-        assert_ok(tweets_open(path, seed, &other, &err), &err);
+        assert_ok(tweets_open(path, &(struct data_options){.seed = seed}, &other, &err), &err);
         differs |= memcmp(pair.train.labels, other.train.labels, 9 * sizeof(int32_t)) != 0;
         data_release(&other);
     }
@@ -124,7 +126,7 @@ static void test_longest(void **state)
     for (uint64_t seed = 0; seed < 40; seed++) {
         struct data_pair pair = {0};
         int32_t tokens[7];
-        assert_ok(tweets_open(path, seed, &pair, &err), &err);
+        assert_ok(tweets_open(path, &(struct data_options){.seed = seed}, &pair, &err), &err);
         assert_int_equal(pair.train.count + pair.test.count, 10);
         bool held = pair.train.time != 7; // a , b , c , d
         seen[held] = true;
@@ -147,7 +149,7 @@ static void test_folder(void **state)
     files_puts("dir/small.csv", "label,text\n");
     files_put_gzip("dir/large.csv.gz", TEN, strlen(TEN));
     files_puts("dir/readme.txt", "");
-    assert_ok(tweets_open(files_at("dir"), 1, &pair, &err), &err);
+    assert_ok(tweets_open(files_at("dir"), &seed_1, &pair, &err), &err);
     assert_string_equal(pair.source, files_at("dir/large.csv.gz"));
     assert_int_equal(pair.train.count, 9);
     data_release(&pair);
@@ -156,7 +158,7 @@ static void test_folder(void **state)
 static int with(const char *text, struct err *err)
 {
     struct data_pair pair = {0};
-    int rc = tweets_open(files_puts("bad.csv", text), 1, &pair, err);
+    int rc = tweets_open(files_puts("bad.csv", text), &seed_1, &pair, err);
     data_release(&pair);
     return rc;
 }
@@ -165,9 +167,10 @@ static void test_faults(void **state)
 {
     (void)state;
     struct data_pair pair = {0};
-    assert_fails(tweets_open(files_at("absent"), 1, &pair, failed), ERR_MISSING, "cannot open");
+    assert_fails(tweets_open(files_at("absent"), &seed_1, &pair, failed), ERR_MISSING,
+                 "cannot open");
     files_puts("none/readme.txt", "");
-    assert_fails(tweets_open(files_at("none"), 1, &pair, failed), ERR_MISSING,
+    assert_fails(tweets_open(files_at("none"), &seed_1, &pair, failed), ERR_MISSING,
                  "has no file that ends in .csv");
     assert_fails(with("", failed), ERR_FORMAT, "bad.csv' is empty");
     assert_fails(with("a,b,c\n", failed), ERR_FORMAT, "bad.csv', line 1: the header is neither");
@@ -226,7 +229,7 @@ static void expect_real(const char *file, int64_t count, int positive, int vocab
     struct err err = {0};
     char path[4300], hex[SHA256_HEX_BYTES];
     snprintf(path, sizeof path, "%s/%s", files_real("tweets"), file);
-    assert_ok(tweets_open(path, 1, &pair, &err), &err);
+    assert_ok(tweets_open(path, &seed_1, &pair, &err), &err);
     assert_int_equal(pair.train.count + pair.test.count, count);
     assert_int_equal(pair.test.count, count / 10);
     assert_int_equal(pair.train.vocabulary, vocabulary);

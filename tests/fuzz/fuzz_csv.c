@@ -38,7 +38,7 @@ static int copy(const uint8_t *bytes, size_t len, const struct csv_options *opti
         return -1;
     }
     struct csv_writer w = {.out = out, .separator = options->separator};
-    for (size_t i = 0; i < csv_columns(&csv); i++) {
+    for (size_t i = 0; i < csv.header.count; i++) {
         csv_put(&w, csv_name(&csv, i));
         assert(csv_column(&csv, csv_name(&csv, i)) == (int)i);
     }
@@ -49,7 +49,7 @@ static int copy(const uint8_t *bytes, size_t len, const struct csv_options *opti
         records++;
         assert(csv_line(&csv) > line);
         line = csv_line(&csv);
-        for (size_t i = 0; i < csv_columns(&csv); i++)
+        for (size_t i = 0; i < csv.header.count; i++)
             csv_put(&w, csv_text(&csv, (int)i));
         csv_end(&w);
     }

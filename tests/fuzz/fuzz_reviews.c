@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unlink(train);
     unlink(test);
     if (symlink(input.path, train) == 0 && symlink(input.path, test) == 0 &&
-        reviews_open(folder, &pair, NULL) == 0) {
+        reviews_open(folder, NULL, &pair, NULL) == 0) {
         check_texts(&pair.train);
         check_texts(&pair.test);
         assert(pair.train.count == pair.test.count);

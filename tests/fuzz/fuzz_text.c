@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct data_pair pair = {0};
     if (!input_open(&input, data, size))
         return 0;
-    if (text_open(input.path, &pair, NULL) == 0) {
+    if (text_open(input.path, NULL, &pair, NULL) == 0) {
         check_texts(&pair.train);
         assert(pair.word_count == pair.train.vocabulary);
     }

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct data_pair pair = {0};
     if (!input_open(&input, data, size))
         return 0;
-    if (tweets_open(input.path, 1, &pair, NULL) == 0) {
+    if (tweets_open(input.path, &(struct data_options){.seed = 1}, &pair, NULL) == 0) {
         check_texts(&pair.train);
         check_texts(&pair.test);
         assert(pair.word_count == pair.train.vocabulary);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/proc.h"
+#include "command.h"
 #include "test.h"
 
 #ifndef TESTS_DIR // the build says where; this is for whoever reads the header alone
@@ -28,7 +28,7 @@ static inline bool server_try(struct server *server, const char *mode, const cha
     for (size_t i = 0; more && more[i]; i++)
         argv[3 + i] = more[i];
     struct err err = {0};
-    if (proc_start(&server->proc, argv, &(struct proc_options){0}, &err) != 0)
+    if (command_start(&server->proc, argv, NULL, &err) != 0)
         return false;
     char line[32] = "";
     struct pollfd wait = {.fd = server->proc.out, .events = POLLIN};

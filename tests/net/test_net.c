@@ -574,7 +574,7 @@ static void test_mistakes(void **state)
         {aux_of_the_same, "layer 'aux2': needs two layers, but reads 'fc' twice"},
         {aux_without_weight, "layer 'aux3': a weight of 0 makes no sense"},
         {aux_on_the_way, "layer 'aux3': it must be the last layer"},
-        {aux_of_sigmoid, "layer 'aux3': it goes with a softmax alone"},
+        {aux_of_sigmoid, "layer 'aux3': an auxiliary loss needs a softmax"},
         {huge_image, "layer 'image0': its output is too large"},
         {huge_weight, "layer 'conv': its weight is too large"},
         {huge_lstm, "layer 'lstm': 1073741824 units are too many"},

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "machine/device.h"
+#include "price/device.h"
 #include "price/book.h"
 #include "price/image.h"
 #include "price/import.h"

@@ -74,7 +74,8 @@ def rows_of(cloud):
 
 
 def price(text):
-    return Decimal(text) if text else None
+    # Catalogues have prices such as 1.8214000000000001; the book keeps nine decimals.
+    return Decimal(text).quantize(Decimal("1e-9")) if text else None
 
 
 def google(rows):

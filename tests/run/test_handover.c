@@ -19,7 +19,7 @@
 #include "data/images.h"
 #include "run/handover.h"
 #include "run/native.h"
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 static char dir[256]; // where the files go
 static const struct handover_options two_threads = {.threads = 2};

@@ -132,7 +132,9 @@ static void test_waits_for_photos(void **state)
     struct data_pair photos = {0};
     struct err err = {0};
     make_photos("photos", 24);
-    assert_ok(images_open(files_at("photos"), 1, 1, &photos, &err), &err);
+    assert_ok(images_open(files_at("photos"), &(struct data_options){.seed = 1, .threads = 1},
+                          &photos, &err),
+              &err);
     // Steps that take no time: decoding is all there is.
     struct times none = train(&photos, 0);
     assert_true(none.steps >= 10);
@@ -153,7 +155,7 @@ static void test_memory_is_there(void **state)
     struct data_pair digits = {0};
     struct err err = {0};
     const struct data_options options = {.seed = 1, .made_train = 160, .made_test = 8};
-    assert_ok(data_open(DATA_MNIST, &options, &digits, &err), &err);
+    assert_ok(data_open("mnist", &options, &digits, &err), &err);
     struct times times = train(&digits, 5 * NS_PER_MS);
     assert_int_equal(times.steps, 40);
     assert_true(times.train_ns >= 40 * 5 * NS_PER_MS);

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run/checkpoint.h"
-#include "run/safetensors.h"
-#include "run/toy_engine.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/toy_engine.h"
 
 static char dir[256];
 static char path[300];
@@ -103,7 +103,7 @@ static void says_what_it_is_of(void **state)
     static const char *const expected[][2] = {
         {"format", "fare.checkpoint/1"},
         {"workload", "mlp"},
-        {"data", "MNIST (idx)"},
+        {"data", "mnist"},
         {"data_identity", "b18c33f0"},
         {"epochs", "20"},
         {"seed", "18446744073709551615"},
@@ -162,16 +162,16 @@ static void names_the_first_difference(void **state)
     struct checkpoint_subject s = toy_subject;
     s.workload = "cnn";
     assert_ok(checkpoint_save(path, &s, &program, &somewhere, &err), &err);
-    expect_refused(&toy_subject, ERR_FAIL, "this checkpoint is of cnn on MNIST (idx), not mlp: ");
+    expect_refused(&toy_subject, ERR_FAIL, "this checkpoint is of cnn on mnist, not mlp: ");
 
     assert_ok(checkpoint_save(path, &toy_subject, &program, &somewhere, &err), &err);
     s = toy_subject;
     s.data = "drawn digits";
     s.data_identity = "made:digits:1";
-    expect_refused(&s, ERR_FAIL, "this checkpoint is of mlp on MNIST (idx), not on drawn digits: ");
+    expect_refused(&s, ERR_FAIL, "this checkpoint is of mlp on mnist, not on drawn digits: ");
     s.data = toy_subject.data;
     expect_refused(&s, ERR_FAIL,
-                   "of mlp on MNIST (idx) with other contents (b18c33f0, here made:digits:1): ");
+                   "of mlp on mnist with other contents (b18c33f0, here made:digits:1): ");
     s = toy_subject;
     s.data = "MNIST, renamed"; // the same contents
     struct buf notes = {0};
@@ -279,7 +279,7 @@ static void refuses_texts_that_make_no_sense(void **state)
     char expected[100];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         save_with(all[i], NULL);
-        snprintf(expected, sizeof expected, "does not say its %s", all[i]);
+        snprintf(expected, sizeof expected, "lacks its %s", all[i]);
         expect_refused(&toy_subject, ERR_FORMAT, expected);
     }
     static const char *const bad[][2] = {
@@ -461,7 +461,7 @@ static void a_file_that_has_nothing_of_it(void **state)
     toy_start(&program);
     assert_int_equal(checkpoint_load_parameters(path, &toy_engine, &program, &loaded, &left, &err),
                      ERR_FORMAT);
-    assert_non_null(strstr(err.text, "has a name and a shape of this net's"));
+    assert_non_null(strstr(err.text, "matches this net in name and shape"));
     buf_release(&left);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/device.h"
+#include "price/device.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/scan.h"
+#include "checkpoint/scan.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors lie in the file as in memory");
 
 #define LENGTH_BYTES 8
 
-// Every type the reference implementation (0.8) knows: an unused tensor of one must not make a
-// file unreadable.
+// Every type of the reference implementation (0.8), so that an unused tensor of such a type does
+// not make a file unreadable.
 static const struct type {
     const char *name;
     unsigned bits;
@@ -85,8 +85,8 @@ static int read_at(const struct safetensors *st, void *bytes, size_t len, uint64
     return 0;
 }
 
-// `list`, which holds `count` items of `size` bytes, with room for one more. It doubles whenever
-// the count is a power of two. Null without memory; then the old one is still there.
+// `list`, which holds `count` items of `size` bytes, with space for one more. It doubles whenever
+// the count is a power of two. Null without memory; then the old list is still valid.
 static void *grow(void *list, int count, size_t size, struct err *err)
 {
     if ((count & (count - 1)) != 0) // not 0, 1, 2, 4, ...
@@ -155,7 +155,7 @@ static int finish_tensor(struct safetensors_tensor *t, const char *type_name, in
     return 0;
 }
 
-// {"dtype":"F32","shape":[..],"data_offsets":[a,b]} in any order; other members are passed over.
+// {"dtype":"F32","shape":[..],"data_offsets":[a,b]} in any order; other members are skipped.
 static int read_tensor(struct scan *scan, struct safetensors_tensor *t, struct buf *text,
                        struct err *err)
 {
@@ -358,7 +358,7 @@ static int read_header(struct safetensors *st, uint64_t file_bytes, struct err *
 int safetensors_open(struct safetensors *st, const char *path, struct err *err)
 {
     memset(st, 0, sizeof *st);
-    // Non-blocking, so that a FIFO does not hold us up before we see that it is one.
+    // Non-blocking, because it may be a FIFO.
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_errno(err, errno, "cannot open '%s'", path);

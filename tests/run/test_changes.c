@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/changes.h"
+#include "run/changes.h"
 #include "base/clock.h"
 
 #include <math.h>

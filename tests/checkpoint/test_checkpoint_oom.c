@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "run/checkpoint.h"
-#include "run/safetensors.h"
-#include "run/toy_engine.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/toy_engine.h"
 
 static char dir[256];
 static char path[300];

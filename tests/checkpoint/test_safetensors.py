@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 import tap  # noqa: E402
 
-TOOL = Path(os.environ["BUILD"]) / "tests/run/test_safetensors"
+TOOL = Path(os.environ["BUILD"]) / "tests/checkpoint/test_safetensors"
 CORPUS = Path(os.environ["ROOT"]) / "tests/fuzz/corpus/safetensors"
 sys.path.append(str(Path(os.environ["ROOT"]) / "build" / "python"))  # scripts/setup puts it there
 try:

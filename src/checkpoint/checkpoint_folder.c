@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of checkpoints: the newest whole one, and the old ones that may go. The order is that of
-// the iterations in the names; clocks and copies make a file's time worth little.
-#include "run/checkpoint.h"
+// Folders of checkpoints: finds the newest complete one and removes old ones. The iterations in the
+// names give the order, because clocks and copies make file times unreliable.
+#include "checkpoint/checkpoint.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #define SUFFIX      ".safetensors"
 #define DIGITS      12
 #define STRAY_AGE_S 3600
-#define TEMPORARY   ".fare-tmp-" // how base/fs calls its own
+#define TEMPORARY   ".fare-tmp-" // the prefix that base/fs uses
 
 int checkpoint_path(const char *dir, const char *name, int64_t iteration, struct buf *out,
                     struct err *err)
@@ -33,8 +33,8 @@ int checkpoint_path(const char *dir, const char *name, int64_t iteration, struct
     return buf_check(out, err);
 }
 
-// NAME-DIGITS at the start of `text`, exactly as checkpoint_path() writes it; returns what
-// follows, or null.
+// NAME-DIGITS at the start of `text`, exactly as checkpoint_path() writes it; returns the rest, or
+// null.
 static const char *parse_name(const char *text, const char *name, int64_t *iteration)
 {
     size_t len = strlen(name);
@@ -42,7 +42,7 @@ static const char *parse_name(const char *text, const char *name, int64_t *itera
         return NULL;
     const char *digits = text + len + 1;
     size_t count = strspn(digits, "0123456789");
-    // Filled up with zeros to twelve digits, and longer only without.
+    // Zeros fill it up to twelve digits; a longer number has none in front.
     if (count < DIGITS || count > 18 || (count > DIGITS && digits[0] == '0'))
         return NULL;
     *iteration = strtoll(digits, NULL, 10);
@@ -74,7 +74,7 @@ static int highest_first(const void *a_, const void *b_)
     return (*a < *b) - (*a > *b);
 }
 
-// A temporary file of a writer that is no more: whoever is alive writes to his all the time.
+// A temporary file of a dead writer: a live one keeps writing to its file.
 static void remove_stray(int dir, const char *file)
 {
     struct stat status;
@@ -84,7 +84,7 @@ static void remove_stray(int dir, const char *file)
         unlinkat(dir, file, 0);
 }
 
-// A folder that is not there holds none.
+// A missing folder holds none.
 static int list_iterations(const char *path, const char *name, bool remove_strays,
                            struct iterations *found, struct err *err)
 {
@@ -108,7 +108,7 @@ static int list_iterations(const char *path, const char *name, bool remove_stray
     return rc;
 }
 
-// 1: whole; 0: not, and `err` says why; negative: it cannot be told.
+// 1: complete; 0: not, and `err` says why; negative: unknown.
 static int is_whole(const char *path, struct err *err)
 {
     struct safetensors st;

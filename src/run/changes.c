@@ -3,7 +3,7 @@
 // each level what the best account of them costs if that is the level now. A new value adds its
 // distance to the curve; a change of level costs the curve's minimum plus the penalty, which
 // therefore caps it. So the curve stays a short list of parabola pieces, however long the series.
-#include "base/changes.h"
+#include "run/changes.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine of three parameters and two tensors of state, for the tests of checkpoints. Its rule is
 // chaotic on purpose: the slightest thing lost between two steps shows in the numbers.
-#ifndef FARE_TESTS_RUN_TOY_ENGINE_H
-#define FARE_TESTS_RUN_TOY_ENGINE_H
+#ifndef FARE_TESTS_CHECKPOINT_TOY_ENGINE_H
+#define FARE_TESTS_CHECKPOINT_TOY_ENGINE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #define TOY_TENSORS 5
 #define TOY_PHASE_1 50 // the iteration at which phase 1 begins
@@ -152,7 +152,7 @@ static const struct recipe toy_recipe = {
 
 static const struct checkpoint_subject toy_subject = {
     .workload = "mlp",
-    .data = "MNIST (idx)",
+    .data = "mnist",
     .data_identity = "b18c33f0",
     .net = &toy_net,
     .recipe = &toy_recipe,

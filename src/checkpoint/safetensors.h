@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// safetensors: tensors by name, in the file format that PyTorch users already have a reader for.
+// safetensors: tensors by name, in the format of the Python package of that name.
 //
 // A file is eight bytes of header length (little endian), a JSON header that gives each tensor's
-// type, shape and place, and the tensors' bytes without a hole. Texts may be attached under
+// type, shape and offsets, and the tensors' bytes without gaps. Texts may be attached under
 // "__metadata__".
 //
-// The reader believes nothing: lengths, offsets, shapes and names are checked when the file is
-// opened, so that whatever safetensors_open() accepts has every byte it promises. It is stricter
-// than the reference implementation where the format is (no name twice, '{' first) and refuses
-// names with a NUL. Values are read from the file when they are asked for, not mapped: a file
-// that is cut meanwhile gives an error and not a SIGBUS. The writer writes F32, I64, I32 and U8,
-// and the file appears whole or not at all (base/fs).
-#ifndef FARE_RUN_SAFETENSORS_H
-#define FARE_RUN_SAFETENSORS_H
+// The reader trusts nothing: lengths, offsets, shapes and names are checked when the file is
+// opened, so that a file it accepts is complete. It is stricter than the reference implementation
+// where the format is (no name twice, '{' first) and refuses names with a NUL. Values are read on
+// request, not mapped, so that a file cut off later gives an error and not a SIGBUS. The writer
+// writes F32, I64, I32 and U8, and the file appears complete or not at all (base/fs).
+#ifndef FARE_CHECKPOINT_SAFETENSORS_H
+#define FARE_CHECKPOINT_SAFETENSORS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,8 +52,8 @@ struct safetensors {
     int text_count;
 };
 
-// Errors name the file and what is wrong with it: ERR_FORMAT for a file that is not whole or not
-// a safetensors file. On failure there is nothing to release; a zeroed struct can be released.
+// ERR_FORMAT for a file that is incomplete or not a safetensors file; the text names the file and
+// the fault. After a failure there is nothing to release; a zeroed struct can be released.
 int safetensors_open(struct safetensors *st, const char *path, struct err *err) MUST_USE;
 void safetensors_release(struct safetensors *st);
 
@@ -64,18 +63,18 @@ const char *safetensors_text(const struct safetensors *st, const char *key);
 
 bool safetensors_fits(const struct safetensors_tensor *tensor, int rank, const int64_t *dim);
 
-// The tensor of that name and shape; else an error that says which of the two is wrong.
+// The tensor of that name and shape, or an error that says which of the two is wrong.
 int safetensors_want(const struct safetensors *st, const char *name, int rank, const int64_t *dim,
                      const struct safetensors_tensor **tensor, struct err *err) MUST_USE;
 
-// Reads tensor->count numbers, rounded to f32 where they are something else.
+// Reads tensor->count numbers, rounded to f32 from other types.
 int safetensors_floats(const struct safetensors *st, const struct safetensors_tensor *tensor,
                        float *values, struct err *err) MUST_USE;
 
 // "32×1×3×3"; "one number" for rank 0.
 void safetensors_shape(struct buf *out, int rank, const int64_t *dim);
 
-// What will be written: first everything's name and shape, then the numbers in the same order.
+// A tensor to write: first all names and shapes, then all numbers in the same order.
 struct safetensors_entry {
     const char *name;
     int rank;
@@ -92,10 +91,10 @@ struct safetensors_writer {
     int64_t left; // bytes still to come
 };
 
-// Begin, add all numbers in pieces of any size, as floats or as the bytes they are, then commit; or
-// abandon, which leaves no trace and is what to do after a failed add. A failed begin or commit has
-// already abandoned. Names that are not printable UTF-8 or come twice are refused; texts become
-// printable UTF-8 as those of records do (record/field.h).
+// Begin, add all numbers in pieces of any size, as floats or as bytes, then commit; or abandon,
+// which leaves no trace, also after a failed add. A failed begin or commit has already abandoned.
+// Names that are duplicate or not printable UTF-8 are refused; texts are made printable as those of
+// records are (record/field.h).
 int safetensors_begin(struct safetensors_writer *w, const char *path,
                       const struct safetensors_text *texts, int text_count,
                       const struct safetensors_entry *entries, int count, struct err *err) MUST_USE;

@@ -18,8 +18,8 @@
 // the one before, up to 15.
 //
 // What the changes mean (warm-up, slow-down, no steady state) is for the caller to say.
-#ifndef FARE_BASE_CHANGES_H
-#define FARE_BASE_CHANGES_H
+#ifndef FARE_RUN_CHANGES_H
+#define FARE_RUN_CHANGES_H
 
 #include <stddef.h>
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 static char dir[256];
 static char path[300];

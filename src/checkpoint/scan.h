@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan: reads a JSON text (RFC 8259) once from front to back, without building a tree.
 //
-// For the headers of safetensors files, which may be hostile and have 100 MB. It needs no memory
-// beyond what the caller stores (a tree of "[[],[],..." takes forty times its text) and, unlike
-// jansson, never reports lack of memory as a syntax error. Errors name the byte. The caller asks
-// for the kind of value it expects next.
-#ifndef FARE_RUN_SCAN_H
-#define FARE_RUN_SCAN_H
+// For the headers of safetensors files, which are untrusted and may have 100 MB: scanning allocates
+// nothing beyond what the caller keeps (a tree of "[[],[],..." costs forty times its text), and a
+// lack of memory is never reported as a syntax error, as by jansson's parser. Errors give the byte.
+// The caller knows what may come next and asks for it.
+#ifndef FARE_CHECKPOINT_SCAN_H
+#define FARE_CHECKPOINT_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,24 +20,24 @@
 struct scan {
     const char *text; // the caller's; it must outlive the struct
     size_t len, at;
-    size_t origin; // the number of the first byte in errors
+    size_t origin; // number of the first byte, for errors
 };
 
 // Checks that the text is UTF-8; the other functions rely on it.
 int scan_init(struct scan *scan, const char *text, size_t len, size_t origin,
               struct err *err) MUST_USE;
 
-// All of them skip white space first.
+// Each skips white space first.
 
-bool scan_is(struct scan *scan, char c); // true if `c` is next; does not advance
+bool scan_is(struct scan *scan, char c); // whether `c` comes next, without reading it
 
-int scan_expect(struct scan *scan, char c, struct err *err) MUST_USE; // skips it
+int scan_expect(struct scan *scan, char c, struct err *err) MUST_USE; // reads it
 
-// For lists and objects: after the '[' or '{', call it before each item. 1: another item follows
-// (its comma is skipped); 0: the end (`close` is skipped); negative: an error.
+// Lists and objects: after the '[' or '{', call it before each item. 1: another item follows (the
+// comma was read); 0: the end (`close` was read); negative: an error.
 int scan_item(struct scan *scan, char close, bool first, struct err *err) MUST_USE;
 
-// A string, which replaces the contents of `out`. A NUL in it is an error.
+// The text replaces the contents of `out`. A NUL inside is an error.
 int scan_text(struct scan *scan, struct buf *out, struct err *err) MUST_USE;
 int scan_key(struct scan *scan, struct buf *out, struct err *err) MUST_USE; // and its colon
 

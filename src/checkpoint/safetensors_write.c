@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writing half of safetensors.h.
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors lie in the file as in memory");
 
 #define LENGTH_BYTES 8
-#define ALIGNMENT    8 // of the data: the header is filled up with spaces
+#define ALIGNMENT    8 // of the data; spaces pad the header
 
 // A JSON text; `clean` is UTF-8 without control characters.
 static void add_quoted(struct buf *out, const char *clean)
@@ -56,7 +56,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// A file that we could not read ourselves afterwards is not begun.
+// Refuses a file that we could not read back.
 static int check_names(const struct safetensors_entry *entries, int count, struct err *err)
 {
     int rc = 0;

@@ -18,8 +18,8 @@
 
 #include "base/fs.h"
 #include "base/rng.h"
-#include "run/checkpoint.h"
-#include "run/toy_engine.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/toy_engine.h"
 
 static char dir[256];
 

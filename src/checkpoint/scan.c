@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/scan.h"
+#include "checkpoint/scan.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -9,17 +9,17 @@
 #include <string.h>
 
 #include "base/tree.h"
-#include "run/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 // ---------------------------------------------------------------------------------------------
-// What a training is of, in words
+// Describing a training
 
 static const char *precision_name(enum engine_precision precision)
 {
     return precision == ENGINE_BF16 ? "bf16" : precision == ENGINE_TF32 ? "tf32" : "f32";
 }
 
-// " name=value" with the fewest digits that bring the number back; nine always do.
+// " name=value" with the fewest digits that read back as the same number; nine always suffice.
 static void add_number(struct buf *out, const char *name, float value)
 {
     char text[32];
@@ -65,7 +65,7 @@ static void hash_int(struct sha256 *sha, int64_t value)
 
 static void hash_text(struct sha256 *sha, const char *text)
 {
-    sha256_add(sha, text, strlen(text) + 1); // with its end, so that two cannot run together
+    sha256_add(sha, text, strlen(text) + 1); // with its NUL, so that two texts cannot run together
 }
 
 static void hash_layer(struct sha256 *sha, const struct net_layer *layer)
@@ -86,7 +86,7 @@ static void hash_layer(struct sha256 *sha, const struct net_layer *layer)
     sha256_add(sha, &layer->rate, sizeof layer->rate);
     sha256_add(sha, &layer->decay, sizeof layer->decay);
     sha256_add(sha, &layer->epsilon, sizeof layer->epsilon);
-    // What came later counts where it is there, so that the other nets keep their sums.
+    // Later additions count only where a net uses them, so that other nets keep their sums.
     if (layer->hard_gates)
         hash_text(sha, "hard gates");
     if (layer->op == NET_AUX)
@@ -119,10 +119,10 @@ void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES])
 
 #define TEXTS_MAX 20
 
-struct texts { // number texts live in `room`, at most 24 bytes each and their NUL
+struct texts { // `numbers` holds those that are numbers, at most 24 bytes each and a NUL
     struct safetensors_text list[TEXTS_MAX];
     int count;
-    char room[TEXTS_MAX][32];
+    char numbers[TEXTS_MAX][32];
 };
 
 static void put(struct texts *texts, const char *key, const char *value)
@@ -133,12 +133,12 @@ static void put(struct texts *texts, const char *key, const char *value)
 
 static void put_int(struct texts *texts, const char *key, int64_t value)
 {
-    char *room = texts->room[texts->count];
-    snprintf(room, sizeof texts->room[0], "%" PRId64, value);
-    put(texts, key, room);
+    char *number = texts->numbers[texts->count];
+    snprintf(number, sizeof texts->numbers[0], "%" PRId64, value);
+    put(texts, key, number);
 }
 
-// What the file says; every text must outlive the list.
+// The texts of the file; each must outlive the list.
 static void describe(struct texts *texts, const struct checkpoint_subject *subject,
                      const struct checkpoint_place *place, const char *recipe, const char *net)
 {
@@ -149,8 +149,8 @@ static void describe(struct texts *texts, const struct checkpoint_subject *subje
     put(texts, "net", net);
     put(texts, "recipe", recipe);
     put_int(texts, "epochs", subject->recipe->epochs);
-    char *seed = texts->room[texts->count];
-    snprintf(seed, sizeof texts->room[0], "%" PRIu64, subject->options.seed);
+    char *seed = texts->numbers[texts->count];
+    snprintf(seed, sizeof texts->numbers[0], "%" PRIu64, subject->options.seed);
     put(texts, "seed", seed);
     put(texts, "engine", subject->engine->name);
     put(texts, "precision", precision_name(subject->options.precision));
@@ -159,14 +159,14 @@ static void describe(struct texts *texts, const struct checkpoint_subject *subje
     put_int(texts, "step", place->step);
     put_int(texts, "iteration", place->iteration);
     put_int(texts, "phase", place->phase);
-    char *loss = texts->room[texts->count]; // in hexadecimal, which is exact
-    snprintf(loss, sizeof texts->room[0], "%a", place->score.loss);
+    char *loss = texts->numbers[texts->count]; // in hexadecimal, which is exact
+    snprintf(loss, sizeof texts->numbers[0], "%a", place->score.loss);
     put(texts, "loss_sum", loss);
     put_int(texts, "correct", place->score.correct);
     put_int(texts, "count", place->score.count);
 }
 
-// The program's tensors, and room for the largest.
+// The program's tensors, and memory for the largest.
 struct tensors {
     struct engine_tensor *list;
     int count;
@@ -258,7 +258,7 @@ static int check_format(const struct safetensors *st, struct err *err)
         return err_set(err, ERR_FORMAT, "'%s' is a checkpoint of another fare: '%.32s', not '%s'",
                        st->path, format, CHECKPOINT_FORMAT);
     err_set(err, ERR_FORMAT, "'%s' holds tensors, but not a checkpoint of fare", st->path);
-    err_hint(err, "its parameters alone can be taken with --from");
+    err_hint(err, "--from loads its parameters alone");
     return ERR_FORMAT;
 }
 
@@ -266,7 +266,7 @@ static int get_text(const struct safetensors *st, const char *key, const char **
                     struct err *err)
 {
     *value = safetensors_text(st, key);
-    return *value ? 0 : err_set(err, ERR_FORMAT, "'%s' does not say its %s", st->path, key);
+    return *value ? 0 : err_set(err, ERR_FORMAT, "'%s' lacks its %s", st->path, key);
 }
 
 static int get_int(const struct safetensors *st, const char *key, int64_t max, int64_t *value,
@@ -332,7 +332,7 @@ static int compare_recipes(const char *there, const char *here, const char *path
     return 0;
 }
 
-// Nets with different fingerprints: the first parameter that tells them apart.
+// Nets with different fingerprints: the first parameter that differs.
 static int other_net(const struct safetensors *st, const struct net *net, struct err *err)
 {
     const struct safetensors_tensor *tensor;
@@ -398,7 +398,7 @@ static int check_subject(const struct safetensors *st, const struct checkpoint_s
     return 0;
 }
 
-// The file is anyone's: nothing in it may steer a terminal.
+// The file is untrusted: no control characters may reach a terminal.
 static void add_printable(struct buf *out, const char *text)
 {
     for (; *text; text++)
@@ -468,7 +468,7 @@ int checkpoint_restore(const char *path, const struct checkpoint_subject *subjec
         rc = get_place(&st, subject->recipe, place, err);
     if (rc == 0)
         rc = note_differences(&st, subject, notes, err);
-    // The phase first: it starts the optimizer's state anew.
+    // The phase first, because it resets the optimizer's state.
     if (rc == 0)
         rc = subject->engine->set_phase(program, place->phase, err);
     if (rc == 0)
@@ -537,7 +537,7 @@ static bool is_used(const struct tensors *tensors, const char *name)
     return false;
 }
 
-// Tensors of the file that the net has no place for. A checkpoint's optimizer state and the
+// Tensors of the file that the net lacks. A checkpoint's optimizer state and the
 // counters of PyTorch's batch norms are not parameters; second biases have been added.
 static void list_unused(const struct safetensors *st, const struct tensors *tensors,
                         struct buf *left)
@@ -586,8 +586,7 @@ int checkpoint_load_parameters(const char *path, const struct engine *engine,
         rc = buf_check(left, err);
     }
     if (rc == 0 && *loaded == 0)
-        rc = err_set(err, ERR_FORMAT, "no tensor in '%s' has a name and a shape of this net's",
-                     path);
+        rc = err_set(err, ERR_FORMAT, "no tensor in '%s' matches this net in name and shape", path);
     tensors_release(&tensors);
     safetensors_release(&st);
     return rc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names and peaks of GPUs. The names are those that NVML and the catalogues really use; the peaks
 // those of the data sheets.
-#include "machine/device.h"
+#include "price/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // device: specifications of GPUs and processors, found by any of their names: NVML says "NVIDIA
 // A100-SXM4-80GB", catalogues "A100-80GB", people "a100 80g". The data is share/devices/gpus.csv
 // and cpus.csv; the user's own files of the same names take precedence.
-#ifndef FARE_MACHINE_DEVICE_H
-#define FARE_MACHINE_DEVICE_H
+#ifndef FARE_PRICE_DEVICE_H
+#define FARE_PRICE_DEVICE_H
 
 #include <stddef.h>
 #include <stdint.h>

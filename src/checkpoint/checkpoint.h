@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// checkpoint: the state of a training in a file, so that it can resume as if it had never stopped.
+//
+// It is a safetensors file (safetensors.h) with every tensor of the engine's program, parameters
+// and optimizer state, and texts that describe the training and its position. Shuffling, dropout
+// and augmentation are functions of the seed and the position, so there is no other state.
+// docs/checkpoints.md describes the file for users.
+//
+// A resumed run must be the same training: workload, data, net, recipe and seed are compared, and
+// the first difference is the error. Engine, precision and threads may differ, since a run may
+// continue on another machine; then the result is not the same to the bit, and a note says so.
+#ifndef FARE_CHECKPOINT_CHECKPOINT_H
+#define FARE_CHECKPOINT_CHECKPOINT_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/sha256.h"
+#include "engine/engine.h"
+
+#define CHECKPOINT_FORMAT "fare.checkpoint/1"
+
+// The training. All pointers are the caller's.
+struct checkpoint_subject {
+    const char *workload;      // "mlp"
+    const char *data;          // its name, for messages: "mnist"
+    const char *data_identity; // decides whether it is the same
+    const struct net *net;
+    const struct recipe *recipe;
+    const struct engine *engine;
+    struct engine_options options; // threads: the number in use, not 0
+};
+
+// Its position.
+struct checkpoint_place {
+    int64_t epoch;             // current, from 0
+    int64_t step;              // completed steps of this epoch
+    int64_t iteration;         // completed steps in all
+    int phase;                 // of the recipe
+    struct engine_score score; // of this epoch so far
+};
+
+// The file appears complete or not at all.
+int checkpoint_save(const char *path, const struct checkpoint_subject *subject,
+                    struct engine_program *program, const struct checkpoint_place *place,
+                    struct err *err) MUST_USE;
+
+// Sets phase, tensors and iteration of a program compiled for `subject`. Everything is checked
+// before the first tensor is written. Differences that do not prevent resuming are added to
+// `notes`, a line each. After a failure the program may be partly restored: release it.
+int checkpoint_restore(const char *path, const struct checkpoint_subject *subject,
+                       struct engine_program *program, struct checkpoint_place *place,
+                       struct buf *notes, struct err *err) MUST_USE;
+
+// Only the parameters, from any safetensors file: those whose name and shape match are loaded and
+// counted, the others of the net and of the file are listed in `left`, a line each ("head.weight:
+// 1001×1536 in the file, 5×1536 here"). PyTorch's LSTM has two biases, a net here has one: bias_hh
+// is added to bias_ih. A file in which nothing matches is an error.
+int checkpoint_load_parameters(const char *path, const struct engine *engine,
+                               struct engine_program *program, int *loaded, struct buf *left,
+                               struct err *err) MUST_USE;
+
+// SHA-256 over the layers, the loss and the parameters' names and shapes.
+void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES]);
+
+// The recipe as "name=value" words; numbers read back exactly. Without the epochs, so that a
+// training may be extended.
+void checkpoint_recipe_text(const struct recipe *recipe, struct buf *out);
+
+// ---- Folders of them (checkpoint_folder.c)
+
+// DIR/NAME-000000001234.safetensors. `name` is the workload's; one folder can hold several.
+int checkpoint_path(const char *dir, const char *name, int64_t iteration, struct buf *out,
+                    struct err *err) MUST_USE;
+
+// The path of the complete checkpoint of that name with the highest iteration. 1: found; 0: none,
+// or no folder; negative: an error. Incomplete files are skipped, with a line in `damaged`
+// (optional) each. Temporary files of killed writers are ignored.
+int checkpoint_newest(const char *dir, const char *name, struct buf *path, struct buf *damaged,
+                      struct err *err) MUST_USE;
+
+// Removes all but the `keep` newest complete ones, at least 1. Files with an iteration over
+// `current` (the one just saved) belong to another training: they are not counted and stay.
+// Temporary files unchanged for an hour are removed too.
+int checkpoint_prune(const char *dir, const char *name, int keep, int64_t current,
+                     struct err *err) MUST_USE;
+
+#endif
