@@ -61,7 +61,7 @@ static const struct cmd_example examples[] = {
      "a published case: 0.76 USD a month, 0.06 with the free allowances"},
     {"fare cron @hourly --up 5m --offer aws/t3.small --rate 0.0208 --tasks 12",
      "twelve tasks, with a price of your own"},
-    {"fare cron '30 6 * * mon-fri' --up 20m --offer aws/g5.xlarge --month 2026-02",
+    {"fare cron '30 6 * * mon-fri' --up 20m --offer aws/g5.xlarge --month 2027-02",
      "the working days of one month"},
     {NULL, NULL},
 };

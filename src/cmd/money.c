@@ -138,7 +138,7 @@ static void show_quote(struct out *out, const struct report *report, const struc
     clock_words(time.total_ns, here, sizeof here);
     power_words(run, time.total_ns, kwh, power, sizeof power);
     snprintf(line, sizeof line, "%s here, power %s%s", here, power,
-             q->bills.count > 0 ? "" : "; not measured elsewhere with this data");
+             q->bills.count > 0 ? "" : "; not measured elsewhere");
     out_cell(out, 9, q->workload);
     out_wrap_here(out, 10, line);
     for (size_t i = 0; i < q->bills.count; i++)
@@ -163,26 +163,29 @@ static void say_verdict(struct out *out, const struct report *report)
         old |= q->bills.items[0].price_old.known && q->bills.items[0].price_old.v;
         count++;
     }
-    char here[48], there[48], cost[MONEY_BYTES], text[600];
+    char here[48], there[48], cost[MONEY_BYTES], speed[64], text[600];
     clock_words(here_ns, here, sizeof here);
     clock_words(there_ns, there, sizeof there);
     money_short(sum, cost);
+    double ratio = there_ns > 0 ? (double)here_ns / (double)there_ns : 1;
+    if (ratio > 0.95 && ratio < 1.05)
+        snprintf(speed, sizeof speed, "about as fast");
+    else
+        snprintf(speed, sizeof speed, "%.1f times as %s", ratio > 1 ? ratio : 1 / ratio,
+                 ratio > 1 ? "fast" : "slow");
     if (count == 0)
         snprintf(text, sizeof text,
-                 "None of these was measured on a machine to rent yet: 'fare runs import' takes "
-                 "records from others.");
+                 "No run of these on a rented machine is known. 'fare runs import' takes records "
+                 "from others.");
     else
         snprintf(
             text, sizeof text,
-            "%zu of them %s measured on machines to rent too: %s here, %s there for %s USD in "
-            "all, so renting is %.1f times as %s.%s%s 'fare quote WORKLOAD' has the bills, whose "
-            "runs they are and how old the prices; 'fare prices update' gets new ones.",
-            count, count == 1 ? "was" : "were", here, there, cost,
-            here_ns > there_ns ? (double)here_ns / (double)there_ns
-                               : (double)there_ns / (double)here_ns,
-            here_ns > there_ns ? "fast" : "slow",
-            made ? " Here samples are made, as many and as large as the real ones there: that "
-                   "tells the time, not the accuracy."
+            "%zu of them %s also measured on rented machines: %s here, %s there, start-up "
+            "included, for %s USD in all; renting is %s.%s%s 'fare quote WORKLOAD' shows the "
+            "bills, their runs and the age of the prices; 'fare prices update' gets new ones.",
+            count, count == 1 ? "was" : "were", here, there, cost, speed,
+            made ? " The samples here are generated, as many and as large as the real ones: they "
+                   "tell the time, not the accuracy."
                  : "",
             old ? " Prices with a * are OLD." : "");
     out_wrap(out, 0, text);
@@ -202,8 +205,8 @@ void money_show(struct out *out, const struct report *report, int64_t kwh)
         }
     out_printf(out, "\n");
     out_wrap(out, 0,
-             "The whole training, here and on the cheapest machines to rent on which it was "
-             "measured: time, USD");
+             "The whole training, here and on the cheapest rented machines it was measured on: "
+             "time, USD");
     for (size_t i = 0; i < report->quotes.count; i++)
         show_quote(out, report, &report->quotes.items[i], kwh, columns);
     out_printf(out, "\n");
