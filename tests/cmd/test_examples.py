@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ import tap  # noqa: E402
 FARE = os.environ["FARE"]
 HERE = Path(os.environ["TMPDIR"])
 # Not here: those that train, wait for clients, or fetch and send something.
-LEFT_OUT = re.compile(r"^fare (run |serve|check --bandwidth|.*\bupdate\b|.*\bdata get\b|.*\bpush\b|.*postgresql://|-- )|^fare$")
+LEFT_OUT = re.compile(r"^fare (run |serve|check --bandwidth|.*\bupdate\b|.*\bdata (get|path)\b|.*\bpush\b|.*postgresql://|-- )|^fare$")
 FILES = {"aws.csv.gz": None, "mnist_mlp_tensorflow.csv": "epoch,acc,loss\n0,0.9,0.3\n", "runs.jsonl": ""}
 
 
@@ -26,7 +25,7 @@ def record(name, gpu, instance, workload="cnn"):
             "phases": {"wall_ns": 10**11, "train_ns": 10**11}, "steps": 5625, "steady": {"kind": "flat", "step_s": 0.01}}
 
 
-def run(line, code=0):
+def run(line):
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=HERE,
                           env={**os.environ, "PATH": f"{Path(FARE).parent}:{os.environ['PATH']}"})
 
@@ -45,7 +44,7 @@ for command in commands:
     text = run(f"fare {command} --help").stdout
     examples = re.findall(r"^  (fare[^\n]*(?:\n {4}[^ \n][^\n]*)?)", text.split("Examples:")[-1], re.M) if "Examples:" in text else []
     for line in examples:
-        line = line.split("\n")[0].strip()
+        line = re.split(r"\n| && | \| ", line)[0].strip()  # fare's own part
         if LEFT_OUT.search(line) or any(name in line for name in FILES):
             continue
         seen += 1
