@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "cmd/check.h"
-#include "cmd/measure.h"
-#include "cmd/run_command.h"
+#include "measure/measure.h"
+#include "measure/framework.h"
 #include "cmd/training.h"
-#include "cmd/watch.h"
-#include "run/repeat.h"
+#include "measure/watch.h"
+#include "measure/repeat.h"
 
 struct run_options {
     struct cmd_common common;

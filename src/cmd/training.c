@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/proc.h"
-#include "cmd/watch.h"
+#include "measure/watch.h"
 #include "record/read.h"
 
 volatile sig_atomic_t training_stop;

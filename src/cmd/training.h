@@ -8,7 +8,7 @@
 
 #include "cmd/cmd.h"
 #include "record/run.h"
-#include "run/native.h"
+#include "measure/native.h"
 
 // Set by Ctrl-C while a training runs; training_catch() arms it, a second Ctrl-C ends the program.
 extern volatile sig_atomic_t training_stop;

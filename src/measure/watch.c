@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/watch.h"
+#include "measure/watch.h"
 
 #include <stdio.h>
 #include <string.h>

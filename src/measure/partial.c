@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/partial.h"
+#include "measure/partial.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "ledger/journal.h"
 #include "record/run.h"
-#include "run/live.h"
+#include "measure/live.h"
 #include "run/trainer.h"
 #include "workload/workload.h"
 

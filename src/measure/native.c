@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/native.h"
+#include "measure/native.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "data/fetch.h"
 #include "engine/cpu/team.h"
-#include "run/partial.h"
+#include "measure/partial.h"
 #include "run/peak.h"
 #include "sample/sampler.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/command.h"
+#include "measure/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "run/child.h"
-#include "run/partial.h"
+#include "measure/partial.h"
 #include "run/peak.h"
 #include "run/relay.h"
 #include "run/signals.h"

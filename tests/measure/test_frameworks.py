@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 from tap import done, report  # noqa: E402
 
 FARE = os.environ["FARE"]
-SUMS = Path(os.environ["BUILD"]) / "tests/run/test_handover"
+SUMS = Path(os.environ["BUILD"]) / "tests/measure/test_handover"
 PYTHON = "/usr/bin/python3"
 ROOT = Path(os.environ["ROOT"])
 PARAMETERS = {"mlp": 669_706, "cnn": 1_199_882, "cifar": 1_250_858, "imdb": 2_658_945, "textgen": 102_585,

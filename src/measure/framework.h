@@ -5,7 +5,7 @@
 #define FARE_CMD_RUN_COMMAND_H
 
 #include "cmd/cmd.h"
-#include "cmd/measure.h"
+#include "measure/measure.h"
 #include "cmd/training.h"
 #include "record/run.h"
 

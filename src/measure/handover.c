@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/handover.h"
+#include "measure/handover.h"
 
 #include <assert.h>
 #include <errno.h>

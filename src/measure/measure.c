@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/measure.h"
+#include "measure/measure.h"
 
 #include <stdlib.h>
 #include <string.h>

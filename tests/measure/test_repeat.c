@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "run/repeat.h"
+#include "measure/repeat.h"
 
 static void add(struct runs *runs, double ms, const char *ended)
 {

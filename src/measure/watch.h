@@ -6,8 +6,8 @@
 
 #include "advise/pricing.h"
 #include "base/progress.h"
-#include "cmd/measure.h"
-#include "run/live.h"
+#include "measure/measure.h"
+#include "measure/live.h"
 
 // What this machine costs, for bills while a run goes on: --offer, or the offer that the machine is
 // by its metadata, as advise/pricing.h finds it. A zeroed one knows no price.

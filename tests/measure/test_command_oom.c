@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "run/command.h"
+#include "measure/command.h"
 
 static void commands(void **state)
 {

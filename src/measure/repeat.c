@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/repeat.h"
+#include "measure/repeat.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/live.h"
+#include "measure/live.h"
 
 #include <math.h>
 

@@ -17,8 +17,8 @@
 #include "base/sha256.h"
 #include "data/files.h"
 #include "data/images.h"
-#include "run/handover.h"
-#include "run/native.h"
+#include "measure/handover.h"
+#include "measure/native.h"
 #include "run/safetensors.h"
 
 static char dir[256]; // where the files go

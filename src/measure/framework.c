@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/run_command.h"
+#include "measure/framework.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include "base/folders.h"
 #include "base/units.h"
 #include "cmd/check.h"
-#include "cmd/watch.h"
+#include "measure/watch.h"
 #include "data/parallel.h"
 #include "run/checkpoint.h"
-#include "run/command.h"
-#include "run/handover.h"
-#include "run/partial.h"
+#include "measure/command.h"
+#include "measure/handover.h"
+#include "measure/partial.h"
 
 static int options_of(const struct run_command_options *o, const struct measure_options *m,
                       bool sample, struct command_options *c, struct err *err)

@@ -17,7 +17,7 @@
 #include "ledger/journal.h"
 #include "record/run.h"
 #include "run/follow.h"
-#include "run/live.h"
+#include "measure/live.h"
 
 #define COMMAND_GRACE_NS INT64_C(10000000000)
 
