@@ -13,13 +13,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "measure/runner.h"
 #include "run/child.h"
-#include "measure/partial.h"
-#include "run/peak.h"
+#include "run/follow.h"
 #include "run/relay.h"
 #include "run/signals.h"
 #include "run/tail.h"
-#include "sample/sampler.h"
 
 enum {
     TICK_MS = 50,      // how long poll() sleeps at most
@@ -31,28 +30,26 @@ enum {
 
 struct job {
     const struct command_options *options;
-    struct run *run;
-    struct buf *says;
+    struct session *session;
+    struct run *run; // the session's
+    int64_t grace_ns;
     struct child child;
     struct relay out, err; // err is none where both go to the same place
     struct tail tail;
     struct event_lines out_lines, err_lines, event_lines;
     struct follow *follow;
-    struct meter *meter;
-    struct sampler *sampler;
-    struct partial partial;
-    int64_t started_ns;
 
-    int64_t show_ns; // when it is shown how far it is
+    int64_t show_ns; // when progress is shown next
     bool screen;     // the command has the terminal to itself
 
     bool failed;      // out of memory
     int rc;           // of the measurement's end
     bool interrupted; // the user ended it
-    bool enough;      // we did
-    bool over;        // because its time was over
-    bool waited_out;  // nobody reads our output any more, or the user does not want to wait
-    // What comes next for the processes that are to end: SIGTERM or SIGKILL, and when.
+    bool ended_by_us;
+    bool spent;      // because the budget was
+    bool timed_out;  // or the time limit was reached
+    bool waited_out; // nobody reads our output any more, or the user does not want to wait
+    // The next signal for the processes that are to end: SIGTERM or SIGKILL, and when.
     int next_signal;
     int64_t next_ns;
     int64_t give_up_ns;
@@ -76,7 +73,7 @@ static void event_line(void *context, char *line, size_t len, bool ended)
 // Modes of the terminal, such as a second screen or no cursor, are set by those who draw on it.
 static void look_for_modes(struct job *job, const char *bytes, size_t len)
 {
-    if (job->options->progress && !job->screen)
+    if (job->session->watch.name && !job->screen)
         job->screen = memmem(bytes, len, "\x1b[?", 3) != NULL;
 }
 
@@ -126,7 +123,7 @@ static bool sets(const char *entry, const char *variable)
     return strncmp(entry, variable, len) == 0 && entry[len] == '=';
 }
 
-// Our environment with `added` (null-terminated) put over it. The texts stay where they are.
+// Our environment with `added` over it. The texts stay where they are.
 static char **environment(char *const *added, size_t count, struct err *err)
 {
     extern char **environ;
@@ -192,8 +189,8 @@ static struct relay *beside_progress(struct job *job)
 
 static void hide(void *context)
 {
-    const struct job *job = context;
-    job->options->progress(job->options->context, NULL);
+    struct job *job = context;
+    watch_hide(&job->session->watch);
 }
 
 static int open_streams(struct job *job, struct err *err)
@@ -210,7 +207,7 @@ static int open_streams(struct job *job, struct err *err)
     if (rc == 0)
         rc = open_lines(&job->event_lines, err);
     job->screen = !is_ours_alone();
-    beside_progress(job)->before = job->options->progress ? hide : NULL;
+    beside_progress(job)->before = job->session->watch.name ? hide : NULL;
     beside_progress(job)->context = job;
     return rc;
 }
@@ -235,7 +232,7 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
         .own_group = !in_foreground(),
         .mask = mask,
     };
-    job->started_ns = clock_now_ns();
+    job->session->plan.start_ns = clock_now_ns();
     int rc = child_start(&job->child, &options, err);
     relay_started(&job->out);
     if (job->err.room)
@@ -246,25 +243,29 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
     return rc;
 }
 
-// What needs to know when and as what the command started.
+static int fill(const struct session *s, struct run *part, struct err *err)
+{
+    const struct job *job = s->runner;
+    return follow_peek(job->follow, part, err);
+}
+
 static int start_measuring(struct job *job, struct err *err)
 {
-    extern char **environ;
-    int64_t begun_ns = job->started_ns - job->options->load_ns;
-    int rc = meter_new(&job->meter, begun_ns, err);
+    struct session *s = job->session;
+    bool limited = s->plan.steps == 0;
+    const struct follow_options options = {.step_pattern = s->o->step_pattern,
+                                           .total_steps = s->o->total_steps,
+                                           .total_epochs = s->o->total_epochs,
+                                           .within = limited ? s->plan.within : 0,
+                                           .max_s = limited ? s->plan.max_s : 0,
+                                           .at_the_latest = s->plan.max_s_given};
+    int rc = session_start(s, job->child.keeper, true, job->options->load_ns, err);
+    if (s->meter)
+        meter_before(s->meter, METER_LOAD, job->options->load_ns);
     if (rc == 0)
-        meter_before(job->meter, METER_LOAD, job->options->load_ns);
-    if (rc == 0)
-        rc = follow_new(&job->follow, &job->options->follow, job->meter, job->run, err);
-    const struct sampler_options options = {
-        .root = job->options->root ? job->options->root : "",
-        .env = environ,
-        .pid = job->child.keeper,
-        .start_ns = begun_ns,
-    };
-    if (rc == 0)
-        rc = sampler_start(&job->sampler, &options, err);
-    partial_begin(&job->partial, job->options->journal, begun_ns);
+        rc = follow_new(&job->follow, &options, s->meter, job->run, err);
+    s->runner = job;
+    s->fill = fill;
     job->show_ns = clock_now_ns() + QUIET_MS * NS_PER_MS;
     return rc;
 }
@@ -278,7 +279,7 @@ static void pass_signals(struct job *job)
         bool ends =
             s.number == SIGINT || s.number == SIGTERM || s.number == SIGHUP || s.number == SIGQUIT;
         job->interrupted |= ends && !job->child.ended;
-        if (ends && (job->child.ended || job->enough)) {
+        if (ends && (job->child.ended || job->ended_by_us)) {
             job->next_ns = clock_now_ns(); // no more waiting
             job->waited_out = job->child.ended;
         }
@@ -291,7 +292,7 @@ static void pass_signals(struct job *job)
             continue;
         child_signal(&job->child, s.number);
         if (s.number == SIGTSTP) {
-            if (job->options->progress)
+            if (job->session->watch.name)
                 hide(job);
             raise(SIGSTOP);
             child_signal(&job->child, SIGCONT);
@@ -328,60 +329,30 @@ static void wait_for_something(struct job *job)
     work(job, fds[3].revents != 0, fds[5].revents != 0);
 }
 
-static void look(const struct job *job, struct live *live)
-{
-    const struct follow_options *f = &job->options->follow;
-    const struct live_plan plan = {.price = job->options->price,
-                                   .part = f->max_s > 0 || job->options->sample,
-                                   .max_s = f->max_s,
-                                   .early = f->within > 0,
-                                   .until_ns = job->options->until_ns};
-    int64_t step, steps;
-    follow_place(job->follow, &step, &steps);
-    live_look(&plan, job->meter, step, steps, live);
-}
-
 static void show(struct job *job)
 {
+    struct session *s = job->session;
     const struct relay *beside = beside_progress(job);
     bool within_a_line = beside->last != '\0' && beside->last != '\n';
     int64_t now_ns = clock_now_ns();
-    if (!job->options->progress || job->screen || job->child.ended || within_a_line ||
+    if (!s->watch.name || job->screen || job->child.ended || within_a_line ||
         relay_pending(beside) || now_ns < job->show_ns)
         return;
     struct live live;
-    look(job, &live);
-    job->options->progress(job->options->context, &live);
+    char note[48] = "";
+    session_look(s, &live);
+    if (live.step > 0 && (live.steps == 0 || live.timed))
+        snprintf(note, sizeof note, "step %lld", (long long)live.step);
+    watch_show(&s->watch, &live, note);
     job->show_ns = now_ns + SHOW_MS * NS_PER_MS;
-}
-
-static int fill_part(void *context, struct run *part, struct err *err)
-{
-    const struct job *job = context;
-    struct live live;
-    look(job, &live);
-    int rc = live_fill(&live, job->options->price, &part->live, err);
-    if (rc == 0)
-        rc = follow_peek(job->follow, part, err);
-    return rc == 0 ? sampler_peek(job->sampler, part, err) : rc;
-}
-
-// What was used is that of the training, not of its end.
-static void end_sampling(struct job *job, struct err *err)
-{
-    if (job->sampler)
-        job->rc = sampler_finish(job->sampler, job->run, err);
-    job->sampler = NULL;
 }
 
 static void end_measuring(struct job *job, bool finished, struct err *err)
 {
-    end_sampling(job, err);
-    int rc = follow_finish(job->follow, finished, job->says, err);
-    run_derive(job->run);
-    peak_derive(job->run);
-    if (job->rc == 0)
-        job->rc = rc;
+    int rc = session_stop(job->session, err);
+    int filled = follow_finish(job->follow, finished, job->session->says, err);
+    int derived = session_finish(job->session, err);
+    job->rc = job->rc != 0 ? job->rc : rc != 0 ? rc : filled != 0 ? filled : derived;
 }
 
 // SIGTERM, then SIGKILL again and again until nothing is left.
@@ -391,9 +362,8 @@ static void end_tree(struct job *job)
     if (job->next_signal == 0 || now < job->next_ns || job->child.status < 0)
         return;
     int count = child_signal_all(&job->child, job->next_signal);
-    job->next_ns =
-        now + (job->next_signal == SIGTERM ? job->options->grace_ns : KILL_MS * NS_PER_MS);
-    if (job->next_signal == SIGTERM && count > 0 && !job->enough) {
+    job->next_ns = now + (job->next_signal == SIGTERM ? job->grace_ns : KILL_MS * NS_PER_MS);
+    if (job->next_signal == SIGTERM && count > 0 && !job->ended_by_us) {
         char text[96];
         snprintf(text, sizeof text, "%d process%s it left behind %s ended", count,
                  count == 1 ? "" : "es", count == 1 ? "was" : "were");
@@ -437,26 +407,35 @@ static void read_the_rest(struct job *job)
     event_lines_end(&job->event_lines, event_line, job);
 }
 
+static void end_command(struct job *job, struct err *err)
+{
+    const struct session *s = job->session;
+    double elapsed_s = (double)(clock_now_ns() - s->start_ns) / 1e9;
+    job->ended_by_us = true;
+    job->timed_out = !job->spent && s->plan.max_s > 0 && elapsed_s >= s->plan.max_s;
+    follow_stop(job->follow); // its end is not training
+    job->rc = session_stop(job->session, err);
+    child_signal(&job->child, SIGTERM);
+    job->next_signal = SIGKILL;
+    job->next_ns = clock_now_ns() + job->grace_ns;
+}
+
 static void run_to_its_end(struct job *job, struct err *err)
 {
+    struct session *s = job->session;
     while (!job->child.ended && job->child.status >= 0) {
-        if (!job->enough && partial_due(&job->partial))
-            partial_keep(&job->partial, job->run, fill_part, job);
+        follow_place(job->follow, &s->step, &s->steps);
+        if (!job->ended_by_us && session_due(s))
+            session_keep(s);
         wait_for_something(job);
         show(job);
-        if (job->enough) {
+        if (job->ended_by_us) {
             end_tree(job);
             continue;
         }
-        job->over = job->options->until_ns > 0 && clock_now_ns() >= job->options->until_ns;
-        if ((follow_enough(job->follow) || job->over) && !job->child.ended) {
-            job->enough = true;
-            follow_stop(job->follow); // how it takes its end is not training
-            end_sampling(job, err);
-            child_signal(&job->child, SIGTERM);
-            job->next_signal = SIGKILL;
-            job->next_ns = clock_now_ns() + job->options->grace_ns;
-        }
+        job->spent = s->plan.until_ns > 0 && clock_now_ns() >= s->plan.until_ns;
+        if ((follow_enough(job->follow) || job->spent) && !job->child.ended)
+            end_command(job, err);
     }
     read_the_rest(job);
 }
@@ -471,7 +450,7 @@ static void wait_for_the_rest(struct job *job)
 {
     if (job->next_signal == 0) {
         job->next_signal = SIGTERM;
-        job->next_ns = clock_now_ns() + (job->interrupted ? 0 : job->options->grace_ns);
+        job->next_ns = clock_now_ns() + (job->interrupted ? 0 : job->grace_ns);
     }
     // Whoever reads our output may take as long as they like, unless the user wants an end.
     int64_t reader_until_ns = job->interrupted ? clock_now_ns() + NS_PER_S : INT64_MAX;
@@ -532,17 +511,28 @@ int command_name(char *const *argv, char **name, struct err *err)
     return rc;
 }
 
-static int describe(const struct command_options *o, struct run *run, struct err *err)
+static int describe(const struct job *job, struct err *err)
 {
-    int rc = run->id ? 0 : run_begin_record(run, clock_date_s(), err);
-    if (rc == 0)
-        rc = o->name ? text_set(&run->name, o->name, err) : command_name(o->argv, &run->name, err);
-    if (rc == 0)
-        rc = text_set(&run->framework, o->framework ? o->framework : "command", err);
+    const struct command_options *o = job->options;
+    struct run *run = job->run;
+    int rc = run->name ? 0 : command_name(o->argv, &run->name, err);
+    if (rc == 0 && !run->framework)
+        rc = text_set(&run->framework, "command", err);
     run->command.known = true;
     for (size_t i = 0; o->argv[i] && rc == 0; i++)
         rc = texts_add(&run->command, o->argv[i], err);
+    if (!o->output_to_stderr)
+        job->session->watch.name = run->name;
     return rc;
+}
+
+static const char *stopped_by(const struct job *job, bool sampled)
+{
+    return job->interrupted    ? "signal"
+           : !job->ended_by_us ? sampled ? "steps" : NULL
+           : job->spent        ? "max-spend"
+           : job->timed_out    ? "max-time"
+                               : "within";
 }
 
 static int note_end(struct job *job, bool *finished, struct err *err)
@@ -571,17 +561,22 @@ static int note_end(struct job *job, bool *finished, struct err *err)
     }
     if (job->child.max_rss_kib > 0)
         run->peak_memory_bytes = some_int((int64_t)job->child.max_rss_kib * 1024);
-    bool stopped = job->interrupted || (job->enough && job->over);
-    bool sampled = job->enough || (job->options->sample && words[0] == '\0');
+    // A script that trains so many steps ends by itself, and not with the training.
+    const struct run_plan *plan = &job->session->plan;
+    bool sampled = job->ended_by_us || (!plan->full && plan->steps > 0 && words[0] == '\0');
     *finished = words[0] == '\0' && !sampled && !job->interrupted;
     run->full = some_bool(*finished);
-    bool failed = words[0] != '\0' && !job->enough && !job->interrupted;
+    bool failed = words[0] != '\0' && !job->ended_by_us && !job->interrupted;
+    const char *by = failed ? NULL : stopped_by(job, sampled);
     int rc = text_set(&run->ended,
-                      failed    ? "failed"
-                      : stopped ? "stopped"
-                      : sampled ? "sampled"
-                                : "finished",
+                      failed                           ? "failed"
+                      : job->interrupted               ? "interrupted"
+                      : job->ended_by_us && job->spent ? "stopped"
+                      : sampled                        ? "sampled"
+                                                       : "finished",
                       err);
+    if (rc == 0 && by)
+        rc = text_set(&run->stopped_by, by, err);
     if (rc == 0 && failed)
         rc = text_set(&run->problem, words, err);
     return rc;
@@ -600,15 +595,20 @@ static int note_relay(struct job *job, const struct relay *relay, const char *na
     if (rc == 0 && relay->blocked_ns > NS_PER_S) {
         char time[24];
         clock_words(relay->blocked_ns, time, sizeof time);
-        snprintf(text, sizeof text, "it waited %s for whoever reads its output", time);
+        snprintf(text, sizeof text, "it waited %s for the reader of its output", time);
         rc = run_taint(job->run, text, err);
     }
     return rc;
 }
 
-int command_exit_code(const struct run *run)
+// As shells have it; 0 where we ended it as planned.
+static int exit_code(const struct job *job, int rc)
 {
-    if (run->ended && strcmp(run->ended, "sampled") == 0)
+    const struct run *run = job->run;
+    if (rc != 0)
+        return rc == ERR_MISSING ? 127 : rc == ERR_IO ? 126 : 0;
+    if ((job->ended_by_us && !job->interrupted) ||
+        (run->ended && strcmp(run->ended, "sampled") == 0))
         return 0;
     if (run->signal.known)
         return 128 + (int)run->signal.v;
@@ -639,10 +639,7 @@ static int measure(struct job *job, struct err *err)
 
 static void release(struct job *job)
 {
-    partial_end(&job->partial);
-    sampler_abandon(job->sampler);
     follow_free(job->follow);
-    meter_free(job->meter);
     child_release(&job->child);
     relay_release(&job->out);
     relay_release(&job->err);
@@ -652,11 +649,15 @@ static void release(struct job *job)
     free(job->event_lines.room);
 }
 
-int command_run(const struct command_options *options, struct run *run, struct buf *says,
-                struct err *err)
+int command_run(const struct command_options *options, struct session *session, struct err *err)
 {
-    struct job job = {.options = options, .run = run, .says = says, .child = {.status = -1}};
-    int rc = describe(options, run, err);
+    struct job job = {.options = options,
+                      .session = session,
+                      .run = session->run,
+                      .grace_ns =
+                          session->o->grace_ns > 0 ? session->o->grace_ns : COMMAND_GRACE_NS,
+                      .child = {.status = -1}};
+    int rc = describe(&job, err);
     if (rc == 0)
         rc = open_streams(&job, err);
     if (rc == 0)
@@ -679,6 +680,29 @@ int command_run(const struct command_options *options, struct run *run, struct b
         }
         signals_end();
     }
+    session->exit_code = exit_code(&job, rc);
     release(&job);
-    return rc == 0 && job.enough && !job.interrupted ? COMMAND_ENDED_AS_PLANNED : rc;
+    return rc;
 }
+
+// ---- the runner
+
+static int run(struct session *s, struct err *err)
+{
+    const struct command_options options = {.argv = s->command, .output_to_stderr = s->o->json};
+    int rc = command_run(&options, s, err);
+    int64_t late_ns = s->plan.until_ns > 0 ? clock_now_ns() - s->plan.until_ns : 0;
+    if (rc == 0 && late_ns > NS_PER_S && strcmp(s->run->ended, "stopped") == 0) {
+        char late[24];
+        clock_words(late_ns, late, sizeof late);
+        buf_printf(s->says, "it took %s to end, which cost more: --grace sets the limit\n", late);
+    }
+    return rc;
+}
+
+static bool takes(const struct session *s)
+{
+    return s->command != NULL;
+}
+
+const struct runner runner_command = {.name = "command", .takes = takes, .run = run};

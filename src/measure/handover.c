@@ -18,7 +18,8 @@
 #define ENTRIES_MAX    6
 
 struct job {
-    const struct handover_options *options;
+    const struct run_plan *plan;
+    int threads;
     struct handover *handover;
     struct safetensors_writer writer;
     struct safetensors_entry entries[ENTRIES_MAX];
@@ -39,8 +40,7 @@ static int unwritten(int rc, struct err *err)
 
 static bool over(struct job *job)
 {
-    const struct handover_options *o = job->options;
-    job->stopped |= (o->stop && *o->stop) || (o->until_ns > 0 && clock_now_ns() >= o->until_ns);
+    job->stopped |= run_plan_over(job->plan);
     return job->stopped;
 }
 
@@ -108,7 +108,7 @@ static int write_files(struct job *job, const struct dataset *set, struct err *e
     for (int64_t first = 0; rc == 0 && first < set->count && !over(job); first += IMAGES_AT_ONCE) {
         int64_t left = set->count - first, count = left < IMAGES_AT_ONCE ? left : IMAGES_AT_ONCE;
         int64_t began_ns = clock_now_ns();
-        rc = images_read(set->files, first, count, job->options->threads, pixels, err);
+        rc = images_read(set->files, first, count, job->threads, pixels, err);
         job->handover->took_ns += clock_now_ns() - began_ns;
         if (rc == 0)
             rc = write_bytes(job, pixels, count * IMAGES_BYTES, err);
@@ -235,10 +235,10 @@ static int make_folder(struct handover *h, struct err *err)
     return h->path ? 0 : ERR_MEMORY;
 }
 
-int handover_write(struct handover *h, const struct data_pair *data,
-                   const struct handover_options *options, struct err *err)
+int handover_write(struct handover *h, const struct data_pair *data, const struct run_plan *plan,
+                   int threads, struct err *err)
 {
-    struct job job = {.options = options, .handover = h};
+    struct job job = {.plan = plan, .threads = threads, .handover = h};
     memset(h, 0, sizeof *h);
     int rc = make_folder(h, err);
     if (rc == 0)

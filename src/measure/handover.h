@@ -16,11 +16,11 @@
 #ifndef FARE_RUN_HANDOVER_H
 #define FARE_RUN_HANDOVER_H
 
-#include <signal.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "data/dataset.h"
+#include "run/plan.h"
 
 struct handover {
     char *folder;
@@ -28,16 +28,11 @@ struct handover {
     int64_t took_ns; // decoding and drawing, which fare's own training does too; not writing
 };
 
-struct handover_options {
-    int threads;                       // 0: as many as this process may use
-    const volatile sig_atomic_t *stop; // (optional) not 0: end soon
-    int64_t until_ns;                  // by clock_now_ns(): end then; 0: never
-};
-
-// On failure nothing is left behind; an error that more room would mend says how much is needed,
-// where, and that TMPDIR names another place. Stopped, it returns 0, and there is no path.
+// `threads` decode images; 0: as many as this process may use. On failure nothing is left behind;
+// an error for want of space says how much is needed, where, and that TMPDIR names another place.
+// Where the plan is over before it is written, it returns 0, and there is no path.
 int handover_write(struct handover *handover, const struct data_pair *data,
-                   const struct handover_options *options, struct err *err) MUST_USE;
+                   const struct run_plan *plan, int threads, struct err *err) MUST_USE;
 void handover_remove(struct handover *handover); // a zeroed struct is fine
 
 #endif

@@ -8,15 +8,26 @@
 
 #define MOST_S 3.15e9 // a hundred years: no projection of ours is longer
 
-static double left_of(const struct live_plan *plan, const struct meter_outlook *o,
+// Whether the run ends before the training does; and whether by its time, not by its steps.
+static bool is_part(const struct run_plan *plan)
+{
+    return !plan->full || plan->max_s > 0;
+}
+
+static bool is_timed(const struct run_plan *plan)
+{
+    return plan->max_s > 0 && plan->steps == 0;
+}
+
+static double left_of(const struct run_plan *plan, const struct meter_outlook *o,
                       const struct live *live)
 {
     double whole_s = o->wall_s > 0 ? fmax(o->wall_s - o->elapsed_s, 0) : -1;
-    if (plan->part && plan->max_s > 0) {
+    if (is_timed(plan)) {
         double left_s = fmax(plan->max_s - o->elapsed_s, 0);
         return whole_s >= 0 ? fmin(left_s, whole_s) : left_s;
     }
-    if (!plan->part && whole_s >= 0)
+    if (!is_part(plan) && whole_s >= 0)
         return whole_s;
     if (o->steps <= 0 || live->steps <= 0)
         return -1;
@@ -34,23 +45,23 @@ static int64_t cost_of(const struct live_price *price, double seconds)
     return nano;
 }
 
-void live_look(const struct live_plan *plan, const struct meter *meter, int64_t step, int64_t steps,
-               struct live *out)
+void live_look(const struct run_plan *plan, const struct live_price *price,
+               const struct meter *meter, int64_t step, int64_t steps, struct live *out)
 {
     struct meter_outlook o;
     meter_outlook(meter, &o);
     *out = (struct live){.elapsed_s = o.elapsed_s, .step = step, .steps = steps};
     out->left_s = left_of(plan, &o, out);
-    out->timed = plan->part && plan->max_s > 0;
-    out->at_most = out->timed && plan->early;
+    out->timed = is_timed(plan);
+    out->at_most = out->timed && plan->within > 0;
     double until_s = (double)(plan->until_ns - clock_now_ns()) / 1e9;
     if (plan->until_ns > 0 && (out->left_s < 0 || until_s < out->left_s)) {
         out->left_s = fmax(until_s, 0);
         out->at_most = out->timed = true;
     }
-    out->bill = cost_of(plan->price, o.elapsed_s);
-    out->projected = out->left_s >= 0 ? cost_of(plan->price, o.elapsed_s + out->left_s) : -1;
-    out->whole = plan->part && o.wall_s > 0 ? cost_of(plan->price, o.wall_s) : -1;
+    out->bill = cost_of(price, o.elapsed_s);
+    out->projected = out->left_s >= 0 ? cost_of(price, o.elapsed_s + out->left_s) : -1;
+    out->whole = is_part(plan) && o.wall_s > 0 ? cost_of(price, o.wall_s) : -1;
 }
 
 double live_share(const struct live *live)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// live: how far a run is that goes on: what is done, when it will end, what it costs until then.
+// live: progress, remaining time and cost of a run that goes on.
 //
-// For its terminal and for the record that is kept meanwhile (run/partial.h), so that both say the
-// same. What the machine costs is the caller's to know; where nobody does there is no money.
-// Looking allocates nothing.
-#ifndef FARE_RUN_LIVE_H
-#define FARE_RUN_LIVE_H
+// The line on the terminal and the record kept meanwhile (measure/session.h) both come from here.
+// Where the machine's price is not known there is no money. Looking allocates nothing.
+#ifndef FARE_MEASURE_LIVE_H
+#define FARE_MEASURE_LIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,22 +12,15 @@
 #include "base/err.h"
 #include "record/run.h"
 #include "run/meter.h"
+#include "run/plan.h"
 
 struct live_price {    // of the machine; without `cost` it is not known
-    const char *offer; // whose it is, and where from, for people
+    const char *offer; // whose price it is and where it comes from, for people
     int64_t hour;      // nano-USD
     int64_t before_ns; // paid for before the run's start: the machine's boot
-    // What so long a use costs, in nano-USD; must not allocate.
+    // The cost of that much use, in nano-USD; must not allocate.
     int (*cost)(const void *price, int64_t ns, int64_t *nano_usd, struct err *err);
     const void *price;
-};
-
-struct live_plan {
-    const struct live_price *price; // (optional)
-    bool part;                      // it ends before the whole training does
-    double max_s;                   // after so long, where that is set
-    bool early;                     // or before, when enough is known
-    int64_t until_ns;               // by clock_now_ns(), it ends at the latest; 0: never
 };
 
 struct live {
@@ -40,8 +32,9 @@ struct live {
     int64_t bill, projected, whole; // nano-USD; below 0: not known
 };
 
-void live_look(const struct live_plan *plan, const struct meter *meter, int64_t step, int64_t steps,
-               struct live *out);
+// `price` is optional.
+void live_look(const struct run_plan *plan, const struct live_price *price,
+               const struct meter *meter, int64_t step, int64_t steps, struct live *out);
 
 // How much is done, 0 to 1; below 0: not known.
 double live_share(const struct live *live);

@@ -1,282 +1,240 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/measure.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folders.h"
 #include "base/fs.h"
 #include "base/money.h"
-#include "base/units.h"
-#include "bill/bill.h"
-#include "ledger/ledger.h"
-#include "price/book.h"
-#include "version.h"
+#include "base/proc.h"
+#include "ledger/journal.h"
+#include "machine/inspect.h"
+#include "measure/provenance.h"
+#include "measure/runner.h"
+#include "record/read.h"
 
-// Only the first run on a machine that was started for it has a boot: the time from the order to
-// our start, which is paid for. A machine that has been up for longer than this was not started for
-// it.
-#define BOOT_MAX_S 3600
+static const struct runner *const runners[] = {&runner_command, &runner_framework, &runner_l1,
+                                               &runner_native};
 
-#define SPEND_MOST_NS (INT64_C(30) * 86400 * NS_PER_S)
+// Ending takes a moment, which must not begin another unit of the bill.
+#define SPEND_MARGIN_NS (200 * NS_PER_MS)
 
-int measure_check(const struct measure_options *o, bool full, struct err *err)
+static volatile sig_atomic_t interrupted; // the signal's number
+
+static void on_signal(int number)
 {
-    if (!full || !(o->within || o->max_time_ns > 0 || o->max_spend))
-        return 0;
-    return err_set(err, ERR_USAGE,
-                   "--within, --max-time and --max-spend are for samples, not for --full");
+    interrupted = number;
 }
 
-int measure_within(const struct measure_options *o, double *within, struct err *err)
+// The first one ends the run, a second one the program. Ignored signals stay ignored (nohup).
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    const struct sigaction action = {.sa_handler = on_signal,
+                                     .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    interrupted = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before;
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+// ---- the plan
+
+static int check(const struct measure_options *o, struct err *err)
+{
+    if (o->full && (o->within || o->max_time_ns > 0 || o->max_spend))
+        return err_set(err, ERR_USAGE,
+                       "--within, --max-time and --max-spend are for samples, not for --full");
+    if (o->max_spend && !o->offer) {
+        err_set(err, ERR_USAGE, "--max-spend needs --offer: what does this machine cost?");
+        return err_hint(err, "'fare prices TEXT' looks for offers");
+    }
+    return 0;
+}
+
+static int read_within(const char *text, double *within, struct err *err)
 {
     *within = MEASURE_WITHIN;
-    if (!o->within)
+    if (!text)
         return 0;
     char *end;
-    double percent = strtod(o->within, &end);
-    if (end == o->within || (strcmp(end, "%") != 0 && *end != '\0') || !(percent >= 0.1) ||
+    double percent = strtod(text, &end);
+    if (end == text || (strcmp(end, "%") != 0 && *end != '\0') || !(percent >= 0.1) ||
         !(percent <= 100))
         return err_set(err, ERR_USAGE, "--within '%s': expected a percentage from 0.1%% to 100%%",
-                       o->within);
+                       text);
     *within = percent / 100;
     return 0;
 }
 
-// What the user should know of the price before money is spent by it: a line each, to stderr.
-static int say_doubts(const struct bill_context *context, const struct offer *offer,
-                      struct err *err)
+// When --max-spend is spent on a machine whose use began at plan.start_ns.
+static int set_deadline(struct measure *m, struct err *err)
 {
-    struct bill bill = {0};
-    struct buf says = {0};
-    const struct bill_time moment = {
-        .parts = {{"run", 1}}, .count = 1, .total_ns = 1, .low_ns = -1, .high_ns = -1};
-    int rc = bill_make(context, offer, offer->name, &moment, 0, &bill, err);
-    if (rc == 0 && bill.price_old.v)
-        buf_printf(
-            &says,
-            "--max-spend counts with a price that is OLD, last seen %s, %s ago: 'fare prices "
-            "update' gets new ones\n",
-            bill.price_date, units_count(bill.price_age_days.v, "day").s);
-    if (rc == 0 && bill.exchange && strstr(bill.exchange, "OLD"))
-        buf_printf(&says, "--max-spend counts with a rate of exchange that is OLD: %s\n",
-                   bill.exchange);
-    if (rc == 0 && bill.price_estimated.v)
-        buf_printf(&says, "--max-spend counts with a price that is %s\n", bill.price_source);
-    if (rc == 0 && bill.tariff_assumed.v)
-        buf_adds(&says,
-                 "--max-spend: this provider's rules are not known; per second is assumed\n");
-    if (rc == 0)
-        rc = buf_check(&says, err);
-    if (rc == 0)
-        out_complain(buf_str(&says));
-    buf_release(&says);
-    record_release(bill_fields, &bill);
-    return rc;
-}
-
-static int longest_for(const char *name, int64_t budget, int64_t *ns, struct err *err)
-{
-    struct book *book = NULL;
-    struct tariff_book *tariffs = NULL;
-    struct currencies *currencies = NULL;
-    struct rates *rates = NULL;
-    struct offer offer;
-    int rc = book_open(&book, NULL, err);
-    if (rc == 0)
-        rc = book_find(book, name, 0, &offer, err);
-    if (rc == 0)
-        rc = tariff_book_open(&tariffs, err);
-    if (rc == 0)
-        rc = currencies_open(&currencies, err);
-    if (rc == 0)
-        rc = rates_open(&rates, NULL, err);
-    if (rc == 0) {
-        const struct bill_context context = {
-            .tariffs = tariffs, .currencies = currencies, .rates = rates};
-        rc = say_doubts(&context, &offer, err);
-        if (rc == 0)
-            rc = bill_longest(&context, &offer, budget, SPEND_MOST_NS, ns, err);
-    }
-    rates_close(rates);
-    currencies_close(currencies);
-    tariff_book_close(tariffs);
-    book_close(book);
-    return rc;
-}
-
-double measure_max_s(const struct measure_options *o, double default_s)
-{
-    return o->max_time_ns > 0 ? (double)o->max_time_ns / 1e9 : default_s;
-}
-
-#define SPEND_MARGIN_NS (200 * NS_PER_MS)
-
-int measure_until(const struct measure_options *o, int64_t *until_ns, struct err *err)
-{
+    const struct measure_options *o = m->o;
     int64_t budget = 0, ns = 0;
-    *until_ns = 0;
     if (!o->max_spend)
         return 0;
-    if (!o->offer) {
-        err_set(err, ERR_USAGE, "--max-spend needs --offer: what does this machine cost?");
-        return err_hint(err, "'fare prices TEXT' looks for offers");
-    }
     if (money_parse(o->max_spend, &budget, NULL) != 0 || budget <= 0)
         return err_set(err, ERR_USAGE, "--max-spend '%.40s': expected an amount such as 0.50",
                        o->max_spend);
-    int rc = longest_for(o->offer, budget, &ns, err);
+    int rc = measure_price_longest(o->offer, budget, &ns, &m->says, err);
     if (rc == 0 && ns == 0)
         return err_set(err, ERR_USAGE, "%s USD do not pay for the start of %s", o->max_spend,
                        o->offer);
-    // Ending takes a moment, which must not begin another unit.
     int64_t margin_ns = ns / 50 < SPEND_MARGIN_NS ? ns / 50 : SPEND_MARGIN_NS;
     if (rc == 0)
-        *until_ns = clock_now_ns() + ns - margin_ns;
+        m->plan.until_ns = m->plan.start_ns + ns - margin_ns;
     return rc;
 }
 
-void measure_say_spent(const struct measure_options *o, struct buf *says)
+// A command is a sample only where the user says how long all of it is.
+static void plan_run(const struct measure *m, const struct measure_what *what,
+                     struct run_plan *plan)
 {
-    buf_printf(says, "stopped: the %s USD of --max-spend are spent on %s\n", o->max_spend,
-               o->offer);
+    const struct measure_options *o = m->o;
+    *plan = m->plan;
+    if (what->command)
+        plan->full = o->full || (o->total_steps == 0 && o->total_epochs == 0);
+    if (plan->full)
+        plan->within = 0;
+    if (plan->full && !plan->max_s_given)
+        plan->max_s = 0;
 }
 
-// A bundle's program is started by its loader, with the loader's own arguments behind the name
-// (launch/launch.c).
-#define LAUNCHED 6
+// ---- before the runs
 
-// How this program was called; the password of an address is left out.
-static int note_command_line(struct run_program *program, struct err *err)
+// The price needs a record with a machine and a date; the runs' own come later.
+static int open_price(struct measure *m, struct err *err)
 {
-    struct buf line = {0}, shown = {0};
-    if (fs_read("/proc/self/cmdline", 1 << 20, &line, NULL) != 0) {
-        buf_release(&line);
-        return 0;
-    }
-    size_t len = line.len;
-    char *text = buf_take(&line, err);
-    if (!text)
-        return ERR_MEMORY;
-    int number = 0, first = LAUNCHED; // of what follows the name
-    for (const char *arg = text; arg < text + len; arg += strlen(arg) + 1, number++) {
-        if (number == 1 && strcmp(arg, "--library-path") != 0)
-            first = 1;
-        if (number > 0 && number < first)
-            continue;
-        const char *scheme = strstr(arg, "://");
-        const char *equals = scheme ? strchr(arg, '=') : NULL;
-        const char *url = equals && equals < scheme ? equals + 1 : arg; // --ledger=URL
-        buf_adds(&shown, shown.len > 0 ? " " : "");
-        buf_add(&shown, arg, scheme ? (size_t)(url - arg) : strlen(arg));
-        if (scheme)
-            ledger_public(url, &shown);
-    }
-    int rc = buf_check(&shown, err);
+    struct run run = {0};
+    int rc = provenance_set(m->o, m->machine, &run, err);
     if (rc == 0)
-        rc = text_set(&program->command_line, buf_str(&shown), err);
-    buf_release(&shown);
-    free(text);
+        rc = measure_price_open(&m->price, m->o->offer, &run, err);
+    record_release(run_fields, &run);
     return rc;
 }
 
-static int add_labels(const struct opt_texts *labels, struct run *run, struct err *err)
+int measure_open(struct measure *m, const struct measure_options *o, const struct machine *machine,
+                 struct err *err)
 {
-    for (size_t i = 0; i < labels->count; i++) {
-        const char *equals = strchr(labels->items[i], '=');
-        if (!equals || equals == labels->items[i])
-            return err_set(err, ERR_USAGE, "--label '%s': expected KEY=VALUE", labels->items[i]);
-        struct run_label *label = LIST_ADD(&run->labels, err);
-        char *key = label ? strndup(labels->items[i], (size_t)(equals - labels->items[i])) : NULL;
-        if (!key)
-            return err_memory(err);
-        int rc = text_set(&label->key, key, err);
-        if (rc == 0)
-            rc = text_set(&label->value, equals + 1, err);
-        free(key);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
+    *m = (struct measure){.o = o, .machine = machine ? machine : &m->inspected};
+    m->plan = (struct run_plan){.full = o->full,
+                                .steps = o->steps,
+                                .max_s = o->sample_s > 0 ? o->sample_s : MEASURE_MAX_TIME_S,
+                                .max_s_given = o->max_time_ns > 0,
+                                .start_ns = clock_now_ns(),
+                                .stop = &interrupted};
+    if (o->max_time_ns > 0)
+        m->plan.max_s = (double)o->max_time_ns / 1e9;
+    m->runs.runs.known = true;
+    int rc = check(o, err);
+    if (rc == 0)
+        rc = read_within(o->within, &m->plan.within, err);
+    if (rc == 0)
+        rc = text_set(&m->runs.schema, RUNS_SCHEMA, err);
+    const struct inspect_options inspect = {.no_cloud = o->no_cloud};
+    if (rc == 0 && !machine)
+        rc = machine_inspect(&inspect, &m->inspected, err);
+    if (rc == 0)
+        rc = open_price(m, err);
+    if (rc == 0)
+        rc = set_deadline(m, err);
+    return rc;
 }
 
-// What the user says this machine is, where its own metadata does not. The label tells that it was
-// said, not seen.
-static int add_offer(const char *offer, struct run *run, struct err *err)
+void measure_close(struct measure *m)
 {
-    const char *slash = strchr(offer, '/');
-    struct run_label *label = LIST_ADD(&run->labels, err);
-    int rc = label ? text_set(&label->key, "offer", err) : ERR_MEMORY;
+    measure_price_close(m->price);
+    record_release(runs_fields, &m->runs);
+    machine_release(&m->inspected);
+    buf_release(&m->says);
+    buf_release(&m->words);
+}
+
+// ---- a run in a process of its own
+
+struct apart {
+    const struct runner *runner;
+    struct session *session;
+};
+
+static int run_in_child(void *context)
+{
+    struct apart *a = context;
+    struct err err = {0};
+    struct buf text = {0};
+    signal(SIGTTOU, SIG_IGN); // it draws its line from the terminal's background
+    int rc = a->runner->run(a->session, &err);
+    session_release(a->session);
     if (rc == 0)
-        rc = text_set(&label->value, offer, err);
-    if (rc != 0 || !slash || run->machine.provider || run->machine.instance_type)
+        rc = record_to_text(run_fields, a->session->run, &text, &err);
+    if (rc == 0)
+        rc = fs_write_fd(STDOUT_FILENO, buf_str(&text), text.len, "the pipe", &err);
+    if (rc != 0)
+        (void)!fs_write_fd(STDERR_FILENO, err.text, strlen(err.text), "the pipe", NULL);
+    buf_release(&text);
+    return rc != 0;
+}
+
+// Of a process that did not come to its end, the journal has the last record.
+static void take_journal(const struct journal *journal, struct run *run)
+{
+    struct buf text = {0};
+    struct run part = {0};
+    if (journal && journal_read(journal, &text, NULL) == 0 &&
+        record_from_text(run_fields, buf_str(&text), text.len, &part, NULL) == 0) {
+        record_release(run_fields, run);
+        *run = part;
+    } else {
+        record_release(run_fields, &part);
+    }
+    buf_release(&text);
+}
+
+static int run_apart(const struct runner *runner, struct session *s, struct err *err)
+{
+    // Its stderr is ours to read, so it draws on a copy of this one.
+    s->watch.fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    s->watch.group = getpgrp();
+    struct apart a = {runner, s};
+    struct proc proc = {0};
+    struct proc_result result = {0};
+    const struct proc_options how = {.keep_max = 64 << 20};
+    int rc = proc_start_call(&proc, run_in_child, &a, &how, err);
+    if (s->watch.fd >= 0)
+        close(s->watch.fd);
+    if (rc == 0)
+        rc = proc_finish(&proc, &result, err);
+    if (rc != 0)
         return rc;
-    char *provider = strndup(offer, (size_t)(slash - offer));
-    char *name = strndup(slash + 1, strcspn(slash + 1, "@:"));
-    rc = provider && name ? text_set(&run->machine.provider, provider, err) : err_memory(err);
-    if (rc == 0)
-        rc = text_set(&run->machine.instance_type, name, err);
-    free(provider);
-    free(name);
-    return rc;
-}
-
-// Whether no run before this one has counted this start of the machine: what comes between the two
-// is the other run, and no boot. The last start that was counted is a line in the user's data
-// folder; where there is none to write to, every run counts it.
-static bool launch_is_new(const struct machine_where *where)
-{
-    struct buf path = {0}, now = {0}, counted = {0};
-    buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", where->launched_at);
-    bool is_new = true;
-    if (folder_data(&path, NULL) == 0 && fs_mkdirs(buf_str(&path), NULL) == 0) {
-        buf_adds(&path, "/launched");
-        is_new = fs_read(buf_str(&path), 4096, &counted, NULL) != 0 ||
-                 strcmp(buf_str(&counted), buf_str(&now)) != 0;
-        if (is_new)
-            (void)!fs_write(buf_str(&path), buf_str(&now), now.len, NULL);
+    struct run told = {0};
+    if (result.exited && result.exit_code == 0 &&
+        record_from_text(run_fields, buf_str(&result.out), result.out.len, &told, NULL) == 0) {
+        record_release(run_fields, s->run);
+        *s->run = told;
+    } else {
+        struct buf words = {0};
+        record_release(run_fields, &told);
+        take_journal(s->journal, s->run);
+        proc_result_words(&result, &words);
+        rc = err_set(err, ERR_FAIL, "%s",
+                     result.err_text.len > 0 ? buf_str(&result.err_text) : buf_str(&words));
+        buf_release(&words);
     }
-    buf_release(&path);
-    buf_release(&now);
-    buf_release(&counted);
-    return is_new;
-}
-
-static struct maybe_int boot_of(const struct machine_where *where, int64_t now_s)
-{
-    int64_t launched_s;
-    if (!where->launched_at || !clock_parse(where->launched_at, &launched_s) ||
-        launched_s > now_s || now_s - launched_s > BOOT_MAX_S || !launch_is_new(where))
-        return (struct maybe_int){0};
-    return some_int((now_s - launched_s) * NS_PER_S);
-}
-
-int measure_begin(const struct measure_options *o, const struct machine *machine, bool first,
-                  struct run *run, struct err *err)
-{
-    int64_t now_s = clock_date_s();
-    int rc = run_begin_record(run, now_s, err);
-    if (rc == 0)
-        rc = run_set_machine(run, machine, err);
-    if (rc == 0)
-        rc = text_set(&run->program.version, FARE_VERSION, err);
-    if (rc == 0)
-        rc = text_set(&run->program.build, FARE_BUILD, err);
-    if (rc == 0)
-        rc = note_command_line(&run->program, err);
-    if (rc == 0 && o->name)
-        rc = text_set(&run->name, o->name, err);
-    if (rc == 0)
-        rc = add_labels(&o->labels, run, err);
-    if (rc == 0 && o->offer)
-        rc = add_offer(o->offer, run, err);
-    if (rc == 0 && first)
-        run->phases.boot_ns = boot_of(&machine->where, now_s);
+    proc_result_release(&result);
     return rc;
 }
 
-struct journal *measure_journal(const struct measure_options *o, const struct run *run)
+// ---- a run
+
+static struct journal *open_journal(const struct measure_options *o, const struct run *run)
 {
     struct ledger *ledger = NULL;
     struct journal *journal = NULL;
@@ -288,19 +246,118 @@ struct journal *measure_journal(const struct measure_options *o, const struct ru
     return journal;
 }
 
-void measure_keep(const struct measure_options *o, const struct run *run, struct journal *journal,
-                  struct buf *says)
+static void keep(struct measure *m, const struct run *run, struct journal *journal)
 {
     struct ledger *ledger = NULL;
     struct err err = {0};
     int rc = 0;
-    if (!o->no_ledger && run->id) {
-        rc = ledger_new(&ledger, o->ledger, &err);
+    if (!m->o->no_ledger && run->id) {
+        rc = ledger_new(&ledger, m->o->ledger, &err);
         if (rc == 0)
-            rc = ledger_record(ledger, run, says, &err);
+            rc = ledger_record(ledger, run, &m->says, &err);
         if (rc != 0)
-            buf_printf(says, "the run is not kept: %s\n", err.text);
+            buf_printf(&m->says, "the run is not kept: %s\n", err.text);
     }
-    journal_close(journal, rc != 0, says);
+    journal_close(journal, rc != 0, &m->says);
     ledger_free(ledger);
+}
+
+static const struct runner *runner_of(const struct session *s)
+{
+    size_t i = 0;
+    while (!runners[i]->takes(s)) // the last takes all that is left
+        i++;
+    return runners[i];
+}
+
+static int run_session(struct session *s, bool apart, struct err *err)
+{
+    const struct runner *runner = runner_of(s);
+    int rc = apart && runner->in_process ? run_apart(runner, s, err) : runner->run(s, err);
+    session_release(s);
+    return rc;
+}
+
+int measure_run(struct measure *m, const struct measure_what *what, struct err *err)
+{
+    struct run *run = LIST_ADD(&m->runs.runs, err);
+    if (!run)
+        return ERR_MEMORY;
+    if (!m->begun && what->workload) // a command is passed the signals itself
+        catch_signals();
+    struct live_price price;
+    struct session s = {.o = m->o,
+                        .workload = what->workload,
+                        .command = what->command,
+                        .batch = what->batch,
+                        .run = run,
+                        .says = &m->words,
+                        .price = &price};
+    plan_run(m, what, &s.plan);
+    int rc = provenance_set(m->o, m->machine, run, err);
+    if (rc == 0 && !m->begun)
+        run->phases.boot_ns = provenance_boot(&m->machine->where);
+    measure_price_begin(m->price, run, &price);
+    if (rc == 0) {
+        s.journal = open_journal(m->o, run);
+        rc = run_session(&s, m->o->apart, err);
+    }
+    m->begun = true;
+    m->plan.start_ns = 0; // the next one begins when it begins
+    if (rc != 0 && what->workload)
+        err_context(err, "%s", what->workload->name);
+    if (run->ended && strcmp(run->ended, "interrupted") == 0 && !interrupted && what->workload)
+        interrupted = SIGINT; // a script got the signal; the next runs are not begun either
+    m->exit_code = interrupted ? 128 + interrupted : s.exit_code;
+    if (run->ended) {
+        keep(m, run, s.journal);
+    } else {
+        journal_close(s.journal, false, &m->says);
+        record_release(run_fields, run);
+        m->runs.runs.count--;
+    }
+    return rc;
+}
+
+// ---- how they ended
+
+bool measure_over(const struct measure *m)
+{
+    return run_plan_over(&m->plan);
+}
+
+bool measure_interrupted(const struct measure *m)
+{
+    return run_plan_interrupted(&m->plan);
+}
+
+void measure_say_spent(struct measure *m, bool left_out)
+{
+    size_t count = m->runs.runs.count;
+    const char *ended = count > 0 ? m->runs.runs.items[count - 1].ended : NULL;
+    if (m->plan.until_ns > 0 && !interrupted &&
+        (left_out || (ended && strcmp(ended, "stopped") == 0)))
+        buf_printf(&m->says, "stopped: the %s USD of --max-spend are spent on %s\n",
+                   m->o->max_spend, m->o->offer);
+}
+
+bool measure_stop_words(const struct run_plan *plan, const struct run *run, struct buf *out)
+{
+    const struct run_projection *p = &run->projection;
+    bool timed = run->stopped_by && strcmp(run->stopped_by, "max-time") == 0;
+    if (!timed && !(run->stopped_by && strcmp(run->stopped_by, "within") == 0))
+        return false;
+    char limit[24];
+    if (plan->max_s < 120)
+        snprintf(limit, sizeof limit, "%g s", plan->max_s);
+    else
+        clock_words((int64_t)(plan->max_s * 1e9), limit, sizeof limit);
+    buf_adds(out, "stopped");
+    if (timed)
+        buf_printf(out, " at the time limit (%s)", limit);
+    if (p->wall_s.known && p->low_s.known && p->high_s.known && p->wall_s.v > 0) {
+        double percent = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
+        buf_printf(out, ": total time known to ±%.*f %%", percent < 1.95 ? 1 : 0, percent);
+    }
+    return true;
 }

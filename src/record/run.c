@@ -26,6 +26,12 @@ RANGE(range_percent, 0, 100, "out of range: expected 0 to 100");
     {                                                                                              \
         .name = #m, .kind = kind_, .at = offsetof(T, m), .doc = doc_, .range = range_              \
     }
+// Keys that are flat although the members are nested.
+#define L1(m, doc_)                                                                                \
+    {                                                                                              \
+        .name = "l1_" #m, .kind = FIELD_REAL, .at = offsetof(T, l1.m), .doc = doc_,                \
+        .range = &range_from_0                                                                     \
+    }
 #define INT(m, doc)      NUMBER(FIELD_INT, m, &range_from_0, doc)
 #define NS(m, doc)       NUMBER(FIELD_INT, m, &range_ns, doc)
 #define REAL(m, doc)     NUMBER(FIELD_REAL, m, &range_from_0, doc)
@@ -277,12 +283,17 @@ const struct field run_fields[] = {
     FIELD_IN(T, data, data_fields, "the data"),
     FIELD_IN(T, machine, run_machine_fields, "the machine it ran on"),
     FIELD_IN(T, program, program_fields, "the fare that measured"),
+    TEXT(host, "the machine's host name, hashed unless --identity plain was given"),
+    TEXT(user, "the user's name, likewise"),
     FIELD_SUB(FIELD_LIST, T, libraries, library_fields, "what it computed with"),
     FIELD(FIELD_TEXTS, T, command, "the user's command"),
     FIELD_SUB(FIELD_LIST, T, labels, label_fields, "the user's --label"),
-    TEXT(ended, "finished, sampled (stopped when enough was known), stopped (by the user), failed, "
-                "killed (its process was, or the machine went down: what was known by then); fare "
-                "serve: running"),
+    TEXT(ended,
+         "finished, sampled (a part was trained, as planned), stopped (its budget was spent), "
+         "interrupted (Ctrl-C, or another signal to fare), failed, killed (its process was, "
+         "or the machine went down: what was known by then); fare serve: running"),
+    TEXT(stopped_by, "what ended a run before the training's end: within (the total time was known "
+                     "well enough), max-time, steps, max-spend, signal"),
     TEXT(problem, "why it failed; killed: how much of it is known"),
     FIELD_IN(T, live, live_fields, "a run that goes on, or was killed: what was known by then"),
     BOOL(full, "trained to the end"),
@@ -299,11 +310,11 @@ const struct field run_fields[] = {
     ANY_REAL(first_loss, "mean loss over the first tenth of the steps"),
     ANY_REAL(last_loss, "mean loss over the last tenth of the steps"),
     SHARE(test_accuracy, "on the held-out part, at the end"),
-    BOOL(reached, "a full run on the real data reached what a correct one does"),
-    REAL(l1_pairs_per_s, "l1: element differences per second"),
-    REAL(l1_share_of_peak, "l1: that, divided by the rate of a loop that touches registers only"),
-    REAL(l1_copy_bytes_per_s, "l1: bytes per second on the way to the device"),
-    REAL(l1_largest_error, "l1: largest relative error against f64, over a sample of pairs"),
+    BOOL(reached, "a full run on the set that the target is for reached it"),
+    L1(pairs_per_s, "l1: element differences per second"),
+    L1(share_of_peak, "l1: that, divided by the rate of a loop that touches registers only"),
+    L1(copy_bytes_per_s, "l1: bytes per second on the way to the device"),
+    L1(largest_error, "l1: largest relative error against f64, over a sample of pairs"),
     INT(peak_memory_bytes, "largest resident memory of the process so far"),
     FIELD_IN(T, phases, run_phase_fields, "where the time went"),
     FIELD_IN(T, steady, run_steady_fields, "what the step times say"),
@@ -501,5 +512,6 @@ bool run_failed(const struct run *run)
 
 bool run_stopped(const struct run *run)
 {
-    return run->ended && strcmp(run->ended, "stopped") == 0;
+    return run->ended &&
+           (strcmp(run->ended, "stopped") == 0 || strcmp(run->ended, "interrupted") == 0);
 }

@@ -174,6 +174,13 @@ struct run_epoch {
     struct maybe_int test_ns;
 };
 
+struct run_l1 {                    // of the workload l1
+    struct maybe_real pairs_per_s; // differences
+    struct maybe_real share_of_peak;
+    struct maybe_real copy_bytes_per_s; // to the device
+    struct maybe_real largest_error;
+};
+
 struct run_live {                // of a run that goes on, or that was killed
     char *at;                    // when it was last looked at
     struct maybe_real elapsed_s; // since our start
@@ -208,12 +215,16 @@ struct run {
     struct run_data data;
     struct run_machine machine;
     struct run_program program;
+    char *host; // who measured, as --identity says: "sha256:" and 16 digits, the name, or nothing
+    char *user;
     LIST_OF(struct run_library) libraries;
     LIST_OF(char *) command; // the user's own
     LIST_OF(struct run_label) labels;
 
-    char *ended;   // "finished", "sampled", "stopped", "failed", "killed"
-    char *problem; // it failed or was killed: why, how much is known
+    char *ended;      // "finished", "sampled", "stopped", "interrupted", "failed", "killed"
+    char *stopped_by; // a sample, or one cut off: "within", "max-time", "steps", "max-spend",
+                      // "signal"
+    char *problem;    // it failed or was killed: why, how much is known
     struct run_live live;
     struct maybe_bool full; // trained to the end
     struct maybe_int exit_code;
@@ -230,11 +241,8 @@ struct run {
     struct maybe_real first_loss;
     struct maybe_real last_loss;
     struct maybe_real test_accuracy;
-    struct maybe_bool reached;        // full runs on the real data: what a correct run reaches
-    struct maybe_real l1_pairs_per_s; // l1: differences per second
-    struct maybe_real l1_share_of_peak;
-    struct maybe_real l1_copy_bytes_per_s; // to the device
-    struct maybe_real l1_largest_error;
+    struct maybe_bool reached; // full runs on the set that the target is for
+    struct run_l1 l1;
     struct maybe_int peak_memory_bytes;
 
     struct run_phases phases;
@@ -293,8 +301,8 @@ const char *run_gpu_name(const struct run *run);
 // known; of a run that used no GPU not that. Null: nothing is.
 const char *run_place(const struct run *run);
 
-// Whether it came to no end of its own: "failed" (also killed), or "stopped" by somebody. What was
-// seen until then is kept, but is no repetition of a run that was not cut off.
+// Whether it was cut off: "failed" (also killed); "stopped" by its budget, or "interrupted" by the
+// user. Its figures are kept, but it is no repetition of a run that was not cut off.
 bool run_failed(const struct run *run);
 bool run_stopped(const struct run *run);
 

@@ -46,7 +46,7 @@ struct trainer {
 
 static bool stopped(const struct trainer *t)
 {
-    return (t->o->stop && *t->o->stop) || (t->o->until_ns > 0 && clock_now_ns() >= t->o->until_ns);
+    return run_plan_over(t->o->plan);
 }
 
 static struct engine_batch for_engine(const struct trainer *t, const struct batch *b)
@@ -121,10 +121,11 @@ static int plan(struct trainer *t, struct err *err)
         t->epochs = (t->total_steps + t->steps_per_epoch - 1) / t->steps_per_epoch;
     }
     t->last_step = t->total_steps;
-    if (t->o->sample && t->o->max_steps > 0 && t->o->max_steps < t->last_step)
-        t->last_step = t->o->max_steps;
+    const struct run_plan *p = t->o->plan;
+    if (!p->full && p->steps > 0 && p->steps < t->last_step)
+        t->last_step = p->steps;
     // A sample's checkpoint is the beginning of the training, so it cannot jump.
-    t->jumps = t->o->sample && t->recipe.phase_count > 1 && !t->o->dir;
+    t->jumps = !p->full && t->recipe.phase_count > 1 && !t->o->dir;
     t->result->epochs = calloc((size_t)t->epochs + 1, sizeof *t->result->epochs);
     t->result->steps_per_epoch = t->steps_per_epoch;
     t->result->total_steps = t->total_steps;
@@ -137,8 +138,8 @@ static void plan_meter(struct trainer *t)
 {
     const struct trainer_options *o = t->o;
     struct meter_plan plan = {.stages = t->recipe.phase_count,
-                              .within = o->sample ? o->within : 0,
-                              .max_s = o->sample ? o->max_s : 0,
+                              .within = o->plan->within,
+                              .max_s = o->plan->max_s,
                               .calibrate = true};
     int64_t done = t->place.iteration, left = t->total_steps;
     for (int i = 0; i < t->recipe.phase_count && i < METER_STAGES_MAX; i++) {
@@ -497,9 +498,9 @@ static bool goes_on(struct trainer *t)
     int last = t->recipe.phase_count - 1;
     int64_t share = t->last_step * (t->stage + 1) / t->recipe.phase_count;
     bool enough = meter_enough(t->o->meter);
-    if (!t->o->sample)
+    if (t->o->plan->full)
         return true;
-    if (t->o->max_steps > 0)
+    if (t->o->plan->steps > 0)
         enough = t->jumps && t->stage < last && t->place.iteration >= share;
     if (!enough)
         return true;
@@ -507,7 +508,9 @@ static bool goes_on(struct trainer *t)
         t->stage++;
         return true;
     }
-    t->enough = t->o->max_steps == 0;
+    t->enough = t->o->plan->steps == 0;
+    double elapsed_s = (double)(clock_now_ns() - meter_start_ns(t->o->meter)) / 1e9;
+    t->result->timed_out = t->enough && elapsed_s >= t->o->plan->max_s;
     return !t->enough;
 }
 

@@ -45,6 +45,7 @@ const struct workload workload_cifar = {
     .shift_flip = true,
     .metric = WORKLOAD_ACCURACY,
     .reach = 0.73,
+    .target = {50000, 10000, NULL},
     .made_train = 50000,
     .made_test = 10000,
     .build = build,

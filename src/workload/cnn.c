@@ -36,6 +36,7 @@ const struct workload workload_cnn = {
                .phase_count = 1},
     .metric = WORKLOAD_ACCURACY,
     .reach = 0.989,
+    .target = {60000, 10000, "d0a3eec1f5a454401d758fdbf15b9b0163a7034963586d671960c180b97e2c1a"},
     .made_train = 60000,
     .made_test = 10000,
     .build = build,

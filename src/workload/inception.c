@@ -205,6 +205,7 @@ const struct workload workload_inception = {
     .flip = true,
     .centre_unit = true,
     .metric = WORKLOAD_FALLS,
+    .target = {3320, 350, NULL},
     .made_train = 320,
     .made_test = 64,
     .heavy = true,

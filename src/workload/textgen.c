@@ -35,6 +35,7 @@ const struct workload workload_textgen = {
                .phase_count = 1},
     .metric = WORKLOAD_LOSS,
     .reach = 1.44,
+    .target = {200285, 0, "cc104c28005fac76e884886ecf66b4898aa2b675b205b3c76a9c49b212cb964e"},
     .made_train = 200285,
     .made_test = 0,
     .takes = {.hard_gates = true},

@@ -2,8 +2,7 @@
 // workload: something that trains: a net, data, a recipe, and the check that a correct run passes.
 //
 // One file per workload ends in one const table row; the registry is a const array. The
-// definitions are those of the scripts behind the published results, so that a run here can be
-// held against them.
+// definitions are those of the scripts behind published results, so that runs compare with them.
 #ifndef FARE_WORKLOAD_WORKLOAD_H
 #define FARE_WORKLOAD_WORKLOAD_H
 
@@ -31,6 +30,12 @@ struct workload_options {
     bool auxiliary;  // Inception's second head, whose loss counts 0.4 while training
 };
 
+// The set that a target figure is for.
+struct workload_set {
+    int64_t train, test;
+    const char *identity; // (optional) as data/identity.h has it
+};
+
 struct workload {
     const char *name;
     const char *summary; // what it trains, in a line
@@ -39,7 +44,8 @@ struct workload {
     struct recipe recipe;
     bool shift_flip, flip, centre_unit; // see data/batcher.h
     enum workload_metric metric;
-    double reach;       // on the real data, full epochs, mean of three seeds
+    double reach; // what a correct full training reaches on `target`, mean of three seeds
+    struct workload_set target;
     int64_t made_train; // samples made where there is no data
     int64_t made_test;
     bool heavy; // too much for a small machine: bare fare leaves it out, and says so
@@ -58,6 +64,15 @@ const struct workload *workload_find(const char *name, struct err *err);
 // are the defaults.
 int workload_check_options(const struct workload *workload, const struct workload_options *options,
                            struct err *err) MUST_USE;
+
+// Whether this is the set that `reach` is for: not a made one, a part of it, or another of its
+// form.
+bool workload_is_target(const struct workload *workload, const struct data_pair *data);
+
+// The set below `data` (the user's --data; null: where `fare workloads data get` put it), or else,
+// without `data`, the one that is made for this workload.
+int workload_data_open(const struct workload *workload, const char *data, int threads,
+                       struct data_pair *out, struct err *err) MUST_USE;
 
 // The net for this data; checks the options.
 int workload_net(const struct workload *workload, const struct data_pair *data,

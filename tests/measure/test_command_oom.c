@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "measure/command.h"
+#include "measure/measure.h"
 
 static void commands(void **state)
 {
@@ -15,22 +16,19 @@ static void commands(void **state)
                     ">>\"$FARE_EVENTS\"; done";
     char *argv[] = {sh, c, script, NULL};
     char *set[] = {one, NULL};
-    const struct command_options options = {
-        .argv = argv,
-        .set = set,
-        .follow = {.step_pattern = "x\\d", .total_epochs = 9},
-        .grace_ns = 1000000,
-        .output_to_stderr = true,
-    };
+    const struct measure_options told = {
+        .step_pattern = "x\\d", .total_epochs = 9, .grace_ns = 1000000};
+    const struct command_options options = {.argv = argv, .set = set, .output_to_stderr = true};
     OOM_EACH
     {
         struct err err = {0};
         struct run run = {0};
         struct buf says = {0};
-        int rc = command_run(&options, &run, &says, &err);
+        struct session session = {.o = &told, .run = &run, .says = &says};
+        int rc = command_run(&options, &session, &err);
         OOM_EXPECT(rc, &err);
-        if (rc == 0)
-            assert_int_equal(command_exit_code(&run), 0);
+        assert_int_equal(session.exit_code, 0);
+        session_release(&session);
         buf_release(&says);
         record_release(run_fields, &run);
     }

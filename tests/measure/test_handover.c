@@ -18,11 +18,11 @@
 #include "data/files.h"
 #include "data/images.h"
 #include "measure/handover.h"
-#include "measure/native.h"
+#include "workload/workload.h"
 #include "run/safetensors.h"
 
 static char dir[256]; // where the files go
-static const struct handover_options two_threads = {.threads = 2};
+static const struct run_plan no_end = {.full = true};
 
 static int make_dir(void **state)
 {
@@ -90,13 +90,9 @@ struct sums {
 static void open_set(const char *name, const char *from, struct data_pair *data)
 {
     struct err err = {0};
-    struct buf folder = {0};
     const struct workload *workload = workload_find(name, &err);
     assert_non_null(workload);
-    if (from)
-        assert_int_equal(native_data_dir(workload, from, &folder, &err), 1);
-    assert_ok(native_data_open(workload, from ? buf_str(&folder) : NULL, 0, data, &err), &err);
-    buf_release(&folder);
+    assert_ok(workload_data_open(workload, from, 0, data, &err), &err);
 }
 
 static void sum_set(const struct data_pair *data, struct sums *sums)
@@ -203,7 +199,7 @@ static void compare(const char *name, const char *from)
     struct sums seen, written;
     open_set(name, from, &data);
     sum_set(&data, &seen);
-    assert_ok(handover_write(&h, &data, &two_threads, &err), &err);
+    assert_ok(handover_write(&h, &data, &no_end, 2, &err), &err);
     assert_true((h.took_ns > 0) == (data.train.files != NULL));
     sum_file(h.path, &written);
     assert_string_equal(written.train_x, seen.train_x);
@@ -280,7 +276,7 @@ static void a_broken_photo_is_an_error(void **state)
     const char *first = files->pool + files->offsets[70], *later = files->pool + files->offsets[75];
     assert_ok(fs_write(first, "\xff\xd8 cut", 6, &err), &err); // after it was opened
     assert_ok(fs_write(later, "\xff\xd8 cut", 6, &err), &err);
-    assert_true(handover_write(&h, &data, &two_threads, &err) != 0);
+    assert_true(handover_write(&h, &data, &no_end, 2, &err) != 0);
     assert_non_null(strstr(err.text, first));
     assert_string_equal(err.hint, ""); // more room would not help
     assert_null(h.path);
@@ -295,13 +291,13 @@ static void it_can_be_stopped(void **state)
     struct handover h;
     struct data_pair data;
     const volatile sig_atomic_t stop = 1;
-    const struct handover_options stopped = {.stop = &stop};
-    const struct handover_options late = {.until_ns = clock_now_ns()};
+    const struct run_plan stopped = {.stop = &stop};
+    const struct run_plan late = {.until_ns = clock_now_ns()};
     make_photos();
     open_set("inception", files_at("photos"), &data);
-    assert_ok(handover_write(&h, &data, &stopped, &err), &err);
+    assert_ok(handover_write(&h, &data, &stopped, 2, &err), &err);
     assert_true(!h.path && h.took_ns == 0 && nothing_left());
-    assert_ok(handover_write(&h, &data, &late, &err), &err);
+    assert_ok(handover_write(&h, &data, &late, 2, &err), &err);
     assert_true(!h.path && h.took_ns == 0 && nothing_left());
     data_release(&data);
 }
@@ -316,7 +312,7 @@ static void says_what_it_is(void **state)
     struct safetensors st;
     struct data_pair data;
     open_set("imdb", NULL, &data);
-    assert_ok(handover_write(&h, &data, &two_threads, &err), &err);
+    assert_ok(handover_write(&h, &data, &no_end, 2, &err), &err);
     assert_ok(safetensors_open(&st, h.path, &err), &err);
     assert_string_equal(safetensors_text(&st, "name"), "made reviews");
     assert_string_equal(safetensors_text(&st, "identity"), "made:reviews:1");
@@ -342,7 +338,7 @@ static void short_texts_are_short(void **state)
     struct stat st;
     struct data_pair data;
     open_set("tweets", NULL, &data);
-    assert_ok(handover_write(&h, &data, &two_threads, &err), &err);
+    assert_ok(handover_write(&h, &data, &no_end, 2, &err), &err);
     assert_int_equal(stat(h.path, &st), 0);
     int64_t samples = data.train.count + data.test.count;
     int64_t tokens = data.train.starts[data.train.count] + data.test.starts[data.test.count];
@@ -368,7 +364,7 @@ static void a_full_disk_is_an_error(void **state)
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &cut);
         open_set("textgen", NULL, &data);
-        int rc = handover_write(&h, &data, &two_threads, &err);
+        int rc = handover_write(&h, &data, &no_end, 2, &err);
         _exit(rc == ERR_IO && strstr(err.text, dir) && strstr(err.text, "large") &&
                       strstr(err.hint, "TMPDIR") && !h.path && nothing_left()
                   ? 7
@@ -392,7 +388,7 @@ static void a_small_disk_is_an_error_before_anything_is_decoded(void **state)
     int64_t count = data.train.count;
     data.train.count = 1000000000;
     data.test.count = 0;
-    assert_int_equal(handover_write(&h, &data, &two_threads, &err), ERR_IO);
+    assert_int_equal(handover_write(&h, &data, &no_end, 2, &err), ERR_IO);
     assert_non_null(strstr(err.text, "cannot hand over the samples: they need 268207000000000 "
                                      "bytes in '"));
     assert_non_null(strstr(err.text, dir));
@@ -411,7 +407,7 @@ static void no_folder_is_an_error(void **state)
     struct data_pair data;
     open_set("textgen", NULL, &data);
     setenv("TMPDIR", "/nonexistent", 1);
-    assert_true(handover_write(&h, &data, &two_threads, &err) != 0);
+    assert_true(handover_write(&h, &data, &no_end, 2, &err) != 0);
     setenv("TMPDIR", dir, 1);
     assert_string_equal(err.text, "cannot hand over the samples: cannot make a folder in "
                                   "'/nonexistent': no such file or directory");

@@ -27,6 +27,8 @@ static int too_much(const void *price, int64_t ns, int64_t *nano, struct err *er
 
 static const struct live_price price = {.offer = "acme", .hour = 36 * MONEY_UNIT, .cost = cents};
 
+static const struct run_plan whole = {.full = true};
+
 // Begun `ago_s` seconds ago, all of it but `before_s` for steps.
 static struct meter *meter_of(double ago_s, double before_s, int64_t steps, int64_t total)
 {
@@ -51,8 +53,8 @@ static void samples(void **state)
     (void)state;
     struct live live;
     struct meter *meter = meter_of(8.2, 0.2, 0, 0);
-    const struct live_plan timed = {.price = &price, .part = true, .max_s = 20, .early = true};
-    live_look(&timed, meter, 3, 100, &live);
+    const struct run_plan timed = {.max_s = 20, .within = 0.02};
+    live_look(&timed, &price, meter, 3, 100, &live);
     assert_true(fabs(live.elapsed_s - 8.2) < 0.1 && fabs(live.left_s - 11.8) < 0.1);
     assert_true(fabs(live_share(&live) - 0.41) < 0.01); // of its time, not 3 of 100
     assert_true(live.at_most && live.timed);
@@ -61,24 +63,24 @@ static void samples(void **state)
     assert_true(live.whole < 0);
 
     // Its money ends it before.
-    struct live_plan spent = timed;
+    struct run_plan spent = timed;
     spent.until_ns = clock_now_ns() + 4 * NS_PER_S - NS_PER_S / 2;
-    live_look(&spent, meter, 0, 0, &live);
+    live_look(&spent, &price, meter, 0, 0, &live);
     assert_true(fabs(live.left_s - 3.5) < 0.1 && live.at_most);
     assert_int_equal(live.projected, 12 * CENT);
 
     // A command that tells nothing: no end, no share, but a bill.
-    live_look(&(struct live_plan){.price = &price}, meter, 0, 0, &live);
+    live_look(&whole, &price, meter, 0, 0, &live);
     assert_true(live.left_s < 0 && live_share(&live) < 0 && live.projected < 0 && !live.at_most);
     assert_int_equal(live.bill, 9 * CENT);
 
     // No price, or none that can be counted: no money.
-    live_look(&(struct live_plan){.max_s = 0}, meter, 0, 0, &live);
+    live_look(&whole, NULL, meter, 0, 0, &live);
     assert_true(live.bill < 0 && live.projected < 0 && live.whole < 0);
     const struct live_price none = {.offer = NULL}, large = {.offer = "x", .cost = too_much};
-    live_look(&(struct live_plan){.price = &none}, meter, 0, 0, &live);
+    live_look(&whole, &none, meter, 0, 0, &live);
     assert_true(live.bill < 0);
-    live_look(&(struct live_plan){.price = &large}, meter, 0, 0, &live);
+    live_look(&whole, &large, meter, 0, 0, &live);
     assert_true(live.bill < 0);
     meter_free(meter);
 }
@@ -89,17 +91,17 @@ static void counted(void **state)
     (void)state;
     struct live live;
     struct meter *meter = meter_of(8, 2, 60, 100);
-    const struct live_plan fixed = {.price = &price, .part = true};
-    live_look(&fixed, meter, 60, 100, &live);
+    const struct run_plan fixed = {.steps = 100, .max_s = 60};
+    live_look(&fixed, &price, meter, 60, 100, &live);
     assert_true(fabs(live.left_s - 4) < 0.1 && fabs(live_share(&live) - 0.6) < 1e-9);
     assert_false(live.timed || live.at_most);
-    live_look(&fixed, meter, 160, 100, &live); // it told nonsense
+    live_look(&fixed, &price, meter, 160, 100, &live); // it told nonsense
     assert_true(live.left_s == 0 && live_share(&live) == 1);
 
     // The boot was paid for too, and the minimum holds for both together.
     struct live_price booted = price;
     booted.before_ns = 30 * NS_PER_S;
-    live_look(&(struct live_plan){.price = &booted}, meter, 60, 100, &live);
+    live_look(&whole, &booted, meter, 60, 100, &live);
     assert_in_range(live.bill, 38 * CENT, 39 * CENT);
     meter_free(meter);
 }
@@ -114,16 +116,14 @@ static void projected(void **state)
     meter_outlook(meter, &outlook);
     assert_true(outlook.wall_s == 0 && outlook.steps == 60 && fabs(outlook.before_s - 2) < 1e-6);
     assert_false(meter_enough(meter));
-    live_look(&(struct live_plan){.price = &price}, meter, 60, 100, &live);
+    live_look(&whole, &price, meter, 60, 100, &live);
     assert_true(fabs(live.elapsed_s + live.left_s - 12) < 0.2);
     assert_in_range(live.projected, 12 * CENT, 13 * CENT);
     assert_true(live.whole < 0); // it is the whole
-    live_look(&(struct live_plan){.price = &price, .part = true, .max_s = 9}, meter, 60, 100,
-              &live);
+    live_look(&(struct run_plan){.max_s = 9}, &price, meter, 60, 100, &live);
     assert_true(live.left_s < 1.1);
     assert_in_range(live.whole, 12 * CENT, 13 * CENT);
-    live_look(&(struct live_plan){.price = &price, .part = true, .max_s = 60}, meter, 60, 100,
-              &live);
+    live_look(&(struct run_plan){.max_s = 60}, &price, meter, 60, 100, &live);
     assert_true(live.left_s < 4.3); // the training itself ends before that
     meter_free(meter);
 }

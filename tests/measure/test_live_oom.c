@@ -16,7 +16,7 @@ static void filling(void **state)
 {
     (void)state;
     const struct live_price price = {.offer = "acme", .hour = 1, .cost = free_of_charge};
-    const struct live_plan plan = {.price = &price, .part = true, .max_s = 60};
+    const struct run_plan plan = {.max_s = 60};
     struct err none = {0};
     struct meter *meter;
     assert_ok(meter_new(&meter, clock_now_ns() - NS_PER_S, &none), &none);
@@ -26,7 +26,7 @@ static void filling(void **state)
         struct run run = {0};
         struct live live;
         long before = oom_countdown;
-        live_look(&plan, meter, 1, 2, &live);
+        live_look(&plan, &price, meter, 1, 2, &live);
         assert_int_equal(oom_countdown, before);
         int rc = live_fill(&live, &price, &run.live, &err);
         OOM_EXPECT(rc, &err);

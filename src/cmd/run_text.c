@@ -1,147 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/training.h"
+#include "cmd/run_text.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/proc.h"
-#include "measure/watch.h"
-#include "record/read.h"
-
-volatile sig_atomic_t training_stop;
-
-static void on_signal(int number)
-{
-    (void)number;
-    training_stop = 1;
-}
-
-void training_catch(void)
-{
-    training_stop = 0;
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-bool training_over(const struct native_options *o)
-{
-    return training_stop || (o->until_ns > 0 && clock_now_ns() >= o->until_ns);
-}
-
-// The line on the terminal.
-static void show(void *context, const struct trainer_progress *p, const struct live *live)
-{
-    struct watch *watch = context;
-    char note[120];
-    if (watch->begun && !watch->progress.on)
-        return;
-    snprintf(note, sizeof note, "epoch %lld/%lld%s  loss %.3f  %.1f %% right  %.0f/s",
-             (long long)p->epoch + 1, (long long)p->epochs, p->evaluating ? " test" : "", p->loss,
-             p->accuracy * 100, p->samples_per_s);
-    watch_show(watch, live, note);
-}
-
-static int run_watched(const struct workload *workload, const struct native_options *options,
-                       struct watch *watch, struct run *run, struct buf *says, struct err *err)
-{
-    struct native_options o = *options;
-    o.stop = &training_stop;
-    o.progress = show;
-    o.context = watch;
-    watch->name = workload->name;
-    watch_show(watch, &(struct live){.left_s = -1, .bill = -1, .projected = -1}, "");
-    int rc = native_run(workload, &o, run, says, err);
-    watch_end(watch);
-    return rc;
-}
-
-int training_run(const struct workload *workload, const struct native_options *options,
-                 struct run *run, struct buf *says, struct err *err)
-{
-    struct watch watch = {0};
-    return run_watched(workload, options, &watch, run, says, err);
-}
-
-// ---- in a process of its own
-
-struct apart {
-    const struct workload *workload;
-    const struct native_options *options;
-    struct run *run;
-    struct watch watch;
-};
-
-static int apart(void *context)
-{
-    struct apart *a = context;
-    struct err err = {0};
-    struct buf says = {0}, text = {0};
-    signal(SIGTTOU, SIG_IGN); // it draws its line from the terminal's background
-    int rc = run_watched(a->workload, a->options, &a->watch, a->run, &says, &err);
-    if (rc == 0)
-        rc = record_to_text(run_fields, a->run, &text, &err);
-    if (rc == 0)
-        rc = fs_write_fd(STDOUT_FILENO, buf_str(&text), text.len, "the pipe", &err);
-    if (rc != 0)
-        fprintf(stderr, "%s", err.text);
-    buf_release(&says);
-    buf_release(&text);
-    return rc != 0;
-}
-
-// What the process left behind that did not come to its end.
-static void take_part(const struct journal *journal, struct run *run)
-{
-    struct buf text = {0};
-    struct run part = {0};
-    if (journal && journal_read(journal, &text, NULL) == 0 &&
-        record_from_text(run_fields, buf_str(&text), text.len, &part, NULL) == 0) {
-        record_release(run_fields, run);
-        *run = part;
-    } else {
-        record_release(run_fields, &part);
-    }
-    buf_release(&text);
-}
-
-int training_run_apart(const struct workload *workload, const struct native_options *options,
-                       struct run *run, struct err *err)
-{
-    int terminal =
-        fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); // its own is ours to read
-    struct apart a = {workload, options, run, {.fd = terminal, .group = getpgrp()}};
-    struct proc proc = {0};
-    struct proc_result result = {0};
-    struct proc_options how = {.keep_max = 64 << 20};
-    int rc = proc_start_call(&proc, apart, &a, &how, err);
-    if (terminal >= 0)
-        close(terminal);
-    if (rc == 0)
-        rc = proc_finish(&proc, &result, err);
-    if (rc != 0)
-        return rc;
-    json_t *json = json_loadb(buf_str(&result.out), result.out.len, 0, NULL);
-    if (!result.exited || result.exit_code != 0 || !json) {
-        struct buf words = {0};
-        take_part(options->journal, run);
-        proc_result_words(&result, &words);
-        rc = err_set(err, ERR_FAIL, "%s",
-                     result.err_text.len > 0 ? buf_str(&result.err_text) : buf_str(&words));
-        buf_release(&words);
-    } else {
-        record_release(run_fields, run);
-        rc = record_from_json(run_fields, json, run, err);
-    }
-    json_decref(json);
-    proc_result_release(&result);
-    return rc;
-}
+#include "base/units.h"
 
 // ---- the table
 
@@ -157,8 +22,8 @@ static void outcome(char out[48], const struct run *run)
 {
     if (run->problem)
         snprintf(out, 48, "failed");
-    else if (run->l1_largest_error.known)
-        snprintf(out, 48, "err %.0e", run->l1_largest_error.v);
+    else if (run->l1.largest_error.known)
+        snprintf(out, 48, "err %.0e", run->l1.largest_error.v);
     else if (run->test_accuracy.known)
         snprintf(out, 48, "%.1f %%", run->test_accuracy.v * 100);
     else if (run->last_loss.known)
@@ -212,7 +77,7 @@ static void widen(struct out_column *column, const char *text)
     column->width = columns > column->width ? columns : column->width;
 }
 
-void training_table(struct out *out, const struct run *runs, size_t count)
+void run_text_table(struct out *out, const struct run *runs, size_t count)
 {
     bool batches = false;
     for (size_t i = 1; i < count; i++)
@@ -288,7 +153,7 @@ static void say_saturation(struct out *out, const struct runs *runs, size_t at)
                 (long long)largest->batch.v);
 }
 
-void training_notes(struct out *out, const struct runs *runs)
+void run_text_notes(struct out *out, const struct runs *runs, const struct run_plan *plan)
 {
     for (size_t i = 0; i < runs->runs.count; i++) {
         const struct run *run = &runs->runs.items[i];
@@ -296,9 +161,15 @@ void training_notes(struct out *out, const struct runs *runs)
             out_sparkline(out, run->workload, run->step_plot_ms.items, run->step_plot_ms.count,
                           "ms a step, from left to right");
         if (unsteady(run))
-            out_row(out, run->workload, "the step times never settled: no single figure%s",
+            out_row(out, run->workload, "the step times never settled: there is no single figure%s",
                     run->projection.wall_s.known ? ", and the whole training's time is a guess"
                                                  : "");
+        struct buf why = {0};
+        if (run->stopped_by && strcmp(run->stopped_by, "max-time") == 0 &&
+            measure_stop_words(plan, run, &why))
+            out_row(out, run->workload, "%s", buf_str(&why));
+        out->text.failed |= why.failed;
+        buf_release(&why);
         for (size_t k = 0; k < run->taints.count; k++)
             out_row(out, run->workload, "%s", run->taints.items[k]);
         if (run->reached.known && !run->reached.v)
@@ -314,4 +185,124 @@ void training_notes(struct out *out, const struct runs *runs)
                     g->spread.v * 100);
         say_saturation(out, runs, i);
     }
+}
+
+// ---- a command
+
+static void say_lines(struct out *out, const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        out_printf(out, "fare: %.*s\n", (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static void say_step_times(struct out *out, const struct run *run)
+{
+    static const char before[] = "fare: ";
+    double low, high;
+    struct buf line = {0};
+    if (run->step_plot_ms.count < 2)
+        return;
+    out_blocks(&line, run->step_plot_ms.items, run->step_plot_ms.count,
+               (size_t)out->width - strlen(before), out->unicode, &low, &high);
+    out_printf(out, "%s%s\n%s%.4g to %.4g ms a step, from left to right\n", before, buf_str(&line),
+               before, low, high);
+    out->text.failed |= line.failed;
+    buf_release(&line);
+}
+
+static void say_speed(struct out *out, const struct run *run)
+{
+    char time[24];
+    if (run->steps.known)
+        out_printf(out, "fare: %s", units_count(run->steps.v, "step").s);
+    if (run->steps.known && run->total_steps.known)
+        out_printf(out, " of %lld", (long long)run->total_steps.v);
+    if (run->step_ms.known)
+        out_printf(out, ", %.*f ms each", run->step_ms.v < 100 ? 2 : 0, run->step_ms.v);
+    if (run->samples_per_s.known)
+        out_printf(out, ", %.0f samples/s", run->samples_per_s.v);
+    if (run->last_loss.known)
+        out_printf(out, ", loss %.4g", run->last_loss.v);
+    if (run->test_accuracy.known)
+        out_printf(out, ", %.2f %% right held out", run->test_accuracy.v * 100);
+    if (run->steps.known)
+        out_printf(out, "\n");
+    say_step_times(out, run);
+    const struct run_projection *p = &run->projection;
+    if (!p->wall_s.known)
+        return;
+    clock_words((int64_t)(p->wall_s.v * 1e9), time, sizeof time);
+    out_printf(out, "fare: the whole training takes %s", time);
+    if (p->low_s.known && p->high_s.known) {
+        char low[24], high[24];
+        clock_words((int64_t)(p->low_s.v * 1e9), low, sizeof low);
+        clock_words((int64_t)(p->high_s.v * 1e9), high, sizeof high);
+        out_printf(out, " (between %s and %s)", low, high);
+    }
+    out_printf(out, "\n");
+}
+
+static void say_bill(struct out *out, const struct measure *m, const struct run *run)
+{
+    struct buf bill = {0};
+    if (measure_price_bill(m->price, run, &bill)) {
+        out_printf(out, "fare: ");
+        out_wrap_here(out, 6, buf_str(&bill));
+    }
+    out->text.failed |= bill.failed;
+    buf_release(&bill);
+}
+
+// "fare: train finished after 4 min 05 s", "fare: train ran 60.4 s; stopped at the time limit (60
+// s)"
+static void say_end(struct out *out, const struct measure *m, const struct run *run)
+{
+    char time[24] = "an unknown time";
+    struct buf why = {0};
+    if (run->phases.wall_ns.known)
+        clock_words(run->phases.wall_ns.v, time, sizeof time);
+    if (measure_stop_words(&m->plan, run, &why))
+        out_printf(out, "fare: %s ran %s; %s", run->name, time, buf_str(&why));
+    else
+        out_printf(out, "fare: %s %s after %s", run->name, run->ended, time);
+    if (run->problem)
+        out_printf(out, ": %s", run->problem);
+    out_printf(out, "\n");
+    out->text.failed |= why.failed;
+    buf_release(&why);
+}
+
+void run_text_command(struct out *out, const struct measure *m)
+{
+    const struct run *run = &m->runs.runs.items[0];
+    say_end(out, m, run);
+    say_speed(out, run);
+    say_bill(out, m, run);
+    for (size_t i = 0; i < run->taints.count; i++)
+        out_printf(out, "fare: %s\n", run->taints.items[i]);
+    say_lines(out, buf_str(&m->words));
+    say_lines(out, buf_str(&m->says));
+}
+
+void run_text_bills(struct out *out, const struct measure *m)
+{
+    for (size_t i = 0; i < m->runs.runs.count; i++) {
+        const struct run *run = &m->runs.runs.items[i];
+        struct buf bill = {0};
+        if (measure_price_bill(m->price, run, &bill))
+            out_row(out, run->workload, "%s", buf_str(&bill));
+        out->text.failed |= bill.failed;
+        buf_release(&bill);
+    }
+}
+
+void run_text_says(struct measure *m, bool price)
+{
+    if (price && m->price && isatty(STDERR_FILENO))
+        buf_printf(&m->says, "the bill is derived from %s\n", measure_price_words(m->price));
+    out_complain(buf_str(&m->says));
+    buf_reset(&m->says);
 }

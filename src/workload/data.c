@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// data: where a workload's samples come from.
+#include "workload/workload.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/fetch.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// 1 and `dir`, 0 where there is none, or an error. DIR/mnist where that is a folder, else DIR: one
+// --data serves `fare run all`, and a folder with just the files serves one workload.
+static int find_dir(const struct workload *workload, const char *data, struct buf *dir,
+                    struct err *err)
+{
+    const char *name = data_set_name(workload->data);
+    if (data) {
+        buf_printf(dir, "%s/%s", data, name);
+        if (buf_check(dir, NULL) == 0 && is_folder(buf_str(dir)))
+            return 1;
+        buf_reset(dir);
+        buf_adds(dir, data);
+        return buf_check(dir, err) == 0 ? 1 : ERR_MEMORY;
+    }
+    // What `fare workloads data get` fetched.
+    int rc = data_cache_dir(name, dir, err);
+    return rc != 0 ? rc : is_folder(buf_str(dir));
+}
+
+int workload_data_open(const struct workload *workload, const char *data, int threads,
+                       struct data_pair *out, struct err *err)
+{
+    struct buf dir = {0};
+    int found = find_dir(workload, data, &dir, err);
+    const struct data_options options = {
+        .dir = found > 0 ? buf_str(&dir) : NULL,
+        .seed = 1, // of made sets: the same data whatever the training's seed
+        .made_train = workload->made_train,
+        .made_test = workload->made_test,
+        .threads = threads,
+    };
+    int rc = found < 0 ? found : data_open(workload->data, &options, out, err);
+    buf_release(&dir);
+    return rc;
+}
+
+bool workload_is_target(const struct workload *workload, const struct data_pair *data)
+{
+    const struct workload_set *target = &workload->target;
+    return !data->made && data->train.count == target->train && data->test.count == target->test &&
+           (!target->identity || (data->identity && strcmp(data->identity, target->identity) == 0));
+}
