@@ -246,15 +246,15 @@ while True: time.sleep(0.05)
     stdout, err = p.communicate(timeout=60)
     run = json.loads(stdout)["runs"][0]
     report("signals are passed on, once each", out.read_text().split() == [str(int(s)) for s in sent], out.read_text())
-    report("and its answer is ours", p.returncode == 7 and run["ended"] == "stopped" and run["exit_code"] == 7, run)
+    report("and its answer is ours", p.returncode == 7 and run["ended"] == "interrupted" and run["stopped_by"] == "signal" and run["exit_code"] == 7, run)
     ready.unlink()
     p = subprocess.Popen(line(f"import time, signal\nopen({str(ready)!r}, 'w').close()\ntime.sleep(60)"),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     wait_until(ready.exists)
     p.send_signal(signal.SIGTERM)
     _, err = p.communicate(timeout=60)
-    report("one that ends by a signal of the user's was stopped, not broken", p.returncode == 143
-           and b"stopped after" in err, (p.returncode, err))
+    report("one that ends by a signal of the user's was interrupted, not broken", p.returncode == 143
+           and b"interrupted after" in err, (p.returncode, err))
     got = subprocess.run(["nohup", *line("import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)")],
                          capture_output=True, text=True)
     report("nohup reaches it", "True" in got.stdout, got)
@@ -297,7 +297,7 @@ def terminals():
                             "print('ready', flush=True)\nend = time.time() + 20\n"
                             "while time.time() < end and not n: time.sleep(0.05)\n"
                             "time.sleep(0.5)\nprint('pressed', len(n))", press)
-    report("Ctrl-C reaches it, once", "pressed 1\r\n" in text and "stopped" in text, (got, text))
+    report("Ctrl-C reaches it, once", "pressed 1\r\n" in text and "interrupted" in text, (got, text))
     got, text = in_terminal("print('no end', end='')", lambda m, t: None)
     report("fare's words begin a line", "no end\r\nfare: " in text, text)
     typed = []

@@ -69,6 +69,9 @@ def stand_in(folder):
     own = fare("mlp", "--data", str(folder / "data"), "--steps", "5")[1][0]
     report("so is what net and recipe it trains: the same as fare's own", run["net"].startswith("sha256:")
            and run["net"] == own["net"] and run["recipe"] == own["recipe"], (run.get("net"), run.get("recipe"), own))
+    err = fare("mlp", "--with", "pytorch", "--data", str(folder / "data"), "--steps", "5", FARE_PYTHON=str(fake))[2]
+    words = [line[1:-1] for line in err.splitlines() if line.startswith("[")]
+    report("it gets as many threads as fare's own engine has", words[words.index("--threads") + 1] == str(own["threads"]), words)
     other = fare("mlp", "--with", "pytorch", "--data", str(folder / "data"), "--steps", "5", "--batch", "2",
                  FARE_PYTHON=str(fake))[1][0]
     report("which another batch changes", other["net"] == run["net"] and other["recipe"] != run["recipe"], other)
@@ -145,7 +148,7 @@ def stopped(fake, scratch):
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=100)
     run = json.loads(out)["runs"][0]
-    report("stopped before it began, it says so and leaves nothing", run["ended"] == "stopped"
+    report("stopped before it began, it says so and leaves nothing", run["ended"] == "interrupted" and p.returncode == 130
            and not (scratch.parent / "seen").exists() and list(scratch.iterdir()) == [], (run, err))
 
 

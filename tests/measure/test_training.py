@@ -103,15 +103,19 @@ with tempfile.TemporaryDirectory() as scratch:
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=60)
     report("Ctrl-C ends it cleanly, with the figures so far",
-           p.returncode == 0 and "Stopped" in out and "mlp" in out, out + err)
+           p.returncode == 130 and "Interrupted" in out and "mlp" in out, out + err)
 
     p = subprocess.Popen([FARE, "run", "mlp", "--data", str(data), "--full", "--epochs", "100000", "--json"],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(2.5)
     p.send_signal(signal.SIGINT)
     run = json.loads(p.communicate(timeout=60)[0])["runs"][0]
-    report("and it does not say that it was trained to the end", run["ended"] == "stopped" and run["full"] is False
+    report("and it does not say that it was trained to the end", run["ended"] == "interrupted" and run["stopped_by"] == "signal" and run["full"] is False
            and run["projection"]["wall_s"] > 60, run)
+
+    code, run = fare("--data", str(data), "--full")
+    report("another set than the target's is not judged by it", code == 0 and run["ended"] == "finished" and run["full"]
+           and "reached" not in run and "stopped_by" not in run, run)
 
     seven = idx_set(scratch / "seven", 7)
     code, run = fare("--data", seven, "--full", "--epochs", 3)
