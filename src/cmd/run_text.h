@@ -19,7 +19,7 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
 // A line for each run whose price is known.
 void run_text_bills(struct out *out, const struct measure *measure);
 
-// How a command went, for stderr: stdout is the command's own.
-void run_text_command(struct out *out, const struct measure *measure);
+// How a command went, to stderr at once: stdout is the command's own. `out` has the width.
+void run_text_command(const struct out *out, const struct measure *measure);
 
 #endif

@@ -487,7 +487,9 @@ static void wait_for_the_rest(struct job *job)
 
 // ---- the record
 
-int command_name(char *const *argv, char **name, struct err *err)
+// "train" for `python -u dir/train.py --lr 1`, "llama.finetune" for `python -m llama.finetune`,
+// else the program's name.
+static int name_of(char *const *argv, char **name, struct err *err)
 {
     const char *found = argv[0];
     for (size_t i = 1; argv[i]; i++) {
@@ -515,7 +517,7 @@ static int describe(const struct job *job, struct err *err)
 {
     const struct command_options *o = job->options;
     struct run *run = job->run;
-    int rc = run->name ? 0 : command_name(o->argv, &run->name, err);
+    int rc = run->name ? 0 : name_of(o->argv, &run->name, err);
     if (rc == 0 && !run->framework)
         rc = text_set(&run->framework, "command", err);
     run->command.known = true;

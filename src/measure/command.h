@@ -28,8 +28,4 @@ struct command_options {
 int command_run(const struct command_options *options, struct session *session,
                 struct err *err) MUST_USE;
 
-// What to call a run of these words: "train" for `python -u dir/train.py --lr 1`, "llama.finetune"
-// for `python -m llama.finetune`, else the program's name.
-int command_name(char *const *argv, char **name, struct err *err) MUST_USE;
-
 #endif

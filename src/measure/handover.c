@@ -24,6 +24,7 @@ struct job {
     struct safetensors_writer writer;
     struct safetensors_entry entries[ENTRIES_MAX];
     int64_t dims[ENTRIES_MAX][4];
+    const void *bytes[ENTRIES_MAX]; // null: images in files
     int count;
     bool stopped;
 };
@@ -61,42 +62,49 @@ static int64_t token_count(const struct dataset *set)
     return set->starts ? set->starts[set->count] : (set->count - 1) * set->token_stride + set->time;
 }
 
-static void add_entry(struct job *job, const char *name, const char *type, int rank,
-                      const int64_t *dim)
+static void add_entry(struct job *job, const char *name, const char *type, const void *bytes,
+                      int rank, const int64_t *dim)
 {
     assert(job->count < ENTRIES_MAX);
     int64_t *kept = job->dims[job->count];
     memcpy(kept, dim, (size_t)rank * sizeof *dim);
+    job->bytes[job->count] = bytes;
     job->entries[job->count++] = (struct safetensors_entry){name, rank, kept, type};
-}
-
-static void add_starts(struct job *job, const char *name, const struct dataset *set)
-{
-    const int64_t places = set->count + 1;
-    if (set->count > 0 && set->starts)
-        add_entry(job, name, "I64", 1, &places);
-}
-
-static void add_labels(struct job *job, const char *name, const struct dataset *set)
-{
-    if (set->count > 0)
-        add_entry(job, name, "I32", 1, &set->count);
 }
 
 static void add_samples(struct job *job, const char *x, const char *tokens,
                         const struct dataset *set)
 {
     const int64_t images[] = {set->count, set->channels, set->height, set->width};
-    const int64_t texts[] = {set->count, set->time};
-    if (set->count == 0)
-        return;
-    const int64_t all = token_count(set);
+    const int64_t texts[] = {set->count, set->time}, all = set->time > 0 ? token_count(set) : 0;
     if (set->time == 0)
-        add_entry(job, x, "U8", 4, images);
+        add_entry(job, x, "U8", set->files ? NULL : set->pixels, 4, images);
     else if (set->starts || overlap(set))
-        add_entry(job, tokens, "I32", 1, &all);
+        add_entry(job, tokens, "I32", set->tokens, 1, &all);
     else
-        add_entry(job, x, "I32", 2, texts);
+        add_entry(job, x, "I32", set->tokens, 2, texts);
+}
+
+// The widest come first, so that each number lies at a multiple of its size.
+static void add_entries(struct job *job, const struct data_pair *data)
+{
+    static const char *const names[][4] = {
+        {"train.starts", "train.y", "train.x", "train.tokens"},
+        {"test.starts", "test.y", "test.x", "test.tokens"},
+    };
+    const struct dataset *sets[] = {&data->train, &data->test};
+    for (int i = 0; i < 2; i++) {
+        const int64_t places = sets[i]->count + 1;
+        assert(!sets[i]->starts || sets[i]->starts[0] == 0);
+        if (sets[i]->count > 0 && sets[i]->starts)
+            add_entry(job, names[i][0], "I64", sets[i]->starts, 1, &places);
+    }
+    for (int i = 0; i < 2; i++)
+        if (sets[i]->count > 0)
+            add_entry(job, names[i][1], "I32", sets[i]->labels, 1, &sets[i]->count);
+    for (int i = 0; i < 2; i++)
+        if (sets[i]->count > 0)
+            add_samples(job, names[i][2], names[i][3], sets[i]);
 }
 
 // ---- images that are decoded or drawn when they are needed: all are needed now
@@ -119,31 +127,6 @@ static int write_files(struct job *job, const struct dataset *set, struct err *e
 
 // ---- the file
 
-static int write_starts(struct job *job, const struct dataset *set, struct err *err)
-{
-    if (set->count == 0 || !set->starts)
-        return 0;
-    assert(set->starts[0] == 0);
-    return write_bytes(job, set->starts, (set->count + 1) * (int64_t)sizeof *set->starts, err);
-}
-
-static int write_labels(struct job *job, const struct dataset *set, struct err *err)
-{
-    return write_bytes(job, set->labels, set->count * (int64_t)sizeof *set->labels, err);
-}
-
-static int write_samples(struct job *job, const struct dataset *set, struct err *err)
-{
-    if (set->count == 0)
-        return 0;
-    if (set->files)
-        return write_files(job, set, err);
-    if (set->time > 0)
-        return write_bytes(job, set->tokens, token_count(set) * (int64_t)sizeof *set->tokens, err);
-    return write_bytes(job, set->pixels, set->count * set->channels * set->height * set->width,
-                       err);
-}
-
 // Not after a minute of decoding.
 static int check_room(const char *folder, int64_t bytes, struct err *err)
 {
@@ -159,15 +142,8 @@ static int check_room(const char *folder, int64_t bytes, struct err *err)
 
 static int begin(struct job *job, const struct data_pair *data, struct err *err)
 {
-    const struct dataset *train = &data->train, *test = &data->test;
-    // The widest come first, so that each number lies at a multiple of its size.
-    add_starts(job, "train.starts", train);
-    add_starts(job, "test.starts", test);
-    add_labels(job, "train.y", train);
-    add_labels(job, "test.y", test);
-    add_samples(job, "train.x", "train.tokens", train);
-    add_samples(job, "test.x", "test.tokens", test);
-
+    const struct dataset *train = &data->train;
+    add_entries(job, data);
     char classes[24], vocabulary[24], time[24], stride[24];
     snprintf(classes, sizeof classes, "%d", train->classes);
     snprintf(vocabulary, sizeof vocabulary, "%d", train->vocabulary);
@@ -192,21 +168,19 @@ static int begin(struct job *job, const struct data_pair *data, struct err *err)
 
 static int write_file(struct job *job, const struct data_pair *data, struct err *err)
 {
-    const struct dataset *train = &data->train, *test = &data->test;
     int rc = begin(job, data, err);
     if (rc != 0)
         return rc;
-    rc = write_starts(job, train, err);
-    if (rc == 0)
-        rc = write_starts(job, test, err);
-    if (rc == 0)
-        rc = write_labels(job, train, err);
-    if (rc == 0)
-        rc = write_labels(job, test, err);
-    if (rc == 0)
-        rc = write_samples(job, train, err);
-    if (rc == 0)
-        rc = write_samples(job, test, err);
+    for (int i = 0; rc == 0 && i < job->count; i++) {
+        const struct safetensors_entry *e = &job->entries[i];
+        int64_t len = e->type[0] == 'U' ? 1 : e->type[1] == '6' ? 8 : 4;
+        for (int d = 0; d < e->rank; d++)
+            len *= e->dim[d];
+        if (job->bytes[i])
+            rc = write_bytes(job, job->bytes[i], len, err);
+        else
+            rc = write_files(job, e->name[1] == 'r' ? &data->train : &data->test, err);
+    }
     if (rc == 0 && !over(job))
         return unwritten(safetensors_commit(&job->writer, err), err);
     safetensors_abandon(&job->writer);

@@ -34,25 +34,8 @@ static void commands(void **state)
     }
 }
 
-static void names(void **state)
-{
-    (void)state;
-    char python[] = "python3", u[] = "-u", train[] = "dir/train.py", other[] = "x.py";
-    char *argv[] = {python, u, train, other, NULL};
-    OOM_EACH
-    {
-        struct err err = {0};
-        char *name = NULL;
-        int rc = command_name(argv, &name, &err);
-        OOM_EXPECT(rc, &err);
-        if (rc == 0)
-            assert_string_equal(name, "train");
-        free(name);
-    }
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(commands), cmocka_unit_test(names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(commands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
