@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bare: `fare` without a command, the main job. This is the one place that says what that is: to
-// check this machine, to sample the workloads that make sense on it, and to write the report. Also
-// the options that belong to the program as a whole.
+// bare: `fare` without a command, the main job: checks this machine, samples the workloads that
+// make sense on it, and writes the report. Also the options of the program as a whole.
 #include "cmd/cmd.h"
 
 #include <string.h>
@@ -208,7 +207,7 @@ static int make_report(const struct bare_options *o, const struct run *runs, siz
     return rc;
 }
 
-// What was measured is told and kept already: a report that cannot be written is a warning.
+// The measurement is printed and kept already: a report that cannot be written is a warning.
 static void add_report(const struct bare_options *o, const struct run *runs, size_t count,
                        struct out *out)
 {
@@ -324,13 +323,10 @@ const struct command cmd_bare = {
     .summary = "what a training run will cost, before you pay for it",
     .arguments = "[-- COMMAND...]",
     .about =
-        "Run without a command, fare does its main job: it checks this machine, says what will "
-        "spoil a measurement or cost money, trains a sample of each workload that makes "
-        "sense on it; then it says what the whole trainings take here, and what they cost on "
-        "machines to rent on which they were measured, and writes a report with plots. That takes "
-        "about a minute. With a command after "
-        "'--', it measures that one, "
-        "as 'fare run' does.",
+        "Without a command fare does its main job, in about a minute: it checks this machine, "
+        "trains a sample of each workload that makes sense on it, projects the whole trainings, "
+        "lists their costs on machines to rent where they were measured, and writes a report "
+        "with plots. After '--' comes a command of yours, which is measured as 'fare run' does.",
     .options = options,
     .options_size = sizeof(struct bare_options),
     .defaults = &defaults,

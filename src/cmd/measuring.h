@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "measure/measure.h"
 
-// Sets call->exit_code, prints and measures the command of `call->rest`: for both.
+// Measures the command of `call->rest`, prints, and sets call->exit_code. measure->o is set.
 int measuring_command(const struct cmd_call *call, struct measure *measure,
                       struct err *err) MUST_USE;
 
@@ -26,7 +26,7 @@ extern const char *const measuring_identities[];
     MEASURING_ROW("within", OPT_TEXT, "P%", type, m.within, "Sampling",                            \
                   "stop when the total time is known to this (default 2%; 95 % interval)"),        \
         MEASURING_ROW("max-time", OPT_DURATION, "TIME", type, m.max_time_ns, "Sampling",           \
-                      "stop after this time at the latest (default 60s)"),                         \
+                      "time limit (default 60s; bare fare: 6s for each workload)"),                \
         MEASURING_ROW("max-spend", OPT_TEXT, "USD", type, m.max_spend, "Sampling",                 \
                       "stop before the bill for this machine exceeds this; needs --offer"),        \
         MEASURING_ROW("offer", OPT_TEXT, "OFFER", type, m.offer, "Sampling",                       \

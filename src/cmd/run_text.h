@@ -13,7 +13,7 @@ void run_text_says(struct measure *measure, bool price);
 // One row each: data, samples/s, ms per step, epoch time, loss or accuracy.
 void run_text_table(struct out *out, const struct run *runs, size_t count);
 
-// Below it: why a sample ended, what may have spoiled a run, what repeated ones say together.
+// Below it: why samples ended, what may have spoiled them, the spread between repetitions.
 void run_text_notes(struct out *out, const struct runs *runs, const struct run_plan *plan);
 
 // A line for each run whose price is known.

@@ -119,50 +119,35 @@ static bool in_foreground(void)
 
 static bool sets(const char *entry, const char *variable)
 {
-    size_t len = strcspn(variable, "=");
+    size_t len = strlen(variable);
     return strncmp(entry, variable, len) == 0 && entry[len] == '=';
 }
 
-// Our environment with `added` over it. The texts stay where they are.
-static char **environment(char *const *added, size_t count, struct err *err)
+// Ours, with the place for events, and with Python's lines coming when they are printed. The texts
+// stay where they are; `events` holds the new one.
+static char **make_environment(const struct job *job, struct buf *events, struct err *err)
 {
     extern char **environ;
-    size_t have = 0, kept = 0;
+    static char unbuffered[] = "PYTHONUNBUFFERED=1";
+    size_t have = 0, count = 0;
     while (environ && environ[have])
         have++;
-    char **env = calloc(have + count + 1, sizeof *env);
-    if (!env) {
+    char **env = calloc(have + 3, sizeof *env);
+    if (job->tail.path)
+        buf_printf(events, "FARE_EVENTS=%s", job->tail.path);
+    if (!env || buf_check(events, err) != 0) {
+        free(env);
         err_memory(err);
         return NULL;
     }
-    for (size_t i = 0; i < have; i++) {
-        bool replaced = false;
-        for (size_t k = 0; k < count; k++)
-            replaced |= sets(environ[i], added[k]);
-        if (!replaced)
-            env[kept++] = environ[i];
-    }
-    for (size_t k = 0; k < count; k++)
-        env[kept++] = added[k];
-    return env;
-}
-
-static char **make_environment(const struct job *job, struct buf *events, struct err *err)
-{
-    static char unbuffered[] = "PYTHONUNBUFFERED=1"; // lines come when they are printed
-    char *added[64];
-    size_t count = 0;
+    for (size_t i = 0; i < have; i++)
+        if (!job->tail.path || !sets(environ[i], "FARE_EVENTS"))
+            env[count++] = environ[i];
     if (job->tail.path)
-        buf_printf(events, "FARE_EVENTS=%s", job->tail.path);
-    if (buf_check(events, err) != 0)
-        return NULL;
-    if (events->len > 0)
-        added[count++] = events->data;
+        env[count++] = events->data;
     if (!getenv("PYTHONUNBUFFERED"))
-        added[count++] = unbuffered;
-    for (char *const *p = job->options->set; p && *p && count < 64; p++)
-        added[count++] = *p;
-    return environment(added, count, err);
+        env[count++] = unbuffered;
+    return env;
 }
 
 static int open_lines(struct event_lines *lines, struct err *err)
@@ -379,10 +364,9 @@ static bool signal_waits(void)
     return poll(&(struct pollfd){signals_fd(), POLLIN, 0}, 1, 0) > 0;
 }
 
-// What the command wrote last is still on its way: all that is there, unless our reader holds it
-// up. Not for long: processes it left behind may write on. Of its events, as many as there are now,
-// which may be more than we read in that time; but a file without end, or of holes, is not waited
-// for, nor does the user have to.
+// The command's last output is still on its way. Reads it for at most two seconds, since processes
+// it left behind may go on writing. Reads the events that are in the file now, for up to a minute:
+// the file may have no end, or holes, and the user may press Ctrl-C.
 static void read_the_rest(struct job *job)
 {
     int64_t written = tail_written(&job->tail), now = clock_now_ns();
@@ -452,7 +436,7 @@ static void wait_for_the_rest(struct job *job)
         job->next_signal = SIGTERM;
         job->next_ns = clock_now_ns() + (job->interrupted ? 0 : job->grace_ns);
     }
-    // Whoever reads our output may take as long as they like, unless the user wants an end.
+    // The reader of our output may take its time, unless the user wants an end.
     int64_t reader_until_ns = job->interrupted ? clock_now_ns() + NS_PER_S : INT64_MAX;
     for (;;) {
         struct relay *relays[] = {&job->out, &job->err};
@@ -563,7 +547,7 @@ static int note_end(struct job *job, bool *finished, struct err *err)
     }
     if (job->child.max_rss_kib > 0)
         run->peak_memory_bytes = some_int((int64_t)job->child.max_rss_kib * 1024);
-    // A script that trains so many steps ends by itself, and not with the training.
+    // With --steps a script ends by itself before the training does.
     const struct run_plan *plan = &job->session->plan;
     bool sampled = job->ended_by_us || (!plan->full && plan->steps > 0 && words[0] == '\0');
     *finished = words[0] == '\0' && !sampled && !job->interrupted;
@@ -707,4 +691,4 @@ static bool takes(const struct session *s)
     return s->command != NULL;
 }
 
-const struct runner runner_command = {.name = "command", .takes = takes, .run = run};
+const struct runner runner_command = {.takes = takes, .run = run};

@@ -16,7 +16,6 @@
 
 struct command_options {
     char *const *argv;     // null-terminated, not empty
-    char *const *set;      // (optional) "NAME=value" beyond our environment, null-terminated
     bool output_to_stderr; // its stdout goes to our stderr, since ours is for something else
     int64_t load_ns;       // spent on its data before: the run begins this much earlier
 };

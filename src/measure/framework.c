@@ -77,7 +77,7 @@ static void add(struct arguments *a, const char *name, const char *value)
         a->items[a->count++] = (char *)(uintptr_t)value;
 }
 
-// What is below `least` was not given.
+// A value below `least` was not given.
 static void add_number(struct arguments *a, const char *name, int64_t value, int64_t least)
 {
     if (value < least)
@@ -87,7 +87,7 @@ static void add_number(struct arguments *a, const char *name, int64_t value, int
     add(a, name, text);
 }
 
-// The net and recipe are those of the definition, for this data, whoever trains them.
+// The net and recipe are those of the definition for this data, in every framework.
 static int note_definition(const struct session *s, const struct data_pair *data, struct err *err)
 {
     char net_sum[SHA256_HEX_BYTES], identity[SHA256_HEX_BYTES + 8];
@@ -168,19 +168,16 @@ static int check_end(const struct session *s, struct err *err)
 static int run_script(struct session *s, const char *script, const struct handover *handover,
                       struct err *err)
 {
-    static char variable[] = "PYTHONDONTWRITEBYTECODE=1"; // share/ stays as it is
-    char *const no_bytecode[] = {variable, NULL};
     struct arguments a = {.count = 0};
     add(&a, find_python(), NULL);
     add(&a, script, NULL);
     if (handover->path)
         add(&a, "--data", handover->path);
     add_options(&a, s);
-    const struct command_options options = {.argv = a.items,
-                                            .set = no_bytecode,
-                                            .output_to_stderr = s->o->json,
-                                            .load_ns = handover->took_ns};
-    s->plan.max_s_given = false; // the script tells its total
+    const struct command_options options = {
+        .argv = a.items, .output_to_stderr = s->o->json, .load_ns = handover->took_ns};
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1); // share/ stays as it is
+    s->plan.max_s_given = false;               // the script tells its total
     if (is_l1(s))
         s->plan =
             (struct run_plan){.full = true, .until_ns = s->plan.until_ns, .stop = s->plan.stop};
@@ -243,4 +240,4 @@ static bool takes(const struct session *s)
     return s->workload && s->o->with;
 }
 
-const struct runner runner_framework = {.name = "framework", .takes = takes, .run = run};
+const struct runner runner_framework = {.takes = takes, .run = run};

@@ -29,7 +29,7 @@ struct job {
     bool stopped;
 };
 
-// What failed is the writing, not the data.
+// Tells failures of writing from those of the data.
 static int unwritten(int rc, struct err *err)
 {
     if (rc == 0 || rc == ERR_MEMORY)

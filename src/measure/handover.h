@@ -13,8 +13,8 @@
 //   `stride`  a text of the header: sample i is the `time` tokens from i × stride on
 // Texts of the header are the set's name, identity, source and classes; where samples are texts
 // also vocabulary and time. Images are decoded, or drawn, a few at a time and never all held.
-#ifndef FARE_RUN_HANDOVER_H
-#define FARE_RUN_HANDOVER_H
+#ifndef FARE_MEASURE_HANDOVER_H
+#define FARE_MEASURE_HANDOVER_H
 
 #include <stdint.h>
 

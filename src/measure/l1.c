@@ -188,4 +188,4 @@ static bool takes(const struct session *s)
     return s->workload && s->workload->metric == WORKLOAD_L1;
 }
 
-const struct runner runner_l1 = {.name = "l1", .takes = takes, .in_process = true, .run = run};
+const struct runner runner_l1 = {.takes = takes, .in_process = true, .run = run};

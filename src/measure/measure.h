@@ -21,7 +21,7 @@
 #define MEASURE_WITHIN     0.02
 #define MEASURE_MAX_TIME_S 60
 
-// What the user asked for; zero means not given.
+// The user's wishes; zero means not given.
 struct measure_options {
     // When it ends.
     bool full;
@@ -71,7 +71,7 @@ struct measure {
     struct measure_price *price;
     struct runs runs;
     struct buf says;  // warnings
-    struct buf words; // what the runs had to say themselves: notes, generated text
+    struct buf words; // from the runs themselves: notes, generated text
     int exit_code;    // of the last command, or of an interrupted run: 128 + the signal's number
     bool begun;
 };

@@ -252,5 +252,4 @@ static bool takes(const struct session *s)
     return s->workload != NULL;
 }
 
-const struct runner runner_native = {
-    .name = "native", .takes = takes, .in_process = true, .run = run};
+const struct runner runner_native = {.takes = takes, .in_process = true, .run = run};

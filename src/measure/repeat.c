@@ -6,7 +6,7 @@
 
 #include "base/stats.h"
 
-#define SATURATED 1.05 // a larger batch must train so many times as many samples to count
+#define SATURATED 1.05 // a larger batch must train this many times the samples/s to count
 
 // The time of a step: the steady part's where there is one.
 static struct maybe_real step_of(const struct run *run)

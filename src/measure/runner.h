@@ -8,7 +8,6 @@
 #include "measure/session.h"
 
 struct runner {
-    const char *name;
     bool (*takes)(const struct session *session); // the first of the list that does, runs it
     bool in_process; // it trains in this process: --repeat gives each run one of its own
     // Runs and fills session->run. After a failure the record has `ended` and `problem`, unless
@@ -27,12 +26,12 @@ struct engine_run {
 int engine_run(struct session *session, const char *precision, struct engine_run *with,
                int (*work)(struct session *session, struct err *err), struct err *err) MUST_USE;
 
-// What the record says of the workload and its data.
+// Fill in the record's members about the workload and its data.
 int describe_workload(const struct session *session, const char *framework,
                       struct err *err) MUST_USE;
 int describe_data(const struct data_pair *data, struct run *run, struct err *err) MUST_USE;
 
-// The sizes of l1 as its recipe: runs of other sizes are other runs, whoever makes them.
+// The sizes of l1 as its recipe: runs of other sizes are not comparable, in any framework.
 int describe_l1(const struct measure_options *options, struct run *run, struct err *err) MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan: when a run ends. Whoever runs something, and whoever tells how far it is, reads this one.
+// plan: when a run ends. The trainer, the runners and the progress line all read this one.
 #ifndef FARE_RUN_PLAN_H
 #define FARE_RUN_PLAN_H
 

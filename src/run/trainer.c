@@ -12,8 +12,8 @@
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then a few batches are evaluated, to know what that costs
 #define PROBE_BATCHES    8
-#define LOOK_STEPS       128        // an engine with a queue is asked after so many steps at most,
-#define LOOK_NS          50000000LL // or after so long
+#define LOOK_STEPS       128 // an engine with a queue is asked after at most this many steps,
+#define LOOK_NS          50000000LL // or this time
 
 struct trainer {
     const struct workload *workload;
@@ -133,7 +133,7 @@ static int plan(struct trainer *t, struct err *err)
     return t->result->epochs ? 0 : err_memory(err);
 }
 
-// What is left of the training, for the meter: from where a resumed run begins.
+// The rest of the training, for the meter: a resumed run begins in the middle.
 static void plan_meter(struct trainer *t)
 {
     const struct trainer_options *o = t->o;
@@ -514,7 +514,7 @@ static bool goes_on(struct trainer *t)
     return !t->enough;
 }
 
-// What comes between two steps.
+// Between two steps: progress, the first evaluation, a checkpoint.
 static int between(struct trainer *t, struct err *err)
 {
     int rc = 0;

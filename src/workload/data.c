@@ -27,7 +27,7 @@ static int find_dir(const struct workload *workload, const char *data, struct bu
         buf_adds(dir, data);
         return buf_check(dir, err) == 0 ? 1 : ERR_MEMORY;
     }
-    // What `fare workloads data get` fetched.
+    // Where `fare workloads data get` puts it.
     int rc = data_cache_dir(name, dir, err);
     return rc != 0 ? rc : is_folder(buf_str(dir));
 }

@@ -56,7 +56,7 @@ int workload_net(const struct workload *workload, const struct data_pair *data,
 int workload_net_as_defined(const struct workload *workload, const struct workload_options *options,
                             struct net *net, struct err *err)
 {
-    // What the public sets have; nothing of them is needed but their shapes.
+    // The shapes of the public sets.
     static const struct data_pair defined[] = {
         [DATA_MNIST] = {.train = {.channels = 1, .height = 28, .width = 28, .classes = 10}},
         [DATA_CIFAR] = {.train = {.channels = 3, .height = 32, .width = 32, .classes = 10}},

@@ -78,7 +78,7 @@ int workload_data_open(const struct workload *workload, const char *data, int th
 int workload_net(const struct workload *workload, const struct data_pair *data,
                  const struct workload_options *options, struct net *net, struct err *err) MUST_USE;
 
-// What it would be on the real data, without loading any: shapes and counts of the definition.
+// The net for the public set, without loading any data.
 int workload_net_as_defined(const struct workload *workload, const struct workload_options *options,
                             struct net *net, struct err *err) MUST_USE;
 

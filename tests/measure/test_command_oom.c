@@ -11,14 +11,13 @@
 static void commands(void **state)
 {
     (void)state;
-    char sh[] = "sh", c[] = "-c", one[] = "ONE=1";
+    char sh[] = "sh", c[] = "-c";
     char script[] = "for i in 1 2 3; do echo \"{\\\"step\\\": $i, \\\"epoch\\\": $i}\" "
                     ">>\"$FARE_EVENTS\"; done";
     char *argv[] = {sh, c, script, NULL};
-    char *set[] = {one, NULL};
     const struct measure_options told = {
         .step_pattern = "x\\d", .total_epochs = 9, .grace_ns = 1000000};
-    const struct command_options options = {.argv = argv, .set = set, .output_to_stderr = true};
+    const struct command_options options = {.argv = argv, .output_to_stderr = true};
     OOM_EACH
     {
         struct err err = {0};
