@@ -109,14 +109,16 @@ static int choose_engine(struct measure_options *o, const struct engine **engine
     return rc;
 }
 
-// A run that fails is a row that says so; the others may still tell something.
+// A run that fails is a row that says so; the others may still tell something. So is one for which
+// the GPU has too little memory; without a record it was ours that ran out.
 static int sample_one(struct measure *m, const struct workload *workload, struct err *err)
 {
     const struct measure_what what = {.workload = workload};
     struct err why = {0};
+    size_t before = m->runs.runs.count;
     int rc = measure_run(m, &what, &why);
     buf_reset(&m->words);
-    return rc == ERR_MEMORY ? err_memory(err) : 0;
+    return rc == ERR_MEMORY && m->runs.runs.count == before ? err_memory(err) : 0;
 }
 
 static int sample(struct measure *m, const struct measure_options *o, const struct machine *machine,
