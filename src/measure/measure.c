@@ -25,10 +25,13 @@ static const struct runner *const runners[] = {&runner_command, &runner_framewor
 #define SPEND_MARGIN_NS (200 * NS_PER_MS)
 
 static volatile sig_atomic_t interrupted; // the signal's number
+static volatile sig_atomic_t apart_pid;   // a run in a process of its own, and in its own group
 
 static void on_signal(int number)
 {
     interrupted = number;
+    if (apart_pid > 0)
+        kill(apart_pid, number);
 }
 
 // The first one ends the run, a second one the program. Ignored signals stay ignored (nohup).
@@ -170,6 +173,7 @@ static int run_in_child(void *context)
     struct apart *a = context;
     struct err err = {0};
     struct buf text = {0};
+    catch_signals();
     signal(SIGTTOU, SIG_IGN); // it draws its line from the terminal's background
     int rc = a->runner->run(a->session, &err);
     session_release(a->session);
@@ -208,10 +212,12 @@ static int run_apart(const struct runner *runner, struct session *s, struct err 
     struct proc_result result = {0};
     const struct proc_options how = {.keep_max = 64 << 20};
     int rc = proc_start_call(&proc, run_in_child, &a, &how, err);
+    apart_pid = proc.pid;
     if (s->watch.fd >= 0)
         close(s->watch.fd);
     if (rc == 0)
         rc = proc_finish(&proc, &result, err);
+    apart_pid = 0;
     if (rc != 0)
         return rc;
     struct run told = {0};

@@ -23,23 +23,13 @@ struct native {
 static int note_epochs(struct run *run, const struct trainer_result *result, struct err *err)
 {
     for (int64_t i = 0; i < result->epoch_count; i++) {
-        const struct trainer_epoch *e = &result->epochs[i];
-        if (e->steps == 0) // it is being trained
+        if (!result->epochs[i].steps.v) // it is being trained
             continue;
         struct run_epoch *row = LIST_ADD(&run->epoch_list, err);
         if (!row)
             return ERR_MEMORY;
-        row->epoch = some_int(result->first_epoch + i + 1);
-        row->steps = some_int(e->steps);
-        row->train_loss = some_real(e->train_loss);
-        row->train_accuracy = some_real(e->train_accuracy);
-        row->train_ns = some_int(e->train_ns);
-        if (e->tested) {
-            row->test_loss = some_real(e->test_loss);
-            row->test_accuracy = some_real(e->test_accuracy);
-            row->test_ns = some_int(e->test_ns);
-            run->test_accuracy = row->test_accuracy;
-        }
+        *row = result->epochs[i];
+        run->test_accuracy = row->test_accuracy.known ? row->test_accuracy : run->test_accuracy;
     }
     return 0;
 }

@@ -454,7 +454,7 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
 }
 
 // A sample looks at a part of it, but where it came to the training's end: that is its result.
-static int evaluate(struct trainer *t, struct trainer_epoch *epoch, struct err *err)
+static int evaluate(struct trainer *t, struct run_epoch *epoch, struct err *err)
 {
     if (!t->test)
         return 0;
@@ -462,15 +462,12 @@ static int evaluate(struct trainer *t, struct trainer_epoch *epoch, struct err *
     struct engine_score score = {0};
     int64_t most = t->place.iteration >= t->total_steps ? 0 : t->o->max_test;
     int rc = score_test(t, most, &score, err);
-    epoch->test_ns = clock_now_ns() - began_ns;
-    if (rc != 0)
-        return rc;
-    if (score.count > 0 && !stopped(t)) {
-        epoch->tested = true;
-        epoch->test_loss = score.loss / (double)score.count;
-        epoch->test_accuracy = (double)score.correct / (double)score.count;
+    if (rc == 0 && score.count > 0 && !stopped(t)) {
+        epoch->test_ns = some_int(clock_now_ns() - began_ns);
+        epoch->test_loss = some_real(score.loss / (double)score.count);
+        epoch->test_accuracy = some_real((double)score.correct / (double)score.count);
     }
-    return 0;
+    return rc;
 }
 
 static bool save_is_due(const struct trainer *t)
@@ -529,7 +526,7 @@ static int between(struct trainer *t, struct err *err)
 }
 
 // The steps of an epoch that are left, up to the end of the run or a signal.
-static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err *err)
+static int run_steps(struct trainer *t, struct run_epoch *epoch, struct err *err)
 {
     t->epoch_began_ns = clock_now_ns();
     t->epoch_began_step = t->place.step;
@@ -553,36 +550,34 @@ static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err 
     if (asked != 0)
         rc = asked;
     meter_phase(t->o->meter, METER_IDLE);
-    epoch->train_ns = meter_train_ns(t->o->meter) - before_ns;
-    epoch->steps = t->place.step;
-    epoch->whole = t->place.step >= t->steps_per_epoch;
     const struct engine_score *s = &t->place.score;
-    epoch->samples = s->count;
-    if (s->count > 0) {
-        epoch->train_loss = s->loss / (double)s->count;
-        epoch->train_accuracy = (double)s->correct / (double)s->count;
-    }
+    double count = s->count > 0 ? (double)s->count : 1;
+    *epoch = (struct run_epoch){.epoch = some_int(t->place.epoch + 1),
+                                .steps = some_int(t->place.step),
+                                .train_loss = some_real(s->loss / count),
+                                .train_accuracy = some_real((double)s->correct / count),
+                                .train_ns = some_int(meter_train_ns(t->o->meter) - before_ns)};
     return rc < 0 ? rc : 0;
 }
 
 static int run_epochs(struct trainer *t, struct err *err)
 {
     int rc = 0;
-    t->result->first_epoch = t->place.epoch;
     while (rc == 0 && t->place.iteration < t->last_step && !t->enough && !stopped(t)) {
-        struct trainer_epoch *epoch = &t->result->epochs[t->result->epoch_count++];
+        struct run_epoch *epoch = &t->result->epochs[t->result->epoch_count++];
         rc = run_steps(t, epoch, err);
         bool ended = t->enough || t->place.iteration >= t->last_step;
-        if (rc == 0 && !stopped(t) && (epoch->whole || ended))
+        bool whole = t->place.step >= t->steps_per_epoch;
+        if (rc == 0 && !stopped(t) && (whole || ended))
             rc = evaluate(t, epoch, err);
-        if (rc == 0 && epoch->whole) {
+        if (rc == 0 && whole) {
             t->place.epoch++;
             t->place.step = 0;
             t->place.score = (struct engine_score){0};
             rc = batcher_seek(t->train, t->place.epoch, 0, err);
         }
         // At the end of an epoch the place is the beginning of the next.
-        if (rc == 0 && (epoch->whole || ended || stopped(t)))
+        if (rc == 0 && (whole || ended || stopped(t)))
             rc = save(t, err);
     }
     t->result->stopped = stopped(t);

@@ -20,6 +20,7 @@
 #include "base/sha256.h"
 #include "data/batcher.h"
 #include "engine/engine.h"
+#include "record/run.h"
 #include "run/losses.h"
 #include "run/meter.h"
 #include "run/plan.h"
@@ -59,19 +60,8 @@ struct trainer_options {
     int (*finished)(void *context, struct engine_program *program, struct err *err);
 };
 
-struct trainer_epoch {
-    int64_t steps;
-    int64_t samples;
-    double train_loss, train_accuracy;
-    double test_loss, test_accuracy; // where `tested`
-    bool tested;
-    bool whole;       // every step of it was made, here or before a resume
-    int64_t train_ns; // of the steps made here
-    int64_t test_ns;
-};
-
 struct trainer_result {
-    struct trainer_epoch *epochs;
+    struct run_epoch *epochs; // train_ns and test_ns of the steps made here
     int64_t epoch_count;
     int64_t steps; // made here
     int64_t samples;
@@ -79,7 +69,6 @@ struct trainer_result {
     int64_t steps_per_epoch;
     int64_t total_steps; // of the full training
     int64_t total_epochs;
-    int64_t first_epoch;          // where a resumed run began
     double first_loss, last_loss; // means over the first and last tenth of the steps made here
     bool stopped;                 // by a signal, or the budget was spent
     bool timed_out;               // a sample ended at its time limit

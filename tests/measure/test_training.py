@@ -113,6 +113,15 @@ with tempfile.TemporaryDirectory() as scratch:
     report("and it does not say that it was trained to the end", run["ended"] == "interrupted" and run["stopped_by"] == "signal" and run["full"] is False
            and run["projection"]["wall_s"] > 60, run)
 
+    p = subprocess.Popen([FARE, "run", "mlp", "--data", str(data), "--repeat", "3", "--epochs", "100000",
+                          "--steps", "100000000", "--json", "--no-ledger"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    p.send_signal(signal.SIGINT)
+    runs = json.loads(p.communicate(timeout=60)[0])["runs"]
+    report("with --repeat it reaches the run in its own process, and none follows", p.returncode == 130 and len(runs) == 1
+           and runs[0]["ended"] == "interrupted" and runs[0]["steps"] > 0, (p.returncode, runs))
+
     code, run = fare("--data", str(data), "--full")
     report("another set than the target's is not judged by it", code == 0 and run["ended"] == "finished" and run["full"]
            and "reached" not in run and "stopped_by" not in run, run)
