@@ -28,14 +28,14 @@ ROOT = TESTS.parent
 TIMEOUT_S = 3600 if os.environ.get("FARE_TEST_WHOLE") else 600
 
 # These mostly sleep: they run beside the others and take nobody's place. Here and below, the longest first.
-WAITING = ["run/test_command", "ledger/test_faults", "run/test_killed", "run/test_spend", "sample/test_sampler",
+WAITING = ["measure/test_command", "ledger/test_faults", "measure/test_killed", "measure/test_spend", "sample/test_sampler",
            "run/test_energy", "run/test_meter", "sample/test_tasks", "machine/test_cloud", "serve/test_serve"]
 WAITING_AT_ONCE = 3
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["run/test_frameworks", "engine/test_kernels", "dist/test_gpu_check", "engine/test_gpu_host", "engine/test_cpu_nets", "dist/test_bundle",
+LONG = ["measure/test_frameworks", "engine/test_kernels", "dist/test_gpu_check", "engine/test_gpu_host", "engine/test_cpu_nets", "dist/test_bundle",
         "engine/test_cpu", "runner/test_lint",
         "run/test_adapters", "report/test_pages", "report/test_bare", "bill/test_second", "cli/bare", "engine/test_lstm",
-        "run/test_handover", "run/test_measuring", "cmd/test_price_widths", "ledger/test_postgres",
+        "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres",
         "dist/test_image", "price/test_real"]
 
 

@@ -8,7 +8,7 @@ _fare() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--token-file|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--boot|--image|--download|--install|--date|--max-age|--rule|--commit|--used-before|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--idle-watts|--interest|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--idle-watts|--interest|--kwh|--life|--hours-per-month|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --within|--max-time|--max-spend|--offer|--step-pattern|--total-steps|--total-epochs|--grace|--name|--label|--identity|--ledger|--kwh|--report|--completion|--color|--epochs|--batch|--repeat|--data|--seed|--engine|--threads|--precision|--with|--steps|--within|--max-time|--max-spend|--offer|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--name|--label|--identity|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--token-file|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--boot|--image|--download|--install|--date|--max-age|--rule|--commit|--used-before|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--idle-watts|--interest|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--idle-watts|--interest|--kwh|--life|--hours-per-month|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
         help) ;;
         *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
@@ -31,18 +31,6 @@ _fare() {
         COMPREPLY=()
         return
         ;;
-    --name)
-        COMPREPLY=()
-        return
-        ;;
-    --label)
-        COMPREPLY=()
-        return
-        ;;
-    --ledger)
-        COMPREPLY=()
-        return
-        ;;
     --step-pattern)
         COMPREPLY=()
         return
@@ -59,6 +47,22 @@ _fare() {
         COMPREPLY=()
         return
         ;;
+    --name)
+        COMPREPLY=()
+        return
+        ;;
+    --label)
+        COMPREPLY=()
+        return
+        ;;
+    --identity)
+        COMPREPLY=($(compgen -W 'hashed plain none' -- "$cur"))
+        return
+        ;;
+    --ledger)
+        COMPREPLY=()
+        return
+        ;;
     --kwh)
         COMPREPLY=()
         return
@@ -71,7 +75,11 @@ _fare() {
         COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur"))
         return
         ;;
-    --steps)
+    --epochs)
+        COMPREPLY=()
+        return
+        ;;
+    --batch)
         COMPREPLY=()
         return
         ;;
@@ -87,14 +95,6 @@ _fare() {
         COMPREPLY=()
         return
         ;;
-    --epochs)
-        COMPREPLY=()
-        return
-        ;;
-    --batch)
-        COMPREPLY=()
-        return
-        ;;
     --engine)
         COMPREPLY=($(compgen -W 'cuda cpu ref' -- "$cur"))
         return
@@ -104,10 +104,30 @@ _fare() {
         return
         ;;
     --precision)
-        COMPREPLY=($(compgen -W 'f32 tf32 bf16' -- "$cur"))
+        COMPREPLY=($(compgen -W 'f32 bf16 tf32' -- "$cur"))
         return
         ;;
     --with)
+        COMPREPLY=()
+        return
+        ;;
+    --steps)
+        COMPREPLY=()
+        return
+        ;;
+    --within)
+        COMPREPLY=()
+        return
+        ;;
+    --max-time)
+        COMPREPLY=()
+        return
+        ;;
+    --max-spend)
+        COMPREPLY=()
+        return
+        ;;
+    --offer)
         COMPREPLY=()
         return
         ;;
@@ -155,28 +175,16 @@ _fare() {
         COMPREPLY=()
         return
         ;;
-    --within)
-        COMPREPLY=()
-        return
-        ;;
-    --max-time)
-        COMPREPLY=()
-        return
-        ;;
-    --max-spend)
-        COMPREPLY=()
-        return
-        ;;
-    --offer)
-        COMPREPLY=()
-        return
-        ;;
     --name)
         COMPREPLY=()
         return
         ;;
     --label)
         COMPREPLY=()
+        return
+        ;;
+    --identity)
+        COMPREPLY=($(compgen -W 'hashed plain none' -- "$cur"))
         return
         ;;
     --ledger)
@@ -212,7 +220,7 @@ _fare() {
         return
         ;;
     --ended)
-        COMPREPLY=($(compgen -W 'finished sampled stopped failed killed' -- "$cur"))
+        COMPREPLY=($(compgen -W 'finished sampled stopped interrupted failed killed' -- "$cur"))
         return
         ;;
     --label)
@@ -641,9 +649,9 @@ _fare() {
         ;;
     esac
     case $command in
-    '') words='check run runs workloads quote compare prices cron report serve help --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --kwh --report --no-report --version -V --man --completion --json-keys --json --color --help -h' ;;
+    '') words='check run runs workloads quote compare prices cron report serve help --within --max-time --max-spend --offer --step-pattern --total-steps --total-epochs --grace --name --label --identity --ledger --no-ledger --no-cloud --kwh --report --no-report --version -V --man --completion --json-keys --json --color --help -h' ;;
     check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
+    run) words=' --full --epochs --batch --repeat --data --seed --engine --threads -t --precision --with --steps --within --max-time --max-spend --offer --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --name --label --identity --ledger --no-ledger --no-cloud --json --color --help -h' ;;
     runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --provider --price-per-hour --started --token-file --json --color --help -h' ;;
     workloads) words=' --json --color --help -h' ;;
     quote) words=' --ledger --book --format --pinned --offer --gpu --provider --region --kind --all -a --boot --image --download --install --date --max-age --rule --commit --used-before --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --idle-watts --interest --kwh --life --json --color --help -h' ;;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bare: `fare` without a command, the main job. This is the one place that says what that is: to
-// check this machine, to sample the workloads that make sense on it, and to write the report. Also
-// the options that belong to the program as a whole.
+// bare: `fare` without a command, the main job: checks this machine, samples the workloads that
+// make sense on it, and writes the report. Also the options of the program as a whole.
 #include "cmd/cmd.h"
 
 #include <string.h>
@@ -12,12 +11,12 @@
 #include "base/fs.h"
 #include "base/money.h"
 #include "cmd/check.h"
+#include "cmd/measuring.h"
 #include "cmd/money.h"
 #include "cmd/take.h"
 #include "cmd/report.h"
-#include "cmd/run_command.h"
-#include "cmd/training.h"
-#include "cmd/watch.h"
+#include "cmd/run_text.h"
+#include "machine/inspect.h"
 #include "record/bill.h"
 #include "record/compare.h"
 #include "record/offer.h"
@@ -35,7 +34,6 @@ struct bare_options {
     bool manual;
     bool json_keys;
     const char *completion;
-    struct run_command_options command;
     struct measure_options measure;
     const char *kwh;
     const char *report;
@@ -46,14 +44,15 @@ static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 #define AT(member) offsetof(struct bare_options, member)
 static const struct opt options[] = {
-    MEASURE_OPTIONS(struct bare_options, measure),
-    RUN_COMMAND_OPTIONS(struct bare_options, command),
+    MEASURING_SAMPLE(struct bare_options, measure),
+    MEASURING_COMMAND(struct bare_options, measure),
+    MEASURING_RECORD(struct bare_options, measure),
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Money",
-     "the price of a kilowatt-hour here, for the power of the trainings"},
+     "price of a kilowatt-hour here, for the energy of the trainings"},
     {"report", 0, OPT_TEXT, "FILE", NULL, AT(report), "Report",
      "write the report there (default: report.html in XDG_DATA_HOME/fare or ~/.local/share/fare)"},
     {"no-report", 0, OPT_FLAG, NULL, NULL, AT(no_report), "Report",
-     "write none; nor is one written with --json or --no-ledger, unless --report says where"},
+     "write no report; --json and --no-ledger write none either, unless --report says where"},
     {"version", 'V', OPT_FLAG, NULL, NULL, AT(version), "About fare", "print the version"},
     {"man", 0, OPT_FLAG, NULL, NULL, AT(manual), "About fare",
      "print the manual page: fare --man | man -l -"},
@@ -64,6 +63,11 @@ static const struct opt options[] = {
     {NULL},
 };
 #undef AT
+
+#define SAMPLE_S 6 // for each workload: a minute for all
+
+static const struct bare_options defaults = {
+    .measure = {.seed = 1, .n = 4096, .m = 4096, .dim = 512, .sample_s = SAMPLE_S}};
 
 static const struct cmd_example examples[] = {
     {"fare", "check this machine, and sample what it can train"},
@@ -79,87 +83,79 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
-// A step of a heavy workload takes ten seconds on two cores, and half a second on forty.
-static bool makes_sense(const struct workload *workload, const struct machine *machine)
+// A step of a heavy workload takes ten seconds on two cores, half a second on forty, and hundredths
+// of one on a GPU.
+static bool makes_sense(const struct workload *workload, const struct machine *machine,
+                        const struct engine *engine)
 {
     const struct machine_cpu *cpu = &machine->cpu;
-    return !workload->heavy || (cpu->usable_cpus.known && cpu->usable_cpus.v >= 32);
+    return !workload->heavy || engine->gpu || (cpu->usable_cpus.known && cpu->usable_cpus.v >= 32);
 }
 
-#define SAMPLE_S 6 // for each workload: a minute for all
-
-static int sample_one(const struct workload *workload, const struct native_options *how,
-                      struct run *run, struct err *err)
+// A GPU that is there and cannot be used is told; the CPU is still worth a look.
+static int choose_engine(struct measure_options *o, const struct engine **engine, struct err *err)
 {
-    struct buf says = {0};
+    struct engine_options how = {0};
     struct err why = {0};
-    int rc = training_run(workload, how, run, &says, &why);
-    buf_release(&says);
-    if (rc == ERR_MEMORY)
-        return err_memory(err);
-    // One that fails is a row that says so; the others may still tell something.
-    if (rc != 0 && !run->workload)
-        return text_set(&run->workload, workload->name, err);
-    return 0;
-}
-
-static int sample(const struct measure_options *o, struct report *report, struct err *err)
-{
-    struct native_options how = {.seed = 1, .n = 4096, .m = 4096, .dim = 512};
-    struct watch_price price = {0};
-    struct buf says = {0};
-    how.max_s = measure_max_s(o, SAMPLE_S);
-    int rc = measure_until(o, &how.until_ns, err);
-    if (rc == 0)
-        rc = measure_within(o, &how.within, err);
-    struct err gpu = {0};
-    if (native_check_gpu(&gpu) != 0) { // what the machine has besides is still worth a look
-        how.engine = "cpu";
-        buf_printf(&says, "%s; what follows is the CPU's\n", gpu.text);
-        out_complain(buf_str(&says));
-        buf_reset(&says);
+    int rc = engine_choose(NULL, NULL, &how, engine, err);
+    if (rc == 0 && (*engine)->gpu && (*engine)->available(&how, &why) != 0) {
+        struct buf line = {0};
+        buf_printf(&line, "%s; the figures below are the CPU's\n", why.text);
+        out_complain(buf_str(&line));
+        buf_release(&line);
+        o->engine = "cpu";
+        rc = engine_choose(o->engine, NULL, &how, engine, err);
     }
-    training_catch();
-    report->runs.known = true;
-    for (size_t i = 0; rc == 0 && workloads[i] && !training_over(&how); i++) {
-        if (!makes_sense(workloads[i], &report->machine))
-            continue;
-        struct run *one = LIST_ADD(&report->runs, err);
-        rc = one ? measure_begin(o, &report->machine, i == 0, one, err) : ERR_MEMORY;
-        if (rc != 0)
-            break;
-        how.journal = measure_journal(o, one);
-        if (report->runs.count == 1) {
-            watch_price_open(&price, o, one);
-            watch_price_say(&price);
-        }
-        how.price = &price.live;
-        rc = sample_one(workloads[i], &how, one, err);
-        measure_keep(o, one, how.journal, &says);
-        price.live.before_ns = 0; // the first run's
-    }
-    watch_price_close(&price);
-    if (rc == 0 && !training_stop && training_over(&how))
-        measure_say_spent(o, &says);
-    out_complain(buf_str(&says));
-    buf_release(&says);
     return rc;
 }
 
-static void print_samples(struct out *out, const struct report *report, int64_t kwh)
+// A run that fails is a row that says so; the others may still tell something. So is one for which
+// the GPU has too little memory; without a record it was ours that ran out.
+static int sample_one(struct measure *m, const struct workload *workload, struct err *err)
+{
+    const struct measure_what what = {.workload = workload};
+    struct err why = {0};
+    size_t before = m->runs.runs.count;
+    int rc = measure_run(m, &what, &why);
+    buf_reset(&m->words);
+    return rc == ERR_MEMORY && m->runs.runs.count == before ? err_memory(err) : 0;
+}
+
+static int sample(struct measure *m, const struct measure_options *o, const struct machine *machine,
+                  const struct engine *engine, struct err *err)
+{
+    int rc = measure_open(m, o, machine, err);
+    if (rc == 0)
+        run_text_says(m, true);
+    bool left_out = false;
+    for (size_t i = 0; rc == 0 && workloads[i]; i++) {
+        if (!makes_sense(workloads[i], machine, engine))
+            continue;
+        left_out |= measure_over(m);
+        if (!left_out)
+            rc = sample_one(m, workloads[i], err);
+    }
+    if (rc == 0)
+        measure_say_spent(m, left_out);
+    run_text_says(m, false);
+    return rc;
+}
+
+static void print_samples(struct out *out, const struct report *report, const struct engine *engine,
+                          bool interrupted, int64_t kwh)
 {
     out_printf(out, "\n");
-    training_table(out, report->runs.items, report->runs.count);
+    run_text_table(out, report->runs.items, report->runs.count);
     for (size_t i = 0; i < report->runs.count; i++)
         if (report->runs.items[i].problem)
             out_row(out, report->runs.items[i].workload, "%s", report->runs.items[i].problem);
     for (size_t i = 0; workloads[i]; i++)
-        if (!makes_sense(workloads[i], &report->machine))
+        if (!makes_sense(workloads[i], &report->machine, engine))
             out_row(out, workloads[i]->name,
                     "left out: too much for this processor. 'fare run %s' trains it all the same.",
                     workloads[i]->name);
-    if (training_stop)
-        out_printf(out, "Stopped: these are the figures up to then.\n");
+    if (interrupted)
+        out_printf(out, "Interrupted: these are the figures up to then.\n");
     money_show(out, report, kwh);
 }
 
@@ -213,7 +209,7 @@ static int make_report(const struct bare_options *o, const struct run *runs, siz
     return rc;
 }
 
-// What was measured is told and kept already: a report that cannot be written is a warning.
+// The measurement is printed and kept already: a report that cannot be written is a warning.
 static void add_report(const struct bare_options *o, const struct run *runs, size_t count,
                        struct out *out)
 {
@@ -225,43 +221,56 @@ static void add_report(const struct bare_options *o, const struct run *runs, siz
         out_complain(why.text);
 }
 
-static int main_job(const struct bare_options *o, struct out *out, struct err *err)
+static int main_job(const struct cmd_call *call, const struct bare_options *given, struct err *err)
 {
-    const struct check_options check = {.common = o->common, .no_cloud = o->measure.no_cloud};
+    struct bare_options o = *given;
+    struct out *out = call->out;
+    const struct inspect_options inspect = {.no_cloud = o.measure.no_cloud, .libraries = true};
     struct report report = {0};
+    struct measure m = {0};
+    const struct engine *engine = NULL;
     int64_t kwh = -1;
     int rc = text_set(&report.schema, REPORT_SCHEMA, err);
     if (rc == 0)
-        rc = check_machine(&check, &report.machine, err);
-    if (rc == 0 && !o->common.json) {
+        rc = machine_inspect(&inspect, &report.machine, err);
+    if (rc == 0 && !o.common.json) {
         check_text(out, &report.machine);
         rc = out_write(out, err); // there is something to read while the samples train
     }
     if (rc == 0)
-        rc = take_amount("kwh", o->kwh, &kwh, err);
+        rc = take_amount("kwh", o.kwh, &kwh, err);
     if (rc == 0)
-        rc = sample(&o->measure, &report, err);
+        rc = choose_engine(&o.measure, &engine, err);
     if (rc == 0)
-        rc = price(&report, &o->measure, err);
-    if (rc == 0 && o->common.json)
+        rc = sample(&m, &o.measure, &report.machine, engine, err);
+    memcpy(&report.runs, &m.runs.runs, sizeof report.runs); // the report's from here on
+    memset(&m.runs.runs, 0, sizeof m.runs.runs);
+    if (rc == 0)
+        rc = price(&report, &o.measure, err);
+    if (rc == 0 && o.common.json)
         rc = out_record(out, report_fields, &report, err);
     else if (rc == 0)
-        print_samples(out, &report, kwh);
+        print_samples(out, &report, engine, measure_interrupted(&m), kwh);
     if (rc == 0)
-        add_report(o, report.runs.items, report.runs.count, out);
+        add_report(&o, report.runs.items, report.runs.count, out);
+    *call->exit_code = rc == 0 ? m.exit_code : 0;
+    measure_close(&m);
     record_release(report_fields, &report);
     return rc;
 }
 
-// The user's own training: the same, but the machine is not told.
+// The user's own training: the same, without the machine.
 static int measure_command(const struct cmd_call *call, const struct bare_options *o,
                            struct err *err)
 {
-    struct runs runs = {0};
-    int rc = run_command(call, &o->command, &o->measure, false, o->common.json, &runs, err);
+    struct measure_options own = o->measure;
+    struct measure m = {.o = &own};
+    own.json = o->common.json;
+    own.sample_s = 0;
+    int rc = measuring_command(call, &m, err);
     if (rc == 0)
-        add_report(o, runs.runs.items, runs.runs.count, call->out);
-    record_release(runs_fields, &runs);
+        add_report(o, m.runs.runs.items, m.runs.runs.count, call->out);
+    measure_close(&m);
     return rc;
 }
 
@@ -303,10 +312,10 @@ static int run(const struct cmd_call *call, struct err *err)
         document_keys(call->out);
     else if (call->rest->command)
         return measure_command(call, o, err);
-    else if (run_command_unused(&o->command, err) != 0)
+    else if (measuring_without_command(&o->measure, err) != 0)
         return ERR_USAGE;
     else
-        return main_job(o, call->out, err);
+        return main_job(call, o, err);
     return 0;
 }
 
@@ -316,15 +325,13 @@ const struct command cmd_bare = {
     .summary = "what a training run will cost, before you pay for it",
     .arguments = "[-- COMMAND...]",
     .about =
-        "Run without a command, fare does its main job: it checks this machine, says what will "
-        "spoil a measurement or cost money, trains a sample of each workload that makes "
-        "sense on it; then it says what the whole trainings take here, and what they cost on "
-        "machines to rent on which they were measured, and writes a report with plots. That takes "
-        "about a minute. With a command after "
-        "'--', it measures that one, "
-        "as 'fare run' does.",
+        "Without a command fare does its main job, in about a minute: it checks this machine, "
+        "trains a sample of each workload that makes sense on it, projects the whole trainings, "
+        "lists their costs on machines to rent where they were measured, and writes a report "
+        "with plots. After '--' comes a command of yours, which is measured as 'fare run' does.",
     .options = options,
     .options_size = sizeof(struct bare_options),
+    .defaults = &defaults,
     .takes_command = true,
     .examples = examples,
     .variables = variables,

@@ -1,109 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
-// run: train a workload and say how fast and how well.
+// run: train a workload, or run a command of the user's, and measure it.
 #include "cmd/cmd.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "cmd/check.h"
-#include "cmd/measure.h"
-#include "cmd/run_command.h"
-#include "cmd/training.h"
-#include "cmd/watch.h"
-#include "run/repeat.h"
+#include "cmd/measuring.h"
+#include "cmd/run_text.h"
+#include "measure/repeat.h"
 
 struct run_options {
     struct cmd_common common;
     struct measure_options measure;
-    struct native_options training;
-    struct run_command_options command; // of other programs: run_command.h
-    const char *batches;                // "32,64,128"
+    const char *batches; // "32,64,128"
     int64_t repeat;
 };
 
 #define RUNS_MAX 64
 
 static const struct run_options defaults = {
-    .training = {.seed = 1, .n = 8192, .m = 8192, .dim = 512}};
+    .measure = {.seed = 1, .n = 8192, .m = 8192, .dim = 512}};
 
-static const char *const engines[] = {"cuda", "cpu", "ref", NULL};
-static const char *const precisions[] = {"f32", "tf32", "bf16", NULL};
-
-#define AT(member) offsetof(struct run_options, training.member)
+#define AT(member) offsetof(struct run_options, measure.member)
 #define OF(member) offsetof(struct run_options, member)
 static const struct opt options[] = {
-    {"full", 0, OPT_FLAG, NULL, NULL, AT(full), NULL,
-     "train to the end; without it a sample is trained"},
-    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "make just so many steps instead",
-     .least = 1},
-    {"repeat", 0, OPT_COUNT, "N", NULL, OF(repeat), "Sampling",
-     "run N times, each in a fresh process, and report the spread between them", .least = 1},
-    {"data", 0, OPT_TEXT, "DIR", NULL, AT(data), NULL,
-     "folder with the data; without it, what 'fare workloads data get' fetched, or a set that is "
-     "made on the spot"},
-    {"seed", 0, OPT_COUNT, "N", NULL, AT(seed), NULL,
-     "seed of the parameters, the order, dropout and augmentation (default 1)"},
-    {"epochs", 0, OPT_COUNT, "N", NULL, AT(epochs), NULL,
+    {"full", 0, OPT_FLAG, NULL, NULL, AT(full), "Training",
+     "train to the end; without it, train a sample"},
+    {"epochs", 0, OPT_COUNT, "N", NULL, AT(epochs), "Training",
      "epochs of a full training, in place of the definition's", .least = 1},
-    {"batch", 0, OPT_TEXT, "N,...", NULL, OF(batches), "How",
+    {"batch", 0, OPT_TEXT, "N,...", NULL, OF(batches), "Training",
      "samples per step, in place of the definition's; several are run one after the other, to "
-     "show where the device saturates"},
-    {"engine", 0, OPT_CHOICE, "NAME", engines, AT(engine), "How",
+     "show at which batch size gains stop"},
+    {"repeat", 0, OPT_COUNT, "N", NULL, OF(repeat), "Training",
+     "run N times, each in a fresh process, and report the spread between them", .least = 1},
+    {"data", 0, OPT_TEXT, "DIR", NULL, AT(data), "Training",
+     "folder with the data (default: the set that 'fare workloads data get' fetched, or a made "
+     "one)"},
+    {"seed", 0, OPT_COUNT, "N", NULL, AT(seed), "Training",
+     "seed of the parameters, the order, dropout and augmentation (default 1)"},
+    {"engine", 0, OPT_CHOICE, "NAME", engine_names, AT(engine), "Training",
      "cuda (default where there is an NVIDIA GPU; one that cannot be used is an error), cpu, or "
-     "ref: plain, slow, the truth the others are tested against"},
-    {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "How",
+     "ref: plain and slow, the reference that the others are tested against"},
+    {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "Training",
      "threads (default: as many as this process may use)", .least = 1},
-    {"precision", 0, OPT_CHOICE, "P", precisions, AT(precision), "How",
-     "f32 (default), tf32 (GPUs; the default there), or bf16 where it really works"},
-    {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, offsetof(struct run_options, command.with), "How",
+    {"precision", 0, OPT_CHOICE, "P", engine_precisions, AT(precision), "Training",
+     "f32 (default), tf32 (the default on GPUs that have it), or bf16"},
+    {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, AT(with), "Training",
      "train the workload with another framework: pytorch"},
+    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "train exactly N steps", .least = 1},
+    MEASURING_SAMPLE(struct run_options, measure),
     {"checkpoint", 0, OPT_TEXT, "DIR", NULL, AT(checkpoint), "Checkpoints",
-     "write checkpoints to this folder (safetensors), at the end of each epoch and of the run"},
+     "write checkpoints (safetensors) to this folder, at the end of each epoch and of the run"},
     {"checkpoint-every", 0, OPT_COUNT, "N", NULL, AT(checkpoint_every), "Checkpoints",
-     "and after every N steps", .least = 1},
+     "also after every N steps", .least = 1},
     {"resume", 0, OPT_FLAG, NULL, NULL, AT(resume), "Checkpoints",
-     "go on from the newest checkpoint in that folder"},
+     "continue from the newest checkpoint in that folder"},
     {"from", 0, OPT_TEXT, "FILE", NULL, AT(from), "Checkpoints",
-     "start from the parameters in a safetensors file, as far as they fit"},
-    {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Of single workloads",
+     "start from those parameters in a safetensors file that fit"},
+    {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Single workloads",
      "textgen: print N characters from the trained net", .least = 1},
-    {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Of single workloads",
+    {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Single workloads",
      "imdb, tweets, textgen: hard-sigmoid gates, as old Keras had them on CPUs"},
-    {"auxiliary", 0, OPT_FLAG, NULL, NULL, AT(variant.auxiliary), "Of single workloads",
+    {"auxiliary", 0, OPT_FLAG, NULL, NULL, AT(variant.auxiliary), "Single workloads",
      "inception: train the auxiliary head too"},
-    {"n", 0, OPT_COUNT, "N", NULL, AT(n), "Of single workloads", "l1: vectors in the first set",
+    {"n", 0, OPT_COUNT, "N", NULL, AT(n), "Single workloads", "l1: vectors in the first set",
      .least = 1},
-    {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Of single workloads", "l1: vectors in the second set",
+    {"m", 0, OPT_COUNT, "N", NULL, AT(m), "Single workloads", "l1: vectors in the second set",
      .least = 1},
-    {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Of single workloads",
+    {"dim", 0, OPT_COUNT, "N", NULL, AT(dim), "Single workloads",
      "l1: numbers in a vector (defaults 8192, 8192, 512)", .least = 1},
-    RUN_COMMAND_OPTIONS(struct run_options, command),
-    MEASURE_OPTIONS(struct run_options, measure),
+    MEASURING_COMMAND(struct run_options, measure),
+    MEASURING_RECORD(struct run_options, measure),
     {NULL},
 };
 #undef AT
 #undef OF
 
 static const struct cmd_example examples[] = {
-    {"fare run mlp", "a sample: what a step takes here, and how long all of it would take"},
-    {"fare run cnn --within 1% --max-time 5m", "a longer one, to know it better"},
-    {"fare run cifar --batch 32,64,128,256", "where does more work per step stop to pay?"},
+    {"fare run mlp", "a sample: the step time here, and how long the whole training would take"},
+    {"fare run cnn --within 1% --max-time 5m", "a longer sample, for a narrower interval"},
+    {"fare run cifar --batch 32,64,128,256", "at which batch size do gains stop?"},
     {"fare run mlp --repeat 5", "how much do runs differ from each other?"},
     {"fare run cnn --full --data ~/mnist", "all twelve epochs, on MNIST's own files"},
     {"fare run all --max-time 10s", "a sample of every workload, in one table"},
-    {"fare run imdb --full --checkpoint runs --resume", "go on where the last run was cut off"},
+    {"fare run imdb --full --checkpoint runs --resume", "continue where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
     {"fare run mlp --with pytorch", "the same training in PyTorch, to compare with"},
-    {"fare run --total-steps 20000 -- python train.py", "your own, ended when its time is known"},
+    {"fare run --total-steps 20000 -- python train.py",
+     "your own training, stopped once its total time is known"},
     {NULL, NULL},
 };
 
 static const struct cmd_variable variables[] = {
     {"FARE_EVENTS",
-     "Where a command tells its progress, as JSON lines: set for it by fare to a file "
-     "of its own; a path or fd:N of yours is used instead"},
+     "Where a command tells its progress, as JSON lines; fare sets it to a file, unless you "
+     "set it to a path or fd:N"},
     {"FARE_PYTHON", "The Python that --with uses (default: python3)"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
     {NULL, NULL},
@@ -111,7 +105,7 @@ static const struct cmd_variable variables[] = {
 
 static int check_options(const struct run_options *given, size_t names, struct err *err)
 {
-    const struct native_options *o = &given->training;
+    const struct measure_options *o = &given->measure;
     if (o->resume && !o->checkpoint)
         return err_set(err, ERR_USAGE,
                        "--resume needs --checkpoint DIR, the folder to resume from");
@@ -150,21 +144,58 @@ static int read_batches(const char *text, int64_t *batches, size_t *count, struc
     return *count > 0 ? 0 : err_set(err, ERR_USAGE, "--batch: expected a number");
 }
 
+static bool in_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    bool found = false;
+    while (path && *path && !found && !strchr(name, '/')) {
+        struct buf file = {0};
+        size_t len = strcspn(path, ":");
+        buf_add(&file, path, len);
+        buf_printf(&file, "/%s", name);
+        found = !file.failed && access(buf_str(&file), X_OK) == 0;
+        buf_release(&file);
+        path += len + (path[len] == ':');
+    }
+    return found;
+}
+
+// A script or a program in place of a workload: it belongs behind '--'.
+static void hint_at_dashes(const struct opt_rest *rest, struct err *err)
+{
+    const char *first = rest->args[0];
+    size_t len = strlen(first);
+    bool command = in_path(first);
+    for (size_t i = 0; i < rest->count; i++)
+        command |= access(rest->args[i], F_OK) == 0;
+    if (!command)
+        return;
+    struct buf line = {0};
+    buf_adds(&line, len > 3 && strcmp(first + len - 3, ".py") == 0 ? "python" : "");
+    for (size_t i = 0; i < rest->count; i++)
+        buf_printf(&line, "%s%s", line.len > 0 ? " " : "", rest->args[i]);
+    err->hint[0] = '\0'; // in place of the list of workloads
+    err_hint(err, "to measure a command, put it behind '--': fare run -- %s", buf_str(&line));
+    buf_release(&line);
+}
+
 // The workloads of the command line, in its order; "all" is every one.
 static int pick(const struct opt_rest *rest, const struct workload **picked, size_t *count,
-                size_t room, struct err *err)
+                struct err *err)
 {
     *count = 0;
     for (size_t i = 0; i < rest->count; i++) {
         bool all = strcmp(rest->args[i], "all") == 0;
-        for (size_t w = 0; all && workloads[w] && *count < room; w++)
+        for (size_t w = 0; all && workloads[w] && *count < RUNS_MAX; w++)
             picked[(*count)++] = workloads[w];
         if (all)
             continue;
         const struct workload *one = workload_find(rest->args[i], err);
+        if (!one && i == 0)
+            hint_at_dashes(rest, err);
         if (!one)
             return ERR_USAGE;
-        if (*count < room)
+        if (*count < RUNS_MAX)
             picked[(*count)++] = one;
     }
     return 0;
@@ -188,188 +219,106 @@ static void print_epochs(struct out *out, const struct run *run)
     }
 }
 
-struct session { // of `fare run`
-    const struct run_options *o;
-    struct machine machine;
-    int64_t start_ns; // of the next run
-    struct out *out;
-    struct runs runs;
-    struct buf says; // warnings
-    struct watch_price price;
-    bool left_out; // a run for which there was no money left
-};
-
-static bool spent(const struct session *session)
+static int run_one(const struct cmd_call *call, struct measure *m, const struct workload *workload,
+                   int64_t batch, struct err *err)
 {
-    const struct run *runs = session->runs.runs.items;
-    size_t count = session->runs.runs.count;
-    const char *ended = count > 0 ? runs[count - 1].ended : NULL;
-    return session->o->training.until_ns > 0 && !training_stop &&
-           (session->left_out || (ended && strcmp(ended, "stopped") == 0));
-}
-
-static int run_one(struct session *session, const struct workload *workload, int64_t batch,
-                   struct err *err)
-{
-    const struct run_options *o = session->o;
-    struct run *run = LIST_ADD(&session->runs.runs, err);
-    if (!run)
-        return ERR_MEMORY;
-    struct native_options how = o->training;
-    how.batch = batch;
-    how.start_ns = session->start_ns;
-    struct buf says = {0};
-    bool first = session->start_ns != 0;
-    int rc = measure_begin(&o->measure, &session->machine, first, run, err);
-    session->start_ns = 0; // the next one begins when it begins
-    if (rc == 0)
-        how.journal = measure_journal(&o->measure, run);
-    if (rc == 0 && first) {
-        watch_price_open(&session->price, &o->measure, run);
-        if (!o->common.json)
-            watch_price_say(&session->price);
+    const struct measure_what what = {.workload = workload, .batch = batch};
+    int rc = measure_run(m, &what, err);
+    if (rc == 0 && !m->o->json) {
+        out_printf(call->out, "%s", buf_str(&m->words));
+        if (m->o->full)
+            print_epochs(call->out, &m->runs.runs.items[m->runs.runs.count - 1]);
     }
-    how.price = &session->price.live;
-    if (rc == 0 && o->command.with)
-        rc = run_framework(workload, &o->command, &how, o->common.json, run, &says, err);
-    else if (rc == 0)
-        rc = o->repeat > 1 ? training_run_apart(workload, &how, run, err)
-                           : training_run(workload, &how, run, &says, err);
-    if (rc != 0)
-        err_context(err, "%s", workload->name);
-    bool is_run = rc != ERR_USAGE || run->ended;
-    session->price.live.before_ns = 0; // the first run's
-    if (is_run)
-        measure_keep(&o->measure, run, how.journal, &session->says);
-    else
-        journal_close(how.journal, false, &session->says);
-    if (!o->common.json && rc == 0) {
-        out_printf(session->out, "%s", buf_str(&says));
-        if (o->training.full)
-            print_epochs(session->out, run);
-    }
-    if (!is_run) {
-        record_release(run_fields, run);
-        session->runs.runs.count--;
-    }
-    buf_release(&says);
+    buf_reset(&m->words);
     return rc;
 }
 
-static int run_all(struct session *session, const struct workload *const *picked, size_t count,
-                   const int64_t *batches, size_t batch_count, struct err *err)
+static int run_all(const struct cmd_call *call, struct measure *m, struct err *err)
 {
-    int64_t repeat = session->o->repeat > 1 ? session->o->repeat : 1;
-    int rc = text_set(&session->runs.schema, RUNS_SCHEMA, err);
-    session->runs.runs.known = true;
+    const struct run_options *o = call->options;
+    const struct workload *picked[RUNS_MAX];
+    int64_t batches[RUNS_MAX];
+    size_t count = 0, batch_count = 0;
+    bool left_out = false;
+    int rc = read_batches(o->batches, batches, &batch_count, err);
+    if (rc == 0)
+        rc = pick(call->rest, picked, &count, err);
+    if (rc == 0)
+        rc = measure_open(m, m->o, NULL, err);
+    if (rc == 0)
+        run_text_says(m, !m->o->json);
     for (size_t i = 0; i < count; i++)
         for (size_t b = 0; b < batch_count; b++)
-            for (int64_t r = 0; r < repeat && rc == 0; r++)
-                if (training_over(&session->o->training))
-                    session->left_out = true;
+            for (int64_t r = 0; r < (o->repeat > 1 ? o->repeat : 1) && rc == 0; r++)
+                if (measure_over(m))
+                    left_out = true;
                 else
-                    rc = run_one(session, picked[i], batches[b], err);
+                    rc = run_one(call, m, picked[i], batches[b], err);
+    if (rc == 0)
+        measure_say_spent(m, left_out);
     return rc;
 }
 
-static int set_up(const struct cmd_call *call, struct run_options *o, struct session *session,
-                  struct err *err)
+static int print(const struct cmd_call *call, struct measure *m, int rc, struct err *err)
 {
-    *o = *(const struct run_options *)call->options;
-    session->o = o;
-    session->out = call->out;
-    session->start_ns = clock_now_ns();
-    int rc = check_options(o, call->rest->count, err);
+    run_text_says(m, false);
     if (rc == 0)
-        rc = measure_check(&o->measure, o->training.full, err);
-    o->training.max_s = measure_max_s(&o->measure, MEASURE_MAX_TIME_S);
+        rc = repeat_group(&m->runs, err);
     if (rc == 0)
-        rc = measure_until(&o->measure, &o->training.until_ns, err);
-    if (rc == 0)
-        rc = measure_within(&o->measure, &o->training.within, err);
-    return rc;
-}
-
-static void print_bills(struct out *out, const struct session *session)
-{
-    for (size_t i = 0; i < session->runs.runs.count; i++) {
-        const struct run *run = &session->runs.runs.items[i];
-        struct buf bill = {0};
-        if (watch_price_bill(&session->price, run, &bill))
-            out_row(out, run->workload, "%s", buf_str(&bill));
-        out->text.failed |= bill.failed;
-        buf_release(&bill);
+        *call->exit_code = m->exit_code;
+    if (m->o->json && m->begun) {
+        struct err unprinted = {0};
+        int printed = out_record(call->out, runs_fields, &m->runs, &unprinted);
+        return rc != 0 ? rc : printed;
     }
+    if (rc != 0)
+        return rc;
+    run_text_table(call->out, m->runs.runs.items, m->runs.runs.count);
+    run_text_notes(call->out, &m->runs, &m->plan);
+    run_text_bills(call->out, m);
+    if (measure_interrupted(m))
+        out_printf(call->out, "Interrupted: these are the figures up to then.\n");
+    return 0;
 }
 
 static int run(const struct cmd_call *call, struct err *err)
 {
-    struct run_options o;
-    struct session session = {0};
-    const struct workload *picked[RUNS_MAX];
-    int64_t batches[RUNS_MAX];
-    size_t count = 0, batch_count = 0;
     const struct run_options *given = call->options;
+    struct measure_options o = given->measure;
+    struct measure m = {.o = &o};
+    o.json = given->common.json;
+    o.apart = given->repeat > 1;
+    int rc;
     if (call->rest->command && call->rest->count > 0)
         return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
     if (call->rest->command) {
-        struct runs runs = {0};
-        int ended = run_command(call, &given->command, &given->measure, given->training.full,
-                                given->common.json, &runs, err);
-        record_release(runs_fields, &runs);
-        return ended;
+        rc = measuring_command(call, &m, err);
+    } else {
+        rc = measuring_without_command(&o, err);
+        if (rc == 0)
+            rc = check_options(given, call->rest->count, err);
+        if (rc == 0)
+            rc = print(call, &m, run_all(call, &m, err), err);
     }
-    int rc = run_command_unused(&given->command, err);
-    if (rc == 0)
-        rc = set_up(call, &o, &session, err);
-    if (rc == 0)
-        rc = read_batches(o.batches, batches, &batch_count, err);
-    if (rc == 0)
-        rc = pick(call->rest, picked, &count, RUNS_MAX, err);
-    if (rc != 0)
-        return rc;
-    const struct check_options check = {
-        .common = o.common, .no_cloud = o.measure.no_cloud, .no_libraries = true};
-    rc = check_machine(&check, &session.machine, err);
-    training_catch();
-    if (rc == 0)
-        rc = run_all(&session, picked, count, batches, batch_count, err);
-    if (rc == 0 && spent(&session))
-        measure_say_spent(&o.measure, &session.says);
-    out_complain(buf_str(&session.says));
-    buf_release(&session.says);
-    if (rc == 0)
-        rc = repeat_group(&session.runs, err);
-    if (o.common.json) {
-        struct err print = {0};
-        int printed = out_record(call->out, runs_fields, &session.runs, &print);
-        rc = rc != 0 ? rc : printed;
-    } else if (rc == 0) {
-        training_table(call->out, session.runs.runs.items, session.runs.runs.count);
-        training_notes(call->out, &session.runs);
-        print_bills(call->out, &session);
-        if (training_stop)
-            out_printf(call->out, "Stopped: these are the figures up to then.\n");
-    }
-    watch_price_close(&session.price);
-    record_release(runs_fields, &session.runs);
-    machine_release(&session.machine);
+    measure_close(&m);
     return rc;
 }
 
 const struct command cmd_run = {
     .name = "run",
     .group = "Measure",
-    .summary = "train a workload and say how fast and how well",
+    .summary = "train a workload, or run a command, and measure it",
     .arguments = "NAME...|all|-- COMMAND...",
-    .about = "Trains native workloads (see 'fare workloads') with fare's own engines. By default a "
-             "sample is trained, until the time of the whole training is known well enough; "
-             "--full trains all of it, with the definition's epochs, and checks whether the "
-             "result is what a correct run reaches, and how far the projections were off. Ctrl-C "
-             "ends a training cleanly, with what was measured so far. After '--' comes a program "
-             "of yours, which is measured in the same way: its processes, time, exit code and, "
-             "where it tells them, steps and losses (see docs/measuring-a-command.md). Every run "
-             "is kept in the ledger: 'fare runs' lists them.",
+    .about =
+        "Trains native workloads (see 'fare workloads') with fare's own engines. By default it "
+        "trains a sample, until the total time of the training is known well enough. "
+        "--full trains all of it, with the definition's epochs, and checks the result "
+        "against that of a correct run, and the projections against the time it took. "
+        "Ctrl-C ends a training cleanly, prints what was measured so far and exits with "
+        "130. After '--' comes a program of yours, measured in the same way: its "
+        "processes, time, exit code and, where it tells them, steps and losses (see "
+        "docs/measuring-a-command.md). Every run is kept in the ledger: 'fare runs' lists "
+        "them.",
     .options = options,
     .options_size = sizeof(struct run_options),
     .defaults = &defaults,

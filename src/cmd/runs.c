@@ -13,7 +13,8 @@ enum { LAST = 20 };
 
 static const char *const sorts[] = {"started", "step", "wall", "name", NULL};
 static const char *const formats[] = {"fare", "keras-csv", "dawnbench", "mllog", "hyperfine", NULL};
-static const char *const ends[] = {"finished", "sampled", "stopped", "failed", "killed", NULL};
+static const char *const ends[] = {"finished", "sampled", "stopped", "interrupted",
+                                   "failed",   "killed",  NULL};
 
 #define AT(member) offsetof(struct runs_options, member)
 static const struct opt options[] = {

@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "data/images.h"
-#include "data/parallel.h"
+#include "machine/cpus.h"
 
 #define SLOTS       3 // one in use, one ready, one being filled
 #define THREADS_MAX 64
@@ -345,7 +345,7 @@ static int make_slot(const struct batcher *b, struct slot *slot, struct err *err
 
 static int start_threads(struct batcher *b, struct err *err)
 {
-    int wanted = parallel_threads(b->options.threads);
+    int wanted = b->options.threads > 0 ? b->options.threads : cpus_usable();
     wanted = wanted > THREADS_MAX ? THREADS_MAX : wanted;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->work, NULL);

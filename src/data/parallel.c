@@ -2,8 +2,9 @@
 #include "data/parallel.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
+
+#include "machine/cpus.h"
 
 #define THREADS_MAX 16
 
@@ -13,15 +14,6 @@ struct loop {
     int64_t count, piece;
     _Atomic int64_t next;
 };
-
-int parallel_threads(int threads)
-{
-    if (threads > 0)
-        return threads;
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n > THREADS_MAX ? THREADS_MAX : n;
-}
 
 static void *run(void *loop_)
 {
@@ -40,7 +32,7 @@ void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_
 {
     pthread_t others[THREADS_MAX];
     int started = 0;
-    threads = parallel_threads(threads);
+    threads = threads > 0 ? threads : cpus_usable();
     threads = threads > THREADS_MAX ? THREADS_MAX : threads;
     struct loop loop = {.work = work, .context = context, .count = count};
     loop.piece = count / (threads * INT64_C(16)) + 1; // small enough to even out

@@ -7,11 +7,9 @@
 
 #include <stdint.h>
 
-// `threads` itself where it is positive, else as many as this process may use, at most 16.
-int parallel_threads(int threads);
-
-// Calls work(context, from, to) for pieces of [0, count), and waits for all. Where a thread cannot
-// be started, the others do its work.
+// Calls work(context, from, to) for pieces that together make up [0, count), and waits for all.
+// `threads` 0: as many as this process may use; never more than 16, which is enough for this
+// work. Where a thread cannot be started, its pieces are done by the others.
 void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t from, int64_t to),
                   void *context);
 

@@ -79,19 +79,39 @@ struct engine_l1_times { // seconds; 0: not told
     double to_device, calculation;
 };
 
+// L1 distances, which are no training: for the workload l1 alone.
+struct engine_l1 {
+    // (optional) Loads the kernels first: some drivers compile them at their first use.
+    int (*load_kernels)(const struct engine_options *options, struct err *err);
+    // out (n × m) between the rows of a (n × dim) and b (m × dim). An engine with a device of its
+    // own fills `times`: its calculation does not begin with the call.
+    int (*distances)(const struct engine_options *options, const float *a, const float *b,
+                     int64_t n, int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
+                     struct err *err);
+    // (optional) The most it could do here: pairs of elements per second in a loop that touches
+    // registers only.
+    double (*peak)(const struct engine_options *options);
+    // (optional) Host memory that copies to the device reach directly; null where there is none.
+    // host_free() releases all of it.
+    void *(*host_alloc)(const struct engine_options *options, int64_t bytes);
+    void (*host_free)(void);
+};
+
 struct engine_program; // each engine has its own
 
 struct engine {
-    const char *name;  // "ref", "cpu"
-    const char *about; // one line
+    const char *name;    // "ref", "cpu"
+    const char *about;   // one line
+    bool gpu;            // it computes on a GPU
+    unsigned precisions; // a bit 1 << ENGINE_x for each it has
     // Whether it can run here; else an error that says why not.
     int (*available)(const struct engine_options *options, struct err *err);
     int (*compile)(const struct net *net, const struct recipe *recipe,
                    const struct engine_options *options, struct engine_program **program,
                    struct err *err);
     void (*release)(struct engine_program *program); // null is fine
-    // (optional) Loads the kernels for a net, or for l1 where it is null, before anything else:
-    // some drivers compile them then, at the first time.
+    // (optional) Loads the kernels for a net before anything else: some drivers compile them at
+    // their first use.
     int (*load_kernels)(const struct net *net, const struct engine_options *options,
                         struct err *err);
     // One training step; adds to `score` what the net said before the step.
@@ -119,27 +139,24 @@ struct engine {
     void (*tensor)(const struct engine_program *program, int index, struct engine_tensor *tensor);
     int (*read)(struct engine_program *program, int index, float *values, struct err *err);
     int (*write)(struct engine_program *program, int index, const float *values, struct err *err);
-    // (optional) L1 distances: out (n × m) between the rows of a (n × dim) and b (m × dim).
-    // `times` is filled by an engine with a device of its own, whose calculation does not begin
-    // with the call.
-    int (*l1)(const struct engine_options *options, const float *a, const float *b, int64_t n,
-              int64_t m, int64_t dim, float *out, struct engine_l1_times *times, struct err *err);
-    // (optional) Memory of the host that copies to its device reach directly, for l1's inputs; null
-    // where there is none to have. The other one gives back all of it.
-    void *(*host_room)(const struct engine_options *options, int64_t bytes);
-    void (*host_free)(void);
-    // (optional) The most that l1 could do here: pairs of elements per second, by a loop that
-    // touches registers only.
-    double (*l1_peak)(const struct engine_options *options);
     // (optional) What it computes with, for the record: name, version and chosen kernels of library
     // `index`; false beyond the last. After available() or compile().
     bool (*library)(int index, struct engine_library *library);
+    const struct engine_l1 *l1; // (optional)
 };
 
 extern const struct engine engine_ref, engine_cpu, engine_cuda;
 
-// "ref", "cpu"; null and ERR_USAGE with the list for anything else.
-const struct engine *engine_find(const char *name, struct err *err);
+// For option tables: the names of the engines and of the precisions, each ends with null.
+extern const char *const engine_names[];
+extern const char *const engine_precisions[]; // in the order of enum engine_precision
+
+// The engine of that name, or without one (null) the GPU's where there is a GPU, else the CPU's. A
+// GPU that is there and cannot be used is still chosen, and available() says why: the CPU's figures
+// are not what such a machine was rented for. `precision` null: tf32 on a GPU that has it, else
+// f32; it lands in options->precision. ERR_USAGE for names and precisions that do not exist.
+int engine_choose(const char *name, const char *precision, struct engine_options *options,
+                  const struct engine **engine, struct err *err) MUST_USE;
 
 // For engines: whether every label and token of a batch is one that the net knows; ERR_FORMAT names
 // the first that is not. Data may come from anywhere, and a wrong one would be read past the end.

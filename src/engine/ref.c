@@ -392,9 +392,9 @@ static int ref_write(struct engine_program *program, int index, const float *val
     return 0;
 }
 
-static int ref_l1(const struct engine_options *options, const float *a, const float *b, int64_t n,
-                  int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
-                  struct err *err)
+static int ref_distances(const struct engine_options *options, const float *a, const float *b,
+                         int64_t n, int64_t m, int64_t dim, float *out,
+                         struct engine_l1_times *times, struct err *err)
 {
     (void)times;
     (void)options;
@@ -411,8 +411,11 @@ static int ref_l1(const struct engine_options *options, const float *a, const fl
     return 0;
 }
 
+static const struct engine_l1 ref_l1 = {.distances = ref_distances};
+
 const struct engine engine_ref = {
     .name = "ref",
+    .precisions = 1U << ENGINE_F32,
     .about = "plain C on one thread: slow, readable, what the others are tested against",
     .available = ref_available,
     .compile = ref_compile,
@@ -426,5 +429,5 @@ const struct engine engine_ref = {
     .tensor = ref_tensor,
     .read = ref_read,
     .write = ref_write,
-    .l1 = ref_l1,
+    .l1 = &ref_l1,
 };

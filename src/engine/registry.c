@@ -6,24 +6,67 @@
 
 #include "engine/engine.h"
 
-static const struct engine *const engines[] = {&engine_ref, &engine_cpu, &engine_cuda};
+// In the order in which they are tried where the user names none.
+static const struct engine *const engines[] = {&engine_cuda, &engine_cpu, &engine_ref};
+const char *const engine_names[] = {"cuda", "cpu", "ref", NULL};
+const char *const engine_precisions[] = {
+    [ENGINE_F32] = "f32", [ENGINE_BF16] = "bf16", [ENGINE_TF32] = "tf32", NULL};
 
-#define ENGINE_COUNT (sizeof engines / sizeof *engines)
-
-const struct engine *engine_find(const char *name, struct err *err)
+static const struct engine *find(const char *name)
 {
-    for (size_t i = 0; i < ENGINE_COUNT; i++)
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
         if (strcmp(engines[i]->name, name) == 0)
             return engines[i];
-
-    char list[128] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < ENGINE_COUNT && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                                 engines[i]->name);
-    err_set(err, ERR_USAGE, "there is no engine '%s'", name);
-    err_hint(err, "engines are: %s", list);
     return NULL;
+}
+
+static const struct engine *find_default(const struct engine_options *options)
+{
+    size_t i = 0;
+    while (engines[i]->gpu && engines[i]->available(options, NULL) == ERR_MISSING)
+        i++;
+    return engines[i];
+}
+
+static int find_precision(const char *name, enum engine_precision *precision)
+{
+    for (int i = 0; engine_precisions[i]; i++)
+        if (strcmp(engine_precisions[i], name) == 0) {
+            *precision = (enum engine_precision)i;
+            return 0;
+        }
+    return ERR_USAGE;
+}
+
+// "the engine 'cpu' has f32 and bf16, not tf32"
+static int no_precision(const struct engine *engine, const char *wanted, struct err *err)
+{
+    char list[64] = "";
+    size_t used = 0;
+    for (int i = 0; engine_precisions[i]; i++)
+        if (engine->precisions & 1U << i)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? " and " : "",
+                                     engine_precisions[i]);
+    return err_set(err, ERR_USAGE, "the engine '%s' has %s, not %s", engine->name, list, wanted);
+}
+
+int engine_choose(const char *name, const char *precision, struct engine_options *options,
+                  const struct engine **engine, struct err *err)
+{
+    options->precision = ENGINE_F32;
+    if (precision && find_precision(precision, &options->precision) != 0)
+        return err_set(err, ERR_USAGE, "there is no precision '%s'", precision);
+    const struct engine *e = name ? find(name) : find_default(options);
+    if (!e)
+        return err_set(err, ERR_USAGE, "there is no engine '%s'", name);
+    if (!(e->precisions & 1U << options->precision))
+        return no_precision(e, precision, err);
+    struct engine_options tf32 = *options;
+    tf32.precision = ENGINE_TF32;
+    if (!precision && e->precisions & 1U << ENGINE_TF32 && e->available(&tf32, NULL) == 0)
+        *options = tf32;
+    *engine = e;
+    return 0;
 }
 
 int engine_check_batch(const struct net_layer *layers, int layer_count, enum net_loss loss,

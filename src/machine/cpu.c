@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "machine/cgroup.h"
+#include "machine/cpus.h"
 #include "machine/probe.h"
 #include "machine/topology.h"
 
@@ -92,15 +93,6 @@ static int copy_topology(const struct topology *t, struct machine_cpu *cpu, stru
     return 0;
 }
 
-static void set_usable(struct machine_cpu *cpu)
-{
-    struct maybe_int threads = cpu->allowed_threads.known ? cpu->allowed_threads : cpu->threads;
-    if (threads.known)
-        cpu->usable_cpus = some_real((double)threads.v);
-    if (cpu->limit_cpus.known && (!threads.known || cpu->limit_cpus.v < (double)threads.v))
-        cpu->usable_cpus = cpu->limit_cpus;
-}
-
 int probe_cpu(struct probe *probe, struct machine_cpu *cpu, struct err *err)
 {
     struct proc child = {0};
@@ -121,7 +113,8 @@ int probe_cpu(struct probe *probe, struct machine_cpu *cpu, struct err *err)
     if (rc == 0)
         rc = copy_topology(&topology, cpu, err);
     if (rc == 0)
-        set_usable(cpu);
+        cpu->usable_cpus = cpus_within(
+            cpu->allowed_threads.known ? cpu->allowed_threads : cpu->threads, cpu->limit_cpus);
 out:
     proc_kill(&child);
     return rc;

@@ -26,6 +26,12 @@ RANGE(range_percent, 0, 100, "out of range: expected 0 to 100");
     {                                                                                              \
         .name = #m, .kind = kind_, .at = offsetof(T, m), .doc = doc_, .range = range_              \
     }
+// Keys that are flat although the members are nested.
+#define L1(m, doc_)                                                                                \
+    {                                                                                              \
+        .name = "l1_" #m, .kind = FIELD_REAL, .at = offsetof(T, l1.m), .doc = doc_,                \
+        .range = &range_from_0                                                                     \
+    }
 #define INT(m, doc)      NUMBER(FIELD_INT, m, &range_from_0, doc)
 #define NS(m, doc)       NUMBER(FIELD_INT, m, &range_ns, doc)
 #define REAL(m, doc)     NUMBER(FIELD_REAL, m, &range_from_0, doc)
@@ -277,13 +283,18 @@ const struct field run_fields[] = {
     FIELD_IN(T, data, data_fields, "the data"),
     FIELD_IN(T, machine, run_machine_fields, "the machine it ran on"),
     FIELD_IN(T, program, program_fields, "the program that measured"),
+    TEXT(host, "host name, hashed unless --identity plain was given"),
+    TEXT(user, "user name, likewise"),
     FIELD_SUB(FIELD_LIST, T, libraries, library_fields, "libraries used"),
     FIELD(FIELD_TEXTS, T, command, "the user's command and its arguments"),
     FIELD_SUB(FIELD_LIST, T, labels, label_fields, "labels set with --label"),
-    TEXT(ended,
-         "finished, sampled (stopped: total time known well enough), stopped (interrupted by the "
-         "user), failed, killed (process killed or machine down: last known state); fare "
-         "serve: running"),
+    TEXT(
+        ended,
+        "finished, sampled (part of the training, as planned), stopped (budget spent), interrupted "
+        "(Ctrl-C or another signal to fare), failed, killed (process killed or machine down: last "
+        "known state); fare serve: running"),
+    TEXT(stopped_by, "what ended a run before the training's end: within (total time known well "
+                     "enough), max-time, steps, max-spend, signal"),
     TEXT(problem, "why it failed; killed: how much is known"),
     FIELD_IN(T, live, live_fields, "state of a running or killed run"),
     BOOL(full, "trained to the end"),
@@ -300,11 +311,11 @@ const struct field run_fields[] = {
     ANY_REAL(first_loss, "mean loss over the first tenth of the steps"),
     ANY_REAL(last_loss, "mean loss over the last tenth of the steps"),
     SHARE(test_accuracy, "test accuracy at the end, 0 to 1"),
-    BOOL(reached, "full runs on real data: reached the expected accuracy or loss"),
-    REAL(l1_pairs_per_s, "l1: element differences per second"),
-    REAL(l1_share_of_peak, "l1: l1_pairs_per_s ÷ the rate of a loop on registers only"),
-    REAL(l1_copy_bytes_per_s, "l1: copy rate to the device"),
-    REAL(l1_largest_error, "l1: largest relative error against f64, on sampled pairs"),
+    BOOL(reached, "full runs on the data the target is for: reached it"),
+    L1(pairs_per_s, "l1: element differences per second"),
+    L1(share_of_peak, "l1: l1_pairs_per_s ÷ the rate of a loop on registers only"),
+    L1(copy_bytes_per_s, "l1: copy rate to the device"),
+    L1(largest_error, "l1: largest relative error against f64, on sampled pairs"),
     INT(peak_memory_bytes, "peak resident memory of the process"),
     FIELD_IN(T, phases, run_phase_fields, "time by phase"),
     FIELD_IN(T, steady, run_steady_fields, "analysis of the step times"),
@@ -481,5 +492,6 @@ bool run_failed(const struct run *run)
 
 bool run_stopped(const struct run *run)
 {
-    return run->ended && (strcmp(run->ended, "stopped") == 0 || strcmp(run->ended, "killed") == 0);
+    return run->ended && (strcmp(run->ended, "stopped") == 0 || strcmp(run->ended, "killed") == 0 ||
+                          strcmp(run->ended, "interrupted") == 0);
 }

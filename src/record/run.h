@@ -174,6 +174,13 @@ struct run_epoch {
     struct maybe_int test_ns;
 };
 
+struct run_l1 {                    // of the workload l1
+    struct maybe_real pairs_per_s; // differences
+    struct maybe_real share_of_peak;
+    struct maybe_real copy_bytes_per_s; // to the device
+    struct maybe_real largest_error;
+};
+
 struct run_live {                // a running or killed run
     char *at;                    // time of this state
     struct maybe_real elapsed_s; // since the start
@@ -208,12 +215,16 @@ struct run {
     struct run_data data;
     struct run_machine machine;
     struct run_program program;
+    char *host; // who measured, as --identity says: "sha256:" and 16 digits, the name, or nothing
+    char *user;
     LIST_OF(struct run_library) libraries;
     LIST_OF(char *) command; // the user's command
     LIST_OF(struct run_label) labels;
 
-    char *ended;   // "finished", "sampled", "stopped", "failed", "killed"
-    char *problem; // why it failed or was killed
+    char *ended;      // "finished", "sampled", "stopped", "interrupted", "failed", "killed"
+    char *stopped_by; // a sample, or a run cut off: "within", "max-time", "steps", "max-spend",
+                      // "signal"
+    char *problem;    // why it failed or was killed
     struct run_live live;
     struct maybe_bool full; // trained to the end
     struct maybe_int exit_code;
@@ -230,11 +241,8 @@ struct run {
     struct maybe_real first_loss;
     struct maybe_real last_loss;
     struct maybe_real test_accuracy;
-    struct maybe_bool reached;        // full runs on real data: as accurate as expected
-    struct maybe_real l1_pairs_per_s; // l1: differences per second
-    struct maybe_real l1_share_of_peak;
-    struct maybe_real l1_copy_bytes_per_s; // to the device
-    struct maybe_real l1_largest_error;
+    struct maybe_bool reached; // full runs on the data the target is for
+    struct run_l1 l1;
     struct maybe_int peak_memory_bytes;
 
     struct run_phases phases;

@@ -12,8 +12,8 @@
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then a few batches are evaluated, to know what that costs
 #define PROBE_BATCHES    8
-#define LOOK_STEPS       128        // an engine with a queue is asked after so many steps at most,
-#define LOOK_NS          50000000LL // or after so long
+#define LOOK_STEPS       128 // an engine with a queue is asked after at most this many steps,
+#define LOOK_NS          50000000LL // or this time
 
 struct trainer {
     const struct workload *workload;
@@ -46,7 +46,7 @@ struct trainer {
 
 static bool stopped(const struct trainer *t)
 {
-    return (t->o->stop && *t->o->stop) || (t->o->until_ns > 0 && clock_now_ns() >= t->o->until_ns);
+    return run_plan_over(t->o->plan);
 }
 
 static struct engine_batch for_engine(const struct trainer *t, const struct batch *b)
@@ -121,10 +121,11 @@ static int plan(struct trainer *t, struct err *err)
         t->epochs = (t->total_steps + t->steps_per_epoch - 1) / t->steps_per_epoch;
     }
     t->last_step = t->total_steps;
-    if (t->o->sample && t->o->max_steps > 0 && t->o->max_steps < t->last_step)
-        t->last_step = t->o->max_steps;
+    const struct run_plan *p = t->o->plan;
+    if (!p->full && p->steps > 0 && p->steps < t->last_step)
+        t->last_step = p->steps;
     // A sample's checkpoint is the beginning of the training, so it cannot jump.
-    t->jumps = t->o->sample && t->recipe.phase_count > 1 && !t->o->dir;
+    t->jumps = !p->full && t->recipe.phase_count > 1 && !t->o->dir;
     t->result->epochs = calloc((size_t)t->epochs + 1, sizeof *t->result->epochs);
     t->result->steps_per_epoch = t->steps_per_epoch;
     t->result->total_steps = t->total_steps;
@@ -132,13 +133,13 @@ static int plan(struct trainer *t, struct err *err)
     return t->result->epochs ? 0 : err_memory(err);
 }
 
-// What is left of the training, for the meter: from where a resumed run begins.
+// The rest of the training, for the meter: a resumed run begins in the middle.
 static void plan_meter(struct trainer *t)
 {
     const struct trainer_options *o = t->o;
     struct meter_plan plan = {.stages = t->recipe.phase_count,
-                              .within = o->sample ? o->within : 0,
-                              .max_s = o->sample ? o->max_s : 0,
+                              .within = o->plan->within,
+                              .max_s = o->plan->max_s,
                               .calibrate = true};
     int64_t done = t->place.iteration, left = t->total_steps;
     for (int i = 0; i < t->recipe.phase_count && i < METER_STAGES_MAX; i++) {
@@ -453,7 +454,7 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
 }
 
 // A sample looks at a part of it, but where it came to the training's end: that is its result.
-static int evaluate(struct trainer *t, struct trainer_epoch *epoch, struct err *err)
+static int evaluate(struct trainer *t, struct run_epoch *epoch, struct err *err)
 {
     if (!t->test)
         return 0;
@@ -461,15 +462,12 @@ static int evaluate(struct trainer *t, struct trainer_epoch *epoch, struct err *
     struct engine_score score = {0};
     int64_t most = t->place.iteration >= t->total_steps ? 0 : t->o->max_test;
     int rc = score_test(t, most, &score, err);
-    epoch->test_ns = clock_now_ns() - began_ns;
-    if (rc != 0)
-        return rc;
-    if (score.count > 0 && !stopped(t)) {
-        epoch->tested = true;
-        epoch->test_loss = score.loss / (double)score.count;
-        epoch->test_accuracy = (double)score.correct / (double)score.count;
+    if (rc == 0 && score.count > 0 && !stopped(t)) {
+        epoch->test_ns = some_int(clock_now_ns() - began_ns);
+        epoch->test_loss = some_real(score.loss / (double)score.count);
+        epoch->test_accuracy = some_real((double)score.correct / (double)score.count);
     }
-    return 0;
+    return rc;
 }
 
 static bool save_is_due(const struct trainer *t)
@@ -497,9 +495,9 @@ static bool goes_on(struct trainer *t)
     int last = t->recipe.phase_count - 1;
     int64_t share = t->last_step * (t->stage + 1) / t->recipe.phase_count;
     bool enough = meter_enough(t->o->meter);
-    if (!t->o->sample)
+    if (t->o->plan->full)
         return true;
-    if (t->o->max_steps > 0)
+    if (t->o->plan->steps > 0)
         enough = t->jumps && t->stage < last && t->place.iteration >= share;
     if (!enough)
         return true;
@@ -507,11 +505,13 @@ static bool goes_on(struct trainer *t)
         t->stage++;
         return true;
     }
-    t->enough = t->o->max_steps == 0;
+    t->enough = t->o->plan->steps == 0;
+    double elapsed_s = (double)(clock_now_ns() - meter_start_ns(t->o->meter)) / 1e9;
+    t->result->timed_out = t->enough && elapsed_s >= t->o->plan->max_s;
     return !t->enough;
 }
 
-// What comes between two steps.
+// Between two steps: progress, the first evaluation, a checkpoint.
 static int between(struct trainer *t, struct err *err)
 {
     int rc = 0;
@@ -526,7 +526,7 @@ static int between(struct trainer *t, struct err *err)
 }
 
 // The steps of an epoch that are left, up to the end of the run or a signal.
-static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err *err)
+static int run_steps(struct trainer *t, struct run_epoch *epoch, struct err *err)
 {
     t->epoch_began_ns = clock_now_ns();
     t->epoch_began_step = t->place.step;
@@ -550,36 +550,34 @@ static int run_steps(struct trainer *t, struct trainer_epoch *epoch, struct err 
     if (asked != 0)
         rc = asked;
     meter_phase(t->o->meter, METER_IDLE);
-    epoch->train_ns = meter_train_ns(t->o->meter) - before_ns;
-    epoch->steps = t->place.step;
-    epoch->whole = t->place.step >= t->steps_per_epoch;
     const struct engine_score *s = &t->place.score;
-    epoch->samples = s->count;
-    if (s->count > 0) {
-        epoch->train_loss = s->loss / (double)s->count;
-        epoch->train_accuracy = (double)s->correct / (double)s->count;
-    }
+    double count = s->count > 0 ? (double)s->count : 1;
+    *epoch = (struct run_epoch){.epoch = some_int(t->place.epoch + 1),
+                                .steps = some_int(t->place.step),
+                                .train_loss = some_real(s->loss / count),
+                                .train_accuracy = some_real((double)s->correct / count),
+                                .train_ns = some_int(meter_train_ns(t->o->meter) - before_ns)};
     return rc < 0 ? rc : 0;
 }
 
 static int run_epochs(struct trainer *t, struct err *err)
 {
     int rc = 0;
-    t->result->first_epoch = t->place.epoch;
     while (rc == 0 && t->place.iteration < t->last_step && !t->enough && !stopped(t)) {
-        struct trainer_epoch *epoch = &t->result->epochs[t->result->epoch_count++];
+        struct run_epoch *epoch = &t->result->epochs[t->result->epoch_count++];
         rc = run_steps(t, epoch, err);
         bool ended = t->enough || t->place.iteration >= t->last_step;
-        if (rc == 0 && !stopped(t) && (epoch->whole || ended))
+        bool whole = t->place.step >= t->steps_per_epoch;
+        if (rc == 0 && !stopped(t) && (whole || ended))
             rc = evaluate(t, epoch, err);
-        if (rc == 0 && epoch->whole) {
+        if (rc == 0 && whole) {
             t->place.epoch++;
             t->place.step = 0;
             t->place.score = (struct engine_score){0};
             rc = batcher_seek(t->train, t->place.epoch, 0, err);
         }
         // At the end of an epoch the place is the beginning of the next.
-        if (rc == 0 && (epoch->whole || ended || stopped(t)))
+        if (rc == 0 && (whole || ended || stopped(t)))
             rc = save(t, err);
     }
     t->result->stopped = stopped(t);

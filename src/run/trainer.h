@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// trainer: takes a workload through its training on an engine, epoch by epoch, and says how it
-// went.
+// trainer: trains a workload on an engine, epoch by epoch.
 //
-// Same seed, engine and threads: the same losses, to the bit, also when the run was cut and resumed
-// from a checkpoint. Time goes to a meter (run/meter.h), phase by phase; that of the steps covers
-// fetching batches, augmentation and deferred work. Nothing is allocated between the first and the
-// last step, but for the meter's looks.
+// The same seed, engine and threads give the same losses, to the bit, also after a resume from a
+// checkpoint. A meter (run/meter.h) gets the time, phase by phase; a step's includes fetching its
+// batch, augmentation and deferred work. Nothing is allocated between the first and the last step,
+// except when the meter looks at them.
 //
-// A sample ends when the meter has enough, or after `max_steps`. It begins like the full training,
-// and where the recipe has several stages it spends some steps in each. Early on, a few batches are
-// evaluated: what an evaluation costs belongs to the projection.
+// A sample ends as its plan says. It begins like the full training, and where the recipe has
+// several stages it spends some steps in each. Early on it evaluates a few batches: the cost of an
+// evaluation belongs to the projection.
 #ifndef FARE_RUN_TRAINER_H
 #define FARE_RUN_TRAINER_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,8 +20,10 @@
 #include "base/sha256.h"
 #include "data/batcher.h"
 #include "engine/engine.h"
+#include "record/run.h"
 #include "run/losses.h"
 #include "run/meter.h"
+#include "run/plan.h"
 #include "workload/workload.h"
 
 struct trainer_result;
@@ -46,38 +46,22 @@ struct trainer_options {
     const struct data_pair *data;
     struct workload_options workload_options;
     struct meter *meter;
-    bool sample;        // end when enough is known
-    double within;      // sample: the projection's interval, as a share to each side
-    double max_s;       // sample: from the meter's start
-    int64_t until_ns;   // by clock_now_ns(): end as if stopped; 0: never
+    const struct run_plan *plan;
     int64_t epochs;     // 0: the recipe's
     int64_t batch;      // 0: the recipe's
-    int64_t max_steps;  // sample: 0, or just so many
-    int64_t max_test;   // 0: all; else evaluate on so many samples, but at the training's end
+    int64_t max_test;   // 0: all; else evaluate this many samples, except at the training's end
     const char *dir;    // (optional) folder for checkpoints
     int64_t save_every; // steps between checkpoints; 0: at the end of each epoch
     bool resume;        // go on from the newest checkpoint in `dir`
     const char *from;   // (optional) safetensors file to take matching parameters from
-    const volatile sig_atomic_t *stop; // (optional) set by a signal: end after this step
     void (*progress)(void *context, const struct trainer_progress *progress);
     void *context;
     // (optional) called at the end with the trained program, before it is released.
     int (*finished)(void *context, struct engine_program *program, struct err *err);
 };
 
-struct trainer_epoch {
-    int64_t steps;
-    int64_t samples;
-    double train_loss, train_accuracy;
-    double test_loss, test_accuracy; // where `tested`
-    bool tested;
-    bool whole;       // every step of it was made, here or before a resume
-    int64_t train_ns; // of the steps made here
-    int64_t test_ns;
-};
-
 struct trainer_result {
-    struct trainer_epoch *epochs;
+    struct run_epoch *epochs; // train_ns and test_ns of the steps made here
     int64_t epoch_count;
     int64_t steps; // made here
     int64_t samples;
@@ -85,15 +69,14 @@ struct trainer_result {
     int64_t steps_per_epoch;
     int64_t total_steps; // of the full training
     int64_t total_epochs;
-    int64_t first_epoch;          // where a resumed run began
     double first_loss, last_loss; // means over the first and last tenth of the steps made here
-    bool resumed;
-    bool stopped;               // by the signal, or its time was over
-    bool finished;              // the whole training was made, here or before
-    char net[SHA256_HEX_BYTES]; // identity of its layers and shapes
-    struct net_cost cost;       // of a step
-    struct buf recipe;          // in words
-    struct buf notes;           // a line each: what was resumed, what was not loaded
+    bool stopped;                 // by a signal, or the budget was spent
+    bool timed_out;               // a sample ended at its time limit
+    bool finished;                // the whole training was made, here or before
+    char net[SHA256_HEX_BYTES];   // identity of its layers and shapes
+    struct net_cost cost;         // of a step
+    struct buf recipe;            // in words
+    struct buf notes;             // a line each: what was resumed, what was not loaded
 };
 
 int trainer_run(const struct workload *workload, const struct trainer_options *options,

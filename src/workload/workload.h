@@ -2,8 +2,7 @@
 // workload: something that trains: a net, data, a recipe, and the check that a correct run passes.
 //
 // One file per workload ends in one const table row; the registry is a const array. The
-// definitions are those of the scripts behind the published results, so that a run here can be
-// held against them.
+// definitions are those of the scripts behind published results, so that runs compare with them.
 #ifndef FARE_WORKLOAD_WORKLOAD_H
 #define FARE_WORKLOAD_WORKLOAD_H
 
@@ -39,7 +38,7 @@ struct workload {
     struct recipe recipe;
     bool shift_flip, flip, centre_unit; // see data/batcher.h
     enum workload_metric metric;
-    double reach;       // on the real data, full epochs, mean of three seeds
+    double reach;       // a correct full training on its set reaches this; mean of three seeds
     int64_t made_train; // samples made where there is no data
     int64_t made_test;
     bool heavy; // too much for a small machine: bare fare leaves it out, and says so
@@ -59,11 +58,20 @@ const struct workload *workload_find(const char *name, struct err *err);
 int workload_check_options(const struct workload *workload, const struct workload_options *options,
                            struct err *err) MUST_USE;
 
+// Whether this is the set that `reach` is for: not a made one, a part of it, or another of its
+// form.
+bool workload_is_target(const struct workload *workload, const struct data_pair *data);
+
+// The set below `data` (the user's --data; null: where `fare workloads data get` put it), or else,
+// without `data`, the one that is made for this workload.
+int workload_data_open(const struct workload *workload, const char *data, int threads,
+                       struct data_pair *out, struct err *err) MUST_USE;
+
 // The net for this data; checks the options.
 int workload_net(const struct workload *workload, const struct data_pair *data,
                  const struct workload_options *options, struct net *net, struct err *err) MUST_USE;
 
-// What it would be on the real data, without loading any: shapes and counts of the definition.
+// The net for the public set, without loading any data.
 int workload_net_as_defined(const struct workload *workload, const struct workload_options *options,
                             struct net *net, struct err *err) MUST_USE;
 

@@ -369,7 +369,7 @@ static void try_l1(int64_t n, int64_t m, int64_t dim, enum l1_kind kind)
     for (int64_t i = 0; i < n * m; i++)
         out[i] = NAN;
     out[n * m] = 42;
-    assert_ok(engine_cuda.l1(&options, a, b, n, m, dim, out, &times, &err), &err);
+    assert_ok(engine_cuda.l1->distances(&options, a, b, n, m, dim, out, &times, &err), &err);
     snprintf(what, sizeof what, "L1, %d x %d of %d, kind %d", (int)n, (int)m, (int)dim, (int)kind);
     judge(l1_worst(a, b, n, m, dim, out), 1e-5, what, "a distance");
     if (n > 2 && m > 3)

@@ -24,36 +24,71 @@ static void assert_complete(const struct engine *engine)
     assert_non_null(engine->write);
 }
 
-static void test_find(void **state)
+static const struct engine *choose(const char *name, const char *precision,
+                                   enum engine_precision *got)
 {
-    (void)state;
     struct err err = {0};
-    assert_ptr_equal(engine_find("ref", &err), &engine_ref);
-    assert_ptr_equal(engine_find("cpu", &err), &engine_cpu);
-    assert_int_equal(err.code, 0);
-    assert_complete(&engine_ref);
-    assert_complete(&engine_cpu);
+    struct engine_options options = {0};
+    const struct engine *engine = NULL;
+    assert_ok(engine_choose(name, precision, &options, &engine, &err), &err);
+    *got = options.precision;
+    return engine;
 }
 
-static void test_find_nothing(void **state)
+static void test_choose(void **state)
 {
     (void)state;
-    static const char *const names[] = {"", "gpu", "REF", "ref ", "c"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    enum engine_precision got;
+    assert_ptr_equal(choose("ref", NULL, &got), &engine_ref);
+    assert_int_equal(got, ENGINE_F32);
+    assert_ptr_equal(choose("cpu", "bf16", &got), &engine_cpu);
+    assert_int_equal(got, ENGINE_BF16);
+    assert_ptr_equal(choose("cuda", "tf32", &got), &engine_cuda);
+    assert_int_equal(got, ENGINE_TF32);
+    assert_true(engine_cuda.gpu);
+    assert_false(engine_cpu.gpu || engine_ref.gpu);
+    assert_complete(&engine_ref);
+    assert_complete(&engine_cpu);
+    assert_complete(&engine_cuda);
+}
+
+// Every name an option table offers is an engine's or a precision's.
+static void test_names(void **state)
+{
+    (void)state;
+    enum engine_precision got;
+    for (int i = 0; engine_names[i]; i++)
+        assert_string_equal(choose(engine_names[i], "f32", &got)->name, engine_names[i]);
+    for (int i = 0; engine_precisions[i]; i++) {
+        choose("cuda", engine_precisions[i], &got);
+        assert_int_equal(got, i);
+    }
+}
+
+static void test_choose_nothing(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {{"", NULL},      {"gpu", NULL},    {"REF", NULL},
+                                           {"ref ", NULL},  {"c", NULL},      {"cpu", "tf32"},
+                                           {"ref", "bf16"}, {"cpu", "float"}, {NULL, "f16"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct err err = {0};
-        assert_null(engine_find(names[i], &err));
-        assert_int_equal(err.code, ERR_USAGE);
-        assert_non_null(strstr(err.text, names[i]));
-        assert_non_null(strstr(err.hint, "ref, cpu"));
-        assert_null(engine_find(names[i], NULL));
+        struct engine_options options = {0};
+        const struct engine *engine = NULL;
+        assert_int_equal(engine_choose(wrong[i][0], wrong[i][1], &options, &engine, &err),
+                         ERR_USAGE);
+        assert_null(engine);
+        const char *named = wrong[i][1] ? wrong[i][1] : wrong[i][0];
+        assert_non_null(strstr(err.text, named));
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_find_nothing),
+        cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_choose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

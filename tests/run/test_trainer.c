@@ -109,7 +109,9 @@ static struct times train(const struct data_pair *data, int64_t each_step_ns)
     struct run run = {0};
     struct meter *meter;
     assert_ok(meter_new(&meter, clock_now_ns(), &err), &err);
-    const struct trainer_options options = {.engine = &sleeper,
+    const struct run_plan to_the_end = {.full = true};
+    const struct trainer_options options = {.plan = &to_the_end,
+                                            .engine = &sleeper,
                                             .engine_options = {.seed = 1, .threads = 1},
                                             .data = data,
                                             .meter = meter};

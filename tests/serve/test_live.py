@@ -204,7 +204,7 @@ soon(lambda: len(stopped.frames()) > 8)
 os.write(stopped.master, b"\x03")
 code = stopped.wait()
 text = stopped.text
-report("Ctrl-C: the line is gone, and the figures come", code == 0 and "Stopped" in text
+report("Ctrl-C: the line is gone, and the figures come", code == 130 and "Interrupted" in text
        and text.rindex(WIPE) > text.rindex(" left (") and "\x1b[?" not in text, (code, text[-600:]))
 
 # ---- afterwards

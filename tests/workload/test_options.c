@@ -146,9 +146,33 @@ static void an_option_that_means_nothing_is_refused(void **state)
     }
 }
 
+// MNIST's own files (the sum of their SHA-256 sums is public); other sets of its size and form are
+// not it.
+static void targets(void **state)
+{
+    (void)state;
+    char mnist[] = "d0a3eec1f5a454401d758fdbf15b9b0163a7034963586d671960c180b97e2c1a";
+    char other[] = "00000000000000000000000000000000000000000000000000000000000000ff";
+    struct data_pair data = {
+        .train = {.count = 60000}, .test = {.count = 10000}, .identity = mnist};
+    assert_true(workload_is_target(&workload_mlp, &data));
+    data.made = true;
+    assert_false(workload_is_target(&workload_mlp, &data));
+    data.made = false;
+    data.identity = other;
+    assert_false(workload_is_target(&workload_mlp, &data));
+    data.train.count = 4000;
+    data.test.count = 1000;
+    assert_false(workload_is_target(&workload_cifar, &data));
+    data.train.count = 50000;
+    data.test.count = 10000;
+    assert_true(workload_is_target(&workload_cifar, &data)); // by its size alone
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(targets),
         cmocka_unit_test(the_auxiliary_head_adds_what_its_definition_says),
         cmocka_unit_test(the_first_phase_trains_both_heads),
         cmocka_unit_test(hard_gates_change_nothing_else),

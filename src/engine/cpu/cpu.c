@@ -309,16 +309,16 @@ static int cpu_write(struct engine_program *program, int index, const float *val
     return 0;
 }
 
-static int cpu_l1(const struct engine_options *options, const float *a, const float *b, int64_t n,
-                  int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
-                  struct err *err)
+static int cpu_distances(const struct engine_options *options, const float *a, const float *b,
+                         int64_t n, int64_t m, int64_t dim, float *out,
+                         struct engine_l1_times *times, struct err *err)
 {
     (void)times;
     team_set(options->threads);
     return l1_distances(a, b, n, m, dim, out, err);
 }
 
-static double cpu_l1_peak(const struct engine_options *options)
+static double cpu_peak(const struct engine_options *options)
 {
     team_set(options->threads);
     return l1_peak(0.3);
@@ -340,8 +340,11 @@ static bool cpu_library(int index, struct engine_library *library)
     return true;
 }
 
+static const struct engine_l1 cpu_l1 = {.distances = cpu_distances, .peak = cpu_peak};
+
 const struct engine engine_cpu = {
     .name = "cpu",
+    .precisions = 1U << ENGINE_F32 | 1U << ENGINE_BF16,
     .about = "oneDNN and own kernels on all cores",
     .available = cpu_available,
     .compile = cpu_compile,
@@ -355,7 +358,6 @@ const struct engine engine_cpu = {
     .tensor = cpu_tensor,
     .read = cpu_read,
     .write = cpu_write,
-    .l1 = cpu_l1,
-    .l1_peak = cpu_l1_peak,
+    .l1 = &cpu_l1,
     .library = cpu_library,
 };

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cpu/team.h"
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "base/dl.h"
-#include "base/tree.h"
-#include "machine/cgroup.h"
+#include "machine/cpus.h"
 
 // GNU OpenMP's entry points: the first is what gcc makes of "#pragma omp parallel".
 struct gomp_api {
@@ -59,16 +57,7 @@ int team_set(int threads)
 {
     if (!opened)
         open_runtime();
-    if (threads <= 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-        struct tree tree = {.root = ""};
-        struct cgroup cgroup = {0};
-        if (cgroup_read(&tree, &cgroup, NULL) == 0 && cgroup.limit_cpus.known &&
-            cgroup.limit_cpus.v < threads)
-            threads = cgroup.limit_cpus.v < 1 ? 1 : (int)cgroup.limit_cpus.v;
-    }
+    threads = threads > 0 ? threads : cpus_usable();
     size = have ? threads : 1;
     if (have)
         gomp.omp_set_num_threads(size);

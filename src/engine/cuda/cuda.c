@@ -306,7 +306,7 @@ static int cuda_load_kernels(const struct net *net, const struct engine_options 
 {
     struct cuda *cuda;
     int rc = cuda_open(options->precision, &cuda, err);
-    if (rc == 0 && net && images_in_bf16(net->layers, net->layer_count, options->precision))
+    if (rc == 0 && images_in_bf16(net->layers, net->layer_count, options->precision))
         rc = cuda_open_images(cuda, err);
     cuda_close(cuda);
     return rc;
@@ -333,6 +333,8 @@ static bool cuda_library(int index, struct engine_library *library)
 
 const struct engine engine_cuda = {
     .name = "cuda",
+    .gpu = true,
+    .precisions = 1U << ENGINE_F32 | 1U << ENGINE_BF16 | 1U << ENGINE_TF32,
     .about = "own kernels on an NVIDIA GPU, through its driver alone",
     .available = cuda_available,
     .compile = cuda_compile,
@@ -349,10 +351,7 @@ const struct engine engine_cuda = {
     .tensor = cuda_tensor,
     .read = cuda_read,
     .write = cuda_write,
-    .l1 = cuda_l1,
-    .host_room = cuda_host_room,
-    .host_free = cuda_host_free,
-    .l1_peak = cuda_l1_peak,
+    .l1 = &cuda_engine_l1,
     .load_kernels = cuda_load_kernels,
     .library = cuda_library,
 };

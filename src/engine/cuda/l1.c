@@ -23,18 +23,18 @@ static unsigned shared_bytes(const struct cuda *cuda)
     return (TILE_N + TILE_M) * (k + 4) * 2 * 4;
 }
 
-// Of what host_room() gave: the GPU is opened once for all passes over it.
+// Of what host_alloc() gave: the GPU is opened once for all passes over it.
 static struct cuda *holder;
 
-void *cuda_host_room(const struct engine_options *options, int64_t bytes)
+static void *host_alloc(const struct engine_options *options, int64_t bytes)
 {
-    void *room = NULL;
+    void *memory = NULL;
     if (!holder && cuda_open(options->precision, &holder, NULL) != 0)
         return NULL;
-    return cuda_alloc_host(holder, bytes, &room, NULL) == 0 ? room : NULL;
+    return cuda_alloc_host(holder, bytes, &memory, NULL) == 0 ? memory : NULL;
 }
 
-void cuda_host_free(void)
+static void host_free(void)
 {
     cuda_close(holder);
     holder = NULL;
@@ -147,8 +147,9 @@ static int calculate(const struct job *j, int64_t from, int64_t rows, double *se
     return rc;
 }
 
-int cuda_l1(const struct engine_options *options, const float *a, const float *b, int64_t n,
-            int64_t m, int64_t dim, float *out, struct engine_l1_times *times, struct err *err)
+static int distances(const struct engine_options *options, const float *a, const float *b,
+                     int64_t n, int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
+                     struct err *err)
 {
     struct job j = {.n = n, .m = m, .pitch = (dim + 3) / 4 * 4, .result = out};
     struct engine_l1_times mine = {0};
@@ -182,7 +183,7 @@ int cuda_l1(const struct engine_options *options, const float *a, const float *b
     return rc;
 }
 
-double cuda_l1_peak(const struct engine_options *options)
+static double peak(const struct engine_options *options)
 {
     struct cuda *cuda = NULL;
     struct launch launch;
@@ -209,3 +210,20 @@ double cuda_l1_peak(const struct engine_options *options)
     leave(cuda);
     return best;
 }
+
+// They stay loaded until the process ends.
+static int load_kernels(const struct engine_options *options, struct err *err)
+{
+    struct cuda *cuda;
+    int rc = cuda_open(options->precision, &cuda, err);
+    cuda_close(cuda);
+    return rc;
+}
+
+const struct engine_l1 cuda_engine_l1 = {
+    .load_kernels = load_kernels,
+    .distances = distances,
+    .peak = peak,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+};

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// measuring: the options that `fare run` and bare `fare` share, as rows for an option table whose
+// struct `type` has the struct measure_options as `m`.
+#ifndef FARE_CMD_MEASURING_H
+#define FARE_CMD_MEASURING_H
+
+#include "cmd/cmd.h"
+#include "measure/measure.h"
+
+// Measures the command of `call->rest`, prints, and sets call->exit_code. measure->o is set.
+int measuring_command(const struct cmd_call *call, struct measure *measure,
+                      struct err *err) MUST_USE;
+
+// ERR_USAGE where an option was given that means nothing without a command.
+int measuring_without_command(const struct measure_options *options, struct err *err) MUST_USE;
+
+extern const char *const measuring_identities[];
+
+#define MEASURING_ROW(name_, kind_, value_, type, member, group_, help_)                           \
+    {                                                                                              \
+        .name = name_, .kind = kind_, .value = value_, .at = offsetof(type, member),               \
+        .group = group_, .help = help_, .least = 1 /* of all its numbers */                        \
+    }
+
+#define MEASURING_SAMPLE(type, m)                                                                  \
+    MEASURING_ROW("within", OPT_TEXT, "P%", type, m.within, "Sampling",                            \
+                  "stop when the total time is known to this (default 2%; 95 % interval)"),        \
+        MEASURING_ROW("max-time", OPT_DURATION, "TIME", type, m.max_time_ns, "Sampling",           \
+                      "time limit (default 60s; bare fare: 6s for each workload)"),                \
+        MEASURING_ROW("max-spend", OPT_TEXT, "USD", type, m.max_spend, "Sampling",                 \
+                      "stop before the bill for this machine exceeds this; needs --offer"),        \
+        MEASURING_ROW("offer", OPT_TEXT, "OFFER", type, m.offer, "Sampling",                       \
+                      "this machine is that offer of the book, PROVIDER/NAME: shows its bill "     \
+                      "while it runs; the run is labelled with it")
+
+#define MEASURING_COMMAND(type, m)                                                                 \
+    MEASURING_ROW("step-pattern", OPT_TEXT, "REGEX", type, m.step_pattern, "Commands",             \
+                  "a line of output that matches is progress: group 1 is the step, group 2 the "   \
+                  "total; without groups each is a step"),                                         \
+        MEASURING_ROW("total-steps", OPT_COUNT, "N", type, m.total_steps, "Commands",              \
+                      "steps of the whole training: stop once its total time is known"),           \
+        MEASURING_ROW("total-epochs", OPT_COUNT, "N", type, m.total_epochs, "Commands",            \
+                      "the same in epochs, where the command tells how long one is"),              \
+        MEASURING_ROW("grace", OPT_DURATION, "TIME", type, m.grace_ns, "Commands",                 \
+                      "time between SIGTERM and SIGKILL (default 10s)")
+
+#define MEASURING_RECORD(type, m)                                                                  \
+    MEASURING_ROW("name", OPT_TEXT, "NAME", type, m.name, "Record",                                \
+                  "name of the run (default: the workload's, script's or program's)"),             \
+        MEASURING_ROW("label", OPT_TEXTS, "KEY=VALUE", type, m.labels, "Record",                   \
+                      "keep this with the run; may be given several times"),                       \
+        {.name = "identity",                                                                       \
+         .kind = OPT_CHOICE,                                                                       \
+         .value = "KIND",                                                                          \
+         .choices = measuring_identities,                                                          \
+         .at = offsetof(type, m.identity),                                                         \
+         .group = "Record",                                                                        \
+         .help = "keep the names of host and user hashed (default), plain, or not at all (none)"}, \
+        MEASURING_ROW("ledger", OPT_TEXT, "URL", type, m.ledger, "Record",                         \
+                      "where to keep it: a file (SQLite) or postgresql://USER@HOST/DATABASE"),     \
+        MEASURING_ROW("no-ledger", OPT_FLAG, NULL, type, m.no_ledger, "Record", "do not keep it"), \
+        MEASURING_ROW("no-cloud", OPT_FLAG, NULL, type, m.no_cloud, "Record",                      \
+                      "do not ask the cloud's metadata service where this machine is")
+
+#endif

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/run_text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+
+// ---- the table
+
+static void number(char out[24], int digits, struct maybe_real v)
+{
+    if (v.known)
+        snprintf(out, 24, "%.*f", digits, v.v);
+    else
+        snprintf(out, 24, "-");
+}
+
+static void outcome(char out[48], const struct run *run)
+{
+    if (run->problem)
+        snprintf(out, 48, "failed");
+    else if (run->l1.largest_error.known)
+        snprintf(out, 48, "err %.0e", run->l1.largest_error.v);
+    else if (run->test_accuracy.known)
+        snprintf(out, 48, "%.1f %%", run->test_accuracy.v * 100);
+    else if (run->last_loss.known)
+        snprintf(out, 48, "loss %.2f", run->last_loss.v);
+    else
+        snprintf(out, 48, "-");
+}
+
+// "31.2 s ± 2 %": projected, or measured where it was made to the end.
+static void whole(char out[48], const struct run *run)
+{
+    char time[24];
+    snprintf(out, 48, "-");
+    if (run->projection.wall_s.known) {
+        const struct run_projection *p = &run->projection;
+        clock_words((int64_t)(p->wall_s.v * 1e9), time, sizeof time);
+        double share = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
+        snprintf(out, 48, "%s ± %.*f %%", time, share < 1.95 ? 1 : 0, share);
+    } else if (run->full.known && run->full.v && run->phases.wall_ns.known) {
+        clock_words(run->phases.wall_ns.v, time, sizeof time);
+        snprintf(out, 48, "%s", time);
+    }
+}
+
+static bool unsteady(const struct run *run)
+{
+    return run->steady.kind && strcmp(run->steady.kind, "unsteady") == 0;
+}
+
+static void step_time(char out[24], const struct run *run)
+{
+    struct maybe_real ms = run->steady.step_ms.known ? run->steady.step_ms : run->step_ms;
+    if (unsteady(run))
+        snprintf(out, 24, "unsteady");
+    else if (ms.known)
+        snprintf(out, 24, "%.*f", ms.v < 100 ? 2 : 0, ms.v);
+    else
+        snprintf(out, 24, "-");
+}
+
+static void epoch_time(char out[24], const struct run *run)
+{
+    snprintf(out, 24, "-");
+    if (run->epoch_s.known)
+        clock_words((int64_t)(run->epoch_s.v * 1e9), out, 24);
+}
+
+static void widen(struct out_column *column, const char *text)
+{
+    int columns = out_columns(text);
+    column->width = columns > column->width ? columns : column->width;
+}
+
+void run_text_table(struct out *out, const struct run *runs, size_t count)
+{
+    bool batches = false;
+    for (size_t i = 1; i < count; i++)
+        batches |= runs[i].batch.v != runs[0].batch.v && runs[i].workload && runs[0].workload &&
+                   strcmp(runs[i].workload, runs[0].workload) == 0;
+    enum { DATA = 1, EPOCH = 4, WHOLE = 5, RESULT = 6, COLUMNS = 7, DATA_MOST = 12 };
+    struct out_column columns[COLUMNS] = {
+        {batches ? "batch" : "workload", 9, false, 0},
+        {"data", 5, false, 5},
+        {"samples/s", 9, true, 1},
+        {"ms/step", 8, true, 3},
+        {"epoch", 10, true, 4},
+        {"whole training", 17, false, 0},
+        {"result", 6, false, 2},
+    };
+    for (size_t i = 0; i < count; i++) {
+        char all[48], result[48], epoch[24];
+        whole(all, &runs[i]);
+        outcome(result, &runs[i]);
+        widen(&columns[WHOLE], all);
+        widen(&columns[RESULT], result);
+        epoch_time(epoch, &runs[i]);
+        widen(&columns[EPOCH], epoch);
+    }
+    out_fit(columns, COLUMNS, DATA, out->width);
+    if (columns[DATA].width > DATA_MOST)
+        columns[DATA].width = DATA_MOST;
+    out_heads(out, columns, COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        const struct run *r = &runs[i];
+        char speed[24], step[24], epoch[24], all[48], result[48], data[24] = "-", name[24];
+        number(speed, 0, r->samples_per_s);
+        step_time(step, r);
+        epoch_time(epoch, r);
+        if (r->data.name)
+            snprintf(data, sizeof data, "%.12s", r->data.name);
+        snprintf(name, sizeof name, "%s", r->workload ? r->workload : "");
+        if (batches && r->batch.known)
+            snprintf(name, sizeof name, "%.6s %lld", r->workload, (long long)r->batch.v);
+        whole(all, r);
+        outcome(result, r);
+        const char *const cells[] = {name, data, speed, step, epoch, all, result};
+        for (int c = 0; c < COLUMNS; c++)
+            out_field(out, &columns[c], cells[c]);
+        buf_trim(&out->text);
+        out_printf(out, "\n");
+    }
+}
+
+// Said once for each workload, where the largest of its batches that has a speed comes by.
+static void say_saturation(struct out *out, const struct runs *runs, size_t at)
+{
+    const struct run_group *largest = &runs->groups.items[at], *enough = NULL;
+    bool several = false;
+    for (size_t i = 0; i < runs->groups.count; i++) {
+        const struct run_group *g = &runs->groups.items[i];
+        if (strcmp(g->workload, largest->workload) != 0 || !g->samples_per_s.known)
+            continue;
+        if (g->batch.v > largest->batch.v)
+            return;
+        several |= g->saturated.known;
+        if (g->saturated.known && g->saturated.v && (!enough || g->batch.v < enough->batch.v))
+            enough = g;
+    }
+    if (!several || !largest->samples_per_s.known)
+        return;
+    if (enough)
+        out_row(out, enough->workload, "saturates at batch %lld: larger ones gain less than 5 %%",
+                (long long)enough->batch.v);
+    else
+        out_row(out, largest->workload,
+                "batch %lld, the largest tried, still gains over 5 %%: larger ones may gain more",
+                (long long)largest->batch.v);
+}
+
+void run_text_notes(struct out *out, const struct runs *runs, const struct run_plan *plan)
+{
+    for (size_t i = 0; i < runs->runs.count; i++) {
+        const struct run *run = &runs->runs.items[i];
+        if (runs->runs.count == 1)
+            out_sparkline(out, run->workload, run->step_plot_ms.items, run->step_plot_ms.count,
+                          "ms a step, from left to right");
+        if (unsteady(run))
+            out_row(out, run->workload, "the step times never settled: there is no single figure%s",
+                    run->projection.wall_s.known ? ", and the whole training's time is a guess"
+                                                 : "");
+        struct buf why = {0};
+        if (run->stopped_by && strcmp(run->stopped_by, "max-time") == 0 &&
+            measure_stop_words(plan, run, &why))
+            out_row(out, run->workload, "%s", buf_str(&why));
+        out->text.failed |= why.failed;
+        buf_release(&why);
+        for (size_t k = 0; k < run->taints.count; k++)
+            out_row(out, run->workload, "%s", run->taints.items[k]);
+        if (run->reached.known && !run->reached.v)
+            out_row(out, run->workload, "did not reach what a correct run reaches");
+    }
+    for (size_t i = 0; i < runs->groups.count; i++) {
+        const struct run_group *g = &runs->groups.items[i];
+        if (g->spread.known)
+            out_row(out, g->workload,
+                    "batch %lld: %lld runs, %.3g to %.3g ms per step, spread %.1f %% (standard "
+                    "deviation)",
+                    (long long)g->batch.v, (long long)g->runs.v, g->low_ms.v, g->high_ms.v,
+                    g->spread.v * 100);
+        say_saturation(out, runs, i);
+    }
+}
+
+// ---- a command
+
+static void add_speed(struct buf *to, const struct run *run)
+{
+    if (!run->steps.known)
+        return;
+    buf_adds(to, units_count(run->steps.v, "step").s);
+    if (run->total_steps.known)
+        buf_printf(to, " of %lld", (long long)run->total_steps.v);
+    if (run->step_ms.known)
+        buf_printf(to, ", %.*f ms each", run->step_ms.v < 100 ? 2 : 0, run->step_ms.v);
+    if (run->samples_per_s.known)
+        buf_printf(to, ", %.0f samples/s", run->samples_per_s.v);
+    if (run->last_loss.known)
+        buf_printf(to, ", loss %.4g", run->last_loss.v);
+    if (run->test_accuracy.known)
+        buf_printf(to, ", %.2f %% right held out", run->test_accuracy.v * 100);
+    buf_addc(to, '\n');
+}
+
+static void add_step_times(struct buf *to, const struct out *out, const struct run *run)
+{
+    double low, high;
+    if (run->step_plot_ms.count < 2)
+        return;
+    out_blocks(to, run->step_plot_ms.items, run->step_plot_ms.count,
+               (size_t)out->width - strlen("fare: "), out->unicode, &low, &high);
+    buf_printf(to, "\n%.4g to %.4g ms a step, from left to right\n", low, high);
+}
+
+static void add_whole(struct buf *to, const struct run_projection *p)
+{
+    char time[24], low[24], high[24];
+    if (!p->wall_s.known)
+        return;
+    clock_words((int64_t)(p->wall_s.v * 1e9), time, sizeof time);
+    clock_words((int64_t)(p->low_s.v * 1e9), low, sizeof low);
+    clock_words((int64_t)(p->high_s.v * 1e9), high, sizeof high);
+    buf_printf(to, "the whole training takes %s", time);
+    if (p->low_s.known && p->high_s.known)
+        buf_printf(to, " (between %s and %s)", low, high);
+    buf_addc(to, '\n');
+}
+
+// "train finished after 4 min 05 s", "train ran 60.4 s; stopped at the time limit (60 s)"
+static void add_end(struct buf *to, const struct measure *m, const struct run *run)
+{
+    char time[24] = "an unknown time";
+    struct buf why = {0};
+    if (run->phases.wall_ns.known)
+        clock_words(run->phases.wall_ns.v, time, sizeof time);
+    if (measure_stop_words(&m->plan, run, &why))
+        buf_printf(to, "%s ran %s; %s", run->name, time, buf_str(&why));
+    else
+        buf_printf(to, "%s %s after %s", run->name, run->ended, time);
+    buf_printf(to, "%s%s\n", run->problem ? ": " : "", run->problem ? run->problem : "");
+    buf_release(&why);
+}
+
+void run_text_command(const struct out *out, const struct measure *m)
+{
+    const struct run *run = &m->runs.runs.items[0];
+    struct buf text = {0};
+    add_end(&text, m, run);
+    add_speed(&text, run);
+    add_step_times(&text, out, run);
+    add_whole(&text, &run->projection);
+    if (measure_price_bill(m->price, run, &text))
+        buf_addc(&text, '\n');
+    for (size_t i = 0; i < run->taints.count; i++)
+        buf_printf(&text, "%s\n", run->taints.items[i]);
+    buf_printf(&text, "%s%s", buf_str(&m->words), buf_str(&m->says));
+    out_complain(buf_str(&text));
+    buf_release(&text);
+}
+
+void run_text_bills(struct out *out, const struct measure *m)
+{
+    for (size_t i = 0; i < m->runs.runs.count; i++) {
+        const struct run *run = &m->runs.runs.items[i];
+        struct buf bill = {0};
+        if (measure_price_bill(m->price, run, &bill))
+            out_row(out, run->workload, "%s", buf_str(&bill));
+        out->text.failed |= bill.failed;
+        buf_release(&bill);
+    }
+}
+
+void run_text_says(struct measure *m, bool price)
+{
+    if (price && m->price && isatty(STDERR_FILENO))
+        buf_printf(&m->says, "the bill is derived from %s\n", measure_price_words(m->price));
+    out_complain(buf_str(&m->says));
+    buf_reset(&m->says);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// command: runs and measures a program of the user's as it is: its process tree, its end and the
+// progress it tells. Its input is ours, its output is passed on byte for byte, signals too; it can
+// fork, print binary or a hundred megabytes, tell nonsense or nothing.
+//
+// When the command itself ends, the measurement ends. Processes it left behind get the grace time
+// to end by themselves (uploads, say), then SIGTERM, and after the same time again SIGKILL; the run
+// says so. When the plan is fulfilled, the command's group gets SIGTERM, and after the grace time
+// the tree SIGKILL: the run is then "sampled", or "stopped" if its budget was spent.
+#ifndef FARE_MEASURE_COMMAND_H
+#define FARE_MEASURE_COMMAND_H
+
+#include "measure/session.h"
+
+#define COMMAND_GRACE_NS INT64_C(10000000000)
+
+struct command_options {
+    char *const *argv;     // null-terminated, not empty
+    bool output_to_stderr; // its stdout goes to our stderr, since ours is for something else
+    int64_t load_ns;       // spent on its data before: the run begins this much earlier
+};
+
+// Fills the record: name, framework, command, how it ended, and all that was measured. Fails where
+// the command cannot be started (ERR_MISSING: no such program) or measured; a command that itself
+// fails is no error: run->ended is then "failed". session->exit_code is the one a shell would give:
+// the command's own, 128 + the signal's number; 0 if we ended it as planned.
+int command_run(const struct command_options *options, struct session *session,
+                struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// engine_run: what the runners on fare's own engines share.
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/cpu/team.h"
+#include "measure/runner.h"
+
+int describe_workload(const struct session *s, const char *framework, struct err *err)
+{
+    struct run *run = s->run;
+    int rc = run->name ? 0 : text_set(&run->name, s->workload->name, err);
+    if (rc == 0)
+        rc = text_set(&run->workload, s->workload->name, err);
+    return rc == 0 ? text_set(&run->framework, framework, err) : rc;
+}
+
+int describe_data(const struct data_pair *data, struct run *run, struct err *err)
+{
+    struct run_data *to = &run->data;
+    int rc = text_set(&to->name, data->name, err);
+    if (rc == 0 && data->source)
+        rc = text_set(&to->source, data->source, err);
+    if (rc == 0 && data->identity)
+        rc = text_set(&to->identity, data->identity, err);
+    to->made = some_bool(data->made);
+    to->train_samples = some_int(data->train.count);
+    to->test_samples = some_int(data->test.count);
+    to->classes = some_int(data->train.classes);
+    if (data->train.time > 0) {
+        to->time = some_int(data->train.time);
+        to->vocabulary = some_int(data->train.vocabulary);
+    }
+    return rc;
+}
+
+static int describe_engine(const struct session *s, const struct engine_run *e, struct err *err)
+{
+    struct run *run = s->run;
+    run->threads = some_int(e->options.threads);
+    run->seed = some_int(s->o->seed);
+    run->full = some_bool(false); // until it came to its end
+    int rc = describe_workload(s, "fare", err);
+    if (rc == 0 && s->o->variant.hard_gates)
+        rc = text_set(&run->variant, "hard gates", err);
+    if (rc == 0 && s->o->variant.auxiliary)
+        rc = text_set(&run->variant, "auxiliary head", err);
+    if (rc == 0)
+        rc = text_set(&run->engine, e->engine->name, err);
+    if (rc == 0)
+        rc = text_set(&run->precision, engine_precisions[e->options.precision], err);
+    struct engine_library library;
+    for (int i = 0; rc == 0 && e->engine->library && e->engine->library(i, &library); i++) {
+        struct run_library *to = LIST_ADD(&run->libraries, err);
+        if (!to)
+            return ERR_MEMORY;
+        rc = text_set(&to->name, library.name, err);
+        if (rc == 0)
+            rc = text_set(&to->version, library.version, err);
+        if (rc == 0)
+            rc = text_set(&to->kernels, library.kernels, err);
+    }
+    return rc;
+}
+
+// So that the peak is this run's own and not that of one before it in the same process. Where it
+// cannot be reset it is that of the process so far.
+static void reset_peak_memory(void)
+{
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)!write(fd, "5\n", 2);
+    close(fd);
+}
+
+static int64_t peak_memory(void)
+{
+    FILE *file = fopen("/proc/self/status", "re");
+    char line[256];
+    long long kib = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmHWM: %lld", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kib * 1024;
+}
+
+static int work_on(struct session *s, const struct engine_run *e,
+                   int (*work)(struct session *session, struct err *err), struct err *err)
+{
+    int rc = workload_check_options(s->workload, &s->o->variant, err);
+    if (rc == 0)
+        rc = e->engine->available(&e->options, err);
+    if (rc != 0 && e->engine->gpu && !s->o->engine)
+        err_hint(err, "--engine cpu trains on the CPU; 'fare check' tells what is there");
+    if (rc == 0)
+        rc = describe_engine(s, e, err); // which knows its libraries once it is available
+    if (rc == 0)
+        session_keep(s);
+    return rc == 0 ? work(s, err) : rc;
+}
+
+int engine_run(struct session *s, const char *precision, struct engine_run *e,
+               int (*work)(struct session *session, struct err *err), struct err *err)
+{
+    e->options = (struct engine_options){.seed = (uint64_t)s->o->seed};
+    int rc = engine_choose(s->o->engine, precision, &e->options, &e->engine, err);
+    if (rc != 0)
+        return rc;
+    e->options.threads = team_set((int)s->o->threads);
+    reset_peak_memory();
+    s->watch.name = s->workload->name;
+    watch_show(&s->watch, &(struct live){.left_s = -1, .bill = -1, .projected = -1}, "");
+    rc = session_start(s, 0, e->engine->gpu, 0, err);
+    if (rc == 0)
+        rc = work_on(s, e, work, err);
+    struct err late = {0};
+    if (session_finish(s, &late) != 0 && rc == 0)
+        rc = err_set(err, late.code, "%s", late.text);
+    s->run->peak_memory_bytes = some_int(peak_memory());
+    struct err other = {0};
+    if (rc != 0 && (text_set(&s->run->ended, "failed", &other) != 0 ||
+                    text_set(&s->run->problem, err->text, &other) != 0))
+        err_memory(err);
+    return rc;
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// framework: trains a workload with another framework (--with): a script of share/frameworks, run
+// and measured as a user's command is, with the samples that fare's own engines would get.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/folders.h"
+#include "machine/cpus.h"
+#include "measure/command.h"
+#include "measure/handover.h"
+#include "measure/runner.h"
+#include "checkpoint/checkpoint.h"
+
+static int framework_dir(const char *with, struct buf *dir, struct err *err)
+{
+    int rc = folder_share(dir, err);
+    buf_printf(dir, "/frameworks/%s", with);
+    return rc == 0 ? buf_check(dir, err) : rc;
+}
+
+static int no_framework(const char *with, struct err *err)
+{
+    struct buf dir = {0}, names = {0};
+    DIR *list = framework_dir("", &dir, NULL) == 0 ? opendir(buf_str(&dir)) : NULL;
+    const struct dirent *entry;
+    while (list && (entry = readdir(list)))
+        if (entry->d_name[0] != '.')
+            buf_printf(&names, "%s%s", names.len ? ", " : "", entry->d_name);
+    if (list)
+        closedir(list);
+    err_set(err, ERR_USAGE, "there is no framework '%s'", with);
+    err_hint(err, "there is: %s", names.len ? buf_str(&names) : "none");
+    buf_release(&dir);
+    buf_release(&names);
+    return ERR_USAGE;
+}
+
+// share/frameworks/WITH/NAME.py.
+static int find_script(const char *with, const char *name, struct buf *script, struct err *err)
+{
+    struct stat st;
+    int rc = framework_dir(with, script, err);
+    if (rc != 0)
+        return rc;
+    if (strchr(with, '/') || stat(buf_str(script), &st) != 0 || !S_ISDIR(st.st_mode))
+        return no_framework(with, err);
+    buf_printf(script, "/%s.py", name);
+    rc = buf_check(script, err);
+    if (rc == 0 && stat(buf_str(script), &st) != 0)
+        rc = err_set(err, ERR_MISSING, "%s has no %s: there is no '%s'", with, name,
+                     buf_str(script));
+    return rc;
+}
+
+static const char *find_python(void)
+{
+    const char *python = getenv("FARE_PYTHON");
+    return python && *python ? python : "python3";
+}
+
+// "--seed 1 --threads 2 ..." for the script. `numbers` holds the digits.
+struct arguments {
+    char *items[24];
+    size_t count;
+    char numbers[8][24];
+    size_t used;
+};
+
+static void add(struct arguments *a, const char *name, const char *value)
+{
+    a->items[a->count++] = (char *)(uintptr_t)name; // exec promises not to change them
+    if (value)
+        a->items[a->count++] = (char *)(uintptr_t)value;
+}
+
+// A value below `least` was not given.
+static void add_number(struct arguments *a, const char *name, int64_t value, int64_t least)
+{
+    if (value < least)
+        return;
+    char *text = a->numbers[a->used++];
+    snprintf(text, sizeof a->numbers[0], "%lld", (long long)value);
+    add(a, name, text);
+}
+
+// The net and recipe are those of the definition for this data, in every framework.
+static int note_definition(const struct session *s, const struct data_pair *data, struct err *err)
+{
+    char net_sum[SHA256_HEX_BYTES], identity[SHA256_HEX_BYTES + 8];
+    struct net net;
+    struct recipe recipe = s->workload->recipe;
+    struct buf words = {0};
+    int rc = workload_net(s->workload, data, &s->o->variant, &net, err);
+    if (rc != 0)
+        return rc;
+    recipe.batch = s->batch > 0 ? s->batch : recipe.batch;
+    checkpoint_fingerprint(&net, net_sum);
+    checkpoint_recipe_text(&recipe, &words);
+    snprintf(identity, sizeof identity, "sha256:%s", net_sum);
+    rc = buf_check(&words, err);
+    if (rc == 0)
+        rc = text_set(&s->run->net, identity, err);
+    if (rc == 0)
+        rc = text_set(&s->run->recipe, buf_str(&words), err);
+    buf_release(&words);
+    net_release(&net);
+    return rc;
+}
+
+// Operations of a step, by the definition.
+static void note_flops(const struct session *s)
+{
+    struct net net;
+    struct net_cost cost;
+    if (!s->workload->build ||
+        workload_net_as_defined(s->workload, &s->o->variant, &net, NULL) != 0)
+        return;
+    net_cost(&net, s->batch > 0 ? s->batch : s->workload->recipe.batch, &cost);
+    s->run->step_flops = some_real(cost.forward_flops + cost.backward_flops);
+    net_release(&net);
+}
+
+static bool is_l1(const struct session *s)
+{
+    return s->workload->metric == WORKLOAD_L1;
+}
+
+static void add_options(struct arguments *a, const struct session *s)
+{
+    const struct measure_options *o = s->o;
+    bool l1 = is_l1(s);
+    if (!o->full && s->workload->recipe.phase_count > 1)
+        add(a, "--sample", NULL);
+    if (o->precision)
+        add(a, "--precision", o->precision);
+    add_number(a, "--seed", o->seed, 0);
+    add_number(a, "--threads", o->threads > 0 ? o->threads : cpus_usable(), 1); // as fare's own
+    add_number(a, "--epochs", o->epochs, 1);
+    add_number(a, "--batch", s->batch, 1);
+    add_number(a, "--steps", o->full || l1 ? 0 : o->steps, 1);
+    add_number(a, "--n", l1 ? o->n : 0, 1);
+    add_number(a, "--m", l1 ? o->m : 0, 1);
+    add_number(a, "--dim", l1 ? o->dim : 0, 1);
+}
+
+// A script that ends well without having trained is no training.
+static int check_end(const struct session *s, struct err *err)
+{
+    struct run *run = s->run;
+    int rc = 0;
+    if (strcmp(run->ended, "finished") == 0 && !(run->steps.known && run->steps.v > 0)) {
+        rc = text_set(&run->ended, "failed", err);
+        if (rc == 0)
+            rc = text_set(&run->problem, "it ended without having told of a step", err);
+    }
+    if (rc == 0 && strcmp(run->ended, "failed") == 0) {
+        rc = err_set(err, ERR_FAIL, "%s with '%s' failed: %s", s->o->with, find_python(),
+                     run->problem);
+        err_hint(err, "its own words are above; FARE_PYTHON names another Python");
+    }
+    return rc;
+}
+
+static int run_script(struct session *s, const char *script, const struct handover *handover,
+                      struct err *err)
+{
+    struct arguments a = {.count = 0};
+    add(&a, find_python(), NULL);
+    add(&a, script, NULL);
+    if (handover->path)
+        add(&a, "--data", handover->path);
+    add_options(&a, s);
+    const struct command_options options = {
+        .argv = a.items, .output_to_stderr = s->o->json, .load_ns = handover->took_ns};
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1); // share/ stays as it is
+    s->plan.max_s_given = false;               // the script tells its total
+    if (is_l1(s))
+        s->plan =
+            (struct run_plan){.full = true, .until_ns = s->plan.until_ns, .stop = s->plan.stop};
+    note_flops(s);
+    int rc = command_run(&options, s, err);
+    s->exit_code = 0;
+    return rc == 0 ? check_end(s, err) : rc;
+}
+
+// Opens or makes the set as fare's own training does, and writes it to a file for the script.
+static int hand_over(struct session *s, struct handover *handover, struct err *err)
+{
+    struct data_pair data = {0};
+    int64_t began_ns = clock_now_ns();
+    int rc = workload_data_open(s->workload, s->o->data, (int)s->o->threads, &data, err);
+    if (rc == 0)
+        rc = describe_data(&data, s->run, err);
+    if (rc == 0)
+        rc = note_definition(s, &data, err);
+    int64_t opened_ns = clock_now_ns();
+    if (rc == 0)
+        rc = handover_write(handover, &data, &s->plan, (int)s->o->threads, err);
+    handover->took_ns += opened_ns - began_ns;
+    data_release(&data);
+    return rc;
+}
+
+static int run(struct session *s, struct err *err)
+{
+    const struct measure_options *o = s->o;
+    struct buf script = {0};
+    struct handover handover = {0};
+    int rc = find_script(o->with, s->workload->name, &script, err);
+    if (rc == 0 && (o->engine || o->checkpoint || o->from || o->generate > 0))
+        rc = err_set(err, ERR_USAGE,
+                     "engines, checkpoints and generated text are fare's own: "
+                     "--with has none of them");
+    if (rc == 0)
+        rc = describe_workload(s, o->with, err);
+    if (rc == 0) {
+        session_keep(s); // handing over the data may take a while
+        rc = is_l1(s) ? describe_l1(o, s->run, err) : hand_over(s, &handover, err);
+    }
+    if (rc == 0 && run_plan_over(&s->plan)) // before it began
+        rc = text_set(&s->run->ended, run_plan_ended(&s->plan), err);
+    else if (rc == 0)
+        rc = run_script(s, buf_str(&script), &handover, err);
+    struct err other = {0};
+    if (rc != 0 && s->run->workload && !s->run->ended && // its data could not be handed over
+        (text_set(&s->run->ended, "failed", &other) != 0 ||
+         text_set(&s->run->problem, err->text, &other) != 0))
+        rc = err_memory(err);
+    handover_remove(&handover);
+    buf_release(&script);
+    return rc;
+}
+
+static bool takes(const struct session *s)
+{
+    return s->workload && s->o->with;
+}
+
+const struct runner runner_framework = {.takes = takes, .run = run};

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/handover.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "data/images.h"
+#include "checkpoint/safetensors.h"
+
+#define IMAGES_AT_ONCE 64 // 17 MB
+#define ENTRIES_MAX    6
+
+struct job {
+    const struct run_plan *plan;
+    int threads;
+    struct handover *handover;
+    struct safetensors_writer writer;
+    struct safetensors_entry entries[ENTRIES_MAX];
+    int64_t dims[ENTRIES_MAX][4];
+    const void *bytes[ENTRIES_MAX]; // null: images in files
+    int count;
+    bool stopped;
+};
+
+// Tells failures of writing from those of the data.
+static int unwritten(int rc, struct err *err)
+{
+    if (rc == 0 || rc == ERR_MEMORY)
+        return rc;
+    err_context(err, "cannot hand over the samples");
+    err_hint(err, "TMPDIR names a folder with more room");
+    return rc;
+}
+
+static bool over(struct job *job)
+{
+    job->stopped |= run_plan_over(job->plan);
+    return job->stopped;
+}
+
+static int write_bytes(struct job *job, const void *bytes, int64_t len, struct err *err)
+{
+    return unwritten(safetensors_add_bytes(&job->writer, bytes, len, err), err);
+}
+
+// ---- what there is
+
+static bool overlap(const struct dataset *set)
+{
+    return set->time > 0 && !set->starts && set->token_stride < set->time;
+}
+
+static int64_t token_count(const struct dataset *set)
+{
+    return set->starts ? set->starts[set->count] : (set->count - 1) * set->token_stride + set->time;
+}
+
+static void add_entry(struct job *job, const char *name, const char *type, const void *bytes,
+                      int rank, const int64_t *dim)
+{
+    assert(job->count < ENTRIES_MAX);
+    int64_t *kept = job->dims[job->count];
+    memcpy(kept, dim, (size_t)rank * sizeof *dim);
+    job->bytes[job->count] = bytes;
+    job->entries[job->count++] = (struct safetensors_entry){name, rank, kept, type};
+}
+
+static void add_samples(struct job *job, const char *x, const char *tokens,
+                        const struct dataset *set)
+{
+    const int64_t images[] = {set->count, set->channels, set->height, set->width};
+    const int64_t texts[] = {set->count, set->time}, all = set->time > 0 ? token_count(set) : 0;
+    if (set->time == 0)
+        add_entry(job, x, "U8", set->files ? NULL : set->pixels, 4, images);
+    else if (set->starts || overlap(set))
+        add_entry(job, tokens, "I32", set->tokens, 1, &all);
+    else
+        add_entry(job, x, "I32", set->tokens, 2, texts);
+}
+
+// The widest come first, so that each number lies at a multiple of its size.
+static void add_entries(struct job *job, const struct data_pair *data)
+{
+    static const char *const names[][4] = {
+        {"train.starts", "train.y", "train.x", "train.tokens"},
+        {"test.starts", "test.y", "test.x", "test.tokens"},
+    };
+    const struct dataset *sets[] = {&data->train, &data->test};
+    for (int i = 0; i < 2; i++) {
+        const int64_t places = sets[i]->count + 1;
+        assert(!sets[i]->starts || sets[i]->starts[0] == 0);
+        if (sets[i]->count > 0 && sets[i]->starts)
+            add_entry(job, names[i][0], "I64", sets[i]->starts, 1, &places);
+    }
+    for (int i = 0; i < 2; i++)
+        if (sets[i]->count > 0)
+            add_entry(job, names[i][1], "I32", sets[i]->labels, 1, &sets[i]->count);
+    for (int i = 0; i < 2; i++)
+        if (sets[i]->count > 0)
+            add_samples(job, names[i][2], names[i][3], sets[i]);
+}
+
+// ---- images that are decoded or drawn when they are needed: all are needed now
+
+static int write_files(struct job *job, const struct dataset *set, struct err *err)
+{
+    uint8_t *pixels = malloc((size_t)IMAGES_AT_ONCE * IMAGES_BYTES);
+    int rc = pixels ? 0 : err_memory(err);
+    for (int64_t first = 0; rc == 0 && first < set->count && !over(job); first += IMAGES_AT_ONCE) {
+        int64_t left = set->count - first, count = left < IMAGES_AT_ONCE ? left : IMAGES_AT_ONCE;
+        int64_t began_ns = clock_now_ns();
+        rc = images_read(set->files, first, count, job->threads, pixels, err);
+        job->handover->took_ns += clock_now_ns() - began_ns;
+        if (rc == 0)
+            rc = write_bytes(job, pixels, count * IMAGES_BYTES, err);
+    }
+    free(pixels);
+    return rc;
+}
+
+// ---- the file
+
+// Not after a minute of decoding.
+static int check_room(const char *folder, int64_t bytes, struct err *err)
+{
+    struct statvfs st;
+    if (statvfs(folder, &st) != 0 || st.f_blocks == 0)
+        return 0; // it does not say
+    uint64_t room = (uint64_t)st.f_bavail * st.f_frsize;
+    if (room >= (uint64_t)bytes)
+        return 0;
+    return err_set(err, ERR_IO, "they need %lld bytes in '%s', where %llu are free",
+                   (long long)bytes, folder, (unsigned long long)room);
+}
+
+static int begin(struct job *job, const struct data_pair *data, struct err *err)
+{
+    const struct dataset *train = &data->train;
+    add_entries(job, data);
+    char classes[24], vocabulary[24], time[24], stride[24];
+    snprintf(classes, sizeof classes, "%d", train->classes);
+    snprintf(vocabulary, sizeof vocabulary, "%d", train->vocabulary);
+    snprintf(time, sizeof time, "%d", train->time);
+    snprintf(stride, sizeof stride, "%lld", (long long)train->token_stride);
+    const struct safetensors_text texts[] = {
+        {"name", data->name},     {"identity", data->identity},
+        {"source", data->source}, {"classes", classes},
+        {"time", time},           {"vocabulary", vocabulary},
+        {"stride", stride},
+    };
+    int count = train->time == 0 ? 4 : overlap(train) ? 7 : 6;
+    int rc = safetensors_begin(&job->writer, job->handover->path, texts, count, job->entries,
+                               job->count, err);
+    if (rc == 0) {
+        rc = check_room(job->handover->folder, job->writer.left, err);
+        if (rc != 0)
+            safetensors_abandon(&job->writer);
+    }
+    return unwritten(rc, err);
+}
+
+static int write_file(struct job *job, const struct data_pair *data, struct err *err)
+{
+    int rc = begin(job, data, err);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; rc == 0 && i < job->count; i++) {
+        const struct safetensors_entry *e = &job->entries[i];
+        int64_t len = e->type[0] == 'U' ? 1 : e->type[1] == '6' ? 8 : 4;
+        for (int d = 0; d < e->rank; d++)
+            len *= e->dim[d];
+        if (job->bytes[i])
+            rc = write_bytes(job, job->bytes[i], len, err);
+        else
+            rc = write_files(job, e->name[1] == 'r' ? &data->train : &data->test, err);
+    }
+    if (rc == 0 && !over(job))
+        return unwritten(safetensors_commit(&job->writer, err), err);
+    safetensors_abandon(&job->writer);
+    return rc;
+}
+
+// ---- together
+
+static int make_folder(struct handover *h, struct err *err)
+{
+    const char *place = getenv("TMPDIR");
+    struct buf path = {0};
+    place = place && place[0] == '/' ? place : "/tmp";
+    buf_printf(&path, "%s/fare-XXXXXX", place);
+    h->folder = buf_take(&path, err);
+    if (!h->folder)
+        return ERR_MEMORY;
+    if (!mkdtemp(h->folder)) {
+        int rc = err_errno(err, errno, "cannot make a folder in '%s'", place);
+        free(h->folder);
+        h->folder = NULL;
+        return unwritten(rc, err);
+    }
+    buf_printf(&path, "%s/data.safetensors", h->folder);
+    h->path = buf_take(&path, err);
+    return h->path ? 0 : ERR_MEMORY;
+}
+
+int handover_write(struct handover *h, const struct data_pair *data, const struct run_plan *plan,
+                   int threads, struct err *err)
+{
+    struct job job = {.plan = plan, .threads = threads, .handover = h};
+    memset(h, 0, sizeof *h);
+    int rc = make_folder(h, err);
+    if (rc == 0)
+        rc = write_file(&job, data, err);
+    if (rc != 0 || job.stopped)
+        handover_remove(h);
+    return rc;
+}
+
+void handover_remove(struct handover *h)
+{
+    if (h->path)
+        unlink(h->path);
+    if (h->folder)
+        rmdir(h->folder);
+    free(h->path);
+    free(h->folder);
+    memset(h, 0, sizeof *h);
+}

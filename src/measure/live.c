@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/live.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+
+#define MOST_S 3.15e9 // a hundred years: no projection of ours is longer
+
+// Whether the run ends before the training does; and whether by its time, not by its steps.
+static bool is_part(const struct run_plan *plan)
+{
+    return !plan->full || plan->max_s > 0;
+}
+
+static bool is_timed(const struct run_plan *plan)
+{
+    return plan->max_s > 0 && plan->steps == 0;
+}
+
+static double left_of(const struct run_plan *plan, const struct meter_outlook *o,
+                      const struct live *live)
+{
+    double whole_s = o->wall_s > 0 ? fmax(o->wall_s - o->elapsed_s, 0) : -1;
+    if (is_timed(plan)) {
+        double left_s = fmax(plan->max_s - o->elapsed_s, 0);
+        return whole_s >= 0 ? fmin(left_s, whole_s) : left_s;
+    }
+    if (!is_part(plan) && whole_s >= 0)
+        return whole_s;
+    if (o->steps <= 0 || live->steps <= 0)
+        return -1;
+    // At the mean pace so far.
+    return fmax(
+        (o->elapsed_s - o->before_s) / (double)o->steps * (double)(live->steps - live->step), 0);
+}
+
+static int64_t cost_of(const struct live_price *price, double seconds)
+{
+    int64_t nano = -1;
+    if (!price || !price->cost || !(seconds >= 0) || seconds > MOST_S ||
+        price->cost(price->price, price->before_ns + (int64_t)(seconds * 1e9), &nano, NULL) != 0)
+        return -1;
+    return nano;
+}
+
+void live_look(const struct run_plan *plan, const struct live_price *price,
+               const struct meter *meter, int64_t step, int64_t steps, struct live *out)
+{
+    struct meter_outlook o;
+    meter_outlook(meter, &o);
+    *out = (struct live){.elapsed_s = o.elapsed_s, .step = step, .steps = steps};
+    out->left_s = left_of(plan, &o, out);
+    out->timed = is_timed(plan);
+    out->at_most = out->timed && plan->within > 0;
+    double until_s = (double)(plan->until_ns - clock_now_ns()) / 1e9;
+    if (plan->until_ns > 0 && (out->left_s < 0 || until_s < out->left_s)) {
+        out->left_s = fmax(until_s, 0);
+        out->at_most = out->timed = true;
+    }
+    out->bill = cost_of(price, o.elapsed_s);
+    out->projected = out->left_s >= 0 ? cost_of(price, o.elapsed_s + out->left_s) : -1;
+    out->whole = is_part(plan) && o.wall_s > 0 ? cost_of(price, o.wall_s) : -1;
+}
+
+double live_share(const struct live *live)
+{
+    double share = -1, end_s = live->elapsed_s + live->left_s;
+    if (live->timed && end_s > 0)
+        share = live->elapsed_s / end_s;
+    else if (!live->timed && live->steps > 0)
+        share = (double)live->step / (double)live->steps;
+    return share > 1 ? 1 : share;
+}
+
+static int set_money(char **member, int64_t nano, struct err *err)
+{
+    char text[MONEY_BYTES];
+    money_text(nano, text);
+    return nano < 0 ? 0 : text_set(member, text, err);
+}
+
+int live_fill(const struct live *live, const struct live_price *price, struct run_live *out,
+              struct err *err)
+{
+    char now[CLOCK_ISO_BYTES];
+    double share = live_share(live);
+    clock_iso(clock_date_s(), now);
+    out->elapsed_s = some_real(live->elapsed_s);
+    if (share >= 0)
+        out->share = some_real(share);
+    if (live->left_s >= 0 && live->left_s < MOST_S)
+        out->left_s = some_real(live->left_s);
+    if (live->at_most)
+        out->at_most = some_bool(true);
+    int rc = text_set(&out->at, now, err);
+    if (rc != 0 || live->bill < 0)
+        return rc;
+    rc = text_set(&out->offer, price->offer, err);
+    if (rc == 0)
+        rc = set_money(&out->usd_per_hour, price->hour, err);
+    if (rc == 0)
+        rc = set_money(&out->bill_usd, live->bill, err);
+    if (rc == 0)
+        rc = set_money(&out->projected_usd, live->projected, err);
+    return rc == 0 ? set_money(&out->whole_usd, live->whole, err) : rc;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// live: progress, remaining time and cost of a run that goes on.
+//
+// The line on the terminal and the record kept meanwhile (measure/session.h) both come from here.
+// Where the machine's price is not known there is no money. Looking allocates nothing.
+#ifndef FARE_MEASURE_LIVE_H
+#define FARE_MEASURE_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/run.h"
+#include "run/meter.h"
+#include "run/plan.h"
+
+struct live_price {    // of the machine; without `cost` it is not known
+    const char *offer; // whose price it is and where it comes from, for people
+    int64_t hour;      // nano-USD
+    int64_t before_ns; // paid for before the run's start: the machine's boot
+    // The cost of that much use, in nano-USD; must not allocate.
+    int (*cost)(const void *price, int64_t ns, int64_t *nano_usd, struct err *err);
+    const void *price;
+};
+
+struct live {
+    double elapsed_s;
+    int64_t step, steps;            // of this run; steps 0: not known
+    double left_s;                  // below 0: not known
+    bool at_most;                   // it may end earlier
+    bool timed;                     // its time says how much is done, not its steps
+    int64_t bill, projected, whole; // nano-USD; below 0: not known
+};
+
+// `price` is optional.
+void live_look(const struct run_plan *plan, const struct live_price *price,
+               const struct meter *meter, int64_t step, int64_t steps, struct live *out);
+
+// How much is done, 0 to 1; below 0: not known.
+double live_share(const struct live *live);
+
+int live_fill(const struct live *live, const struct live_price *price, struct run_live *out,
+              struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/measure.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/money.h"
+#include "base/proc.h"
+#include "ledger/journal.h"
+#include "machine/inspect.h"
+#include "measure/provenance.h"
+#include "measure/runner.h"
+#include "record/read.h"
+
+static const struct runner *const runners[] = {&runner_command, &runner_framework, &runner_l1,
+                                               &runner_native};
+
+// Ending takes a moment, which must not begin another unit of the bill.
+#define SPEND_MARGIN_NS (200 * NS_PER_MS)
+
+static volatile sig_atomic_t interrupted; // the signal's number
+static volatile sig_atomic_t apart_pid;   // a run in a process of its own, and in its own group
+
+static void on_signal(int number)
+{
+    interrupted = number;
+    if (apart_pid > 0)
+        kill(apart_pid, number);
+}
+
+// The first one ends the run, a second one the program. Ignored signals stay ignored (nohup).
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    const struct sigaction action = {.sa_handler = on_signal,
+                                     .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    interrupted = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before;
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+// ---- the plan
+
+static int check(const struct measure_options *o, struct err *err)
+{
+    if (o->full && (o->within || o->max_time_ns > 0 || o->max_spend))
+        return err_set(err, ERR_USAGE,
+                       "--within, --max-time and --max-spend are for samples, not for --full");
+    if (o->max_spend && !o->offer) {
+        err_set(err, ERR_USAGE, "--max-spend needs --offer: what does this machine cost?");
+        return err_hint(err, "'fare prices TEXT' looks for offers");
+    }
+    return 0;
+}
+
+static int read_within(const char *text, double *within, struct err *err)
+{
+    *within = MEASURE_WITHIN;
+    if (!text)
+        return 0;
+    char *end;
+    double percent = strtod(text, &end);
+    if (end == text || (strcmp(end, "%") != 0 && *end != '\0') || !(percent >= 0.1) ||
+        !(percent <= 100))
+        return err_set(err, ERR_USAGE, "--within '%s': expected a percentage from 0.1%% to 100%%",
+                       text);
+    *within = percent / 100;
+    return 0;
+}
+
+// When --max-spend is spent on a machine whose use began at plan.start_ns.
+static int set_deadline(struct measure *m, struct err *err)
+{
+    const struct measure_options *o = m->o;
+    int64_t budget = 0, ns = 0;
+    if (!o->max_spend)
+        return 0;
+    if (money_parse(o->max_spend, &budget, NULL) != 0 || budget <= 0)
+        return err_set(err, ERR_USAGE, "--max-spend '%.40s': expected an amount such as 0.50",
+                       o->max_spend);
+    int rc = measure_price_longest(o->offer, budget, &ns, &m->says, err);
+    if (rc == 0 && ns == 0)
+        return err_set(err, ERR_USAGE, "%s USD do not pay for the start of %s", o->max_spend,
+                       o->offer);
+    int64_t margin_ns = ns / 50 < SPEND_MARGIN_NS ? ns / 50 : SPEND_MARGIN_NS;
+    if (rc == 0)
+        m->plan.until_ns = m->plan.start_ns + ns - margin_ns;
+    return rc;
+}
+
+// A command is a sample only where the user says how long all of it is.
+static void plan_run(const struct measure *m, const struct measure_what *what,
+                     struct run_plan *plan)
+{
+    const struct measure_options *o = m->o;
+    *plan = m->plan;
+    if (what->command)
+        plan->full = o->full || (o->total_steps == 0 && o->total_epochs == 0);
+    if (plan->full)
+        plan->within = 0;
+    if (plan->full && !plan->max_s_given)
+        plan->max_s = 0;
+}
+
+// ---- before the runs
+
+// The price needs a record with a machine and a date; the runs' own come later.
+static int open_price(struct measure *m, struct err *err)
+{
+    struct run run = {0};
+    int rc = provenance_set(m->o, m->machine, &run, err);
+    if (rc == 0)
+        rc = measure_price_open(&m->price, m->o->offer, &run, err);
+    record_release(run_fields, &run);
+    return rc;
+}
+
+int measure_open(struct measure *m, const struct measure_options *o, const struct machine *machine,
+                 struct err *err)
+{
+    *m = (struct measure){.o = o, .machine = machine ? machine : &m->inspected};
+    m->plan = (struct run_plan){.full = o->full,
+                                .steps = o->steps,
+                                .max_s = o->sample_s > 0 ? o->sample_s : MEASURE_MAX_TIME_S,
+                                .max_s_given = o->max_time_ns > 0,
+                                .start_ns = clock_now_ns(),
+                                .stop = &interrupted};
+    if (o->max_time_ns > 0)
+        m->plan.max_s = (double)o->max_time_ns / 1e9;
+    m->runs.runs.known = true;
+    int rc = check(o, err);
+    if (rc == 0)
+        rc = read_within(o->within, &m->plan.within, err);
+    if (rc == 0)
+        rc = text_set(&m->runs.schema, RUNS_SCHEMA, err);
+    const struct inspect_options inspect = {.no_cloud = o->no_cloud};
+    if (rc == 0 && !machine)
+        rc = machine_inspect(&inspect, &m->inspected, err);
+    if (rc == 0)
+        rc = open_price(m, err);
+    if (rc == 0)
+        rc = set_deadline(m, err);
+    return rc;
+}
+
+void measure_close(struct measure *m)
+{
+    measure_price_close(m->price);
+    record_release(runs_fields, &m->runs);
+    machine_release(&m->inspected);
+    buf_release(&m->says);
+    buf_release(&m->words);
+}
+
+// ---- a run in a process of its own
+
+struct apart {
+    const struct runner *runner;
+    struct session *session;
+};
+
+static int run_in_child(void *context)
+{
+    struct apart *a = context;
+    struct err err = {0};
+    struct buf text = {0};
+    catch_signals();
+    signal(SIGTTOU, SIG_IGN); // it draws its line from the terminal's background
+    int rc = a->runner->run(a->session, &err);
+    session_release(a->session);
+    if (rc == 0)
+        rc = record_to_text(run_fields, a->session->run, &text, &err);
+    if (rc == 0)
+        rc = fs_write_fd(STDOUT_FILENO, buf_str(&text), text.len, "the pipe", &err);
+    if (rc != 0)
+        (void)!fs_write_fd(STDERR_FILENO, err.text, strlen(err.text), "the pipe", NULL);
+    buf_release(&text);
+    return rc != 0;
+}
+
+// Of a process that did not come to its end, the journal has the last record.
+static void take_journal(const struct journal *journal, struct run *run)
+{
+    struct buf text = {0};
+    struct run part = {0};
+    if (journal && journal_read(journal, &text, NULL) == 0 &&
+        record_from_text(run_fields, buf_str(&text), text.len, &part, NULL) == 0) {
+        record_release(run_fields, run);
+        *run = part;
+    } else {
+        record_release(run_fields, &part);
+    }
+    buf_release(&text);
+}
+
+static int run_apart(const struct runner *runner, struct session *s, struct err *err)
+{
+    // Its stderr is ours to read, so it draws on a copy of this one.
+    s->watch.fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    s->watch.group = getpgrp();
+    struct apart a = {runner, s};
+    struct proc proc = {0};
+    struct proc_result result = {0};
+    const struct proc_options how = {.keep_max = 64 << 20};
+    int rc = proc_start_call(&proc, run_in_child, &a, &how, err);
+    apart_pid = proc.pid;
+    if (s->watch.fd >= 0)
+        close(s->watch.fd);
+    if (rc == 0)
+        rc = proc_finish(&proc, &result, err);
+    apart_pid = 0;
+    if (rc != 0)
+        return rc;
+    struct run told = {0};
+    if (result.exited && result.exit_code == 0 &&
+        record_from_text(run_fields, buf_str(&result.out), result.out.len, &told, NULL) == 0) {
+        record_release(run_fields, s->run);
+        *s->run = told;
+    } else {
+        struct buf words = {0};
+        record_release(run_fields, &told);
+        take_journal(s->journal, s->run);
+        proc_result_words(&result, &words);
+        rc = err_set(err, ERR_FAIL, "%s",
+                     result.err_text.len > 0 ? buf_str(&result.err_text) : buf_str(&words));
+        buf_release(&words);
+    }
+    proc_result_release(&result);
+    return rc;
+}
+
+// ---- a run
+
+static struct journal *open_journal(const struct measure_options *o, const struct run *run)
+{
+    struct ledger *ledger = NULL;
+    struct journal *journal = NULL;
+    if (o->no_ledger || ledger_new(&ledger, o->ledger, NULL) != 0)
+        return NULL;
+    if (journal_open(&journal, ledger, run->id, NULL) != 0)
+        journal = NULL; // whether the run is kept is told at its end
+    ledger_free(ledger);
+    return journal;
+}
+
+static void keep(struct measure *m, const struct run *run, struct journal *journal)
+{
+    struct ledger *ledger = NULL;
+    struct err err = {0};
+    int rc = 0;
+    if (!m->o->no_ledger && run->id) {
+        rc = ledger_new(&ledger, m->o->ledger, &err);
+        if (rc == 0)
+            rc = ledger_record(ledger, run, &m->says, &err);
+        if (rc != 0)
+            buf_printf(&m->says, "the run is not kept: %s\n", err.text);
+    }
+    journal_close(journal, rc != 0, &m->says);
+    ledger_free(ledger);
+}
+
+static const struct runner *runner_of(const struct session *s)
+{
+    size_t i = 0;
+    while (!runners[i]->takes(s)) // the last takes all that is left
+        i++;
+    return runners[i];
+}
+
+static int run_session(struct session *s, bool apart, struct err *err)
+{
+    const struct runner *runner = runner_of(s);
+    int rc = apart && runner->in_process ? run_apart(runner, s, err) : runner->run(s, err);
+    session_release(s);
+    return rc;
+}
+
+int measure_run(struct measure *m, const struct measure_what *what, struct err *err)
+{
+    struct run *run = LIST_ADD(&m->runs.runs, err);
+    if (!run)
+        return ERR_MEMORY;
+    if (!m->begun && what->workload) // a command is passed the signals itself
+        catch_signals();
+    struct live_price price;
+    struct session s = {.o = m->o,
+                        .workload = what->workload,
+                        .command = what->command,
+                        .batch = what->batch,
+                        .run = run,
+                        .says = &m->words,
+                        .price = &price};
+    plan_run(m, what, &s.plan);
+    int rc = provenance_set(m->o, m->machine, run, err);
+    if (rc == 0 && !m->begun)
+        run->phases.boot_ns = provenance_boot(&m->machine->where);
+    measure_price_begin(m->price, run, &price);
+    if (rc == 0) {
+        s.journal = open_journal(m->o, run);
+        rc = run_session(&s, m->o->apart, err);
+    }
+    m->begun = true;
+    m->plan.start_ns = 0; // the next one begins when it begins
+    if (rc != 0 && what->workload)
+        err_context(err, "%s", what->workload->name);
+    if (run->ended && strcmp(run->ended, "interrupted") == 0 && !interrupted && what->workload)
+        interrupted = SIGINT; // a script got the signal; the next runs are not begun either
+    m->exit_code = interrupted ? 128 + interrupted : s.exit_code;
+    if (run->ended) {
+        keep(m, run, s.journal);
+    } else {
+        journal_close(s.journal, false, &m->says);
+        record_release(run_fields, run);
+        m->runs.runs.count--;
+    }
+    return rc;
+}
+
+// ---- how they ended
+
+bool measure_over(const struct measure *m)
+{
+    return run_plan_over(&m->plan);
+}
+
+bool measure_interrupted(const struct measure *m)
+{
+    return run_plan_interrupted(&m->plan);
+}
+
+void measure_say_spent(struct measure *m, bool left_out)
+{
+    size_t count = m->runs.runs.count;
+    const char *ended = count > 0 ? m->runs.runs.items[count - 1].ended : NULL;
+    if (m->plan.until_ns > 0 && !interrupted &&
+        (left_out || (ended && strcmp(ended, "stopped") == 0)))
+        buf_printf(&m->says, "stopped: the %s USD of --max-spend are spent on %s\n",
+                   m->o->max_spend, m->o->offer);
+}
+
+bool measure_stop_words(const struct run_plan *plan, const struct run *run, struct buf *out)
+{
+    const struct run_projection *p = &run->projection;
+    bool timed = run->stopped_by && strcmp(run->stopped_by, "max-time") == 0;
+    if (!timed && !(run->stopped_by && strcmp(run->stopped_by, "within") == 0))
+        return false;
+    char limit[24];
+    if (plan->max_s < 120)
+        snprintf(limit, sizeof limit, "%g s", plan->max_s);
+    else
+        clock_words((int64_t)(plan->max_s * 1e9), limit, sizeof limit);
+    buf_adds(out, "stopped");
+    if (timed)
+        buf_printf(out, " at the time limit (%s)", limit);
+    if (p->wall_s.known && p->low_s.known && p->high_s.known && p->wall_s.v > 0) {
+        double percent = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
+        buf_printf(out, ": total time known to ±%.*f %%", percent < 1.95 ? 1 : 0, percent);
+    }
+    return true;
+}

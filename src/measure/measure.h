@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// measure: the life of a measured run: machine, price, record, journal, runner, ledger.
+//
+//     rc = measure_open(&m, &options, NULL, &err);   // checks them, looks at the machine
+//     rc = measure_run(&m, &what, &err);             // for each run: trains, measures, keeps
+//     // m.runs holds the records, m.says what a person should know, a line each
+//     measure_close(&m);
+//
+// A run that failed is kept too, with `ended` and `problem`; one that could not begin is not. A
+// ledger that does not take it is a line in m.says: the measurement itself is not lost with it.
+#ifndef FARE_MEASURE_MEASURE_H
+#define FARE_MEASURE_MEASURE_H
+
+#include "base/opt.h"
+#include "measure/live.h"
+#include "measure/price.h"
+#include "record/run.h"
+#include "run/plan.h"
+#include "workload/workload.h"
+
+#define MEASURE_WITHIN     0.02
+#define MEASURE_MAX_TIME_S 60
+
+// The user's wishes; zero means not given.
+struct measure_options {
+    // When it ends.
+    bool full;
+    int64_t steps;
+    const char *within; // "2%"
+    int64_t max_time_ns;
+    const char *max_spend, *offer;
+    double sample_s; // time limit of a sample where the user gives none; 0: MEASURE_MAX_TIME_S
+    // The record.
+    const char *name;
+    struct opt_texts labels;
+    const char *identity; // "hashed" (the default), "plain", "none"
+    bool no_cloud;
+    const char *ledger;
+    bool no_ledger;
+    bool json; // our stdout is for the record: a command's goes to stderr
+    // A workload.
+    const char *with;      // a framework; null: fare's own engines
+    const char *data;      // a folder; null: the fetched set, or a made one
+    const char *engine;    // null: the GPU's where there is one, else the CPU's
+    const char *precision; // null: tf32 on a GPU that has it, else f32
+    struct workload_options variant;
+    const char *checkpoint, *from;
+    bool resume;
+    bool apart; // each run in a process of its own
+    int64_t seed, threads, epochs;
+    int64_t checkpoint_every;
+    int64_t generate;  // textgen: characters to print at the end
+    int64_t n, m, dim; // l1
+    // A command.
+    const char *step_pattern;
+    int64_t total_steps, total_epochs;
+    int64_t grace_ns; // 0: COMMAND_GRACE_NS
+};
+
+struct measure_what {
+    const struct workload *workload; // or
+    char *const *command;            // the user's, null-terminated
+    int64_t batch;                   // 0: the definition's
+};
+
+struct measure {
+    const struct measure_options *o;
+    const struct machine *machine;
+    struct machine inspected; // where the caller gave none
+    struct run_plan plan;
+    struct measure_price *price;
+    struct runs runs;
+    struct buf says;  // warnings
+    struct buf words; // from the runs themselves: notes, generated text
+    int exit_code;    // of the last command, or of an interrupted run: 128 + the signal's number
+    bool begun;
+};
+
+// `machine` (optional) is this one, inspected before.
+int measure_open(struct measure *measure, const struct measure_options *options,
+                 const struct machine *machine, struct err *err) MUST_USE;
+
+// While a workload is trained, Ctrl-C and SIGTERM end this run and all that would follow; a second
+// signal ends the program.
+int measure_run(struct measure *measure, const struct measure_what *what, struct err *err) MUST_USE;
+
+// Nothing more is begun: interrupted, or the budget is spent. And that it was spent, where that cut
+// a run off or left one out.
+bool measure_over(const struct measure *measure);
+bool measure_interrupted(const struct measure *measure);
+void measure_say_spent(struct measure *measure, bool left_out);
+
+void measure_close(struct measure *measure); // a zeroed one is fine
+
+// Why a sample ended: "stopped: total time known to ±2 %", or "stopped at the time limit (60 s):
+// total time known to ±7 %". False where it did not end by either.
+bool measure_stop_words(const struct run_plan *plan, const struct run *run, struct buf *out);
+
+#endif

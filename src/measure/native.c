@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// native: trains a workload with one of fare's own engines.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "measure/runner.h"
+#include "run/trainer.h"
+
+#define SAMPLE_TEST 1000 // samples that are evaluated at the end of a sample
+#define SHOW_NS     (100 * NS_PER_MS)
+
+struct native {
+    struct engine_run with;
+    struct data_pair data;
+    const struct trainer_progress *progress; // while the record is kept
+    int64_t show_ns;                         // when it is shown next
+};
+
+// ---- the record
+
+static int note_epochs(struct run *run, const struct trainer_result *result, struct err *err)
+{
+    for (int64_t i = 0; i < result->epoch_count; i++) {
+        if (!result->epochs[i].steps.v) // it is being trained
+            continue;
+        struct run_epoch *row = LIST_ADD(&run->epoch_list, err);
+        if (!row)
+            return ERR_MEMORY;
+        *row = result->epochs[i];
+        run->test_accuracy = row->test_accuracy.known ? row->test_accuracy : run->test_accuracy;
+    }
+    return 0;
+}
+
+static int note_net(const struct session *s, const struct trainer_result *r, struct run *run,
+                    struct err *err)
+{
+    char net[SHA256_HEX_BYTES + 8];
+    snprintf(net, sizeof net, "sha256:%s", r->net);
+    int rc = text_set(&run->net, net, err);
+    if (rc == 0)
+        rc = text_set(&run->recipe, buf_str(&r->recipe), err);
+    run->parameters = some_int(r->cost.parameters);
+    run->step_flops = some_real(r->cost.forward_flops + r->cost.backward_flops);
+    run->total_steps = some_int(r->total_steps);
+    run->epochs = some_int(r->total_epochs);
+    run->steps_per_epoch = some_int(r->steps_per_epoch);
+    const struct recipe *recipe = &s->workload->recipe;
+    for (size_t i = 0; rc == 0 && i < run->stages.count; i++)
+        if (recipe->phases[i].only)
+            rc = text_set(&run->stages.items[i].only, recipe->phases[i].only, err);
+    return rc;
+}
+
+static int note_result(const struct session *s, const struct trainer_result *r, struct run *run,
+                       struct err *err)
+{
+    if (r->steps == 0)
+        return 0;
+    double train_s = (double)meter_train_ns(s->meter) / 1e9;
+    run->samples_per_s = some_real((double)r->samples / train_s);
+    run->epoch_s = some_real(run->step_ms.v * (double)r->steps_per_epoch / 1e3);
+    run->use.data_wait_ns = some_int(r->data_wait_ns);
+    run->first_loss = some_real(r->first_loss);
+    run->last_loss = some_real(r->last_loss);
+    if (!isfinite(r->last_loss))
+        return run_taint(run, "the loss is not a number any more: the training ran away", err);
+    return 0;
+}
+
+static int note_all(const struct session *s, const struct trainer_result *r, struct run *run,
+                    struct err *err)
+{
+    int rc = note_net(s, r, run, err);
+    if (rc == 0)
+        rc = note_result(s, r, run, err);
+    return rc == 0 ? note_epochs(run, r, err) : rc;
+}
+
+// Whether a full run, as defined, reached what a correct one does on the set that figure is for.
+static void note_reached(const struct session *s, const struct data_pair *data)
+{
+    struct run *run = s->run;
+    const struct workload *w = s->workload;
+    if (!run->full.v || s->o->epochs > 0 || s->batch > 0 || !workload_is_target(w, data) ||
+        run->epoch_list.count == 0)
+        return;
+    const struct run_epoch *last = &run->epoch_list.items[run->epoch_list.count - 1];
+    if (w->metric == WORKLOAD_ACCURACY && last->test_accuracy.known)
+        run->reached = some_bool(last->test_accuracy.v >= w->reach);
+    if (w->metric == WORKLOAD_LOSS)
+        run->reached = some_bool(last->train_loss.v <= w->reach);
+    if (w->metric == WORKLOAD_FALLS)
+        run->reached = some_bool(run->last_loss.v < run->first_loss.v);
+}
+
+static int note_end(const struct session *s, const struct trainer_result *r, struct err *err)
+{
+    const char *by = r->stopped          ? (run_plan_interrupted(&s->plan) ? "signal" : "max-spend")
+                     : s->run->full.v    ? NULL
+                     : s->plan.steps > 0 ? "steps"
+                     : r->timed_out      ? "max-time"
+                     : r->finished       ? NULL
+                                         : "within";
+    const char *ended = r->stopped       ? run_plan_ended(&s->plan)
+                        : s->run->full.v ? "finished"
+                                         : "sampled";
+    int rc = text_set(&s->run->ended, ended, err);
+    return rc == 0 && by ? text_set(&s->run->stopped_by, by, err) : rc;
+}
+
+// ---- between steps
+
+static int fill(const struct session *s, struct run *part, struct err *err)
+{
+    const struct trainer_progress *p = ((const struct native *)s->runner)->progress;
+    int rc = meter_peek(s->meter, part, err);
+    if (rc == 0 && p)
+        rc = note_all(s, p->result, part, err);
+    if (p) {
+        part->first_loss = losses_first(p->losses);
+        part->last_loss = losses_last(p->losses);
+    }
+    return rc;
+}
+
+static void show(struct session *s, const struct trainer_progress *p)
+{
+    struct live live;
+    char note[120];
+    snprintf(note, sizeof note, "epoch %lld/%lld%s  loss %.3f  %.1f %% right  %.0f/s",
+             (long long)p->epoch + 1, (long long)p->epochs, p->evaluating ? " test" : "", p->loss,
+             p->accuracy * 100, p->samples_per_s);
+    session_look(s, &live);
+    watch_show(&s->watch, &live, note);
+}
+
+static void progress(void *context, const struct trainer_progress *p)
+{
+    struct session *s = context;
+    struct native *n = s->runner;
+    int64_t now_ns = clock_now_ns();
+    bool shown = s->watch.progress.on && now_ns >= n->show_ns, kept = session_due(s);
+    if (!shown && !kept)
+        return;
+    meter_phase(s->meter, METER_IDLE);
+    s->step = p->step;
+    s->steps = p->steps;
+    if (shown) {
+        show(s, p);
+        n->show_ns = now_ns + SHOW_NS;
+    }
+    n->progress = p;
+    if (kept)
+        session_keep(s);
+    n->progress = NULL;
+    meter_phase(s->meter, p->evaluating ? METER_EVALUATE : METER_TRAIN);
+}
+
+static int finished(void *context, struct engine_program *program, struct err *err)
+{
+    struct session *s = context;
+    const struct native *n = s->runner;
+    if (s->o->generate == 0 || s->workload != &workload_textgen)
+        return 0;
+    int rc = textgen_write(n->with.engine, program, &n->data, s->run->batch.v, (uint64_t)s->o->seed,
+                           0.5, s->o->generate, s->says, err);
+    buf_addc(s->says, '\n');
+    return rc;
+}
+
+// ---- together
+
+static int train(struct session *s, struct err *err)
+{
+    const struct measure_options *o = s->o;
+    const struct native *n = s->runner;
+    const struct trainer_options options = {
+        .engine = n->with.engine,
+        .engine_options = n->with.options,
+        .data = &n->data,
+        .workload_options = o->variant,
+        .meter = s->meter,
+        .plan = &s->plan,
+        .epochs = o->epochs,
+        .batch = s->batch,
+        .max_test = o->full ? 0 : SAMPLE_TEST,
+        .dir = o->checkpoint,
+        .save_every = o->checkpoint_every,
+        .resume = o->resume,
+        .from = o->from,
+        .progress = progress,
+        .context = s,
+        .finished = finished,
+    };
+    struct trainer_result result;
+    s->run->batch = some_int(s->batch > 0 ? s->batch : s->workload->recipe.batch);
+    int rc = trainer_run(s->workload, &options, &result, err);
+    bool whole = rc == 0 && o->full && result.finished && !result.stopped;
+    s->run->full = some_bool(whole);
+    int filled = meter_fill(s->meter, whole, s->run, err);
+    rc = rc != 0 ? rc : filled;
+    if (rc == 0)
+        rc = note_all(s, &result, s->run, err);
+    if (rc == 0)
+        rc = note_end(s, &result, err);
+    if (rc == 0) {
+        note_reached(s, &n->data);
+        buf_adds(s->says, buf_str(&result.notes));
+    }
+    trainer_result_release(&result);
+    return rc;
+}
+
+static int work(struct session *s, struct err *err)
+{
+    struct native *n = s->runner;
+    meter_phase(s->meter, METER_LOAD);
+    int rc = workload_data_open(s->workload, s->o->data, n->with.options.threads, &n->data, err);
+    meter_phase(s->meter, METER_SETUP);
+    if (rc == 0)
+        rc = describe_data(&n->data, s->run, err);
+    if (rc == 0)
+        session_keep(s);
+    return rc == 0 ? train(s, err) : rc;
+}
+
+static int run(struct session *s, struct err *err)
+{
+    struct native n = {.show_ns = 0};
+    s->runner = &n;
+    s->fill = fill;
+    int rc = engine_run(s, s->o->precision, &n.with, work, err);
+    data_release(&n.data);
+    return rc;
+}
+
+static bool takes(const struct session *s)
+{
+    return s->workload != NULL;
+}
+
+const struct runner runner_native = {.takes = takes, .in_process = true, .run = run};

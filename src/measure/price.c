@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/price.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/units.h"
+#include "market/bill.h"
+#include "market/run_price.h"
+
+#define LONGEST_NS (INT64_C(30) * 86400 * NS_PER_S)
+
+struct measure_price {
+    struct market *market;
+    struct run_prices *prices;
+    struct run_price price;
+    char words[800];
+};
+
+// ---- the offer that the user says this machine is
+
+static int contradicts(const struct offer *offer, const struct run_machine *m, struct err *err)
+{
+    struct buf name = {0};
+    book_name(offer, &name);
+    int count = (offer->gpus_milli + 999) / 1000;
+    if (!m->gpu)
+        err_set(err, ERR_USAGE, "--offer %s: that machine has %d × %s, and this one has no GPU",
+                buf_str(&name), count, offer->gpu);
+    else
+        err_set(err, ERR_USAGE, "--offer %s: that machine has %d × %s, and this one %lld × %s",
+                buf_str(&name), count, offer->gpu, (long long)m->gpus.v, m->gpu);
+    err_hint(err, "run it on that machine, or name the offer that this one is; 'fare quote RUN "
+                  "--offer OFFER' prices a run on another");
+    buf_release(&name);
+    return ERR_USAGE;
+}
+
+static int check_gpus(struct market *market, const struct offer *offer, const struct run_machine *m,
+                      struct err *err)
+{
+    if (!*offer->gpu || !m->gpus.known)
+        return 0;
+    if (!m->gpu || m->gpus.v != (offer->gpus_milli + 999) / 1000)
+        return contradicts(offer, m, err);
+    const struct devices *devices;
+    int rc = market_devices(market, &devices, err);
+    if (rc != 0)
+        return rc;
+    const struct device *there = device_find(devices, offer->gpu),
+                        *here = device_find(devices, m->gpu);
+    if (there && here && there != here)
+        rc = contradicts(offer, m, err);
+    return rc;
+}
+
+static int check_offer(struct market *market, const char *name, const struct run *run,
+                       struct err *err)
+{
+    struct offer offer;
+    int rc = market_find(market, name, 0, &offer, err);
+    return rc == 0 ? check_gpus(market, &offer, &run->machine, err) : rc;
+}
+
+// ---- its price
+
+static int cost(const void *price, int64_t ns, int64_t *nano_usd, struct err *err)
+{
+    return run_price_cost(price, ns, nano_usd, err);
+}
+
+static void describe(struct measure_price *p)
+{
+    char hour[MONEY_BYTES];
+    struct buf rule = {0};
+    money_short(p->price.hour, hour);
+    priced_words(&p->price.priced, false, &rule);
+    const char *words = rule.failed ? "" : buf_str(&rule);
+    // A running hour's bill goes by the first part of the rule; the rest is for 'fare quote'.
+    snprintf(p->words, sizeof p->words, "%s USD an hour (%s), %.*s%s%s%s", hour, p->price.from,
+             (int)strcspn(words, ";"), words,
+             p->price.priced.assumed ? " (assumed: this provider's rules are not known)" : "",
+             p->price.note[0] ? "; " : "", p->price.note);
+    buf_release(&rule);
+}
+
+int measure_price_open(struct measure_price **out, const char *offer, const struct run *run,
+                       struct err *err)
+{
+    const struct run_price_said said = {.offer = offer};
+    *out = NULL;
+    // Opening the book takes a moment: not where there is nothing to look for.
+    bool named = offer || run_label(run, "price_per_hour_usd") ||
+                 (run->machine.provider && run->machine.instance_type);
+    if (!named)
+        return 0;
+    struct measure_price *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_memory(err);
+    int rc = market_open(&p->market, NULL, NULL, err);
+    if (rc == 0 && offer)
+        rc = check_offer(p->market, offer, run, err);
+    if (rc == 0)
+        rc = run_prices_new(&p->prices, p->market, false, false, 0, err);
+    // A price that cannot be found out is none.
+    if (rc != 0 || run_price(p->prices, run, &said, &p->price, NULL) != 0 || !p->price.known) {
+        measure_price_close(p);
+        return rc;
+    }
+    describe(p);
+    *out = p;
+    return 0;
+}
+
+void measure_price_close(struct measure_price *p)
+{
+    if (!p)
+        return;
+    run_prices_free(p->prices);
+    market_close(p->market);
+    free(p);
+}
+
+const char *measure_price_words(const struct measure_price *p)
+{
+    return p->words;
+}
+
+static int64_t boot_of(const struct measure_price *p, const struct run *run)
+{
+    bool is_free = priced_boots_free(&p->price.priced);
+    return run->phases.boot_ns.known && !is_free ? run->phases.boot_ns.v : 0;
+}
+
+void measure_price_begin(struct measure_price *p, const struct run *run, struct live_price *live)
+{
+    *live = (struct live_price){0};
+    if (p)
+        *live = (struct live_price){.offer = p->words,
+                                    .hour = p->price.hour,
+                                    .before_ns = boot_of(p, run),
+                                    .cost = cost,
+                                    .price = &p->price};
+}
+
+static bool cost_words(const struct measure_price *p, const struct run *run, double wall_s,
+                       char out[MONEY_BYTES])
+{
+    int64_t nano;
+    if (!(wall_s >= 0 && wall_s < 3e9) ||
+        run_price_cost(&p->price, boot_of(p, run) + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
+        return false;
+    money_short(nano, out);
+    return true;
+}
+
+bool measure_price_bill(const struct measure_price *p, const struct run *run, struct buf *out)
+{
+    char this[MONEY_BYTES], whole[MONEY_BYTES], hour[MONEY_BYTES];
+    const struct run_projection *projection = &run->projection;
+    if (!p || !run->phases.wall_ns.known ||
+        !cost_words(p, run, (double)run->phases.wall_ns.v / 1e9, this))
+        return false;
+    buf_printf(out, "%s USD for this run", this);
+    if (run->full.known && run->full.v)
+        buf_adds(out, ", which is the whole training");
+    else if (projection->wall_s.known && cost_words(p, run, projection->wall_s.v, whole))
+        buf_printf(out, ", %s USD for the whole training", whole);
+    money_short(p->price.hour, hour);
+    buf_printf(out, "; derived from %s USD an hour (%s)%s%s", hour, p->price.from,
+               p->price.note[0] ? "; " : "", p->price.note);
+    return true;
+}
+
+// ---- a budget
+
+static int add_doubts(struct market *market, const struct offer *offer, struct buf *says,
+                      struct err *err)
+{
+    const struct wishes wishes = {0};
+    struct bill bill = {0};
+    const struct bill_time moment = {
+        .parts = {{"run", 1, NULL}}, .count = 1, .total_ns = 1, .low_ns = -1, .high_ns = -1};
+    int rc = bill_make(market, &wishes, offer, offer->name, &moment, 0, &bill, err);
+    if (rc == 0 && bill.price_old.v)
+        buf_printf(says,
+                   "--max-spend counts with a price that is OLD, last seen %s, %s ago: 'fare "
+                   "prices update' gets new ones\n",
+                   bill.price_date, units_count(bill.price_age_days.v, "day").s);
+    if (rc == 0 && bill.exchange && strstr(bill.exchange, "OLD"))
+        buf_printf(says, "--max-spend counts with a rate of exchange that is OLD: %s\n",
+                   bill.exchange);
+    if (rc == 0 && bill.price_estimated.v)
+        buf_printf(says, "--max-spend counts with a price that is %s\n", bill.price_source);
+    if (rc == 0 && bill.tariff_assumed.v)
+        buf_adds(says, "--max-spend: this provider's rules are not known; per second is assumed\n");
+    record_release(bill_fields, &bill);
+    return rc == 0 ? buf_check(says, err) : rc;
+}
+
+int measure_price_longest(const char *name, int64_t budget, int64_t *longest_ns, struct buf *says,
+                          struct err *err)
+{
+    const struct wishes wishes = {0};
+    struct market *market = NULL;
+    struct offer offer;
+    struct priced priced;
+    int rc = market_open(&market, NULL, NULL, err);
+    if (rc == 0)
+        rc = market_find(market, name, 0, &offer, err);
+    if (rc == 0)
+        rc = add_doubts(market, &offer, says, err);
+    if (rc == 0)
+        rc = market_price(market, &offer, &wishes, &priced, err);
+    if (rc == 0)
+        rc = priced_longest(&priced, &wishes, budget, LONGEST_NS, longest_ns, err);
+    market_close(market);
+    return rc;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/provenance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/folders.h"
+#include "base/fs.h"
+#include "base/sha256.h"
+#include "ledger/ledger.h"
+#include "version.h"
+
+#define BOOT_MAX_S 3600
+
+// A bundle's program is started by its loader, with the loader's own arguments behind the name
+// (launch/launch.c).
+#define LAUNCHED 6
+
+// How this program was called; the password of an address is left out.
+static int note_command_line(struct run_program *program, struct err *err)
+{
+    struct buf line = {0}, shown = {0};
+    if (fs_read("/proc/self/cmdline", 1 << 20, &line, NULL) != 0) {
+        buf_release(&line);
+        return 0;
+    }
+    size_t len = line.len;
+    char *text = buf_take(&line, err);
+    if (!text)
+        return ERR_MEMORY;
+    int number = 0, first = LAUNCHED; // of what follows the name
+    for (const char *arg = text; arg < text + len; arg += strlen(arg) + 1, number++) {
+        if (number == 1 && strcmp(arg, "--library-path") != 0)
+            first = 1;
+        if (number > 0 && number < first)
+            continue;
+        const char *scheme = strstr(arg, "://");
+        const char *equals = scheme ? strchr(arg, '=') : NULL;
+        const char *url = equals && equals < scheme ? equals + 1 : arg; // --ledger=URL
+        buf_adds(&shown, shown.len > 0 ? " " : "");
+        buf_add(&shown, arg, scheme ? (size_t)(url - arg) : strlen(arg));
+        if (scheme)
+            ledger_public(url, &shown);
+    }
+    int rc = buf_check(&shown, err);
+    if (rc == 0)
+        rc = text_set(&program->command_line, buf_str(&shown), err);
+    buf_release(&shown);
+    free(text);
+    return rc;
+}
+
+static int add_labels(const struct opt_texts *labels, struct run *run, struct err *err)
+{
+    for (size_t i = 0; i < labels->count; i++) {
+        const char *equals = strchr(labels->items[i], '=');
+        if (!equals || equals == labels->items[i])
+            return err_set(err, ERR_USAGE, "--label '%s': expected KEY=VALUE", labels->items[i]);
+        struct run_label *label = LIST_ADD(&run->labels, err);
+        char *key = label ? strndup(labels->items[i], (size_t)(equals - labels->items[i])) : NULL;
+        if (!key)
+            return err_memory(err);
+        int rc = text_set(&label->key, key, err);
+        if (rc == 0)
+            rc = text_set(&label->value, equals + 1, err);
+        free(key);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+// The label tells that the machine was assumed to be that offer: metadata did not say so.
+static int add_offer(const char *offer, struct run *run, struct err *err)
+{
+    const char *slash = strchr(offer, '/');
+    struct run_label *label = LIST_ADD(&run->labels, err);
+    int rc = label ? text_set(&label->key, "offer", err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = text_set(&label->value, offer, err);
+    if (rc != 0 || !slash || run->machine.provider || run->machine.instance_type)
+        return rc;
+    char *provider = strndup(offer, (size_t)(slash - offer));
+    char *name = strndup(slash + 1, strcspn(slash + 1, "@:"));
+    rc = provider && name ? text_set(&run->machine.provider, provider, err) : err_memory(err);
+    if (rc == 0)
+        rc = text_set(&run->machine.instance_type, name, err);
+    free(provider);
+    free(name);
+    return rc;
+}
+
+// The name itself, or its hash: the same for the same name, so that a ledger can be filtered by it.
+static int set_name(char **member, const char *name, bool plain, struct err *err)
+{
+    char hex[SHA256_HEX_BYTES], hashed[32];
+    sha256_hex_of(name, strlen(name), hex);
+    snprintf(hashed, sizeof hashed, "sha256:%.16s", hex);
+    return text_set(member, plain ? name : hashed, err);
+}
+
+static int set_identity(const char *identity, struct run *run, struct err *err)
+{
+    char host[256] = "", user[64];
+    if (identity && strcmp(identity, "none") == 0)
+        return 0;
+    bool plain = identity && strcmp(identity, "plain") == 0;
+    const char *login = getenv("LOGNAME") ? getenv("LOGNAME") : getenv("USER");
+    snprintf(user, sizeof user, "uid %ld", (long)geteuid());
+    int rc = gethostname(host, sizeof host - 1) == 0 ? set_name(&run->host, host, plain, err) : 0;
+    return rc == 0 ? set_name(&run->user, login && *login ? login : user, plain, err) : rc;
+}
+
+int provenance_set(const struct measure_options *o, const struct machine *machine, struct run *run,
+                   struct err *err)
+{
+    int rc = run_begin_record(run, clock_date_s(), err);
+    if (rc == 0)
+        rc = run_set_machine(run, machine, err);
+    if (rc == 0)
+        rc = text_set(&run->program.version, FARE_VERSION, err);
+    if (rc == 0)
+        rc = text_set(&run->program.build, FARE_BUILD, err);
+    if (rc == 0)
+        rc = note_command_line(&run->program, err);
+    if (rc == 0)
+        rc = set_identity(o->identity, run, err);
+    if (rc == 0 && o->name)
+        rc = text_set(&run->name, o->name, err);
+    if (rc == 0)
+        rc = add_labels(&o->labels, run, err);
+    return rc == 0 && o->offer ? add_offer(o->offer, run, err) : rc;
+}
+
+// ---- boot
+
+// Whether no earlier run has counted this start of the machine: then the time in between is that
+// run's, and no boot. The last start that was counted is a line in the user's data folder; where
+// nothing can be written every run counts it.
+static bool launch_is_new(const struct machine_where *where)
+{
+    struct buf path = {0}, now = {0}, counted = {0};
+    buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", where->launched_at);
+    bool is_new = true;
+    if (folder_data(&path, NULL) == 0 && fs_mkdirs(buf_str(&path), NULL) == 0) {
+        buf_adds(&path, "/launched");
+        is_new = fs_read(buf_str(&path), 4096, &counted, NULL) != 0 ||
+                 strcmp(buf_str(&counted), buf_str(&now)) != 0;
+        if (is_new)
+            (void)!fs_write(buf_str(&path), buf_str(&now), now.len, NULL);
+    }
+    buf_release(&path);
+    buf_release(&now);
+    buf_release(&counted);
+    return is_new;
+}
+
+struct maybe_int provenance_boot(const struct machine_where *where)
+{
+    int64_t launched_s, now_s = clock_date_s();
+    if (!where->launched_at || !clock_parse(where->launched_at, &launched_s) ||
+        launched_s > now_s || now_s - launched_s > BOOT_MAX_S || !launch_is_new(where))
+        return (struct maybe_int){0};
+    return some_int((now_s - launched_s) * NS_PER_S);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// runner: one way to run something and fill its record. One file each, with one const table; the
+// list of them is in measure.c.
+#ifndef FARE_MEASURE_RUNNER_H
+#define FARE_MEASURE_RUNNER_H
+
+#include "measure/measure.h"
+#include "measure/session.h"
+
+struct runner {
+    bool (*takes)(const struct session *session); // the first of the list that does, runs it
+    bool in_process; // it trains in this process: --repeat gives each run one of its own
+    // Runs and fills session->run. After a failure the record has `ended` and `problem`, unless
+    // nothing was begun. The session's meter and sampler are released by the caller.
+    int (*run)(struct session *session, struct err *err);
+};
+
+extern const struct runner runner_command, runner_framework, runner_l1, runner_native;
+
+// For runners with an engine of fare's own: chooses it, starts the session, describes both in the
+// record, and calls `work`. `precision` null: the engine's default.
+struct engine_run {
+    const struct engine *engine;
+    struct engine_options options;
+};
+int engine_run(struct session *session, const char *precision, struct engine_run *with,
+               int (*work)(struct session *session, struct err *err), struct err *err) MUST_USE;
+
+// Fill in the record's members about the workload and its data.
+int describe_workload(const struct session *session, const char *framework,
+                      struct err *err) MUST_USE;
+int describe_data(const struct data_pair *data, struct run *run, struct err *err) MUST_USE;
+
+// The sizes of l1 as its recipe: runs of other sizes are not comparable, in any framework.
+int describe_l1(const struct measure_options *options, struct run *run, struct err *err) MUST_USE;
+
+#endif

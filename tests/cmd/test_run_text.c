@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said below the table of trainings.
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/run_text.h"
+
+static const struct run_plan plan = {.max_s = 60, .within = 0.02};
+
+static void notes_of(struct run *run, struct buf *text)
+{
+    struct out out = {.width = 100};
+    struct err err = {0};
+    struct runs runs = {0};
+    struct run *kept = LIST_ADD(&runs.runs, &err);
+    assert_non_null(kept);
+    *kept = *run;
+    run_text_notes(&out, &runs, &plan);
+    buf_adds(text, buf_str(&out.text));
+    buf_release(&out.text);
+    free(runs.runs.items);
+}
+
+static void what_was_measured_is_no_guess(void **state)
+{
+    (void)state;
+    char name[] = "mlp", kind[] = "unsteady";
+    struct run run = {.workload = name, .steady = {.kind = kind}};
+    struct buf text = {0};
+    run.projection.wall_s = some_real(60);
+    notes_of(&run, &text);
+    assert_non_null(strstr(buf_str(&text), "never settled"));
+    assert_non_null(strstr(buf_str(&text), "guess"));
+    buf_reset(&text);
+    run.projection.wall_s.known = false; // trained to the end
+    notes_of(&run, &text);
+    assert_non_null(strstr(buf_str(&text), "never settled"));
+    assert_null(strstr(buf_str(&text), "guess"));
+    buf_release(&text);
+}
+
+// A sample that ended at its limit says so, with the interval it got: 88 s to 104 s around 96 s are
+// ±8.3 %.
+static void the_time_limit_is_no_precision(void **state)
+{
+    (void)state;
+    char name[] = "mlp", by[] = "max-time", within[] = "within";
+    struct run run = {.workload = name, .stopped_by = by};
+    struct buf text = {0};
+    run.projection.wall_s = some_real(96);
+    run.projection.low_s = some_real(88);
+    run.projection.high_s = some_real(104);
+    notes_of(&run, &text);
+    assert_non_null(
+        strstr(buf_str(&text), "stopped at the time limit (60 s): total time known to ±8 %"));
+    buf_reset(&text);
+    run.stopped_by = within;
+    assert_true(measure_stop_words(&plan, &run, &text));
+    assert_string_equal(buf_str(&text), "stopped: total time known to ±8 %");
+    buf_reset(&text);
+    run.stopped_by = NULL;
+    assert_false(measure_stop_words(&plan, &run, &text));
+    buf_release(&text);
+}
+
+// Three batches, and whether each is saturated: -1 where that is not known.
+static void say_batches(const int saturated[3], struct buf *text)
+{
+    static const int64_t sizes[] = {32, 64, 128};
+    char name[] = "mlp";
+    struct out out = {.width = 100};
+    struct err err = {0};
+    struct runs runs = {0};
+    for (size_t i = 0; i < 3; i++) {
+        struct run_group *g = LIST_ADD(&runs.groups, &err);
+        assert_non_null(g);
+        *g = (struct run_group){.workload = name, .batch = some_int(sizes[i])};
+        g->samples_per_s = some_real(1);
+        if (saturated[i] >= 0)
+            g->saturated = some_bool(saturated[i]);
+    }
+    run_text_notes(&out, &runs, &plan);
+    buf_reset(text);
+    buf_adds(text, buf_str(&out.text));
+    buf_release(&out.text);
+    free(runs.groups.items);
+}
+
+static void it_saturates_only_where_a_larger_batch_was_tried(void **state)
+{
+    (void)state;
+    struct buf text = {0};
+    say_batches((const int[]){0, 1, -1}, &text);
+    assert_non_null(strstr(buf_str(&text), "saturates at batch 64:"));
+    say_batches((const int[]){1, 1, -1}, &text);
+    assert_non_null(strstr(buf_str(&text), "saturates at batch 32:"));
+    assert_null(strstr(buf_str(&text), "64"));
+    say_batches((const int[]){0, 0, -1}, &text);
+    assert_null(strstr(buf_str(&text), "saturates"));
+    assert_non_null(strstr(buf_str(&text), "batch 128, the largest tried, still gains"));
+    buf_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_measured_is_no_guess),
+        cmocka_unit_test(the_time_limit_is_no_precision),
+        cmocka_unit_test(it_saturates_only_where_a_larger_batch_was_tried),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
