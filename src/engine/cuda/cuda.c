@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/images.h"
+#include "engine/cuda/plan/images.h"
 #include "engine/cuda/l1.h"
 #include "engine/cuda/queue.h"
 #include "version.h"

@@ -5,8 +5,8 @@
 
 #include "engine/cuda/driver.h"
 #include "engine/cuda/graph.h"
-#include "engine/cuda/params.h"
-#include "engine/cuda/plan.h"
+#include "engine/cuda/plan/params.h"
+#include "engine/cuda/plan/plan.h"
 #include "engine/engine.h"
 
 #define PROGRAM_ROWS    256 // of the table of steps to come, and of their scores

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/cuda/images.h"
+#include "engine/cuda/plan/images.h"
 #include "engine/dropout.h"
 
 // Steps of a graph. Between two graphs the GPU waits, and the first step of each for its samples;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/images.h"
+#include "engine/cuda/plan/images.h"
 
 #include <assert.h>
 #include <stdlib.h>

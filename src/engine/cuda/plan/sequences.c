@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/sequences.h"
+#include "engine/cuda/plan/sequences.h"
 
 #include <stdlib.h>
 
-#include "engine/cuda/products.h"
+#include "engine/cuda/plan/products.h"
 #include "engine/engine.h"
 
 #define RATES_KNOWN 32768 // beyond it Adam's correction is 1 in single precision

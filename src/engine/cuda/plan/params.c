@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/params.h"
+#include "engine/cuda/plan/params.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/images.h"
+#include "engine/cuda/plan/images.h"
 #include "engine/cuda/kernels.h"
 #include "engine/tensors.h"
 

@@ -5,8 +5,8 @@
 // kernel steps through everything. A block is what one gradient covers: the weights of a layer and
 // behind them its bias. Gradients may come in parts, which the optimizer sums in their order.
 // An embedding's table is a block whose rows may wait for their steps (kernels.h).
-#ifndef FARE_ENGINE_CUDA_PARAMS_H
-#define FARE_ENGINE_CUDA_PARAMS_H
+#ifndef FARE_ENGINE_CUDA_PLAN_PARAMS_H
+#define FARE_ENGINE_CUDA_PLAN_PARAMS_H
 
 #include <math.h>
 

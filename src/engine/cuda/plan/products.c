@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/products.h"
+#include "engine/cuda/plan/products.h"
 
 // ---- forms and launches ----
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ends: launches of both ends of a step: the loss, where the way back begins, and the optimizer.
-#ifndef FARE_ENGINE_CUDA_ENDS_H
-#define FARE_ENGINE_CUDA_ENDS_H
+#ifndef FARE_ENGINE_CUDA_PLAN_LOSS_OPTIMIZER_H
+#define FARE_ENGINE_CUDA_PLAN_LOSS_OPTIMIZER_H
 
-#include "engine/cuda/plan_parts.h"
+#include "engine/cuda/plan/builder.h"
 
 // Whether one kernel can do the last layer, the loss and the way back through it.
 bool gpu_has_head(const struct gpu_plan *plan);

@@ -7,10 +7,10 @@
 // way back the gradient of a convolution's result takes the result's place, and others share memory
 // that nobody needs any more. Weights and their steps are f32;
 // the optimizer leaves a rounded copy of them for the products.
-#ifndef FARE_ENGINE_CUDA_IMAGES_H
-#define FARE_ENGINE_CUDA_IMAGES_H
+#ifndef FARE_ENGINE_CUDA_PLAN_IMAGES_H
+#define FARE_ENGINE_CUDA_PLAN_IMAGES_H
 
-#include "engine/cuda/plan_parts.h"
+#include "engine/cuda/plan/builder.h"
 
 static inline int pad8(int n)
 {

@@ -5,12 +5,12 @@
 // again and again, alone or as a graph. What can be done on the way is: bias, relu and dropout
 // behind a product, the slope of relu behind the product that goes back to it. The products that
 // make the weights' gradients do not depend on each other: they come last, many in one launch.
-#ifndef FARE_ENGINE_CUDA_PLAN_H
-#define FARE_ENGINE_CUDA_PLAN_H
+#ifndef FARE_ENGINE_CUDA_PLAN_PLAN_H
+#define FARE_ENGINE_CUDA_PLAN_PLAN_H
 
 #include "engine/cuda/driver.h"
 #include "engine/cuda/kernels.h"
-#include "engine/cuda/params.h"
+#include "engine/cuda/plan/params.h"
 
 struct launches {
     struct launch *items;

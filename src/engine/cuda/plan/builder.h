@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan_parts: what those who build parts of a plan share: the builder, and launches added to it.
-#ifndef FARE_ENGINE_CUDA_PLAN_PARTS_H
-#define FARE_ENGINE_CUDA_PLAN_PARTS_H
+#ifndef FARE_ENGINE_CUDA_PLAN_BUILDER_H
+#define FARE_ENGINE_CUDA_PLAN_BUILDER_H
 
-#include "engine/cuda/plan.h"
+#include "engine/cuda/plan/plan.h"
 
 #define TAPS_MAX 32 // cells of a convolution's kernel
 

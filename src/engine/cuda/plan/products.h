@@ -5,10 +5,10 @@
 // A convolution's windows are walked through on the way; nothing is laid out before. Which form of
 // a block of threads is launched depends on how many of them there will be for the GPU's
 // processors.
-#ifndef FARE_ENGINE_CUDA_PRODUCTS_H
-#define FARE_ENGINE_CUDA_PRODUCTS_H
+#ifndef FARE_ENGINE_CUDA_PLAN_PRODUCTS_H
+#define FARE_ENGINE_CUDA_PLAN_PRODUCTS_H
 
-#include "engine/cuda/plan_parts.h"
+#include "engine/cuda/plan/builder.h"
 
 struct linear {              // a layer's product: where its parts lie
     int layer, units, pitch; // pitch: of the output

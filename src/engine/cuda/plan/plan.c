@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/plan.h"
+#include "engine/cuda/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/ends.h"
-#include "engine/cuda/images.h"
-#include "engine/cuda/layers.h"
-#include "engine/cuda/plan_parts.h"
-#include "engine/cuda/products.h"
-#include "engine/cuda/sequences.h"
+#include "engine/cuda/plan/loss_optimizer.h"
+#include "engine/cuda/plan/images.h"
+#include "engine/cuda/plan/layers.h"
+#include "engine/cuda/plan/builder.h"
+#include "engine/cuda/plan/products.h"
+#include "engine/cuda/plan/sequences.h"
 #include "engine/dropout.h"
 #include "engine/engine.h"
 

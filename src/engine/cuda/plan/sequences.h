@@ -4,10 +4,10 @@
 // Rows of an embedding that a batch does not use keep their age, and are caught up with when they
 // are next used, exactly as if Adam had touched them in every step. An LSTM's steps are one kernel,
 // its inputs' product comes before; where the input is one-hot, what a token brings is looked up.
-#ifndef FARE_ENGINE_CUDA_SEQUENCES_H
-#define FARE_ENGINE_CUDA_SEQUENCES_H
+#ifndef FARE_ENGINE_CUDA_PLAN_SEQUENCES_H
+#define FARE_ENGINE_CUDA_PLAN_SEQUENCES_H
 
-#include "engine/cuda/plan_parts.h"
+#include "engine/cuda/plan/builder.h"
 
 // Memory and the list that catches up with all rows.
 void gpu_embedding_memory(struct builder *b, int layer);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/ends.h"
+#include "engine/cuda/plan/loss_optimizer.h"
 
 #include <stdlib.h>
 
-#include "engine/cuda/products.h"
+#include "engine/cuda/plan/products.h"
 
 bool gpu_has_head(const struct gpu_plan *plan)
 {
