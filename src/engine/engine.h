@@ -103,7 +103,7 @@ struct engine {
     // samples of it, and steps and evaluations of them need not be done when the call returns:
     // collect() waits until at most `leave` of them are left to do, adds what the others scored and
     // says how many they were.
-    int64_t (*room)(struct engine_program *program); // bytes that sets may have
+    int64_t (*free_bytes)(struct engine_program *program); // for sets
     int (*load)(struct engine_program *program, const struct engine_set *set, bool held_out,
                 struct err *err);
     int (*collect)(struct engine_program *program, int64_t leave, struct engine_score *score,

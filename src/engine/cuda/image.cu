@@ -60,7 +60,7 @@ KERNEL(256, 1) image_gather(const cuda_gather g)
 {
     SHARED float scale[256];
     scale[THREAD] = g.scale[THREAD];
-    const char *row = g.table + (long)(*g.tick % g.rows) * g.row_bytes;
+    const char *row = g.table + (long)(*g.next_step % g.rows) * g.row_bytes;
     const cuda_now *now = (const cuda_now *)row;
     const u32 *samples = (const u32 *)(row + sizeof(cuda_now));
     int i = BLOCK;

@@ -16,7 +16,7 @@
 // anything new.
 struct cuda_now {
     int count;  // samples that count
-    int tick;   // steps queued so far: where the step's row is
+    int step;   // number of the step, which decides its row
     int age;    // optimizer steps made before this one, for rows that wait
     float rate; // of the optimizer, with decay or Adam's correction
     int from;   // where in the set its samples lie side by side; negative: where their numbers say
@@ -41,7 +41,7 @@ struct cuda_gather {
     const char *table; // rows of `pitch` bytes: a cuda_now, then sample numbers
     int rows, row_bytes;
     struct cuda_now *now;
-    int *tick;
+    int *next_step;
     const unsigned char *pixels; // of the set: (samples, channels, height, width)
     const float *scale;          // of the 256 values
     const int *tokens;           // of the set
@@ -184,7 +184,7 @@ struct cuda_norm {
 
 struct cuda_loss {
     const struct cuda_now *now;
-    int *tick; // or null: not counted
+    int *next_step; // or null: not counted
     struct cuda_score *scores;
     int rows; // of the ring
     const float *z;
@@ -200,7 +200,7 @@ struct cuda_loss {
 enum { CUDA_HEAD_INPUTS = 512, CUDA_HEAD_UNITS = 64 };
 struct cuda_head {
     const struct cuda_now *now;
-    int *tick;
+    int *next_step;
     struct cuda_score *scores;
     int rows; // of the ring
     const float *x, *weight, *bias;

@@ -3,13 +3,13 @@
 #include "rules.cuh"
 
 // What a sample scored; the first block also says that the next step may come.
-DEVICE void tell(struct cuda_score *scores, int ring, int batch, const cuda_now *now, int *tick,
-                 int row, float lost, bool right)
+DEVICE void tell(struct cuda_score *scores, int ring, int batch, const cuda_now *now,
+                 int *next_step, int row, float lost, bool right)
 {
     cuda_score score = {lost, right};
-    scores[(i64)(now->tick % ring) * batch + row] = score;
+    scores[(i64)(now->step % ring) * batch + row] = score;
     if (row == 0)
-        *tick = now->tick + 1;
+        *next_step = now->step + 1;
 }
 
 // A warp takes a row.
@@ -30,7 +30,7 @@ KERNEL(128, 1) loss(const cuda_loss g)
         if (g.out && lane == 0)
             g.out[row] = p;
         if (g.scored && lane == 0)
-            tell(g.scores, g.rows, g.batch, g.now, g.tick, row,
+            tell(g.scores, g.rows, g.batch, g.now, g.next_step, row,
                  (x > 0 ? x : 0) - (label ? x : 0) + log_of(1 + e), (x > 0) == (label != 0));
         return;
     }
@@ -65,7 +65,7 @@ KERNEL(128, 1) loss(const cuda_loss g)
         for (int k = lane; k < g.units; k += 32)
             g.out[(i64)row * g.units + k] = exp_of(z[k] - most) * inverse;
     if (g.scored && lane == 0)
-        tell(g.scores, g.rows, g.batch, g.now, g.tick, row, log_of(total) + most - z[label],
+        tell(g.scores, g.rows, g.batch, g.now, g.next_step, row, log_of(total) + most - z[label],
              best == label);
 }
 
@@ -191,7 +191,7 @@ KERNEL(128, 1) head(const cuda_head g)
             g.out[(i64)row * units + lane + 32] = e1 * inverse;
     }
     if (g.scored && lane == 0)
-        tell(g.scores, g.rows, g.batch, g.now, g.tick, row, lost, right);
+        tell(g.scores, g.rows, g.batch, g.now, g.next_step, row, lost, right);
     if (!counts)
         d[0] = d[1] = 0;
     if (lane >= units)

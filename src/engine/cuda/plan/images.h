@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// images: nets whose images are kept as bf16, from the input to the global average: convolutions
-// that batch norm follows, pools and concatenations, in the precision bf16.
+// images: launches for nets whose images stay in bf16 from the input to the global average:
+// convolutions followed by batch norm, pools and concatenations, in the precision bf16.
 //
-// Half the bytes, and whole products on the tensor cores without a conversion. A concatenation is
-// no work: what it joins is written to its place in the whole, and finds its gradient there. On the
-// way back the gradient of a convolution's result takes the result's place, and others share memory
-// that nobody needs any more. Weights and their steps are f32;
-// the optimizer leaves a rounded copy of them for the products.
+// That halves the bytes, and tensor cores need no conversion. A concatenation costs nothing: its
+// inputs are written to their place in it, and so are their gradients. On the way back the gradient
+// of a convolution's result overwrites the result; other gradients share memory when their
+// lifetimes allow it. Weights and optimizer are f32; the optimizer also writes weights as bf16.
 #ifndef FARE_ENGINE_CUDA_PLAN_IMAGES_H
 #define FARE_ENGINE_CUDA_PLAN_IMAGES_H
 
@@ -17,14 +16,14 @@ static inline int pad8(int n)
     return (n + 7) / 8 * 8;
 }
 
-// Whether this net is such a one.
+// Whether the net is one of these.
 bool images_in_bf16(const struct net_layer *layers, int count, enum engine_precision precision);
 
-// Pitches and memory of the images; their gradients' parts.
+// Pitches and memory of the images; parts of a weights' gradient.
 void images_memory(struct builder *b);
 int images_weight_parts(const struct gpu_plan *plan, int layer);
 
-// A layer's launches; false where it is not about images.
+// A layer's launches; false if the layer has nothing to do with images.
 bool images_forward(struct builder *b, int layer);
 bool images_back(struct builder *b, int layer, bool trains);
 

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// params: a program's parameters and optimizer state on the GPU, in the kernels' layout.
+// params: where parameters and optimizer state lie on the GPU, in the kernels' layout.
 //
-// All of them lie in one piece of memory, their states in others of the same layout, so that one
-// kernel steps through everything. A block is what one gradient covers: the weights of a layer and
-// behind them its bias. Gradients may come in parts, which the optimizer sums in their order.
-// An embedding's table is a block whose rows may wait for their steps (kernels.h).
+// All parameters are in one arena, their states in others of the same layout, so that one kernel
+// can update all of them. A block is what one gradient covers: a layer's weights, then its bias.
+// Gradients may come in parts, which the optimizer sums in order. An embedding's table is a block
+// whose rows may be lazy: updated when they are next used (sequences.h).
 #ifndef FARE_ENGINE_CUDA_PLAN_PARAMS_H
 #define FARE_ENGINE_CUDA_PLAN_PARAMS_H
 
 #include <math.h>
 
-#include "engine/cuda/driver.h"
+#include "engine/cuda/plan/device.h"
+#include "engine/cuda/plan/launch.h"
 #include "net/net.h"
 #include "net/recipe.h"
 
 struct block {
     int layer;
-    int64_t at, room; // numbers in the arena
-    int64_t bias_at;  // where the part without weight decay begins; at + room where there is none
+    int64_t at, size; // numbers in the arena
+    int64_t bias_at;  // start of the part without weight decay; at + size if there is none
     int parts;        // of the gradient
-    device_ptr grad;  // (parts, room)
+    device_ptr grad;  // (parts, size)
     bool trained, decayed, lazy;
     bool product; // a product of matrices makes its gradient
 };
@@ -39,10 +40,10 @@ struct gpu_params {
     int count;
     struct block *blocks;
     int block_count;
-    int64_t room;
+    int64_t size; // of the arena, in numbers
     device_ptr values, state[2];
-    device_ptr rounded; // the values as bf16, where images are (images.h); or 0
-    int pad;            // what the channels of an image are rounded up to
+    device_ptr rounded; // the values as bf16, for images in bf16 (images.h); or 0
+    int pad;            // multiple that the channels of an image are padded to
 };
 
 static inline int pad4(int n)
@@ -50,7 +51,7 @@ static inline int pad4(int n)
     return (n + 3) / 4 * 4;
 }
 
-// An image that dense layers alone read is a row of numbers, as the net counts them.
+// An image that only dense layers read is one row of numbers, in the net's order.
 static inline bool image_is_flat(const struct net_layer *layers, int count, int image)
 {
     if (layers[image].op != NET_IMAGE)
@@ -62,30 +63,35 @@ static inline bool image_is_flat(const struct net_layer *layers, int count, int 
     return true;
 }
 
-// Adam's rate where the powers of its two betas are p1 and p2 after this step.
+// Adam's rate, where p1 and p2 are the powers of its two betas after this step.
 static inline double adam_rate(float rate, double p1, double p2)
 {
     return (double)rate * sqrt(1 - p2) / (1 - p1);
 }
 
 int gpu_params_new(struct gpu_params *params, const struct net *net, const struct recipe *recipe,
-                   struct cuda *cuda, struct err *err) MUST_USE;
-void gpu_params_free(struct gpu_params *params); // the GPU's memory goes with the GPU
+                   const struct device *device, struct err *err) MUST_USE;
+void gpu_params_free(struct gpu_params *params); // memory on the GPU is the driver's
 
 // The block of a layer: number `which` of its blocks (an LSTM has two: 0 from the input, 1 from the
 // state).
 struct block *gpu_params_block(const struct gpu_params *params, int layer, int which);
 device_ptr gpu_params_at(const struct gpu_params *params, int64_t at);
 
-int gpu_params_start(struct gpu_params *params, struct cuda *cuda, uint64_t seed,
-                     struct err *err) MUST_USE;
-int gpu_params_reset_states(struct gpu_params *params, struct cuda *cuda, struct err *err) MUST_USE;
-
 int gpu_params_tensor_count(const struct gpu_params *params);
 void gpu_params_tensor(const struct gpu_params *params, int index, struct engine_tensor *tensor);
-int gpu_params_read(const struct gpu_params *params, struct cuda *cuda, int index, float *values,
-                    struct err *err) MUST_USE;
-int gpu_params_write(const struct gpu_params *params, struct cuda *cuda, int index,
-                     const float *values, struct err *err) MUST_USE;
+
+// Where a tensor of the net, or a state of one, lies on the GPU.
+struct gpu_tensor {
+    const struct slot *slot;
+    device_ptr at;
+    int64_t count; // numbers from its first to its last, with padding
+    bool rounded;  // has a copy in bf16, which gpu_params_round() makes
+};
+struct gpu_tensor gpu_params_find(const struct gpu_params *params, int index);
+void gpu_params_round(const struct gpu_params *params, const struct gpu_tensor *tensor,
+                      struct launch *out);
+// Copies a tensor between the net's layout and the GPU's, on the host. Padding stays as it is.
+void gpu_params_convert(const struct slot *slot, float *arena, float *values, bool to_net);
 
 #endif

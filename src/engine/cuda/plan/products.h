@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// products: what dense layers, convolutions and an LSTM's inputs have in common, a product of
-// matrices forward, one back to the input, one for the weights' gradient (gemm.cu).
+// products: matrix products of dense layers, convolutions and an LSTM's inputs: one forward, one
+// back to the input, one for the weights' gradient (gemm.cu).
 //
-// A convolution's windows are walked through on the way; nothing is laid out before. Which form of
-// a block of threads is launched depends on how many of them there will be for the GPU's
-// processors.
+// Convolutions are implicit: kernels walk through the windows, nothing is laid out before. The tile
+// sizes depend on how many blocks there are for the GPU's processors.
 #ifndef FARE_ENGINE_CUDA_PLAN_PRODUCTS_H
 #define FARE_ENGINE_CUDA_PLAN_PRODUCTS_H
 
 #include "engine/cuda/plan/builder.h"
 
-struct linear {              // a layer's product: where its parts lie
+struct linear {              // a layer's product: where its operands lie
     int layer, units, pitch; // pitch: of the output
     device_ptr y, dy;
     const struct block *block;
@@ -24,18 +23,18 @@ void gpu_linear_forward(struct builder *b, const struct linear *l, bool relu, in
 void gpu_linear_back(struct builder *b, const struct linear *l);
 void gpu_linear_weights(struct builder *b, const struct linear *l);
 
-// Products for weights wait for a common launch with others of their group: those in one part,
-// whose tiles are small because the optimizer's work is in them; plain ones in parts; convolutions.
+// Products for weights share a launch with others of their group: those in one part, whose tiles
+// are small because their epilogue does the optimizer's work; plain ones in parts; convolutions.
 enum weights_group { WEIGHTS_WHOLE, WEIGHTS_IN_PARTS, WEIGHTS_OF_WINDOWS };
 
 void gpu_weights_add(struct builder *b, struct cuda_gemm *g);
 void gpu_weights_flush(struct builder *b, enum weights_group group);
 
-// Into how many parts the weights' gradient is cut: the same for all phases. `second`: an LSTM's
-// weights of the state.
+// The number of parts of a weights' gradient (split-K), the same for all phases. `second`: an
+// LSTM's weights for the state.
 int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second);
 
-// A gradient that a product makes in one part need not be stored: the optimizer takes it there.
+// The optimizer takes a gradient in one part from the product's epilogue; it is never stored.
 static inline bool gpu_is_fused(const struct block *block)
 {
     return block->parts == 1 && block->product;
