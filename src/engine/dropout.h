@@ -9,8 +9,8 @@
 // layer), then rng_split of that by ("iteration", iteration). They change once a step and are
 // cheap. Element `index` then belongs to block b = index / 4 and is word index % 4 of
 //     rng_philox({low 32 bits of b, high 32 bits of b, stream[0], stream[1]}, key)
-// and is kept if that word >= threshold. One Philox call covers four elements, and a vector register
-// of k lanes 4k, from the counters b, b + 1, ..., b + k - 1.
+// and is kept if that word >= threshold. One Philox call covers four elements, and a vector
+// register of k lanes 4k, from the counters b, b + 1, ..., b + k - 1.
 //
 // `layer` is the layer's number in the net. `index` counts the numbers of the layer's output in
 // the net's layout, the sample first: (sample, channels, height, width), (sample, time, features)

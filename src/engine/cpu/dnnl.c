@@ -13,7 +13,7 @@
 #include "record/machine.h"
 
 static struct libdnnl api;
-static dnnl_engine_t engine; // null until dnn_open() was through
+static dnnl_engine_t engine; // null until dnn_open() succeeds
 static dnnl_stream_t stream;
 
 static const char *status_words(dnnl_status_t status)
@@ -38,7 +38,7 @@ static int failed(struct err *err, const char *what, const char *call, dnnl_stat
                    what ? what : "", what ? ": " : "", call, status_words(status));
 }
 
-// Runs the call and leaves the function with an error that names it where it fails.
+// Runs the call; if it fails, returns an error that names it.
 #define CALL(what, call)                                                                           \
     do {                                                                                           \
         dnnl_status_t call_status = api.call;                                                      \
@@ -48,8 +48,8 @@ static int failed(struct err *err, const char *what, const char *call, dnnl_stat
 
 // ---- opening ----
 
-// What the children found. Forking once our threads run would leave the child without them, so
-// the library is told to use one thread there.
+// What the children found. A child forked after our threads started would lack them, so it uses one
+// thread.
 static struct {
     bool tried;
     bool bf16, capped;
@@ -108,7 +108,7 @@ static bool advertises_amx(void)
 int dnn_open(struct err *err)
 {
     struct dl_spec spec = libdnnl_spec;
-    static struct dl dl; // kept until the program ends
+    static struct dl dl; // stays open
     spec.user = LIBDNNL_TRAIN;
     if (engine)
         return 0;
@@ -117,7 +117,7 @@ int dnn_open(struct err *err)
         rc = dl_open(&dl, &spec, &api, err);
     if (rc != 0)
         return rc;
-    // A user's own cap stays: setting one here would replace it.
+    // Keep a user's own cap: setting one here would replace it.
     if (trial.capped && !getenv("ONEDNN_MAX_CPU_ISA") && !getenv("DNNL_MAX_CPU_ISA"))
         CALL(NULL, set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16));
     CALL(NULL, engine_create(&engine, dnnl_cpu, 0));
@@ -368,7 +368,7 @@ int dnn_rebind(struct dnn_primitive *p, int arg, const void *data, struct err *e
 {
     for (int i = 0; i < p->arg_count; i++)
         if (p->args[i].arg == arg) {
-            // The library takes inputs without const and leaves them alone.
+            // The library takes inputs without const and does not change them.
             CALL(p->what, memory_set_data_handle(p->args[i].memory, (void *)(uintptr_t)data));
             return 0;
         }
