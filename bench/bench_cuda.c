@@ -39,18 +39,18 @@ static void make_net(const char *name, const struct workload *w, struct net *net
     }
 }
 
-// Seconds that these parts take, made `times` times in one graph, each time when all of them are
-// done; the last of some tries.
-static double time_of(struct engine_program *program, const struct graph_part *parts, int count,
+// Seconds that these stages take, repeated `times` times in one graph, each time when all of them
+// are done; the last of some tries.
+static double time_of(struct engine_program *program, const struct graph_stage *stages, int count,
                       int times)
 {
-    struct graph_part *all = malloc((size_t)(count * times) * sizeof *all);
+    struct graph_stage *all = malloc((size_t)(count * times) * sizeof *all);
     struct graph *graph;
     struct err err = {0};
     double seconds = 0;
     for (int i = 0; i < count * times; i++) {
-        all[i] = parts[i % count];
-        all[i].round = i % count == 0;
+        all[i] = stages[i % count];
+        all[i].barrier = i % count == 0;
     }
     if (cuda_graph_new(program->cuda, all, count * times, &graph, &err) != 0)
         die(&err);
@@ -71,10 +71,10 @@ static void profile(struct engine_program *program, const char *what, const stru
     double sum = 0, numbers = 3 + 2 * program->params.states; // an optimizer's: gradient, p, states
     for (int i = 0; i < count; i++) {
         struct launch alone = items[i];
-        alone.exact = false;
-        alone.after_count = 0;
+        alone.explicit_only = false;
+        alone.depends_count = 0;
         double seconds =
-            time_of(program, &(struct graph_part){.items = &alone, .count = 1}, 1, 100);
+            time_of(program, &(struct graph_stage){.items = &alone, .count = 1}, 1, 100);
         sum += seconds * 1e6;
         printf("    %-8s %-20s %5u x %u blocks  %6.2f us", what, items[i].name, items[i].x,
                items[i].y, seconds * 1e6);
@@ -94,21 +94,21 @@ static void profile(struct engine_program *program, const char *what, const stru
 
 static void path(struct engine_program *program, int phase)
 {
-    const struct plan_side *side = &program->plan.sides[0];
-    const struct graph_part whole[] = {
+    const struct plan_buffer *buffer = &program->plan.buffers[0];
+    const struct graph_stage whole[] = {
         {.items = program->gather, .count = 1},
-        {.items = side->forward.items, .count = side->forward.count},
-        {.items = side->backward[phase].items, .count = side->backward[phase].count},
+        {.items = buffer->forward.items, .count = buffer->forward.count},
+        {.items = buffer->backward[phase].items, .count = buffer->backward[phase].count},
     };
     double before = 0;
     for (int p = 0; p < 3; p++)
         for (int i = 0; i < whole[p].count; i++) {
-            struct graph_part parts[3] = {whole[0], whole[1], whole[2]};
-            parts[p].count = i + 1;
-            double us = 1e6 * time_of(program, parts, p + 1, 20);
+            struct graph_stage stages[3] = {whole[0], whole[1], whole[2]};
+            stages[p].count = i + 1;
+            double us = 1e6 * time_of(program, stages, p + 1, 20);
             const struct launch *last = &whole[p].items[i];
             printf("    up to    %-20s %6.1f us (+%.1f)%s\n", last->name, us, us - before,
-                   last->aside ? " aside" : "");
+                   last->forked ? " forked" : "");
             before = us;
         }
 }
@@ -267,10 +267,10 @@ static void measure(const char *name)
     left -= cuda_memory_left(context) + set_bytes;
     report(name, precision, rounds, loss, (double)left / (1 << 20), (double)set_bytes / (1 << 20));
     if (getenv("PROFILE")) {
-        const struct plan_side *side = &program->plan.sides[0];
+        const struct plan_buffer *buffer = &program->plan.buffers[0];
         profile(program, "gather", program->gather, 1);
-        profile(program, "forward", side->forward.items, side->forward.count);
-        profile(program, "back", side->backward[phase].items, side->backward[phase].count);
+        profile(program, "forward", buffer->forward.items, buffer->forward.count);
+        profile(program, "back", buffer->backward[phase].items, buffer->backward[phase].count);
         path(program, phase);
     }
     fflush(stdout);

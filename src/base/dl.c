@@ -30,7 +30,7 @@ static void note_path(struct dl *dl)
         snprintf(dl->path, sizeof dl->path, "%s", map->l_name);
 }
 
-// Why a file that is there did not open is worth more than that others are absent.
+// Why an existing file did not open matters more than which others are absent.
 static bool try_open(struct dl *dl, const char *file, struct buf *why)
 {
     dl->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -70,6 +70,7 @@ static bool find(struct dl *dl, const struct dl_spec *spec, struct buf *why)
 
 int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *err)
 {
+    unsigned user = spec->user ? spec->user : DL_REQUIRED;
     struct buf why = {0};
     int rc = 0;
     memset(dl, 0, sizeof *dl);
@@ -89,14 +90,14 @@ int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *
     for (size_t i = 0; i < spec->symbol_count; i++) {
         const struct dl_symbol *symbol = &spec->symbols[i];
         void *address = dlsym(dl->handle, symbol->name);
-        if (!address && symbol->need == DL_REQUIRED) {
+        if (!address && (symbol->need & user)) {
             rc = err_set(err, ERR_MISSING, "%s (%s) has no function %s", spec->what, dl->path,
                          symbol->name);
             dl_close(dl);
             dl->broken = true;
             goto out;
         }
-        // A data pointer into a function pointer's place: what POSIX says of dlsym().
+        // Copies a data pointer into a function pointer, as POSIX requires of dlsym().
         memcpy((char *)table + symbol->at, &address, sizeof address);
     }
 out:

@@ -32,13 +32,6 @@ static void block_at(const struct dropout *dropout, uint64_t block, uint32_t wor
     rng_philox(counter, dropout->key, words);
 }
 
-bool dropout_keeps(const struct dropout *dropout, uint64_t index)
-{
-    uint32_t words[4];
-    block_at(dropout, index / 4, words);
-    return words[index % 4] >= dropout->threshold;
-}
-
 void dropout_mask(const struct dropout *dropout, uint64_t first, int64_t count, uint8_t *kept)
 {
     uint32_t words[4];

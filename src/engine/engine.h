@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// engine: what trains a net. One table per engine; the registry is a const array.
+// engine: trains a net. One table per engine; the registry is a const array.
 //
-// An engine compiles a net and a recipe for a batch size into a program. A program is stepped
-// through the training, evaluates, and lets its tensors be read and written. It owns all its
-// memory and allocates none after compile(). The same seed, options and batches give the same
-// results to the bit.
+// An engine compiles a net and a recipe for a batch size into a program, which makes training
+// steps, evaluates, and gives access to its tensors. A program owns all its memory and allocates
+// none after compile(). The same seed, options and batches give the same results to the bit.
 #ifndef FARE_ENGINE_ENGINE_H
 #define FARE_ENGINE_ENGINE_H
 
@@ -20,32 +19,32 @@ enum engine_precision { ENGINE_F32, ENGINE_BF16, ENGINE_TF32 };
 struct engine_options {
     int threads; // 0: all this process may use
     enum engine_precision precision;
-    uint64_t seed; // of the parameters' start and of dropout
+    uint64_t seed; // of the initial parameters and of dropout
 };
 
-// Some samples in host memory. `count` may be less than the program's batch (the last of an
-// epoch): the buffers have room for a whole batch, and only the first `count` samples count.
+// Some samples in host memory. `count` may be less than the program's batch (the last of an epoch):
+// the buffers always hold a whole batch, of which the first `count` samples are used.
 struct engine_batch {
     int64_t count;
     const float *image;    // (batch, channels, height, width), or null
     const int32_t *tokens; // (batch, time), or null
     const int32_t *labels; // (batch)
-    // In place of them: numbers of samples in a set that the engine was given by load(). A step
-    // takes them from the one to train on, an evaluation from the one held out.
+    // Instead of these: numbers of samples in the set given to load(). A step uses the training
+    // set, an evaluation the held-out set.
     const uint32_t *samples;
-    // Or the images' bytes beside their numbers, where load() was given no pixels.
+    // Also the images' bytes, if load() was given no pixels.
     const uint8_t *bytes; // (batch, channels, height, width), or null
-    uint32_t augment[4];  // key and stream of the random words that move and flip images
+    uint32_t augment[4];  // key and stream of the random words that shift and flip images
 };
 
-// A set that an engine keeps, and how samples are made of it (data/batcher.h has the rules). Either
-// pixels or tokens; all of it must stay until load() returns. With neither, the samples' bytes come
-// with each batch.
+// A data set for an engine to keep, and how samples are made of it (data/batcher.h has the rules).
+// It has pixels or tokens, valid until load() returns; with neither, the samples' bytes come with
+// each batch.
 struct engine_set {
     int64_t count;
     int channels, height, width;
     const uint8_t *pixels; // (count, channels, height, width)
-    float scale[256];      // what a byte becomes
+    float scale[256];      // value of each byte
     bool shift_flip, flip;
     int time;
     const int32_t *tokens;
@@ -62,7 +61,7 @@ struct engine_score {
 
 enum engine_role { ENGINE_PARAMETER, ENGINE_STATE };
 
-// A tensor of a program, in the net's layout whatever the engine's own is.
+// A tensor of a program, in the net's layout whatever the engine's own.
 struct engine_tensor {
     char name[NET_NAME_BYTES + 40]; // "conv1.weight"; state: "conv1.weight.state0"
     enum engine_role role;
@@ -114,16 +113,16 @@ struct engine {
     // their first use.
     int (*load_kernels)(const struct net *net, const struct engine_options *options,
                         struct err *err);
-    // One training step; adds to `score` what the net said before the step.
+    // One training step; adds the net's score before the update to `score`.
     int (*step)(struct engine_program *program, const struct engine_batch *batch,
                 struct engine_score *score, struct err *err);
     int (*evaluate)(struct engine_program *program, const struct engine_batch *batch,
                     struct engine_score *score, struct err *err);
-    // (optional) Takes a set: the one to train on, or the one held out. Batches may then name
-    // samples of it, and steps and evaluations of them need not be done when the call returns:
-    // collect() waits until at most `leave` of them are left to do, adds what the others scored and
-    // says how many they were.
-    int64_t (*room)(struct engine_program *program); // bytes that sets may have
+    // (optional) load() keeps a set, for training or held out; batches may then give sample
+    // numbers, and their steps and evaluations may still be running when the call returns.
+    // collect() waits until at most `leave` of them are left, adds the scores of the others and
+    // says how many.
+    int64_t (*free_bytes)(struct engine_program *program); // for sets
     int (*load)(struct engine_program *program, const struct engine_set *set, bool held_out,
                 struct err *err);
     int (*collect)(struct engine_program *program, int64_t leave, struct engine_score *score,
@@ -133,7 +132,7 @@ struct engine {
                    struct err *err);
     // The recipe's phase; resets the optimizer's state. Programs start in phase 0.
     int (*set_phase)(struct engine_program *program, int phase, struct err *err);
-    // The iteration that the next step is: for the rate's decay, Adam's correction and dropout.
+    // The number of the next step: for the rate's decay, Adam's correction and dropout.
     void (*set_iteration)(struct engine_program *program, int64_t iteration);
     int (*tensor_count)(const struct engine_program *program);
     void (*tensor)(const struct engine_program *program, int index, struct engine_tensor *tensor);
@@ -158,14 +157,13 @@ extern const char *const engine_precisions[]; // in the order of enum engine_pre
 int engine_choose(const char *name, const char *precision, struct engine_options *options,
                   const struct engine **engine, struct err *err) MUST_USE;
 
-// For engines: whether every label and token of a batch is one that the net knows; ERR_FORMAT names
-// the first that is not. Data may come from anywhere, and a wrong one would be read past the end.
+// For engines: checks that the net knows every label and token of a batch; ERR_FORMAT names the
+// first that it does not. Engines use them as indices, and data may come from anywhere.
 int engine_check_batch(const struct net_layer *layers, int layer_count, enum net_loss loss,
                        const struct engine_batch *batch, bool labelled, struct err *err) MUST_USE;
 
-// Dropout: element `index` of layer `layer` at iteration `iteration` is kept where the uniform
-// number of the stream (seed, layer, iteration) at `index` is at least the rate. Every engine
-// draws the same mask; see engine/dropout.h.
+// Dropout: the rate as a threshold for 32 random bits. Every engine draws the same mask; see
+// engine/dropout.h.
 uint32_t engine_dropout_threshold(float rate);
 
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ref: the reference engine. It walks the net layer by layer with the operations of ref_ops.h, on
-// one thread, without any trick: what the fast engines are tested against.
+// ref: the reference engine, which the fast engines are tested against. It walks through the net
+// layer by layer with the operations of ref_ops.h, on one thread, without optimisations.
 //
-// Tensors are listed as every engine lists them: the net's parameters in their order, then for
-// each trained one its states.
+// Tensors are in every engine's order: the net's parameters, then the states of each trained one.
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,8 +36,8 @@ static void forward_concat(const struct engine_program *program, int number, int
     int64_t whole = net_shape_count(&layer->out), at = 0;
     for (int i = 0; i < layer->input_count; i++) {
         int64_t part = net_shape_count(&ref_input(program, layer, i)->out);
-        ref_concat(n, part, at, whole, program->rooms[layer->inputs[i]].out,
-                   program->rooms[number].out);
+        ref_concat(n, part, at, whole, program->buffers[layer->inputs[i]].out,
+                   program->buffers[number].out);
         at += part;
     }
 }
@@ -47,7 +46,7 @@ static void forward_norm(struct engine_program *program, int number, int64_t n, 
                          bool training)
 {
     const struct net_layer *layer = &program->layers[number];
-    struct ref_layer *made = &program->rooms[number];
+    struct ref_layer *made = &program->buffers[number];
     struct ref_param *p = &program->values[layer->first_param]; // weight, bias, mean, variance
     if (training)
         ref_norm_train(layer, n, x, p[2].value, p[3].value, &made->norm);
@@ -59,7 +58,7 @@ static void forward_norm(struct engine_program *program, int number, int64_t n, 
 static void forward_dropout(const struct engine_program *program, int number, int64_t count,
                             const double *x, bool training)
 {
-    double *y = program->rooms[number].out;
+    double *y = program->buffers[number].out;
     if (training) {
         struct dropout dropout = dropout_of(program, number);
         ref_dropout(&dropout, count, x, y);
@@ -72,10 +71,10 @@ static void forward_layer(struct engine_program *program, int number, bool train
 {
     const struct net_layer *layer = &program->layers[number];
     const struct engine_batch *batch = program->batch;
-    struct ref_layer *made = &program->rooms[number];
+    struct ref_layer *made = &program->buffers[number];
     struct ref_param *p = &program->values[layer->first_param];
     const struct net_shape *in = layer->input_count ? &ref_input(program, layer, 0)->out : NULL;
-    const double *x = layer->input_count ? program->rooms[layer->inputs[0]].out : NULL;
+    const double *x = layer->input_count ? program->buffers[layer->inputs[0]].out : NULL;
     int64_t n = batch->count, count = n * net_shape_count(&layer->out);
     switch (layer->op) {
     case NET_IMAGE:
@@ -83,7 +82,7 @@ static void forward_layer(struct engine_program *program, int number, bool train
             made->out[i] = (double)batch->image[i];
         break;
     case NET_TOKENS:
-        break; // read where they are
+        break; // read in place
     case NET_ONE_HOT:
         ref_one_hot(n * in->dim[0], layer->vocabulary, batch->tokens, made->out);
         break;
@@ -126,7 +125,7 @@ static void forward_layer(struct engine_program *program, int number, bool train
         ref_relu(count, made->out);
 }
 
-// Leaves the last layer's output in its room.
+// Leaves the last layer's output in its buffer.
 static void forward(struct engine_program *program, bool training)
 {
     for (int i = 0; i < program->layer_count; i++)
@@ -143,8 +142,8 @@ static void backward_concat(const struct engine_program *program, int number, in
         const struct net_layer *input = ref_input(program, layer, i);
         int64_t part = net_shape_count(&input->out);
         if (input->learns)
-            ref_concat_back(n, part, at, whole, program->rooms[number].grad,
-                            program->rooms[layer->inputs[i]].grad);
+            ref_concat_back(n, part, at, whole, program->buffers[number].grad,
+                            program->buffers[layer->inputs[i]].grad);
         at += part;
     }
 }
@@ -152,11 +151,11 @@ static void backward_concat(const struct engine_program *program, int number, in
 static void backward_aux(const struct engine_program *program, int number, int64_t n)
 {
     const struct net_layer *layer = &program->layers[number];
-    const struct ref_layer *own = &program->rooms[layer->inputs[0]];
-    const struct ref_layer *head = &program->rooms[layer->inputs[1]];
+    const struct ref_layer *own = &program->buffers[layer->inputs[0]];
+    const struct ref_layer *head = &program->buffers[layer->inputs[1]];
     int64_t units = layer->out.dim[0];
     if (own->grad)
-        ref_concat_back(n, units, 0, units, program->rooms[number].grad, own->grad);
+        ref_concat_back(n, units, 0, units, program->buffers[number].grad, own->grad);
     if (head->grad)
         ref_aux_back(layer->weight, n, units, head->out, program->batch->labels, head->grad);
 }
@@ -165,7 +164,7 @@ static void backward_lstm(const struct engine_program *program, int number, int6
                           const double *x, double *dx)
 {
     const struct net_layer *layer = &program->layers[number];
-    const struct ref_layer *made = &program->rooms[number];
+    const struct ref_layer *made = &program->buffers[number];
     const struct ref_param *p = &program->values[layer->first_param];
     for (int i = 0; i <= layer->both_ways; i++, p += 3)
         ref_lstm_back(&made->way[i], n, x, made->grad + i * layer->units, dx, p[0].grad, p[1].grad,
@@ -176,9 +175,9 @@ static void backward_layer(const struct engine_program *program, int number)
 {
     const struct net_layer *layer = &program->layers[number];
     const struct engine_batch *batch = program->batch;
-    const struct ref_layer *made = &program->rooms[number];
+    const struct ref_layer *made = &program->buffers[number];
     const struct ref_param *p = &program->values[layer->first_param];
-    const struct ref_layer *input = &program->rooms[layer->inputs[0]];
+    const struct ref_layer *input = &program->buffers[layer->inputs[0]];
     const struct net_shape *in = &ref_input(program, layer, 0)->out;
     int64_t n = batch->count, count = n * net_shape_count(&layer->out);
     if (layer->relu)
@@ -240,8 +239,8 @@ static void clear_gradients(struct engine_program *program)
 {
     for (int i = 0; i < program->layer_count; i++) {
         int64_t count = program->batch->count * net_shape_count(&program->layers[i].out);
-        if (program->rooms[i].grad)
-            memset(program->rooms[i].grad, 0, (size_t)count * sizeof(double));
+        if (program->buffers[i].grad)
+            memset(program->buffers[i].grad, 0, (size_t)count * sizeof(double));
     }
     for (int i = 0; i < program->param_count; i++)
         if (program->values[i].grad)
@@ -293,7 +292,7 @@ static int ref_step(struct engine_program *program, const struct engine_batch *b
     forward(program, true);
     int last = program->layer_count - 1;
     ref_loss(program->loss, batch->count, program->layers[last].out.dim[0],
-             program->rooms[last].out, batch->labels, program->rooms[last].grad, score);
+             program->buffers[last].out, batch->labels, program->buffers[last].grad, score);
     backward(program);
     const struct recipe *recipe = &program->recipe;
     const struct recipe_phase *phase = &recipe->phases[program->phase];
@@ -319,7 +318,7 @@ static int ref_evaluate(struct engine_program *program, const struct engine_batc
     forward(program, false);
     int last = program->layer_count - 1;
     ref_loss(program->loss, batch->count, program->layers[last].out.dim[0],
-             program->rooms[last].out, batch->labels, NULL, score);
+             program->buffers[last].out, batch->labels, NULL, score);
     program->batch = NULL;
     return 0;
 }
@@ -334,7 +333,7 @@ static int ref_predict_batch(struct engine_program *program, const struct engine
     forward(program, false);
     int last = program->layer_count - 1;
     ref_predict(program->loss, batch->count, program->layers[last].out.dim[0],
-                program->rooms[last].out, out);
+                program->buffers[last].out, out);
     program->batch = NULL;
     return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One direction of an LSTM, forward and back through time. For a step with input x, and h and c
-// from the step before (zero at the first), with * by element:
+// One direction of an LSTM, forward and back through time. For a step with input x, and h and c of
+// the step before (zero at first), with * by element:
 //   i, f, o = sigmoid(W x + U h + b), g = tanh(W x + U h + b); c' = f*c + i*g; h' = o*tanh(c')
-// Hard gates have clip(0.2 z + 0.5, 0, 1) in the place of the sigmoid.
+// Hard gates have clip(0.2 z + 0.5, 0, 1) instead of the sigmoid.
 #include "engine/ref_ops.h"
 
 #include <math.h>
@@ -18,10 +18,10 @@ static double gate(const struct ref_lstm *lstm, double z)
     if (!lstm->hard_gates)
         return sigmoid(z);
     double y = 0.2 * z + 0.5;
-    return y < 0 ? 0 : y > 1 ? 1 : y; // what is not a number stays that
+    return y < 0 ? 0 : y > 1 ? 1 : y; // NaN stays NaN
 }
 
-// The slope of a gate where its value is y.
+// The slope of a gate whose value is y.
 static double slope(const struct ref_lstm *lstm, double y)
 {
     if (!lstm->hard_gates)
@@ -29,13 +29,13 @@ static double slope(const struct ref_lstm *lstm, double y)
     return y > 0 && y < 1 ? 0.2 : 0;
 }
 
-// Step s = 0, 1, ... is at this place of the sequence.
+// The position of step s = 0, 1, ... in the sequence.
 static int64_t place(const struct ref_lstm *lstm, int64_t step)
 {
     return lstm->reverse ? lstm->time - 1 - step : step;
 }
 
-// A sample's numbers at a step; `cell` and `state` of the step before are null at the first.
+// A sample's numbers at a step; `cell` and `state` of the step before are null at the first step.
 struct moment {
     const double *x;
     double *gates, *cell, *state;

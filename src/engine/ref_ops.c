@@ -7,7 +7,7 @@
 void ref_relu(int64_t count, double *y)
 {
     for (int64_t i = 0; i < count; i++)
-        y[i] = y[i] < 0 ? 0 : y[i]; // what is not a number stays that
+        y[i] = y[i] < 0 ? 0 : y[i]; // NaN stays NaN
 }
 
 void ref_relu_back(int64_t count, const double *y, double *dy)
@@ -46,7 +46,7 @@ void ref_dense_back(int64_t n, int64_t in, int64_t units, const double *x, const
 
 // ---- convolution ----
 
-// The outputs o of [from, to) whose input cell o × stride + shift lies inside [0, in).
+// The outputs o in [from, to) whose input cell o × stride + shift is inside [0, in).
 static void inside(int in, int out, int stride, int shift, int *from, int *to)
 {
     *from = 0;
@@ -240,7 +240,7 @@ void ref_batch_norm_back(const struct net_layer *layer, int64_t n, const double 
             }
         dw[c] += along;
         db[c] += sum;
-        // Mean and variance move with x too, which takes away those two components of dy.
+        // Mean and variance depend on x too, which removes those two components of dy.
         for (int64_t i = 0; dx && i < n; i++)
             for (int64_t k = 0; k < size; k++) {
                 int64_t at = (i * channels + c) * size + k;
@@ -253,7 +253,7 @@ void ref_batch_norm_back(const struct net_layer *layer, int64_t n, const double 
 
 // ---- pools ----
 
-// The part of an output's window that lies inside the image.
+// The part of an output's window inside the image.
 struct window {
     int y_from, y_to, x_from, x_to;
 };
@@ -351,7 +351,7 @@ void ref_global_average_back(const struct net_shape *in, int64_t n, const double
             dx[image * size + k] += dy[image] / (double)size;
 }
 
-// ---- what only moves numbers ----
+// ---- copies ----
 
 void ref_dropout(const struct dropout *dropout, int64_t count, const double *x, double *y)
 {

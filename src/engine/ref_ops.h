@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ref_ops: every operation of a net, forward and back, in plain C: slow, readable, the truth.
+// ref_ops: every operation of a net, forward and backward, in plain C: slow, readable, the
+// reference.
 //
-// Parameters are single precision, because that is what a program keeps and what a checkpoint
-// holds. Everything between them (layers' outputs, gradients) is double precision, so that a
-// faster engine's difference from it is that engine's own error. `n` is the number of samples;
-// arrays are in the net's layout, the sample first. A backward function ADDS to the gradients it
-// is given (a layer may be read by several); a null dx is not wanted. Nothing is allocated here.
+// Parameters are single precision, as in programs and checkpoints. Everything else (outputs,
+// gradients) is double precision, so that a faster engine's difference from it is that engine's own
+// error. `n` is the number of samples; arrays are in the net's layout, sample first. A backward
+// function ADDS to the gradients it is given (a layer may have several readers); dx may be null.
+// Nothing is allocated here.
 //
 // relu is separate: apply ref_relu() to the output of a layer that has it, and ref_relu_back() to
-// that output's gradient before the layer's own backward function.
+// the output's gradient before the layer's own backward function.
 #ifndef FARE_ENGINE_REF_OPS_H
 #define FARE_ENGINE_REF_OPS_H
 
@@ -36,8 +37,8 @@ void ref_conv_back(const struct net_layer *layer, const struct net_shape *in, in
                    const double *x, const float *w, const double *dy, double *dx, double *dw,
                    double *db);
 
-// The averages of a batch: mean and 1 / sqrt(variance + epsilon), per channel. Training takes them
-// from the batch and moves the running ones (net.h says how); evaluating takes the running ones.
+// Mean and 1 / sqrt(variance + epsilon) per channel. Training takes them from the batch and updates
+// the running averages (see net.h); evaluation uses the running averages.
 struct ref_norm {
     double *mean, *inverse; // (channels)
 };
@@ -51,7 +52,7 @@ void ref_batch_norm_back(const struct net_layer *layer, int64_t n, const double 
                          const struct ref_norm *norm, const float *w, const double *dy, double *dx,
                          double *dw, double *db);
 
-// chosen: for each output, the number of the input cell within its channel that was the largest.
+// chosen: for each output, the index of the largest input cell within its channel.
 void ref_max_pool(const struct net_layer *layer, const struct net_shape *in, int64_t n,
                   const double *x, double *y, int32_t *chosen);
 void ref_max_pool_back(const struct net_layer *layer, const struct net_shape *in, int64_t n,
@@ -63,7 +64,8 @@ void ref_average_pool_back(const struct net_layer *layer, const struct net_shape
 void ref_global_average(const struct net_shape *in, int64_t n, const double *x, double *y);
 void ref_global_average_back(const struct net_shape *in, int64_t n, const double *dy, double *dx);
 
-// Both ways: y (or dx) gets x (or dy) times the scale where it is kept. `count` for all samples.
+// Forward and backward: y (or dx) is x (or dy) times the scale if kept. `count` is over all
+// samples.
 void ref_dropout(const struct dropout *dropout, int64_t count, const double *x, double *y);
 void ref_dropout_back(const struct dropout *dropout, int64_t count, const double *dy, double *dx);
 
@@ -93,8 +95,8 @@ void ref_lstm(const struct ref_lstm *lstm, int64_t n, const double *x, double *y
 void ref_lstm_back(const struct ref_lstm *lstm, int64_t n, const double *x, const double *dy,
                    double *dx, double *dw_in, double *dw_state, double *dbias);
 
-// z (n, units): what comes before the softmax or sigmoid. Adds to the score; dz, unless null, is
-// set to the gradient of the mean loss.
+// z (n, units): the logits. Adds to the score; dz, unless null, is set to the gradient of the mean
+// loss.
 void ref_loss(enum net_loss loss, int64_t n, int64_t units, const double *z, const int32_t *labels,
               double *dz, struct engine_score *score);
 // The gradient of an auxiliary loss: of weight × the mean softmax cross-entropy of z. Added to dz.
@@ -102,8 +104,8 @@ void ref_aux_back(float weight, int64_t n, int64_t units, const double *z, const
                   double *dz);
 void ref_predict(enum net_loss loss, int64_t n, int64_t units, const double *z, float *out);
 
-// One step of the recipe's optimizer at iteration t (recipe.h has the rules). `state1` is null
-// where the optimizer has one state. `g` is the mean gradient without weight decay.
+// One step of the recipe's optimizer at iteration t (recipe.h has the rules). `state1` is null if
+// the optimizer has one state. `g` is the mean gradient without weight decay.
 void ref_optimize(const struct recipe *recipe, float rate, int64_t t, bool decayed, int64_t count,
                   const double *g, float *p, float *state0, float *state1);
 

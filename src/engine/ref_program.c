@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *room(int64_t count, size_t size)
+static void *allocate(int64_t count, size_t size)
 {
     return calloc(count > 0 ? (size_t)count : 1, size);
 }
@@ -21,10 +21,10 @@ static int make_lstm(const struct net_layer *layer, const struct net_shape *in, 
                                  .reverse = i == 1,
                                  .hard_gates = layer->hard_gates};
         int64_t states = batch * way->time * way->units;
-        way->gates = room(4 * states, sizeof *way->gates);
-        way->cell = room(states, sizeof *way->cell);
-        way->state = room(states, sizeof *way->state);
-        way->scratch = room(REF_LSTM_SCRATCH * way->units, sizeof *way->scratch);
+        way->gates = allocate(4 * states, sizeof *way->gates);
+        way->cell = allocate(states, sizeof *way->cell);
+        way->state = allocate(states, sizeof *way->state);
+        way->scratch = allocate(REF_LSTM_SCRATCH * way->units, sizeof *way->scratch);
         if (!way->gates || !way->cell || !way->state || !way->scratch)
             return ERR_MEMORY;
     }
@@ -35,16 +35,16 @@ static int make_layer(const struct engine_program *program, int number, struct r
 {
     const struct net_layer *layer = &program->layers[number];
     int64_t batch = program->recipe.batch, count = batch * net_shape_count(&layer->out);
-    made->out = room(count, sizeof *made->out);
+    made->out = allocate(count, sizeof *made->out);
     if (!made->out)
         return ERR_MEMORY;
-    if (layer->learns && !(made->grad = room(count, sizeof *made->grad)))
+    if (layer->learns && !(made->grad = allocate(count, sizeof *made->grad)))
         return ERR_MEMORY;
-    if (layer->op == NET_MAX_POOL && !(made->chosen = room(count, sizeof *made->chosen)))
+    if (layer->op == NET_MAX_POOL && !(made->chosen = allocate(count, sizeof *made->chosen)))
         return ERR_MEMORY;
     if (layer->op == NET_BATCH_NORM) {
-        made->norm.mean = room(layer->out.dim[0], sizeof *made->norm.mean);
-        made->norm.inverse = room(layer->out.dim[0], sizeof *made->norm.inverse);
+        made->norm.mean = allocate(layer->out.dim[0], sizeof *made->norm.mean);
+        made->norm.inverse = allocate(layer->out.dim[0], sizeof *made->norm.inverse);
         if (!made->norm.mean || !made->norm.inverse)
             return ERR_MEMORY;
     }
@@ -56,15 +56,15 @@ static int make_layer(const struct engine_program *program, int number, struct r
 static int make_param(const struct engine_program *program, const struct net_param *param,
                       struct ref_param *made, struct err *err)
 {
-    made->value = room(param->count, sizeof *made->value);
+    made->value = allocate(param->count, sizeof *made->value);
     if (!made->value)
         return err_memory(err);
     if (param->trained) {
-        made->grad = room(param->count, sizeof *made->grad);
+        made->grad = allocate(param->count, sizeof *made->grad);
         if (!made->grad)
             return err_memory(err);
         for (int i = 0; i < recipe_states(&program->recipe); i++)
-            if (!(made->state[i] = room(param->count, sizeof *made->state[i])))
+            if (!(made->state[i] = allocate(param->count, sizeof *made->state[i])))
                 return err_memory(err);
     }
     return net_init_param(param, program->seed, made->value, err);
@@ -74,8 +74,8 @@ void ref_program_free(struct engine_program *program)
 {
     if (!program)
         return;
-    for (int i = 0; program->rooms && i < program->layer_count; i++) {
-        struct ref_layer *made = &program->rooms[i];
+    for (int i = 0; program->buffers && i < program->layer_count; i++) {
+        struct ref_layer *made = &program->buffers[i];
         free(made->out);
         free(made->grad);
         free(made->chosen);
@@ -94,7 +94,7 @@ void ref_program_free(struct engine_program *program)
         free(program->values[i].state[0]);
         free(program->values[i].state[1]);
     }
-    free(program->rooms);
+    free(program->buffers);
     free(program->values);
     free(program->layers);
     free(program->params);
@@ -106,24 +106,24 @@ static int copy_net(struct engine_program *program, const struct net *net, struc
     program->layer_count = net->layer_count;
     program->param_count = net->param_count;
     program->loss = net->loss;
-    program->layers = room(net->layer_count, sizeof *program->layers);
-    program->params = room(net->param_count, sizeof *program->params);
-    program->rooms = room(net->layer_count, sizeof *program->rooms);
-    program->values = room(net->param_count, sizeof *program->values);
-    if (!program->layers || !program->params || !program->rooms || !program->values)
+    program->layers = allocate(net->layer_count, sizeof *program->layers);
+    program->params = allocate(net->param_count, sizeof *program->params);
+    program->buffers = allocate(net->layer_count, sizeof *program->buffers);
+    program->values = allocate(net->param_count, sizeof *program->values);
+    if (!program->layers || !program->params || !program->buffers || !program->values)
         return err_memory(err);
     memcpy(program->layers, net->layers, (size_t)net->layer_count * sizeof *net->layers);
     memcpy(program->params, net->params, (size_t)net->param_count * sizeof *net->params);
     return 0;
 }
 
-// The directions of an LSTM read their weights where the parameters are.
+// The directions of an LSTM read their weights in place.
 static void join_lstm(struct engine_program *program, int number)
 {
     const struct net_layer *layer = &program->layers[number];
     const struct ref_param *param = &program->values[layer->first_param];
     for (int i = 0; i <= layer->both_ways; i++, param += 3) {
-        struct ref_lstm *way = &program->rooms[number].way[i];
+        struct ref_lstm *way = &program->buffers[number].way[i];
         way->w_in = param[0].value;
         way->w_state = param[1].value;
         way->bias = param[2].value;
@@ -139,7 +139,7 @@ static int fill_program(struct engine_program *program, const struct net *net,
     if (rc == 0)
         rc = copy_net(program, net, err);
     for (int i = 0; rc == 0 && i < net->layer_count; i++)
-        if (make_layer(program, i, &program->rooms[i]) != 0)
+        if (make_layer(program, i, &program->buffers[i]) != 0)
             rc = err_memory(err);
     for (int i = 0; rc == 0 && i < net->param_count; i++)
         rc = make_param(program, &program->params[i], &program->values[i], err);

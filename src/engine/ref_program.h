@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ref_program: what the reference engine keeps between calls, and how it is made.
+// ref_program: the state of the reference engine between calls.
 //
-// All memory a program ever needs is allocated here: layers' outputs and gradients for a whole
-// batch, parameters and their states.
+// All memory of a program is allocated here: layers' outputs and gradients for a whole batch,
+// parameters and their states.
 #ifndef FARE_ENGINE_REF_PROGRAM_H
 #define FARE_ENGINE_REF_PROGRAM_H
 
 #include "engine/engine.h"
 #include "engine/ref_ops.h"
 
-struct ref_layer { // room for one layer and a whole batch; what a layer does not need is null
+struct ref_layer { // one layer's memory for a whole batch; null if the layer does not need it
     double *out;
     double *grad;
     int32_t *chosen;        // maximum pool
@@ -19,12 +19,12 @@ struct ref_layer { // room for one layer and a whole batch; what a layer does no
 
 struct ref_param {
     float *value;
-    double *grad;    // null where it is not trained
+    double *grad;    // null if it is not trained
     float *state[2]; // likewise
 };
 
 struct engine_program {
-    struct net_layer *layers; // copies, so that the caller's net may go
+    struct net_layer *layers; // copies: the caller may release its net
     struct net_param *params;
     int layer_count, param_count;
     enum net_loss loss;
@@ -32,7 +32,7 @@ struct engine_program {
     uint64_t seed;
     int phase;
     int64_t iteration;
-    struct ref_layer *rooms;          // (layer_count)
+    struct ref_layer *buffers;        // (layer_count)
     struct ref_param *values;         // (param_count)
     const struct engine_batch *batch; // while a call runs
 };

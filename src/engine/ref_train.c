@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ends of a training step: losses and optimizers.
+// Losses and optimizers.
 #include "engine/ref_ops.h"
 
 #include <assert.h>
@@ -92,12 +92,12 @@ void ref_predict(enum net_loss loss, int64_t n, int64_t units, const double *z, 
 
 // ---- optimizers ----
 
-// What an optimizer knows in one step, in double precision.
+// An optimizer's numbers in one step, in double precision.
 struct rule {
     double rate, rho, beta2, epsilon, momentum;
 };
 
-// Each takes a number's gradient, moves its states, and returns what to subtract from it.
+// Each takes a number's gradient, updates its states, and returns what to subtract from the number.
 
 static double rmsprop(const struct rule *r, double g, double *a)
 {

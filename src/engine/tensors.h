@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tensors: the order in which an engine's tensors are numbered, and their names: the parameters,
-// then the optimizer's states of each that is trained.
+// tensors: the order and names of an engine's tensors: the parameters, then the optimizer's states
+// of each trained one.
 #ifndef FARE_ENGINE_TENSORS_H
 #define FARE_ENGINE_TENSORS_H
 
@@ -9,15 +9,15 @@
 #include "engine/engine.h"
 
 struct tensors {
-    const struct net_param *first; // the others follow at equal distances
+    const struct net_param *first; // the others follow, `distance` apart
     size_t distance;               // bytes
     int count;
-    int states; // of each that is trained
+    int states; // of each trained one
 };
 
 int tensors_count(const struct tensors *t);
 
-// The parameter that tensor `index` belongs to; *state is -1 where it is the parameter itself.
+// The parameter that tensor `index` belongs to; *state is -1 if it is the parameter itself.
 int tensors_find(const struct tensors *t, int index, int *state);
 
 void tensors_describe(const struct tensors *t, int index, struct engine_tensor *out);

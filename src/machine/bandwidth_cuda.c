@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "machine/libcuda.h"
 #include "machine/nvml.h"
 #include "machine/pci.h"
 
@@ -16,67 +17,12 @@
 #define PASS_NS_MAX (100 * NS_PER_MS)
 #define PASSES      5
 
-enum { // the CUresult values handled here
-    CUDA_OUT_OF_MEMORY = 2,
-    CUDA_STUB_LIBRARY = 34,
-    CUDA_NO_DEVICE = 100,
-};
-
-// Named as the driver names them. A device is an int, a device pointer 64 bits.
-struct cuda_api {
-    int (*cuInit)(unsigned int);
-    int (*cuGetErrorName)(int, const char **);
-    int (*cuDeviceGetCount)(int *);
-    int (*cuDeviceGet)(int *, int);
-    int (*cuDeviceGetName)(char *, int, int);
-    int (*cuDeviceGetPCIBusId)(char *, int, int);
-    int (*cuDevicePrimaryCtxRetain)(void **, int);
-    int (*cuDevicePrimaryCtxRelease_v2)(int);
-    int (*cuDevicePrimaryCtxRelease)(int);
-    int (*cuCtxSetCurrent)(void *);
-    int (*cuCtxSynchronize)(void);
-    int (*cuMemGetInfo_v2)(size_t *, size_t *);
-    int (*cuMemAlloc_v2)(unsigned long long *, size_t);
-    int (*cuMemFree_v2)(unsigned long long);
-    int (*cuMemHostAlloc)(void **, size_t, unsigned int);
-    int (*cuMemFreeHost)(void *);
-    int (*cuMemcpyHtoD_v2)(unsigned long long, const void *, size_t);
-    int (*cuMemcpyDtoH_v2)(void *, unsigned long long, size_t);
-    int (*cuMemcpyHtoDAsync_v2)(unsigned long long, const void *, size_t, void *);
-};
-
-#define SYMBOL(name, need)                                                                         \
-    {                                                                                              \
-#name, offsetof(struct cuda_api, name), need                                               \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL(cuInit, DL_REQUIRED),
-    SYMBOL(cuGetErrorName, DL_OPTIONAL),
-    SYMBOL(cuDeviceGetCount, DL_REQUIRED),
-    SYMBOL(cuDeviceGet, DL_REQUIRED),
-    SYMBOL(cuDeviceGetName, DL_REQUIRED),
-    SYMBOL(cuDeviceGetPCIBusId, DL_REQUIRED),
-    SYMBOL(cuDevicePrimaryCtxRetain, DL_REQUIRED),
-    SYMBOL(cuDevicePrimaryCtxRelease_v2, DL_OPTIONAL),
-    SYMBOL(cuDevicePrimaryCtxRelease, DL_OPTIONAL),
-    SYMBOL(cuCtxSetCurrent, DL_REQUIRED),
-    SYMBOL(cuCtxSynchronize, DL_REQUIRED),
-    SYMBOL(cuMemGetInfo_v2, DL_REQUIRED),
-    SYMBOL(cuMemAlloc_v2, DL_REQUIRED),
-    SYMBOL(cuMemFree_v2, DL_REQUIRED),
-    SYMBOL(cuMemHostAlloc, DL_REQUIRED),
-    SYMBOL(cuMemFreeHost, DL_REQUIRED),
-    SYMBOL(cuMemcpyHtoD_v2, DL_REQUIRED),
-    SYMBOL(cuMemcpyDtoH_v2, DL_REQUIRED),
-    SYMBOL(cuMemcpyHtoDAsync_v2, DL_OPTIONAL),
-};
-
 struct bench {
-    const struct cuda_api *api;
-    struct nvml *nvml; // null if NVML does not answer
-    size_t most;       // bytes that may be copied at most
+    const struct libcuda *api;
+    struct nvml *nvml; // null where it does not answer
+    size_t most;       // bytes that the machine's memory allows for
     int device;
-    unsigned long long on_device;
+    uint64_t on_device;
     size_t bytes; // held on the device
     int failed;   // the first failure
     const char *failed_call;
@@ -248,7 +194,7 @@ static bool has_nvidia(const struct machine *machine)
     return false;
 }
 
-static int gpus_measure(const struct cuda_api *api, struct nvml *nvml, struct machine *machine,
+static int gpus_measure(const struct libcuda *api, struct nvml *nvml, struct machine *machine,
                         struct err *err)
 {
     struct bench start = {.api = api, .nvml = nvml, .most = bytes_allowed(&machine->memory)};
@@ -277,19 +223,12 @@ static int gpus_measure(const struct cuda_api *api, struct nvml *nvml, struct ma
 
 int cuda_bandwidth(struct probe *probe, struct machine *machine, struct err *err)
 {
-    static const char *const names[] = {"libcuda.so.1", NULL};
-    static const struct dl_spec spec = {
-        .what = "the CUDA driver",
-        .variable = "FARE_CUDA",
-        .names = names,
-        .dirs = dl_vendor_dirs,
-        .symbols = symbols,
-        .symbol_count = sizeof symbols / sizeof *symbols,
-    };
+    struct dl_spec spec = libcuda_spec;
+    spec.user = LIBCUDA_COPY;
     if (probe->tree.root[0] != '\0' && !getenv(spec.variable))
         return 0;
-    struct cuda_api api = {0};
-    struct dl dl = {0}; // never closed: the driver's threads outlive a call
+    struct libcuda api = {0};
+    struct dl dl = {0}; // never closed: the driver has threads of its own that outlive a call
     struct err why = {0};
     if (dl_open(&dl, &spec, &api, &why) != 0)
         return why.code == ERR_MEMORY ? err_memory(err) : 0;

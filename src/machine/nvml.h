@@ -69,72 +69,64 @@ struct nvml_pci {
 // A versioned struct carries its size too.
 #define NVML_STRUCT_VERSION(type, number) ((unsigned int)(sizeof(type) | (number) << 24))
 
+// Name and arguments of each; all give an nvml_return but nvmlErrorString, a text. What an entry in
+// a list of processes looks like depends on the name and, for _v3, on the driver:
+// nvml_processes.c finds it out.
+#define NVML_FUNCTIONS(F)                                                                          \
+    F(nvmlInit_v2, (void))                                                                         \
+    F(nvmlInit, (void))                                                                            \
+    F(nvmlShutdown, (void))                                                                        \
+    F(nvmlSystemGetDriverVersion, (char *, unsigned int))                                          \
+    F(nvmlSystemGetNVMLVersion, (char *, unsigned int))                                            \
+    F(nvmlSystemGetCudaDriverVersion_v2, (int *))                                                  \
+    F(nvmlSystemGetCudaDriverVersion, (int *))                                                     \
+    F(nvmlDeviceGetCount_v2, (unsigned int *))                                                     \
+    F(nvmlDeviceGetCount, (unsigned int *))                                                        \
+    F(nvmlDeviceGetHandleByIndex_v2, (unsigned int, struct nvml_device **))                        \
+    F(nvmlDeviceGetHandleByIndex, (unsigned int, struct nvml_device **))                           \
+    F(nvmlDeviceGetName, (struct nvml_device *, char *, unsigned int))                             \
+    F(nvmlDeviceGetUUID, (struct nvml_device *, char *, unsigned int))                             \
+    F(nvmlDeviceGetPciInfo_v3, (struct nvml_device *, struct nvml_pci *))                          \
+    F(nvmlDeviceGetPciInfo_v2, (struct nvml_device *, struct nvml_pci *))                          \
+    F(nvmlDeviceGetPciInfo, (struct nvml_device *, struct nvml_pci *))                             \
+    F(nvmlDeviceGetCudaComputeCapability, (struct nvml_device *, int *, int *))                    \
+    F(nvmlDeviceGetMemoryInfo_v2, (struct nvml_device *, struct nvml_memory_v2 *))                 \
+    F(nvmlDeviceGetMemoryInfo, (struct nvml_device *, struct nvml_memory *))                       \
+    F(nvmlDeviceGetCurrPcieLinkGeneration, (struct nvml_device *, unsigned int *))                 \
+    F(nvmlDeviceGetMaxPcieLinkGeneration, (struct nvml_device *, unsigned int *))                  \
+    F(nvmlDeviceGetCurrPcieLinkWidth, (struct nvml_device *, unsigned int *))                      \
+    F(nvmlDeviceGetMaxPcieLinkWidth, (struct nvml_device *, unsigned int *))                       \
+    F(nvmlDeviceGetClockInfo, (struct nvml_device *, unsigned int, unsigned int *))                \
+    F(nvmlDeviceGetMaxClockInfo, (struct nvml_device *, unsigned int, unsigned int *))             \
+    F(nvmlDeviceGetPowerUsage, (struct nvml_device *, unsigned int *))                             \
+    F(nvmlDeviceGetTotalEnergyConsumption, (struct nvml_device *, unsigned long long *))           \
+    F(nvmlDeviceGetPcieThroughput, (struct nvml_device *, unsigned int, unsigned int *))           \
+    F(nvmlDeviceGetEnforcedPowerLimit, (struct nvml_device *, unsigned int *))                     \
+    F(nvmlDeviceGetPowerManagementDefaultLimit, (struct nvml_device *, unsigned int *))            \
+    F(nvmlDeviceGetTemperatureV, (struct nvml_device *, struct nvml_temperature *))                \
+    F(nvmlDeviceGetTemperature, (struct nvml_device *, unsigned int, unsigned int *))              \
+    F(nvmlDeviceGetUtilizationRates, (struct nvml_device *, struct nvml_utilization *))            \
+    F(nvmlDeviceGetPerformanceState, (struct nvml_device *, unsigned int *))                       \
+    F(nvmlDeviceGetEccMode, (struct nvml_device *, unsigned int *, unsigned int *))                \
+    F(nvmlDeviceGetMigMode, (struct nvml_device *, unsigned int *, unsigned int *))                \
+    F(nvmlDeviceGetMaxMigDeviceCount, (struct nvml_device *, unsigned int *))                      \
+    F(nvmlDeviceGetMigDeviceHandleByIndex,                                                         \
+      (struct nvml_device *, unsigned int, struct nvml_device **))                                 \
+    F(nvmlDeviceGetPersistenceMode, (struct nvml_device *, unsigned int *))                        \
+    F(nvmlDeviceGetCurrentClocksEventReasons, (struct nvml_device *, unsigned long long *))        \
+    F(nvmlDeviceGetCurrentClocksThrottleReasons, (struct nvml_device *, unsigned long long *))     \
+    F(nvmlDeviceGetComputeRunningProcesses_v3, (struct nvml_device *, unsigned int *, void *))     \
+    F(nvmlDeviceGetComputeRunningProcesses_v2, (struct nvml_device *, unsigned int *, void *))     \
+    F(nvmlDeviceGetComputeRunningProcesses, (struct nvml_device *, unsigned int *, void *))        \
+    F(nvmlDeviceGetGraphicsRunningProcesses_v3, (struct nvml_device *, unsigned int *, void *))    \
+    F(nvmlDeviceGetGraphicsRunningProcesses_v2, (struct nvml_device *, unsigned int *, void *))    \
+    F(nvmlDeviceGetGraphicsRunningProcesses, (struct nvml_device *, unsigned int *, void *))
+
 struct nvml_api {
-    enum nvml_return (*nvmlInit_v2)(void);
-    enum nvml_return (*nvmlInit)(void);
-    enum nvml_return (*nvmlShutdown)(void);
     const char *(*nvmlErrorString)(enum nvml_return);
-    enum nvml_return (*nvmlSystemGetDriverVersion)(char *, unsigned int);
-    enum nvml_return (*nvmlSystemGetNVMLVersion)(char *, unsigned int);
-    enum nvml_return (*nvmlSystemGetCudaDriverVersion_v2)(int *);
-    enum nvml_return (*nvmlSystemGetCudaDriverVersion)(int *);
-    enum nvml_return (*nvmlDeviceGetCount_v2)(unsigned int *);
-    enum nvml_return (*nvmlDeviceGetCount)(unsigned int *);
-    enum nvml_return (*nvmlDeviceGetHandleByIndex_v2)(unsigned int, struct nvml_device **);
-    enum nvml_return (*nvmlDeviceGetHandleByIndex)(unsigned int, struct nvml_device **);
-    enum nvml_return (*nvmlDeviceGetName)(struct nvml_device *, char *, unsigned int);
-    enum nvml_return (*nvmlDeviceGetUUID)(struct nvml_device *, char *, unsigned int);
-    enum nvml_return (*nvmlDeviceGetPciInfo_v3)(struct nvml_device *, struct nvml_pci *);
-    enum nvml_return (*nvmlDeviceGetPciInfo_v2)(struct nvml_device *, struct nvml_pci *);
-    enum nvml_return (*nvmlDeviceGetPciInfo)(struct nvml_device *, struct nvml_pci *);
-    enum nvml_return (*nvmlDeviceGetCudaComputeCapability)(struct nvml_device *, int *, int *);
-    enum nvml_return (*nvmlDeviceGetMemoryInfo_v2)(struct nvml_device *, struct nvml_memory_v2 *);
-    enum nvml_return (*nvmlDeviceGetMemoryInfo)(struct nvml_device *, struct nvml_memory *);
-    enum nvml_return (*nvmlDeviceGetCurrPcieLinkGeneration)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMaxPcieLinkGeneration)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetCurrPcieLinkWidth)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMaxPcieLinkWidth)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetClockInfo)(struct nvml_device *, unsigned int, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMaxClockInfo)(struct nvml_device *, unsigned int,
-                                                  unsigned int *);
-    enum nvml_return (*nvmlDeviceGetPowerUsage)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetTotalEnergyConsumption)(struct nvml_device *,
-                                                            unsigned long long *);
-    enum nvml_return (*nvmlDeviceGetPcieThroughput)(struct nvml_device *, unsigned int,
-                                                    unsigned int *);
-    enum nvml_return (*nvmlDeviceGetEnforcedPowerLimit)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetPowerManagementDefaultLimit)(struct nvml_device *,
-                                                                 unsigned int *);
-    enum nvml_return (*nvmlDeviceGetTemperatureV)(struct nvml_device *, struct nvml_temperature *);
-    enum nvml_return (*nvmlDeviceGetTemperature)(struct nvml_device *, unsigned int,
-                                                 unsigned int *);
-    enum nvml_return (*nvmlDeviceGetUtilizationRates)(struct nvml_device *,
-                                                      struct nvml_utilization *);
-    enum nvml_return (*nvmlDeviceGetPerformanceState)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetEccMode)(struct nvml_device *, unsigned int *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMigMode)(struct nvml_device *, unsigned int *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMaxMigDeviceCount)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMigDeviceHandleByIndex)(struct nvml_device *, unsigned int,
-                                                            struct nvml_device **);
-    enum nvml_return (*nvmlDeviceGetPersistenceMode)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetCurrentClocksEventReasons)(struct nvml_device *,
-                                                               unsigned long long *);
-    enum nvml_return (*nvmlDeviceGetCurrentClocksThrottleReasons)(struct nvml_device *,
-                                                                  unsigned long long *);
-    // Process lists. The entry's layout depends on the version and, for _v3, on the driver; see
-    // nvml_processes.c.
-    enum nvml_return (*nvmlDeviceGetComputeRunningProcesses_v3)(struct nvml_device *,
-                                                                unsigned int *, void *);
-    enum nvml_return (*nvmlDeviceGetComputeRunningProcesses_v2)(struct nvml_device *,
-                                                                unsigned int *, void *);
-    enum nvml_return (*nvmlDeviceGetComputeRunningProcesses)(struct nvml_device *, unsigned int *,
-                                                             void *);
-    enum nvml_return (*nvmlDeviceGetGraphicsRunningProcesses_v3)(struct nvml_device *,
-                                                                 unsigned int *, void *);
-    enum nvml_return (*nvmlDeviceGetGraphicsRunningProcesses_v2)(struct nvml_device *,
-                                                                 unsigned int *, void *);
-    enum nvml_return (*nvmlDeviceGetGraphicsRunningProcesses)(struct nvml_device *, unsigned int *,
-                                                              void *);
+#define MEMBER(name, args) enum nvml_return(*name) args;
+    NVML_FUNCTIONS(MEMBER)
+#undef MEMBER
 };
 
 struct nvml {

@@ -3,74 +3,15 @@
 // brg:avx512_core"), so that a crash keeps the earlier lines.
 #include "machine/onednn.h"
 
-#include <dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/dl.h"
 #include "base/tree.h"
+#include "machine/libdnnl.h"
 
 #define TRIAL_LIMIT_MS 10000 // takes about 50; longer on a first read from a slow disk
-
-// oneDNN 2.x, as declared by dnnl.h. Version 3 has a different API and file name.
-struct dnnl_api {
-    const dnnl_version_t *(*version)(void);
-    dnnl_status_t (*engine_create)(dnnl_engine_t *, dnnl_engine_kind_t, size_t);
-    dnnl_status_t (*stream_create)(dnnl_stream_t *, dnnl_engine_t, unsigned);
-    dnnl_status_t (*md_init)(dnnl_memory_desc_t *, int, const dnnl_dims_t, dnnl_data_type_t,
-                             dnnl_format_tag_t);
-    dnnl_status_t (*memory_create)(dnnl_memory_t *, const dnnl_memory_desc_t *, dnnl_engine_t,
-                                   void *);
-    dnnl_status_t (*matmul_init)(dnnl_matmul_desc_t *, const dnnl_memory_desc_t *,
-                                 const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                 const dnnl_memory_desc_t *);
-    dnnl_status_t (*convolution_init)(dnnl_convolution_desc_t *, dnnl_prop_kind_t, dnnl_alg_kind_t,
-                                      const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                      const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                      const dnnl_dims_t, const dnnl_dims_t, const dnnl_dims_t);
-    dnnl_status_t (*pd_create)(dnnl_primitive_desc_t *, const_dnnl_op_desc_t,
-                               const_dnnl_primitive_attr_t, dnnl_engine_t,
-                               const_dnnl_primitive_desc_t);
-    dnnl_status_t (*reorder_pd_create)(dnnl_primitive_desc_t *, const dnnl_memory_desc_t *,
-                                       dnnl_engine_t, const dnnl_memory_desc_t *, dnnl_engine_t,
-                                       const_dnnl_primitive_attr_t);
-    dnnl_status_t (*pd_query)(const_dnnl_primitive_desc_t, dnnl_query_t, int, void *);
-    const dnnl_memory_desc_t *(*pd_query_md)(const_dnnl_primitive_desc_t, dnnl_query_t, int);
-    dnnl_status_t (*primitive_create)(dnnl_primitive_t *, const_dnnl_primitive_desc_t);
-    dnnl_status_t (*execute)(const_dnnl_primitive_t, dnnl_stream_t, int, const dnnl_exec_arg_t *);
-    dnnl_status_t (*stream_wait)(dnnl_stream_t);
-};
-
-#define SYMBOL(name, member)                                                                       \
-    {                                                                                              \
-        "dnnl_" name, offsetof(struct dnnl_api, member), DL_REQUIRED                               \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL("version", version),
-    SYMBOL("engine_create", engine_create),
-    SYMBOL("stream_create", stream_create),
-    SYMBOL("memory_desc_init_by_tag", md_init),
-    SYMBOL("memory_create", memory_create),
-    SYMBOL("matmul_desc_init", matmul_init),
-    SYMBOL("convolution_forward_desc_init", convolution_init),
-    SYMBOL("primitive_desc_create", pd_create),
-    SYMBOL("reorder_primitive_desc_create", reorder_pd_create),
-    SYMBOL("primitive_desc_query", pd_query),
-    SYMBOL("primitive_desc_query_md", pd_query_md),
-    SYMBOL("primitive_create", primitive_create),
-    SYMBOL("primitive_execute", execute),
-    SYMBOL("stream_wait", stream_wait),
-};
-static const char *const names[] = {"libdnnl.so.2", NULL};
-static const struct dl_spec spec = {
-    .what = "oneDNN",
-    .variable = "FARE_ONEDNN",
-    .names = names,
-    .symbols = symbols,
-    .symbol_count = sizeof symbols / sizeof *symbols,
-};
 
 enum {
     SIDE = 64, // matrix side, and channels of the convolution
@@ -139,7 +80,7 @@ static void expect_convolution(void)
 }
 
 struct session {
-    const struct dnnl_api *api;
+    const struct libdnnl *api;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     dnnl_memory_desc_t source, weights, weights_any, result;
@@ -160,7 +101,7 @@ static bool failed(const char *call, dnnl_status_t status)
                         : status == dnnl_invalid_arguments ? "invalid arguments"
                                                            : "run-time error";
     // An unimplemented operation is no fault.
-    if (status == dnnl_unimplemented && strncmp(call, "pd_create", 9) == 0)
+    if (status == dnnl_unimplemented && strncmp(call, "primitive_desc_create", 21) == 0)
         dprintf(STDOUT_FILENO, "problem unimplemented\n");
     else
         dprintf(STDOUT_FILENO, "problem %.*s: %s\n", (int)strcspn(call, "("), call, words);
@@ -177,10 +118,11 @@ static bool describe(struct session *s, const struct trial *trial)
     dnnl_format_tag_t weights_tag = trial->convolution ? dnnl_oihw : dnnl_ab;
     const dnnl_dim_t *side = trial->convolution ? image : matrix;
     const dnnl_dim_t *weights_side = trial->convolution ? windows : matrix;
-    CALL(md_init(&s->source, dims, side, trial->type, tag));
-    CALL(md_init(&s->weights, dims, weights_side, trial->type, weights_tag));
-    CALL(md_init(&s->weights_any, dims, weights_side, trial->type, dnnl_format_tag_any));
-    CALL(md_init(&s->result, dims, side, dnnl_f32, tag));
+    CALL(memory_desc_init_by_tag(&s->source, dims, side, trial->type, tag));
+    CALL(memory_desc_init_by_tag(&s->weights, dims, weights_side, trial->type, weights_tag));
+    CALL(memory_desc_init_by_tag(&s->weights_any, dims, weights_side, trial->type,
+                                 dnnl_format_tag_any));
+    CALL(memory_desc_init_by_tag(&s->result, dims, side, dnnl_f32, tag));
     return true;
 }
 
@@ -192,13 +134,15 @@ static bool make_primitive(struct session *s, const struct trial *trial, dnnl_pr
         dnnl_convolution_desc_t convolution;
     } op;
     if (trial->convolution)
-        CALL(convolution_init(&op.convolution, dnnl_forward_training, dnnl_convolution_direct,
-                              &s->source, &s->weights_any, NULL, &s->result, one, one, one));
+        CALL(convolution_forward_desc_init(&op.convolution, dnnl_forward_training,
+                                           dnnl_convolution_direct, &s->source, &s->weights_any,
+                                           NULL, &s->result, one, one, one));
     else
-        CALL(matmul_init(&op.matmul, &s->source, &s->weights_any, NULL, &s->result));
-    CALL(pd_create(pd, &op, NULL, s->engine, NULL));
+        CALL(matmul_desc_init(&op.matmul, &s->source, &s->weights_any, NULL, &s->result));
+    CALL(primitive_desc_create(pd, &op, NULL, s->engine, NULL));
     const char *kernel = NULL;
-    if (s->api->pd_query(*pd, dnnl_query_impl_info_str, 0, (void *)&kernel) == dnnl_success &&
+    if (s->api->primitive_desc_query(*pd, dnnl_query_impl_info_str, 0, (void *)&kernel) ==
+            dnnl_success &&
         kernel)
         dprintf(STDOUT_FILENO, "kernel %s\n", kernel);
     return true;
@@ -208,7 +152,8 @@ static bool make_primitive(struct session *s, const struct trial *trial, dnnl_pr
 static bool compute(struct session *s, const struct trial *trial, dnnl_primitive_desc_t pd)
 {
     bool bf16 = trial->type == dnnl_bf16;
-    const dnnl_memory_desc_t *chosen = s->api->pd_query_md(pd, dnnl_query_weights_md, 0);
+    const dnnl_memory_desc_t *chosen =
+        s->api->primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
     dnnl_memory_t from, to, in, out;
     dnnl_primitive_desc_t reorder_pd;
     dnnl_primitive_t reorder, primitive;
@@ -217,15 +162,16 @@ static bool compute(struct session *s, const struct trial *trial, dnnl_primitive
     CALL(memory_create(&to, chosen, s->engine, DNNL_MEMORY_ALLOCATE));
     CALL(memory_create(&out, &s->result, s->engine, result));
 
-    CALL(reorder_pd_create(&reorder_pd, &s->weights, s->engine, chosen, s->engine, NULL));
+    CALL(reorder_primitive_desc_create(&reorder_pd, &s->weights, s->engine, chosen, s->engine,
+                                       NULL));
     CALL(primitive_create(&reorder, reorder_pd));
     const dnnl_exec_arg_t moves[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-    CALL(execute(reorder, s->stream, 2, moves));
+    CALL(primitive_execute(reorder, s->stream, 2, moves));
 
     CALL(primitive_create(&primitive, pd));
     const dnnl_exec_arg_t args[] = {
         {DNNL_ARG_SRC, in}, {DNNL_ARG_WEIGHTS, to}, {DNNL_ARG_DST, out}};
-    CALL(execute(primitive, s->stream, 3, args));
+    CALL(primitive_execute(primitive, s->stream, 3, args));
     CALL(stream_wait(s->stream));
     return true;
 }
@@ -262,8 +208,10 @@ static int trial_child(void *order_)
     if (cap && *cap)
         dprintf(STDOUT_FILENO, "cap %s\n", cap);
 
-    struct dnnl_api api;
+    struct libdnnl api;
     struct dl dl;
+    struct dl_spec spec = libdnnl_spec;
+    spec.user = LIBDNNL_TRIAL;
     if (dl_open(&dl, &spec, &api, NULL) != 0) {
         dprintf(STDOUT_FILENO, "absent\n");
         return 1;

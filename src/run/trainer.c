@@ -208,7 +208,7 @@ static enum batch_form choose_form(const struct trainer *t)
         return BATCH_VALUES;
     if (data->train.time > 0)
         return BATCH_NUMBERS;
-    return image_bytes(&data->train) + image_bytes(&data->test) <= t->engine->room(t->program)
+    return image_bytes(&data->train) + image_bytes(&data->test) <= t->engine->free_bytes(t->program)
                ? BATCH_NUMBERS
                : BATCH_BYTES;
 }

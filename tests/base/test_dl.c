@@ -63,6 +63,29 @@ static void absent_library_and_symbol_are_named(void **state)
     assert_null(dl.handle);
 }
 
+// A table that two users share: each requires its own symbols, and those of everyone.
+static void each_user_requires_its_own_symbols(void **state)
+{
+    (void)state;
+    const struct dl_symbol shared[] = {{"cos", offsetof(struct math, cosine), 1},
+                                       {"no_such_function", offsetof(struct math, absent), 2}};
+    struct dl_spec spec = {
+        .what = "libm", .names = names, .symbols = shared, .symbol_count = 2, .user = 1};
+    struct err err = {0};
+    struct dl dl;
+    struct math math;
+    assert_ok(dl_open(&dl, &spec, &math, &err), &err);
+    assert_non_null(math.cosine);
+    assert_null(math.absent);
+    dl_close(&dl);
+    for (unsigned user = 2; user <= 3; user++) {
+        spec.user = user;
+        assert_int_equal(dl_open(&dl, &spec, &math, NULL), ERR_MISSING);
+    }
+    spec.user = 0; // everyone
+    assert_int_equal(dl_open(&dl, &spec, &math, NULL), ERR_MISSING);
+}
+
 // A file that is there but is no library: the loader's own words matter more than "not found".
 static void broken_library_says_why(void **state)
 {
@@ -121,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_and_fills),
         cmocka_unit_test(absent_library_and_symbol_are_named),
+        cmocka_unit_test(each_user_requires_its_own_symbols),
         cmocka_unit_test(broken_library_says_why),
         cmocka_unit_test(vendor_folders_are_searched),
     };

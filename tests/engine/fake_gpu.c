@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for the CUDA driver: memory and copies are real; kernels do nothing, or, with
-// FAKE_GPU_RUN=1, what they do, by far slower than a GPU (ptx/ptx.h); the launches of a graph then
-// run in any order that it allows, another one for each FAKE_GPU_ORDER=N; with FAKE_GPU_RUN=2 it
-// also finds what two launches or blocks use without an order (ptx/memory.h). For tests of what the
-// host does, and of drivers that fail: FAKE_GPU_FAIL=CALL:N makes the Nth call of that name fail,
-// and every one after it; FAKE_GPU_CODE is what it says (999); FAKE_GPU_MEMORY the bytes there are;
-// FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER are what it says of itself.
+// A stand-in for the CUDA driver. Memory and copies are real; kernels do nothing. With
+// FAKE_GPU_RUN=1 it runs them, far more slowly than a GPU (ptx/ptx.h); the launches of a graph then
+// run in any order that its dependencies allow, a different one for each FAKE_GPU_ORDER=N. With
+// FAKE_GPU_RUN=2 it also finds data races between launches or blocks (ptx/memory.h).
+// FAKE_GPU_FAIL=CALL:N makes the Nth call of that name fail, and every later one, with the code
+// FAKE_GPU_CODE (999). FAKE_GPU_MEMORY sets its bytes, FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER its
+// versions.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -275,7 +275,7 @@ int cuFuncSetAttribute(void *function, int what, int value)
     return 0;
 }
 
-// Whether a word that two use without an order is looked for; it takes time.
+// Whether to look for data races; it takes time.
 static bool looks_at_order(void)
 {
     return number("FAKE_GPU_RUN", 0) > 1;
@@ -312,19 +312,19 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
     return launch(function, x, y, tx, shared, args[0]);
 }
 
-// ---- graphs: what gathers samples must have an order with all that use them ----
+// ---- graphs: gathers must be ordered with every launch that uses their samples ----
 
 enum { NODES_MAX = 2048, ARGS = 1900 / 8 }; // ARGS: words that a launch of the engine has room for
 
-// Nodes are numbered; one that waits for a node that is not there yet ends the program. To wait for
-// one twice is an error.
+// Nodes are numbered. A dependency on a later node ends the program; the same one twice is an
+// error.
 struct graph {
     int count, room;
     struct node {
         const struct function *function;
         unsigned x, y, threads, shared;
         uint64_t args[ARGS];
-        uint64_t before[NODES_MAX / 64]; // all that are over when it begins
+        uint64_t before[NODES_MAX / 64]; // all that are done when it begins
     } * nodes;
 };
 
@@ -420,7 +420,7 @@ static int races(const struct graph *graph)
     return 0;
 }
 
-// The next of those that wait for none that is still to come.
+// The next node, chosen at random, whose dependencies are done.
 static int next_node(const struct graph *graph, const uint64_t *over, uint64_t *random)
 {
     int ready = 0, chosen = -1;

@@ -238,7 +238,7 @@ static void images_of_every_form(void **state)
 }
 
 // Adam moves all rows of an embedding in every step; here those that are not used wait.
-static void rows_that_wait_are_where_adam_would_have_them(void **state)
+static void lazy_rows_are_where_adam_would_have_them(void **state)
 {
     (void)state;
     static const struct recipe adam = {.optimizer = OPTIMIZER_ADAM,
@@ -369,7 +369,7 @@ int main(void)
         cmocka_unit_test(every_operation_in_bf16),
         cmocka_unit_test(lstms_of_64_and_128_units),
         cmocka_unit_test(images_of_every_form),
-        cmocka_unit_test(rows_that_wait_are_where_adam_would_have_them),
+        cmocka_unit_test(lazy_rows_are_where_adam_would_have_them),
         cmocka_unit_test(optimizers_over_some_steps),
         cmocka_unit_test(real_nets_over_some_steps),
         cmocka_unit_test(images_are_gathered_as_the_host_would),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "engine/dropout_keeps.h"
 #include "engine/engine.h"
 #include "test.h"
 

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "engine/cpu/number.h"
 #include "engine/cpu/passes.h"
+#include "engine/dropout_keeps.h"
 #include "test.h"
 
 enum { ROOM = 1 << 15 };

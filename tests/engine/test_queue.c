@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda engine's queue, on a stand-in for the driver (fake_gpu.c) whose kernels do nothing: how
-// many steps are done when somebody asks, and that the GPU has others to do meanwhile.
+// many steps collect() leaves, and that the GPU has steps to do meanwhile.
 #include "engine/cuda/program.h"
 #include "stand_in.h"
 #include "test.h"
@@ -33,17 +33,17 @@ static struct engine_program *make(void)
     return program;
 }
 
-// As the trainer asks: after so many steps, with half as many left to do.
-static void look_every(int look, bool has_work)
+// As the trainer does: collects after `every` steps and leaves half as many.
+static void collect_every(int every, bool has_work)
 {
     struct engine_program *program = make();
     struct engine_score score = {0};
     struct err err = {0};
     int64_t queued = 0, steps = 0, all = 0;
-    int leave = look / 2;
+    int leave = every / 2;
     for (int i = 0; i < 2000; i++) {
         assert_ok(engine_cuda.step(program, &batch, &score, &err), &err);
-        if (++queued < look + leave)
+        if (++queued < every + leave)
             continue;
         assert_ok(engine_cuda.collect(program, leave, &score, &steps, &err), &err);
         queued -= steps;
@@ -51,7 +51,7 @@ static void look_every(int look, bool has_work)
         assert_true(steps > 0 && queued >= 0 && queued <= leave);
         assert_int_equal(program->done, all);
         if (has_work && program->launched <= program->done)
-            fail_msg("looks every %d steps: after %d nothing is left to do", look, i + 1);
+            fail_msg("collecting every %d steps: after %d nothing is left to do", every, i + 1);
     }
     assert_ok(engine_cuda.collect(program, 0, &score, &steps, &err), &err);
     assert_int_equal(all + steps, 2000);
@@ -59,18 +59,18 @@ static void look_every(int look, bool has_work)
     engine_cuda.release(program);
 }
 
-static void looks_find_what_was_asked_for(void **state)
+static void collecting_leaves_as_many_as_asked(void **state)
 {
     (void)state;
-    for (int look = 1; look <= 128; look += look < 10 ? 1 : 13)
-        look_every(look, false);
+    for (int every = 1; every <= 128; every += every < 10 ? 1 : 13)
+        collect_every(every, false);
 }
 
 static void the_gpu_has_work_meanwhile(void **state)
 {
     (void)state;
-    look_every(100, true);
-    look_every(128, true);
+    collect_every(100, true);
+    collect_every(128, true);
 }
 
 static void evaluations_come_between_steps(void **state)
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     (void)argc;
     take_stand_in(argv[0]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks_find_what_was_asked_for),
+        cmocka_unit_test(collecting_leaves_as_many_as_asked),
         cmocka_unit_test(the_gpu_has_work_meanwhile),
         cmocka_unit_test(evaluations_come_between_steps),
     };

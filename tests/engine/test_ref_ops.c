@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "engine/dropout_keeps.h"
 #include "test.h"
 
 #define PARAMS 4

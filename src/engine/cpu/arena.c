@@ -10,7 +10,7 @@
 
 void arena_release(struct arena *arena)
 {
-    free(arena->rooms);
+    free(arena->buffers);
     free(arena->block);
     memset(arena, 0, sizeof *arena);
 }
@@ -19,23 +19,23 @@ int arena_add(struct arena *arena, size_t bytes, int from, int to, struct err *e
 {
     if (arena->count == arena->cap) {
         int cap = arena->cap ? 2 * arena->cap : 32;
-        struct room *more = realloc(arena->rooms, (size_t)cap * sizeof *more);
+        struct buffer *more = realloc(arena->buffers, (size_t)cap * sizeof *more);
         if (!more) {
             err_memory(err);
             return -1;
         }
-        arena->rooms = more;
+        arena->buffers = more;
         arena->cap = cap;
     }
-    // The passes round up to whole vectors: leave room for that.
+    // Passes round up to whole vectors.
     bytes = (bytes + 2 * ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-    arena->rooms[arena->count] = (struct room){.bytes = bytes, .from = from, .to = to};
+    arena->buffers[arena->count] = (struct buffer){.bytes = bytes, .from = from, .to = to};
     return arena->count++;
 }
 
 static int larger_first(const void *a_, const void *b_)
 {
-    const struct room *const *a = a_, *const *b = b_;
+    const struct buffer *const *a = a_, *const *b = b_;
     if ((*a)->bytes != (*b)->bytes)
         return (*a)->bytes > (*b)->bytes ? -1 : 1;
     return *a < *b ? -1 : *a > *b; // the same on every C library
@@ -43,18 +43,19 @@ static int larger_first(const void *a_, const void *b_)
 
 static int lower_first(const void *a_, const void *b_)
 {
-    const struct room *const *a = a_, *const *b = b_;
+    const struct buffer *const *a = a_, *const *b = b_;
     if ((*a)->offset != (*b)->offset)
         return (*a)->offset < (*b)->offset ? -1 : 1;
     return *a < *b ? -1 : *a > *b;
 }
 
-// The lowest place for `room` between the neighbours, which live at the same time and are sorted.
-static size_t lowest(const struct room *room, struct room *const *neighbours, int count)
+// The lowest offset for `buffer` between its neighbours, which live at the same time and are
+// sorted.
+static size_t lowest(const struct buffer *buffer, struct buffer *const *neighbours, int count)
 {
     size_t at = 0;
     for (int i = 0; i < count; i++) {
-        if (neighbours[i]->offset >= at + room->bytes)
+        if (neighbours[i]->offset >= at + buffer->bytes)
             break;
         size_t end = neighbours[i]->offset + neighbours[i]->bytes;
         at = end > at ? end : at;
@@ -65,27 +66,27 @@ static size_t lowest(const struct room *room, struct room *const *neighbours, in
 int arena_place(struct arena *arena, struct err *err)
 {
     size_t count = (size_t)arena->count;
-    struct room **order = malloc((2 * count + 1) * sizeof *order);
+    struct buffer **order = malloc((2 * count + 1) * sizeof *order);
     if (!order)
         return err_memory(err);
-    struct room **neighbours = order + count;
+    struct buffer **neighbours = order + count;
     for (size_t i = 0; i < count; i++)
-        order[i] = &arena->rooms[i];
+        order[i] = &arena->buffers[i];
     qsort(order, count, sizeof *order, larger_first);
     arena->bytes = 0;
     for (size_t i = 0; i < count; i++) {
-        struct room *room = order[i];
-        if (room->to < room->from)
+        struct buffer *buffer = order[i];
+        if (buffer->to < buffer->from)
             continue;
         size_t near = 0;
         for (size_t k = 0; k < i; k++)
-            if (order[k]->to >= order[k]->from && order[k]->from <= room->to &&
-                order[k]->to >= room->from)
+            if (order[k]->to >= order[k]->from && order[k]->from <= buffer->to &&
+                order[k]->to >= buffer->from)
                 neighbours[near++] = order[k];
         qsort(neighbours, near, sizeof *neighbours, lower_first);
-        room->offset = lowest(room, neighbours, (int)near);
-        if (room->offset + room->bytes > arena->bytes)
-            arena->bytes = room->offset + room->bytes;
+        buffer->offset = lowest(buffer, neighbours, (int)near);
+        if (buffer->offset + buffer->bytes > arena->bytes)
+            arena->bytes = buffer->offset + buffer->bytes;
     }
     free(order);
     return 0;
@@ -100,7 +101,7 @@ void *arena_memory(size_t bytes, void **block, struct err *err)
         return NULL;
     }
     uintptr_t at = ((uintptr_t)*block + align - 1) / align * align;
-    // Only a wish: without large pages everything works, more slowly.
+    // Only a hint: without huge pages everything works, more slowly.
     if (align == LARGE_PAGE)
         (void)madvise((void *)at, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
     return (void *)at;
@@ -112,9 +113,9 @@ int arena_allocate(struct arena *arena, struct err *err)
     return arena->data ? 0 : ERR_MEMORY;
 }
 
-void *arena_at(const struct arena *arena, int room)
+void *arena_at(const struct arena *arena, int buffer)
 {
-    if (room < 0 || arena->rooms[room].to < arena->rooms[room].from)
+    if (buffer < 0 || arena->buffers[buffer].to < arena->buffers[buffer].from)
         return NULL;
-    return arena->data + arena->rooms[room].offset;
+    return arena->data + arena->buffers[buffer].offset;
 }

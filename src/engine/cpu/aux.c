@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An auxiliary loss. The net's own outputs, and their gradient, are where this layer's are (plan.c,
-// share_in_place); what is left to do here is the other head's gradient.
+// An auxiliary loss. It shares memory with the net's own outputs and their gradient (plan.c,
+// share_in_place); only the other head's gradient is computed here.
 #include <stdlib.h>
 
 #include "engine/cpu/loss.h"
@@ -8,7 +8,7 @@
 
 struct aux {
     struct op op;
-    int room;
+    int buffer;
     double *rows; // (batch) work space of the loss
 };
 
@@ -45,7 +45,7 @@ static int bind(struct op *op, struct err *err)
 {
     (void)err;
     struct aux *aux = (struct aux *)op;
-    aux->rows = arena_at(&op->plan->arena, aux->room);
+    aux->rows = arena_at(&op->plan->arena, aux->buffer);
     return 0;
 }
 
@@ -63,7 +63,7 @@ int aux_new(struct plan *plan, int number, struct op **op, struct err *err)
     if (!aux)
         return ERR_MEMORY;
     plan_needs_out(plan, aux->op.layer->inputs[1], number, PLAN_BACKWARD);
-    aux->room = plan_room(plan, (size_t)plan->batch * sizeof *aux->rows, number, PLAN_BACKWARD,
-                          PLAN_BACKWARD, err);
-    return aux->room < 0 ? ERR_MEMORY : 0;
+    aux->buffer = plan_buffer(plan, (size_t)plan->batch * sizeof *aux->rows, number, PLAN_BACKWARD,
+                              PLAN_BACKWARD, err);
+    return aux->buffer < 0 ? ERR_MEMORY : 0;
 }

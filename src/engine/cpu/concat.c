@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concatenation along the channels. Most inputs are written where they belong in the first place
-// (plan.c, share_slices); what is left here copies the others.
+// Concatenation along the channels. Most inputs are written to their place in it directly (plan.c,
+// share_slices); the others are copied here.
 #include <stdlib.h>
 
 #include "engine/cpu/number.h"
@@ -10,7 +10,7 @@
 struct job {
     const struct op *op;
     int which; // input
-    int first; // its first channel in the whole
+    int first; // its first channel in the output
     bool back;
     bool add; // to what the input's gradient holds
 };
@@ -37,7 +37,7 @@ static void copy_planes(const struct job *job, int64_t sample)
     }
 }
 
-// Any channels, number by number. What pads the one that is written becomes zero.
+// Any channels, number by number. Padding of the destination becomes zero.
 static void copy_numbers(const struct job *job, int64_t sample)
 {
     const struct value *part = plan_input(job->op, job->which), *whole = plan_output(job->op);
@@ -73,7 +73,7 @@ static void work(void *job_, int thread, int threads)
         (whole_blocks ? copy_planes : copy_numbers)(job, sample);
 }
 
-// Whether another input before this one is the same layer, which then has a gradient already.
+// Whether an earlier input is the same layer, which then has a gradient already.
 static bool repeats(const struct op *op, int which)
 {
     for (int i = 0; i < which; i++)
@@ -87,7 +87,7 @@ static void run(const struct op *op, const struct pass *pass, bool back)
     int channel = 0;
     for (int i = 0; i < op->layer->input_count; i++) {
         const struct value *part = plan_input(op, i);
-        bool there = part->home == plan_output(op)->home; // it was written here
+        bool there = part->home == plan_output(op)->home; // it is in place
         if (!there && (!back || plan_wants_input(op, pass, i))) {
             struct job job = {op, i, channel, back, back && (plan_adds(op, i) || repeats(op, i))};
             team_run(work, &job);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions. Those of 3 × 3 with stride 1 go through Winograd's algorithm where oneDNN has it: a
-// quarter of the multiplications and half of the time, for errors that are larger but far below
-// what training notices (tests/engine/test_cpu.c has the bounds).
+// Convolutions. Those of 3 × 3 with stride 1 use Winograd's algorithm if oneDNN has it: a quarter
+// of the multiplications and half of the time, with larger errors that are far too small to affect
+// training (tests/engine/test_cpu.c has the bounds).
 #include "engine/cpu/linear.h"
 
 enum { WINOGRAD_CHANNELS_MIN = 16 }; // with fewer, moving the numbers costs more than it saves
@@ -37,7 +37,7 @@ static int make(struct linear *conv, make_fn *maker, struct dnn_primitive *p, st
 {
     if (wants_winograd(conv)) {
         desc.algorithm = dnnl_convolution_winograd;
-        int rc = maker(p, &desc, &conv->forward, NULL); // that it is not there is no error
+        int rc = maker(p, &desc, &conv->forward, NULL); // absence is no error
         if (rc != ERR_MISSING)
             return rc == ERR_MEMORY ? err_memory(err) : rc;
     }

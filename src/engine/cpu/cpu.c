@@ -2,9 +2,9 @@
 // cpu: the engine for processors. oneDNN does the convolutions and matrix products, our own loops
 // the rest, all on one team of threads (team.h). plan.h says how a net becomes a plan.
 //
-// A program has one plan, for whole batches. One that is not full runs through it too, with zeros
-// in the place of what is missing; only with a batch norm, whose averages would count them, it
-// needs a plan of its own, which is made when the first such batch comes.
+// A program has one plan, for whole batches. A partial batch uses it too, with zeros for the
+// missing samples. Only with a batch norm, whose averages would count the zeros, does it need its
+// own plan, made when the first partial batch comes.
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #include "version.h"
 
 struct engine_program {
-    struct net_layer *layers; // a copy, so that the caller's net may go
+    struct net_layer *layers; // a copy: the caller may release its net
     int layer_count;
     enum net_loss loss;
     struct recipe recipe;
@@ -33,7 +33,7 @@ struct engine_program {
     int64_t iteration;
     struct params params;
     struct optimizer_walk optimizer;
-    struct plan plan, rest; // rest: for the batch that is not full, with a batch norm
+    struct plan plan, rest; // rest: for a partial batch, with a batch norm
     bool *trains, *reaches; // (layer)
     double *rows;           // (batch)
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense layers. An image is read as it lies, block by block: the columns of the weights are in that
-// order (params.h), so that nothing has to be flattened.
+// Dense layers. An image is read in its own layout, block by block: the columns of the weights are
+// in that order (params.h), so nothing is flattened.
 #include "engine/cpu/linear.h"
 #include "engine/cpu/owned.h"
 

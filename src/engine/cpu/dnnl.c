@@ -7,107 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dl.h"
 #include "engine/cpu/team.h"
+#include "machine/libdnnl.h"
 #include "machine/onednn.h"
 #include "record/machine.h"
 
-typedef dnnl_status_t conv_init(dnnl_convolution_desc_t *, dnnl_alg_kind_t,
-                                const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                const dnnl_memory_desc_t *, const dnnl_dims_t, const dnnl_dims_t,
-                                const dnnl_dims_t);
-
-struct dnn_api {
-    dnnl_status_t (*set_isa)(dnnl_cpu_isa_t);
-    dnnl_cpu_isa_t (*get_isa)(void);
-    const dnnl_version_t *(*version)(void);
-    dnnl_status_t (*engine_create)(dnnl_engine_t *, dnnl_engine_kind_t, size_t);
-    dnnl_status_t (*stream_create)(dnnl_stream_t *, dnnl_engine_t, unsigned);
-    dnnl_status_t (*md_init)(dnnl_memory_desc_t *, int, const dnnl_dims_t, dnnl_data_type_t,
-                             dnnl_format_tag_t);
-    int (*md_equal)(const dnnl_memory_desc_t *, const dnnl_memory_desc_t *);
-    size_t (*md_size)(const dnnl_memory_desc_t *);
-    dnnl_status_t (*memory_create)(dnnl_memory_t *, const dnnl_memory_desc_t *, dnnl_engine_t,
-                                   void *);
-    dnnl_status_t (*memory_destroy)(dnnl_memory_t);
-    dnnl_status_t (*memory_set)(dnnl_memory_t, void *);
-    dnnl_status_t (*conv_forward)(dnnl_convolution_desc_t *, dnnl_prop_kind_t, dnnl_alg_kind_t,
-                                  const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                  const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                  const dnnl_dims_t, const dnnl_dims_t, const dnnl_dims_t);
-    conv_init *conv_data;
-    dnnl_status_t (*conv_weights)(dnnl_convolution_desc_t *, dnnl_alg_kind_t,
-                                  const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                  const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                  const dnnl_dims_t, const dnnl_dims_t, const dnnl_dims_t);
-    dnnl_status_t (*ip_forward)(dnnl_inner_product_desc_t *, dnnl_prop_kind_t,
-                                const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                const dnnl_memory_desc_t *, const dnnl_memory_desc_t *);
-    dnnl_status_t (*ip_data)(dnnl_inner_product_desc_t *, const dnnl_memory_desc_t *,
-                             const dnnl_memory_desc_t *, const dnnl_memory_desc_t *);
-    dnnl_status_t (*ip_weights)(dnnl_inner_product_desc_t *, const dnnl_memory_desc_t *,
-                                const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                const dnnl_memory_desc_t *);
-    dnnl_status_t (*reorder)(dnnl_primitive_desc_t *, const dnnl_memory_desc_t *, dnnl_engine_t,
-                             const dnnl_memory_desc_t *, dnnl_engine_t,
-                             const_dnnl_primitive_attr_t);
-    dnnl_status_t (*attr_create)(dnnl_primitive_attr_t *);
-    dnnl_status_t (*attr_destroy)(dnnl_primitive_attr_t);
-    dnnl_status_t (*attr_scratchpad)(dnnl_primitive_attr_t, dnnl_scratchpad_mode_t);
-    dnnl_status_t (*attr_post_ops)(dnnl_primitive_attr_t, const_dnnl_post_ops_t);
-    dnnl_status_t (*post_ops_create)(dnnl_post_ops_t *);
-    dnnl_status_t (*post_ops_destroy)(dnnl_post_ops_t);
-    dnnl_status_t (*post_ops_eltwise)(dnnl_post_ops_t, float, dnnl_alg_kind_t, float, float);
-    dnnl_status_t (*desc_create)(dnnl_primitive_desc_t *, const_dnnl_op_desc_t,
-                                 const_dnnl_primitive_attr_t, dnnl_engine_t,
-                                 const_dnnl_primitive_desc_t);
-    dnnl_status_t (*desc_destroy)(dnnl_primitive_desc_t);
-    const dnnl_memory_desc_t *(*desc_md)(const_dnnl_primitive_desc_t, dnnl_query_t, int);
-    dnnl_status_t (*primitive_create)(dnnl_primitive_t *, const_dnnl_primitive_desc_t);
-    dnnl_status_t (*primitive_destroy)(dnnl_primitive_t);
-    dnnl_status_t (*execute)(const_dnnl_primitive_t, dnnl_stream_t, int, const dnnl_exec_arg_t *);
-};
-
-#define SYMBOL(name, member)                                                                       \
-    {                                                                                              \
-        "dnnl_" name, offsetof(struct dnn_api, member), DL_REQUIRED                                \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL("set_max_cpu_isa", set_isa),
-    SYMBOL("get_effective_cpu_isa", get_isa),
-    SYMBOL("version", version),
-    SYMBOL("engine_create", engine_create),
-    SYMBOL("stream_create", stream_create),
-    SYMBOL("memory_desc_init_by_tag", md_init),
-    SYMBOL("memory_desc_equal", md_equal),
-    SYMBOL("memory_desc_get_size", md_size),
-    SYMBOL("memory_create", memory_create),
-    SYMBOL("memory_destroy", memory_destroy),
-    SYMBOL("memory_set_data_handle", memory_set),
-    SYMBOL("convolution_forward_desc_init", conv_forward),
-    SYMBOL("convolution_backward_data_desc_init", conv_data),
-    SYMBOL("convolution_backward_weights_desc_init", conv_weights),
-    SYMBOL("inner_product_forward_desc_init", ip_forward),
-    SYMBOL("inner_product_backward_data_desc_init", ip_data),
-    SYMBOL("inner_product_backward_weights_desc_init", ip_weights),
-    SYMBOL("reorder_primitive_desc_create", reorder),
-    SYMBOL("primitive_attr_create", attr_create),
-    SYMBOL("primitive_attr_destroy", attr_destroy),
-    SYMBOL("primitive_attr_set_scratchpad_mode", attr_scratchpad),
-    SYMBOL("primitive_attr_set_post_ops", attr_post_ops),
-    SYMBOL("post_ops_create", post_ops_create),
-    SYMBOL("post_ops_destroy", post_ops_destroy),
-    SYMBOL("post_ops_append_eltwise", post_ops_eltwise),
-    SYMBOL("primitive_desc_create", desc_create),
-    SYMBOL("primitive_desc_destroy", desc_destroy),
-    SYMBOL("primitive_desc_query_md", desc_md),
-    SYMBOL("primitive_create", primitive_create),
-    SYMBOL("primitive_destroy", primitive_destroy),
-    SYMBOL("primitive_execute", execute),
-};
-
-static struct dnn_api api;
-static dnnl_engine_t engine; // null until dnn_open() was through
+static struct libdnnl api;
+static dnnl_engine_t engine; // null until dnn_open() succeeds
 static dnnl_stream_t stream;
 
 static const char *status_words(dnnl_status_t status)
@@ -132,7 +38,7 @@ static int failed(struct err *err, const char *what, const char *call, dnnl_stat
                    what ? what : "", what ? ": " : "", call, status_words(status));
 }
 
-// Runs the call and leaves the function with an error that names it where it fails.
+// Runs the call; if it fails, returns an error that names it.
 #define CALL(what, call)                                                                           \
     do {                                                                                           \
         dnnl_status_t call_status = api.call;                                                      \
@@ -142,8 +48,8 @@ static int failed(struct err *err, const char *what, const char *call, dnnl_stat
 
 // ---- opening ----
 
-// What the children found. Forking once our threads run would leave the child without them, so
-// the library is told to use one thread there.
+// What the children found. A child forked after our threads started would lack them, so it uses one
+// thread.
 static struct {
     bool tried;
     bool bf16, capped;
@@ -201,16 +107,9 @@ static bool advertises_amx(void)
 
 int dnn_open(struct err *err)
 {
-    static const char *const names[] = {"libdnnl.so.2", NULL};
-    static const struct dl_spec spec = {
-        .what = "oneDNN",
-        .variable = "FARE_ONEDNN",
-        .names = names,
-        .symbols = symbols,
-        .symbol_count = sizeof symbols / sizeof *symbols,
-        .hint = "install libdnnl2, or use the engine 'ref'",
-    };
-    static struct dl dl; // kept until the program ends
+    struct dl_spec spec = libdnnl_spec;
+    static struct dl dl; // stays open
+    spec.user = LIBDNNL_TRAIN;
     if (engine)
         return 0;
     int rc = advertises_amx() ? try_kernels(err) : 0;
@@ -218,9 +117,9 @@ int dnn_open(struct err *err)
         rc = dl_open(&dl, &spec, &api, err);
     if (rc != 0)
         return rc;
-    // A user's own cap stays: setting one here would replace it.
+    // Keep a user's own cap: setting one here would replace it.
     if (trial.capped && !getenv("ONEDNN_MAX_CPU_ISA") && !getenv("DNNL_MAX_CPU_ISA"))
-        CALL(NULL, set_isa(dnnl_cpu_isa_avx512_core_bf16));
+        CALL(NULL, set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16));
     CALL(NULL, engine_create(&engine, dnnl_cpu, 0));
     CALL(NULL, stream_create(&stream, engine, dnnl_stream_default_flags));
     return 0;
@@ -240,7 +139,7 @@ int dnn_try_bf16(struct err *err)
 int dnn_block(void)
 {
     // Instruction sets are sums of bits; the newer ones hold those of AVX-512 (core).
-    dnnl_cpu_isa_t isa = api.get_isa();
+    dnnl_cpu_isa_t isa = api.get_effective_cpu_isa();
     return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 16 : 8;
 }
 
@@ -263,7 +162,7 @@ bool dnn_describe(char *version, size_t version_size, char *kernels, size_t kern
     const dnnl_version_t *v = api.version();
     snprintf(version, version_size, "%d.%d.%d", v->major, v->minor, v->patch);
     snprintf(kernels, kernels_size, "unknown");
-    dnnl_cpu_isa_t isa = api.get_isa();
+    dnnl_cpu_isa_t isa = api.get_effective_cpu_isa();
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if ((isa & sets[i].isa) == sets[i].isa) {
             snprintf(kernels, kernels_size, "%s", sets[i].name);
@@ -282,7 +181,8 @@ dnnl_format_tag_t dnn_image_tag(void)
 dnnl_memory_desc_t dnn_tensor(int dims, const int64_t *dim, bool bf16, dnnl_format_tag_t tag)
 {
     dnnl_memory_desc_t md;
-    dnnl_status_t status = api.md_init(&md, dims, dim, bf16 ? dnnl_bf16 : dnnl_f32, tag);
+    dnnl_status_t status =
+        api.memory_desc_init_by_tag(&md, dims, dim, bf16 ? dnnl_bf16 : dnnl_f32, tag);
     assert(status == dnnl_success);
     (void)status;
     return md;
@@ -290,12 +190,12 @@ dnnl_memory_desc_t dnn_tensor(int dims, const int64_t *dim, bool bf16, dnnl_form
 
 bool dnn_same(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b)
 {
-    return api.md_equal(a, b);
+    return api.memory_desc_equal(a, b);
 }
 
 size_t dnn_bytes(const dnnl_memory_desc_t *md)
 {
-    return api.md_size(md);
+    return api.memory_desc_get_size(md);
 }
 
 int64_t dnn_offset(const dnnl_memory_desc_t *md, const int64_t *at)
@@ -320,15 +220,15 @@ int64_t dnn_offset(const dnnl_memory_desc_t *md, const int64_t *at)
 
 static int make_attr(dnnl_primitive_attr_t *attr, bool relu, struct err *err)
 {
-    CALL(NULL, attr_create(attr));
-    CALL(NULL, attr_scratchpad(*attr, dnnl_scratchpad_mode_user));
+    CALL(NULL, primitive_attr_create(attr));
+    CALL(NULL, primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user));
     if (!relu)
         return 0;
     dnnl_post_ops_t ops;
     CALL(NULL, post_ops_create(&ops));
-    dnnl_status_t status = api.post_ops_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0);
+    dnnl_status_t status = api.post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0);
     if (status == dnnl_success)
-        status = api.attr_post_ops(*attr, ops);
+        status = api.primitive_attr_set_post_ops(*attr, ops);
     api.post_ops_destroy(ops);
     return status == dnnl_success ? 0
                                   : failed(err, NULL, "dnnl_primitive_attr_set_post_ops", status);
@@ -342,14 +242,14 @@ static int make_desc(struct dnn_primitive *p, const char *what, const_dnnl_op_de
     int rc = make_attr(&attr, relu, err);
     if (rc == 0) {
         dnnl_status_t status =
-            api.desc_create(&p->desc, op, attr, engine, hint ? hint->desc : NULL);
+            api.primitive_desc_create(&p->desc, op, attr, engine, hint ? hint->desc : NULL);
         if (status != dnnl_success) {
             p->desc = NULL;
             rc = failed(err, what, "dnnl_primitive_desc_create", status);
         }
     }
     if (attr)
-        api.attr_destroy(attr);
+        api.primitive_attr_destroy(attr);
     return rc;
 }
 
@@ -362,8 +262,9 @@ int dnn_conv_forward(struct dnn_primitive *p, const struct dnn_conv *c, struct e
 {
     static const char what[] = "convolution forward";
     dnnl_convolution_desc_t op;
-    CALL(what, conv_forward(&op, dnnl_forward_training, c->algorithm, &c->src, &c->weights,
-                            optional(&c->bias), &c->dst, c->strides, c->pad_before, c->pad_after));
+    CALL(what, convolution_forward_desc_init(&op, dnnl_forward_training, c->algorithm, &c->src,
+                                             &c->weights, optional(&c->bias), &c->dst, c->strides,
+                                             c->pad_before, c->pad_after));
     return make_desc(p, what, &op, c->relu, NULL, err);
 }
 
@@ -372,8 +273,8 @@ int dnn_conv_data(struct dnn_primitive *p, const struct dnn_conv *c,
 {
     static const char what[] = "convolution backward data";
     dnnl_convolution_desc_t op;
-    CALL(what, conv_data(&op, c->algorithm, &c->src, &c->weights, &c->dst, c->strides,
-                         c->pad_before, c->pad_after));
+    CALL(what, convolution_backward_data_desc_init(&op, c->algorithm, &c->src, &c->weights, &c->dst,
+                                                   c->strides, c->pad_before, c->pad_after));
     return make_desc(p, what, &op, false, hint, err);
 }
 
@@ -382,8 +283,9 @@ int dnn_conv_weights(struct dnn_primitive *p, const struct dnn_conv *c,
 {
     static const char what[] = "convolution backward weights";
     dnnl_convolution_desc_t op;
-    CALL(what, conv_weights(&op, c->algorithm, &c->src, &c->weights, optional(&c->bias), &c->dst,
-                            c->strides, c->pad_before, c->pad_after));
+    CALL(what, convolution_backward_weights_desc_init(&op, c->algorithm, &c->src, &c->weights,
+                                                      optional(&c->bias), &c->dst, c->strides,
+                                                      c->pad_before, c->pad_after));
     return make_desc(p, what, &op, false, hint, err);
 }
 
@@ -391,8 +293,8 @@ int dnn_dense_forward(struct dnn_primitive *p, const struct dnn_dense *d, struct
 {
     static const char what[] = "inner product forward";
     dnnl_inner_product_desc_t op;
-    CALL(what,
-         ip_forward(&op, dnnl_forward_training, &d->src, &d->weights, optional(&d->bias), &d->dst));
+    CALL(what, inner_product_forward_desc_init(&op, dnnl_forward_training, &d->src, &d->weights,
+                                               optional(&d->bias), &d->dst));
     return make_desc(p, what, &op, d->relu, NULL, err);
 }
 
@@ -401,7 +303,7 @@ int dnn_dense_data(struct dnn_primitive *p, const struct dnn_dense *d,
 {
     static const char what[] = "inner product backward data";
     dnnl_inner_product_desc_t op;
-    CALL(what, ip_data(&op, &d->src, &d->weights, &d->dst));
+    CALL(what, inner_product_backward_data_desc_init(&op, &d->src, &d->weights, &d->dst));
     return make_desc(p, what, &op, false, hint, err);
 }
 
@@ -410,7 +312,8 @@ int dnn_dense_weights(struct dnn_primitive *p, const struct dnn_dense *d,
 {
     static const char what[] = "inner product backward weights";
     dnnl_inner_product_desc_t op;
-    CALL(what, ip_weights(&op, &d->src, &d->weights, optional(&d->bias), &d->dst));
+    CALL(what, inner_product_backward_weights_desc_init(&op, &d->src, &d->weights,
+                                                        optional(&d->bias), &d->dst));
     return make_desc(p, what, &op, false, hint, err);
 }
 
@@ -418,13 +321,13 @@ int dnn_reorder(struct dnn_primitive *p, const dnnl_memory_desc_t *from,
                 const dnnl_memory_desc_t *to, struct err *err)
 {
     p->what = "reorder";
-    CALL(p->what, reorder(&p->desc, from, engine, to, engine, NULL));
+    CALL(p->what, reorder_primitive_desc_create(&p->desc, from, engine, to, engine, NULL));
     return 0;
 }
 
 dnnl_memory_desc_t dnn_chosen(const struct dnn_primitive *p, dnnl_query_t which)
 {
-    const dnnl_memory_desc_t *md = api.desc_md(p->desc, which, 0);
+    const dnnl_memory_desc_t *md = api.primitive_desc_query_md(p->desc, which, 0);
     assert(md);
     return *md;
 }
@@ -432,8 +335,8 @@ dnnl_memory_desc_t dnn_chosen(const struct dnn_primitive *p, dnnl_query_t which)
 size_t dnn_scratch_bytes(const struct dnn_primitive *p)
 {
     const dnnl_memory_desc_t *md =
-        p->desc ? api.desc_md(p->desc, dnnl_query_scratchpad_md, 0) : NULL;
-    return md ? api.md_size(md) : 0;
+        p->desc ? api.primitive_desc_query_md(p->desc, dnnl_query_scratchpad_md, 0) : NULL;
+    return md ? api.memory_desc_get_size(md) : 0;
 }
 
 int dnn_compile(struct dnn_primitive *p, struct err *err)
@@ -465,8 +368,8 @@ int dnn_rebind(struct dnn_primitive *p, int arg, const void *data, struct err *e
 {
     for (int i = 0; i < p->arg_count; i++)
         if (p->args[i].arg == arg) {
-            // The library takes inputs without const and leaves them alone.
-            CALL(p->what, memory_set(p->args[i].memory, (void *)(uintptr_t)data));
+            // The library takes inputs without const and does not change them.
+            CALL(p->what, memory_set_data_handle(p->args[i].memory, (void *)(uintptr_t)data));
             return 0;
         }
     assert(false);
@@ -475,7 +378,7 @@ int dnn_rebind(struct dnn_primitive *p, int arg, const void *data, struct err *e
 
 int dnn_run(struct dnn_primitive *p, struct err *err)
 {
-    CALL(p->what, execute(p->primitive, stream, p->arg_count, p->args));
+    CALL(p->what, primitive_execute(p->primitive, stream, p->arg_count, p->args));
     return 0;
 }
 
@@ -486,6 +389,6 @@ void dnn_release(struct dnn_primitive *p)
     if (p->primitive)
         api.primitive_destroy(p->primitive);
     if (p->desc)
-        api.desc_destroy(p->desc);
+        api.primitive_desc_destroy(p->desc);
     memset(p, 0, sizeof *p);
 }

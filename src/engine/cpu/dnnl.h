@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // dnnl: oneDNN 2.x, opened at run time, and its primitives as the engine uses them.
 //
-// The library is opened once and stays. All calls come from the thread that runs the program's
-// step; inside they use the team's threads. A primitive here is one with its arguments bound: the
-// memory they lie in is fixed when a plan is made, and running it allocates nothing.
+// The library is opened once and stays open. All calls come from the thread that runs the program's
+// step; inside they use the team's threads. A primitive here has its arguments bound: their memory
+// is fixed when a plan is made, and running it allocates nothing.
 //
-// Its instruction sets decide those of the engine: who caps them (ONEDNN_MAX_CPU_ISA) caps both.
+// The engine uses the library's instruction sets, so ONEDNN_MAX_CPU_ISA caps both.
 #ifndef FARE_ENGINE_CPU_DNNL_H
 #define FARE_ENGINE_CPU_DNNL_H
 
@@ -16,12 +16,12 @@
 
 #include "base/err.h"
 
-// Opens the library and makes its engine. Where the processor advertises AMX, the library's
-// kernels are tried in child processes first, and held to those that work. Safe to call again.
+// Opens the library and makes its engine. If the processor advertises AMX, child processes first
+// try the library's kernels, and only those that work are used. Safe to call again.
 int dnn_open(struct err *err) MUST_USE;
 
-// Whether the library's bfloat16 kernels work here; if not, an error that says why. The first
-// call tries them in child processes (about 50 ms).
+// Checks that the library's bfloat16 kernels work here; the error says why not. The first call
+// tries them in child processes (about 50 ms).
 int dnn_try_bf16(struct err *err) MUST_USE;
 
 // Channels that lie together in an image: 16 with AVX-512, else 8. After dnn_open().
@@ -37,7 +37,7 @@ dnnl_memory_desc_t dnn_tensor(int dims, const int64_t *dim, bool bf16, dnnl_form
 bool dnn_same(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b);
 size_t dnn_bytes(const dnnl_memory_desc_t *md);
 
-// Where element `at` lies in a tensor of a blocked layout, in numbers from its beginning.
+// The offset of element `at` in a tensor of a blocked layout, in numbers.
 int64_t dnn_offset(const dnnl_memory_desc_t *md, const int64_t *at);
 
 enum { DNN_ARGS_MAX = 6 };
@@ -79,7 +79,7 @@ int dnn_dense_weights(struct dnn_primitive *p, const struct dnn_dense *d,
 int dnn_reorder(struct dnn_primitive *p, const dnnl_memory_desc_t *from,
                 const dnnl_memory_desc_t *to, struct err *err) MUST_USE;
 
-// What the library chose for an argument (dnnl_query_src_md, ...), and the room it needs to work.
+// The layout the library chose for an argument (dnnl_query_src_md, ...), and its scratch memory.
 dnnl_memory_desc_t dnn_chosen(const struct dnn_primitive *p, dnnl_query_t which);
 size_t dnn_scratch_bytes(const struct dnn_primitive *p);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout. The mask is drawn once, as bits in the order in which the numbers lie, and kept for the
-// way back. Where dropout is the only reader it works in place, and the bits of numbers that a relu
-// before it stopped are cleared too, so that one pass goes back through both.
+// Dropout. The mask is drawn once, as bits in memory order, and kept for the way back. If dropout
+// is the only reader, it works in place, and also clears the bits of numbers that a relu before it
+// zeroed, so that one backward pass does both.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 struct drop {
     struct op op;
-    int room;
+    int buffer;
     uint8_t *bits;
 };
 
@@ -98,7 +98,7 @@ static int bind(struct op *op, struct err *err)
 {
     (void)err;
     struct drop *drop = (struct drop *)op;
-    drop->bits = arena_at(&op->plan->arena, drop->room);
+    drop->bits = arena_at(&op->plan->arena, drop->buffer);
     return 0;
 }
 
@@ -116,6 +116,6 @@ int drop_new(struct plan *plan, int number, struct op **op, struct err *err)
     if (!drop)
         return ERR_MEMORY;
     size_t bytes = (size_t)(plan_numbers(plan, plan_output(&drop->op)) / 8 + 8);
-    drop->room = plan_room(plan, bytes, number, PLAN_FORWARD, PLAN_BACKWARD, err);
-    return drop->room < 0 ? ERR_MEMORY : 0;
+    drop->buffer = plan_buffer(plan, bytes, number, PLAN_FORWARD, PLAN_BACKWARD, err);
+    return drop->buffer < 0 ? ERR_MEMORY : 0;
 }

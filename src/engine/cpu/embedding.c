@@ -11,9 +11,9 @@
 #include "engine/cpu/passes.h"
 #include "engine/cpu/team.h"
 
-#define CHUNK_ROWS   64        // of the dense way, at a time: a multiple of PASSES_PAD numbers
+#define CHUNK_ROWS   64        // dense updates at a time: a multiple of PASSES_PAD numbers
 #define RATES_MAX    (1 << 20) // Adam's rates that may be listed one by one
-#define RATES_STEADY 256       // and so many steps at a time once the rate stays the same
+#define RATES_STEADY 256       // steps at a time once the rate is constant
 
 struct embedding {
     int64_t vocabulary, positions;
@@ -28,7 +28,7 @@ struct embedding {
     int threads_max;
     struct groups groups;
 
-    // The lazy way. Iteration `now` is the next; row r has had all before base + done[r].
+    // Lazy rows. Iteration `now` is next; row r has had all before base + done[r].
     int64_t base, now;
     int32_t *done; // (vocabulary)
     float *rates;  // (rate_count) k of net/recipe.h for iteration 0, 1, ...; the last
@@ -70,7 +70,7 @@ static void list_rates(struct embedding *e)
         e->rates[t] = t < e->rate_count - RATES_STEADY ? (float)adam_rate(e, t) : e->rate;
 }
 
-static float *room(int64_t rows, int64_t units)
+static float *allocate(int64_t rows, int64_t units)
 {
     return (uint64_t)rows > SIZE_MAX / sizeof(float) / (uint64_t)units
                ? NULL
@@ -88,7 +88,7 @@ static int new_lazy(struct embedding *e, double steady, struct err *err)
                             .beta2_rest = (float)(1 - (double)r->beta2),
                             .epsilon = r->epsilon};
     e->done = calloc((size_t)e->vocabulary, sizeof *e->done);
-    e->rates = room(e->rate_count, 1);
+    e->rates = allocate(e->rate_count, 1);
     if (!e->done || !e->rates)
         return err_memory(err);
     list_rates(e);
@@ -114,12 +114,13 @@ int embedding_new(const struct embedding_spec *spec, struct embedding **out, str
     if (rc != 0)
         goto out;
     const int64_t rows = (e->vocabulary + CHUNK_ROWS - 1) / CHUNK_ROWS * CHUNK_ROWS;
-    bool all = (e->table = room(rows, e->units)) && (e->grad = room(e->positions, e->units));
+    bool all =
+        (e->table = allocate(rows, e->units)) && (e->grad = allocate(e->positions, e->units));
     for (int i = 0; i < recipe_states(&e->recipe); i++)
-        all = all && (e->state[i] = room(rows, e->units));
+        all = all && (e->state[i] = allocate(rows, e->units));
     if (!e->lazy) {
         e->threads_max = team_size();
-        all = all && (e->chunk = room((int64_t)e->threads_max * CHUNK_ROWS, e->units));
+        all = all && (e->chunk = allocate((int64_t)e->threads_max * CHUNK_ROWS, e->units));
     }
     rc = !all ? err_memory(err) : e->lazy ? new_lazy(e, steady, err) : 0;
     if (rc == 0)
@@ -147,7 +148,7 @@ void embedding_free(struct embedding *e)
     free(e);
 }
 
-// Replays what a row has missed.
+// Replays the steps that a row has missed.
 static void catch_up(struct embedding *e, const struct kernels *k, int64_t row)
 {
     int64_t t = e->base + e->done[row];
@@ -165,7 +166,7 @@ static void catch_up(struct embedding *e, const struct kernels *k, int64_t row)
     e->done[row] = (int32_t)(e->now - e->base);
 }
 
-// Rows go to the threads in turn, since what they have missed differs a lot.
+// Threads take rows in turn, since rows have missed very different numbers of steps.
 static void catch_up_batch(void *embedding, int thread, int threads)
 {
     struct embedding *e = embedding;
@@ -315,7 +316,7 @@ struct dense_step {
     pass_optimizer *optimizer;
 };
 
-// The passes that are compiled like the kernels, for the same bits as the lazy way's.
+// Passes compiled like the kernels, for the same bits as lazy updates.
 static const struct passes *same_set(void)
 {
     const struct kernels *k = kernels();
@@ -346,7 +347,7 @@ static struct dense_step dense_step(struct embedding *e, int64_t iteration)
                                         .momentum = r->momentum}};
 }
 
-// Chunk by chunk, with a gradient that is zero where the batch has none of the tokens.
+// Chunk by chunk, with a gradient of zero for tokens not in the batch.
 static void step_dense(void *step, int thread, int threads)
 {
     const struct dense_step *s = step;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // embedding: a table with one row per token, with its optimizer.
 //
-// A batch touches few of the table's rows, but Adam moves every row in every step: a row that
-// got no gradient still slides on along its old mean. Doing that for all rows costs more than
-// the rest of the net. So a row that is not used waits, and the steps it missed are replayed, one
-// by one and to the last bit as the plain optimizer would have done them, when the row is used
-// next, or when the table is read. Nothing that can be seen from outside depends on it. The other
-// optimizers walk through the whole table.
+// A batch uses few of the table's rows, but Adam moves every row in every step: without a gradient
+// a row still follows its old mean. Doing that for all rows costs more than the rest of the net. So
+// unused rows are lazy: when a row is next used, or the table is read, the steps it missed are
+// replayed one by one, with the same bits as the plain optimizer. Callers see no difference. The
+// other optimizers update the whole table.
 //
 // The table, its state and the gradient belong to the embedding; other parts of the engine do not
 // keep copies. One batch:
@@ -27,9 +26,9 @@
 struct embedding;
 
 enum embedding_way {
-    EMBEDDING_AUTO,  // what was measured to be faster
+    EMBEDDING_AUTO,  // the faster one, by measurement
     EMBEDDING_DENSE, // every row in every step
-    EMBEDDING_LAZY   // Adam only; the others go the dense way
+    EMBEDDING_LAZY   // Adam only; others are dense
 };
 
 struct embedding_spec {
@@ -45,13 +44,13 @@ int embedding_new(const struct embedding_spec *spec, struct embedding **out,
                   struct err *err) MUST_USE;
 void embedding_free(struct embedding *embedding); // null is fine
 
-// The whole table (vocabulary × units), and state `which` of it (0 up to recipe_states() - 1, same
-// shape). All missed steps are replayed first, so that the values are right and may be
-// overwritten; the pointers stay the same, but the contents are right only until the next step.
+// The whole table (vocabulary × units), and state `which` of it (0 to recipe_states() - 1, same
+// shape). All missed steps are replayed first, so the values are current and may be overwritten.
+// The pointers stay valid; the contents are current only until the next step.
 float *embedding_table(struct embedding *embedding);
 float *embedding_state(struct embedding *embedding, int which);
 
-// A new phase: another rate, and the state starts anew.
+// A new phase: another rate, and initial state.
 void embedding_set_rate(struct embedding *embedding, float rate);
 void embedding_reset_state(struct embedding *embedding);
 
@@ -60,10 +59,10 @@ void embedding_reset_state(struct embedding *embedding);
 void embedding_look(struct embedding *embedding, const int32_t *tokens, int64_t count);
 const struct groups *embedding_groups(const struct embedding *embedding);
 
-// The table as it is: only the rows of the tokens that were looked at last are right.
+// The table as it is: only rows of the tokens looked at last are current.
 const float *embedding_rows(const struct embedding *embedding);
 
-// The rows of the positions that were looked at: out is (positions, units).
+// The rows of the positions looked at last: out is (positions, units).
 void embedding_forward(struct embedding *embedding, float *out);
 
 // Sums dout (positions, units) into embedding_grad(), in the order of the positions.

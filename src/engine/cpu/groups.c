@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int32_t *room(int64_t count)
+static int32_t *allocate(int64_t count)
 {
     return count < 0 || (uint64_t)count > SIZE_MAX / sizeof(int32_t)
                ? NULL
@@ -17,11 +17,11 @@ int groups_init(struct groups *groups, int64_t vocabulary, int64_t positions_max
     assert(vocabulary > 0 && vocabulary <= INT32_MAX && positions_max > 0 &&
            positions_max < INT32_MAX);
     *groups = (struct groups){.vocabulary = vocabulary, .positions_max = positions_max};
-    groups->token = room(positions_max);
-    groups->of = room(positions_max);
-    groups->first = room(positions_max + 1);
-    groups->where = room(positions_max);
-    groups->slot = room(vocabulary);
+    groups->token = allocate(positions_max);
+    groups->of = allocate(positions_max);
+    groups->first = allocate(positions_max + 1);
+    groups->where = allocate(positions_max);
+    groups->slot = allocate(vocabulary);
     if (!groups->token || !groups->of || !groups->first || !groups->where || !groups->slot) {
         groups_release(groups);
         return err_memory(err);

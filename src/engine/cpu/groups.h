@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// groups: which different tokens a batch holds, and where each of them stands.
+// groups: the distinct tokens of a batch, and the positions of each.
 //
-// A batch repeats its tokens: padding, frequent words, the letters of a text. What depends on the
-// token alone is computed once per different token and gathered, and gradients are summed per
-// token, always in the order of the positions, so that the sums do not depend on threads.
+// A batch repeats its tokens: padding, frequent words, the letters of a text. Values that depend
+// only on the token are computed once per distinct token and gathered, and gradients are summed per
+// token, always in the order of the positions, so that sums do not depend on threads.
 #ifndef FARE_ENGINE_CPU_GROUPS_H
 #define FARE_ENGINE_CPU_GROUPS_H
 

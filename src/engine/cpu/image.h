@@ -2,9 +2,9 @@
 // image: where the numbers of a batch of images lie in the engine's blocked layout.
 //
 // (sample, block of channels, height × width, channel in the block): `block` channels of one pixel
-// lie together, which is what the vectors and oneDNN's convolutions want. Where the channels do not
-// fill the last block, the rest of it is zero. An image may be a slice of the channels of a larger
-// one: then only sample_stride tells.
+// lie together, as vectors and oneDNN's convolutions need. If the channels do not fill the last
+// block, the rest is zero. An image may be a slice of the channels of a larger one; then only
+// sample_stride differs.
 #ifndef FARE_ENGINE_CPU_IMAGE_H
 #define FARE_ENGINE_CPU_IMAGE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input of images. Convolutions and dense layers read floats where the caller has them; for
-// everything else, and in bfloat16, they are copied. Where a batch is not full, the samples that
-// are missing are zero while training: their gradient is zero, and so must be what it meets.
+// The input of images. Convolutions and dense layers read floats from the caller's memory; for
+// everything else, and in bfloat16, they are copied. In training, missing samples of a partial
+// batch are zero: their gradient is zero, and zero times NaN would be NaN.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 struct input {
     struct op op;
-    void *own; // memory of ours, where there is any
+    void *own; // our copy, or null
 };
 
 struct job {

@@ -9,7 +9,7 @@
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/vec.h"
 
-#define ADAM_VECS 4 // side by side, to hide how long a root and a division take
+#define ADAM_VECS 4 // at once, to hide the latency of root and division
 
 KERNEL_INLINE vec adam_move(vec p, vec m, vec v, vec k, vec epsilon)
 {

@@ -32,7 +32,7 @@ struct tile {
 };
 
 // Each accumulator is a variable of its own: an array would live in memory. `rows` and `vecs` are
-// constants where this is called, so what is beyond them vanishes.
+// constants at the call, so code beyond them vanishes.
 #define ROWS_DO(what) what(0) what(1) what(2) what(3) what(4) what(5)
 #define TILE_DECLARE(r)                                                                            \
     vec c##r##0 = v_zero(), c##r##1 = c##r##0, c##r##2 = c##r##0, c##r##3 = c##r##0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an LSTM does between its matrix products, on vec.h's operations. Sigmoid and tanh come from
+// An LSTM's work between its matrix products, on vec.h's operations. Sigmoid and tanh come from
 // one exponential: with t = n ln 2 + r, e^t - 1 = 2^n (e^r - 1) + (2^n - 1), which keeps its
 // relative precision near 0, where tanh needs it. Both are within 4 units of the last place. Hard
 // gates have kernels of their own; what the two share says `hard`, a constant where it is used.
@@ -41,7 +41,7 @@ KERNEL_INLINE struct four four_fnma(struct four x, vec z, struct four y)
 }
 
 // The limits keep the power of two a normal number. They stand first in min and max, because then
-// what is not a number stays so.
+// NaN stays NaN.
 KERNEL_INLINE struct four four_limit(struct four x)
 {
     const vec low = v_set(-86.0F), high = v_set(86.0F);

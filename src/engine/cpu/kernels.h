@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels: the innermost loops of the CPU engine, compiled for three instruction sets.
 //
-// kernels() is the table of the best set that this processor has. All of them run on the calling
-// thread; who calls them splits the work. Lengths of rows are multiples of KERNELS_PAD floats
-// unless said otherwise, and what pads them is zero, so that no kernel needs a tail.
+// kernels() is the table of the best set that this processor has. Kernels run on the calling
+// thread; callers split the work. Row lengths are multiples of KERNELS_PAD floats unless noted,
+// with zeros as padding, so that no kernel needs a tail.
 #ifndef FARE_ENGINE_CPU_KERNELS_H
 #define FARE_ENGINE_CPU_KERNELS_H
 
@@ -85,12 +85,12 @@ extern const struct kernels kernels_avx512, kernels_avx2, kernels_base;
 
 const struct kernels *kernels(void);
 
-// For tests: from now on nothing better than that table; null: the best again. False where this
-// processor cannot run it.
+// Uses that table from now on, or for null the best; tests compare them. False if this processor
+// cannot run it.
 int kernels_limit(const struct kernels *table);
 
-// Numbers too small to be normal become zero on this thread until kernels_flush_end(): they
-// cost a hundred times as much and say nothing. Gradients fade into them far back in a sequence.
+// Flushes denormal numbers to zero on this thread until kernels_flush_end(): they cost a hundred
+// times as much and carry no information. Gradients fade into them far back in a sequence.
 unsigned int kernels_flush_begin(void);
 void kernels_flush_end(unsigned int before);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lanes: what the passes (passes.h) need beyond vec.h: numbers in bfloat16, masks, random words.
+// lanes: operations for the passes (passes.h) beyond vec.h: bfloat16, masks, random words.
 //
 // Like vec.h it is compiled once for each instruction set. A mask is a vector of integers, all
 // ones where it holds; as bits, lane 0 is the lowest.
@@ -26,8 +26,8 @@ typedef uint32_t ulanes __attribute__((vector_size(VEC_BITS / 8)));
 typedef uint16_t half_lanes __attribute__((vector_size(VEC_BITS / 16)));
 typedef uint8_t byte_lanes __attribute__((vector_size(VEC_BITS / 32)));
 
-// bfloat16 is the upper half of a float; numbers are rounded to the nearest, ties to even. What is
-// not a number stays that.
+// bfloat16 is the upper half of a float; numbers are rounded to the nearest, ties to even. NaN
+// stays NaN.
 KERNEL_INLINE vec v_from_bf16(const uint16_t *p)
 {
     half_lanes half;

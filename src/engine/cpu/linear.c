@@ -35,9 +35,9 @@ static int make_copy(struct linear *linear, struct linear_copy *copy,
         return 0;
     int rc = dnn_reorder(&copy->reorder, have, &copy->md, err);
     if (rc == 0) {
-        copy->room =
-            plan_room(linear->op.plan, dnn_bytes(&copy->md), linear->op.number, from, to, err);
-        rc = copy->room < 0 ? ERR_MEMORY : 0;
+        copy->buffer =
+            plan_buffer(linear->op.plan, dnn_bytes(&copy->md), linear->op.number, from, to, err);
+        rc = copy->buffer < 0 ? ERR_MEMORY : 0;
     }
     return rc;
 }
@@ -45,7 +45,7 @@ static int make_copy(struct linear *linear, struct linear_copy *copy,
 static int make_copies(struct linear *linear, struct err *err)
 {
     const dnnl_memory_desc_t *parameter = &plan_slot(&linear->op, 0)->md;
-    linear->source.room = linear->forward_weights.room = linear->data_weights.room = -1;
+    linear->source.buffer = linear->forward_weights.buffer = linear->data_weights.buffer = -1;
     int rc = make_copy(linear, &linear->source, &linear->given, PLAN_FORWARD, PLAN_BACKWARD, err);
     if (rc == 0)
         rc =
@@ -58,23 +58,24 @@ static int make_copies(struct linear *linear, struct err *err)
 }
 
 static int make_scratch(struct linear *linear, const struct dnn_primitive *p, enum plan_when when,
-                        int *room, struct err *err)
+                        int *buffer, struct err *err)
 {
     size_t bytes = dnn_scratch_bytes(p);
-    *room = bytes ? plan_room(linear->op.plan, bytes, linear->op.number, when, when, err) : -1;
-    return bytes && *room < 0 ? ERR_MEMORY : 0;
+    *buffer = bytes ? plan_buffer(linear->op.plan, bytes, linear->op.number, when, when, err) : -1;
+    return bytes && *buffer < 0 ? ERR_MEMORY : 0;
 }
 
 static int make_sum(struct linear *linear, struct err *err)
 {
     struct plan *plan = linear->op.plan;
     const struct value *input = plan_input(&linear->op, 0);
-    linear->sum_room = -1;
+    linear->sum_buffer = -1;
     if (!linear->data.desc || !plan_adds(&linear->op, 0))
         return 0;
     size_t bytes = (size_t)plan_numbers(plan, input) * number_bytes(input->grad_bf16);
-    linear->sum_room = plan_room(plan, bytes, linear->op.number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-    return linear->sum_room < 0 ? ERR_MEMORY : 0;
+    linear->sum_buffer =
+        plan_buffer(plan, bytes, linear->op.number, PLAN_BACKWARD, PLAN_BACKWARD, err);
+    return linear->sum_buffer < 0 ? ERR_MEMORY : 0;
 }
 
 int linear_finish(struct linear *linear, struct err *err)
@@ -90,7 +91,7 @@ int linear_finish(struct linear *linear, struct err *err)
         rc = make_scratch(linear, &linear->data, PLAN_BACKWARD, &linear->data_scratch, err);
     if (rc == 0)
         rc = make_sum(linear, err);
-    if (linear->source.room < 0)
+    if (linear->source.buffer < 0)
         plan_needs_out(plan, linear->op.layer->inputs[0], number, PLAN_BACKWARD);
     if (linear->op.layer->relu && !plan_output(&linear->op)->relu_later)
         plan_needs_out(plan, number, number, PLAN_BACKWARD);
@@ -103,9 +104,9 @@ static int bind_copy(struct linear *linear, struct linear_copy *copy,
                      const dnnl_memory_desc_t *have, void *from, struct err *err)
 {
     copy->data = from;
-    if (copy->room < 0)
+    if (copy->buffer < 0)
         return 0;
-    copy->data = arena_at(&linear->op.plan->arena, copy->room);
+    copy->data = arena_at(&linear->op.plan->arena, copy->buffer);
     int rc = dnn_compile(&copy->reorder, err);
     if (rc == 0)
         rc = dnn_bind(&copy->reorder, DNNL_ARG_FROM, have, from, err);
@@ -157,8 +158,8 @@ static int bind_data(struct linear *linear, struct err *err)
     struct dnn_primitive *p = &linear->data;
     struct op *op = &linear->op;
     const struct slot *slot = plan_slot(op, 0);
-    void *to = linear->sum_room >= 0 ? arena_at(&op->plan->arena, linear->sum_room)
-                                     : plan_input(op, 0)->grad;
+    void *to = linear->sum_buffer >= 0 ? arena_at(&op->plan->arena, linear->sum_buffer)
+                                       : plan_input(op, 0)->grad;
     dnnl_memory_desc_t diff_src = dnn_chosen(p, dnnl_query_diff_src_md);
     int rc = bind_copy(linear, &linear->data_weights, &slot->md, slot->value, err);
     if (rc == 0)
@@ -199,14 +200,14 @@ static int find_source(struct linear *linear, struct dnn_primitive *reader, stru
     const struct value *input = plan_input(&linear->op, 0);
     if (!input->given)
         return 0;
-    if (linear->source.room >= 0)
+    if (linear->source.buffer >= 0)
         return dnn_rebind(&linear->source.reorder, DNNL_ARG_FROM, input->out, err);
     return dnn_rebind(reader, DNNL_ARG_SRC, input->out, err);
 }
 
 static int run_copy(struct linear_copy *copy, struct err *err)
 {
-    return copy->room >= 0 ? dnn_run(&copy->reorder, err) : 0;
+    return copy->buffer >= 0 ? dnn_run(&copy->reorder, err) : 0;
 }
 
 static int forward(struct op *op, const struct pass *pass, struct err *err)
@@ -229,7 +230,7 @@ static int backward(struct op *op, const struct pass *pass, struct err *err)
     if (op->layer->relu && !output->relu_later)
         plan_relu_back(op->plan, output);
     if (pass->trains[op->number]) {
-        rc = linear->source.room < 0 ? find_source(linear, &linear->weights, err) : 0;
+        rc = linear->source.buffer < 0 ? find_source(linear, &linear->weights, err) : 0;
         if (rc == 0)
             rc = dnn_run(&linear->weights, err);
     }
@@ -238,8 +239,8 @@ static int backward(struct op *op, const struct pass *pass, struct err *err)
     rc = run_copy(&linear->data_weights, err);
     if (rc == 0)
         rc = dnn_run(&linear->data, err);
-    if (rc == 0 && linear->sum_room >= 0)
-        plan_add(op->plan, input->grad, arena_at(&op->plan->arena, linear->sum_room),
+    if (rc == 0 && linear->sum_buffer >= 0)
+        plan_add(op->plan, input->grad, arena_at(&op->plan->arena, linear->sum_buffer),
                  plan_numbers(op->plan, input), input->grad_bf16);
     return rc;
 }

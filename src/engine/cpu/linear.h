@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear: what convolutions and dense layers have in common: three primitives of oneDNN over a
-// source, weights and a bias, with relu.
+// linear: the common part of convolutions and dense layers: three oneDNN primitives over a source,
+// weights and a bias, with relu.
 //
-// Each of the three chooses the layout it likes best. The parameter has that of its gradient, so
-// that the optimizer needs no copy; where the others want another layout, or bfloat16, they get a
-// copy when they run.
+// Each primitive chooses its layout. The parameter has that of its gradient, so that the optimizer
+// needs no copy; primitives that need another layout, or bfloat16, get a copy when they run.
 #ifndef FARE_ENGINE_CPU_LINEAR_H
 #define FARE_ENGINE_CPU_LINEAR_H
 
@@ -12,21 +11,21 @@
 #include "engine/cpu/plan.h"
 
 struct linear_copy {              // a tensor in the layout that a primitive wants
-    struct dnn_primitive reorder; // none where it is there already
+    struct dnn_primitive reorder; // none if it is in that layout already
     dnnl_memory_desc_t md;
-    int room; // -1: none
+    int buffer; // -1: none
     void *data;
 };
 
 struct linear {
     struct op op;
-    struct dnn_primitive forward, weights, data; // data: none where the input learns nothing
+    struct dnn_primitive forward, weights, data; // data: none if the input learns nothing
     dnnl_memory_desc_t given;                    // the source, as the input has it
     dnnl_memory_desc_t bias;                     // ndims 0: none
     dnnl_memory_desc_t dst, diff_dst;
     struct linear_copy source, forward_weights, data_weights;
-    int forward_scratch, weights_scratch, data_scratch; // rooms, -1: none
-    int sum_room; // where the gradient waits to be added to others'; -1: none
+    int forward_scratch, weights_scratch, data_scratch; // buffers, -1: none
+    int sum_buffer; // the gradient before it is added to others'; -1: none
 };
 
 extern const struct op_class linear_class;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lstm: an LSTM layer, one or both ways, that hands on its last state.
+// lstm: an LSTM layer, one or both ways, whose output is its last state.
 //
 // For each time step, from a state of zero: with z = W_ih x + W_hh h + b in four parts i f g o,
 // c = gate(f) c + gate(i) tanh(g), h = gate(o) tanh(c), where a gate is a sigmoid or hard. The
@@ -7,11 +7,11 @@
 // Weights and gradients have the net's layout (net/net.h); the layer keeps copies in a layout of
 // its own, which lstm_pack() renews after every change of the weights.
 //
-// What a step of time needs from its input depends on the token alone, so for tokens it is
-// computed once per different token of the batch (groups.h), and the gradients are summed per
-// token before they are multiplied. The two directions, or parts of the batch, run on the
-// threads without waiting for each other inside a sequence. All memory is allocated by
-// lstm_new(), for the team's size then; the same number of threads gives the same bits.
+// The input's part of z depends on the token alone, so it is computed once per distinct token of
+// the batch (groups.h), and gradients are summed per token before the product. The two directions,
+// or parts of the batch, run on different threads without waiting for each other inside a sequence.
+// lstm_new() allocates all memory, for the team's size at that time; the same number of threads
+// gives the same bits.
 #ifndef FARE_ENGINE_CPU_LSTM_H
 #define FARE_ENGINE_CPU_LSTM_H
 

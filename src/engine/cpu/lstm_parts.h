@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lstm.c (memory, weights) and lstm_pass.c (forward, backward) share; nobody else needs it.
+// Private to lstm.c (memory, weights) and lstm_pass.c (forward, backward).
 //
 // H is units, padded; E is in, padded; ways is 1 or 2; Z = ways × 4 H is a row of all gates: i f g
 // o of the forward direction, then of the backward one. Padding is zero in the weights, and so

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The LSTM's forward and backward pass. Forward: (1) what each different input gives the gates, one
-// large product; (2) through time. Backward: (1) back through time, which leaves the gradients of
-// all gates; (2) their sums per input, and from them the gradient of the input; (3) those of the
-// weights, products over all steps.
+// The LSTM's forward and backward pass. Forward: (1) the gates' sums from each distinct input, one
+// large product; (2) through time. Backward: (1) back through time, giving the gradients of all
+// gates; (2) their sums per input, and from them the gradient of the input; (3) the weights'
+// gradients, products over all steps.
 //
-// What a thread wrote it reads again, as far as that goes: threads may run on cores with different
-// third caches, where each line that another has written costs a tenth of a microsecond, twice. So
-// inputs are divided by direction first, and where several threads share a direction each computes
-// its own rows' part of the weights' gradients, and the parts are added up.
+// A thread mostly reads what it wrote itself: cores may have different L3 caches, where each line
+// written by another costs a tenth of a microsecond, twice. So inputs are divided by direction
+// first; threads that share a direction each compute their rows' part of the weights' gradients,
+// and the parts are added up.
 #include "engine/cpu/lstm.h"
 
 #include <assert.h>
@@ -94,7 +94,7 @@ static void project(void *pass, int thread, int threads)
     }
 }
 
-// The cell of some rows at a step; what a step before has left is null at the first.
+// The cell of some rows at a step; at the first, the results of the step before are null.
 static struct lstm_cell cell_at(const struct lstm *l, struct lstm_way *way, int64_t step,
                                 int64_t row, int64_t rows)
 {
@@ -178,7 +178,7 @@ void lstm_forward(struct lstm *l, const float *features, const int32_t *tokens, 
     team_run(recur, &p);
 }
 
-// What the rows [from, to) of a direction give the gradient of W_hh: all steps but the first, each
+// The part of W_hh's gradient from rows [from, to) of a direction: all steps but the first, each
 // with the state of the step before.
 static void part_hh(const struct pass *p, int w, int thread, int64_t from, int64_t to)
 {
@@ -203,7 +203,7 @@ static void part_hh(const struct pass *p, int w, int thread, int64_t from, int64
                                   .c_row = l->h});
 }
 
-// What they give the sums per token.
+// Their part of the sums per token.
 static void part_sums(const struct pass *p, int w, int thread, int64_t from, int64_t to)
 {
     struct lstm *l = p->l;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm, with relu. A thread takes a block of channels through all its passes before the next,
-// so that what fits is read from the cache. The relu's mask is not kept but computed again from
-// the input, which the way back reads anyway; so the output is needed by its readers only.
+// Batch norm, with relu. A thread takes a block of channels through all passes before the next
+// block, to read it from the cache. The relu's mask is computed again from the input, which the way
+// back reads anyway; so only readers need the output.
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 struct norm {
     struct op op;
     int channels; // padded to whole blocks
-    int parts;    // of the samples, where there are more threads than blocks
+    int parts;    // of the samples, if there are more threads than blocks
     float *mean, *inverse, *scale, *bias, *level, *slope; // (channels)
     double *sums[2];                                      // (blocks × parts, block)
 };

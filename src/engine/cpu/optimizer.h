@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimizer: one step over all parameters, in one go and on all threads.
+// optimizer: one step over all parameters, on all threads.
 //
 // Value, gradient and states of all parameters lie in common arrays (params.h), so a step is a
-// walk through them in pieces of whole cache lines, whatever the layers are. Each parameter is
-// split among the threads, where its layer does so the same way as there. Embeddings have an
-// optimizer of their own.
+// walk through them in pieces of whole cache lines, whatever the layers. Each parameter is split
+// among the threads, as its layer splits it if it does. Embeddings have their own optimizer.
 #ifndef FARE_ENGINE_CPU_OPTIMIZER_H
 #define FARE_ENGINE_CPU_OPTIMIZER_H
 
@@ -32,7 +31,7 @@ int optimizer_init(struct optimizer_walk *walk, struct params *params, const str
                    struct err *err) MUST_USE;
 void optimizer_release(struct optimizer_walk *walk);
 
-// From now on at this rate, and only the layers that `trains` (by number) says.
+// The rate, and the layers to train (`trains`, by number), from now on.
 void optimizer_select(struct optimizer_walk *walk, float rate, const bool *trains);
 
 void optimizer_step(struct optimizer_walk *walk, int64_t iteration);

@@ -176,7 +176,7 @@ int params_start(struct params *params, uint64_t seed, struct err *err)
     return rc;
 }
 
-// Padding starts like the rest: with no gradient and a value of zero it never shows.
+// Padding starts like the rest: without gradient its value stays zero.
 void params_reset_states(struct params *params)
 {
     float first = params->recipe.optimizer == OPTIMIZER_RMSPROP_MOMENTUM ? 1 : 0;
@@ -235,5 +235,5 @@ void params_read(struct params *params, int index, float *values)
 
 void params_write(struct params *params, int index, const float *values)
 {
-    move(params, index, (float *)(uintptr_t)values, false); // it only reads them
+    move(params, index, (float *)(uintptr_t)values, false); // only read
 }

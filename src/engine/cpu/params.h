@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // params: the parameters of a program, with their gradients and optimizer states.
 //
-// Each has a slot, and in it a layout of the engine's choosing, the same for value, gradient and
-// states, so that an optimizer can walk through all of them in one go; reading and writing
-// convert from and to the net's layout. What pads a layout is zero and stays zero. An embedding's
-// table lives in its own module (embedding.h), which its slot points to.
+// Each has a slot with a layout that the engine chose, the same for value, gradient and states, so
+// that an optimizer can walk through all of them at once; reading and writing convert from and to
+// the net's layout. Padding is zero and stays zero. An embedding's table is in its own module
+// (embedding.h), which its slot points to.
 //
 // Order: params_init(), layouts while the first plan is made, params_allocate(), params_start().
 #ifndef FARE_ENGINE_CPU_PARAMS_H
@@ -23,14 +23,14 @@
 
 struct slot {
     struct net_param param;
-    int64_t numbers;       // in the engine's layout, with padding
-    bool chosen;           // a plan has set the layout `md`
-    dnnl_memory_desc_t md; // where chosen
-    int64_t *places;       // where chosen: what each index of each dimension adds to the place
-    int64_t at;            // in the common arrays
-    int64_t grain; // numbers that one thread keeps together (owned.c); 0: it does not matter
-    float *value, *grad, *state[2]; // grad and states are null where it is not trained
-    struct embedding *embedding;    // in place of all this; owned
+    int64_t numbers;                // in the engine's layout, with padding
+    bool chosen;                    // a plan has set the layout `md`
+    dnnl_memory_desc_t md;          // if chosen
+    int64_t *places;                // if chosen: offset of each index of each dimension
+    int64_t at;                     // in the common arrays
+    int64_t grain;                  // numbers that one thread owns together (owned.c); 0: any
+    float *value, *grad, *state[2]; // grad and states are null if it is not trained
+    struct embedding *embedding;    // instead of all this; owned
 };
 
 struct params {
@@ -38,8 +38,8 @@ struct params {
     int count;
     int states;      // per parameter: 1 or 2
     int64_t version; // goes up with every change of the values
-    int64_t trained; // numbers in the common arrays of what is trained
-    float *values;   // (trained); the averages of batch norms come behind
+    int64_t trained; // numbers of trained parameters in the common arrays
+    float *values;   // (trained); then the averages of batch norms
     float *grads;    // (trained)
     float *state[2]; // (trained)
     void *blocks[4]; // for free()

@@ -65,7 +65,7 @@ KERNEL void pass_norm_squares(const struct pass_norm *n, double *sum)
               norm_sum_body(n, at, sum, true, true));
 }
 
-// What the layer says before its relu; the way back computes it again, with the same bits.
+// The output before relu; the way back computes it again, with the same bits.
 #define NORM_OUT(x) v_fma(v_sub(x, mean), scale, bias)
 
 KERNEL_INLINE void norm_apply_body(const struct pass_norm *n, int at, const bool relu,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools over one plane. The ways back gather: each input sums what its windows send it, so that
-// nothing has to be cleared first and every number is written once.
+// Pools over one plane. Backward passes gather: each input sums the gradients of its windows, so
+// nothing is cleared first and every number is written once.
 #ifndef FARE_ENGINE_CPU_PASS_POOL_H
 #define FARE_ENGINE_CPU_PASS_POOL_H
 
@@ -47,7 +47,7 @@ KERNEL_INLINE vec max_cells(const struct pass_pool *pool, const void *x, int64_t
     for (int ky = v.from; ky < v.to; ky++)
         for (int kx = h.from; kx < h.to; kx++) {
             vec a = v_get(x, corner + ky * row + kx * pool->block, bf16);
-            // Not less is also true of what is not a number, which shall come through.
+            // "Not less" is also true of NaN, which must come through.
             lanes new = (lanes) ~(a <= best);
             best = v_pick(new, a, best);
             *which = v_pick_i(new, (lanes){0} + (ky * kernel_w + kx), *which);
@@ -105,7 +105,7 @@ KERNEL void pass_max_pool(const struct pass_pool *pool, const void *x, void *y, 
     }
 }
 
-// Windows of 2 × 2 side by side: each input belongs to one, but for an odd last row or column.
+// Adjacent windows of 2 × 2: each input is in one, except an odd last row or column.
 KERNEL_INLINE void max_pool_2_back_body(const struct pass_pool *pool, int at, const void *dy,
                                         const uint8_t *index, void *dx, const bool bf16)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// passes: loops over whole tensors that oneDNN does not have, or has only at a price.
+// passes: loops over whole tensors that oneDNN lacks, or does more slowly.
 //
-// Compiled for three instruction sets like the kernels (kernels.h). Each runs on the calling
-// thread over the part it is given; who calls them splits the work. Numbers are float, or
-// bfloat16 where `bf16` is said. A `count` is rounded up to whole vectors: every buffer of the
-// engine has room for that, and what lies there does not matter.
+// Compiled for three instruction sets like the kernels (kernels.h). Each runs on the calling thread
+// over the part it is given; callers split the work. Numbers are float, or bfloat16 with `bf16`. A
+// `count` is rounded up to whole vectors: every buffer of the engine has space for that, with any
+// contents.
 //
 // Images are blocked: (sample, block of channels, pixel, channel in the block), with blocks of
 // `block` channels, 8 or 16. A plane is one block of one sample: pixels × block numbers.
@@ -35,7 +35,7 @@ struct pass_norm { // batch norm of one block of channels in some samples
     int64_t samples, pixels;
     int block;
     bool bf16, relu;
-    bool add;           // backward: to what y holds
+    bool add;           // backward: add to y
     const float *mean;  // (block)
     const float *scale; // (block) weight / standard deviation
     const float *bias;  // (block)
@@ -44,7 +44,7 @@ struct pass_norm { // batch norm of one block of channels in some samples
 };
 
 struct pass_rule {                          // one step of an optimizer: net/recipe.h
-    float rate;                             // with everything that depends on the iteration
+    float rate;                             // including all factors that depend on the iteration
     float rho, rho_rest, beta2, beta2_rest; // rest: 1 - rho
     float epsilon, momentum;
 };

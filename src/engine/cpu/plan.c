@@ -13,7 +13,7 @@ int plan_time(const struct plan *plan, int layer, enum plan_when when)
     return when == PLAN_FORWARD ? layer : 2 * plan->layer_count - layer;
 }
 
-// ---- which value is what ----
+// ---- kinds of values ----
 
 static bool reads(const struct net_layer *layer, int number)
 {
@@ -33,7 +33,7 @@ static void count_readers(struct plan *plan)
         }
 }
 
-// Whether all that read it are of these two kinds.
+// Whether all readers are of these two kinds.
 static bool read_only_by(const struct plan *plan, int number, enum net_op a, enum net_op b)
 {
     for (int i = number + 1; i < plan->layer_count; i++)
@@ -59,7 +59,7 @@ static void make_rows(struct plan *plan, int number, bool bf16)
     value->bf16 = value->grad_bf16 = bf16;
 }
 
-// A loss is computed from it, and wants floats.
+// A loss reads it, as floats.
 static bool has_loss(const struct plan *plan, int number)
 {
     int last = plan->layer_count - 1;
@@ -131,7 +131,7 @@ static bool writes_slices(enum net_op op)
     return op == NET_BATCH_NORM || op == NET_MAX_POOL || op == NET_AVERAGE_POOL || op == NET_CONCAT;
 }
 
-// From the last layer to the first, so that a concatenation within another knows its place.
+// From the last layer to the first: a concatenation inside another must know its place.
 static void share_slices(struct plan *plan)
 {
     for (int i = plan->layer_count - 1; i >= 0; i--) {
@@ -179,7 +179,7 @@ static void share_in_place(struct plan *plan)
 
 // ---- spans ----
 
-static void stretch(struct room *span, int time)
+static void stretch(struct buffer *span, int time)
 {
     span->from = time < span->from ? time : span->from;
     span->to = time > span->to ? time : span->to;
@@ -193,20 +193,19 @@ void plan_needs_out(struct plan *plan, int of, int layer, enum plan_when when)
 void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when)
 {
     int home = plan->values[of].home;
-    struct room *span = plan->values[home].grad_in_out ? plan->outs : plan->grads;
+    struct buffer *span = plan->values[home].grad_in_out ? plan->outs : plan->grads;
     stretch(&span[home], plan_time(plan, layer, when));
 }
 
-int plan_room(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
-              struct err *err)
+int plan_buffer(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
+                struct err *err)
 {
     return arena_add(&plan->arena, bytes, plan_time(plan, layer, from), plan_time(plan, layer, to),
                      err);
 }
 
-// What follows from the net alone: an output is written by its layer and read by its readers; a
-// gradient is written by all readers and read by its layer. What else an op reads on the way back
-// it has said itself.
+// Lifetimes by the net: an output is written by its layer and read by its readers; a gradient is
+// written by all readers and read by its layer. Ops declare what else they read on the way back.
 static void common_spans(struct plan *plan)
 {
     for (int i = 0; i < plan->layer_count; i++) {
@@ -233,16 +232,16 @@ static size_t value_bytes(const struct plan *plan, const struct value *value, bo
     return (size_t)plan_numbers(plan, value) * number_bytes(bf16);
 }
 
-// Turns the spans of homes into rooms; bytes holds the room's number then.
-static int make_rooms(struct plan *plan, struct err *err)
+// Turns the spans of homes into buffers; bytes then holds the buffer's number.
+static int make_buffers(struct plan *plan, struct err *err)
 {
     for (int i = 0; i < plan->layer_count; i++) {
         struct value *value = &plan->values[i];
         if (value->home != i || value->absent)
             continue;
-        struct room *out = &plan->outs[i], *grad = &plan->grads[i];
+        struct buffer *out = &plan->outs[i], *grad = &plan->grads[i];
         if (value->given && plan->exact)
-            out->to = out->from - 1; // the caller's memory will do
+            out->to = out->from - 1; // in the caller's memory
         int first =
             arena_add(&plan->arena, value_bytes(plan, value, value->bf16), out->from, out->to, err);
         int second = first < 0 ? -1
@@ -332,7 +331,7 @@ int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err)
     if (!plan->values || !plan->ops || !plan->outs || !plan->grads)
         return err_memory(err);
     for (int i = 0; i < plan->layer_count; i++) {
-        plan->outs[i] = plan->grads[i] = (struct room){.from = INT32_MAX, .to = -1};
+        plan->outs[i] = plan->grads[i] = (struct buffer){.from = INT32_MAX, .to = -1};
         plan->values[i].home = i;
     }
     count_readers(plan);
@@ -342,7 +341,7 @@ int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err)
     share_in_place(plan);
     common_spans(plan);
     int rc = make_ops(plan, err);
-    return rc == 0 ? make_rooms(plan, err) : rc;
+    return rc == 0 ? make_buffers(plan, err) : rc;
 }
 
 int plan_bind(struct plan *plan, const struct arena *memory, struct err *err)

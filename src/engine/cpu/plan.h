@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan: a net compiled for one batch size: where each layer's output lies, and what is run.
+// plan: a net compiled for one batch size: where each layer's output lies, and the ops to run.
 //
 // Every layer has a value (its output and, while training, its gradient) and an op that computes
 // it. Images lie in the engine's blocked layout (image.h), everything else as rows, one per sample.
-// Several values may share memory: a concatenation's inputs are slices of it where their layers
-// can write such, dropout and an auxiliary loss work in place, and a convolution's gradient takes
-// the place of its output where a batch norm is the only reader. Everything else is placed in one
-// arena by the span of a step in which it is needed: layer l runs forward at time l and back at
-// time 2 L - l, the loss between them at time L.
+// Several values may share memory: a concatenation's inputs are slices of it if their layers can
+// write those, dropout and an auxiliary loss work in place, and a convolution's gradient overwrites
+// its output if a batch norm is the only reader. Everything else is placed in one arena by its
+// lifetime in a step: layer l runs forward at time l and backward at time 2 L - l, the loss at
+// time L.
 //
-// An op is made in two goes: its x_new() chooses primitives and says what memory it needs and
-// when, its bind() gets the memory. A parameter's layout is chosen by the first plan; later plans
-// of the same program use it.
+// An op is made in two stages: its x_new() chooses primitives and declares what memory it needs
+// when, its bind() gets the memory. The first plan chooses a parameter's layout; later plans of the
+// same program use it.
 #ifndef FARE_ENGINE_CPU_PLAN_H
 #define FARE_ENGINE_CPU_PLAN_H
 
@@ -26,13 +26,13 @@
 
 struct value {
     bool image;       // blocked; otherwise rows
-    bool given;       // the caller's own memory, which changes with each batch (f32 images as rows)
-    bool absent;      // never in memory: what reads it makes do without (tokens, embeddings)
+    bool given;       // in the caller's memory, which changes with each batch (f32 images as rows)
+    bool absent;      // never in memory: its reader works without it (tokens, embeddings)
     bool bf16;        // the output
     bool grad_bf16;   // its gradient
-    bool relu_later;  // the reader takes care of this layer's relu on the way back
-    bool grad_in_out; // the gradient lies where the output was
-    struct image as;  // where it is an image
+    bool relu_later;  // the reader applies this layer's relu mask on the way back
+    bool grad_in_out; // the gradient overwrites the output
+    struct image as;  // if it is an image
     int64_t columns;  // numbers of a sample, padding included
     int readers, last_reader; // how many layers read it, and the last one
     int home;                 // the layer in whose memory it lies
@@ -72,16 +72,16 @@ struct plan {
     struct params *params;
     const struct passes *passes;
     int64_t batch;
-    bool bf16; // of images and what follows from them
+    bool bf16; // images and what is computed from them
     int block;
-    bool exact; // runs whole batches only, so that nothing has to be cleared
+    bool exact; // whole batches only, so nothing has to be cleared
     struct value *values;
     struct op **ops;
-    struct room *outs, *grads; // (layer) spans by home, until they get rooms
+    struct buffer *outs, *grads; // (layer) spans by home, until they become buffers
     struct arena arena;
 };
 
-// `exact`: the batch is always full. The parameters' memory need not be there yet.
+// `exact`: the batch is always full. The parameters need no memory yet.
 struct plan_spec {
     const struct net_layer *layers;
     int layer_count;
@@ -92,8 +92,8 @@ struct plan_spec {
 int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err) MUST_USE;
 void plan_release(struct plan *plan);
 
-// Once the parameters have memory. `memory` is used where it is large enough (another plan's that
-// never runs at the same time); null: the plan gets its own.
+// Call it once the parameters have memory. `memory` of another plan, which never runs at the same
+// time, is used if it is large enough; null: the plan gets its own.
 int plan_bind(struct plan *plan, const struct arena *memory, struct err *err) MUST_USE;
 
 int plan_forward(struct plan *plan, const struct pass *pass, struct err *err) MUST_USE;
@@ -108,10 +108,10 @@ int plan_time(const struct plan *plan, int layer, enum plan_when when);
 void plan_needs_out(struct plan *plan, int of, int layer, enum plan_when when);
 void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when);
 
-// Memory for an op alone: from the forward or the way back of its layer until the way back, or
-// only while it runs. -1 without memory for the list.
-int plan_room(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
-              struct err *err);
+// Memory for one op: from its layer's forward or backward pass until the backward pass, or only
+// while it runs. -1 and `err` if memory runs out.
+int plan_buffer(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
+                struct err *err);
 
 static inline struct value *plan_input(const struct op *op, int which)
 {
@@ -128,7 +128,7 @@ static inline struct slot *plan_slot(const struct op *op, int which)
     return &op->plan->params->slots[op->layer->first_param + which];
 }
 
-// Whether this op is not the first to send a gradient to its input, and so adds to it.
+// Whether this op adds to its input's gradient: it is not the first to write it.
 static inline bool plan_adds(const struct op *op, int which)
 {
     return plan_input(op, which)->last_reader != op->number;
@@ -155,7 +155,7 @@ typedef int op_new(struct plan *plan, int number, struct op **op, struct err *er
 op_new input_new, sequence_new, dense_new, conv_new, norm_new, pool_new, drop_new, concat_new,
     aux_new;
 
-// Sets up the common part; null and `err` without memory.
+// Sets up the common part; null and `err` if memory runs out.
 void *op_allocate(size_t size, const struct op_class *class, struct plan *plan, int number,
                   struct err *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools: maximum, average, and the average of a whole image. A maximum pool that is the only reader
-// of a layer with relu takes care of that relu on the way back: what is not positive sends nothing.
+// of a layer with relu applies the relu's mask on the way back.
 #include <stdlib.h>
 
 #include "engine/cpu/number.h"
@@ -12,7 +12,7 @@ enum { PLANE_MAX = 16 }; // channels of a block
 struct pool {
     struct op op;
     struct pass_pool shape;
-    int index_room; // maximum: the winners, (batch, blocks, out pixels, block) bytes
+    int index_buffer; // maximum: the winners, (batch, blocks, out pixels, block) bytes
     uint8_t *index;
 };
 
@@ -139,7 +139,7 @@ static int bind(struct op *op, struct err *err)
 {
     (void)err;
     struct pool *pool = (struct pool *)op;
-    pool->index = arena_at(&op->plan->arena, pool->index_room);
+    pool->index = arena_at(&op->plan->arena, pool->index_buffer);
     return 0;
 }
 
@@ -169,13 +169,13 @@ int pool_new(struct plan *plan, int number, struct op **op, struct err *err)
                                      .pad_left = layer->pad_left,
                                      .block = plan->block,
                                      .bf16 = input->bf16};
-    pool->index_room = -1;
+    pool->index_buffer = -1;
     if (layer->op != NET_MAX_POOL)
         return 0;
     if ((int64_t)layer->kernel_h * layer->kernel_w >= PASS_POOL_DEAD)
         return err_set(err, ERR_FAIL, "the window of a maximum pool holds at most %d cells",
                        PASS_POOL_DEAD - 1);
     size_t bytes = (size_t)(plan->batch * output->as.blocks * image_plane(&output->as));
-    pool->index_room = plan_room(plan, bytes, number, PLAN_FORWARD, PLAN_BACKWARD, err);
-    return pool->index_room < 0 ? ERR_MEMORY : 0;
+    pool->index_buffer = plan_buffer(plan, bytes, number, PLAN_FORWARD, PLAN_BACKWARD, err);
+    return pool->index_buffer < 0 ? ERR_MEMORY : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layers of sequences: one-hot vectors, embeddings, LSTMs. The work is in embedding.c and
-// lstm.c; here they become ops. An LSTM that is alone in reading an embedding, or reads one-hot
-// vectors, works on the tokens themselves, and what lies between is never in memory.
+// lstm.c; here they become ops. An LSTM that is the only reader of an embedding, or reads one-hot
+// vectors, works on the tokens themselves; the layer between is never in memory.
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "engine/cpu/lstm.h"
 #include "engine/cpu/plan.h"
 
-// Rows of samples that are not there are zero while training: their gradient is zero, and so must
-// be what it meets.
+// In training, rows of missing samples are zero: their gradient is zero, and zero times NaN would
+// be NaN.
 static void clear_rest(const struct op *op, const struct pass *pass)
 {
     const struct value *value = plan_output(op);
@@ -89,7 +89,7 @@ struct lstm_op {
     struct op op;
     struct lstm *lstm;
     int64_t packed; // version of the parameters that it holds
-    int sum_room;   // where the gradient waits to be added to others'; -1: none
+    int sum_buffer; // the gradient before it is added to others'; -1: none
 };
 
 static void pack(struct lstm_op *op)
@@ -129,9 +129,9 @@ static int lstm_op_backward(struct op *op, const struct pass *pass, struct err *
     }
     float *to = NULL;
     if (!input->absent && plan_wants_input(op, pass, 0))
-        to = lstm->sum_room >= 0 ? arena_at(&op->plan->arena, lstm->sum_room) : input->grad;
+        to = lstm->sum_buffer >= 0 ? arena_at(&op->plan->arena, lstm->sum_buffer) : input->grad;
     lstm_backward(lstm->lstm, plan_output(op)->grad, grads, to);
-    if (to && lstm->sum_room >= 0)
+    if (to && lstm->sum_buffer >= 0)
         plan_add(op->plan, input->grad, to, pass->batch->count * input->columns, false);
     return 0;
 }
@@ -164,13 +164,13 @@ static int make_lstm(struct lstm_op *op, struct err *err)
     if (spec.input == LSTM_EMBEDDING)
         spec.embedding = plan->params->slots[input->first_param].embedding;
     op->packed = -1;
-    op->sum_room = -1;
+    op->sum_buffer = -1;
     if (!value->absent) {
         plan_needs_out(plan, from, number, PLAN_BACKWARD);
         if (input->learns && plan_adds(&op->op, 0)) {
             size_t bytes = (size_t)plan_numbers(plan, value) * sizeof(float);
-            op->sum_room = plan_room(plan, bytes, number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-            if (op->sum_room < 0)
+            op->sum_buffer = plan_buffer(plan, bytes, number, PLAN_BACKWARD, PLAN_BACKWARD, err);
+            if (op->sum_buffer < 0)
                 return ERR_MEMORY;
         }
     }

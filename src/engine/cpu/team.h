@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // team: our loops on the same threads that oneDNN uses.
 //
-// oneDNN runs on GNU OpenMP, whose threads spin for a while after each piece of work. A second
-// pool beside it would fight with them for the cores, so our loops call the same runtime
-// directly, opened at run time like the other libraries; no compiler switch is needed, and both
-// compilers build the same thing. Without the runtime everything runs on one thread.
+// oneDNN runs on GNU OpenMP, whose threads spin for a while after each piece of work. A second pool
+// would compete with them for the cores, so our loops call the same runtime, opened at run time
+// like other libraries; no compiler switch is needed, and both compilers build the same code.
+// Without the runtime everything runs on one thread.
 #ifndef FARE_ENGINE_CPU_TEAM_H
 #define FARE_ENGINE_CPU_TEAM_H
 

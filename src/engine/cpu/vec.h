@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// vec: the few vector operations that our kernels are written in, for three instruction sets.
+// vec: the vector operations that our kernels use, for three instruction sets.
 //
-// The program is built for any x86-64. A kernel is written once, in these words, and compiled
+// The program is built for any x86-64. A kernel is written once, in these operations, and compiled
 // three times: kernels_avx512.c, kernels_avx2.c and kernels_base.c define VEC_BITS (512, 256, 128)
 // before they include it, and mark each function with KERNEL. Which one runs is chosen at run
 // time (kernels.h). Without VEC_BITS it is the smallest set, which every x86-64 has.

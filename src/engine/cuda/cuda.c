@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda engine: programs on an NVIDIA GPU.
 //
-// Batches that name samples of a loaded set are queued (queue.h): the host is never waited for.
-// Batches in host memory are copied and done at once; tests and odd inputs go that way.
+// Batches of sample numbers of a loaded set are queued (queue.h), so that the GPU never waits for
+// the host. Batches in host memory are copied and done at once; tests and odd inputs use that.
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/images.h"
+#include "engine/cuda/plan/images.h"
 #include "engine/cuda/l1.h"
 #include "engine/cuda/queue.h"
+#include "engine/cuda/transfer.h"
 #include "version.h"
 
-static struct cuda_about last_about; // of the GPU that was opened last, for the record
+static struct cuda_about last_about; // the GPU opened last, for the record
 
 // ---- making ----
 
@@ -73,8 +74,12 @@ static int build(struct engine_program *program, const struct net *net, struct e
         return rc;
     struct cuda *cuda = program->cuda;
     last_about = *cuda_about(cuda);
-    rc = gpu_params_new(&program->params, net, &program->recipe, cuda, err);
-    program->plan = (struct gpu_plan){.cuda = cuda,
+    struct device device = cuda_device(cuda);
+    if (images_in_bf16(net->layers, net->layer_count, device.precision))
+        rc = cuda_open_images(cuda, err);
+    if (rc == 0)
+        rc = gpu_params_new(&program->params, net, &program->recipe, &device, err);
+    program->plan = (struct gpu_plan){.device = device,
                                       .layers = program->layers,
                                       .layer_count = program->layer_count,
                                       .loss = net->loss,
@@ -82,6 +87,10 @@ static int build(struct engine_program *program, const struct net *net, struct e
                                       .params = &program->params};
     if (rc == 0)
         rc = gpu_plan_new(&program->plan, PROGRAM_ROWS, err);
+    struct launches *lists[PLAN_LISTS];
+    gpu_plan_lists(&program->plan, lists);
+    for (int i = 0; rc == 0 && i < PLAN_LISTS; i++)
+        rc = cuda_bind(cuda, lists[i], err);
     program->row_bytes = (int64_t)(sizeof(struct cuda_now) + (size_t)batch * 4 + 15) / 16 * 16;
     if (rc == 0)
         rc = cuda_alloc(cuda, PROGRAM_ROWS * program->row_bytes, &program->table, err);
@@ -94,10 +103,10 @@ static int build(struct engine_program *program, const struct net *net, struct e
         rc = cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err);
     program->rows = host[0];
     program->scores = host[1];
-    program->staging = host[2];
-    program->words = host[3];
+    program->host_input = host[2];
+    program->host_words = host[3];
     if (rc == 0)
-        rc = gpu_params_start(&program->params, cuda, program->options.seed, err);
+        rc = cuda_init_params(&program->params, cuda, program->options.seed, err);
     return rc;
 }
 
@@ -135,15 +144,15 @@ static void stage_image(const struct engine_program *program, const struct engin
     const struct value *in = &program->plan.values[0];
     const struct net_shape *shape = &program->layers[0].out;
     int64_t numbers = net_shape_count(shape), pixels = in->rows;
-    memset(program->staging, 0, (size_t)input_numbers(program) * 4);
+    memset(program->host_input, 0, (size_t)input_numbers(program) * 4);
     for (int64_t i = 0; i < batch->count; i++) {
         const float *from = batch->image + i * numbers;
-        float *to = program->staging + i * in->rows * in->pitch;
+        float *to = program->host_input + i * in->rows * in->pitch;
         if (in->rows == 1) {
             memcpy(to, from, (size_t)numbers * 4);
             continue;
         }
-        uint16_t *rounded = (uint16_t *)program->staging + i * in->rows * in->pitch;
+        uint16_t *rounded = (uint16_t *)program->host_input + i * in->rows * in->pitch;
         for (int c = 0; c < in->columns; c++)
             for (int64_t p = 0; p < pixels; p++) {
                 if (program->plan.images)
@@ -164,8 +173,8 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
                                 labelled, err);
     if (rc == 0)
         rc = cuda_drain(program, 0, err);
-    if (rc == 0 && training && program->iteration != program->seen) {
-        rc = cuda_settle(program, err);
+    if (rc == 0 && training && program->iteration != program->lazy_iteration) {
+        rc = cuda_update_lazy_rows(program, err);
         if (rc == 0)
             rc = cuda_set_ages(program, program->iteration, err);
     }
@@ -173,11 +182,11 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
         return rc;
     if (batch->image && !plan->tokens) {
         stage_image(program, batch);
-        rc = cuda_upload(program->cuda, plan->values[0].out, program->staging,
+        rc = cuda_upload(program->cuda, plan->values[0].out, program->host_input,
                          input_numbers(program) * (plan->images ? 2 : 4), err);
     }
     int time = program->layers[0].out.dim[0];
-    int32_t *words = program->words;
+    int32_t *words = program->host_words;
     if (rc == 0 && batch->tokens && plan->tokens) {
         memset(words, 0, (size_t)(size * time) * 4);
         memcpy(words, batch->tokens, (size_t)(batch->count * time) * 4);
@@ -198,12 +207,12 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
     return rc == 0 ? cuda_sync(program->cuda, err) : rc;
 }
 
-// The score of what was just done.
+// The score of the step just launched.
 static int take_score(struct engine_program *program, const struct engine_batch *batch,
                       struct engine_score *score, struct err *err)
 {
-    program->counts[program->tick % PROGRAM_ROWS] = (int)batch->count;
-    program->launched = ++program->tick;
+    program->counts[program->queued % PROGRAM_ROWS] = (int)batch->count;
+    program->launched = ++program->queued;
     int rc = cuda_drain(program, 0, err);
     int64_t steps;
     if (rc == 0)
@@ -219,13 +228,13 @@ static int cuda_step(struct engine_program *program, const struct engine_batch *
     struct gpu_plan *plan = &program->plan;
     int rc = put_batch(program, batch, true, true, err);
     if (rc == 0)
-        rc = gpu_plan_launch(plan, &plan->sides[0].forward, err);
+        rc = cuda_launch_list(program->cuda, &plan->buffers[0].forward, err);
     if (rc == 0)
-        rc = gpu_plan_launch(plan, &plan->sides[0].backward[program->phase], err);
+        rc = cuda_launch_list(program->cuda, &plan->buffers[0].backward[program->phase], err);
     if (rc == 0)
         rc = take_score(program, batch, score, err);
     program->iteration++;
-    program->seen = program->iteration;
+    program->lazy_iteration = program->iteration;
     return rc;
 }
 
@@ -236,7 +245,7 @@ static int cuda_evaluate(struct engine_program *program, const struct engine_bat
         return cuda_queue(program, batch, false, err);
     int rc = put_batch(program, batch, false, true, err);
     if (rc == 0)
-        rc = gpu_plan_launch(&program->plan, &program->plan.evaluate, err);
+        rc = cuda_launch_list(program->cuda, &program->plan.evaluate, err);
     return rc == 0 ? take_score(program, batch, score, err) : rc;
 }
 
@@ -247,7 +256,7 @@ static int cuda_predict(struct engine_program *program, const struct engine_batc
     int units = plan->values[plan->layer_count - 1].columns;
     int rc = put_batch(program, batch, false, false, err);
     if (rc == 0)
-        rc = gpu_plan_launch(plan, &plan->predict, err);
+        rc = cuda_launch_list(program->cuda, &plan->predict, err);
     if (rc == 0)
         rc = cuda_download(program->cuda, out, plan->probabilities, batch->count * units * 4, err);
     return rc;
@@ -262,7 +271,7 @@ static int cuda_set_phase(struct engine_program *program, int phase, struct err 
                        program->recipe.phase_count);
     int rc = cuda_drain(program, 0, err);
     if (rc == 0)
-        rc = gpu_params_reset_states(&program->params, program->cuda, err);
+        rc = cuda_init_states(&program->params, program->cuda, err);
     program->phase = phase;
     return rc == 0 ? cuda_set_ages(program, program->iteration, err) : rc;
 }
@@ -287,8 +296,8 @@ static int cuda_read(struct engine_program *program, int index, float *values, s
 {
     int rc = cuda_drain(program, 0, err);
     if (rc == 0)
-        rc = cuda_settle(program, err);
-    return rc == 0 ? gpu_params_read(&program->params, program->cuda, index, values, err) : rc;
+        rc = cuda_update_lazy_rows(program, err);
+    return rc == 0 ? cuda_read_tensor(&program->params, program->cuda, index, values, err) : rc;
 }
 
 static int cuda_write(struct engine_program *program, int index, const float *values,
@@ -296,11 +305,11 @@ static int cuda_write(struct engine_program *program, int index, const float *va
 {
     int rc = cuda_drain(program, 0, err);
     if (rc == 0)
-        rc = cuda_settle(program, err);
-    return rc == 0 ? gpu_params_write(&program->params, program->cuda, index, values, err) : rc;
+        rc = cuda_update_lazy_rows(program, err);
+    return rc == 0 ? cuda_write_tensor(&program->params, program->cuda, index, values, err) : rc;
 }
 
-// They stay loaded until the process ends.
+// Kernels stay loaded until the process ends.
 static int cuda_load_kernels(const struct net *net, const struct engine_options *options,
                              struct err *err)
 {
@@ -335,13 +344,13 @@ const struct engine engine_cuda = {
     .name = "cuda",
     .gpu = true,
     .precisions = 1U << ENGINE_F32 | 1U << ENGINE_BF16 | 1U << ENGINE_TF32,
-    .about = "own kernels on an NVIDIA GPU, through its driver alone",
+    .about = "own kernels on an NVIDIA GPU; needs only its driver",
     .available = cuda_available,
     .compile = cuda_compile,
     .release = cuda_release,
     .step = cuda_step,
     .evaluate = cuda_evaluate,
-    .room = cuda_room,
+    .free_bytes = cuda_free_bytes,
     .load = cuda_load,
     .collect = cuda_collect,
     .predict = cuda_predict,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// each: what is done number by number: samples into the input, pools, dropout, concatenation,
-// means, batch norm. One thread makes four channels of a pixel where it can.
+// each: element-wise kernels: gathering samples, pools, dropout, concatenation, means, batch norm.
+// A thread does four channels of a pixel if it can.
 #include "dev.cuh"
 
-// ---- samples of a set, chosen by number ----
+// ---- gathering samples ----
 
-// A block per sample of the batch; those beyond the count become zeros.
+// A block per sample of the batch; missing samples become zeros.
 KERNEL(256, 1) gather(const cuda_gather g)
 {
     SHARED float scale[256];
     if (g.time == 0)
         scale[THREAD] = g.scale[THREAD];
-    const char *row = g.table + (long)(*g.tick % g.rows) * g.row_bytes;
+    const char *row = g.table + (long)(*g.next_step % g.rows) * g.row_bytes;
     const cuda_now *now = (const cuda_now *)row;
     const u32 *samples = (const u32 *)(row + sizeof(cuda_now));
     int i = BLOCK;
@@ -52,7 +52,7 @@ KERNEL(256, 1) gather(const cuda_gather g)
 
 // ---- pools ----
 
-// Dropout of an image: its numbers are counted as (sample, channel, row, column).
+// Dropout of an image counts its numbers as (sample, channel, row, column).
 DEVICE u64 image_index(int sample, int channel, int channels, int pixels, int pixel)
 {
     return ((u64)sample * channels + channel) * pixels + pixel;
@@ -104,8 +104,8 @@ KERNEL(256, 1) pool_forward(const cuda_pool g)
     *(f4 *)(g.out + pixel * g.pitch + c) = out;
 }
 
-// A thread per four numbers of the input: looks at the windows that it is in. Of equal cells the
-// first one, row by row, was chosen.
+// A thread per four numbers of the input goes through their windows. Among equal cells the first
+// one, row by row, was chosen.
 KERNEL(256, 1) pool_back(const cuda_pool g)
 {
     int line = g.pitch / 4;
@@ -180,7 +180,7 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
     *to = out;
 }
 
-// Windows of 2 × 2 that do not meet: a thread makes the four cells of one, for four channels.
+// Windows of 2 × 2 without overlap: a thread does the four cells of one, for four channels.
 KERNEL(256, 1) pool_back_2(const cuda_pool g)
 {
     int line = g.pitch / 4, out_pixels = g.out_height * g.out_width;
@@ -227,7 +227,7 @@ KERNEL(256, 1) pool_back_2(const cuda_pool g)
     }
 }
 
-// ---- number by number ----
+// ---- element by element ----
 
 KERNEL(256, 1) each(const cuda_each g)
 {
@@ -401,7 +401,7 @@ KERNEL(256, 1) norm_each(const cuda_norm g)
     if (g.relu && !(g.out[i] > 0))
         d = 0;
     float dx = w * inverse * (d - g.bias_grad[c] / n - x * (g.weight_grad[c] / n));
-    if (i >= rows * g.pitch) // of no sample
+    if (i >= rows * g.pitch) // missing samples
         dx = 0;
     g.y[i] = g.add ? g.y[i] + dx : dx;
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: dense layers and convolutions, forward and backward, as products of matrices.
 //
-// A block makes a tile of the result. Tiles of the operands come in slices of k, copied to shared
-// memory ahead of their use in a ring of stages, as they lie in memory: one whose k lies side by
-// side has rows of k, the other has rows of m or n. A thread reads four numbers at once: of the
-// first kind four k of a row, of the second four rows or columns of a k. What the tensor cores take
-// for neighbours need not be neighbours in memory, as long as both operands agree, so which number
-// goes where is chosen so that no two threads meet in a bank. Windows of an image are found on the
-// way: the matrix of all windows is never made.
+// A block computes a tile of the result. Tiles of the operands come in slices of k, copied ahead to
+// shared memory in a ring of stages, in the layout of global memory: an operand whose k is
+// contiguous has rows of k, the other has rows of m or n. A thread reads four numbers at once: of
+// the first kind four k of a row, of the second four rows or columns of a k. Neighbours for the
+// tensor cores need not be neighbours in memory, as long as both operands agree, so numbers are
+// placed to avoid bank conflicts. Convolutions are implicit: the matrix of all windows never
+// exists.
 //
-// Shapes of a block: WIDE makes 128 × 64 with 4 × 2 warps; NARROW makes 128 × 32, two warps sharing
-// each slice; MEDIUM 64 × 64 likewise; DEEP makes 32 × 32, its eight warps taking an eighth of each
-// slice; SMALL makes 64 × 32 with four shares. Shares are summed in
-// a fixed order: results are the same on every run. A warp makes 32 × 32. PRECISION: 0 true single
-// precision, 1 tf32 (the hardware ignores the other bits), 2 bf16 operands; sums are always f32.
+// Shapes of a block: WIDE is 128 × 64 with 4 × 2 warps; NARROW 128 × 32, two warps sharing each
+// slice; MEDIUM 64 × 64 likewise; DEEP 32 × 32, its eight warps taking an eighth of each slice;
+// SMALL 64 × 32 with four shares. Shares are summed in a fixed order, so results are the same on
+// every run. A warp does 32 × 32. PRECISION: 0 true single precision, 1 tf32 (the hardware ignores
+// the other bits), 2 bf16 operands; sums are always f32.
 #include "rules.cuh"
 
 enum { FORWARD, BACK, WEIGHTS };
@@ -46,10 +46,10 @@ DEVICE int reached(int cell, int stride)
     return cell <= 0 ? 0 : (cell + stride - 1) / stride;
 }
 
-// Copies the slices of both operands, one after the other. What it needs of the job it keeps in
-// registers: the copies could change anything in memory, for all the compiler knows. A thread
-// copies vectors of the same place in several lines; lines that belong to one thread are an even
-// number of lines apart, so that they lie alike (sums::take() says how).
+// Copies the slices of both operands in sequence. It keeps the job's numbers in registers, since
+// the compiler must assume that copies change memory. A thread copies vectors at the same place of
+// several lines; a thread's lines are an even number of lines apart, so that they are placed alike
+// (see sums::take()).
 template <class S, int KIND, bool WINDOWS> struct loader {
     const float *a, *b;                     // of the thread's first line, in the next slice
     i64 a_lines, b_lines, a_slice, b_slice; // to the thread's next line; to the next slice
@@ -600,7 +600,8 @@ DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shar
 
 extern __attribute__((shared)) float shared_memory[];
 
-// Older GPUs have 48 KiB of shared memory for a block. The host knows these sizes too (products.c).
+// Older GPUs have 48 KiB of shared memory for a block. The host has these sizes too
+// (plan/products.c).
 #if HAS_ASYNC
 template <int KIND> using wide = shape<KIND, 128, 64, 4, 2, 1, 32, 3>;
 template <int KIND> using narrow = shape<KIND, 128, 32, 4, 1, 2, 32, 3>;

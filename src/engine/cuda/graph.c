@@ -10,108 +10,110 @@ struct graph {
     void *graph, *exec;
 };
 
-// A graph as it grows: its nodes, and those that nothing waits for yet.
-struct growth {
-    void **nodes, **before, **found; // before: room for what one node waits for; found: by a part
-    bool *loose, *aside;
+// A graph under construction. A leaf is a node that no other waits for yet.
+struct graph_builder {
+    void **nodes;
+    void **waits;  // room for what one node waits for
+    void **before; // the leaves that a stage found
+    bool *leaf, *forked;
     int count;
 };
 
-// What is loose, or with `beside` what stands aside as well.
-static int loose_nodes(const struct growth *g, bool beside, void **out)
+static int leaves(const struct graph_builder *b, bool with_forked, void **out)
 {
     int count = 0;
-    for (int i = 0; i < g->count; i++)
-        if (g->loose[i] && (beside || !g->aside[i]))
-            out[count++] = g->nodes[i];
+    for (int i = 0; i < b->count; i++)
+        if (b->leaf[i] && (with_forked || !b->forked[i]))
+            out[count++] = b->nodes[i];
     return count;
 }
 
-// What is loose is waited for: of what stands in the path, of what stands aside.
-static void tie(struct growth *g, bool path, bool beside)
+// A node waits for them now: leaves of the main path, forked ones.
+static void clear_leaves(struct graph_builder *b, bool main_path, bool forked)
 {
-    for (int i = 0; i < g->count; i++)
-        if (g->aside[i] ? beside : path)
-            g->loose[i] = false;
+    for (int i = 0; i < b->count; i++)
+        if (b->forked[i] ? forked : main_path)
+            b->leaf[i] = false;
 }
 
-// One more that the next node waits for, beside `count` others.
-static int wait_for_one(const struct growth *g, int count, int node)
+// Adds one node to the `count` that the next one waits for; gives the new count.
+static int add_wait(const struct graph_builder *b, int count, int node)
 {
-    g->loose[node] = false;
+    b->leaf[node] = false;
     for (int i = 0; i < count; i++)
-        if (g->before[i] == g->nodes[node])
+        if (b->waits[i] == b->nodes[node])
             return count;
-    g->before[count] = g->nodes[node];
+    b->waits[count] = b->nodes[node];
     return count + 1;
 }
 
-static int add_node(struct cuda *cuda, struct graph *graph, struct growth *g,
-                    const struct launch *launch, void *const *before, int count, bool aside,
+static int add_node(struct cuda *cuda, struct graph *graph, struct graph_builder *b,
+                    const struct launch *launch, void *const *waits, int count, bool forked,
                     struct err *err)
 {
-    void *args[] = {(void *)(uintptr_t)launch->args}; // which the driver only reads
-    struct node_params params = {.function = launch->function,
-                                 .grid = {launch->x, launch->y, 1},
-                                 .block = {launch->threads, 1, 1},
-                                 .shared = launch->shared,
-                                 .args = args};
-    int rc = CALL(cuda, cuGraphAddKernelNode, err, &g->nodes[g->count], graph->graph, before,
+    void *args[] = {(void *)(uintptr_t)launch->args}; // libcuda only reads them
+    struct libcuda_node params = {.function = launch->function,
+                                  .grid = {launch->x, launch->y, 1},
+                                  .block = {launch->threads, 1, 1},
+                                  .shared = launch->shared,
+                                  .args = args};
+    int rc = CALL(cuda, cuGraphAddKernelNode, err, &b->nodes[b->count], graph->graph, waits,
                   (size_t)count, &params);
     if (rc != 0)
-        err_context(err, "kernel '%s' of %u blocks, %u bytes shared, after %d others", launch->name,
-                    launch->x, launch->shared, count);
-    g->loose[g->count] = true;
-    g->aside[g->count] = aside;
-    g->count++;
+        err_context(err, "kernel '%s' of %u blocks, %u bytes shared, with %d dependencies",
+                    launch->name, launch->x, launch->shared, count);
+    b->leaf[b->count] = true;
+    b->forked[b->count] = forked;
+    b->count++;
     return rc;
 }
 
-static int add_part(struct cuda *cuda, struct graph *graph, struct growth *g,
-                    const struct graph_part *part, struct err *err)
+static int add_stage(struct cuda *cuda, struct graph *graph, struct graph_builder *b,
+                     const struct graph_stage *stage, struct err *err)
 {
-    int first = g->count, found = loose_nodes(g, part->round, g->found), rc = 0;
-    bool begun = !part->round; // by a launch in the path, for which others need not wait again
-    if (part->round)
-        tie(g, true, true);
-    for (int i = 0; rc == 0 && i < part->count; i++) {
-        const struct launch *launch = &part->items[i];
-        int before = 0;
-        if (!launch->exact) {
-            bool all = launch->aside || launch->joins;
-            before = loose_nodes(g, all, g->before);
-            tie(g, !launch->aside, all);
+    int first = b->count, before = leaves(b, stage->barrier, b->before), rc = 0;
+    // Once a launch on the main path waits for the stages before, those after it need not.
+    bool begun = !stage->barrier;
+    if (stage->barrier)
+        clear_leaves(b, true, true);
+    for (int i = 0; rc == 0 && i < stage->count; i++) {
+        const struct launch *launch = &stage->items[i];
+        int waits = 0;
+        if (!launch->explicit_only) {
+            bool all = launch->forked || launch->join;
+            waits = leaves(b, all, b->waits);
+            clear_leaves(b, !launch->forked, all);
         }
-        if (launch->exact ? launch->after_count == 0 : !begun) {
-            memcpy(g->before + before, g->found, (size_t)found * sizeof *g->found);
-            before += found;
+        if (launch->explicit_only ? launch->depends_count == 0 : !begun) {
+            memcpy(b->waits + waits, b->before, (size_t)before * sizeof *b->before);
+            waits += before;
         }
-        begun |= !launch->aside && !launch->exact;
-        for (int k = 0; k < launch->after_count; k++)
-            before = wait_for_one(g, before, first + launch->after[k]);
-        rc = add_node(cuda, graph, g, launch, g->before, before, launch->aside, err);
+        begun |= !launch->forked && !launch->explicit_only;
+        for (int k = 0; k < launch->depends_count; k++)
+            waits = add_wait(b, waits, first + launch->depends_on[k]);
+        rc = add_node(cuda, graph, b, launch, b->waits, waits, launch->forked, err);
     }
-    if (rc == 0 && part->beside)
-        rc = add_node(cuda, graph, g, part->beside, g->found, found, true, err);
+    if (rc == 0 && stage->concurrent)
+        rc = add_node(cuda, graph, b, stage->concurrent, b->before, before, true, err);
     return rc;
 }
 
-static int grow(struct cuda *cuda, struct graph *graph, struct growth *g,
-                const struct graph_part *parts, int count, struct err *err)
+static int add_stages(struct cuda *cuda, struct graph *graph, struct graph_builder *b,
+                      const struct graph_stage *stages, int count, struct err *err)
 {
     size_t total = 1;
-    for (int p = 0; p < count; p++)
-        total += (size_t)parts[p].count + (parts[p].beside ? 1 : 0);
-    g->nodes = calloc(total, sizeof *g->nodes);
-    g->before = calloc(total, sizeof *g->before);
-    g->found = calloc(total, sizeof *g->found);
-    g->loose = calloc(total, sizeof *g->loose);
-    g->aside = calloc(total, sizeof *g->aside);
-    int rc = g->nodes && g->before && g->found && g->loose && g->aside ? 0 : err_memory(err);
+    for (int i = 0; i < count; i++)
+        total += (size_t)stages[i].count + (stages[i].concurrent ? 1 : 0);
+    b->nodes = calloc(total, sizeof *b->nodes);
+    b->waits = calloc(total, sizeof *b->waits);
+    b->before = calloc(total, sizeof *b->before);
+    b->leaf = calloc(total, sizeof *b->leaf);
+    b->forked = calloc(total, sizeof *b->forked);
+    int rc = b->nodes && b->waits && b->before && b->leaf && b->forked ? 0 : err_memory(err);
     if (rc == 0)
         rc = CALL(cuda, cuGraphCreate, err, &graph->graph, 0);
-    for (int p = 0; rc == 0 && p < count; p++)
-        rc = add_part(cuda, graph, g, &parts[p], err);
+    for (int i = 0; rc == 0 && i < count; i++)
+        rc = add_stage(cuda, graph, b, &stages[i], err);
     return rc;
 }
 
@@ -124,20 +126,20 @@ static int instantiate(struct cuda *cuda, struct graph *graph, struct err *err)
     return CALL(cuda, cuGraphInstantiate, err, &graph->exec, graph->graph, NULL, NULL, 0);
 }
 
-int cuda_graph_new(struct cuda *cuda, const struct graph_part *parts, int count, struct graph **out,
-                   struct err *err)
+int cuda_graph_new(struct cuda *cuda, const struct graph_stage *stages, int count,
+                   struct graph **out, struct err *err)
 {
     struct graph *graph = calloc(1, sizeof *graph);
     *out = NULL;
     if (!graph)
         return err_memory(err);
-    struct growth growth = {0};
-    int rc = grow(cuda, graph, &growth, parts, count, err);
-    free(growth.nodes);
-    free(growth.before);
-    free(growth.found);
-    free(growth.loose);
-    free(growth.aside);
+    struct graph_builder b = {0};
+    int rc = add_stages(cuda, graph, &b, stages, count, err);
+    free(b.nodes);
+    free(b.waits);
+    free(b.before);
+    free(b.leaf);
+    free(b.forked);
     if (rc == 0)
         rc = instantiate(cuda, graph, err);
     if (rc != 0) {

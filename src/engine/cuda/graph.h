@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graph: many launches as one, each of which waits for what it needs and no more.
+// graph: lists of launches as one CUDA graph, in which each launch waits only for those it needs.
 #ifndef FARE_ENGINE_CUDA_GRAPH_H
 #define FARE_ENGINE_CUDA_GRAPH_H
 
@@ -7,22 +7,22 @@
 
 struct graph;
 
-// Launches in their order; how each waits for others of its part stands in struct launch.
-struct graph_part {
+// Bound launches in order; struct launch says how each waits for others of its stage.
+struct graph_stage {
     const struct launch *items;
     int count;
-    // Begins a round: waits for all of the one before, also for what stood aside. Such a part has a
-    // launch that is not aside.
-    bool round;
-    // Or null: one more, which waits for what was done before the part and nothing of it. The next
-    // round waits for it.
-    const struct launch *beside;
+    // Begins a step: waits for everything before it, also for forked launches. Such a stage has a
+    // launch that is not forked.
+    bool barrier;
+    // (optional) One more launch, concurrent with the stage: it waits only for earlier stages, and
+    // the next barrier waits for it.
+    const struct launch *concurrent;
 };
 
-// The parts, one after the other, made ready to be launched. Arguments are copied: the launches may
-// change or go. The GPU must be the one that they were made for.
-int cuda_graph_new(struct cuda *cuda, const struct graph_part *parts, int count, struct graph **out,
-                   struct err *err) MUST_USE;
+// The stages one after the other, ready to be launched. Arguments are copied: the launches may
+// change or be freed. They must have been bound with the same GPU.
+int cuda_graph_new(struct cuda *cuda, const struct graph_stage *stages, int count,
+                   struct graph **out, struct err *err) MUST_USE;
 void cuda_graph_free(struct cuda *cuda, struct graph *graph); // null is fine
 int cuda_graph_launch(struct cuda *cuda, struct graph *graph, struct err *err) MUST_USE;
 

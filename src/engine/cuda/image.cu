@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// image: what is done with images that are kept as bf16, besides convolutions (image_conv.cu):
-// samples into the input, batch norm, pools, means. A thread takes eight channels of a pixel.
+// image: kernels for images in bf16 other than convolutions (image_conv.cu): gathering samples,
+// batch norm, pools, means. A thread does eight channels of a pixel.
 #include "dev.cuh"
 
 struct eight {
@@ -36,7 +36,7 @@ DEVICE void store_eight(float *to, const eight &from)
     *(f4 *)(to + 4) = b;
 }
 
-// Stores eight numbers, or adds them to what is there.
+// Stores eight numbers, or adds them to those in memory.
 DEVICE void put(u16 *to, eight v, bool add)
 {
     if (add) {
@@ -48,19 +48,19 @@ DEVICE void put(u16 *to, eight v, bool add)
     *(u4 *)to = pack(v);
 }
 
-// ---- samples of a set, chosen by number ----
+// ---- gathering samples ----
 
 DEVICE int within(int x, int side)
 {
     return x < 0 ? 0 : x >= side ? side - 1 : x;
 }
 
-// A block per sample and piece of it; samples beyond the count become zeros.
+// A block per sample and piece of it; missing samples become zeros.
 KERNEL(256, 1) image_gather(const cuda_gather g)
 {
     SHARED float scale[256];
     scale[THREAD] = g.scale[THREAD];
-    const char *row = g.table + (long)(*g.tick % g.rows) * g.row_bytes;
+    const char *row = g.table + (long)(*g.next_step % g.rows) * g.row_bytes;
     const cuda_now *now = (const cuda_now *)row;
     const u32 *samples = (const u32 *)(row + sizeof(cuda_now));
     int i = BLOCK;
@@ -145,12 +145,12 @@ DEVICE void sum_parts(const cuda_image_norm &g, double *s, double *q)
     }
 }
 
-// From the sums: what every number of a channel is multiplied by and what is added.
+// The factor and the summand of each channel, from its sums.
 KERNEL(256, 1) image_norm_channels(const cuda_image_norm g)
 {
     double s = 0, q = 0, mean, var;
     int c = (int)BLOCK * 8 + (THREAD & 7);
-    // What needs a division is begun before the sums are there.
+    // Divisions begin before the sums arrive.
     double n = (double)g.now->count * g.pixels, share = 1 / n;
     float more = n > 1 ? (float)n / (float)(n - 1) : 1;
     if (g.training)
@@ -197,7 +197,7 @@ KERNEL(256, 1) image_norm(const cuda_image_norm g)
     }
 }
 
-// The gradient before relu's slope, and whether it counts.
+// The gradient before relu's mask, and whether it passes.
 DEVICE eight slope_of(const eight &z, eight d, const eight &scale, const eight &shift, int relu)
 {
     UNROLL
@@ -272,7 +272,7 @@ KERNEL(256, 1) image_norm_back(const cuda_image_norm g)
     eight scale = load_eight(g.scale + c), shift = load_eight(g.shift + c);
     eight by_z = load_eight(g.by_z + c), rest = load_eight(g.rest + c);
     for (int row = (int)BLOCK * p.lines + p.line; row < g.rows; row += step) {
-        u16 *at = (u16 *)g.z + (i64)row * g.z_pitch + c; // in its place
+        u16 *at = (u16 *)g.z + (i64)row * g.z_pitch + c; // overwrites z
         eight z = spread(*(const u4 *)at);
         eight d =
             slope_of(z, spread(*(const u4 *)(g.dy + (i64)row * g.pitch + c)), scale, shift, g.relu);
@@ -317,7 +317,7 @@ template <class F> DEVICE void each_cell(const cuda_image_pool &g, const cell &o
     }
 }
 
-// Which cell of its window, row by row, was the largest is kept for the way back.
+// Keeps the index of the window's largest cell, row by row, for the way back.
 KERNEL(256, 1) image_max(const cuda_image_pool g)
 {
     cell o = cell_of(g.batch, g.out_height, g.out_width, g.channels);
@@ -350,7 +350,7 @@ DEVICE int first_window(int at, int before, int size, int stride)
     return first <= 0 ? 0 : (first + stride - 1) / stride;
 }
 
-// Goes through the windows that a cell of the input is in: f(its gradient, y, x, its pixel).
+// Goes through the windows of a cell of the input: f(its gradient, y, x, its pixel).
 template <class F> DEVICE void each_window(const cuda_image_pool &g, const cell &i, F f)
 {
     int y0 = first_window(i.y, g.top, g.size_h, g.stride),

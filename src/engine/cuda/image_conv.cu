@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// image_conv: convolutions over images that are kept as bf16, as products of matrices.
+// image_conv: convolutions of images in bf16, as products of matrices.
 //
-// A block makes a tile of the result in slices of 64 k, copied ahead to shared memory 16 bytes at a
-// time: eight channels of a pixel, or eight weights. A tile lies there as it lies in memory, lines
-// of k or lines across it, its pieces of 16 bytes exchanged by the line's number so that eight
-// lines meet no bank twice. Windows of an image are found on the way: a bit for each tap of a
-// pixel's window says whether it is inside.
+// A block computes a tile of the result in slices of 64 k, copied ahead to shared memory 16 bytes
+// at a time: eight channels of a pixel, or eight weights. A tile has the layout of global memory,
+// lines of k or lines across it, with its pieces of 16 bytes swizzled by the line's number so that
+// eight lines have no bank conflicts. Convolutions are implicit: a bit for each tap of a pixel's
+// window tells whether it is inside the image.
 //   FORWARD  y (pixels, units) = windows of x × weights^T; sums of each column for the batch norm
 //   BACK     dx (pixels of x, channels) = windows of dy × weights
 //   WEIGHTS  dw (units, taps × channels) = dy^T × windows of x, in parts of the pixels
@@ -44,7 +44,7 @@ template <int KIND, int BM, int BN, int WM, int WN, int STAGES> struct form {
     static_assert(WM * WN == 8 && nt % 2 == 0 && mt > 0, "eight warps");
 };
 
-// ---- the way to shared memory ----
+// ---- copies to shared memory ----
 
 // Windows as lines: a thread copies one piece of the k of several pixels.
 template <int LINES> struct window_lines {
@@ -331,8 +331,8 @@ template <class F> struct tile {
     }
 };
 
-// Sums and sums of squares of the tile's columns, over the samples that count. What is summed is
-// what is stored.
+// Sums and sums of squares of the tile's columns, over the samples of the batch, of the rounded
+// values that are stored.
 template <class F>
 DEVICE void sum_columns(const cuda_image_conv &g, const u32 (&packed)[F::mt][F::nt][2], int tile_m,
                         int m0, int n0, int wm, int wn)
@@ -520,7 +520,7 @@ template <class F, int KIND> DEVICE void convolve(const cuda_image_conv &g)
         convolve<form<kind, bm, bn, wm, wn, stages>, kind>(g);                                     \
     }
 
-// The host knows these shapes too (images.c).
+// The host has these shapes too (plan/images.c).
 CONV(image_forward_32, FORWARD, 128, 32, 4, 2, 4)
 CONV(image_forward_64, FORWARD, 128, 64, 4, 2, 4)
 CONV(image_forward_96, FORWARD, 128, 96, 4, 2, 3)

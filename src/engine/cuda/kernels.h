@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels: the one structure that each kernel takes, for the host and for the device.
+// kernels: the argument structure of each kernel, for the host and the device.
 //
-// Every value of a net is rows × pitch numbers: a row is a pixel of a sample (in the order sample,
+// Every value of a net is rows × pitch numbers. A row is a pixel of a sample (in the order sample,
 // row, column), a time step of a sample, or a sample; it has the value's channels, features or
-// units and zeros up to the pitch, which is a multiple of four. Weights are laid out to match:
-// those of a convolution as units × taps × pitch of the input, of a dense layer as units × pixels ×
-// pitch of the input, of an LSTM with the four gates of a unit side by side.
+// units, padded with zeros to the pitch, a multiple of four. Weights match: a convolution's are
+// units × taps × pitch of the input, a dense layer's units × pixels × pitch of the input, an LSTM's
+// have the four gates of a unit together.
 #ifndef FARE_ENGINE_CUDA_KERNELS_H
 #define FARE_ENGINE_CUDA_KERNELS_H
 
 #define CUDA_DROPS_MAX 8
 #define CUDA_JOBS_MAX  6
 
-// The numbers of the step that is being made, at a fixed place: kernels in a graph cannot be told
-// anything new.
+// The numbers of the current step, at a fixed address: the arguments of kernels in a graph cannot
+// change.
 struct cuda_now {
-    int count;  // samples that count
-    int tick;   // steps queued so far: where the step's row is
-    int age;    // optimizer steps made before this one, for rows that wait
-    float rate; // of the optimizer, with decay or Adam's correction
-    int from;   // where in the set its samples lie side by side; negative: where their numbers say
-    unsigned augment[4];              // key and stream
+    int count;           // samples in the batch
+    int step;            // its number, which decides its row
+    int age;             // optimizer steps before this one, for lazy rows
+    float rate;          // of the optimizer, with decay or Adam's correction
+    int from;            // first of its samples in the set; negative: they have sample numbers
+    unsigned augment[4]; // key and stream
     unsigned drop[CUDA_DROPS_MAX][4]; // likewise
 };
 
@@ -36,12 +36,12 @@ struct cuda_score { // of one sample; the host adds them up
     int right;
 };
 
-// Samples of a set into the input: its row of the table has their numbers behind it.
+// Copies samples of a set to the input: their numbers follow cuda_now in the row of the step table.
 struct cuda_gather {
-    const char *table; // rows of `pitch` bytes: a cuda_now, then sample numbers
+    const char *table; // rows of `row_bytes`: a cuda_now, then sample numbers
     int rows, row_bytes;
     struct cuda_now *now;
-    int *tick;
+    int *next_step;
     const unsigned char *pixels; // of the set: (samples, channels, height, width)
     const float *scale;          // of the 256 values
     const int *tokens;           // of the set
@@ -52,22 +52,22 @@ struct cuda_gather {
     int *out_tokens, *labels;
     int batch, channels, height, width, time;
     int padded, pixel_pitch, channel_pitch,
-        sample_pitch; // of the input; padded: channels with zeros
-    int shift, flip;  // shift: by up to a tenth; flip: the other way round, by chance
+        sample_pitch; // of the input; padded: channels with padding
+    int shift, flip;  // at random: shift by up to a tenth, mirror
 };
 
-// A product of matrices, where one of them may be an image that is walked through by a window.
+// A product of matrices, one of which may be the windows of an image.
 //   forward   y (rows of y, units) = x windows × weights^T, + bias, relu, dropout
-//   back      dx (rows of x, inputs) = dy windows × weights, masked by what x is after relu
+//   back      dx (rows of x, inputs) = dy windows × weights, masked by x after relu
 //   weights   dw (units, taps × inputs) = dy^T × x windows, in parts of the rows
 struct cuda_gemm {
     int m, n, k;
     const float *a, *b; // forward: x, weights; back: dy, weights; weights: x, dy
     float *y;
-    long long part; // numbers between the parts of a result that is made in parts
+    long long part; // numbers between the parts of a result (split-K)
     int ldb, ldy;
     int parts, per_part; // of k
-    // The image that is walked through, as it lies in memory, and where the windows are.
+    // The image in memory, and its windows.
     int height, width, pitch;  // of a's image
     int out_height, out_width; // of the rows that m (weights: k) counts
     int taps, kernel_w, stride, top, left;
@@ -83,14 +83,14 @@ struct cuda_gemm {
     int add;
     // weights
     float *bias_grad;
-    int fused; // the optimizer steps at once: the gradient is in one part
+    int fused; // the epilogue does the optimizer's step: the gradient is in one part
     int decayed;
     long long at, bias_at; // of the parameters, for it
     int tiles_m, tiles_n;  // blocks of this job: tiles_m × tiles_n × parts
     int first;             // the first block of it
 };
 
-// The optimizer: its rule's numbers, and where parameters and state lie.
+// The optimizer's numbers, and where parameters and state lie.
 struct cuda_optimizer {
     const struct cuda_now *now;
     float *p, *state0, *state1;
@@ -105,7 +105,7 @@ struct cuda_gemms {
     struct cuda_gemm job[CUDA_JOBS_MAX];
 };
 
-// Sums the parts of a forward product and ends it.
+// Sums the parts of a forward product and does its epilogue.
 struct cuda_finish {
     const float *parts;
     long long part;
@@ -116,7 +116,7 @@ struct cuda_finish {
     struct cuda_drop drop;
 };
 
-// A pool over an image; with `drop`, dropout behind it.
+// A pool over an image; with `drop`, dropout after it.
 struct cuda_pool {
     const float *x;
     const float *dy;
@@ -132,14 +132,14 @@ struct cuda_pool {
 // Element by element over a value.
 enum cuda_each_kind {
     CUDA_EACH_DROP,      // y = x or 0, by the mask of the step
-    CUDA_EACH_RELU_BACK, // dy = 0 where y is not positive; times scale elsewhere
+    CUDA_EACH_RELU_BACK, // dy = 0 if y is not positive, else times scale
 };
 struct cuda_each {
     int kind;
     const float *x;
     float *y;
     int rows, pitch, columns;
-    int pixels; // of an image: the net's layout has channels before pixels
+    int pixels; // of an image: dropout counts channels before pixels
     int add;
     float scale;
     struct cuda_drop drop;
@@ -152,7 +152,7 @@ struct cuda_copy {
     int rows, count, from_pitch, to_pitch, from_at, to_at, add;
 };
 
-// Sums over the pixels of an image, or spreads their gradient.
+// The mean over the pixels of an image, or its gradient.
 struct cuda_mean {
     const float *x;
     float *y;
@@ -176,7 +176,7 @@ struct cuda_norm {
     float *running_mean, *running_var;
     const float *out; // back: the result, for relu
     const struct cuda_now *now;
-    int pixels; // of a sample: what counts is now->count of them
+    int pixels; // of a sample; now->count samples are in the batch
     int rows, pitch, channels, parts;
     float epsilon, decay;
     int relu, training, add;
@@ -184,7 +184,7 @@ struct cuda_norm {
 
 struct cuda_loss {
     const struct cuda_now *now;
-    int *tick; // or null: not counted
+    int *next_step; // or null: not counted
     struct cuda_score *scores;
     int rows; // of the ring
     const float *z;
@@ -196,11 +196,11 @@ struct cuda_loss {
     int add, scored;
 };
 
-// The last dense layer with what follows and what goes back through it: for few units.
+// The head: last dense layer, loss, and the gradient back through both; for few units.
 enum { CUDA_HEAD_INPUTS = 512, CUDA_HEAD_UNITS = 64 };
 struct cuda_head {
     const struct cuda_now *now;
-    int *tick;
+    int *next_step;
     struct cuda_score *scores;
     int rows; // of the ring
     const float *x, *weight, *bias;
@@ -213,7 +213,7 @@ struct cuda_head {
     struct cuda_drop drop;
 };
 
-enum { CUDA_CHUNK = 1024 }; // numbers that a block of the optimizer takes
+enum { CUDA_CHUNK = 1024 }; // numbers per block of the optimizer
 
 struct cuda_param { // as the optimizer sees it
     const float *grad;
@@ -230,7 +230,7 @@ struct cuda_optimize {
     const long long *chunk_at;
 };
 
-// A table with Adam for the rows that were used; the rest is caught up with.
+// A table whose rows are lazy with Adam: unused rows catch up later.
 struct cuda_embed {
     const struct cuda_now *now;
     const int *tokens;
@@ -242,22 +242,22 @@ struct cuda_embed {
     const float *dy;
     float *y;
     int lazy;
-    float rate; // beyond the known ones
+    float rate; // after the known ones
     float rho, beta2, epsilon, momentum;
-    float shares[3]; // of the first, fourth and last of eight steps that are made up for at once
+    float shares[3]; // of the first, fourth and last of eight steps caught up at once
     int kind;
-    float *grad; // where rows do not wait
-    // Positions by their tokens, in their order; where the first of a token finds all of them.
-    int *order, *first, *count; // count: 0 for those that are not the first
+    float *grad; // if rows are not lazy
+    // Positions sorted by token; the first position of a token has the start and count of all.
+    int *order, *first, *count; // count: 0 for the others
 };
 
 struct cuda_lstm {
     const float *xz; // (samples, time, ways × 4 units): the gates' sums from the input, with bias
     const float *weight; // (ways, 4 units, units), gates of a unit together
     void *packed;        // the same for tensor cores: (ways, 8 units × units) halves
-    void *waste;         // 32 bytes per unit, for what nobody wants
-    // Where the input is one-hot: what each token brings to the gates, and what that is made of.
-    float *table; // (vocabulary, ways × 4 units), in place of xz; or null
+    void *waste;         // 32 bytes per unit, for unused output
+    // If the input is one-hot: each token's part of the gates' sums, and what it is made of.
+    float *table; // (vocabulary, ways × 4 units), instead of xz; or null
     const int *tokens;
     const float *x_weight, *x_bias;
     int x_pitch, vocabulary;
@@ -270,10 +270,9 @@ struct cuda_lstm {
     int pitch_units; // of a row of weights, and of the states
 };
 
-// ---- images that are kept as bf16: rows of a pixel's channels, the row's pitch a multiple of 8
-// ----
+// ---- images in bf16: rows of a pixel's channels, with a pitch that is a multiple of 8 ----
 
-// A product where one operand is an image that is walked through by a window (image_conv.cu).
+// A product one of whose operands is the windows of an image (image_conv.cu).
 struct cuda_image_conv {
     int m, n, k;             // of the product; n and depth are multiples of 8
     const unsigned short *a; // forward: x; back: dy; weights: dy
@@ -281,20 +280,20 @@ struct cuda_image_conv {
     void *y;                 // weights: f32, in parts; else bf16
     float *sums;             // forward: (tiles of m, 2, n), or null
     const struct cuda_now *now;
-    int pixels;               // of a sample of the result: what counts is now->count of them
-    int height, width, pitch; // of the image that is walked through
+    int pixels;               // of a sample of the result; now->count samples are in the batch
+    int height, width, pitch; // of the image with the windows
     int depth;                // channels of a tap
     int out_height, out_width, taps, kernel_w, stride, top, left;
     int units, units_pitch; // units of the layer; weights: pitch of dy
     int ldb, tap_pitch, ldy;
-    int add;      // back: to what is there
+    int add;      // back: to y
     int per_part; // weights: pixels of a part
     long long part;
     int tiles_m, tiles_n;
 };
 
-// Batch norm. What is made of a channel's sums: y = relu(scale × z + shift), and on the way back
-// dz = scale × d + by_z × z + rest, in z's place.
+// Batch norm. A channel's sums give the factors of y = relu(scale × z + shift), and on the way back
+// of dz = scale × d + by_z × z + rest, which overwrites z.
 struct cuda_image_norm {
     unsigned short *z, *y;
     const unsigned short *dy;
@@ -303,17 +302,17 @@ struct cuda_image_norm {
     const float *weight, *bias;
     float *weight_grad, *bias_grad, *running_mean, *running_var;
     const struct cuda_now *now;
-    int rows, pixels, z_pitch, pitch, channels, columns, parts; // columns: channels that are real
+    int rows, pixels, z_pitch, pitch, channels, columns, parts; // columns: channels without padding
     float epsilon, decay;
     int relu, training;
 };
 
-enum { CUDA_WALK = 9 }; // pixels of a row that a thread goes along
+enum { CUDA_WALK = 9 }; // pixels of a row per thread
 
 // `out` is the smaller image or its gradient, `in` the larger one or its gradient.
 struct cuda_image_pool {
     unsigned short *in, *out;
-    unsigned char *chosen; // (pixels of out, channels): the cell of the window that is the largest
+    unsigned char *chosen; // (pixels of out, channels): the largest cell of the window
     int batch, channels, in_pitch, out_pitch, height, width, out_height, out_width;
     int size_h, size_w, stride, top, left, add, back;
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// lstm: the steps of an LSTM that depend on each other; what does not is a product (gemm.cu).
+// lstm: the time steps of an LSTM, which depend on each other; the rest is a product (gemm.cu).
 //
 // A block takes some sequences of one direction through all steps. In the fast form (64 or 128
-// units, tensor cores) these are two, and the recurrent weights stay in registers for the whole
-// way, as the A operand of products with 8 columns, each sequence four times: so a thread gets the
-// four gates of one unit of one sequence, and nothing has to change hands but the new state,
-// through shared memory. Operands are halves with ten bits, as tf32 has them; gradients are scaled
-// so that halves can hold them. The general form does any number of units in single precision.
+// units, tensor cores) there are two, and the recurrent weights stay in registers for all steps, as
+// the A operand of products with 8 columns, each sequence four times. So a thread gets the four
+// gates of one unit of one sequence, and threads exchange only the new state, through shared
+// memory. Operands are halves with ten bits, like tf32; gradients are scaled to fit halves. The
+// general form does any number of units in single precision.
 //
-// A thread reads what it alone needs, some steps ahead, through asynchronous copies of its own.
+// A thread reads its own input some steps ahead, with asynchronous copies.
 #include "dev.cuh"
 
 #ifndef PRECISION
@@ -258,9 +258,9 @@ KERNEL(256, 1) lstm_prepare(const cuda_lstm g)
 // and everything that would change them sooner waits.
 //
 // Shared memory: the ring of what is read ahead, then what goes from thread to thread. The host
-// knows its size (sequences.c). What the way back needs of a unit's step is four words: the gates
-// as halves, i and f, g and o, the cell, and nothing. TABLE: the input is one of few tokens, and
-// what they bring to the gates lies in a table.
+// has its size (plan/sequences.c). What the way back needs of a unit's step is four words: the
+// gates as halves, i and f, g and o, the cell, and nothing. TABLE: the input is one of few tokens,
+// and what they bring to the gates lies in a table.
 template <int H, bool TABLE> DEVICE void forward_fast(const cuda_lstm &g)
 {
     constexpr int threads = 2 * H, row = (H + 32) * 2, slot = SLOT(H), tiles = H / 16;

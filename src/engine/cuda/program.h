@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// program: a compiled net on the GPU (engine/engine.h), as the parts of the engine see it.
+// program: a compiled net on the GPU (engine/engine.h): its plan, the driver that runs it, and the
+// queue of steps. docs/cuda-step.md follows one step through them.
 #ifndef FARE_ENGINE_CUDA_PROGRAM_H
 #define FARE_ENGINE_CUDA_PROGRAM_H
 
 #include "engine/cuda/driver.h"
 #include "engine/cuda/graph.h"
-#include "engine/cuda/params.h"
-#include "engine/cuda/plan.h"
+#include "engine/cuda/plan/params.h"
+#include "engine/cuda/plan/plan.h"
 #include "engine/engine.h"
 
-#define PROGRAM_ROWS    256 // of the table of steps to come, and of their scores
+#define PROGRAM_ROWS    256 // of the step table, and of the scores: a ring
 #define PROGRAM_LENGTHS 3   // of graphs (queue.c)
 
 struct engine_program {
@@ -23,29 +24,29 @@ struct engine_program {
     struct gpu_plan plan;
     int phase;
     int64_t iteration;
-    int64_t seen; // the iteration that waiting rows of an embedding were told
-    // The queue.
+    int64_t lazy_iteration; // up to which lazy rows of an embedding are counted
+    // The queue. Step number n has row n % PROGRAM_ROWS; queued >= launched >= done.
     device_ptr table;
-    char *rows; // of the host
+    char *rows; // the same on the host, pinned
     int64_t row_bytes;
-    int tick;                // of the next row
-    int launched, done;      // ticks
-    int points[CUDA_POINTS]; // the tick that each point of the stream is behind
-    int point_count;         // set so far; the last ones count
+    int queued, launched, done; // steps so far
+    int events[CUDA_EVENTS];    // steps launched when each event was recorded
+    int event_count;            // recorded so far; the last ones count
     bool evaluates[PROGRAM_ROWS];
-    int counts[PROGRAM_ROWS]; // samples that count
+    int counts[PROGRAM_ROWS]; // samples of the batch
     struct graph *train[RECIPE_PHASES_MAX][PROGRAM_LENGTHS], *evaluate;
-    struct launch gather[PLAN_SIDES], gather_held_out;
-    struct cuda_score *scores;   // of the host
-    struct engine_score waiting; // what collect() has not been asked for yet
-    int64_t waiting_steps;
-    // Images that come with each batch, in turns: on the GPU and of the host.
-    device_ptr fed, fed_labels;
-    uint8_t *feed;
-    int32_t *feed_labels;
-    int64_t fed_bytes; // of a batch
-    float *staging;    // of the host: an input,
-    int32_t *words;    // its tokens and labels
+    struct launch gather[PLAN_BUFFERS], gather_held_out;
+    struct cuda_score *scores;       // on the host, pinned
+    struct engine_score uncollected; // scores of steps that are done, for collect()
+    int64_t uncollected_steps;
+    // Staging slots for images that come with each batch: on the GPU, and pinned on the host.
+    device_ptr staged, staged_labels;
+    uint8_t *host_staged;
+    int32_t *host_staged_labels;
+    int64_t staged_bytes; // of a batch
+    // Pinned buffers for batches in host memory.
+    float *host_input;
+    int32_t *host_words; // tokens and labels
 };
 
 #endif

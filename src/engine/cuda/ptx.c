@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-// Each file as it is, and a zero behind it. FARE_PTX is the build's folder.
+// Each file, with a zero at its end. FARE_PTX is the build's folder.
 #define PTX(name)                                                                                  \
     __asm__(".pushsection .rodata\n.balign 16\nptx_" #name ":\n"                                   \
             ".incbin \"" FARE_PTX "/" #name ".ptx\"\n.byte 0\n.popsection\n");                     \

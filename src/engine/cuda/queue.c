@@ -5,18 +5,18 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/cuda/images.h"
+#include "engine/cuda/plan/images.h"
 #include "engine/dropout.h"
 
-// Steps of a graph. Between two graphs the GPU waits, and the first step of each for its samples;
-// so steps are queued until there are enough for a long one, but those of small nets only: graphs
+// Steps per graph. The GPU idles between two graphs, and each graph's first step waits for its
+// samples; so steps are queued until there are enough for a long graph. Only for small nets: graphs
 // of many launches take long to make, and memory.
-#define FEW          8
-#define LONGEST      32
-#define LAUNCHES_MAX (FEW * PLAN_SMALL)
-static const int lengths[PROGRAM_LENGTHS] = {1, FEW, LONGEST};
+#define STEPS_MEDIUM 8
+#define STEPS_MAX    32
+#define LAUNCHES_MAX (STEPS_MEDIUM * PLAN_SMALL)
+static const int lengths[PROGRAM_LENGTHS] = {1, STEPS_MEDIUM, STEPS_MAX};
 
-// ---- what changes from step to step ----
+// ---- numbers that change from step to step ----
 
 static float rate_at(const struct engine_program *program, int64_t t)
 {
@@ -34,7 +34,7 @@ void cuda_fill_now(const struct engine_program *program, const struct engine_bat
                    bool training, struct cuda_now *now)
 {
     *now = (struct cuda_now){.count = (int)batch->count,
-                             .tick = program->tick,
+                             .step = program->queued,
                              .from = -1,
                              .age = (int)program->iteration,
                              .rate = training ? rate_at(program, program->iteration) : 0};
@@ -52,30 +52,24 @@ void cuda_fill_now(const struct engine_program *program, const struct engine_bat
 int cuda_set_ages(struct engine_program *program, int64_t age, struct err *err)
 {
     const struct gpu_plan *plan = &program->plan;
-    program->seen = age;
+    program->lazy_iteration = age;
     if (plan->catch_up.count == 0)
         return 0;
-    int32_t number = (int32_t)age;
-    struct cuda_fill fill = {.to = on_gpu(plan->ages),
-                             .count = program->layers[plan->embedding].vocabulary};
-    memcpy(&fill.value, &number, sizeof number); // its bits: what is filled are words
     struct launch launch;
-    int64_t blocks = (fill.count + 255) / 256;
-    int rc = cuda_launch_make(program->cuda, "fill", (unsigned)(blocks < 1024 ? blocks : 1024), 1,
-                              256, 0, &fill, sizeof fill, &launch, err);
-    return rc == 0 ? cuda_launch(program->cuda, &launch, err) : rc;
+    gpu_set_ages(plan, age, &launch);
+    return cuda_launch_now(program->cuda, &launch, err);
 }
 
-int cuda_settle(struct engine_program *program, struct err *err)
+int cuda_update_lazy_rows(struct engine_program *program, struct err *err)
 {
     struct gpu_plan *plan = &program->plan;
     if (plan->catch_up.count == 0)
         return 0;
-    struct cuda_now now = {.age = (int)program->seen, .tick = program->tick};
+    struct cuda_now now = {.age = (int)program->lazy_iteration, .step = program->queued};
     int rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
     if (rc == 0)
-        rc = gpu_plan_launch(plan, &plan->catch_up, err);
-    return rc == 0 ? cuda_set_ages(program, program->seen, err) : rc;
+        rc = cuda_launch_list(program->cuda, &plan->catch_up, err);
+    return rc == 0 ? cuda_set_ages(program, program->lazy_iteration, err) : rc;
 }
 
 // ---- the queue ----
@@ -93,32 +87,32 @@ static int copy_rows(struct engine_program *program, int from, int to, struct er
     return rc;
 }
 
-// So many steps. The first one's samples are gathered before it; those of the next one while a step
-// goes back, once its scores have said that the next row of the table is to come.
+// The first step's samples are gathered before it; those of each later step while the step before
+// it runs backward, after its loss kernel, which advances the table's row.
 static int train_graph(struct engine_program *program, int steps, struct graph **out,
                        struct err *err)
 {
     const struct gpu_plan *plan = &program->plan;
-    struct graph_part parts[3 * LONGEST];
+    struct graph_stage stages[3 * STEPS_MAX];
     int count = 0;
     for (int i = 0; i < steps; i++) {
-        int now = i % plan->side_count, next = (i + 1) % plan->side_count;
-        const struct plan_side *side = &plan->sides[now];
-        const struct launches *back = &side->backward[program->phase];
-        bool gathered = i > 0 && plan->side_count > 1, ahead = i + 1 < steps && next != now;
+        int now = i % plan->buffer_count, next = (i + 1) % plan->buffer_count;
+        const struct plan_buffer *buffer = &plan->buffers[now];
+        const struct launches *back = &buffer->backward[program->phase];
+        bool gathered = i > 0 && plan->buffer_count > 1, ahead = i + 1 < steps && next != now;
         if (!gathered)
-            parts[count++] =
-                (struct graph_part){.items = &program->gather[now], .count = 1, .round = true};
-        parts[count++] = (struct graph_part){
-            .items = side->forward.items, .count = side->forward.count, .round = gathered};
-        parts[count++] = (struct graph_part){.items = back->items,
-                                             .count = back->count,
-                                             .beside = ahead ? &program->gather[next] : NULL};
+            stages[count++] =
+                (struct graph_stage){.items = &program->gather[now], .count = 1, .barrier = true};
+        stages[count++] = (struct graph_stage){
+            .items = buffer->forward.items, .count = buffer->forward.count, .barrier = gathered};
+        stages[count++] = (struct graph_stage){.items = back->items,
+                                               .count = back->count,
+                                               .concurrent = ahead ? &program->gather[next] : NULL};
     }
-    return cuda_graph_new(program->cuda, parts, count, out, err);
+    return cuda_graph_new(program->cuda, stages, count, out, err);
 }
 
-// Which of the graphs is the longest one of at most so many steps.
+// Which graph is the longest of at most `steps`.
 static int length_for(const struct engine_program *program, int steps)
 {
     int launches = gpu_plan_launches(&program->plan, program->phase), which = 0;
@@ -128,30 +122,30 @@ static int length_for(const struct engine_program *program, int steps)
     return which;
 }
 
-// All that the phase needs, so that none is made between steps later.
+// All graphs that the phase needs, so that none is made between later steps.
 static int make_graphs(struct engine_program *program, bool evaluate, struct err *err)
 {
     const struct launches *list = &program->plan.evaluate;
     int phase = program->phase, rc = 0;
     if (evaluate && !program->evaluate) {
-        const struct graph_part parts[] = {
-            {.items = &program->gather_held_out, .count = 1, .round = true},
+        const struct graph_stage stages[] = {
+            {.items = &program->gather_held_out, .count = 1, .barrier = true},
             {.items = list->items, .count = list->count},
         };
-        return cuda_graph_new(program->cuda, parts, 2, &program->evaluate, err);
+        return cuda_graph_new(program->cuda, stages, 2, &program->evaluate, err);
     }
-    for (int i = evaluate ? -1 : length_for(program, LONGEST); rc == 0 && i >= 0; i--)
+    for (int i = evaluate ? -1 : length_for(program, STEPS_MAX); rc == 0 && i >= 0; i--)
         if (!program->train[phase][i])
             rc = train_graph(program, lengths[i], &program->train[phase][i], err);
     return rc;
 }
 
-// The next of what is queued, as many steps at once as can be.
+// The next queued steps, as many at once as a graph has.
 static int launch_some(struct engine_program *program, struct err *err)
 {
     bool evaluates = program->evaluates[program->launched % PROGRAM_ROWS];
     int same = 1;
-    while (!evaluates && same < LONGEST && program->launched + same < program->tick &&
+    while (!evaluates && same < STEPS_MAX && program->launched + same < program->queued &&
            !program->evaluates[(program->launched + same) % PROGRAM_ROWS])
         same++;
     int which = length_for(program, same), rc = make_graphs(program, evaluates, err);
@@ -164,35 +158,36 @@ static int launch_some(struct engine_program *program, struct err *err)
 
 static int launch_queued(struct engine_program *program, struct err *err)
 {
-    int rc = copy_rows(program, program->launched, program->tick, err);
-    while (rc == 0 && program->launched < program->tick)
+    int rc = copy_rows(program, program->launched, program->queued, err);
+    while (rc == 0 && program->launched < program->queued)
         rc = launch_some(program, err);
     if (rc != 0)
         return rc;
-    int which = program->point_count++ % CUDA_POINTS;
-    program->points[which] = program->launched;
-    return cuda_point(program->cuda, which, err);
+    int event = program->event_count++ % CUDA_EVENTS;
+    program->events[event] = program->launched;
+    return cuda_event_record(program->cuda, event, err);
 }
 
 int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
 {
     int64_t batch = program->recipe.batch, bytes = batch * (int64_t)sizeof *program->scores;
-    if (program->tick - program->done <= leave)
+    if (program->queued - program->done <= leave)
         return 0;
-    int rc = program->launched < program->tick - leave ? launch_queued(program, err) : 0;
-    // The first point behind what is asked for.
-    int end = program->launched, which = -1;
-    for (int i = program->point_count - 1; i >= 0 && i > program->point_count - CUDA_POINTS; i--) {
-        int at = program->points[i % CUDA_POINTS];
-        if (at < program->tick - leave || at <= program->done)
+    int rc = program->launched < program->queued - leave ? launch_queued(program, err) : 0;
+    // The first event after the steps that must be done.
+    int end = program->launched, event = -1;
+    for (int i = program->event_count - 1; i >= 0 && i > program->event_count - CUDA_EVENTS; i--) {
+        int at = program->events[i % CUDA_EVENTS];
+        if (at < program->queued - leave || at <= program->done)
             break;
         end = at;
-        which = i % CUDA_POINTS;
+        event = i % CUDA_EVENTS;
     }
-    if (rc == 0 && end == program->launched && end < program->tick) // else the GPU would run dry
+    if (rc == 0 && end == program->launched && end < program->queued) // else the GPU would idle
         rc = launch_queued(program, err);
     if (rc == 0)
-        rc = which >= 0 ? cuda_wait(program->cuda, which, err) : cuda_sync(program->cuda, err);
+        rc =
+            event >= 0 ? cuda_event_wait(program->cuda, event, err) : cuda_sync(program->cuda, err);
     for (int from = program->done; rc == 0 && from < end;) {
         int row = from % PROGRAM_ROWS,
             count = end - from < PROGRAM_ROWS - row ? end - from : PROGRAM_ROWS - row;
@@ -204,11 +199,11 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
         int row = program->done % PROGRAM_ROWS;
         const struct cuda_score *score = program->scores + row * batch;
         for (int i = 0; i < program->counts[row]; i++) {
-            program->waiting.loss += (double)score[i].loss;
-            program->waiting.correct += score[i].right;
+            program->uncollected.loss += (double)score[i].loss;
+            program->uncollected.correct += score[i].right;
         }
-        program->waiting.count += program->counts[row];
-        program->waiting_steps++;
+        program->uncollected.count += program->counts[row];
+        program->uncollected_steps++;
     }
     return rc;
 }
@@ -225,82 +220,82 @@ static int check_labels(const struct engine_program *program, const int32_t *lab
     return 0;
 }
 
-// The batch's images on their way, while the GPU is busy with those before it.
-static int feed(struct engine_program *program, const struct engine_batch *batch, int turn,
-                struct err *err)
+// Uploads the batch's images while the GPU works on earlier steps.
+static int stage_batch(struct engine_program *program, const struct engine_batch *batch, int slot,
+                       struct err *err)
 {
     int64_t size = program->recipe.batch;
-    uint8_t *bytes = program->feed + turn * program->fed_bytes;
-    int32_t *labels = program->feed_labels + turn * size;
+    uint8_t *bytes = program->host_staged + slot * program->staged_bytes;
+    int32_t *labels = program->host_staged_labels + slot * size;
     int rc = check_labels(program, batch->labels, batch->count, err);
     if (rc == 0)
-        rc = cuda_turn_wait(program->cuda, turn, err);
+        rc = cuda_staging_wait(program->cuda, slot, err);
     if (rc != 0)
         return rc;
-    memcpy(bytes, batch->bytes, (size_t)(program->fed_bytes / size * batch->count));
+    memcpy(bytes, batch->bytes, (size_t)(program->staged_bytes / size * batch->count));
     memcpy(labels, batch->labels, (size_t)batch->count * sizeof *labels);
-    rc = cuda_turn_fill(program->cuda, turn, program->fed + (device_ptr)(turn * program->fed_bytes),
-                        bytes, program->fed_bytes, err);
-    return rc == 0 ? cuda_turn_fill(program->cuda, turn,
-                                    program->fed_labels + (device_ptr)(turn * size) * 4, labels,
-                                    size * 4, err)
+    rc = cuda_staging_upload(program->cuda, slot,
+                             program->staged + (device_ptr)(slot * program->staged_bytes), bytes,
+                             program->staged_bytes, err);
+    return rc == 0 ? cuda_staging_upload(program->cuda, slot,
+                                         program->staged_labels + (device_ptr)(slot * size) * 4,
+                                         labels, size * 4, err)
                    : rc;
 }
 
 int cuda_queue(struct engine_program *program, const struct engine_batch *batch, bool training,
                struct err *err)
 {
-    int turn = program->tick % CUDA_TURNS;
-    assert(
-        (training ? program->gather : &program->gather_held_out)->function); // load() came before
-    int rc = program->tick - program->done >= PROGRAM_ROWS - 1
+    int slot = program->queued % CUDA_STAGING_SLOTS;
+    assert((training ? program->gather : &program->gather_held_out)->function); // load() was called
+    int rc = program->queued - program->done >= PROGRAM_ROWS - 1
                  ? cuda_drain(program, PROGRAM_ROWS / 2, err)
                  : 0;
-    if (rc == 0 && training && program->iteration != program->seen) {
+    if (rc == 0 && training && program->iteration != program->lazy_iteration) {
         rc = cuda_drain(program, 0, err);
         if (rc == 0)
-            rc = cuda_settle(program, err);
+            rc = cuda_update_lazy_rows(program, err);
         if (rc == 0)
             rc = cuda_set_ages(program, program->iteration, err);
     }
     if (rc != 0)
         return rc;
-    char *row = program->rows + program->tick % PROGRAM_ROWS * program->row_bytes;
+    char *row = program->rows + program->queued % PROGRAM_ROWS * program->row_bytes;
     struct cuda_now now;
     cuda_fill_now(program, batch, training, &now);
     if (batch->bytes) {
-        now.from = (int)(turn * program->recipe.batch);
-        rc = feed(program, batch, turn, err);
+        now.from = (int)(slot * program->recipe.batch);
+        rc = stage_batch(program, batch, slot, err);
         if (rc != 0)
             return rc;
     }
     memcpy(row, &now, sizeof now);
     memcpy(row + sizeof now, batch->samples, (size_t)batch->count * 4);
-    program->evaluates[program->tick % PROGRAM_ROWS] = !training;
-    program->counts[program->tick % PROGRAM_ROWS] = (int)batch->count;
-    program->tick++;
+    program->evaluates[program->queued % PROGRAM_ROWS] = !training;
+    program->counts[program->queued % PROGRAM_ROWS] = (int)batch->count;
+    program->queued++;
     if (training) {
         program->iteration++;
-        program->seen = program->iteration;
+        program->lazy_iteration = program->iteration;
     }
     if (batch->bytes) {
         rc = launch_queued(program, err);
-        return rc == 0 ? cuda_turn_used(program->cuda, turn, err) : rc;
+        return rc == 0 ? cuda_staging_release(program->cuda, slot, err) : rc;
     }
-    int enough = lengths[length_for(program, LONGEST)];
-    return program->tick - program->launched >= enough ? launch_queued(program, err) : 0;
+    int enough = lengths[length_for(program, STEPS_MAX)];
+    return program->queued - program->launched >= enough ? launch_queued(program, err) : 0;
 }
 
 int cuda_collect(struct engine_program *program, int64_t leave, struct engine_score *score,
                  int64_t *steps, struct err *err)
 {
     int rc = cuda_drain(program, leave, err);
-    score->loss += program->waiting.loss;
-    score->correct += program->waiting.correct;
-    score->count += program->waiting.count;
-    *steps = program->waiting_steps;
-    program->waiting = (struct engine_score){0};
-    program->waiting_steps = 0;
+    score->loss += program->uncollected.loss;
+    score->correct += program->uncollected.correct;
+    score->count += program->uncollected.count;
+    *steps = program->uncollected_steps;
+    program->uncollected = (struct engine_score){0};
+    program->uncollected_steps = 0;
     return rc;
 }
 
@@ -318,7 +313,7 @@ static int load_part(struct engine_program *program, const void *from, int64_t b
     return rc == 0 ? cuda_sync(program->cuda, err) : rc;
 }
 
-// Labels and tokens may come from anywhere, and a wrong one would be read past the end.
+// Labels and tokens are input: kernels use them as indices.
 static int check_set(const struct engine_program *program, const struct engine_set *from,
                      struct err *err)
 {
@@ -330,89 +325,63 @@ static int check_set(const struct engine_program *program, const struct engine_s
     return rc;
 }
 
-int64_t cuda_room(struct engine_program *program)
+int64_t cuda_free_bytes(struct engine_program *program)
 {
-    return cuda_memory_left(program->cuda) - 512LL * 1024 * 1024; // for others, and the driver
+    return cuda_memory_left(program->cuda) - 512LL * 1024 * 1024; // for other programs and libcuda
 }
 
-// Room for batches that come one by one, for both sets.
-static int make_turns(struct engine_program *program, const struct engine_set *set, struct err *err)
+// Staging for batches that come one by one, for both sets.
+static int make_staging(struct engine_program *program, const struct engine_set *set,
+                        struct err *err)
 {
     int64_t batch = program->recipe.batch;
     void *host[2] = {0};
-    if (program->fed)
+    if (program->staged)
         return 0;
-    program->fed_bytes = batch * set->channels * set->height * set->width;
-    int rc = cuda_alloc(program->cuda, CUDA_TURNS * program->fed_bytes, &program->fed, err);
+    program->staged_bytes = batch * set->channels * set->height * set->width;
+    int rc = cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &program->staged,
+                        err);
     if (rc == 0)
-        rc = cuda_alloc(program->cuda, CUDA_TURNS * batch * 4, &program->fed_labels, err);
+        rc =
+            cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &program->staged_labels, err);
     if (rc == 0)
-        rc = cuda_alloc_host(program->cuda, CUDA_TURNS * program->fed_bytes, &host[0], err);
+        rc = cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &host[0],
+                             err);
     if (rc == 0)
-        rc = cuda_alloc_host(program->cuda, CUDA_TURNS * batch * 4, &host[1], err);
-    program->feed = host[0];
-    program->feed_labels = host[1];
+        rc = cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &host[1], err);
+    program->host_staged = host[0];
+    program->host_staged_labels = host[1];
     return rc;
 }
 
 int cuda_load(struct engine_program *program, const struct engine_set *from, bool held_out,
               struct err *err)
 {
-    const struct value *in = &program->plan.values[0];
     const struct gpu_plan *plan = &program->plan;
-    bool flat = image_is_flat(program->layers, program->layer_count, 0);
     int64_t pixels = (int64_t)from->height * from->width;
-    device_ptr part[5] = {0};
-    bool fed = !from->pixels && !from->tokens;
-    int rc = fed ? make_turns(program, from, err) : check_set(program, from, err);
+    struct gpu_set set = {0};
+    bool staged = !from->pixels && !from->tokens;
+    int rc = staged ? make_staging(program, from, err) : check_set(program, from, err);
     if (rc == 0)
-        rc = load_part(program, from->pixels, from->count * from->channels * pixels, &part[0], err);
-    if (rc == 0)
-        rc = load_part(program, from->tokens ? NULL : from->scale, sizeof from->scale, &part[1],
+        rc = load_part(program, from->pixels, from->count * from->channels * pixels, &set.pixels,
                        err);
     if (rc == 0)
-        rc = load_part(program, from->tokens, from->token_count * 4, &part[2], err);
+        rc = load_part(program, from->tokens ? NULL : from->scale, sizeof from->scale, &set.scale,
+                       err);
     if (rc == 0)
-        rc = load_part(program, from->starts, (from->count + 1) * 8, &part[3], err);
-    if (rc == 0 && !fed)
-        rc = load_part(program, from->labels, from->count * 4, &part[4], err);
-    if (rc != 0)
-        return rc;
-    if (fed) {
-        part[0] = program->fed;
-        part[4] = program->fed_labels;
+        rc = load_part(program, from->tokens, from->token_count * 4, &set.tokens, err);
+    if (rc == 0)
+        rc = load_part(program, from->starts, (from->count + 1) * 8, &set.starts, err);
+    if (rc == 0 && !staged)
+        rc = load_part(program, from->labels, from->count * 4, &set.labels, err);
+    if (staged) {
+        set.pixels = program->staged;
+        set.labels = program->staged_labels;
     }
-    struct cuda_gather gather = {.table = on_gpu(program->table),
-                                 .rows = PROGRAM_ROWS,
-                                 .row_bytes = (int)program->row_bytes,
-                                 .tick = on_gpu(plan->tick),
-                                 .pixels = on_gpu(part[0]),
-                                 .scale = on_gpu(part[1]),
-                                 .tokens = on_gpu(part[2]),
-                                 .starts = on_gpu(part[3]),
-                                 .stride = from->token_stride,
-                                 .set_labels = on_gpu(part[4]),
-                                 .batch = (int)program->recipe.batch,
-                                 .channels = from->channels,
-                                 .height = from->height,
-                                 .width = from->width,
-                                 .time = from->time,
-                                 .padded = flat ? from->channels : in->pitch,
-                                 .pixel_pitch = flat ? 1 : in->pitch,
-                                 .channel_pitch = flat ? (int)pixels : 1,
-                                 .sample_pitch = in->rows * in->pitch,
-                                 .shift = from->shift_flip,
-                                 .flip = from->flip};
-    for (int i = 0; rc == 0 && i < (held_out ? 1 : plan->side_count); i++) {
-        const struct plan_side *side = &plan->sides[i];
-        gather.now = on_gpu(side->now);
-        gather.image = on_gpu(side->image);
-        gather.out_tokens = on_gpu(side->tokens);
-        gather.labels = on_gpu(side->labels);
-        rc = cuda_launch_make(program->cuda, plan->images ? "image_gather" : "gather",
-                              (unsigned)program->recipe.batch, plan->images ? 32 : 1, 256, 0,
-                              &gather, sizeof gather,
-                              held_out ? &program->gather_held_out : &program->gather[i], err);
+    for (int i = 0; rc == 0 && i < (held_out ? 1 : plan->buffer_count); i++) {
+        struct launch *gather = held_out ? &program->gather_held_out : &program->gather[i];
+        gpu_gather(plan, i, from, &set, program->table, program->row_bytes, gather);
+        rc = cuda_bind(program->cuda, &(struct launches){.items = gather, .count = 1}, err);
     }
     return rc;
 }

@@ -2,17 +2,17 @@
 // train: the loss with its gradient, and the optimizers (net/recipe.h has the rules).
 #include "rules.cuh"
 
-// What a sample scored; the first block also says that the next step may come.
-DEVICE void tell(struct cuda_score *scores, int ring, int batch, const cuda_now *now, int *tick,
-                 int row, float lost, bool right)
+// Stores a sample's score; the first sample's also advances the row of the step table.
+DEVICE void store_score(struct cuda_score *scores, int ring, int batch, const cuda_now *now,
+                        int *next_step, int row, float lost, bool right)
 {
     cuda_score score = {lost, right};
-    scores[(i64)(now->tick % ring) * batch + row] = score;
+    scores[(i64)(now->step % ring) * batch + row] = score;
     if (row == 0)
-        *tick = now->tick + 1;
+        *next_step = now->step + 1;
 }
 
-// A warp takes a row.
+// A warp per row.
 KERNEL(128, 1) loss(const cuda_loss g)
 {
     int lane = THREAD & 31, row = BLOCK * 4 + (THREAD >> 5), count = g.now->count;
@@ -30,8 +30,8 @@ KERNEL(128, 1) loss(const cuda_loss g)
         if (g.out && lane == 0)
             g.out[row] = p;
         if (g.scored && lane == 0)
-            tell(g.scores, g.rows, g.batch, g.now, g.tick, row,
-                 (x > 0 ? x : 0) - (label ? x : 0) + log_of(1 + e), (x > 0) == (label != 0));
+            store_score(g.scores, g.rows, g.batch, g.now, g.next_step, row,
+                        (x > 0 ? x : 0) - (label ? x : 0) + log_of(1 + e), (x > 0) == (label != 0));
         return;
     }
     float most = -__builtin_inff();
@@ -65,12 +65,12 @@ KERNEL(128, 1) loss(const cuda_loss g)
         for (int k = lane; k < g.units; k += 32)
             g.out[(i64)row * g.units + k] = exp_of(z[k] - most) * inverse;
     if (g.scored && lane == 0)
-        tell(g.scores, g.rows, g.batch, g.now, g.tick, row, log_of(total) + most - z[label],
-             best == label);
+        store_score(g.scores, g.rows, g.batch, g.now, g.next_step, row,
+                    log_of(total) + most - z[label], best == label);
 }
 
-// The head of a net: dense layer, loss, and the gradient of what comes before, for a row by a warp
-// that keeps the row in registers. In single precision: it is little work.
+// The head of a net: dense layer, loss, and the gradient of its input. A warp does a row and keeps
+// it in registers, in single precision: it is little work.
 extern SHARED float head_memory[];
 
 DEVICE float dot(f4 a, f4 b)
@@ -191,7 +191,7 @@ KERNEL(128, 1) head(const cuda_head g)
             g.out[(i64)row * units + lane + 32] = e1 * inverse;
     }
     if (g.scored && lane == 0)
-        tell(g.scores, g.rows, g.batch, g.now, g.tick, row, lost, right);
+        store_score(g.scores, g.rows, g.batch, g.now, g.next_step, row, lost, right);
     if (!counts)
         d[0] = d[1] = 0;
     if (lane >= units)
@@ -234,7 +234,7 @@ KERNEL(128, 1) head(const cuda_head g)
         }
 }
 
-// A block takes a chunk of one parameter; its gradient's parts are summed in their order.
+// A block per chunk of one parameter; the gradient's parts are summed in order.
 KERNEL(256, 1) optimize(const cuda_optimize g)
 {
     const cuda_param *param = g.params + g.chunk_param[BLOCK];
@@ -255,12 +255,11 @@ KERNEL(256, 1) optimize(const cuda_optimize g)
 
 // ---- embedding ----
 //
-// Adam moves every row in every step, but a batch touches few. With `lazy` a row that is not used
-// waits, and the steps that it missed are made up for in registers when it is used next; what is
-// read there is written only together with the row's own next step, so that nobody reads a row that
-// another changes. The mean shrinks by rho in each missed step, so that after some hundred of them
-// nothing moves any more, and the rest is a power. The root of v is carried along: it shrinks by
-// the root of beta2.
+// Adam moves every row in every step, but a batch uses few. With `lazy`, the steps that an unused
+// row missed are replayed in registers when it is next used. The result is written only with the
+// row's own next step, so that no block reads a row that another changes. The mean shrinks by rho
+// in each missed step, so that after some hundred of them nothing moves, and the rest is a power.
+// The root of v is carried along: it shrinks by the root of beta2.
 
 DEVICE float power(float base, int n)
 {
@@ -272,9 +271,9 @@ DEVICE float power(float base, int n)
 }
 
 //
-// Missed steps are made up for in eights. Rates and roots change so slowly that after the first
-// steps the first, fourth and last of eight tell what all of them come to (sequences.c has their
-// shares: a parabola through the three, off by 2e-7 of the sum at worst).
+// Missed steps are replayed in eights. Rates and roots change so slowly that after the first steps
+// the first, fourth and last of eight determine the sum (plan/sequences.c has their shares: a
+// parabola through the three, off by 2e-7 of the sum at worst).
 enum { SMOOTH = 64 };
 
 template <int N>
@@ -293,7 +292,7 @@ DEVICE void catch_up(const cuda_embed &g, int from, int to, float *p, float *m, 
         mean[i] = m[i];
         root[i] = sqrt_of(v[i]);
     }
-    // It ends when all that would follow moves nothing: less than a step times rho / (1 - rho).
+    // Stops when all further steps together move nothing: less than a step times rho / (1 - rho).
     while (moves && t < to) {
         moves = false;
         if (smooth && t >= SMOOTH && t + 8 <= to) {
@@ -332,8 +331,8 @@ DEVICE void catch_up(const cuda_embed &g, int from, int to, float *p, float *m, 
     }
 }
 
-// All rows: before somebody looks at the table. A block per row and 128 columns; the second of them
-// must find the age that the first one found.
+// All rows, before the host reads the table. A block per row and 128 columns; the second must see
+// the same age as the first.
 KERNEL(128, 1) embed_catch_up(const cuda_embed g)
 {
     int token = BLOCK, c = BLOCK_Y * 128 + THREAD, from = g.age[token];
@@ -364,11 +363,11 @@ KERNEL(128, 1) embed_gather(const cuda_embed g)
     g.y[(i64)position * g.pitch + c] = p;
 }
 
-// Where a position lies in the order of tokens: behind all of smaller tokens and those of its own
-// token before it. Eight threads count for one position.
+// A position's place in the order of tokens: after all smaller tokens and earlier positions of its
+// own token. Eight threads count for one position.
 KERNEL(256, 1) embed_order(const cuda_embed g)
 {
-    enum { PIECE = 4096 }; // tokens that are looked through at once
+    enum { PIECE = 4096 }; // tokens scanned at once
     SHARED __attribute__((aligned(16))) int piece[PIECE];
     int position = BLOCK * 32 + (THREAD >> 3), part = THREAD & 7, positions = g.positions;
     int token = position < positions ? g.tokens[position] : -1, less = 0, before = 0, same = 0;
@@ -402,9 +401,9 @@ KERNEL(256, 1) embed_order(const cuda_embed g)
     }
 }
 
-// A block per position; the first one of a token sums the gradients of all and makes the row's step
-// (or hands the sum to the optimizer). Each warp takes every fourth, so that the order of the sum
-// is always the same.
+// A block per position; the first position of a token sums the gradients of all and updates the row
+// (or stores the sum for the optimizer). Each warp takes every fourth, so that the order of the sum
+// is fixed.
 KERNEL(128, 8) embed_back(const cuda_embed g)
 {
     SHARED f4 sums[4][32];
@@ -461,7 +460,7 @@ KERNEL(128, 8) embed_back(const cuda_embed g)
             *(f4 *)(g.grad + at) = sum;
         }
     }
-    // With more columns than one block takes, embed_age does this when all of them are done.
+    // With more columns than a block has, embed_age does this when all blocks are done.
     SYNC();
     if (g.lazy && THREAD == 0 && pitch <= 128)
         g.age[token] = g.now->age + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/layers.h"
+#include "engine/cuda/plan/layers.h"
 
 static struct cuda_pool pool_of(const struct builder *b, int layer)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// layers: launches of what is no product and no sequence: pools, dropout, relu, concatenation,
-// average, batch norm. `back`: the gradient of the input, where anything before wants one.
-#ifndef FARE_ENGINE_CUDA_LAYERS_H
-#define FARE_ENGINE_CUDA_LAYERS_H
+// layers: launches of pools, dropout, relu, concatenation, average and batch norm in f32. `back`:
+// the gradient of the input, if a layer before needs one.
+#ifndef FARE_ENGINE_CUDA_PLAN_LAYERS_H
+#define FARE_ENGINE_CUDA_PLAN_LAYERS_H
 
-#include "engine/cuda/plan_parts.h"
+#include "engine/cuda/plan/builder.h"
 
 void gpu_pool_forward(struct builder *b, int layer);
 void gpu_pool_back(struct builder *b, int layer);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/products.h"
+#include "engine/cuda/plan/products.h"
 
-// ---- forms and launches ----
+// ---- tile sizes and launches ----
 
-struct form { // of a block of threads
+struct form { // of a block of threads: its tile, and bytes of shared memory
     int m, n, k;
     unsigned forward_shared, back_shared, weights_shared;
 };
 
 enum shape { WIDE, NARROW, MEDIUM, DEEP, SMALL };
 
-// As in gemm.cu: older GPUs have less shared memory and copies that do not run ahead.
-static struct form form_of(const struct cuda *cuda, enum shape shape)
+// As in gemm.cu: older GPUs have less shared memory and no asynchronous copies.
+static struct form form_of(const struct device *device, enum shape shape)
 {
     static const int shares[] = {1, 2, 2, 8, 4};
-    bool old = cuda_about(cuda)->major < 8, tensor = cuda_precision(cuda) != ENGINE_F32;
+    bool old = device->major < 8, tensor = device->precision != ENGINE_F32;
     int m = shape == DEEP ? 32 : shape == MEDIUM || shape == SMALL ? 64 : 128;
     int n = shape == WIDE || shape == MEDIUM ? 64 : 32;
     int k = shape == DEEP            ? (tensor ? 128 : 64)
@@ -24,15 +24,15 @@ static struct form form_of(const struct cuda *cuda, enum shape shape)
     int stages = old || shape == SMALL ? 2 : shape == MEDIUM || (shape == DEEP && !tensor) ? 4 : 3;
     int a_rows = m * k, a_columns = k * (m + 8), b_rows = n * k, b_columns = k * (n + 8);
     int parts[3] = {a_rows + b_rows, a_rows + b_columns, a_columns + b_columns};
-    int ends[3] = {m * (n + 4), m * (n + 4), n * (m + 4)};
-    for (int i = 0; i < 3; i++) { // behind the stages: the offsets of taps
-        int room = parts[i] * stages + TAPS_MAX;
-        parts[i] = (room > ends[i] * shares[shape] ? room : ends[i] * shares[shape]) * 4;
+    int epilogue[3] = {m * (n + 4), m * (n + 4), n * (m + 4)};
+    for (int i = 0; i < 3; i++) { // after the stages: the offsets of taps
+        int loop = parts[i] * stages + TAPS_MAX, last = epilogue[i] * shares[shape];
+        parts[i] = (loop > last ? loop : last) * 4;
     }
     return (struct form){m, n, k, (unsigned)parts[0], (unsigned)parts[1], (unsigned)parts[2]};
 }
 
-// Of the GPU's processors some would be idle with large tiles.
+// Smaller tiles where large ones would leave processors idle.
 static enum shape shape_of(const struct cuda_gemm *g, int n, bool windowed)
 {
     if (windowed && n <= 32 && tiles(g->m, 128) >= 96)
@@ -81,12 +81,12 @@ static void forward_gemm(struct builder *b, struct cuda_gemm *g)
     struct gpu_plan *plan = b->plan;
     bool windowed = is_windowed(g);
     enum shape shape = shape_of(g, g->ldy, windowed);
-    struct form form = form_of(plan->cuda, shape);
+    struct form form = form_of(&plan->device, shape);
     g->parts = 1;
     g->per_part = g->k;
     int64_t blocks = tiles(g->m, form.m) * tiles(g->ldy, form.n);
     if (shape == DEEP && g->k >= 1024)
-        make_parts(g, blocks, cuda_about(plan->cuda)->processors, 256, form.k);
+        make_parts(g, blocks, plan->device.processors, 256, form.k);
     if (g->parts == 1) {
         launch_gemm(b, forward_kernels[windowed][shape], g, g->ldy, &form, form.forward_shared);
         return;
@@ -101,10 +101,10 @@ static void forward_gemm(struct builder *b, struct cuda_gemm *g)
                                  .bias = g->bias,
                                  .relu = g->relu,
                                  .drop = g->drop};
-    int64_t room_needed = finish.part * g->parts;
-    if (room_needed > plan->workspace_room) { // earlier launches keep the smaller one
-        plan->workspace = gpu_plan_room(b, room_needed * 4);
-        plan->workspace_room = room_needed;
+    int64_t needed = finish.part * g->parts;
+    if (needed > plan->workspace_size) { // earlier launches keep the smaller workspace
+        plan->workspace = gpu_plan_alloc(b, needed * 4);
+        plan->workspace_size = needed;
     }
     finish.parts = g->y = on_gpu(plan->workspace);
     g->part = finish.part;
@@ -117,10 +117,10 @@ static void back_gemm(struct builder *b, struct cuda_gemm *g)
 {
     bool windowed = is_windowed(g);
     enum shape shape = shape_of(g, g->n, windowed);
-    struct form form = form_of(b->plan->cuda, shape);
-    // Of those since 8.0 some (8.6, 8.9, 12.0) have 99 KiB for a block.
-    if (form.back_shared > (unsigned)cuda_about(b->plan->cuda)->shared)
-        form = form_of(b->plan->cuda, shape = MEDIUM);
+    struct form form = form_of(&b->plan->device, shape);
+    // Some GPUs since 8.0 (8.6, 8.9, 12.0) have 99 KiB for a block.
+    if (form.back_shared > (unsigned)b->plan->device.shared)
+        form = form_of(&b->plan->device, shape = MEDIUM);
     g->parts = 1;
     g->per_part = g->k;
     launch_gemm(b, back_kernels[windowed][shape], g, g->n, &form, form.back_shared);
@@ -130,14 +130,14 @@ void gpu_weights_flush(struct builder *b, enum weights_group group)
 {
     static const char *const kernels[] = {"gemm_weights_small", "gemm_weights_wide",
                                           "conv_weights_wide"};
-    struct form form = form_of(b->plan->cuda, group == WEIGHTS_WHOLE ? SMALL : WIDE);
+    struct form form = form_of(&b->plan->device, group == WEIGHTS_WHOLE ? SMALL : WIDE);
     struct cuda_gemms *jobs = &b->weights[group];
     jobs->optimizer = gpu_plan_optimizer(b->plan);
     if (jobs->count > 0) {
         gpu_plan_add(b, kernels[group], b->weight_blocks[group], 1, 256, form.weights_shared, jobs,
                      sizeof *jobs);
-        if (group == WEIGHTS_WHOLE) // what it changes nobody reads before the next step
-            gpu_plan_aside(b);
+        if (group == WEIGHTS_WHOLE) // nothing reads its results before the next step
+            gpu_plan_fork(b);
     }
     jobs->count = 0;
     b->weight_blocks[group] = 0;
@@ -148,7 +148,7 @@ void gpu_weights_add(struct builder *b, struct cuda_gemm *g)
     enum weights_group group = is_windowed(g) ? WEIGHTS_OF_WINDOWS
                                : g->parts > 1 ? WEIGHTS_IN_PARTS
                                               : WEIGHTS_WHOLE;
-    struct form form = form_of(b->plan->cuda, group == WEIGHTS_WHOLE ? SMALL : WIDE);
+    struct form form = form_of(&b->plan->device, group == WEIGHTS_WHOLE ? SMALL : WIDE);
     struct cuda_gemms *jobs = &b->weights[group];
     if (jobs->count == CUDA_JOBS_MAX)
         gpu_weights_flush(b, group);
@@ -159,9 +159,9 @@ void gpu_weights_add(struct builder *b, struct cuda_gemm *g)
     jobs->job[jobs->count++] = *g;
 }
 
-// ---- what the products of a layer have in common ----
+// ---- a layer's products ----
 
-struct walk { // windows over the input; a dense layer has one that covers all of it
+struct walk { // windows over the input; a dense layer has one, over all of it
     int height, width, pitch, out_height, out_width, taps, kernel_w, stride, top, left;
     int rows; // of the output, for one sample
 };
@@ -183,7 +183,7 @@ static struct walk walk_of(const struct gpu_plan *plan, int layer)
                              .top = l->pad_top,
                              .left = l->pad_left,
                              .rows = l->out.dim[1] * l->out.dim[2]};
-    bool steps = l->op == NET_LSTM; // one after the other
+    bool steps = l->op == NET_LSTM; // each a row
     return (struct walk){.height = 1,
                          .width = 1,
                          .pitch = steps ? in->pitch : in->rows * in->pitch,
@@ -246,12 +246,12 @@ void gpu_linear_weights(struct builder *b, const struct linear *l)
                           .a = on_gpu(plan->values[layer->inputs[0]].out),
                           .b = on_gpu(l->dy),
                           .y = on_gpu(l->block->grad),
-                          .part = l->block->room,
+                          .part = l->block->size,
                           .ldb = l->pitch,
                           .ldy = walk.taps * walk.pitch,
                           .units = l->units,
                           .parts = l->block->parts,
-                          .bias = biased ? on_gpu(l->dy) : NULL, // any that is not null
+                          .bias = biased ? on_gpu(l->dy) : NULL, // anything but null
                           .bias_grad =
                               biased ? on_gpu(l->block->grad + (device_ptr)bias_at * 4) : NULL,
                           .fused = gpu_is_fused(l->block),
@@ -270,12 +270,10 @@ int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second)
     int units = l->op == NET_LSTM ? 4 * l->units * (l->both_ways ? 2 : 1) : l->units;
     int64_t m = second ? pad4(l->units) : walk.taps * walk.pitch;
     struct cuda_gemm g = {.k = (int)plan->batch * walk.rows};
-    make_parts(&g, tiles(m, 128) * tiles(units, 64), 2 * cuda_about(plan->cuda)->processors, 256,
-               32);
+    make_parts(&g, tiles(m, 128) * tiles(units, 64), 2 * plan->device.processors, 256, 32);
     return g.parts;
 }
 
-// The gradient of a layer's input from that of its output.
 void gpu_linear_back(struct builder *b, const struct linear *l)
 {
     const struct gpu_plan *plan = b->plan;
@@ -301,7 +299,7 @@ void gpu_linear_back(struct builder *b, const struct linear *l)
                               in->drop >= 0 ? 1.0f / (1.0f - plan->layers[in->drop].rate) : 1,
                           .add = b->written[input]};
     set_walk(&g, &walk);
-    g.height = walk.out_height; // the image that is walked through is dy
+    g.height = walk.out_height; // windows walk through dy
     g.width = walk.out_width;
     g.pitch = l->pitch;
     g.out_height = walk.height;

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/plan.h"
+#include "engine/cuda/plan/plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/ends.h"
-#include "engine/cuda/images.h"
-#include "engine/cuda/layers.h"
-#include "engine/cuda/plan_parts.h"
-#include "engine/cuda/products.h"
-#include "engine/cuda/sequences.h"
+#include "engine/cuda/plan/loss_optimizer.h"
+#include "engine/cuda/plan/images.h"
+#include "engine/cuda/plan/layers.h"
+#include "engine/cuda/plan/builder.h"
+#include "engine/cuda/plan/products.h"
+#include "engine/cuda/plan/sequences.h"
 #include "engine/dropout.h"
 #include "engine/engine.h"
 
 // ---- launches ----
+
+void launch_make(struct launch *out, const char *kernel, unsigned x, unsigned y, unsigned threads,
+                 unsigned shared, const void *args, size_t size)
+{
+    assert(size <= sizeof out->args && x > 0 && y > 0);
+    *out = (struct launch){
+        .name = kernel, .x = x, .y = y, .threads = threads, .shared = shared, .size = size};
+    memcpy(out->args, args, size);
+}
 
 void gpu_plan_add(struct builder *b, const char *kernel, int64_t x, int64_t y, unsigned threads,
                   unsigned shared, const void *args, size_t size)
@@ -31,24 +41,20 @@ void gpu_plan_add(struct builder *b, const char *kernel, int64_t x, int64_t y, u
         to->items = more;
         to->cap = cap;
     }
-    b->rc = cuda_launch_make(b->plan->cuda, kernel, (unsigned)x, (unsigned)y, threads, shared, args,
-                             size, &to->items[to->count], b->err);
-    if (b->rc == 0)
-        to->count++;
+    launch_make(&to->items[to->count++], kernel, (unsigned)x, (unsigned)y, threads, shared, args,
+                size);
 }
 
-// The launch that was added last is not waited for by those that follow.
-void gpu_plan_aside(const struct builder *b)
+void gpu_plan_fork(const struct builder *b)
 {
     if (b->rc == 0)
-        b->to->items[b->to->count - 1].aside = true;
+        b->to->items[b->to->count - 1].forked = true;
 }
 
-// The launch that was added last waits for what is aside.
 void gpu_plan_join(const struct builder *b)
 {
     if (b->rc == 0)
-        b->to->items[b->to->count - 1].joins = true;
+        b->to->items[b->to->count - 1].join = true;
 }
 
 void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const void *args,
@@ -57,20 +63,30 @@ void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const
     gpu_plan_add(b, kernel, (numbers + 255) / 256, 1, 256, 0, args, size);
 }
 
-device_ptr gpu_plan_room(struct builder *b, int64_t bytes)
+static device_ptr allocate(struct builder *b, int64_t bytes, bool zeroed)
 {
+    const struct device *device = &b->plan->device;
     device_ptr ptr = 0;
     if (b->rc == 0)
-        b->rc = cuda_alloc(b->plan->cuda, bytes, &ptr, b->err);
+        b->rc = device->alloc(device->driver, bytes, zeroed, &ptr, b->err);
     return ptr;
 }
 
-device_ptr gpu_plan_zeros(struct builder *b, int64_t bytes)
+device_ptr gpu_plan_alloc(struct builder *b, int64_t bytes)
 {
-    device_ptr ptr = 0;
+    return allocate(b, bytes, false);
+}
+
+device_ptr gpu_plan_alloc_zeros(struct builder *b, int64_t bytes)
+{
+    return allocate(b, bytes, true);
+}
+
+void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t bytes)
+{
+    const struct device *device = &b->plan->device;
     if (b->rc == 0)
-        b->rc = cuda_alloc_zeros(b->plan->cuda, bytes, &ptr, b->err);
-    return ptr;
+        b->rc = device->upload(device->driver, to, from, bytes, b->err);
 }
 
 struct cuda_drop gpu_plan_drop(const struct builder *b, int layer)
@@ -108,12 +124,11 @@ struct cuda_optimizer gpu_plan_optimizer(const struct gpu_plan *plan)
 
 // ---- the lists ----
 
-// A new list: nothing of it has been made.
-static void forget(struct builder *b)
+static void begin_list(struct builder *b)
 {
-    b->reader = -1;
+    b->lazy_reader = -1;
     for (int i = 0; i < b->plan->layer_count; i++)
-        b->made[i] = b->read[i] = -1;
+        b->writer[i] = b->reader[i] = -1;
 }
 
 static void build_forward(struct builder *b, struct launches *to, bool training, bool labelled)
@@ -121,7 +136,7 @@ static void build_forward(struct builder *b, struct launches *to, bool training,
     const struct gpu_plan *plan = b->plan;
     b->to = to;
     b->training = training;
-    forget(b);
+    begin_list(b);
     for (int i = 0; i < plan->layer_count; i++) {
         const struct net_layer *l = &plan->layers[i];
         const struct value *value = &plan->values[i];
@@ -210,7 +225,7 @@ static void back_layer(struct builder *b, int i, bool trains)
         break;
     case NET_DROPOUT:
         if (plan->values[l->inputs[0]].drop == i || plan->values[i].in_head)
-            b->written[l->inputs[0]] = true; // the same memory, or the head's work
+            b->written[l->inputs[0]] = true; // shared memory, or done by the head
         else
             gpu_drop(b, i, true);
         break;
@@ -233,7 +248,7 @@ static void build_backward(struct builder *b, struct launches *to, int phase)
     size_t count = (size_t)plan->layer_count;
     const struct recipe_phase *now = &plan->params->recipe.phases[phase];
     bool *flags = calloc(3 * count, sizeof *flags), *trains = flags;
-    forget(b);
+    begin_list(b);
     if (!flags) {
         b->rc = err_memory(b->err);
         return;
@@ -265,7 +280,7 @@ static void build_backward(struct builder *b, struct launches *to, int phase)
 
 // ---- memory ----
 
-// Dropout behind a layer that it can be part of.
+// Whether the layer's kernel can apply a dropout that follows.
 static bool takes_dropout(const struct gpu_plan *plan, int layer)
 {
     const struct net_layer *l = &plan->layers[layer];
@@ -299,7 +314,7 @@ static void find_readers(struct gpu_plan *plan)
     }
 }
 
-// Dropout that the head can do on its way.
+// The head, and whether it applies the dropout before it.
 static void find_head(struct gpu_plan *plan)
 {
     plan->head = gpu_has_head(plan) ? plan->layer_count - 1 : -1;
@@ -312,7 +327,7 @@ static void find_head(struct gpu_plan *plan)
         plan->values[input].in_head = true;
 }
 
-// Whether what reads layer i, alone, takes care of its relu on the way back.
+// Whether layer i has one reader, which applies relu's mask on the way back.
 static bool reader_masks(const struct gpu_plan *plan, int i)
 {
     const struct value *value = &plan->values[i];
@@ -328,14 +343,14 @@ static bool reader_masks(const struct gpu_plan *plan, int i)
     return false;
 }
 
-// Whether the kernels that make a value leave alone what is behind its rows: gather of an image as
-// a row of numbers, the steps of an LSTM, the copies of a concatenation.
+// Whether the kernels that write a value leave its padding alone: the gather of a flat image, an
+// LSTM's time steps, a concatenation's copies.
 static bool leaves_padding(enum net_op op)
 {
     return op == NET_IMAGE || op == NET_LSTM || op == NET_CONCAT;
 }
 
-// Likewise its gradient: what a concatenation reads gets copies.
+// Likewise its gradient, which a concatenation copies.
 static bool is_joined(const struct gpu_plan *plan, int layer)
 {
     for (int i = layer + 1; i < plan->layer_count; i++)
@@ -354,7 +369,7 @@ static void give_memory(struct builder *b, int i)
     if (plan->images && l->out.rank == 3)
         return; // images_memory()
     if (l->op == NET_TOKENS) {
-        plan->tokens = gpu_plan_room(b, plan->batch * value->rows * 4);
+        plan->tokens = gpu_plan_alloc(b, plan->batch * value->rows * 4);
         return;
     }
     const struct value *same = l->op == NET_AUX ? &plan->values[l->inputs[0]]
@@ -363,21 +378,21 @@ static void give_memory(struct builder *b, int i)
                                    : NULL;
     bool wants = l->learns || i + 1 == plan->layer_count;
     value->out = same                    ? same->out
-                 : leaves_padding(l->op) ? gpu_plan_zeros(b, bytes)
-                                         : gpu_plan_room(b, bytes);
+                 : leaves_padding(l->op) ? gpu_plan_alloc_zeros(b, bytes)
+                                         : gpu_plan_alloc(b, bytes);
     value->grad = same                 ? same->grad
                   : !wants             ? 0
-                  : is_joined(plan, i) ? gpu_plan_zeros(b, bytes)
-                                       : gpu_plan_room(b, bytes);
+                  : is_joined(plan, i) ? gpu_plan_alloc_zeros(b, bytes)
+                                       : gpu_plan_alloc(b, bytes);
     device_ptr *extra = &plan->extra[4 * i];
-    if (same && l->op == NET_DROPOUT) { // what reads it sees whose it is
+    if (same && l->op == NET_DROPOUT) { // its reader must know
         value->masked = same->masked;
         value->drop = same->drop;
     }
     if (l->op == NET_BATCH_NORM) {
-        extra[0] = gpu_plan_room(b, (int64_t)64 * 2 * value->pitch * 4);
-        extra[1] = gpu_plan_room(b, value->pitch * 4);
-        extra[2] = gpu_plan_room(b, value->pitch * 4);
+        extra[0] = gpu_plan_alloc(b, (int64_t)64 * 2 * value->pitch * 4);
+        extra[1] = gpu_plan_alloc(b, value->pitch * 4);
+        extra[2] = gpu_plan_alloc(b, value->pitch * 4);
     }
     if (l->op == NET_LSTM)
         gpu_lstm_memory(b, i);
@@ -398,74 +413,73 @@ static void give_gradients(struct builder *b)
             block->product = true;
             block->parts = gpu_weights_parts(plan, block->layer, second);
         }
-        if (!gpu_is_fused(block)) // the optimizer steps over what pads a bias as well
-            block->grad = gpu_plan_zeros(b, block->parts * block->room * 4);
+        if (!gpu_is_fused(block)) // the optimizer reads padding after a bias too
+            block->grad = gpu_plan_alloc_zeros(b, block->parts * block->size * 4);
     }
 }
 
-// What it was given first is the first side's.
-static void first_side(struct gpu_plan *plan)
+// The memory given so far is the first buffer's.
+static void first_buffer(struct gpu_plan *plan)
 {
-    plan->side_count = 1;
-    plan->sides[0].tokens = plan->tokens;
-    plan->sides[0].labels = plan->labels;
-    plan->sides[0].now = plan->now;
-    plan->sides[0].image = plan->values[0].out;
+    plan->buffer_count = 1;
+    plan->buffers[0].tokens = plan->tokens;
+    plan->buffers[0].labels = plan->labels;
+    plan->buffers[0].now = plan->now;
+    plan->buffers[0].image = plan->values[0].out;
 }
 
-// The same again.
-static void another_side(struct builder *b)
+static void second_buffer(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
     const struct value *in = &plan->values[0];
-    struct plan_side *side = &plan->sides[plan->side_count++];
-    side->labels = gpu_plan_room(b, plan->batch * 4);
-    side->now = gpu_plan_room(b, sizeof(struct cuda_now));
+    struct plan_buffer *buffer = &plan->buffers[plan->buffer_count++];
+    buffer->labels = gpu_plan_alloc(b, plan->batch * 4);
+    buffer->now = gpu_plan_alloc(b, sizeof(struct cuda_now));
     if (plan->tokens)
-        side->tokens = gpu_plan_room(b, plan->batch * in->rows * 4);
+        buffer->tokens = gpu_plan_alloc(b, plan->batch * in->rows * 4);
     else
-        side->image = gpu_plan_zeros(b, plan->batch * in->rows * in->pitch * 4);
+        buffer->image = gpu_plan_alloc_zeros(b, plan->batch * in->rows * in->pitch * 4);
 }
 
-// What is built from now on is for this side.
-static void take_side(struct gpu_plan *plan, const struct plan_side *side)
+// Lists built from now on read this buffer.
+static void use_buffer(struct gpu_plan *plan, const struct plan_buffer *buffer)
 {
-    plan->tokens = side->tokens;
-    plan->labels = side->labels;
-    plan->now = side->now;
-    plan->values[0].out = side->image;
+    plan->tokens = buffer->tokens;
+    plan->labels = buffer->labels;
+    plan->now = buffer->now;
+    plan->values[0].out = buffer->image;
 }
 
-static void build_side(struct builder *b, struct plan_side *side)
+static void build_step(struct builder *b, struct plan_buffer *buffer)
 {
-    take_side(b->plan, side);
-    build_forward(b, &side->forward, true, true);
+    use_buffer(b->plan, buffer);
+    build_forward(b, &buffer->forward, true, true);
     for (int i = 0; i < b->plan->params->recipe.phase_count; i++)
-        build_backward(b, &side->backward[i], i);
+        build_backward(b, &buffer->backward[i], i);
 }
 
 int gpu_plan_launches(const struct gpu_plan *plan, int phase)
 {
-    const struct plan_side *side = &plan->sides[0];
-    return 1 + side->forward.count + side->backward[phase].count;
+    const struct plan_buffer *buffer = &plan->buffers[0];
+    return 1 + buffer->forward.count + buffer->backward[phase].count;
 }
 
-static void build_sides(struct builder *b)
+static void build_steps(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
     bool small = false;
-    first_side(plan);
-    build_side(b, &plan->sides[0]);
+    first_buffer(plan);
+    build_step(b, &plan->buffers[0]);
     for (int i = 0; i < plan->params->recipe.phase_count; i++)
         small |= gpu_plan_launches(plan, i) <= PLAN_SMALL;
     if (!small || plan->images)
         return;
-    another_side(b);
-    build_side(b, &plan->sides[1]);
-    take_side(plan, &plan->sides[0]);
+    second_buffer(b);
+    build_step(b, &plan->buffers[1]);
+    use_buffer(plan, &plan->buffers[0]);
 }
 
-int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
+int gpu_plan_new(struct gpu_plan *plan, int ring_rows, struct err *err)
 {
     size_t count = (size_t)plan->layer_count;
     struct builder b = {.plan = plan, .err = err};
@@ -474,33 +488,34 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     plan->extra = calloc(4 * count, sizeof *plan->extra);
     if (!plan->values || !plan->extra)
         return err_memory(err);
-    plan->score_rows = score_rows;
+    plan->ring_rows = ring_rows;
     plan->embedding = -1;
-    plan->images = images_in_bf16(plan->layers, plan->layer_count, cuda_precision(plan->cuda));
+    plan->images = images_in_bf16(plan->layers, plan->layer_count, plan->device.precision);
     for (int i = 0; i < plan->layer_count; i++) {
         shape_value(plan, i);
         const struct net_layer *l = &plan->layers[i];
         if (l->op == NET_CONV && l->kernel_h * l->kernel_w > TAPS_MAX)
-            return err_set(err, ERR_USAGE,
-                           "the cuda engine takes kernels of at most %d cells, not %d × %d",
-                           TAPS_MAX, l->kernel_h, l->kernel_w);
+            return err_set(
+                err, ERR_USAGE,
+                "the cuda engine supports convolution kernels of at most %d cells, not %d × %d",
+                TAPS_MAX, l->kernel_h, l->kernel_w);
         embeddings += l->op == NET_EMBEDDING;
-        if (embeddings > 1) // which would share the ages of their rows
-            return err_set(err, ERR_USAGE, "the cuda engine takes one embedding");
+        if (embeddings > 1) // they would share the ages of their rows
+            return err_set(err, ERR_USAGE, "the cuda engine supports one embedding");
         if (l->op != NET_DROPOUT)
             continue;
         if (plan->drop_count == CUDA_DROPS_MAX)
-            return err_set(err, ERR_USAGE, "the cuda engine takes at most %d dropout layers",
+            return err_set(err, ERR_USAGE, "the cuda engine supports at most %d dropout layers",
                            CUDA_DROPS_MAX);
         plan->drop_slots[plan->drop_count++] = i;
     }
     find_readers(plan);
     find_head(plan);
-    plan->now = gpu_plan_room(&b, sizeof(struct cuda_now));
-    plan->tick = gpu_plan_zeros(&b, 4); // the first row
-    plan->scores = gpu_plan_room(&b, score_rows * plan->batch * (int64_t)sizeof(struct cuda_score));
-    plan->labels = gpu_plan_room(&b, plan->batch * 4);
-    plan->probabilities = gpu_plan_room(&b, plan->batch * plan->values[count - 1].columns * 4);
+    plan->now = gpu_plan_alloc(&b, sizeof(struct cuda_now));
+    plan->next_step = gpu_plan_alloc_zeros(&b, 4);
+    plan->scores = gpu_plan_alloc(&b, ring_rows * plan->batch * (int64_t)sizeof(struct cuda_score));
+    plan->labels = gpu_plan_alloc(&b, plan->batch * 4);
+    plan->probabilities = gpu_plan_alloc(&b, plan->batch * plan->values[count - 1].columns * 4);
     if (plan->images)
         images_memory(&b);
     for (int i = 0; i < plan->layer_count; i++) {
@@ -511,37 +526,39 @@ int gpu_plan_new(struct gpu_plan *plan, int score_rows, struct err *err)
     for (int i = 0; i < plan->layer_count; i++)
         if (plan->layers[i].op == NET_EMBEDDING)
             gpu_embedding_memory(&b, i);
-    b.made = malloc(2 * count * sizeof *b.made);
-    if (!b.made)
+    b.writer = malloc(2 * count * sizeof *b.writer);
+    if (!b.writer)
         return err_memory(err);
-    b.read = b.made + count;
-    build_sides(&b);
+    b.reader = b.writer + count;
+    build_steps(&b);
     build_forward(&b, &plan->evaluate, false, true);
     build_forward(&b, &plan->predict, false, false);
-    free(b.made);
+    free(b.writer);
     return b.rc;
+}
+
+void gpu_plan_lists(struct gpu_plan *plan, struct launches *lists[PLAN_LISTS])
+{
+    int count = 0;
+    for (int i = 0; i < PLAN_BUFFERS; i++) {
+        lists[count++] = &plan->buffers[i].forward;
+        for (int k = 0; k < RECIPE_PHASES_MAX; k++)
+            lists[count++] = &plan->buffers[i].backward[k];
+    }
+    lists[count++] = &plan->evaluate;
+    lists[count++] = &plan->predict;
+    lists[count++] = &plan->catch_up;
+    assert(count == PLAN_LISTS);
 }
 
 void gpu_plan_free(struct gpu_plan *plan)
 {
-    for (int s = 0; s < PLAN_SIDES; s++) {
-        free(plan->sides[s].forward.items);
-        for (int i = 0; i < RECIPE_PHASES_MAX; i++)
-            free(plan->sides[s].backward[i].items);
-    }
-    free(plan->evaluate.items);
-    free(plan->predict.items);
-    free(plan->catch_up.items);
+    struct launches *lists[PLAN_LISTS];
+    gpu_plan_lists(plan, lists);
+    for (int i = 0; i < PLAN_LISTS; i++)
+        free(lists[i]->items);
     free(plan->values);
-    free(plan->pieces);
+    free(plan->reused);
     free(plan->extra);
     memset(plan, 0, sizeof *plan);
-}
-
-int gpu_plan_launch(const struct gpu_plan *plan, const struct launches *list, struct err *err)
-{
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < list->count; i++)
-        rc = cuda_launch(plan->cuda, &list->items[i], err);
-    return rc;
 }

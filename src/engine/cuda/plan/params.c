@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/params.h"
+#include "engine/cuda/plan/params.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/images.h"
+#include "engine/cuda/plan/images.h"
 #include "engine/cuda/kernels.h"
 #include "engine/tensors.h"
 
@@ -16,12 +16,12 @@ static struct block *add_block(struct gpu_params *p, int layer, int64_t weights,
 {
     struct block *block = &p->blocks[p->block_count++];
     *block = (struct block){.layer = layer,
-                            .at = p->room,
-                            .room = (weights + bias + 3) / 4 * 4,
-                            .bias_at = p->room + weights,
+                            .at = p->size,
+                            .size = (weights + bias + 3) / 4 * 4,
+                            .bias_at = p->size + weights,
                             .parts = 1,
                             .trained = true};
-    p->room += (block->room + 63) / 64 * 64;
+    p->size += (block->size + 63) / 64 * 64;
     return block;
 }
 
@@ -32,7 +32,7 @@ static void place(struct slot *slot, int64_t at, int64_t s0, int64_t s1)
     slot->stride[1] = s1;
 }
 
-// The pitch of the value that a layer reads.
+// The pitch of a layer's input.
 static int in_pitch(const struct gpu_params *p, const struct net *net,
                     const struct net_layer *layer)
 {
@@ -54,7 +54,7 @@ static void place_dense(struct gpu_params *p, const struct net *net, int layer)
                                      : 1;
     struct block *block = add_block(p, layer, l->units * pixels * pitch, pad4(l->units));
     place(&slots[0], block->at, pixels * pitch, 1);
-    if (in->rank == 3 && !flat) { // the net counts channels, then pixels
+    if (in->rank == 3 && !flat) { // the net has channels before pixels
         slots[0].column[0] = in->dim[0];
         slots[0].column[1] = pixels;
         slots[0].column[2] = pitch;
@@ -140,9 +140,9 @@ static void place_layer(struct gpu_params *p, const struct net *net, int layer)
 }
 
 int gpu_params_new(struct gpu_params *p, const struct net *net, const struct recipe *recipe,
-                   struct cuda *cuda, struct err *err)
+                   const struct device *device, struct err *err)
 {
-    bool images = images_in_bf16(net->layers, net->layer_count, cuda_precision(cuda));
+    bool images = images_in_bf16(net->layers, net->layer_count, device->precision);
     *p = (struct gpu_params){
         .recipe = *recipe, .states = recipe_states(recipe), .pad = images ? 8 : 4};
     p->slots = calloc((size_t)net->param_count + 1, sizeof *p->slots);
@@ -154,14 +154,13 @@ int gpu_params_new(struct gpu_params *p, const struct net *net, const struct rec
         p->slots[i].param = net->params[i];
     for (int i = 0; i < net->layer_count; i++)
         place_layer(p, net, i);
-    int64_t bytes = p->room * (int64_t)sizeof(float);
-    int rc = cuda_alloc_zeros(cuda, bytes, &p->values, err); // what pads rows is never written
+    int64_t bytes = p->size * (int64_t)sizeof(float);
+    void *driver = device->driver;
+    int rc = device->alloc(driver, bytes, true, &p->values, err); // nothing writes the padding
     for (int k = 0; rc == 0 && k < p->states; k++)
-        rc = cuda_alloc(cuda, bytes, &p->state[k], err);
+        rc = device->alloc(driver, bytes, false, &p->state[k], err);
     if (rc == 0 && images)
-        rc = cuda_open_images(cuda, err);
-    if (rc == 0 && images)
-        rc = cuda_alloc_zeros(cuda, p->room * 2, &p->rounded, err);
+        rc = device->alloc(driver, p->size * 2, true, &p->rounded, err);
     return rc;
 }
 
@@ -190,7 +189,7 @@ device_ptr gpu_params_at(const struct gpu_params *p, int64_t at)
 
 static int64_t row_of(const struct slot *slot, int64_t row)
 {
-    // The net has all units' i, then all f, ...; here the gates of a unit are together.
+    // The net has all units' i, then all f, ...; here a unit's gates are together.
     return slot->gates ? row % slot->gates * 4 + row / slot->gates : row;
 }
 
@@ -204,8 +203,7 @@ static int64_t column_of(const struct slot *slot, int64_t column)
     return column % c[1] * c[2] + column / c[1];
 }
 
-// Goes through a tensor: `mine` is the part of the arena from the slot's first to its last number.
-static void move(const struct slot *slot, float *mine, float *values, bool to_net)
+void gpu_params_convert(const struct slot *slot, float *arena, float *values, bool to_net)
 {
     const struct net_param *p = &slot->param;
     int64_t d[4] = {1, 1, 1, 1};
@@ -216,7 +214,7 @@ static void move(const struct slot *slot, float *mine, float *values, bool to_ne
             int64_t at = row_of(slot, a) * slot->stride[0] + (p->rank > 1 ? column_of(slot, b) : 0);
             for (int64_t y = 0; y < d[2]; y++)
                 for (int64_t x = 0; x < d[3]; x++, values++) {
-                    float *here = mine + at + y * slot->stride[2] + x * slot->stride[3];
+                    float *here = arena + at + y * slot->stride[2] + x * slot->stride[3];
                     if (to_net)
                         *values = *here;
                     else
@@ -258,86 +256,24 @@ void gpu_params_tensor(const struct gpu_params *p, int index, struct engine_tens
     tensors_describe(&all, index, tensor);
 }
 
-static int round_values(const struct gpu_params *p, struct cuda *cuda, int64_t at, int64_t count,
-                        struct err *err)
-{
-    struct cuda_image_round g = {.from = (const float *)(uintptr_t)gpu_params_at(p, at),
-                                 .to =
-                                     (unsigned short *)(uintptr_t)(p->rounded + (device_ptr)at * 2),
-                                 .count = count};
-    struct launch launch;
-    int rc = cuda_launch_make(cuda, "image_round", 256, 1, 256, 0, &g, sizeof g, &launch, err);
-    return rc == 0 ? cuda_launch(cuda, &launch, err) : rc;
-}
-
-static int transfer(const struct gpu_params *p, struct cuda *cuda, int index, float *values,
-                    bool to_net, struct err *err)
+struct gpu_tensor gpu_params_find(const struct gpu_params *p, int index)
 {
     struct tensors all = tensors_of(p);
     int state;
     const struct slot *slot = &p->slots[tensors_find(&all, index, &state)];
-    device_ptr base =
-        (state < 0 ? p->values : p->state[state]) + (device_ptr)slot->at * sizeof(float);
-    int64_t bytes = slot_span(slot) * (int64_t)sizeof(float);
-    float *mine = malloc((size_t)bytes);
-    if (!mine)
-        return err_memory(err);
-    // What is between the numbers stays as it is.
-    int rc = cuda_download(cuda, mine, base, bytes, err);
-    if (rc == 0)
-        move(slot, mine, values, to_net);
-    if (rc == 0 && !to_net)
-        rc = cuda_upload(cuda, base, mine, bytes, err);
-    if (rc == 0 && !to_net && state < 0 && p->rounded)
-        rc = round_values(p, cuda, slot->at, slot_span(slot), err);
-    if (rc == 0 && !to_net)
-        rc = cuda_sync(cuda, err);
-    free(mine);
-    return rc;
+    return (struct gpu_tensor){.slot = slot,
+                               .at = (state < 0 ? p->values : p->state[state]) +
+                                     (device_ptr)slot->at * sizeof(float),
+                               .count = slot_span(slot),
+                               .rounded = state < 0 && p->rounded};
 }
 
-int gpu_params_read(const struct gpu_params *p, struct cuda *cuda, int index, float *values,
-                    struct err *err)
+void gpu_params_round(const struct gpu_params *p, const struct gpu_tensor *tensor,
+                      struct launch *out)
 {
-    return transfer(p, cuda, index, values, true, err);
-}
-
-int gpu_params_write(const struct gpu_params *p, struct cuda *cuda, int index, const float *values,
-                     struct err *err)
-{
-    return transfer(p, cuda, index, (float *)(uintptr_t)values, false, err);
-}
-
-// ---- starting ----
-
-int gpu_params_start(struct gpu_params *p, struct cuda *cuda, uint64_t seed, struct err *err)
-{
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < p->count; i++) {
-        float *values = malloc((size_t)p->slots[i].param.count * sizeof *values);
-        rc = values ? net_init_param(&p->slots[i].param, seed, values, err) : err_memory(err);
-        if (rc == 0)
-            rc = gpu_params_write(p, cuda, i, values, err);
-        free(values);
-    }
-    return rc;
-}
-
-int gpu_params_reset_states(struct gpu_params *p, struct cuda *cuda, struct err *err)
-{
-    float first = p->recipe.optimizer == OPTIMIZER_RMSPROP_MOMENTUM ? 1 : 0;
-    int64_t bytes = p->room * (int64_t)sizeof(float);
-    float *values = malloc((size_t)bytes);
-    if (!values)
-        return err_memory(err);
-    int rc = 0;
-    for (int k = 0; rc == 0 && k < p->states; k++) {
-        for (int64_t i = 0; i < p->room; i++)
-            values[i] = k == 0 ? first : 0;
-        rc = cuda_upload(cuda, p->state[k], values, bytes, err);
-        if (rc == 0)
-            rc = cuda_sync(cuda, err);
-    }
-    free(values);
-    return rc;
+    device_ptr to = p->rounded + (device_ptr)tensor->slot->at * 2;
+    struct cuda_image_round g = {.from = (const float *)(uintptr_t)tensor->at,
+                                 .to = (unsigned short *)(uintptr_t)to,
+                                 .count = tensor->count};
+    launch_make(out, "image_round", 256, 1, 256, 0, &g, sizeof g);
 }

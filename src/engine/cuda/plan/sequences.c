@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/sequences.h"
+#include "engine/cuda/plan/sequences.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "engine/cuda/products.h"
+#include "engine/cuda/plan/products.h"
 #include "engine/engine.h"
 
 #define RATES_KNOWN 32768 // beyond it Adam's correction is 1 in single precision
 
 // ---- embedding ----
 
-// What the first, fourth and last of eight numbers count in the sum of rho^j times the j-th, where
-// they lie on a parabola.
+// The weights of the first, fourth and last of eight numbers in the sum of rho^j times the j-th, if
+// the numbers lie on a parabola.
 static void set_shares(struct cuda_embed *g, double rho)
 {
     double shares[3] = {0}, power = 1;
@@ -67,12 +68,11 @@ void gpu_embedding_forward(struct builder *b, int layer)
     gpu_plan_add(b, "embed_gather", g.positions, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
 }
 
-// Which positions have the same token: beside what comes before the step of the table.
 void gpu_embedding_order(struct builder *b, int layer)
 {
     struct cuda_embed g = embed_of(b, layer);
     gpu_plan_add(b, "embed_order", tiles(g.positions, 32), 1, 256, 0, &g, sizeof g);
-    gpu_plan_aside(b);
+    gpu_plan_fork(b);
 }
 
 void gpu_embedding_back(struct builder *b, int layer)
@@ -85,25 +85,25 @@ void gpu_embedding_back(struct builder *b, int layer)
     }
     gpu_plan_add(b, "embed_back", g.positions, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
     if (g.lazy)
-        gpu_plan_aside(b);
-    else // the optimizer waits for it
+        gpu_plan_fork(b);
+    else // the optimizer needs it
         gpu_plan_join(b);
     if (g.lazy && g.pitch > 128) {
         gpu_plan_each(b, "embed_age", g.positions, &g, sizeof g);
-        gpu_plan_aside(b);
+        gpu_plan_fork(b);
     }
 }
 
-// Adam's rate in each of the first steps, for rows that are caught up with.
+// Also Adam's rate in each of the first steps, for rows that catch up.
 void gpu_embedding_memory(struct builder *b, int layer)
 {
     struct gpu_plan *plan = b->plan;
     const struct recipe *recipe = &plan->params->recipe;
     int vocabulary = plan->layers[layer].vocabulary;
     plan->embedding = layer;
-    plan->ages = gpu_plan_room(b, (int64_t)vocabulary * 4);
-    plan->order = gpu_plan_room(b, 3 * plan->batch * plan->values[layer].rows * 4);
-    plan->rates = gpu_plan_room(b, RATES_KNOWN * 4);
+    plan->ages = gpu_plan_alloc(b, (int64_t)vocabulary * 4);
+    plan->order = gpu_plan_alloc(b, 3 * plan->batch * plan->values[layer].rows * 4);
+    plan->rates = gpu_plan_alloc(b, RATES_KNOWN * 4);
     float *rates = malloc(RATES_KNOWN * sizeof *rates);
     if (!rates)
         b->rc = err_memory(b->err);
@@ -113,10 +113,7 @@ void gpu_embedding_memory(struct builder *b, int layer)
         p2 *= (double)recipe->beta2;
         rates[t] = (float)adam_rate(recipe->phases[0].rate, p1, p2);
     }
-    if (b->rc == 0)
-        b->rc = cuda_upload(plan->cuda, plan->rates, rates, RATES_KNOWN * 4, b->err);
-    if (b->rc == 0)
-        b->rc = cuda_sync(plan->cuda, b->err);
+    gpu_plan_upload(b, plan->rates, rates, RATES_KNOWN * 4);
     free(rates);
     struct cuda_embed g = embed_of(b, layer);
     b->to = &plan->catch_up;
@@ -124,22 +121,33 @@ void gpu_embedding_memory(struct builder *b, int layer)
         gpu_plan_add(b, "embed_catch_up", vocabulary, tiles(g.pitch, 128), 128, 0, &g, sizeof g);
 }
 
+void gpu_set_ages(const struct gpu_plan *plan, int64_t age, struct launch *out)
+{
+    int32_t number = (int32_t)age;
+    struct cuda_fill fill = {.to = on_gpu(plan->ages),
+                             .count = plan->layers[plan->embedding].vocabulary};
+    memcpy(&fill.value, &number, sizeof number); // its bits: "fill" copies words
+    int64_t blocks = tiles(fill.count, 256);
+    launch_make(out, "fill", (unsigned)(blocks < 1024 ? blocks : 1024), 1, 256, 0, &fill,
+                sizeof fill);
+}
+
 // ---- LSTM ----
 
-// Whether the kernels for tensor cores take it (lstm.cu).
+// Whether there are tensor core kernels for it (lstm.cu).
 static bool lstm_is_fast(const struct gpu_plan *plan, const struct net_layer *l)
 {
-    return l->op == NET_LSTM && cuda_precision(plan->cuda) != ENGINE_F32 && !l->hard_gates &&
+    return l->op == NET_LSTM && plan->device.precision != ENGINE_F32 && !l->hard_gates &&
            (l->units == 64 || l->units == 128);
 }
 
-// Whether what its tokens bring to the gates is looked up: its input is one-hot.
+// Whether its tokens' contribution to the gates is looked up, its input being one-hot.
 static bool lstm_has_table(const struct gpu_plan *plan, const struct net_layer *l)
 {
     return lstm_is_fast(plan, l) && plan->layers[l->inputs[0]].op == NET_ONE_HOT;
 }
 
-// For an LSTM with a table it is needed on the way back alone.
+// An LSTM with a table needs it on the way back only.
 void gpu_one_hot(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
@@ -155,12 +163,12 @@ void gpu_one_hot(struct builder *b, int layer)
                              .pitch = value->pitch};
     gpu_plan_each(b, "one_hot", (int64_t)g.rows * g.pitch, &g, sizeof g);
     if (late)
-        gpu_plan_aside(b);
+        gpu_plan_fork(b);
 }
 
-// Bytes of what an LSTM keeps beside its steps: for the fast form packed weights, a place for waste
-// and the table; else cells.
-static int64_t lstm_room(const struct gpu_plan *plan, const struct net_layer *l, int64_t at[3])
+// Bytes of an LSTM's other memory: in the fast form packed weights, unused output and the table;
+// else cells.
+static int64_t lstm_bytes(const struct gpu_plan *plan, const struct net_layer *l, int64_t at[3])
 {
     const struct value *in = &plan->values[l->inputs[0]];
     int64_t ways = l->both_ways ? 2 : 1, units = l->units;
@@ -172,17 +180,18 @@ static int64_t lstm_room(const struct gpu_plan *plan, const struct net_layer *l,
     return at[2] + (lstm_has_table(plan, l) ? in->columns * ways * units * 16 : 0);
 }
 
-// extra: xz (and dz), gates, what lstm_room() says, state.
+// extra: xz (and dz), gates, what lstm_bytes() says, state.
 void gpu_lstm_memory(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
     device_ptr *extra = &plan->extra[4 * layer];
     int64_t positions = plan->batch * plan->values[l->inputs[0]].rows * (l->both_ways ? 2 : 1);
-    extra[0] = gpu_plan_room(b, positions * 4 * l->units * 4);
-    extra[1] = gpu_plan_room(b, positions * 4 * l->units * 4);
-    extra[2] = gpu_plan_room(b, lstm_room(plan, l, (int64_t[3]){0}));
-    extra[3] = gpu_plan_zeros(b, positions * pad4(l->units) * 4); // its padding is not written
+    extra[0] = gpu_plan_alloc(b, positions * 4 * l->units * 4);
+    extra[1] = gpu_plan_alloc(b, positions * 4 * l->units * 4);
+    extra[2] = gpu_plan_alloc(b, lstm_bytes(plan, l, (int64_t[3]){0}));
+    extra[3] =
+        gpu_plan_alloc_zeros(b, positions * pad4(l->units) * 4); // nothing writes its padding
 }
 
 static struct cuda_lstm lstm_of(const struct gpu_plan *plan, int layer, bool training)
@@ -198,7 +207,7 @@ static struct cuda_lstm lstm_of(const struct gpu_plan *plan, int layer, bool tra
         .y = on_gpu(plan->values[layer].out),
         .gates = on_gpu(extra[1]),
         .state = on_gpu(extra[3]),
-        .dz = on_gpu(extra[0]), // the sums are not needed again
+        .dz = on_gpu(extra[0]), // overwrites the sums
         .samples = (int)plan->batch,
         .time = in->rows,
         .units = l->units,
@@ -207,7 +216,7 @@ static struct cuda_lstm lstm_of(const struct gpu_plan *plan, int layer, bool tra
         .hard = l->hard_gates,
         .keep = training,
         .pitch_units = pad4(l->units)};
-    (void)lstm_room(plan, l, at);
+    (void)lstm_bytes(plan, l, at);
     if (!lstm_is_fast(plan, l)) {
         g.cell = on_gpu(extra[2]);
         return g;
@@ -235,8 +244,8 @@ static struct linear lstm_input(const struct gpu_plan *plan, int layer)
     return linear;
 }
 
-// Bytes of shared memory, as in lstm.cu: for the fast form eight steps ahead, and what goes from
-// thread to thread.
+// Bytes of shared memory, as in lstm.cu: in the fast form eight steps ahead, and data exchanged
+// between threads.
 static unsigned lstm_shared(unsigned units, bool fast, bool back)
 {
     unsigned ahead = 8 * 2 * (units * 16 + 64), warps = units / 16;
@@ -261,7 +270,7 @@ static void add_lstm(struct builder *b, int layer, bool back, const struct cuda_
                      shared, g, sizeof *g);
 }
 
-// What the steps need that is not their input: beside the product that makes it, if there is one.
+// Packs the weights, and makes the table if there is one; else concurrent with the inputs' product.
 static void lstm_prepare(struct builder *b, const struct cuda_lstm *g)
 {
     int64_t blocks = tiles((int64_t)g->units * g->units, 256);
@@ -271,7 +280,7 @@ static void lstm_prepare(struct builder *b, const struct cuda_lstm *g)
                      sizeof *g);
     } else {
         gpu_plan_add(b, "lstm_prepare", blocks, g->ways, 256, 0, g, sizeof *g);
-        gpu_plan_aside(b);
+        gpu_plan_fork(b);
     }
 }
 
@@ -293,15 +302,15 @@ void gpu_lstm_back(struct builder *b, int layer, bool trains)
     struct linear input = lstm_input(plan, layer);
     struct cuda_lstm g = lstm_of(plan, layer, true);
     int before = plan->layers[layer].inputs[0];
-    gpu_weights_flush(b, WEIGHTS_WHOLE); // beside the steps
+    gpu_weights_flush(b, WEIGHTS_WHOLE); // concurrent with the time steps
     g.y = on_gpu(plan->values[layer].grad);
     add_lstm(b, layer, true, &g);
     gpu_linear_back(b, &input);
-    // The table's own step is all that needs it; the optimizer changes what it reads.
+    // Only the table's update needs the result; the optimizer overwrites what it reads.
     if (plan->layers[before].op == NET_EMBEDDING && b->reaches[before] &&
         plan->values[before].readers == 1 && gpu_params_block(plan->params, before, 0)->lazy) {
-        gpu_plan_aside(b);
-        b->reader = b->to->count - 1;
+        gpu_plan_fork(b);
+        b->lazy_reader = b->to->count - 1;
     }
     if (!trains)
         return;
@@ -317,7 +326,7 @@ void gpu_lstm_back(struct builder *b, int layer, bool trains)
             .a = on_gpu(extra[3] + (device_ptr)way * (device_ptr)(positions * hp) * 4),
             .b = on_gpu(extra[0] + (device_ptr)(way * 4 * h) * 4),
             .y = on_gpu(state->grad + (device_ptr)(way * 4 * h * hp) * 4),
-            .part = state->room,
+            .part = state->size,
             .ldb = g.ways * 4 * h,
             .ldy = hp,
             .parts = state->parts,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/ends.h"
+#include "engine/cuda/plan/loss_optimizer.h"
 
 #include <stdlib.h>
 
-#include "engine/cuda/products.h"
+#include "engine/cuda/plan/products.h"
 
 bool gpu_has_head(const struct gpu_plan *plan)
 {
@@ -28,9 +28,9 @@ static void head(struct builder *b, bool labelled)
     const struct block *block = gpu_params_block(plan->params, plan->head, 0);
     bool back = b->training && plan->layers[from].learns;
     struct cuda_head g = {.now = on_gpu(plan->now),
-                          .tick = on_gpu(plan->tick),
+                          .next_step = on_gpu(plan->next_step),
                           .scores = on_gpu(plan->scores),
-                          .rows = plan->score_rows,
+                          .rows = plan->ring_rows,
                           .x = on_gpu(x->out),
                           .weight = on_gpu(gpu_params_at(plan->params, block->at)),
                           .bias = on_gpu(gpu_params_at(plan->params, block->bias_at)),
@@ -63,9 +63,9 @@ void gpu_loss(struct builder *b, bool labelled)
     }
     const struct value *last = &plan->values[plan->layer_count - 1];
     struct cuda_loss g = {.now = on_gpu(plan->now),
-                          .tick = on_gpu(plan->tick),
+                          .next_step = on_gpu(plan->next_step),
                           .scores = on_gpu(plan->scores),
-                          .rows = plan->score_rows,
+                          .rows = plan->ring_rows,
                           .z = on_gpu(last->out),
                           .dz = b->training ? on_gpu(last->grad) : NULL,
                           .out = labelled ? NULL : on_gpu(plan->probabilities),
@@ -84,7 +84,7 @@ void gpu_aux_back(struct builder *b, int layer)
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
     int own = l->inputs[0], head = l->inputs[1];
-    b->written[own] = b->written[layer]; // the same memory
+    b->written[own] = b->written[layer]; // they share memory
     if (!b->reaches[head])
         return;
     const struct value *value = &plan->values[head];
@@ -106,7 +106,7 @@ void gpu_optimize(struct builder *b, const bool *trains)
     struct gpu_plan *plan = b->plan;
     const struct gpu_params *p = plan->params;
     struct cuda_param *rows = calloc((size_t)p->block_count * 2 + 1, sizeof *rows);
-    int64_t chunk_count = 0, all = p->room / CUDA_CHUNK + 2 * p->block_count + 1;
+    int64_t chunk_count = 0, all = p->size / CUDA_CHUNK + 2 * p->block_count + 1;
     int32_t *chunk_param = malloc((size_t)all * sizeof *chunk_param);
     int64_t *chunk_at = malloc((size_t)all * sizeof *chunk_at);
     int count = 0;
@@ -117,13 +117,13 @@ void gpu_optimize(struct builder *b, const bool *trains)
         if (!block->trained || block->lazy || gpu_is_fused(block) || !trains[block->layer])
             continue;
         const int64_t from[2] = {block->at, block->bias_at},
-                      to[2] = {block->bias_at, block->at + block->room};
+                      to[2] = {block->bias_at, block->at + block->size};
         for (int k = 0; k < 2; k++) {
             if (from[k] == to[k])
                 continue;
             rows[count] = (struct cuda_param){.grad = (const float *)on_gpu(block->grad) +
                                                       (from[k] - block->at),
-                                              .part = block->room,
+                                              .part = block->size,
                                               .parts = block->parts,
                                               .decayed = k == 0 && block->decayed,
                                               .at = from[k],
@@ -141,21 +141,18 @@ void gpu_optimize(struct builder *b, const bool *trains)
                               chunk_count * (int64_t)sizeof *chunk_param,
                               chunk_count * (int64_t)sizeof *chunk_at};
     for (int i = 0; b->rc == 0 && chunk_count > 0 && i < 3; i++) {
-        on[i] = gpu_plan_room(b, bytes[i]);
-        if (b->rc == 0)
-            b->rc = cuda_upload(plan->cuda, on[i], host[i], bytes[i], b->err);
+        on[i] = gpu_plan_alloc(b, bytes[i]);
+        gpu_plan_upload(b, on[i], host[i], bytes[i]);
     }
-    if (b->rc == 0)
-        b->rc = cuda_sync(plan->cuda, b->err);
     struct cuda_optimize g = {.optimizer = gpu_plan_optimizer(plan),
                               .params = on_gpu(on[0]),
                               .chunk_param = on_gpu(on[1]),
                               .chunk_at = on_gpu(on[2])};
     if (chunk_count > 0)
         gpu_plan_add(b, "optimize", chunk_count, 1, 256, 0, &g, sizeof g);
-    if (b->rc == 0 && chunk_count > 0 && b->reader >= 0) {
+    if (b->rc == 0 && chunk_count > 0 && b->lazy_reader >= 0) {
         struct launch *optimize = &b->to->items[b->to->count - 1];
-        optimize->after[optimize->after_count++] = b->reader;
+        optimize->depends_on[optimize->depends_count++] = b->lazy_reader;
     }
     free(rows);
     free(chunk_param);

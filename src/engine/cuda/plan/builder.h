@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan_parts: what those who build parts of a plan share: the builder, and launches added to it.
-#ifndef FARE_ENGINE_CUDA_PLAN_PARTS_H
-#define FARE_ENGINE_CUDA_PLAN_PARTS_H
+// builder: a plan under construction, for the files that add launches to it.
+#ifndef FARE_ENGINE_CUDA_PLAN_BUILDER_H
+#define FARE_ENGINE_CUDA_PLAN_BUILDER_H
 
-#include "engine/cuda/plan.h"
+#include "engine/cuda/plan/plan.h"
 
 #define TAPS_MAX 32 // cells of a convolution's kernel
 
-// What is being built, and the launch that goes wrong first.
+// The first failure sticks in `rc`; further calls do nothing.
 struct builder {
     struct gpu_plan *plan;
     struct launches *to;
-    struct cuda_gemms weights[3]; // jobs that wait for a common launch
+    struct cuda_gemms weights[3]; // jobs that will share a launch
     int weight_blocks[3];
     bool training;
     bool *reaches, *written; // (layers): wants a gradient; has one
-    int reader; // aside, a launch of this list that reads what the optimizer changes; or -1
-    int *made,
-        *read; // (layers): the launch of this list that wrote it last, or read its gradient; or -1
+    int lazy_reader;         // forked launch that reads what the optimizer changes, or -1
+    int *writer, *reader;    // (layers): last launch that wrote it, that read its gradient; or -1
     int rc;
     struct err *err;
 };
 
 void gpu_plan_add(struct builder *b, const char *kernel, int64_t x, int64_t y, unsigned threads,
                   unsigned shared, const void *args, size_t size);
-// One thread per number.
+// One thread per number, 256 per block.
 void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const void *args,
                    size_t size);
-// Memory on the GPU; zeros where what pads it is read but never written (driver.h).
-device_ptr gpu_plan_room(struct builder *b, int64_t bytes);
-device_ptr gpu_plan_zeros(struct builder *b, int64_t bytes);
+// Memory on the GPU, uninitialised; zeroed for padding that is read but never written.
+device_ptr gpu_plan_alloc(struct builder *b, int64_t bytes);
+device_ptr gpu_plan_alloc_zeros(struct builder *b, int64_t bytes);
+void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t bytes);
 
-// The launch that was added last is not waited for by those that follow; or waits for such ones.
-void gpu_plan_aside(const struct builder *b);
+// Makes the last launch a fork, which later launches do not wait for; or a join of all forks.
+void gpu_plan_fork(const struct builder *b);
 void gpu_plan_join(const struct builder *b);
 
 struct cuda_drop gpu_plan_drop(const struct builder *b, int layer); // a layer of -1: none
@@ -40,10 +40,10 @@ struct cuda_optimizer gpu_plan_optimizer(const struct gpu_plan *plan);
 
 static inline void *on_gpu(device_ptr ptr)
 {
-    return (void *)(uintptr_t)ptr; // kernels alone follow it
+    return (void *)(uintptr_t)ptr; // only kernels dereference it
 }
 
-// From now on who adds to this gradient finds one there.
+// From now on the gradient has a value: later writers add to it.
 static inline void wrote(const struct builder *b, int layer, bool back)
 {
     if (back)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/images.h"
+#include "engine/cuda/plan/images.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int readers_of(const struct net_layer *layers, int count, int of)
     return readers;
 }
 
-// Whether a layer can read or make an image in bf16.
+// Whether a layer has kernels for images in bf16.
 static bool takes_image(const struct net_layer *layers, int count, int i)
 {
     const struct net_layer *l = &layers[i], *in = &layers[l->inputs[0]];
@@ -70,8 +70,8 @@ static int64_t bytes_of(const struct gpu_plan *plan, const struct value *value)
     return plan->batch * value->rows * value->pitch * 2;
 }
 
-// What a concatenation joins lies in its memory.
-static void join(struct gpu_plan *plan, int layer)
+// The inputs of a concatenation lie in its memory.
+static void place_inputs(struct gpu_plan *plan, int layer)
 {
     const struct net_layer *l = &plan->layers[layer];
     const struct value *whole = &plan->values[layer];
@@ -84,27 +84,26 @@ static void join(struct gpu_plan *plan, int layer)
 
 // ---- gradients share memory ----
 
-// The way back goes from the last layer to the first. A gradient is there from the first of those
-// that read the value, which write it, to the layer itself, which needs it, or for a concatenation
-// to the first of what it joins.
-struct tenant {
+// The way back goes from the last layer to the first. A gradient lives from the last reader of the
+// value, which writes it first, to the layer itself; for a concatenation, to its first input.
+struct lifetime {
     int from, to; // layers; from >= to
 };
 
-static int first_joined(const struct gpu_plan *plan, int layer)
+static int first_input(const struct gpu_plan *plan, int layer)
 {
     const struct net_layer *l = &plan->layers[layer];
     int first = layer;
     for (int k = 0; l->op == NET_CONCAT && k < l->input_count; k++) {
-        int part = first_joined(plan, l->inputs[k]);
+        int part = first_input(plan, l->inputs[k]);
         first = part < first ? part : first;
     }
     return first;
 }
 
-static struct tenant tenant_of(const struct gpu_plan *plan, int layer)
+static struct lifetime lifetime_of(const struct gpu_plan *plan, int layer)
 {
-    struct tenant t = {.from = layer, .to = first_joined(plan, layer)};
+    struct lifetime t = {.from = layer, .to = first_input(plan, layer)};
     for (int i = layer + 1; i < plan->layer_count; i++)
         for (int k = 0; k < plan->layers[i].input_count; k++)
             if (plan->layers[i].inputs[k] == layer)
@@ -121,22 +120,22 @@ static bool has_own_gradient(const struct gpu_plan *plan, int layer)
         if (plan->layers[i].op == NET_CONCAT)
             for (int k = 0; k < plan->layers[i].input_count; k++)
                 if (plan->layers[i].inputs[k] == layer)
-                    return false; // it lies in the whole's
+                    return false; // it lies in the concatenation's
     return true;
 }
 
-// The smallest piece that is free and large enough; else a new one.
-static struct piece *find_piece(struct gpu_plan *plan, int64_t bytes, int from)
+// The smallest memory that is free and large enough; else new memory.
+static struct reused_memory *find_reused(struct gpu_plan *plan, int64_t bytes, int from)
 {
-    struct piece *best = NULL;
-    for (int i = 0; i < plan->piece_count; i++) {
-        struct piece *p = &plan->pieces[i];
+    struct reused_memory *best = NULL;
+    for (int i = 0; i < plan->reused_count; i++) {
+        struct reused_memory *p = &plan->reused[i];
         if (p->until > from && p->bytes >= bytes && (!best || p->bytes < best->bytes))
             best = p;
     }
     if (!best) {
-        best = &plan->pieces[plan->piece_count++];
-        *best = (struct piece){.bytes = bytes, .tenant = -1};
+        best = &plan->reused[plan->reused_count++];
+        *best = (struct reused_memory){.bytes = bytes, .user = -1};
     }
     return best;
 }
@@ -144,24 +143,24 @@ static struct piece *find_piece(struct gpu_plan *plan, int64_t bytes, int from)
 static void give_gradients(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
-    plan->pieces = calloc((size_t)plan->layer_count, sizeof *plan->pieces);
-    if (!plan->pieces) {
+    plan->reused = calloc((size_t)plan->layer_count, sizeof *plan->reused);
+    if (!plan->reused) {
         b->rc = err_memory(b->err);
         return;
     }
-    // In the order in which they are begun; a piece that was sized by a smaller tenant stays so.
+    // In the order in which lifetimes begin. Memory keeps the size of its first user.
     for (int from = plan->layer_count - 1; from >= 0; from--)
         for (int i = from; i >= 0; i--) {
             struct value *value = &plan->values[i];
-            if (!has_own_gradient(plan, i) || tenant_of(plan, i).from != from)
+            if (!has_own_gradient(plan, i) || lifetime_of(plan, i).from != from)
                 continue;
-            struct piece *piece = find_piece(plan, bytes_of(plan, value), from);
-            if (!piece->at)
-                piece->at = gpu_plan_room(b, piece->bytes);
-            value->grad = piece->at;
-            value->after = piece->tenant;
-            piece->tenant = i;
-            piece->until = tenant_of(plan, i).to;
+            struct reused_memory *reused = find_reused(plan, bytes_of(plan, value), from);
+            if (!reused->at)
+                reused->at = gpu_plan_alloc(b, reused->bytes);
+            value->grad = reused->at;
+            value->previous = reused->user;
+            reused->user = i;
+            reused->until = lifetime_of(plan, i).to;
         }
     for (int i = plan->layer_count - 1; i >= 0; i--) {
         const struct net_layer *l = &plan->layers[i];
@@ -171,83 +170,83 @@ static void give_gradients(struct builder *b)
     }
 }
 
-enum { CHANNEL_FIGURES = 6 }; // of a batch norm: mean, inverse, scale, shift, by_z, rest
+enum { CHANNEL_FIGURES = 6 }; // a batch norm's mean, inverse, scale, shift, by_z, rest
 
 static int norm_parts(const struct gpu_plan *plan, int layer)
 {
     int64_t parts = plan->batch * plan->values[layer].rows / 64;
-    int most = 4 * cuda_about(plan->cuda)->processors;
+    int most = 4 * plan->device.processors;
     return parts < 1 ? 1 : parts > most ? most : (int)parts;
 }
 
 void images_memory(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
-    for (int i = plan->layer_count - 1; i >= 0; i--) { // what joins before what is joined
+    for (int i = plan->layer_count - 1; i >= 0; i--) { // concatenations before their inputs
         struct value *value = &plan->values[i];
         const struct net_layer *l = &plan->layers[i];
         device_ptr *extra = &plan->extra[4 * i];
-        value->after = -1;
+        value->previous = -1;
         int channels = pad8(value->columns);
         if (!is_image(plan, i))
             continue;
         if (!value->out) {
             value->pitch = channels;
-            value->out = gpu_plan_room(b, bytes_of(plan, value));
+            value->out = gpu_plan_alloc(b, bytes_of(plan, value));
         }
         if (b->rc == 0 && plan->batch * value->rows * value->pitch > INT32_MAX)
-            b->rc = err_set(b->err, ERR_USAGE,
-                            "layer '%s' has too many numbers for a batch of %lld in bf16", l->name,
-                            (long long)plan->batch);
+            b->rc =
+                err_set(b->err, ERR_USAGE, "layer '%s' is too large for a batch of %lld in bf16",
+                        l->name, (long long)plan->batch);
         if (l->op == NET_CONCAT)
-            join(plan, i);
+            place_inputs(plan, i);
         if (l->op == NET_MAX_POOL)
-            extra[0] = gpu_plan_room(b, plan->batch * value->rows * channels);
+            extra[0] = gpu_plan_alloc(b, plan->batch * value->rows * channels);
         if (l->op == NET_BATCH_NORM) {
             int64_t rows = plan->batch * value->rows, parts = tiles(rows, 64);
-            extra[0] = gpu_plan_room(b, (parts > 1 ? parts : 1) * 2 * channels * 4);
-            extra[1] = gpu_plan_room(b, (int64_t)CHANNEL_FIGURES * channels * 4);
+            extra[0] = gpu_plan_alloc(b, (parts > 1 ? parts : 1) * 2 * channels * 4);
+            extra[1] = gpu_plan_alloc(b, (int64_t)CHANNEL_FIGURES * channels * 4);
         }
     }
     if (b->rc == 0)
         give_gradients(b);
 }
 
-// ---- what waits for what ----
+// ---- dependencies ----
 
-// Branches of a net go side by side: a launch waits for those that made what it reads, and for the
-// one before it that wrote where it adds.
+// Branches of a net run concurrently: a launch depends on the writers of its inputs, and on the
+// last writer of a gradient that it adds to.
 
-static void wait_for_launch(struct launch *launch, int which)
+static void depend_on_launch(struct launch *launch, int which)
 {
-    for (int i = 0; i < launch->after_count; i++)
-        if (launch->after[i] == which)
+    for (int i = 0; i < launch->depends_count; i++)
+        if (launch->depends_on[i] == which)
             return;
-    if (launch->after_count < LAUNCH_AFTER)
-        launch->after[launch->after_count++] = which;
+    if (launch->depends_count < LAUNCH_DEPENDENCIES)
+        launch->depends_on[launch->depends_count++] = which;
     else
-        launch->exact = false; // for all of them
+        launch->explicit_only = false; // too many: it waits for all
 }
 
-static void wait_for(const struct builder *b, struct launch *launch, int layer)
+static void depend_on(const struct builder *b, struct launch *launch, int layer)
 {
     const struct net_layer *l = &b->plan->layers[layer];
-    if (b->made[layer] >= 0) {
-        wait_for_launch(launch, b->made[layer]);
+    if (b->writer[layer] >= 0) {
+        depend_on_launch(launch, b->writer[layer]);
         return;
     }
-    for (int k = 0; l->op == NET_CONCAT && k < l->input_count; k++) // who made its parts
-        wait_for(b, launch, l->inputs[k]);
+    for (int k = 0; l->op == NET_CONCAT && k < l->input_count; k++) // the writers of its inputs
+        depend_on(b, launch, l->inputs[k]);
 }
 
-// The first that writes a gradient waits for those that read what was there before.
-static void wait_for_tenant(const struct builder *b, struct launch *launch, int layer)
+// The first writer of a gradient waits for the readers of the one in the same memory before.
+static void depend_on_readers(const struct builder *b, struct launch *launch, int layer)
 {
     const struct net_layer *l = &b->plan->layers[layer];
-    if (b->read[layer] >= 0)
-        wait_for_launch(launch, b->read[layer]);
+    if (b->reader[layer] >= 0)
+        depend_on_launch(launch, b->reader[layer]);
     for (int k = 0; l->op == NET_CONCAT && k < l->input_count; k++)
-        wait_for_tenant(b, launch, l->inputs[k]);
+        depend_on_readers(b, launch, l->inputs[k]);
 }
 
 static struct launch *last_launch(const struct builder *b)
@@ -255,39 +254,39 @@ static struct launch *last_launch(const struct builder *b)
     return b->rc == 0 ? &b->to->items[b->to->count - 1] : NULL;
 }
 
-// The launch that was just added waits for what made `from`, and makes `makes`.
-static void wire(const struct builder *b, int from, int makes)
+// The last launch reads `from` and writes `to`, or nothing that others read if that is -1.
+static void depend(const struct builder *b, int from, int to)
 {
     struct launch *launch = last_launch(b);
     if (!launch)
         return;
-    launch->exact = true;
-    wait_for(b, launch, from);
-    if (makes >= 0)
-        b->made[makes] = b->to->count - 1;
+    launch->explicit_only = true;
+    depend_on(b, launch, from);
+    if (to >= 0)
+        b->writer[to] = b->to->count - 1;
 }
 
-// The same for one that reads the gradient of `from` and writes, or adds to, that of `to`.
-static void wire_back(const struct builder *b, int from, int to)
+// The last launch reads the gradient of `from` and writes, or adds to, that of `to`.
+static void depend_back(const struct builder *b, int from, int to)
 {
     struct launch *launch = last_launch(b);
     if (!launch)
         return;
-    launch->exact = true;
-    wait_for(b, launch, from);
-    if (b->made[to] >= 0)
-        wait_for_launch(launch, b->made[to]);
-    else if (b->plan->values[to].after >= 0)
-        wait_for_tenant(b, launch, b->plan->values[to].after);
-    b->made[to] = b->read[from] = b->to->count - 1;
+    launch->explicit_only = true;
+    depend_on(b, launch, from);
+    if (b->writer[to] >= 0)
+        depend_on_launch(launch, b->writer[to]);
+    else if (b->plan->values[to].previous >= 0)
+        depend_on_readers(b, launch, b->plan->values[to].previous);
+    b->writer[to] = b->reader[from] = b->to->count - 1;
 }
 
 // ---- convolutions ----
 
-struct form { // as in image_conv.cu
+struct form { // tiles of a block, as in image_conv.cu
     const char *forward, *back;
     int m, n, stages;
-    double cost; // of a multiplication, relative
+    double cost; // relative time of a multiplication
 };
 
 static const struct form forms[] = {
@@ -309,13 +308,13 @@ static unsigned shared_of(const struct form *form)
     return (unsigned)(form->stages * (form->m + form->n) * 128 + TAPS_MAX * 4);
 }
 
-// How long it takes, relative: so many blocks are at once on a processor, and a round of blocks
-// takes as long as one of them.
+// Relative time: a processor runs `at_once` blocks concurrently, and a wave of blocks takes as long
+// as one of them.
 static double time_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks,
                       int at_once)
 {
-    int64_t rounds = tiles(blocks, at_once * cuda_about(plan->cuda)->processors);
-    return (double)(rounds * f->m * f->n) * f->cost;
+    int64_t waves = tiles(blocks, at_once * plan->device.processors);
+    return (double)(waves * f->m * f->n) * f->cost;
 }
 
 static const struct form *form_of(const struct gpu_plan *plan, int m, int n)
@@ -385,7 +384,7 @@ static void conv_forward(struct builder *b, int layer)
     g.sums = b->training ? on_gpu(plan->extra[4 * (layer + 1)]) : NULL;
     const struct form *form = form_of(plan, g.m, g.n);
     launch(b, form->forward, form, &g, 1);
-    wire(b, plan->layers[layer].inputs[0], layer);
+    depend(b, plan->layers[layer].inputs[0], layer);
 }
 
 static void conv_back(struct builder *b, int layer)
@@ -400,27 +399,28 @@ static void conv_back(struct builder *b, int layer)
     g.ldb = g.taps * g.depth;
     g.depth = pad8(g.units);
     g.k = g.taps * g.depth;
-    g.a = on_gpu(value->out); // where the gradient is now
+    g.a = on_gpu(value->out); // where its gradient lies by now
     g.b = weights_at(plan, layer);
     g.y = on_gpu(in->grad);
     g.ldy = in->pitch;
     g.add = b->written[input];
     int height = g.height, width = g.width;
-    g.height = g.out_height; // the image that is walked through is dy
+    g.height = g.out_height; // windows walk through dy
     g.width = g.out_width;
     g.pitch = value->pitch;
     g.out_height = height;
     g.out_width = width;
     const struct form *form = form_of(plan, g.m, g.n);
     launch(b, form->back, form, &g, 1);
-    wire_back(b, layer, input);
+    depend_back(b, layer, input);
     b->written[input] = true;
 }
 
-// Of a weights' gradient. Without it inception's took 600 MiB more, for 1.4 % of a step.
+// Limit for the parts of a weights' gradient. Without it inception takes 600 MiB more and gains 1.4
+// %.
 #define PARTS_BYTES (1 << 20)
 
-// The form and the parts of a weights' gradient that take the least time.
+// The fastest form and number of parts for a weights' gradient.
 static const struct form *weight_form(const struct gpu_plan *plan, int layer, int *parts)
 {
     const struct net_layer *l = &plan->layers[layer];
@@ -433,7 +433,7 @@ static const struct form *weight_form(const struct gpu_plan *plan, int layer, in
         int64_t blocks = tiles(l->units, f->m) * tiles(n, f->n);
         int64_t most = PARTS_BYTES / (n * l->units * 4);
         for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
-            // Each part is written and read again. Others run beside it.
+            // Each part is written and read again. Other launches run concurrently.
             double time = time_of(plan, f, blocks * p, 1) / p * (1 + 0.06 * p);
             if (!best || time < least) {
                 best = f;
@@ -469,11 +469,11 @@ static void conv_weights(struct builder *b, int layer)
     g.y = on_gpu(block->grad);
     g.ldy = g.taps * g.depth;
     g.units_pitch = value->pitch;
-    g.part = block->room;
+    g.part = block->size;
     g.per_part = (int)tiles(tiles(g.k, parts), 64) * 64;
     assert(tiles(g.k, g.per_part) == block->parts);
     launch(b, form->forward, form, &g, block->parts);
-    wire(b, layer, -1);
+    depend(b, layer, -1);
 }
 
 // ---- batch norm ----
@@ -517,11 +517,11 @@ static struct cuda_image_norm norm_of(const struct builder *b, int layer)
         .training = b->training};
 }
 
-// A thread takes some rows, so that a channel's figures are read once for them.
+// A thread does several rows, so that it reads a channel's figures once.
 static void norm_rows(struct builder *b, const char *kernel, const struct cuda_image_norm *g)
 {
     int lines = 256 / (g->channels / 8);
-    int64_t blocks = tiles(g->rows, 4 * lines), most = 16L * cuda_about(b->plan->cuda)->processors;
+    int64_t blocks = tiles(g->rows, 4 * lines), most = 16L * b->plan->device.processors;
     gpu_plan_add(b, kernel, blocks < most ? blocks : most, 1, 256, 0, g, sizeof *g);
 }
 
@@ -532,9 +532,9 @@ static void norm_forward(struct builder *b, int layer)
     struct cuda_image_norm g = norm_of(b, layer);
     g.parts = (int)tiles(g.rows, form_of(plan, g.rows, g.channels)->m);
     gpu_plan_add(b, "image_norm_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);
-    wire(b, conv, layer);
+    depend(b, conv, layer);
     norm_rows(b, "image_norm", &g);
-    wire(b, layer, layer);
+    depend(b, layer, layer);
 }
 
 static void norm_back(struct builder *b, int layer)
@@ -542,15 +542,15 @@ static void norm_back(struct builder *b, int layer)
     struct cuda_image_norm g = norm_of(b, layer);
     g.parts = norm_parts(b->plan, layer);
     gpu_plan_add(b, "image_norm_sums", g.parts, 1, 256, 0, &g, sizeof g);
-    wire(b, layer, layer);
+    depend(b, layer, layer);
     gpu_plan_add(b, "image_norm_back_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);
-    wire(b, layer, layer);
+    depend(b, layer, layer);
     int conv = b->plan->layers[layer].inputs[0];
     if (!b->reaches[conv])
         return;
     norm_rows(b, "image_norm_back", &g);
-    wire(b, layer, conv);
-    b->read[layer] = b->made[conv];
+    depend(b, layer, conv);
+    b->reader[layer] = b->writer[conv];
     b->written[conv] = true;
 }
 
@@ -589,9 +589,9 @@ static void pool(struct builder *b, int layer, bool back)
         gpu_plan_add(b, "image_average_3", tiles(plan->batch * g.height * g.channels / 8, 256),
                      tiles(g.width, CUDA_WALK), 256, 0, &g, sizeof g);
         if (back)
-            wire_back(b, layer, input);
+            depend_back(b, layer, input);
         else
-            wire(b, input, layer);
+            depend(b, input, layer);
         wrote(b, input, back);
         return;
     }
@@ -599,9 +599,9 @@ static void pool(struct builder *b, int layer, bool back)
                               : (average ? "image_average" : "image_max");
     gpu_plan_each(b, kernel, plan->batch * (back ? in : out)->rows * g.channels / 8, &g, sizeof g);
     if (back)
-        wire_back(b, layer, input);
+        depend_back(b, layer, input);
     else
-        wire(b, input, layer);
+        depend(b, input, layer);
     wrote(b, input, back);
 }
 
@@ -623,7 +623,7 @@ static void mean(struct builder *b, int layer, bool back)
     gpu_plan_each(b, back ? "image_mean_back" : "image_mean",
                   plan->batch * (back ? in->rows : 1) * g.channels / 8, &g, sizeof g);
     if (back && b->rc == 0)
-        b->made[input] = b->to->count - 1; // all that stand before it are waited for
+        b->writer[input] = b->to->count - 1; // it waits for all before it
     wrote(b, input, back);
 }
 
@@ -645,7 +645,7 @@ bool images_forward(struct builder *b, int layer)
     case NET_GLOBAL_AVERAGE:
         mean(b, layer, false);
         return true;
-    case NET_CONCAT: // what it joins is there
+    case NET_CONCAT: // its inputs are in place already
         return true;
     default:
         return false;
@@ -675,7 +675,7 @@ bool images_back(struct builder *b, int layer, bool trains)
     case NET_CONCAT:
         for (int k = 0; k < l->input_count; k++) {
             b->written[l->inputs[k]] = true;
-            b->made[l->inputs[k]] = b->made[layer];
+            b->writer[l->inputs[k]] = b->writer[layer];
         }
         return true;
     default:
