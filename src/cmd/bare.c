@@ -13,7 +13,7 @@
 #include "base/money.h"
 #include "cmd/check.h"
 #include "cmd/money.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 #include "cmd/report.h"
 #include "cmd/run_command.h"
 #include "cmd/training.h"
@@ -238,7 +238,7 @@ static int main_job(const struct bare_options *o, struct out *out, struct err *e
         rc = out_write(out, err); // there is something to read while the samples train
     }
     if (rc == 0)
-        rc = take_amount("kwh", o->kwh, &kwh, err);
+        rc = value_amount("kwh", o->kwh, &kwh, err);
     if (rc == 0)
         rc = sample(&o->measure, &report, err);
     if (rc == 0)

@@ -8,7 +8,7 @@
 #include "advise/compare.h"
 #include "advise/selector.h"
 #include "cmd/runs.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 #include "ledger/ledger.h"
 #include "ledger/published.h"
 #include "ledger/row.h"
@@ -172,7 +172,7 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
     const struct compare_cmd_options *o = call->options;
     const char *format;
     struct out *out = call->out;
-    int rc = take_format(o->common.json, o->format, "table", &format, err);
+    int rc = value_format(o->common.json, o->format, "table", &format, err);
     if (rc != 0)
         return rc;
     if (strcmp(format, "json") == 0)

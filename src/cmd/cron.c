@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "bill/price_rule.h"
 #include "bill/schedule.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 #include "price/book.h"
 #include "price/currency.h"
 #include "price/rates.h"
@@ -91,7 +91,7 @@ struct job {
 static int take_count(const char *option, const char *text, int64_t *count, struct err *err)
 {
     if (text && (!text_int(text, count) || *count < 0 || *count > 1000000000))
-        return take_bad(option, text, "a whole number", err);
+        return value_bad(option, text, "a whole number", err);
     return 0;
 }
 
@@ -99,7 +99,7 @@ static int take_disk(const char *text, int64_t *gb, struct err *err)
 {
     int64_t bytes = 10 * GB;
     if (text && (!units_parse_bytes(text, &bytes) || bytes > GB * 1000000))
-        return take_bad("disk", text, "a size such as 10GB", err);
+        return value_bad("disk", text, "a size such as 10GB", err);
     *gb = bytes / GB + (bytes % GB > 0);
     return 0;
 }
@@ -131,11 +131,11 @@ static int take_dates(struct job *job, struct err *err)
     if (o->month) {
         snprintf(first, sizeof first, "%.7s-01", o->month);
         if (strlen(o->month) != 7 || !clock_parse(first, &s->month_s) || s->month_s < 0)
-            return take_bad("month", o->month, "a month such as 2026-02", err);
+            return value_bad("month", o->month, "a month such as 2026-02", err);
         date_s = s->month_s;
     }
     job->day = (int)(date_s / DAY_S);
-    return take_day(o->date, &job->day, err);
+    return value_day(o->date, &job->day, err);
 }
 
 static int take_beside(struct job *job, struct err *err)
@@ -146,17 +146,17 @@ static int take_beside(struct job *job, struct err *err)
     if (rc == 0)
         rc = scheduling_find(b, NULL, NULL, job->provider, job->day, err);
     if (rc == 0)
-        rc = take_amount("disk-rate", o->disk_rate, &b->disk_rate, err);
+        rc = value_amount("disk-rate", o->disk_rate, &b->disk_rate, err);
     if (rc == 0)
         rc = take_count("rules", o->rules, &b->rules, err);
     if (rc == 0)
-        rc = take_amount("rule-rate", o->rule_rate, &b->rule_rate, err);
+        rc = value_amount("rule-rate", o->rule_rate, &b->rule_rate, err);
     if (rc == 0)
         rc = take_count("function-ms", o->function_ms, &b->function_ms, err);
     if (rc == 0)
-        rc = take_amount("function-rate", o->function_rate, &b->function_rate, err);
+        rc = value_amount("function-rate", o->function_rate, &b->function_rate, err);
     if (rc == 0)
-        rc = take_amount("always-up", o->always_up, &b->fixed_server, err);
+        rc = value_amount("always-up", o->always_up, &b->fixed_server, err);
     return rc;
 }
 
@@ -185,7 +185,7 @@ static int find_rate(struct job *job, const struct rates_row *own, struct offer 
     offer->currency = "USD";
     offer->source = "from --rate";
     if (o->rate)
-        return take_amount("rate", o->rate, &offer->rate, err);
+        return value_amount("rate", o->rate, &offer->rate, err);
     if (own && own->rate >= 0) {
         offer->rate = own->rate;
         offer->currency = own->currency;

@@ -157,15 +157,15 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
     int rc = check_named(o, err);
     if (rc == 0)
-        rc = take_day(o->date, &c->day, err);
+        rc = value_day(o->date, &c->day, err);
     if (rc == 0)
-        rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
+        rc = value_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
     if (rc == 0)
-        rc = take_amount("budget", o->budget, &w->budget.v, err);
+        rc = value_amount("budget", o->budget, &w->budget.v, err);
     c->hour_of_mine.known = o->hour_of_mine;
     w->budget.known = o->budget;
     if (rc == 0)
-        rc = take_own(&o->own, &w->own, err);
+        rc = value_own(&o->own, &w->own, err);
     return rc;
 }
 
@@ -341,7 +341,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (o->pinned)
         return list_pinned(call, word, err);
     const char *format;
-    int rc = take_format(o->common.json, o->format, "table", &format, err);
+    int rc = value_format(o->common.json, o->format, "table", &format, err);
     if (rc == 0)
         rc = take_options(&job, o, err);
     if (rc == 0)

@@ -5,7 +5,7 @@
 
 #include "advise/quote_job.h"
 #include "cmd/cmd.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 
 struct quote_options {
     struct cmd_common common;

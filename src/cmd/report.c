@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 #include "report/compare.h"
 #include "report/html.h"
 #include "report/page.h"
@@ -116,8 +116,8 @@ static int take_options(const struct cmd_call *call, struct page_ask *ask, struc
     if (o->deadline_ns >= 0)
         ask->wishes.deadline_ns = some_int(o->deadline_ns);
     ask->wishes.buy = o->own.buy;
-    int rc = take_day(o->date, &ask->day, err);
-    return rc == 0 ? take_own(&o->own, &ask->wishes.own, err) : rc;
+    int rc = value_day(o->date, &ask->day, err);
+    return rc == 0 ? value_own(&o->own, &ask->wishes.own, err) : rc;
 }
 
 // ---- writing
@@ -269,7 +269,7 @@ static int run(const struct cmd_call *call, struct err *err)
 {
     const struct report_options *o = call->options;
     const char *format;
-    int rc = take_format(o->common.json, o->format, "html", &format, err);
+    int rc = value_format(o->common.json, o->format, "html", &format, err);
     bool drawn = strcmp(format, "html") == 0;
     struct page_ask ask;
     struct buf text = {0}, says = {0};

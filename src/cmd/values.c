@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/take.h"
+#include "cmd/values.h"
 
 #include <string.h>
 
@@ -8,31 +8,31 @@
 
 #define DAY_S INT64_C(86400)
 
-int take_bad(const char *option, const char *text, const char *expected, struct err *err)
+int value_bad(const char *option, const char *text, const char *expected, struct err *err)
 {
     return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
 }
 
-int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
+int value_amount(const char *option, const char *text, int64_t *nano, struct err *err)
 {
     if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
-        return take_bad(option, text, "an amount such as 2.50", err);
+        return value_bad(option, text, "an amount such as 2.50", err);
     return 0;
 }
 
-int take_day(const char *text, int *day, struct err *err)
+int value_day(const char *text, int *day, struct err *err)
 {
     int64_t date_s = 0;
     if (!text)
         return 0;
     if (!clock_parse(text, &date_s) || date_s < DAY_S)
-        return take_bad("date", text, "a date such as 2026-11-01", err);
+        return value_bad("date", text, "a date such as 2026-11-01", err);
     *day = (int)(date_s / DAY_S);
     return 0;
 }
 
-int take_format(bool json, const char *format, const char *otherwise, const char **out,
-                struct err *err)
+int value_format(bool json, const char *format, const char *otherwise, const char **out,
+                 struct err *err)
 {
     *out = json ? "json" : format ? format : otherwise;
     if (json && format && strcmp(format, "json") != 0)
@@ -41,7 +41,7 @@ int take_format(bool json, const char *format, const char *otherwise, const char
     return 0;
 }
 
-int take_own(const struct own_options *o, struct own_machine *own, struct err *err)
+int value_own(const struct own_options *o, struct own_machine *own, struct err *err)
 {
     int64_t hours = o->hours_per_month;
     if (hours > 720)
@@ -55,11 +55,11 @@ int take_own(const struct own_options *o, struct own_machine *own, struct err *e
                                 .busy_mw = o->watts >= 0 ? o->watts * 1000 : -1,
                                 .idle_mw = -1,
                                 .kwh = -1};
-    int rc = take_amount("buy", o->buy, &own->purchase, err);
+    int rc = value_amount("buy", o->buy, &own->purchase, err);
     if (rc == 0)
-        rc = take_amount("resale", o->resale, &own->resale, err);
+        rc = value_amount("resale", o->resale, &own->resale, err);
     if (rc == 0)
-        rc = take_amount("kwh", o->kwh, &own->kwh, err);
+        rc = value_amount("kwh", o->kwh, &own->kwh, err);
     const char *alone = o->resale ? "resale" : o->kwh ? "kwh" : o->watts >= 0 ? "watts" : NULL;
     if (rc == 0 && alone && !o->buy)
         rc = err_set(err, ERR_USAGE, "--%s is about a machine that is bought: it needs --buy USD",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// take: options whose values are more than opt.h knows: amounts, days, a machine that is bought.
+// values: option values that opt.h does not parse: amounts, days, a machine to buy.
 //
 // Each fails with ERR_USAGE and the option's name. Where the option was not given (null), nothing
 // is changed.
-#ifndef FARE_CMD_TAKE_H
-#define FARE_CMD_TAKE_H
+#ifndef FARE_CMD_VALUES_H
+#define FARE_CMD_VALUES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,17 +15,17 @@
 #define LIFE_MONTHS 36
 
 // "'--date' takes a date such as 2026-11-01, not 'x'".
-int take_bad(const char *option, const char *text, const char *expected, struct err *err) MUST_USE;
+int value_bad(const char *option, const char *text, const char *expected, struct err *err) MUST_USE;
 
 // Money of 0 or more, in nano-units.
-int take_amount(const char *option, const char *text, int64_t *nano, struct err *err) MUST_USE;
+int value_amount(const char *option, const char *text, int64_t *nano, struct err *err) MUST_USE;
 
 // --json or --format, or what it is without either.
-int take_format(bool json, const char *format, const char *otherwise, const char **out,
-                struct err *err) MUST_USE;
+int value_format(bool json, const char *format, const char *otherwise, const char **out,
+                 struct err *err) MUST_USE;
 
 // --date, in days since 1970.
-int take_day(const char *text, int *day, struct err *err) MUST_USE;
+int value_day(const char *text, int *day, struct err *err) MUST_USE;
 
 // A machine that is bought, as its options say; begins as OWN_DEFAULTS.
 struct own_options {
@@ -53,6 +53,6 @@ struct own_options {
 // clang-format on
 
 // The other options of such a machine need --buy.
-int take_own(const struct own_options *options, struct own_machine *own, struct err *err) MUST_USE;
+int value_own(const struct own_options *options, struct own_machine *own, struct err *err) MUST_USE;
 
 #endif
