@@ -197,7 +197,13 @@ static void test_short(void **state)
         {"0.5264", "0.526"},
         {"0.5265", "0.527"},
         {"0.0212", "0.0212"},
-        {"0.1", "0.100"},
+        {"27740.16", "27740.16"},
+        {"0.02134", "0.0213"},
+        {"0.001312", "0.00131"},
+        {"0.9", "0.90"}, // no digits that it does not have
+        {"0.1", "0.10"},
+        {"0.1003", "0.100"}, // but those that it has
+        {"0.0020", "0.002"},
         {"0.09995", "0.100"},
         {"0.099949", "0.0999"},
         {"0.9996", "1.00"},
@@ -212,6 +218,33 @@ static void test_short(void **state)
         money_short(nano_of(cases[i].amount), text);
         assert_string_equal(text, cases[i].expected);
     }
+}
+
+static void test_intervals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *amount, *low, *high, *expected;
+    } cases[] = {
+        {"0.52", "0.51", "0.53", "0.52 (0.51-0.53)"},
+        {"0.52", "0.52", "1.04", "0.52 (0.52-1.04)"}, // a started hour more
+        {"0.0213", "0.0213", "0.0213", "0.0213"},     // no interval
+        {"0.02134", "0.02130", "0.02138", "0.0213 (0.0213-0.0214)"},
+        {"0.02134", "0.02131", "0.02134", "0.0213"},           // too narrow to show
+        {"52.31", "48", "57", "52.3 (48.0-57.0)"},             // 9 wide: tenths
+        {"27740.16", "27000", "28500", "27740 (27000-28500)"}, // 1500 wide: units
+        {"0.0213", "0.0019", "0.9", "0.02 (0.00-0.90)"},       // 0.898 wide: hundredths
+        {"0", "0", "0", "0.00"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[MONEY_INTERVAL_BYTES];
+        money_interval(nano_of(cases[i].amount), nano_of(cases[i].low), nano_of(cases[i].high),
+                       text);
+        assert_string_equal(text, cases[i].expected);
+    }
+    char text[MONEY_INTERVAL_BYTES];
+    money_interval(0, INT64_MIN, INT64_MAX, text);
+    assert_string_equal(text, "0 (-9223372037-9223372037)");
 }
 
 static void test_sums(void **state)
@@ -409,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_short),
+        cmocka_unit_test(test_intervals),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_scale),
         cmocka_unit_test(test_scale_refuses),
