@@ -1,629 +1,217 @@
 # Made from the option tables by 'fare --completion bash'. Do not edit.
 _fare() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
-    local command='' words='' i
+    local command='' words='' i path
     # bash splits --name=value into three words
     [[ $cur == = ]] && cur=''
     [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--color|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--against|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--output|--format|--gpus|--provider|--price-per-hour|--started|--token-file|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--date|--last|--format|--book|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--life|--hours-per-month|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
+        --color|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--ledger|--against|--ledger|--output|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--ledger|--format|--workload|--framework|--machine|--gpu|--gpus|--provider|--price-per-hour|--started|--label|--ledger|--token-file|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--ledger|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--book|--date|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--last|--book|--date|--book|--date|--format|--book|--date|--format|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--life|--hours-per-month|--listen|--token-file|--ledger|--book) [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;
         -*) ;;
-        help) ;;
-        *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;
+        *)
+            path=${command:+$command }${COMP_WORDS[i]}
+            case $path in ''|'check'|'run'|'runs'|'runs list'|'runs show'|'runs export'|'runs import'|'runs push'|'runs delete'|'workloads'|'workloads list'|'workloads show'|'workloads data'|'workloads data list'|'workloads data get'|'workloads data path'|'workloads python-helper'|'quote'|'compare'|'prices'|'prices list'|'prices show'|'prices import'|'prices update'|'cron'|'report'|'serve') command=$path ;; esac
+            ;;
         esac
     done
-    case $prev in
-    --within)
-        COMPREPLY=()
-        return
-        ;;
-    --max-time)
-        COMPREPLY=()
-        return
-        ;;
-    --max-spend)
-        COMPREPLY=()
-        return
-        ;;
-    --offer)
-        COMPREPLY=()
-        return
-        ;;
-    --name)
-        COMPREPLY=()
-        return
-        ;;
-    --label)
-        COMPREPLY=()
-        return
-        ;;
-    --ledger)
-        COMPREPLY=()
-        return
-        ;;
-    --step-pattern)
-        COMPREPLY=()
-        return
-        ;;
-    --total-steps)
-        COMPREPLY=()
-        return
-        ;;
-    --total-epochs)
-        COMPREPLY=()
-        return
-        ;;
-    --grace)
-        COMPREPLY=()
-        return
-        ;;
-    --kwh)
-        COMPREPLY=()
-        return
-        ;;
-    --report)
+    case "$command $prev" in
+    ' --report')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --completion)
+    ' --completion')
         COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur"))
         return
         ;;
-    --steps)
-        COMPREPLY=()
-        return
-        ;;
-    --repeat)
-        COMPREPLY=()
-        return
-        ;;
-    --data)
+    'run'' --data')
         COMPREPLY=($(compgen -d -- "$cur"))
         return
         ;;
-    --seed)
-        COMPREPLY=()
-        return
-        ;;
-    --epochs)
-        COMPREPLY=()
-        return
-        ;;
-    --batch)
-        COMPREPLY=()
-        return
-        ;;
-    --engine)
+    'run'' --engine')
         COMPREPLY=($(compgen -W 'cuda cpu ref' -- "$cur"))
         return
         ;;
-    --threads)
-        COMPREPLY=()
-        return
-        ;;
-    --precision)
+    'run'' --precision')
         COMPREPLY=($(compgen -W 'f32 tf32 bf16' -- "$cur"))
         return
         ;;
-    --with)
-        COMPREPLY=()
-        return
-        ;;
-    --checkpoint)
+    'run'' --checkpoint')
         COMPREPLY=($(compgen -d -- "$cur"))
         return
         ;;
-    --checkpoint-every)
-        COMPREPLY=()
-        return
-        ;;
-    --from)
+    'run'' --from')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --generate)
-        COMPREPLY=()
-        return
-        ;;
-    --n)
-        COMPREPLY=()
-        return
-        ;;
-    --m)
-        COMPREPLY=()
-        return
-        ;;
-    --dim)
-        COMPREPLY=()
-        return
-        ;;
-    --step-pattern)
-        COMPREPLY=()
-        return
-        ;;
-    --total-steps)
-        COMPREPLY=()
-        return
-        ;;
-    --total-epochs)
-        COMPREPLY=()
-        return
-        ;;
-    --grace)
-        COMPREPLY=()
-        return
-        ;;
-    --within)
-        COMPREPLY=()
-        return
-        ;;
-    --max-time)
-        COMPREPLY=()
-        return
-        ;;
-    --max-spend)
-        COMPREPLY=()
-        return
-        ;;
-    --offer)
-        COMPREPLY=()
-        return
-        ;;
-    --name)
-        COMPREPLY=()
-        return
-        ;;
-    --label)
-        COMPREPLY=()
-        return
-        ;;
-    --ledger)
-        COMPREPLY=()
-        return
-        ;;
-    --ledger)
-        COMPREPLY=()
-        return
-        ;;
-    --against)
-        COMPREPLY=()
-        return
-        ;;
-    --workload)
-        COMPREPLY=()
-        return
-        ;;
-    --framework)
-        COMPREPLY=()
-        return
-        ;;
-    --gpu)
-        COMPREPLY=()
-        return
-        ;;
-    --machine)
-        COMPREPLY=()
-        return
-        ;;
-    --name)
-        COMPREPLY=()
-        return
-        ;;
-    --ended)
+    'runs'' --ended')
         COMPREPLY=($(compgen -W 'finished sampled stopped failed killed' -- "$cur"))
         return
         ;;
-    --label)
-        COMPREPLY=()
-        return
-        ;;
-    --since)
-        COMPREPLY=()
-        return
-        ;;
-    --last)
-        COMPREPLY=()
-        return
-        ;;
-    --sort)
+    'runs'' --sort')
         COMPREPLY=($(compgen -W 'started step wall name' -- "$cur"))
         return
         ;;
-    --output)
+    'runs list'' --ended')
+        COMPREPLY=($(compgen -W 'finished sampled stopped failed killed' -- "$cur"))
+        return
+        ;;
+    'runs list'' --sort')
+        COMPREPLY=($(compgen -W 'started step wall name' -- "$cur"))
+        return
+        ;;
+    'runs export'' --output')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --format)
+    'runs export'' --ended')
+        COMPREPLY=($(compgen -W 'finished sampled stopped failed killed' -- "$cur"))
+        return
+        ;;
+    'runs export'' --sort')
+        COMPREPLY=($(compgen -W 'started step wall name' -- "$cur"))
+        return
+        ;;
+    'runs import'' --format')
         COMPREPLY=($(compgen -W 'fare keras-csv dawnbench mllog hyperfine' -- "$cur"))
         return
         ;;
-    --gpus)
-        COMPREPLY=()
-        return
-        ;;
-    --provider)
-        COMPREPLY=()
-        return
-        ;;
-    --price-per-hour)
-        COMPREPLY=()
-        return
-        ;;
-    --started)
-        COMPREPLY=()
-        return
-        ;;
-    --token-file)
+    'runs push'' --token-file')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --ledger)
-        COMPREPLY=()
+    'runs push'' --ended')
+        COMPREPLY=($(compgen -W 'finished sampled stopped failed killed' -- "$cur"))
         return
         ;;
-    --book)
+    'runs push'' --sort')
+        COMPREPLY=($(compgen -W 'started step wall name' -- "$cur"))
+        return
+        ;;
+    'quote'' --book')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --format)
+    'quote'' --format')
         COMPREPLY=($(compgen -W 'table json focus' -- "$cur"))
         return
         ;;
-    --offer)
-        COMPREPLY=()
-        return
-        ;;
-    --gpu)
-        COMPREPLY=()
-        return
-        ;;
-    --provider)
-        COMPREPLY=()
-        return
-        ;;
-    --region)
-        COMPREPLY=()
-        return
-        ;;
-    --kind)
+    'quote'' --kind')
         COMPREPLY=($(compgen -W 'on-demand spot monthly' -- "$cur"))
         return
         ;;
-    --date)
-        COMPREPLY=()
-        return
-        ;;
-    --max-age)
-        COMPREPLY=()
-        return
-        ;;
-    --rule)
+    'quote'' --rule')
         COMPREPLY=($(compgen -W 'paid prorated' -- "$cur"))
         return
         ;;
-    --commit)
-        COMPREPLY=()
-        return
-        ;;
-    --used-before)
-        COMPREPLY=()
-        return
-        ;;
-    --boot)
-        COMPREPLY=()
-        return
-        ;;
-    --storage)
-        COMPREPLY=()
-        return
-        ;;
-    --keep)
-        COMPREPLY=()
-        return
-        ;;
-    --egress)
-        COMPREPLY=()
-        return
-        ;;
-    --ingress)
-        COMPREPLY=()
-        return
-        ;;
-    --hour-of-mine)
-        COMPREPLY=()
-        return
-        ;;
-    --deadline)
-        COMPREPLY=()
-        return
-        ;;
-    --budget)
-        COMPREPLY=()
-        return
-        ;;
-    --hours-per-month)
-        COMPREPLY=()
-        return
-        ;;
-    --runs)
-        COMPREPLY=()
-        return
-        ;;
-    --buy)
-        COMPREPLY=()
-        return
-        ;;
-    --resale)
-        COMPREPLY=()
-        return
-        ;;
-    --watts)
-        COMPREPLY=()
-        return
-        ;;
-    --kwh)
-        COMPREPLY=()
-        return
-        ;;
-    --life)
-        COMPREPLY=()
-        return
-        ;;
-    --base)
-        COMPREPLY=()
-        return
-        ;;
-    --format)
+    'compare'' --format')
         COMPREPLY=($(compgen -W 'table csv md json' -- "$cur"))
         return
         ;;
-    --ledger)
-        COMPREPLY=()
-        return
-        ;;
-    --workload)
-        COMPREPLY=()
-        return
-        ;;
-    --published)
-        COMPREPLY=()
-        return
-        ;;
-    --price)
-        COMPREPLY=()
-        return
-        ;;
-    --offer)
-        COMPREPLY=()
-        return
-        ;;
-    --date)
-        COMPREPLY=()
-        return
-        ;;
-    --rule)
+    'compare'' --rule')
         COMPREPLY=($(compgen -W 'paid prorated' -- "$cur"))
         return
         ;;
-    --gpu)
-        COMPREPLY=()
+    'prices'' --book')
+        COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --gpus)
-        COMPREPLY=()
-        return
-        ;;
-    --gpu-memory)
-        COMPREPLY=()
-        return
-        ;;
-    --vcpus)
-        COMPREPLY=()
-        return
-        ;;
-    --memory)
-        COMPREPLY=()
-        return
-        ;;
-    --provider)
-        COMPREPLY=()
-        return
-        ;;
-    --region)
-        COMPREPLY=()
-        return
-        ;;
-    --kind)
+    'prices'' --kind')
         COMPREPLY=($(compgen -W 'on-demand spot monthly' -- "$cur"))
         return
         ;;
-    --max-price)
-        COMPREPLY=()
+    'prices list'' --book')
+        COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --max-age)
-        COMPREPLY=()
+    'prices list'' --kind')
+        COMPREPLY=($(compgen -W 'on-demand spot monthly' -- "$cur"))
         return
         ;;
-    --date)
-        COMPREPLY=()
+    'prices show'' --book')
+        COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --last)
-        COMPREPLY=()
+    'prices import'' --book')
+        COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --format)
+    'prices import'' --format')
         COMPREPLY=($(compgen -W 'skypilot gpuhunt aws-spot aws-spot-advisor fare' -- "$cur"))
         return
         ;;
-    --book)
+    'prices update'' --book')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --up)
-        COMPREPLY=()
+    'prices update'' --format')
+        COMPREPLY=($(compgen -W 'skypilot gpuhunt aws-spot aws-spot-advisor fare' -- "$cur"))
         return
         ;;
-    --offer)
-        COMPREPLY=()
-        return
-        ;;
-    --rate)
-        COMPREPLY=()
-        return
-        ;;
-    --date)
-        COMPREPLY=()
-        return
-        ;;
-    --month)
-        COMPREPLY=()
-        return
-        ;;
-    --tasks)
-        COMPREPLY=()
-        return
-        ;;
-    --disk)
-        COMPREPLY=()
-        return
-        ;;
-    --disk-rate)
-        COMPREPLY=()
-        return
-        ;;
-    --rules)
-        COMPREPLY=()
-        return
-        ;;
-    --rule-rate)
-        COMPREPLY=()
-        return
-        ;;
-    --function-ms)
-        COMPREPLY=()
-        return
-        ;;
-    --function-rate)
-        COMPREPLY=()
-        return
-        ;;
-    --always-up)
-        COMPREPLY=()
-        return
-        ;;
-    --output)
+    'report'' --output')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --format)
+    'report'' --format')
         COMPREPLY=($(compgen -W 'html md csv json focus openmetrics' -- "$cur"))
         return
         ;;
-    --plot)
+    'report'' --plot')
         COMPREPLY=($(compgen -W 'cost relative frontier accuracy use steps batch gpus prices buy' -- "$cur"))
         return
         ;;
-    --ledger)
-        COMPREPLY=()
-        return
-        ;;
-    --book)
+    'report'' --book')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --workload)
-        COMPREPLY=()
-        return
-        ;;
-    --published)
-        COMPREPLY=()
-        return
-        ;;
-    --base)
-        COMPREPLY=()
-        return
-        ;;
-    --price)
-        COMPREPLY=()
-        return
-        ;;
-    --offer)
-        COMPREPLY=()
-        return
-        ;;
-    --date)
-        COMPREPLY=()
-        return
-        ;;
-    --rule)
+    'report'' --rule')
         COMPREPLY=($(compgen -W 'paid prorated' -- "$cur"))
         return
         ;;
-    --deadline)
-        COMPREPLY=()
-        return
-        ;;
-    --buy)
-        COMPREPLY=()
-        return
-        ;;
-    --resale)
-        COMPREPLY=()
-        return
-        ;;
-    --watts)
-        COMPREPLY=()
-        return
-        ;;
-    --kwh)
-        COMPREPLY=()
-        return
-        ;;
-    --life)
-        COMPREPLY=()
-        return
-        ;;
-    --hours-per-month)
-        COMPREPLY=()
-        return
-        ;;
-    --listen)
-        COMPREPLY=()
-        return
-        ;;
-    --token-file)
+    'serve'' --token-file')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --ledger)
-        COMPREPLY=()
-        return
-        ;;
-    --book)
+    'serve'' --book')
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --color)
+    *' --color')
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return
         ;;
     esac
+    case $prev in --color|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--step-pattern|--total-steps|--total-epochs|--grace|--kwh|--report|--completion|--steps|--repeat|--data|--seed|--epochs|--batch|--engine|--threads|--precision|--with|--checkpoint|--checkpoint-every|--from|--generate|--n|--m|--dim|--step-pattern|--total-steps|--total-epochs|--grace|--within|--max-time|--max-spend|--offer|--name|--label|--ledger|--ledger|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--ledger|--against|--ledger|--output|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--ledger|--format|--workload|--framework|--machine|--gpu|--gpus|--provider|--price-per-hour|--started|--label|--ledger|--token-file|--workload|--framework|--gpu|--machine|--name|--ended|--label|--since|--last|--sort|--ledger|--ledger|--book|--format|--offer|--gpu|--provider|--region|--kind|--date|--max-age|--rule|--commit|--used-before|--boot|--storage|--keep|--egress|--ingress|--hour-of-mine|--deadline|--budget|--hours-per-month|--runs|--buy|--resale|--watts|--kwh|--life|--base|--format|--ledger|--workload|--published|--price|--offer|--date|--rule|--book|--date|--gpu|--gpus|--gpu-memory|--vcpus|--memory|--provider|--region|--kind|--max-price|--max-age|--last|--book|--date|--book|--date|--format|--book|--date|--format|--up|--offer|--rate|--date|--month|--tasks|--disk|--disk-rate|--rules|--rule-rate|--function-ms|--function-rate|--always-up|--output|--format|--plot|--ledger|--book|--workload|--published|--base|--price|--offer|--date|--rule|--deadline|--buy|--resale|--watts|--kwh|--life|--hours-per-month|--listen|--token-file|--ledger|--book) COMPREPLY=(); return ;; esac
     case $command in
     '') words='check run runs workloads quote compare prices cron report serve help --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --step-pattern --total-steps --total-epochs --grace --kwh --report --no-report --version -V --man --completion --json-keys --json --color --help -h' ;;
-    check) words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
-    run) words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
-    runs) words=' --ledger --against --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --output -o --format --gpus --provider --price-per-hour --started --token-file --json --color --help -h' ;;
-    workloads) words=' --json --color --help -h' ;;
-    quote) words=' --ledger --book --format --pinned --offer --gpu --provider --region --kind --all -a --date --max-age --rule --commit --interrupted --used-before --boot --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --kwh --life --json --color --help -h' ;;
-    compare) words=' --base -b --format -f --ledger --workload -w --published --price -p --offer -o --date -d --rule -r --json --color --help -h' ;;
-    prices) words=' --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --date --last -n --all -a --format --book --json --color --help -h' ;;
-    cron) words=' --up --offer --rate --date --month --tasks --disk --disk-rate --rules --rule-rate --function-ms --function-rate --always-up --json --color --help -h' ;;
-    report) words=' --output -o --format -f --plot --ledger --book --workload -w --published --all -a --base -b --price -p --offer --date -d --rule -r --deadline --buy --resale --watts --kwh --life --hours-per-month --json --color --help -h' ;;
-    serve) words=' --listen -l --token-file --public --ledger --book --json --color --help -h' ;;
+    'check') words=' --bandwidth -b --no-cloud --strict --json --color --help -h' ;;
+    'run') words=' --full --steps --repeat --data --seed --epochs --batch --engine --threads -t --precision --with --checkpoint --checkpoint-every --resume --from --generate --hard-gates --auxiliary --n --m --dim --step-pattern --total-steps --total-epochs --grace --within --max-time --max-spend --offer --name --label --ledger --no-ledger --no-cloud --json --color --help -h' ;;
+    'runs') words='list show export import push delete --ledger --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --ledger --against --json --color --help -h' ;;
+    'runs list') words=' --ledger --published --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --json --color --help -h' ;;
+    'runs show') words=' --ledger --against --json --color --help -h' ;;
+    'runs export') words=' --ledger --output -o --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --json --color --help -h' ;;
+    'runs import') words=' --ledger --format --workload --framework --machine --gpu --gpus --provider --price-per-hour --started --label --json --color --help -h' ;;
+    'runs push') words=' --ledger --token-file --workload --framework --gpu --machine --name --ended --label --since --last -n --all -a --sort --json --color --help -h' ;;
+    'runs delete') words=' --ledger --json --color --help -h' ;;
+    'workloads') words='list show data python-helper --json --color --help -h' ;;
+    'workloads list') words=' --json --color --help -h' ;;
+    'workloads show') words=' --json --color --help -h' ;;
+    'workloads data') words='list get path --json --color --help -h' ;;
+    'workloads data list') words=' --json --color --help -h' ;;
+    'workloads data get') words=' --json --color --help -h' ;;
+    'workloads data path') words=' --json --color --help -h' ;;
+    'workloads python-helper') words=' --json --color --help -h' ;;
+    'quote') words=' --ledger --book --format --pinned --offer --gpu --provider --region --kind --all -a --date --max-age --rule --commit --interrupted --used-before --boot --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --kwh --life --json --color --help -h' ;;
+    'compare') words=' --base -b --format -f --ledger --workload -w --published --price -p --offer -o --date -d --rule -r --json --color --help -h' ;;
+    'prices') words='list show import update --book --date --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --last -n --all -a --json --color --help -h' ;;
+    'prices list') words=' --book --date --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --last -n --all -a --json --color --help -h' ;;
+    'prices show') words=' --book --date --json --color --help -h' ;;
+    'prices import') words=' --book --date --format --json --color --help -h' ;;
+    'prices update') words=' --book --date --format --json --color --help -h' ;;
+    'cron') words=' --up --offer --rate --date --month --tasks --disk --disk-rate --rules --rule-rate --function-ms --function-rate --always-up --json --color --help -h' ;;
+    'report') words=' --output -o --format -f --plot --ledger --book --workload -w --published --all -a --base -b --price -p --offer --date -d --rule -r --deadline --buy --resale --watts --kwh --life --hours-per-month --json --color --help -h' ;;
+    'serve') words=' --listen -l --token-file --public --ledger --book --json --color --help -h' ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }

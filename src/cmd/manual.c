@@ -36,9 +36,24 @@ static void options(struct out *out, const struct opt *opt)
         if (opt->value)
             out_printf(out, " \\fI%s\\fR", opt->value);
         out_printf(out, "\n");
-        roff(out, opt->help);
+        struct buf help = {0};
+        cmd_option_help(opt, &help);
+        roff(out, buf_str(&help));
         out_printf(out, ".\n");
+        out->text.failed |= help.failed;
+        buf_release(&help);
     }
+}
+
+static void section(struct out *out, const struct command *command)
+{
+    out_printf(out, ".SS fare %s %s\n", command->name, command->arguments);
+    roff(out, command->about);
+    out_printf(out, "\n");
+    for (size_t i = 0; command->subcommands && command->subcommands[i]; i++)
+        section(out, command->subcommands[i]);
+    if (!command->subcommands)
+        options(out, command->options);
 }
 
 static void examples(struct out *out, const struct command *command)
@@ -75,19 +90,15 @@ void cmd_manual(struct out *out, const struct command *const *commands)
                     ".RI [ option ...]\n.RI [ argument ...]\n.SH DESCRIPTION\n");
     roff(out, commands[0]->about);
     out_printf(out, "\n.SH COMMANDS\n");
-    for (size_t i = 1; commands[i]; i++) {
-        out_printf(out, ".SS fare %s %s\n", commands[i]->name, commands[i]->arguments);
-        roff(out, commands[i]->about);
-        out_printf(out, "\n");
-        options(out, commands[i]->options);
-    }
+    for (size_t i = 1; commands[i]; i++)
+        section(out, commands[i]);
     out_printf(out, ".SH OPTIONS\nBare\n.B fare\ntakes these:\n");
     options(out, commands[0]->options);
     out_printf(out, ".PP\nEvery command takes these:\n");
     options(out, cmd_common_options);
     variables(out, commands);
     out_printf(out, ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed: the reason is on "
-                    "standard error.\n.TP\n.B 2\nUsed wrongly: an unknown command, option or "
+                    "standard error.\n.TP\n.B 2\nWrong usage: an unknown command, option or "
                     "value.\n.SH EXAMPLES\n");
     for (size_t i = 0; commands[i]; i++)
         examples(out, commands[i]);

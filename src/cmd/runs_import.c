@@ -196,8 +196,8 @@ static int import_file(struct importing *m, const char *path, struct err *err)
         importer = o->format ? importer_find(o->format) : importer_guess(head, len);
     bool lines = rc == 0 && !importer && is_lines(head, len);
     if (rc == 0 && !importer && !o->format && !lines && !memchr(head, '{', len)) {
-        err_set(err, ERR_FORMAT, "'%s': this is none of the formats that fare reads", path);
-        rc = err_hint(err, "--format names it: fare, keras-csv, dawnbench, mllog or hyperfine");
+        err_set(err, ERR_FORMAT, "'%s' is in none of the formats that fare reads", path);
+        rc = err_hint(err, "name it with --format: 'fare runs import --help' lists them");
     }
     free(head);
     if (rc != 0 || lines)
@@ -211,18 +211,14 @@ static int import_file(struct importing *m, const char *path, struct err *err)
     return rc;
 }
 
-int runs_import(const struct cmd_call *call, struct ledger *ledger, struct err *err)
+static int import_files(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct opt_rest *rest = call->rest;
-    if (rest->count < 2) {
-        err_set(err, ERR_USAGE, "'fare runs import' needs a file");
-        return err_hint(err, "what 'fare runs export' wrote, or a log of another program");
-    }
     struct importing m = {call, ledger, 0, 0};
     int rc = ledger_import_begin(ledger, err);
     if (rc != 0)
         return rc;
-    for (size_t i = 1; i < rest->count && rc == 0; i++)
+    for (size_t i = 0; i < rest->count && rc == 0; i++)
         rc = import_file(&m, rest->args[i], err);
     if (rc == 0)
         rc = ledger_import_end(ledger, err);
@@ -230,13 +226,74 @@ int runs_import(const struct cmd_call *call, struct ledger *ledger, struct err *
         ledger_import_abandon(ledger);
     if (rc != 0)
         return err_hint(err, "nothing was imported");
-    out_printf(call->out, "added %lld run%s", (long long)m.added, m.added == 1 ? "" : "s");
-    if (m.there > 0)
-        out_printf(call->out, "; %lld %s there already", (long long)m.there,
-                   m.there == 1 ? "was" : "were");
-    out_printf(call->out, "\n");
+    runs_say_added(call->out, "added", m.added, m.there);
     return 0;
 }
+
+static int import(const struct cmd_call *call, struct err *err)
+{
+    struct ledger *ledger = NULL;
+    if (call->rest->count == 0) {
+        err_set(err, ERR_USAGE, "'fare runs import' needs a file");
+        return err_hint(err, "a file from 'fare runs export', or a log of another program");
+    }
+    int rc = runs_open(call->options, true, &ledger, err);
+    if (rc == 0)
+        rc = import_files(call, ledger, err);
+    ledger_free(ledger);
+    return rc;
+}
+
+static const char *format_name(size_t i)
+{
+    return i == 0 ? "fare" : importers[i - 1] ? importers[i - 1]->name : NULL;
+}
+
+static const struct opt import_options[] = {
+    RUNS_LEDGER,
+    {"format", 0, OPT_CHOICE, "NAME", NULL, RUNS_AT(format), NULL,
+     "the files' format, instead of guessing it", .choice = format_name},
+    {"workload", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(workload), "Of logs that do not say it",
+     "the workload"},
+    {"framework", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(framework), "Of logs that do not say it",
+     "the framework"},
+    {"machine", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(machine), "Of logs that do not say it",
+     "the machine's name"},
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(gpu), "Of logs that do not say it",
+     "the GPU's name"},
+    {"gpus", 0, OPT_COUNT, "N", NULL, RUNS_AT(gpus), "Of logs that do not say it",
+     "the number of GPUs", .least = 1},
+    {"provider", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(provider), "Of logs that do not say it",
+     "the provider of the machine, such as aws or gcp"},
+    {"price-per-hour", 0, OPT_TEXT, "USD", NULL, RUNS_AT(price_per_hour),
+     "Of logs that do not say it", "the machine's price, kept as a label"},
+    {"started", 0, OPT_TEXT, "DATE", NULL, RUNS_AT(started), "Of logs that do not say it",
+     "the date of the training"},
+    {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, RUNS_AT(label), "Of logs that do not say it",
+     "a label to add; may be given several times"},
+    {NULL},
+};
+
+static const struct cmd_example import_examples[] = {
+    {"fare runs import runs.jsonl --ledger postgresql://team@db/fare", "into the team's ledger"},
+    {"fare runs import mnist_mlp_tensorflow.csv --machine p2.xlarge --price-per-hour 0.90",
+     "a log of Keras"},
+    {NULL, NULL},
+};
+
+const struct command runs_import = {
+    .name = "runs import",
+    .summary = "add runs from files, and from logs of other programs",
+    .arguments = "FILE...",
+    .about = "Reads files of 'fare runs export' and logs of Keras (CSVLogger), DAWNBench, MLPerf "
+             "and hyperfine into the ledger: all of them, or none if one is wrong. A run that is "
+             "there already is not added again.",
+    .options = import_options,
+    .options_size = sizeof(struct runs_options),
+    .max_args = 4096,
+    .examples = import_examples,
+    .run = import,
+};
 
 // ---- export
 
@@ -262,12 +319,12 @@ static int put_all(const struct cmd_call *call, struct ledger *ledger, struct ex
 {
     const struct opt_rest *rest = call->rest;
     int rc = 0;
-    if (rest->count == 1) {
-        struct ledger_filter filter;
-        runs_filter(call->options, &filter);
-        return ledger_each(ledger, &filter, put, e, err);
+    if (rest->count == 0) {
+        struct runs_which which;
+        runs_which(call->options, &which);
+        return ledger_each(ledger, &which.filter, put, e, err);
     }
-    for (size_t i = 1; i < rest->count && rc == 0; i++) {
+    for (size_t i = 0; i < rest->count && rc == 0; i++) {
         struct buf text = {0};
         rc = runs_find(ledger, rest->args[i], &text, err);
         if (rc == 0)
@@ -277,22 +334,50 @@ static int put_all(const struct cmd_call *call, struct ledger *ledger, struct ex
     return rc;
 }
 
-int runs_export(const struct cmd_call *call, struct ledger *ledger, struct err *err)
+static int export(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
+    struct ledger *ledger = NULL;
     struct fs_writer writer;
     struct exporting e = {call->out, NULL};
-    int rc = 0;
-    if (o->output) {
+    int rc = runs_open(o, false, &ledger, err);
+    if (rc == 0 && o->output) {
         rc = fs_begin(&writer, o->output, 0666, err);
-        if (rc != 0)
-            return rc;
-        e.writer = &writer;
+        e.writer = rc == 0 ? &writer : NULL;
     }
-    rc = put_all(call, ledger, &e, err);
+    if (rc == 0)
+        rc = put_all(call, ledger, &e, err);
     if (e.writer && rc == 0)
         rc = fs_commit(&writer, err);
     else if (e.writer)
         fs_abandon(&writer);
+    ledger_free(ledger);
     return rc;
 }
+
+static const struct opt export_options[] = {
+    RUNS_LEDGER,
+    {"output", 'o', OPT_TEXT, "FILE", NULL, RUNS_AT(output), NULL,
+     "write to this file, whole or not at all, instead of standard output"},
+    RUNS_WHICH,
+    {NULL},
+};
+
+static const struct cmd_example export_examples[] = {
+    {"fare runs export -o runs.jsonl", "all of them"},
+    {"fare runs export last", "the newest, to standard output"},
+    {NULL, NULL},
+};
+
+const struct command runs_export = {
+    .name = "runs export",
+    .summary = "write runs as JSON lines",
+    .arguments = "[RUN...]",
+    .about = "Writes runs as JSON, one object per line, as they are kept: those that are named, "
+             "those that the options select, or all.",
+    .options = export_options,
+    .options_size = sizeof(struct runs_options),
+    .max_args = 4096,
+    .examples = export_examples,
+    .run = export,
+};

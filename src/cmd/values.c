@@ -31,13 +31,20 @@ int value_day(const char *text, int *day, struct err *err)
     return 0;
 }
 
+int value_kind(const char *kind, bool spot, const char **out, struct err *err)
+{
+    if (spot && kind && strcmp(kind, "spot") != 0)
+        return err_set(err, ERR_USAGE, "--spot and '--kind %s' exclude each other", kind);
+    *out = spot ? "spot" : kind;
+    return 0;
+}
+
 int value_format(bool json, const char *format, const char *otherwise, const char **out,
                  struct err *err)
 {
     *out = json ? "json" : format ? format : otherwise;
     if (json && format && strcmp(format, "json") != 0)
-        return err_set(err, ERR_USAGE, "--json and '--format %s' are two formats: one of them",
-                       format);
+        return err_set(err, ERR_USAGE, "--json and '--format %s' exclude each other", format);
     return 0;
 }
 
@@ -62,7 +69,6 @@ int value_own(const struct own_options *o, struct own_machine *own, struct err *
         rc = value_amount("kwh", o->kwh, &own->kwh, err);
     const char *alone = o->resale ? "resale" : o->kwh ? "kwh" : o->watts >= 0 ? "watts" : NULL;
     if (rc == 0 && alone && !o->buy)
-        rc = err_set(err, ERR_USAGE, "--%s is about a machine that is bought: it needs --buy USD",
-                     alone);
+        rc = err_set(err, ERR_USAGE, "--%s describes a machine to buy: it needs --buy USD", alone);
     return rc;
 }

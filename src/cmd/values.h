@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // values: option values that opt.h does not parse: amounts, days, a machine to buy.
 //
-// Each fails with ERR_USAGE and the option's name. Where the option was not given (null), nothing
-// is changed.
+// Each fails with ERR_USAGE and the option's name. An option that was not given (null) changes
+// nothing.
 #ifndef FARE_CMD_VALUES_H
 #define FARE_CMD_VALUES_H
 
@@ -20,14 +20,17 @@ int value_bad(const char *option, const char *text, const char *expected, struct
 // Money of 0 or more, in nano-units.
 int value_amount(const char *option, const char *text, int64_t *nano, struct err *err) MUST_USE;
 
-// --json or --format, or what it is without either.
+// --kind, or --spot for `--kind spot`.
+int value_kind(const char *kind, bool spot, const char **out, struct err *err) MUST_USE;
+
+// --json or --format, or `otherwise` without either.
 int value_format(bool json, const char *format, const char *otherwise, const char **out,
                  struct err *err) MUST_USE;
 
 // --date, in days since 1970.
 int value_day(const char *text, int *day, struct err *err) MUST_USE;
 
-// A machine that is bought, as its options say; begins as OWN_DEFAULTS.
+// The options of a machine to buy; begins as OWN_DEFAULTS.
 struct own_options {
     const char *buy, *resale, *kwh;
     int64_t watts, life;
@@ -36,16 +39,18 @@ struct own_options {
 // clang-format off
 #define OWN_DEFAULTS {.watts = -1, .life = LIFE_MONTHS, .hours_per_month = -1}
 
-// Their rows in the table of a command that has them as `own` and an AT() that says where a member
-// is; but for --hours-per-month, which may mean more.
+// Rows for the table of a command whose macro AT() gives the offset of a member.
+#define SPOT_ROW(group) \
+    {"spot", 0, OPT_FLAG, NULL, NULL, AT(spot), group, "the same as --kind spot"}
+
+// Of a command that has `own`, a machine to buy: all but --hours-per-month, which may mean more.
 #define OWN_ROWS(group) \
     {"buy", 0, OPT_TEXT, "USD", NULL, AT(own.buy), group, \
-     "rent, or buy a machine like the one measured for this much: after how long it has paid for " \
-     "itself"}, \
+     "compare renting with buying a machine like the one measured for this much"}, \
     {"resale", 0, OPT_TEXT, "USD", NULL, AT(own.resale), group, \
-     "what it still brings at its end"}, \
+     "its value when it is sold at the end of its life"}, \
     {"watts", 0, OPT_COUNT, "W", NULL, AT(own.watts), group, \
-     "its power at work (default: what the run measured, where it did)"}, \
+     "its power under load (default: as the run measured it)"}, \
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(own.kwh), group, "the price of a kilowatt-hour"}, \
     {"life", 0, OPT_COUNT, "MONTHS", NULL, AT(own.life), group, \
      "how long it is kept (default 36): its price is spread over the hours of use in that time", \

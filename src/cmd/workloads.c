@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// workloads: what can be trained, and the data for it.
+// workloads: the native workloads, their data, and the helper for Python programs.
 #include "cmd/workloads.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/folders.h"
+#include "base/fs.h"
 #include "base/units.h"
 #include "record/workload.h"
 #include "workload/workload.h"
 
-struct workloads_options {
-    struct cmd_common common;
-};
-
-static const struct opt options[] = {{NULL}};
+const struct opt workloads_options[] = {{NULL}};
 
 static const struct cmd_example examples[] = {
     {"fare workloads", "the list, with parameters and operations per step"},
     {"fare workloads cnn", "one of them, layer by layer"},
-    {"fare workloads data list", "the public data sets, and which of them are here"},
-    {"fare workloads data get mnist", "fetch one, check it, and keep it for later runs"},
-    {"fare workloads data path mnist", "where it is"},
+    {"fare workloads data get mnist", "fetch a data set and keep it for later runs"},
+    {"fare workloads python-helper > fare.py", "progress of your own training, for 'fare run --'"},
     {NULL, NULL},
 };
 
@@ -216,12 +213,9 @@ static void print_one(struct out *out, const struct workload_info *w)
     out_printf(out, "\n");
 }
 
-static int list(const struct cmd_call *call, const char *name, struct err *err)
+static int describe_all(const struct cmd_call *call, const struct workload *one, struct err *err)
 {
-    const struct workloads_options *o = call->options;
-    const struct workload *one = name ? workload_find(name, err) : NULL;
-    if (name && !one)
-        return ERR_USAGE;
+    const struct cmd_common *common = call->options;
     struct workload_list all = {0};
     int rc = text_set(&all.schema, WORKLOADS_SCHEMA, err);
     for (size_t i = 0; rc == 0 && workloads[i]; i++) {
@@ -230,7 +224,7 @@ static int list(const struct cmd_call *call, const char *name, struct err *err)
         struct workload_info *info = LIST_ADD(&all.workloads, err);
         rc = info ? describe(workloads[i], one != NULL, info, err) : ERR_MEMORY;
     }
-    if (rc == 0 && o->common.json)
+    if (rc == 0 && common->json)
         rc = out_record(call->out, workload_list_fields, &all, err);
     else if (rc == 0 && one)
         print_one(call->out, &all.workloads.items[0]);
@@ -240,31 +234,80 @@ static int list(const struct cmd_call *call, const char *name, struct err *err)
     return rc;
 }
 
-static int run(const struct cmd_call *call, struct err *err)
+static int list(const struct cmd_call *call, struct err *err)
 {
-    const struct opt_rest *rest = call->rest;
-    if (rest->count > 0 && strcmp(rest->args[0], "data") == 0)
-        return workloads_data(call, rest->args + 1, rest->count - 1, err);
-    if (rest->count > 1) {
-        err_set(err, ERR_USAGE, "'fare workloads' shows one at a time");
-        return err_hint(err, "try 'fare workloads %s'", rest->args[0]);
-    }
-    return list(call, rest->count > 0 ? rest->args[0] : NULL, err);
+    return describe_all(call, NULL, err);
 }
+
+static int show(const struct cmd_call *call, struct err *err)
+{
+    if (call->rest->count == 0) {
+        err_set(err, ERR_USAGE, "'fare workloads show' needs the name of a workload");
+        return err_hint(err, "'fare workloads' lists them");
+    }
+    const struct workload *one = workload_find(call->rest->args[0], err);
+    return one ? describe_all(call, one, err) : ERR_USAGE;
+}
+
+static int python_helper(const struct cmd_call *call, struct err *err)
+{
+    enum { MOST = 1 << 20 };
+    struct buf path = {0};
+    int rc = folder_share(&path, err);
+    buf_adds(&path, "/python/fare.py");
+    if (rc == 0)
+        rc = buf_check(&path, err);
+    if (rc == 0)
+        rc = fs_read(buf_str(&path), MOST, &call->out->text, err);
+    buf_release(&path);
+    return rc;
+}
+
+static const struct command workloads_list = {
+    .name = "workloads list",
+    .summary = "list the workloads with their size and the work of a step",
+    .arguments = "",
+    .about = "Lists the native workloads: parameters, operations per step, batch size, epochs.",
+    .options = workloads_options,
+    .options_size = sizeof(struct cmd_common),
+    .run = list,
+};
+
+static const struct command workloads_show = {
+    .name = "workloads show",
+    .summary = "show one workload, layer by layer",
+    .arguments = "NAME",
+    .about = "Shows a workload's recipe, the result of a correct training, and its layers.",
+    .options = workloads_options,
+    .options_size = sizeof(struct cmd_common),
+    .max_args = 1,
+    .run = show,
+};
+
+static const struct command workloads_python = {
+    .name = "workloads python-helper",
+    .summary = "print fare.py, which reports a Python program's progress to fare",
+    .arguments = "",
+    .about = "Prints a Python module without dependencies. A program that imports it tells 'fare "
+             "run -- COMMAND' its steps, epochs and phases; docs/measuring-a-command.md describes "
+             "it.",
+    .options = workloads_options,
+    .options_size = sizeof(struct cmd_common),
+    .run = python_helper,
+};
+
+static const struct command *const subcommands[] = {
+    &workloads_list, &workloads_show, &workloads_data, &workloads_python, NULL,
+};
 
 const struct command cmd_workloads = {
     .name = "workloads",
     .group = "Measure",
-    .summary = "what can be trained, and the data for it",
-    .arguments = "[NAME] | data list|get NAME|path NAME",
-    .about =
-        "Lists the native workloads with their size and the work of a step, or shows one layer "
-        "by layer. With 'data', lists the public data sets they were defined on, fetches one "
-        "into the user's cache and checks it, or says where it is. Without data every "
-        "workload trains on a set that is made on the spot.",
-    .options = options,
-    .options_size = sizeof(struct workloads_options),
-    .max_args = 3,
+    .summary = "the native workloads and their data",
+    .arguments = "[NAME]",
+    .about = "Lists the native workloads, or shows one layer by layer. Each trains on its public "
+             "data set if 'fare workloads data get' fetched it, otherwise on synthetic data.",
+    .subcommands = subcommands,
+    .with_argument = &workloads_show,
     .examples = examples,
-    .run = run,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// workloads data: the public data sets: which there are, fetching one, where it is.
+// workloads data: list the public data sets, fetch one, print its folder.
 #include "cmd/workloads.h"
 
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static bool show(void *context, const char *file, int64_t done, int64_t total)
     return true;
 }
 
-static int get(const struct cmd_call *call, const char *name, struct err *err)
+static int get_set(const struct cmd_call *call, const char *name, struct err *err)
 {
     struct progress progress = {0};
     const struct data_get what = {
@@ -141,7 +141,7 @@ static int get(const struct cmd_call *call, const char *name, struct err *err)
     return rc;
 }
 
-static int path(const struct cmd_call *call, const char *name, struct err *err)
+static int print_path(const struct cmd_call *call, const char *name, struct err *err)
 {
     struct buf dir = {0};
     int rc = data_cache_dir(name, &dir, err);
@@ -177,19 +177,74 @@ static const char *set_name(const char *name, struct err *err)
     return NULL;
 }
 
-int workloads_data(const struct cmd_call *call, const char *const *args, size_t count,
-                   struct err *err)
+static int with_set(const struct cmd_call *call,
+                    int (*act)(const struct cmd_call *, const char *, struct err *),
+                    struct err *err)
 {
-    const char *verb = count > 0 ? args[0] : "list";
-    if (strcmp(verb, "list") == 0 && count <= 1)
-        return list(call, err);
-    bool getting = strcmp(verb, "get") == 0;
-    if ((!getting && strcmp(verb, "path") != 0) || count != 2) {
-        err_set(err, ERR_USAGE, "'fare workloads data' takes list, get NAME or path NAME");
-        return err_hint(err, "'fare workloads data list' shows the names");
+    if (call->rest->count == 0) {
+        err_set(err, ERR_USAGE, "the name of a data set is missing");
+        return err_hint(err, "'fare workloads data list' lists them");
     }
-    const char *name = set_name(args[1], err);
-    if (!name)
-        return ERR_USAGE;
-    return getting ? get(call, name, err) : path(call, name, err);
+    const char *name = set_name(call->rest->args[0], err);
+    return name ? act(call, name, err) : ERR_USAGE;
 }
+
+static int get(const struct cmd_call *call, struct err *err)
+{
+    return with_set(call, get_set, err);
+}
+
+static int path(const struct cmd_call *call, struct err *err)
+{
+    return with_set(call, print_path, err);
+}
+
+static const struct command list_command = {
+    .name = "workloads data list",
+    .summary = "list the data sets, and whether they were fetched",
+    .arguments = "",
+    .about = "Lists the public data sets that the workloads were defined on.",
+    .options = workloads_options,
+    .options_size = sizeof(struct cmd_common),
+    .run = list,
+};
+
+static const struct command get_command = {
+    .name = "workloads data get",
+    .summary = "fetch a data set",
+    .arguments = "NAME",
+    .about = "Fetches a data set, or that of a workload, into your cache and checks it. Later "
+             "runs use it.",
+    .options = workloads_options,
+    .options_size = sizeof(struct cmd_common),
+    .max_args = 1,
+    .run = get,
+};
+
+static const struct command path_command = {
+    .name = "workloads data path",
+    .summary = "print the folder of a data set",
+    .arguments = "NAME",
+    .about = "Prints where a data set, or that of a workload, was put by 'get'.",
+    .options = workloads_options,
+    .options_size = sizeof(struct cmd_common),
+    .max_args = 1,
+    .run = path,
+};
+
+static const struct command *const subcommands[] = {&list_command, &get_command, &path_command, NULL};
+
+static const struct cmd_example examples[] = {
+    {"fare workloads data get mnist", "fetch one, check it, and keep it for later runs"},
+    {"fare workloads data path mnist", "its folder"},
+    {NULL, NULL},
+};
+
+const struct command workloads_data = {
+    .name = "workloads data",
+    .summary = "the public data sets: list, get, path",
+    .arguments = "",
+    .about = "Lists the public data sets that the workloads were defined on, or fetches one.",
+    .subcommands = subcommands,
+    .examples = examples,
+};

@@ -62,6 +62,7 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
                   struct err *err) MUST_USE;
 
 enum ledger_sort { LEDGER_STARTED, LEDGER_STEP, LEDGER_WALL, LEDGER_NAME };
+extern const char *const ledger_sorts[]; // their names, null-terminated
 
 // All zero: every run. Texts are compared whole, but for `gpu` and `machine`, which are looked for
 // within, whatever the letters' case.

@@ -87,6 +87,7 @@ bool offer_old(const struct offer *offer, int day);
 bool offer_estimated(const struct offer *offer);
 
 // "on-demand", "spot", "monthly", and back; false for anything else.
+extern const char *const offer_kinds[]; // null-terminated
 const char *offer_kind_word(enum offer_kind kind);
 bool offer_kind_parse(const char *word, enum offer_kind *kind);
 

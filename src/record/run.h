@@ -187,6 +187,9 @@ struct run_live {                // of a run that goes on, or that was killed
     char *whole_usd;     // of the whole training, where this is a sample of it
 };
 
+// How a run may have ended; null-terminated.
+extern const char *const run_ends[];
+
 struct run {
     char *schema;
     char *id;      // sorts by time: "20261115T074512Z-3f9a2c81d04e"
@@ -212,7 +215,7 @@ struct run {
     LIST_OF(char *) command; // the user's own
     LIST_OF(struct run_label) labels;
 
-    char *ended;   // "finished", "sampled", "stopped", "failed", "killed"
+    char *ended;   // one of run_ends
     char *problem; // it failed or was killed: why, how much is known
     struct run_live live;
     struct maybe_bool full; // trained to the end

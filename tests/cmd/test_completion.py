@@ -63,7 +63,9 @@ def zsh(line, wanted):
 CASES = [("fare ch", "check"), ("fare check --ba", "--bandwidth"), ("fare --comp", "--completion"),
          ("fare --completion f", "fish"), ("fare check --color al", "always"),
          ("fare --color always ch", "check"), ("fare help ch", "check"),
-         ("fare check --color always --ba", "--bandwidth")]
+         ("fare check --color always --ba", "--bandwidth"), ("fare runs imp", "import"), ("fare runs import --for", "--format"),
+         ("fare runs import --format ker", "keras-csv"), ("fare prices import --format gp", "gpuhunt"),
+         ("fare runs --so", "--sort"), ("fare workloads data g", "get"), ("fare prices --kind mon", "monthly")]
 for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
     for line, wanted in CASES:
         title = f"{name}: '{line}' offers {wanted}"
@@ -73,5 +75,7 @@ for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
         offered = shell(line, wanted)
         report(title, wanted in offered, f"  # offered: {offered}")
 report("bash: '--color=al' offers always", "always" in bash("fare check --color=al"))
+report("bash: --format means another thing elsewhere", bash("fare report --format m") == ["md"], bash("fare report --format m"))
+report("bash: a subcommand's options are not its sibling's", "--published" not in bash("fare runs import --"))
 report("bash: a lone dash offers letters", {"-h", "-b"} <= set(bash("fare check -")))
 done()
