@@ -202,7 +202,7 @@ _fare() {
     'workloads data get') words=' --json --color --help -h' ;;
     'workloads data path') words=' --json --color --help -h' ;;
     'workloads python-helper') words=' --json --color --help -h' ;;
-    'quote') words=' --ledger --book --format --pinned --offer --gpu --provider --region --kind --all -a --date --max-age --rule --commit --interrupted --used-before --boot --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --kwh --life --json --color --help -h' ;;
+    'quote') words=' --ledger --book --format --pinned --offer --gpu --provider --region --kind --spot --all -a --date --max-age --rule --commit --interrupted --used-before --boot --storage --keep --egress --ingress --hour-of-mine --deadline --budget --hours-per-month --runs --buy --resale --watts --kwh --life --json --color --help -h' ;;
     'compare') words=' --base -b --format -f --ledger --workload -w --published --price -p --offer -o --date -d --rule -r --json --color --help -h' ;;
     'prices') words='list show import update --book --date --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --last -n --all -a --json --color --help -h' ;;
     'prices list') words=' --book --date --gpu --gpus --gpu-memory --vcpus --memory --provider --region --kind --spot --bare-metal --max-price --max-age --last -n --all -a --json --color --help -h' ;;

@@ -171,9 +171,10 @@ void money_short(int64_t nano, char out[MONEY_BYTES])
     money_rounded(nano, short_decimals(magnitude(nano)), MONEY_HALF_UP, out);
 }
 
-void money_interval(int64_t nano, int64_t low, int64_t high, char out[MONEY_INTERVAL_BYTES])
+void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
+                    char interval[MONEY_INTERVAL_BYTES])
 {
-    char amount[MONEY_BYTES], from[MONEY_BYTES], to[MONEY_BYTES];
+    char from[MONEY_BYTES], to[MONEY_BYTES];
     int decimals = short_decimals(magnitude(nano));
     uint64_t width = high > low ? (uint64_t)high - (uint64_t)low : 0;
     while (decimals > 0 && unit_at(decimals) < width / 100)
@@ -182,7 +183,8 @@ void money_interval(int64_t nano, int64_t low, int64_t high, char out[MONEY_INTE
     money_rounded(low, decimals, MONEY_HALF_UP, from);
     money_rounded(high, decimals, MONEY_HALF_UP, to);
     bool shows = strcmp(from, to) != 0;
-    snprintf(out, MONEY_INTERVAL_BYTES, shows ? "%s (%s-%s)" : "%s", amount, from, to);
+    snprintf(interval, MONEY_INTERVAL_BYTES, "%s%s%s", shows ? from : "", shows ? "-" : "",
+             shows ? to : "");
 }
 
 int money_add(int64_t a, int64_t b, int64_t *sum, struct err *err)

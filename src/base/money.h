@@ -40,11 +40,12 @@ void money_rounded(int64_t nano, int decimals, enum money_rounding rounding, cha
 // significant digits below ("0.526", "0.0213", "0.90"), "0.00" for zero.
 void money_short(int64_t nano, char out[MONEY_BYTES]);
 
-#define MONEY_INTERVAL_BYTES (3 * MONEY_BYTES)
+#define MONEY_INTERVAL_BYTES (2 * MONEY_BYTES)
 
-// As money_short(), followed by the interval where it shows: "0.52 (0.51-0.53)". No digit is finer
-// than a hundredth of the interval's width: "52.3 (48.0-57.0)".
-void money_interval(int64_t nano, int64_t low, int64_t high, char out[MONEY_INTERVAL_BYTES]);
+// As money_short(), with its interval: "0.52" and "0.51-0.53", "" where that does not show. No
+// digit is finer than a hundredth of the interval's width: "52.3" and "48.0-57.0".
+void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
+                    char interval[MONEY_INTERVAL_BYTES]);
 
 int money_add(int64_t a, int64_t b, int64_t *sum, struct err *err) MUST_USE;
 int money_sub(int64_t a, int64_t b, int64_t *difference, struct err *err) MUST_USE;

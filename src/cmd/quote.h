@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote: what the files of `fare quote` share; not for others.
+// quote: shared by the files of `fare quote`.
 #ifndef FARE_CMD_QUOTE_H
 #define FARE_CMD_QUOTE_H
 
@@ -11,7 +11,7 @@ struct quote_options {
     struct cmd_common common;
     const char *ledger, *book, *format;
     const char *offer, *gpu, *provider, *region, *kind;
-    bool all, pinned, interrupted;
+    bool all, pinned, interrupted, spot;
     const char *date, *rule, *hour_of_mine;
     int64_t max_age, commit, used_ns, boot_ns, storage, keep_ns, egress, ingress;
     int64_t deadline_ns, runs;

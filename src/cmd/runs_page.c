@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cmd/table.h"
 
 enum { BAR_COLUMNS = 30 };
 
@@ -266,43 +267,33 @@ static void print_use(struct out *out, const struct run *run)
 
 static void print_epochs(struct out *out, const struct run *run)
 {
+    static const struct table_column columns[] = {
+        {"epoch", TABLE_RIGHT, 0, 0, NULL},    {"time", TABLE_RIGHT, 0, 0, NULL},
+        {"loss", TABLE_POINT, 2, 0, NULL},     {"accuracy", TABLE_POINT, 3, 0, NULL},
+        {"held out", TABLE_POINT, 1, 0, NULL}, {"accuracy", TABLE_POINT, 0, 0, NULL}};
+    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
     if (run->epoch_list.count == 0)
         return;
     out_printf(out, "\n");
-    enum { COLUMNS = 6, WIDTH = 63 };
-    struct out_column columns[COLUMNS] = {{"epoch", 6, false, 0},    {"time", 12, true, 0},
-                                          {"loss", 10, true, 2},     {"right", 10, true, 3},
-                                          {"held out", 10, true, 1}, {"right", 10, true, 0}};
-    out_fit(columns, COLUMNS, 0, out->width < WIDTH ? out->width : WIDTH);
-    columns[0].width = 6;
-    out_heads(out, columns, COLUMNS);
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
-        char cells[5][24];
-        snprintf(cells[0], 24, "%s", e->train_ns.known ? duration(e->train_ns.v).s : "-");
-        const struct {
-            struct maybe_real value;
-            bool percent;
-        } reals[] = {{e->train_loss, false},
-                     {e->train_accuracy, true},
-                     {e->test_loss, false},
-                     {e->test_accuracy, true}};
-        for (int c = 0; c < 4; c++) {
-            if (!reals[c].value.known)
-                snprintf(cells[c + 1], 24, "-");
-            else if (reals[c].percent)
-                snprintf(cells[c + 1], 24, "%.2f %%", reals[c].value.v * 100);
-            else
-                snprintf(cells[c + 1], 24, "%.4f", reals[c].value.v);
-        }
-        char number[24];
+        const struct maybe_real values[] = {e->train_loss, e->train_accuracy, e->test_loss,
+                                            e->test_accuracy};
+        char number[24], texts[4][32];
         snprintf(number, sizeof number, "%lld", (long long)e->epoch.v);
-        out_field(out, &columns[0], number);
-        for (int c = 1; c < COLUMNS; c++)
-            out_field(out, &columns[c], cells[c - 1]);
-        buf_trim(&out->text);
-        out_printf(out, "\n");
+        for (int c = 0; c < 4; c++) {
+            bool share = c % 2 == 1;
+            snprintf(texts[c], sizeof texts[c], "-");
+            if (values[c].known)
+                snprintf(texts[c], sizeof texts[c], share ? "%.2f %%" : "%.4f",
+                         values[c].v * (share ? 100 : 1));
+        }
+        const struct units_text time = duration(e->train_ns.v);
+        const char *const cells[] = {
+            number, e->train_ns.known ? time.s : "-", texts[0], texts[1], texts[2], texts[3]};
+        table_row(&table, OUT_PLAIN, cells, NULL);
     }
+    table_print(&table, out);
 }
 
 static void print_provenance(struct out *out, const struct run *run)

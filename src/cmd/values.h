@@ -30,6 +30,9 @@ int value_format(bool json, const char *format, const char *otherwise, const cha
 // --date, in days since 1970.
 int value_day(const char *text, int *day, struct err *err) MUST_USE;
 
+// "an hour", "a month of 30 days": the time that a price is for.
+const char *value_period(int64_t per_s);
+
 // The options of a machine to buy; begins as OWN_DEFAULTS.
 struct own_options {
     const char *buy, *resale, *kwh;

@@ -8,6 +8,7 @@
 #include "base/folders.h"
 #include "base/fs.h"
 #include "base/units.h"
+#include "cmd/table.h"
 #include "record/workload.h"
 #include "workload/workload.h"
 
@@ -138,11 +139,11 @@ static struct units_text flops(double value)
 
 static void print_list(struct out *out, const struct workload_list *list)
 {
-    bool narrow = out->width < 72; // what it trains stands below
-    out_styled(out, OUT_BOLD, "%-10s %11s %9s %6s", "name", "parameters", "FLOP/step", "batch");
-    if (!narrow)
-        out_styled(out, OUT_BOLD, " %7s  %s", "epochs", "what it trains");
-    out_printf(out, "\n");
+    static const struct table_column columns[] = {
+        {"name", TABLE_LEFT, 0, 0, NULL},       {"parameters", TABLE_RIGHT, 0, 0, NULL},
+        {"FLOP/step", TABLE_RIGHT, 0, 0, NULL}, {"batch", TABLE_RIGHT, 0, 0, NULL},
+        {"epochs", TABLE_RIGHT, 1, 0, NULL},    {"task", TABLE_LEFT, 2, 24, ""}};
+    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
     for (size_t i = 0; i < list->workloads.count; i++) {
         const struct workload_info *w = &list->workloads.items[i];
         char parameters[24] = "-", cost[24] = "-", batch[24] = "-", epochs[24] = "-";
@@ -153,15 +154,31 @@ static void print_list(struct out *out, const struct workload_list *list)
         }
         if (w->epochs.known)
             snprintf(epochs, sizeof epochs, "%lld", (long long)w->epochs.v);
-        out_printf(out, "%-10s %11s %9s %6s", w->name, parameters, cost, batch);
-        if (narrow) {
-            out_printf(out, "\n");
-            out_wrap(out, 2, w->summary);
-        } else {
-            out_printf(out, " %7s  ", epochs);
-            out_wrap_here(out, 49, w->summary);
-        }
+        const char *const cells[] = {w->name, parameters, cost, batch, epochs, w->summary};
+        table_row(&table, OUT_PLAIN, cells, NULL);
     }
+    table_print(&table, out);
+}
+
+static void print_layers(struct out *out, const struct workload_info *w)
+{
+    static const struct table_column columns[] = {{"layer", TABLE_LEFT, 0, 10, NULL},
+                                                  {"kind", TABLE_LEFT, 1, 0, NULL},
+                                                  {"output", TABLE_LEFT, 0, 0, NULL},
+                                                  {"parameters", TABLE_RIGHT, 0, 0, NULL}};
+    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    char parameters[24];
+    for (size_t i = 0; i < w->layers.count; i++) {
+        const struct workload_layer *l = &w->layers.items[i];
+        snprintf(parameters, sizeof parameters, "%lld", (long long)l->parameters.v);
+        const char *const cells[] = {l->name, l->op, l->output,
+                                     l->parameters.known ? parameters : ""};
+        table_row(&table, OUT_PLAIN, cells, NULL);
+    }
+    snprintf(parameters, sizeof parameters, "%lld", (long long)w->parameters.v);
+    const char *const sum[] = {"total", "", "", parameters};
+    table_row(&table, OUT_BOLD, sum, NULL);
+    table_print(&table, out);
 }
 
 static void print_one(struct out *out, const struct workload_info *w)
@@ -186,31 +203,7 @@ static void print_one(struct out *out, const struct workload_info *w)
             flops(w->forward_flops.v).s, flops(w->backward_flops.v).s,
             units_bytes((int64_t)w->bytes.v).s);
     out_printf(out, "\n");
-    enum { LAYER, KIND, OUTPUT, PARAMETERS, COLUMNS, WIDTH = 71 };
-    struct out_column columns[COLUMNS] = {[LAYER] = {"layer", 12, false, 0},
-                                          [KIND] = {"kind", 16, false, 1},
-                                          [OUTPUT] = {"output", 14, false, 0},
-                                          [PARAMETERS] = {"parameters", 12, true, 0}};
-    out_fit(columns, COLUMNS, LAYER, out->width < WIDTH ? out->width : WIDTH);
-    out_heads(out, columns, COLUMNS);
-    for (size_t i = 0; i < w->layers.count; i++) {
-        const struct workload_layer *l = &w->layers.items[i];
-        char parameters[24] = "";
-        if (l->parameters.known)
-            snprintf(parameters, sizeof parameters, "%lld", (long long)l->parameters.v);
-        const char *const cells[COLUMNS] = {l->name, l->op, l->output, parameters};
-        for (int c = 0; c < COLUMNS; c++)
-            out_field(out, &columns[c], cells[c]);
-        buf_trim(&out->text);
-        out_printf(out, "\n");
-    }
-    char all[24];
-    snprintf(all, sizeof all, "%lld", (long long)w->parameters.v);
-    const char *const sum[COLUMNS] = {"all of them", "", "", all};
-    for (int c = 0; c < COLUMNS; c++)
-        out_field(out, &columns[c], sum[c]);
-    buf_trim(&out->text);
-    out_printf(out, "\n");
+    print_layers(out, w);
 }
 
 static int describe_all(const struct cmd_call *call, const struct workload *one, struct err *err)

@@ -9,6 +9,7 @@
 
 #include "base/progress.h"
 #include "base/units.h"
+#include "cmd/table.h"
 #include "data/fetch.h"
 #include "record/field.h"
 #include "workload/workload.h"
@@ -83,6 +84,23 @@ static int describe_set(const char *name, const struct data_sets *sets, struct s
     return rc;
 }
 
+static void print_list(struct out *out, const struct set_list *all)
+{
+    static const struct table_column columns[] = {{"name", TABLE_LEFT, 0, 0, NULL},
+                                                  {"download", TABLE_RIGHT, 0, 0, NULL},
+                                                  {"trained by", TABLE_LEFT, 0, 0, NULL},
+                                                  {"folder", TABLE_LEFT, 1, 0, ""}};
+    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    for (size_t i = 0; i < all->sets.count; i++) {
+        const struct set_row *row = &all->sets.items[i];
+        const struct units_text bytes = units_bytes(row->download_bytes.v);
+        const char *const cells[] = {row->name, row->download_bytes.known ? bytes.s : "-",
+                                     row->workloads, row->here.v ? row->path : "not here"};
+        table_row(&table, OUT_PLAIN, cells, NULL);
+    }
+    table_print(&table, out);
+}
+
 static int list(const struct cmd_call *call, struct err *err)
 {
     const struct cmd_common *common = call->options;
@@ -97,14 +115,8 @@ static int list(const struct cmd_call *call, struct err *err)
     }
     if (rc == 0 && common->json)
         rc = out_record(call->out, list_fields, &all, err);
-    for (size_t i = 0; rc == 0 && !common->json && i < all.sets.count; i++) {
-        const struct set_row *row = &all.sets.items[i];
-        const char *where = row->here.v ? row->path : "not here";
-        bool below = 37 + out_columns(where) > call->out->width;
-        out_printf(call->out, "%-10s %-10s %-14s%s%s\n", row->name,
-                   row->download_bytes.known ? units_bytes(row->download_bytes.v).s : "size ?",
-                   row->workloads, below ? "\n  " : " ", where);
-    }
+    else if (rc == 0)
+        print_list(call->out, &all);
     record_release(list_fields, &all);
     data_sets_release(&sets);
     return rc;
@@ -232,7 +244,8 @@ static const struct command path_command = {
     .run = path,
 };
 
-static const struct command *const subcommands[] = {&list_command, &get_command, &path_command, NULL};
+static const struct command *const subcommands[] = {&list_command, &get_command, &path_command,
+                                                    NULL};
 
 static const struct cmd_example examples[] = {
     {"fare workloads data get mnist", "fetch one, check it, and keep it for later runs"},
