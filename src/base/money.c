@@ -161,7 +161,8 @@ static int short_decimals(uint64_t size)
             break;
         decimals++;
     }
-    while (decimals > 2 && size % unit_at(decimals - 1) == 0)
+    uint64_t digits = (uint64_t)divide(size, unit_at(decimals), MONEY_HALF_UP);
+    for (; decimals > 2 && digits % 10 == 0; digits /= 10)
         decimals--;
     return decimals;
 }

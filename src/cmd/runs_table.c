@@ -134,7 +134,7 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
 void runs_published_table(struct out *out, const struct run *runs, size_t count)
 {
     static const struct table_column columns[] = {{"published-", TABLE_LEFT, 0, 46, NULL},
-                                                  {"on", TABLE_LEFT, 0, 0, NULL},
+                                                  {"on", TABLE_LEFT, 0, 8, NULL},
                                                   {"whole run", TABLE_RIGHT, 0, 0, NULL},
                                                   {"accuracy", TABLE_RIGHT, 0, 0, NULL}};
     struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};

@@ -34,11 +34,11 @@ static const char *read_row(const struct table *t, const char *row, const char *
     return p + strlen(p) + 1;
 }
 
-// Columns of a number before its point; of what is no number, all.
+// Columns of a number before its point; 0: it is no number.
 static int lead_of(const char *text)
 {
     size_t sign = strspn(text, "~<>$+-"), digits = strspn(text + sign, "0123456789");
-    return digits > 0 ? (int)(sign + digits) : out_columns(text);
+    return digits > 0 ? (int)(sign + digits) : 0;
 }
 
 static int larger(int a, int b)
@@ -59,14 +59,15 @@ static void measure(struct layout *l)
             l->known[c] |= width > 0 && strcmp(cells[c], "-") != 0;
             l->widths[c] = larger(l->widths[c], width);
             l->leads[c] = larger(l->leads[c], lead);
-            tails[c] = larger(tails[c], width - lead);
+            tails[c] = larger(tails[c], lead > 0 ? width - lead : 0);
         }
     }
     for (size_t c = 0; c < t->count; c++) {
+        const char *head = t->columns[c].head;
         if (t->columns[c].align == TABLE_POINT)
-            l->widths[c] = l->leads[c] + tails[c];
-        l->widths[c] =
-            larger(l->widths[c], t->columns[c].head ? out_columns(t->columns[c].head) : 0);
+            l->widths[c] = larger(l->widths[c], l->leads[c] + tails[c]);
+        l->widths[c] = larger(l->widths[c], head ? out_columns(head) : 0);
+        l->leads[c] = l->widths[c] - tails[c];
         l->known[c] |= c == 0;
         if (!l->known[c])
             l->widths[c] = 0;
@@ -142,13 +143,13 @@ static void put_cell(struct buf *line, int width, const char *text, int pad)
     }
 }
 
-static int pad_of(const struct layout *l, size_t c, const char *text, bool head)
+static int pad_of(const struct layout *l, size_t c, const char *text)
 {
-    int room = l->widths[c] - out_columns(text), pad = 0;
+    int room = l->widths[c] - out_columns(text), pad = 0, lead = lead_of(text);
     if (l->table->columns[c].align == TABLE_RIGHT)
         pad = room;
-    else if (l->table->columns[c].align == TABLE_POINT) // a head ends above the cents
-        pad = l->leads[c] - (head ? out_columns(text) - 3 : lead_of(text));
+    else if (l->table->columns[c].align == TABLE_POINT) // what is no number ends above the cents
+        pad = l->leads[c] - (lead > 0 ? lead : out_columns(text) - 3);
     return larger(pad < room ? pad : room, 0);
 }
 
@@ -180,7 +181,7 @@ static void put_row(const struct layout *l, enum out_style style, const char *co
         if (c == l->last && t->columns[c].align == TABLE_LEFT && out_columns(cell) > l->widths[c])
             wrapped = cell;
         else
-            put_cell(&line, l->widths[c], cell, pad_of(l, c, cell, head));
+            put_cell(&line, l->widths[c], cell, pad_of(l, c, cell));
         at += c == l->last ? 0 : l->widths[c] + 1;
         if (c != l->last)
             buf_addc(&line, ' ');

@@ -34,7 +34,7 @@ int value_day(const char *text, int *day, struct err *err)
 int value_kind(const char *kind, bool spot, const char **out, struct err *err)
 {
     if (spot && kind && strcmp(kind, "spot") != 0)
-        return err_set(err, ERR_USAGE, "--spot and '--kind %s' exclude each other", kind);
+        return err_set(err, ERR_USAGE, "--spot and --kind %s exclude each other", kind);
     *out = spot ? "spot" : kind;
     return 0;
 }
