@@ -151,7 +151,8 @@ void money_rounded(int64_t nano, int decimals, enum money_rounding rounding, cha
     print(nano < 0, size, decimals, out);
 }
 
-static int short_decimals(uint64_t size)
+// Two decimals from one unit on, below as many as three significant digits need.
+static int significant_decimals(uint64_t size)
 {
     int decimals = 2;
     // One decimal more for each zero after the point. The bound is where three figures round up
@@ -161,24 +162,34 @@ static int short_decimals(uint64_t size)
             break;
         decimals++;
     }
-    uint64_t digits = (uint64_t)divide(size, unit_at(decimals), MONEY_HALF_UP);
-    for (; decimals > 2 && digits % 10 == 0; digits /= 10)
-        decimals--;
     return decimals;
+}
+
+// Whether the last of `decimals` is a zero beyond the cents.
+static bool ends_in_zero(int64_t nano, int decimals)
+{
+    uint64_t digits = (uint64_t)divide(magnitude(nano), unit_at(decimals), MONEY_HALF_UP);
+    return decimals > 2 && digits % 10 == 0;
 }
 
 void money_short(int64_t nano, char out[MONEY_BYTES])
 {
-    money_rounded(nano, short_decimals(magnitude(nano)), MONEY_HALF_UP, out);
+    int decimals = significant_decimals(magnitude(nano));
+    while (ends_in_zero(nano, decimals))
+        decimals--;
+    money_rounded(nano, decimals, MONEY_HALF_UP, out);
 }
 
 void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
                     char interval[MONEY_INTERVAL_BYTES])
 {
     char from[MONEY_BYTES], to[MONEY_BYTES];
-    int decimals = short_decimals(magnitude(nano));
+    int decimals = significant_decimals(magnitude(nano));
     uint64_t width = high > low ? (uint64_t)high - (uint64_t)low : 0;
     while (decimals > 0 && unit_at(decimals) < width / 100)
+        decimals--;
+    while (ends_in_zero(nano, decimals) && ends_in_zero(low, decimals) &&
+           ends_in_zero(high, decimals))
         decimals--;
     money_rounded(nano, decimals, MONEY_HALF_UP, amount);
     money_rounded(low, decimals, MONEY_HALF_UP, from);
@@ -186,6 +197,8 @@ void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_B
     bool shows = strcmp(from, to) != 0;
     snprintf(interval, MONEY_INTERVAL_BYTES, "%s%s%s", shows ? from : "", shows ? "-" : "",
              shows ? to : "");
+    if (!shows)
+        money_short(nano, amount);
 }
 
 int money_add(int64_t a, int64_t b, int64_t *sum, struct err *err)

@@ -229,7 +229,7 @@ def answer(*arguments):
 
 # Within 500 s the T4's 2000 s are too long, and 100 s on the H100 are not.
 got = answer("--workload", "cifar", "--deadline", "500s")
-report("a deadline: the cheapest that is done", got == "Within 8 min 20 s the cheapest is acme/one@here, 0.00100 USD in 1 min 40 s.", got)
+report("a deadline: the cheapest that is done", got == "Within 8 min 20 s the cheapest is acme/one@here, 0.001 USD in 1 min 40 s.", got)
 got = answer(SLOW, "--deadline", "5m")  # of 2017: 9 min on a P100
 report("a deadline that nothing keeps: the fastest", got.startswith(
     "Within 5 min 00 s none of them is done; the fastest is ") and "in 9 min 00 s" in got, got)
