@@ -47,14 +47,14 @@ struct command {
     const char *name;      // "runs import": with those above it; null: bare fare
     const char *group;     // heading in the list of commands; of those in main.c's table only
     const char *summary;   // one line, no full stop
-    const char *arguments; // for the usage line: "[RUN...]"; "" where there are none
-    const char *about;     // a paragraph for --help and the manual
+    const char *arguments; // (optional) for the usage line: "[RUN...]"
+    const char *about;     // (optional) a paragraph for --help and the manual, beyond the summary
     // (optional) null-terminated. Options, arguments and run() are theirs then. The first is meant
     // where none is named, `with_argument` (default: the first too) where another word is given.
     const struct command *const *subcommands;
     const struct command *with_argument;
-    const struct opt *options;
-    size_t options_size; // of the struct that begins with struct cmd_common
+    const struct opt *options; // (optional) beyond the common ones
+    size_t options_size;       // of the struct that begins with struct cmd_common; 0: that alone
     // (optional) such a struct with the defaults. Numbers for which 0 is a possible value are -1.
     const void *defaults;
     size_t max_args;      // more are an error

@@ -555,6 +555,7 @@ const struct command cmd_cron = {
     .options_size = sizeof(struct cron_options),
     .defaults = &defaults,
     .max_args = 1,
+    .too_many = "quote the schedule: fare cron '0 */4 * * *' --up 2m --offer OFFER",
     .examples = examples,
     .run = run,
 };

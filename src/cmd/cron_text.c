@@ -87,7 +87,7 @@ void cron_text(struct out *out, const struct schedule_record *r)
                                            {tasks.s, TABLE_LEFT, 1, 0, ""},
                                            {"paid", TABLE_POINT, 0, 0, NULL},
                                            {"with free", TABLE_POINT, 0, 0, NULL}};
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     head(out, r);
     for (size_t i = 0; i < r->items.count; i++) {
         const struct schedule_item *item = &r->items.items[i];

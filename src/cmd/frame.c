@@ -28,7 +28,8 @@ void cmd_tables(const struct command *command, const struct opt *tables[3])
 {
     while (command->subcommands)
         command = command->subcommands[0];
-    tables[0] = command->options;
+    static const struct opt none[] = {{NULL}};
+    tables[0] = command->options ? command->options : none;
     tables[1] = cmd_common_options;
     tables[2] = NULL;
 }
@@ -193,7 +194,8 @@ static int run_command(const struct command *const *commands, const struct comma
     cmd_tables(command, tables);
     struct opt_rest rest = {0};
     struct out out = {0};
-    struct cmd_common *options = calloc(1, command->options_size);
+    struct cmd_common *options =
+        calloc(1, command->options_size ? command->options_size : sizeof *options);
     if (!options)
         return err_memory(err);
     if (command->defaults)

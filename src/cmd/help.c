@@ -111,13 +111,12 @@ static void usage(struct out *out, const struct command *command)
 {
     struct buf text = {0};
     const char *name = command->name ? command->name : "", *space = command->name ? " " : "";
-    buf_printf(&text, "fare%s%s [OPTION...]%s%s", space, name, command->arguments[0] ? " " : "",
-               command->arguments);
+    buf_printf(&text, "fare%s%s [OPTION...]%s%s", space, name, command->arguments ? " " : "",
+               command->arguments ? command->arguments : "");
     if (!command->name || command->subcommands)
         buf_printf(&text, "\nfare%s%s COMMAND [OPTION...] [ARGUMENT...]", space, name);
     out_printf(out, "\nUsage: ");
     out_wrap_here(out, 7, buf_str(&text));
-    out_printf(out, "\n");
     out->text.failed |= text.failed;
     buf_release(&text);
 }
@@ -129,7 +128,10 @@ void cmd_help(struct out *out, const struct command *const *commands, const stru
     out_printf(out, ": ");
     out_wrap_here(out, 6 + (int)strlen(space) + (int)strlen(name), command->summary);
     usage(out, command);
-    out_wrap(out, 0, command->about);
+    if (command->about) {
+        out_printf(out, "\n");
+        out_wrap(out, 0, command->about);
+    }
     bool list = !command->name || command->subcommands;
     if (list)
         command_list(out, command->name ? command->subcommands : commands + 1);

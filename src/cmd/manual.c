@@ -2,6 +2,7 @@
 // manual: the page fare(1), from the tables. share/man/man1/fare.1 holds what this prints.
 #include "cmd/cmd.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "version.h"
@@ -45,14 +46,28 @@ static void options(struct out *out, const struct opt *opt)
     }
 }
 
+// "list runs" as "List runs."
+static void sentence(struct out *out, const char *text)
+{
+    const char first[] = {(char)toupper((unsigned char)*text), '\0'};
+    roff(out, first);
+    roff(out, text + 1);
+    out_printf(out, ".\n");
+}
+
 static void section(struct out *out, const struct command *command)
 {
-    out_printf(out, ".SS fare %s %s\n", command->name, command->arguments);
-    roff(out, command->about);
-    out_printf(out, "\n");
+    out_printf(out, ".SS fare %s%s%s\n", command->name, command->arguments ? " " : "",
+               command->arguments ? command->arguments : "");
+    sentence(out, command->summary);
+    if (command->about) {
+        out_printf(out, ".PP\n");
+        roff(out, command->about);
+        out_printf(out, "\n");
+    }
     for (size_t i = 0; command->subcommands && command->subcommands[i]; i++)
         section(out, command->subcommands[i]);
-    if (!command->subcommands)
+    if (command->options)
         options(out, command->options);
 }
 
@@ -67,13 +82,25 @@ static void examples(struct out *out, const struct command *command)
     }
 }
 
+// Whether one of the first commands has the variable.
+static bool mentioned(const struct command *const *commands, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        for (const struct cmd_variable *v = commands[i]->variables; v && v->name; v++)
+            if (strcmp(v->name, name) == 0)
+                return true;
+    return false;
+}
+
 static void variables(struct out *out, const struct command *const *commands)
 {
     out_printf(
         out,
         ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours, if set to anything but an empty value.\n");
-    for (; *commands; commands++)
-        for (const struct cmd_variable *v = (*commands)->variables; v && v->name; v++) {
+    for (size_t i = 0; commands[i]; i++)
+        for (const struct cmd_variable *v = commands[i]->variables; v && v->name; v++) {
+            if (mentioned(commands, i, v->name))
+                continue;
             out_printf(out, ".TP\n.B %s\n", v->name);
             roff(out, v->help);
             out_printf(out, ".\n");

@@ -12,7 +12,14 @@
 #include "base/fs.h"
 #include "base/utf8.h"
 
-enum { LABEL_COLUMNS = 10, WIDTH_MIN = 40, WIDTH_MAX = 100, WIDTH_DEFAULT = 80, SPARK_MOST = 60 };
+enum {
+    LABEL_COLUMNS = 10,
+    WIDTH_MIN = 40,
+    WIDTH_MAX = 100,
+    WIDTH_DEFAULT = 80,
+    SPARK_MOST = 60,
+    SHORT_PART = 40
+};
 
 static bool colour_wanted(const char *color)
 {
@@ -156,6 +163,27 @@ void out_row(struct out *out, const char *label, const char *format, ...)
     out_wrap_here(out, LABEL_COLUMNS, buf_str(&text.text));
     out->text.failed |= text.text.failed;
     out_release(&text);
+}
+
+void out_part(struct buf *row, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (char *p = text; strlen(text) <= SHORT_PART && *p; p++) // "4 cores", not "4" and "cores"
+        if (*p == ' ')
+            *p = OUT_GLUE;
+    buf_printf(row, "%s%s", row->len ? ", " : "", text);
+}
+
+void out_parts(struct out *out, const char *label, struct buf *row)
+{
+    if (row->len > 0)
+        out_row(out, label, "%s", buf_str(row));
+    out->text.failed |= row->failed;
+    buf_release(row);
 }
 
 int out_columns(const char *text)

@@ -32,6 +32,11 @@ void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 // "Label    text", the text wrapped at spaces below itself. A null label continues the last.
 void out_row(struct out *out, const char *label, const char *format, ...) PRINTF_LIKE(3, 4);
 
+// Appends to a row of parts: "a, b, c". A short part stays on one line. out_parts() prints the row,
+// if it has any part, and empties it.
+void out_part(struct buf *row, const char *format, ...) PRINTF_LIKE(2, 3);
+void out_parts(struct out *out, const char *label, struct buf *row);
+
 // Text wrapped at spaces to the width, each line after `indent` spaces. The second form begins
 // where the cursor stands, which must be at that column.
 void out_wrap(struct out *out, int indent, const char *text);

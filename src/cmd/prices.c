@@ -248,9 +248,9 @@ static const struct prices_options defaults = {.max_age = -1, .last = -1};
     {                                                                                              \
         "date", 0, OPT_TEXT, "DATE", NULL, AT(date), NULL, "prices as they were on this date"      \
     }
-#define AT(member) PRICES_AT(member)
+#define AT(member) offsetof(struct prices_options, member)
 static const struct opt list_options[] = {
-    PRICES_BOOK,
+    BOOK_ROW,
     DATE_ROW,
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which offers",
      "only offers with this GPU, by any of its names: h100, 'NVIDIA A100-SXM4-80GB'"},
@@ -295,7 +295,7 @@ static const struct command prices_list = {
     .run = list,
 };
 
-static const struct opt show_options[] = {PRICES_BOOK, DATE_ROW, {NULL}};
+static const struct opt show_options[] = {BOOK_ROW, DATE_ROW, {NULL}};
 #undef AT
 
 static const struct command prices_show = {

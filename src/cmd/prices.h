@@ -23,13 +23,6 @@ struct prices_options {
 
 extern const struct command prices_import, prices_update;
 
-#define PRICES_AT(member) offsetof(struct prices_options, member)
-#define PRICES_BOOK                                                                                \
-    {                                                                                              \
-        "book", 0, OPT_TEXT, "FILE", NULL, PRICES_AT(book), NULL,                                  \
-            "imported prices, instead of FARE_BOOK or your own; - for none"                        \
-    }
-
 // `everywhere`: offers are shown with their region, since there are several of each. `rate`: the
 // exchange rate that was used, in words, or null.
 void prices_table(struct out *out, const struct listing_line *lines, size_t count, int day,

@@ -311,11 +311,12 @@ static int update(const struct cmd_call *call, struct err *err)
 
 // ---- the subcommands
 
+#define AT(member) offsetof(struct prices_options, member)
 static const struct opt options[] = {
-    PRICES_BOOK,
-    {"date", 0, OPT_TEXT, "DATE", NULL, PRICES_AT(date), NULL,
+    BOOK_ROW,
+    {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), NULL,
      "the date of the prices (default: the one in a file's name, or of its last change)"},
-    {"format", 0, OPT_CHOICE, "NAME", NULL, PRICES_AT(format), NULL,
+    {"format", 0, OPT_CHOICE, "NAME", NULL, AT(format), NULL,
      "the files' format, instead of guessing it", .choice = import_format},
     {NULL},
 };

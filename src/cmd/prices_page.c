@@ -129,7 +129,7 @@ static void history_rows(struct out *out, const struct offer_record *r)
                                                   {"last seen", TABLE_LEFT, 0, 0, NULL},
                                                   {"price", TABLE_POINT, 0, 0, NULL},
                                                   {"source", TABLE_LEFT, 1, 24, ""}};
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     size_t count = r->history.count, first = count > MOST ? count - MOST : 0;
     out_printf(out, "\n");
     for (size_t i = first; i < count; i++) {

@@ -101,7 +101,7 @@ void prices_table(struct out *out, const struct listing_line *lines, size_t coun
         {gpus ? "/GPU" : "/vCPU", TABLE_POINT, 2, 0, NULL},
         {"seen", TABLE_RIGHT, 1, 0, NULL},
     };
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     struct buf name = {0};
     for (size_t i = 0; i < count; i++) {
         const struct offer *o = &lines[i].offer;

@@ -18,7 +18,6 @@
 #define GB        INT64_C(1000000000)
 #define DAY_NS    (86400 * NS_PER_S)
 
-static const char *const rules[] = {"paid", "prorated", NULL};
 static const char *const formats[] = {"table", "json", "focus", NULL};
 
 static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE * DAY_NS,
@@ -30,10 +29,8 @@ static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE * DAY_NS,
 
 #define AT(member) offsetof(struct quote_options, member)
 static const struct opt options[] = {
-    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
-     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
-     "own"},
-    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+    LEDGER_ROW,
+    BOOK_ROW,
     {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), NULL,
      "table, json, or focus: rows of a FOCUS cost export (CSV)"},
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
@@ -52,7 +49,7 @@ static const struct opt options[] = {
      "prices and rules of this date instead of the newest"},
     {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Price",
      "only prices seen within this time: 30d, or 30 for days (default 730d)", .bare_ns = DAY_NS},
-    {"rule", 0, OPT_CHOICE, "RULE", rules, AT(rule), "Price",
+    {"rule", 0, OPT_CHOICE, "RULE", value_rules, AT(rule), "Price",
      "paid: as the provider charges (default); prorated: rate × exact time, without units, "
      "minimums and fees"},
     {"commit", 0, OPT_COUNT, "MONTHS", NULL, AT(commit), "Price",

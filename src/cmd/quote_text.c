@@ -107,7 +107,7 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
         {"time", TABLE_RIGHT, 1, 0, NULL},      {"USD", TABLE_POINT, 0, 0, NULL},
         {"95 % of it", TABLE_LEFT, 4, 0, NULL}, {"before credit", TABLE_POINT, 3, 0, NULL},
         {"with you", TABLE_POINT, 0, 0, NULL},  {"seen", TABLE_LEFT, 2, 0, NULL}};
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     bool marked = false, estimated = false;
     rows = rows < q->bills.count ? rows : q->bills.count;
     for (size_t i = 0; i < rows; i++) {

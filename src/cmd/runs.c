@@ -23,8 +23,7 @@ static const struct cmd_example examples[] = {
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
-                    "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    LEDGER_VARIABLE,
     {NULL, NULL},
 };
 
@@ -317,9 +316,10 @@ static int delete_runs(const struct cmd_call *call, struct err *err)
     return rc;
 }
 
+#define AT(member) offsetof(struct runs_options, member)
 static const struct opt list_options[] = {
-    RUNS_LEDGER,
-    {"published", 0, OPT_FLAG, NULL, NULL, RUNS_AT(published), NULL,
+    LEDGER_ROW,
+    {"published", 0, OPT_FLAG, NULL, NULL, AT(published), NULL,
      "list the published results that come with fare, instead of the ledger"},
     RUNS_WHICH,
     {NULL},
@@ -328,7 +328,6 @@ static const struct opt list_options[] = {
 static const struct command runs_list = {
     .name = "runs list",
     .summary = "list runs, the newest first",
-    .arguments = "",
     .about = "Lists the newest 20 runs in the ledger, or those that the options select. The first "
              "column is what to type to see one: 'fare runs show RUN'.",
     .options = list_options,
@@ -337,8 +336,8 @@ static const struct command runs_list = {
 };
 
 static const struct opt show_options[] = {
-    RUNS_LEDGER,
-    {"against", 0, OPT_TEXT, "RUN", NULL, RUNS_AT(against), NULL,
+    LEDGER_ROW,
+    {"against", 0, OPT_TEXT, "RUN", NULL, AT(against), NULL,
      "say whether the two runs can be compared, and why not"},
     {NULL},
 };
@@ -356,13 +355,13 @@ static const struct command runs_show = {
     .run = show,
 };
 
-static const struct opt delete_options[] = {RUNS_LEDGER, {NULL}};
+static const struct opt delete_options[] = {LEDGER_ROW, {NULL}};
 
 static const struct command runs_delete = {
     .name = "runs delete",
     .summary = "remove runs from the ledger",
     .arguments = "RUN...",
-    .about = "Removes runs from the ledger for good. Export them first if they may be needed.",
+    .about = "They are gone for good: export them first if they may be needed.",
     .options = delete_options,
     .options_size = sizeof(struct runs_options),
     .max_args = 4096,

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cmd/cmd.h"
+#include "cmd/values.h"
 #include "ledger/ledger.h"
 
 // Of all subcommands; each has a table with those it takes.
@@ -27,30 +28,27 @@ struct runs_options {
 extern const struct command runs_export, runs_import, runs_push;
 
 // clang-format off
-#define RUNS_AT(member) offsetof(struct runs_options, member)
-#define RUNS_LEDGER \
-    {"ledger", 0, OPT_TEXT, "URL", NULL, RUNS_AT(ledger), NULL, \
-     "a SQLite file or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or your own ledger"}
+// Rows for a table of these options, with AT() as in values.h.
 #define RUNS_WHICH \
-    {"workload", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(workload), "Which runs", \
+    {"workload", 0, OPT_TEXT, "NAME", NULL, AT(workload), "Which runs", \
      "only runs of this workload"}, \
-    {"framework", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(framework), "Which runs", \
+    {"framework", 0, OPT_TEXT, "NAME", NULL, AT(framework), "Which runs", \
      "only runs trained with this framework"}, \
-    {"gpu", 0, OPT_TEXT, "TEXT", NULL, RUNS_AT(gpu), "Which runs", \
+    {"gpu", 0, OPT_TEXT, "TEXT", NULL, AT(gpu), "Which runs", \
      "only runs on a GPU whose name contains this"}, \
-    {"machine", 0, OPT_TEXT, "TEXT", NULL, RUNS_AT(machine), "Which runs", \
+    {"machine", 0, OPT_TEXT, "TEXT", NULL, AT(machine), "Which runs", \
      "only runs whose machine, instance type, processor or fingerprint contains this"}, \
-    {"name", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(name), "Which runs", "only runs of this name"}, \
-    {"ended", 0, OPT_CHOICE, "HOW", run_ends, RUNS_AT(ended), "Which runs", \
+    {"name", 0, OPT_TEXT, "NAME", NULL, AT(name), "Which runs", "only runs of this name"}, \
+    {"ended", 0, OPT_CHOICE, "HOW", run_ends, AT(ended), "Which runs", \
      "only runs that are finished, sampled, stopped, failed or killed"}, \
-    {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, RUNS_AT(label), "Which runs", \
+    {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, AT(label), "Which runs", \
      "only runs with this label; may be given several times"}, \
-    {"since", 0, OPT_TEXT, "DATE|AGE", NULL, RUNS_AT(since), "Which runs", \
+    {"since", 0, OPT_TEXT, "DATE|AGE", NULL, AT(since), "Which runs", \
      "only runs started since this date (2026-11-01) or within this time (3w, 30d, 6h)"}, \
-    {"last", 'n', OPT_COUNT, "N", NULL, RUNS_AT(last), "Which runs", "only the newest N of them", \
+    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which runs", "only the newest N of them", \
      .least = 1}, \
-    {"all", 'a', OPT_FLAG, NULL, NULL, RUNS_AT(all), "Which runs", "all of them"}, \
-    {"sort", 0, OPT_CHOICE, "BY", ledger_sorts, RUNS_AT(sort), "Which runs", \
+    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which runs", "all of them"}, \
+    {"sort", 0, OPT_CHOICE, "BY", ledger_sorts, AT(sort), "Which runs", \
      "started (default, newest first), step or wall (shortest first), or name"}
 // clang-format on
 

@@ -249,27 +249,27 @@ static const char *format_name(size_t i)
     return i == 0 ? "fare" : importers[i - 1] ? importers[i - 1]->name : NULL;
 }
 
+#define AT(member) offsetof(struct runs_options, member)
 static const struct opt import_options[] = {
-    RUNS_LEDGER,
-    {"format", 0, OPT_CHOICE, "NAME", NULL, RUNS_AT(format), NULL,
+    LEDGER_ROW,
+    {"format", 0, OPT_CHOICE, "NAME", NULL, AT(format), NULL,
      "the files' format, instead of guessing it", .choice = format_name},
-    {"workload", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(workload), "Of logs that do not say it",
+    {"workload", 0, OPT_TEXT, "NAME", NULL, AT(workload), "Of logs that do not say it",
      "the workload"},
-    {"framework", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(framework), "Of logs that do not say it",
+    {"framework", 0, OPT_TEXT, "NAME", NULL, AT(framework), "Of logs that do not say it",
      "the framework"},
-    {"machine", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(machine), "Of logs that do not say it",
+    {"machine", 0, OPT_TEXT, "NAME", NULL, AT(machine), "Of logs that do not say it",
      "the machine's name"},
-    {"gpu", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(gpu), "Of logs that do not say it",
-     "the GPU's name"},
-    {"gpus", 0, OPT_COUNT, "N", NULL, RUNS_AT(gpus), "Of logs that do not say it",
-     "the number of GPUs", .least = 1},
-    {"provider", 0, OPT_TEXT, "NAME", NULL, RUNS_AT(provider), "Of logs that do not say it",
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Of logs that do not say it", "the GPU's name"},
+    {"gpus", 0, OPT_COUNT, "N", NULL, AT(gpus), "Of logs that do not say it", "the number of GPUs",
+     .least = 1},
+    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Of logs that do not say it",
      "the provider of the machine, such as aws or gcp"},
-    {"price-per-hour", 0, OPT_TEXT, "USD", NULL, RUNS_AT(price_per_hour),
-     "Of logs that do not say it", "the machine's price, kept as a label"},
-    {"started", 0, OPT_TEXT, "DATE", NULL, RUNS_AT(started), "Of logs that do not say it",
+    {"price-per-hour", 0, OPT_TEXT, "USD", NULL, AT(price_per_hour), "Of logs that do not say it",
+     "the machine's price, kept as a label"},
+    {"started", 0, OPT_TEXT, "DATE", NULL, AT(started), "Of logs that do not say it",
      "the date of the training"},
-    {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, RUNS_AT(label), "Of logs that do not say it",
+    {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, AT(label), "Of logs that do not say it",
      "a label to add; may be given several times"},
     {NULL},
 };
@@ -356,8 +356,8 @@ static int export(const struct cmd_call *call, struct err *err)
 }
 
 static const struct opt export_options[] = {
-    RUNS_LEDGER,
-    {"output", 'o', OPT_TEXT, "FILE", NULL, RUNS_AT(output), NULL,
+    LEDGER_ROW,
+    {"output", 'o', OPT_TEXT, "FILE", NULL, AT(output), NULL,
      "write to this file, whole or not at all, instead of standard output"},
     RUNS_WHICH,
     {NULL},

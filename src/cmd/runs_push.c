@@ -156,9 +156,10 @@ static int push(const struct cmd_call *call, struct err *err)
     return rc;
 }
 
+#define AT(member) offsetof(struct runs_options, member)
 static const struct opt options[] = {
-    RUNS_LEDGER,
-    {"token-file", 0, OPT_TEXT, "FILE", NULL, RUNS_AT(token_file), NULL,
+    LEDGER_ROW,
+    {"token-file", 0, OPT_TEXT, "FILE", NULL, AT(token_file), NULL,
      "a file with the server's token"},
     RUNS_WHICH,
     {NULL},

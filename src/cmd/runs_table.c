@@ -98,7 +98,7 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
         {"name", TABLE_LEFT, 0, 10, NULL},      {"on", TABLE_LEFT, 1, 8, NULL},
         {"with", TABLE_LEFT, 4, 10, NULL},      {"ms/step", TABLE_RIGHT, 2, 0, NULL},
         {"whole run", TABLE_RIGHT, 0, 0, NULL}, {"", TABLE_LEFT, 0, 0, NULL}};
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     bool any_projected = false, any_noisy = false, any_failed = false;
     struct buf id = {0};
     for (size_t i = 0; i < count; i++) {
@@ -137,7 +137,7 @@ void runs_published_table(struct out *out, const struct run *runs, size_t count)
                                                   {"on", TABLE_LEFT, 0, 8, NULL},
                                                   {"whole run", TABLE_RIGHT, 0, 0, NULL},
                                                   {"accuracy", TABLE_RIGHT, 0, 0, NULL}};
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     for (size_t i = 0; i < count; i++) {
         const struct run *run = &runs[i];
         char time[32], accuracy[16] = "-";

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cmd/cmd.h"
+#include "cmd/values.h"
 
 struct serve_command {
     struct cmd_common common;
@@ -23,10 +24,8 @@ static const struct opt options[] = {
     {"token-file", 0, OPT_TEXT, "FILE", NULL, AT(token_file), NULL,
      "the token that writing needs, and reading from elsewhere: a line of 16 characters or more"},
     {"public", 0, OPT_FLAG, NULL, NULL, AT(everyone), NULL, "everyone may read, without a token"},
-    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
-     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
-     "own"},
-    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+    LEDGER_ROW,
+    BOOK_ROW,
     {NULL},
 };
 #undef AT
@@ -39,8 +38,7 @@ static const struct cmd_example examples[] = {
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
-                    "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    LEDGER_VARIABLE,
     {"FARE_MICROHTTPD", "File to open as libmicrohttpd"},
     {NULL, NULL},
 };
@@ -99,7 +97,6 @@ const struct command cmd_serve = {
     .name = "serve",
     .group = "Show",
     .summary = "the ledger and the prices as web pages",
-    .arguments = "",
     .about =
         "Serves the runs in the ledger with filters, each run's page, comparisons, and what a run "
         "would cost; every page has a twin that ends in .json, and /metrics is for Prometheus. "

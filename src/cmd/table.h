@@ -33,6 +33,12 @@ struct table {
     struct buf rows; // for each row its style, its cells and the text below it, each with a NUL
 };
 
+// An empty table with the columns of an array.
+#define TABLE(of)                                                                                  \
+    {                                                                                              \
+        .columns = (of), .count = sizeof(of) / sizeof *(of)                                        \
+    }
+
 // `cells` has one text per column, `below` (optional) is printed below the row, wrapped. Both are
 // copied.
 void table_row(struct table *table, enum out_style style, const char *const *cells,

@@ -222,7 +222,7 @@ void training_table(struct out *out, const struct run *runs, size_t count)
         {"whole training", TABLE_LEFT, 0, 0, NULL},
         {"result", TABLE_LEFT, 2, 0, NULL},
     };
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     for (size_t i = 0; i < count; i++) {
         const struct run *r = &runs[i];
         char speed[24], step[24], epoch[24], all[48], result[48], name[48];

@@ -8,6 +8,8 @@
 
 #define DAY_S INT64_C(86400)
 
+const char *const value_rules[] = {"paid", "prorated", NULL};
+
 int value_bad(const char *option, const char *text, const char *expected, struct err *err)
 {
     return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);

@@ -30,6 +30,15 @@ int value_format(bool json, const char *format, const char *otherwise, const cha
 // --date, in days since 1970.
 int value_day(const char *text, int *day, struct err *err) MUST_USE;
 
+extern const char *const value_rules[]; // of --rule: "paid", "prorated"
+
+#define LEDGER_VARIABLE                                                                            \
+    {                                                                                              \
+        "FARE_LEDGER",                                                                             \
+            "The ledger: a SQLite file or a postgresql:// URL. Without it, ledger.db in "          \
+            "XDG_DATA_HOME/fare or ~/.local/share/fare"                                            \
+    }
+
 // "an hour", "a month of 30 days": the time that a price is for.
 const char *value_period(int64_t per_s);
 
@@ -43,6 +52,12 @@ struct own_options {
 #define OWN_DEFAULTS {.watts = -1, .life = LIFE_MONTHS, .hours_per_month = -1}
 
 // Rows for the table of a command whose macro AT() gives the offset of a member.
+#define LEDGER_ROW \
+    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL, \
+     "a SQLite file or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or your own ledger"}
+#define BOOK_ROW \
+    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, \
+     "imported prices, instead of FARE_BOOK or your own; - for none"}
 #define SPOT_ROW(group) \
     {"spot", 0, OPT_FLAG, NULL, NULL, AT(spot), group, "the same as --kind spot"}
 

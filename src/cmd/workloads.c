@@ -12,8 +12,6 @@
 #include "record/workload.h"
 #include "workload/workload.h"
 
-const struct opt workloads_options[] = {{NULL}};
-
 static const struct cmd_example examples[] = {
     {"fare workloads", "the list, with parameters and operations per step"},
     {"fare workloads cnn", "one of them, layer by layer"},
@@ -143,7 +141,7 @@ static void print_list(struct out *out, const struct workload_list *list)
         {"name", TABLE_LEFT, 0, 0, NULL},       {"parameters", TABLE_RIGHT, 0, 0, NULL},
         {"FLOP/step", TABLE_RIGHT, 0, 0, NULL}, {"batch", TABLE_RIGHT, 0, 0, NULL},
         {"epochs", TABLE_RIGHT, 1, 0, NULL},    {"task", TABLE_LEFT, 2, 24, ""}};
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     for (size_t i = 0; i < list->workloads.count; i++) {
         const struct workload_info *w = &list->workloads.items[i];
         char parameters[24] = "-", cost[24] = "-", batch[24] = "-", epochs[24] = "-";
@@ -166,7 +164,7 @@ static void print_layers(struct out *out, const struct workload_info *w)
                                                   {"kind", TABLE_LEFT, 1, 0, NULL},
                                                   {"output", TABLE_LEFT, 0, 0, NULL},
                                                   {"parameters", TABLE_RIGHT, 0, 0, NULL}};
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     char parameters[24];
     for (size_t i = 0; i < w->layers.count; i++) {
         const struct workload_layer *l = &w->layers.items[i];
@@ -259,10 +257,6 @@ static int python_helper(const struct cmd_call *call, struct err *err)
 static const struct command workloads_list = {
     .name = "workloads list",
     .summary = "list the workloads with their size and the work of a step",
-    .arguments = "",
-    .about = "Lists the native workloads: parameters, operations per step, batch size, epochs.",
-    .options = workloads_options,
-    .options_size = sizeof(struct cmd_common),
     .run = list,
 };
 
@@ -271,8 +265,6 @@ static const struct command workloads_show = {
     .summary = "show one workload, layer by layer",
     .arguments = "NAME",
     .about = "Shows a workload's recipe, the result of a correct training, and its layers.",
-    .options = workloads_options,
-    .options_size = sizeof(struct cmd_common),
     .max_args = 1,
     .run = show,
 };
@@ -280,12 +272,9 @@ static const struct command workloads_show = {
 static const struct command workloads_python = {
     .name = "workloads python-helper",
     .summary = "print fare.py, which reports a Python program's progress to fare",
-    .arguments = "",
     .about = "Prints a Python module without dependencies. A program that imports it tells 'fare "
              "run -- COMMAND' its steps, epochs and phases; docs/measuring-a-command.md describes "
              "it.",
-    .options = workloads_options,
-    .options_size = sizeof(struct cmd_common),
     .run = python_helper,
 };
 

@@ -6,6 +6,5 @@
 #include "cmd/cmd.h"
 
 extern const struct command workloads_data;
-extern const struct opt workloads_options[]; // none beyond the common ones
 
 #endif

@@ -90,7 +90,7 @@ static void print_list(struct out *out, const struct set_list *all)
                                                   {"download", TABLE_RIGHT, 0, 0, NULL},
                                                   {"trained by", TABLE_LEFT, 0, 0, NULL},
                                                   {"folder", TABLE_LEFT, 1, 0, ""}};
-    struct table table = {.columns = columns, .count = sizeof columns / sizeof *columns};
+    struct table table = TABLE(columns);
     for (size_t i = 0; i < all->sets.count; i++) {
         const struct set_row *row = &all->sets.items[i];
         const struct units_text bytes = units_bytes(row->download_bytes.v);
@@ -214,10 +214,6 @@ static int path(const struct cmd_call *call, struct err *err)
 static const struct command list_command = {
     .name = "workloads data list",
     .summary = "list the data sets, and whether they were fetched",
-    .arguments = "",
-    .about = "Lists the public data sets that the workloads were defined on.",
-    .options = workloads_options,
-    .options_size = sizeof(struct cmd_common),
     .run = list,
 };
 
@@ -227,8 +223,6 @@ static const struct command get_command = {
     .arguments = "NAME",
     .about = "Fetches a data set, or that of a workload, into your cache and checks it. Later "
              "runs use it.",
-    .options = workloads_options,
-    .options_size = sizeof(struct cmd_common),
     .max_args = 1,
     .run = get,
 };
@@ -237,9 +231,6 @@ static const struct command path_command = {
     .name = "workloads data path",
     .summary = "print the folder of a data set",
     .arguments = "NAME",
-    .about = "Prints where a data set, or that of a workload, was put by 'get'.",
-    .options = workloads_options,
-    .options_size = sizeof(struct cmd_common),
     .max_args = 1,
     .run = path,
 };
@@ -256,7 +247,6 @@ static const struct cmd_example examples[] = {
 const struct command workloads_data = {
     .name = "workloads data",
     .summary = "the public data sets: list, get, path",
-    .arguments = "",
     .about = "Lists the public data sets that the workloads were defined on, or fetches one.",
     .subcommands = subcommands,
     .examples = examples,
