@@ -2,7 +2,7 @@
 // opt: command-line options as a table.
 //
 // One table per command drives parsing, help, the man page and shell completion. Values land in
-// the command's own struct, at the offset each row names; defaults are what the struct held
+// the command's own struct, at the offset each row names; defaults are the values it held
 // before. Texts point into argv. Options may stand before, between and after other arguments;
 // "--name=value", "--name value", "-n value", "-nvalue" and "-ab" (two flags) are understood,
 // abbreviations are not: they break scripts when an option is added.
@@ -35,14 +35,14 @@ struct opt {
     const char *name; // without the dashes; null ends a table
     char letter;      // 0: none
     enum opt_kind kind;
-    const char *value;          // what the value is called in help: "DIR"; files and folders are
+    const char *value;          // its name in help: "DIR"; files and folders are
                                 // completed after FILE and DIR
     const char *const *choices; // OPT_CHOICE: null-terminated
     size_t at;
     const char *group; // heading in help; null: "Options"
     const char *help;  // one sentence, no full stop
-    int least;         // of numbers, 0 or 1: what is less is refused. 1 where 0 would mean nothing,
-                       // or be taken for an option that was not given
+    int least;         // of numbers, 0 or 1: smaller ones are refused. 1 where 0 makes no sense, or
+                       // stands for an option that was not given
     const char *(*choice)(size_t i); // OPT_CHOICE: the words of a registry, null behind the last
     int64_t bare_ns;                 // OPT_DURATION: the unit of a bare number; 0: seconds
 };
@@ -54,7 +54,7 @@ const char *opt_choice(const struct opt *opt, size_t i);
 struct opt_rest {
     const char **args; // arguments; on the heap
     size_t count;
-    char **command; // what followed "--", null-terminated, or null
+    char **command; // the arguments after "--", null-terminated, or null
 };
 
 // Parses argv[0..argc) with `tables` (a null-terminated list of tables whose offsets all count
@@ -69,8 +69,8 @@ const struct opt *opt_find(const struct opt *const *tables, const char *arg);
 
 void opt_release(const struct opt *const *tables, void *values, struct opt_rest *rest);
 
-// The entry of `words` (null-terminated) that somebody who typed `word` most likely meant, or
-// null when none is near: one edit for short words, a third of the letters for long ones.
+// The entry of `words` (null-terminated) most likely meant by `word`, or null when none is near:
+// one edit for short words, a third of the letters for long ones.
 const char *opt_nearest(const char *word, const char *const *words);
 
 #endif

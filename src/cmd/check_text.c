@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_text: a machine for people, in 80 columns. What is not known is left out, except where a
-// reader would otherwise take silence for "none".
+// check_text: a machine as text. Unknown facts are left out, except where a reader would take
+// silence for "none".
 #include "cmd/check.h"
 
 #include <stdio.h>
@@ -58,7 +58,6 @@ static void cpu_trials(struct out *out, const struct machine_cpu *cpu, struct bu
         row->failed |= line.failed;
         buf_reset(row);
         out_parts(out, NULL, &line);
-        buf_release(&line);
     }
 }
 
@@ -132,7 +131,7 @@ static void system_row(struct out *out, const struct machine_system *s, struct b
     out_parts(out, "System", row);
 }
 
-// What GPUs of a kind have in common.
+// The facts that equal GPUs share.
 static void gpu_kind(const struct machine_gpu *g, struct buf *row)
 {
     out_part(row, "%s", g->name ? g->name : g->pci_id ? g->pci_id : "unknown model");

@@ -40,7 +40,7 @@ struct cmd_call {
     const void *options;                   // the command's own struct, filled
     const struct opt_rest *rest;
     struct out *out;
-    int *exit_code; // 0; a command that ran the user's own sets what that one gave
+    int *exit_code; // 0, or the exit code of the user's own command that was run
 };
 
 struct command {

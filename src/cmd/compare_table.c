@@ -57,7 +57,7 @@ static void add_interval(struct buf *line, const struct compare_figure *time)
     buf_printf(line, "%s%s to %s", line->len > 0 ? "; " : "", low, high);
 }
 
-// Intervals, and what else has no column.
+// Intervals and other facts that have no column.
 static void add_below(struct buf *line, const struct compare_row *row)
 {
     char text[COMPARE_CELL];
@@ -171,7 +171,6 @@ static void put_workload(struct out *out, const struct compare_workload *workloa
     compare_notes_release(&notes);
 }
 
-// What holds for all of it.
 static void put_legend(struct out *out, const struct compare *compare)
 {
     bool projected = false, unjudged = false, costed = false;

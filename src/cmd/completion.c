@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// completion: completions of commands, options and values for bash, zsh and fish, from the tables.
-// share/completions/ holds what this prints.
+// completion: completions of commands, options and values for bash, zsh and fish, from the tables;
+// kept in share/completions/.
 #include "cmd/cmd.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static void each(struct out *out, const struct command *const *commands, visit_f
         each_below(out, *commands, visit);
 }
 
-// The tables of what may be meant: of one with subcommands, those that need not be named.
+// Its options; of one with subcommands, those of the subcommands that need not be named.
 static void meant_tables(const struct command *command, const struct opt *tables[3])
 {
     const struct opt *first[3];

@@ -57,7 +57,7 @@ static void cheaper_words(const struct schedule_record *r, const struct schedule
     else
         buf_adds(text, "For no number of tasks");
     if (a->cheaper_from_tasks_with_allowances.known)
-        buf_printf(text, " (%lld with what is free)",
+        buf_printf(text, " (%lld with the free allowances)",
                    (long long)a->cheaper_from_tasks_with_allowances.v);
     buf_printf(text, " one machine for all of them is cheaper: %s.", a->name);
     double work_s = (double)a->cheaper_from_tasks.v * r->starts.v * r->up_s.v;

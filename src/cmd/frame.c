@@ -87,7 +87,7 @@ static int check_rest(const struct command *command, const struct opt_rest *rest
     const char *name = name_of(command), *space = space_before(command);
     int rc = 0;
     if (rest->count > command->max_args)
-        rc = err_set(err, ERR_USAGE, "'fare%s%s' does not know what to do with '%s'", space, name,
+        rc = err_set(err, ERR_USAGE, "'fare%s%s' does not take the argument '%s'", space, name,
                      rest->args[command->max_args]);
     else if (rest->command && !command->takes_command)
         rc = err_set(err, ERR_USAGE, "'fare%s%s' takes nothing after '--'", space, name);
@@ -216,7 +216,7 @@ static int run_command(const struct command *const *commands, const struct comma
         if (rc == 0)
             rc = command->run(&call, err);
     }
-    // What a command printed before it failed is still worth reading.
+    // Output from before a failure is still worth reading.
     int written = out_write(&out, err);
     if (rc == 0)
         rc = written;
@@ -249,7 +249,7 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (bare) {
-        // Somebody who put a command's option before the command means the command.
+        // An option before the command's name is most likely the command's.
         for (int i = 1; rc != 0 && i < argc && strcmp(argv[i], "--") != 0; i++)
             if (by_word(commands + 1, argv[i]) && opt_find(bares, argv[0]))
                 return misplaced(argv[0], argv[i], err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// manual: the page fare(1), from the tables. share/man/man1/fare.1 holds what this prints.
+// manual: the page fare(1), from the tables; kept in share/man/man1/fare.1.
 #include "cmd/cmd.h"
 
 #include <ctype.h>

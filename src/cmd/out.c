@@ -96,7 +96,7 @@ void out_styled(struct out *out, enum out_style style, const char *format, ...)
         buf_adds(&out->text, "\033[0m");
 }
 
-// Columns of UTF-8 text: bytes that do not continue a character. Good enough for what we print.
+// Columns of UTF-8 text: bytes that do not continue a character. Good enough here.
 static int columns(const char *text, size_t len)
 {
     int count = 0;

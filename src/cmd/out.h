@@ -57,7 +57,7 @@ void out_blocks(struct buf *line, const double *values, size_t count, size_t col
 int out_record(struct out *out, const struct field *fields, const void *record,
                struct err *err) MUST_USE;
 
-// Writes what was collected to `fd` and empties it.
+// Writes the collected text to `fd` and empties it.
 int out_write(struct out *out, struct err *err) MUST_USE;
 
 // Writes each line to stderr at once, after "fare: ". Long lines are wrapped on a terminal.

@@ -96,7 +96,7 @@ static void say_rest(struct out *out, const struct listing *list, size_t shown, 
         buf_printf(&says, "%s like that %s no price yet on that date. ",
                    units_count((int64_t)later, "offer").s, later == 1 ? "has" : "have");
     else if (list->count == 0)
-        buf_printf(&says, "No offer like that in the book. ");
+        buf_printf(&says, "No such offer in the book. ");
     else if (shown < list->count)
         buf_printf(&says, "The first %zu of %zu; -n N shows more. ", shown, list->count);
     if (!list->all && list->seen > list->count)
@@ -302,7 +302,7 @@ static const struct command prices_show = {
     .name = "prices show",
     .summary = "show one offer: machine, price, billing rule, history",
     .arguments = "OFFER",
-    .about = "Shows what an offer is, how it is charged and how its price changed. OFFER is "
+    .about = "Shows the machine, the billing rule and the price history of an offer. OFFER is "
              "PROVIDER/NAME, with @REGION and :spot where that matters.",
     .options = show_options,
     .options_size = sizeof(struct prices_options),

@@ -198,8 +198,8 @@ static int fetch(const char *url, const char *path, struct err *err)
     return rc;
 }
 
-// One source, into the stock. What is wrong with it is told in the list of files; the code is for
-// what concerns all of them.
+// One source, into the stock. Its faults go into the list of files; the code is for those that
+// concern all sources.
 static int take_source(struct importing *importing, const char *url, const char *dir,
                        struct price_import *import, bool *failed, struct err *err)
 {
@@ -288,7 +288,7 @@ static int update(const struct cmd_call *call, struct err *err)
     buf_printf(&dir, "%s/fare-prices-XXXXXX", temporary && *temporary ? temporary : "/tmp");
     int rc = buf_check(&dir, err);
     if (rc == 0 && !mkdtemp(dir.data))
-        rc = err_errno(err, errno, "cannot create a folder for what is fetched");
+        rc = err_errno(err, errno, "cannot create a folder for the downloads");
     u.dir = rc == 0 ? dir.data : NULL;
     if (rc == 0)
         rc = begin(call, &u.importing, &done, err);

@@ -115,10 +115,12 @@ static void around_rows(struct out *out, const struct page *page)
     }
     const struct offer_interruptions *i = &page->record.interruptions;
     if (i->low_percent.known && i->high_percent.v < 100)
-        out_row(out, "Taken", "%lld to %lld %% of such machines are taken away in a month (%s)",
+        out_row(out, "Interrupted",
+                "%lld to %lld %% of these machines are interrupted in a month (%s)",
                 (long long)i->low_percent.v, (long long)i->high_percent.v, i->source);
     else if (i->low_percent.known)
-        out_row(out, "Taken", "over %lld %% of such machines are taken away in a month (%s)",
+        out_row(out, "Interrupted",
+                "over %lld %% of these machines are interrupted in a month (%s)",
                 (long long)i->low_percent.v, i->source);
 }
 

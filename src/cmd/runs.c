@@ -139,7 +139,7 @@ static int json_list(struct out *out, struct ledger *ledger, const struct ledger
 static void say_empty(struct out *out, struct ledger *ledger, bool filtered)
 {
     if (filtered)
-        out_wrap(out, 0, "No run like that in the ledger. 'fare runs --all' lists them all.");
+        out_wrap(out, 0, "No such run in the ledger. 'fare runs --all' lists them all.");
     else
         out_wrap(out, 0,
                  "No runs in the ledger yet. 'fare run mlp' makes one in a few seconds; 'fare runs "
@@ -328,8 +328,8 @@ static const struct opt list_options[] = {
 static const struct command runs_list = {
     .name = "runs list",
     .summary = "list runs, the newest first",
-    .about = "Lists the newest 20 runs in the ledger, or those that the options select. The first "
-             "column is what to type to see one: 'fare runs show RUN'.",
+    .about = "Lists the newest 20 runs in the ledger, or those that the options select. 'fare runs "
+             "RUN' shows one: type the text in its first column.",
     .options = list_options,
     .options_size = sizeof(struct runs_options),
     .run = list,

@@ -64,7 +64,7 @@ int runs_open(const struct runs_options *options, bool writes, struct ledger **l
               struct err *err) MUST_USE;
 int runs_connect(struct ledger *ledger, struct err *err) MUST_USE;
 
-// A run's record, by what the user called it: in the ledger, or among the published.
+// The record of the run that the user named: in the ledger, or among the published.
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err) MUST_USE;
 
 // "added 2 runs; 1 was there already".

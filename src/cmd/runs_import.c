@@ -30,7 +30,7 @@ static int add_text(struct importing *m, const char *text, size_t len, struct er
     return rc;
 }
 
-// Every whole line in the room; what is left of the last moves to its beginning.
+// Imports every whole line in the buffer and moves the rest to its beginning.
 static int take_lines(struct importing *m, const char *path, struct buf *room, size_t *number,
                       struct err *err)
 {
@@ -53,7 +53,7 @@ static int take_lines(struct importing *m, const char *path, struct buf *room, s
     return rc;
 }
 
-// One record per line, in constant memory: the room holds what was read and not yet taken.
+// One record per line, in constant memory.
 static int import_lines(struct importing *m, const char *path, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -92,7 +92,7 @@ static int add_json(struct importing *m, json_t *json, struct err *err)
     return rc;
 }
 
-// What --json prints: one record over several lines, or a list of them.
+// The output of --json: one record over several lines, or a list of them.
 static int import_document(struct importing *m, const char *path, const struct buf *text,
                            struct err *err)
 {
@@ -150,7 +150,7 @@ static int import_other(struct importing *m, const struct importer *importer, co
     return rc;
 }
 
-// The beginning of a file, to tell what it is.
+// The beginning of a file, to tell its format.
 static int read_head(const char *path, char *head, size_t room, size_t *len, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runs RUN: one run on a page for people.
+// runs show: one run on a page.
 #include "cmd/runs.h"
 
 #include <math.h>
@@ -192,17 +192,17 @@ static void print_whole(struct out *out, const struct run *run)
         out_row(out, "Whole run", "%s (95 %%: %s to %s), projected%s%s%s", seconds(p->wall_s.v).s,
                 seconds(p->low_s.v).s, seconds(p->high_s.v).s, p->after_s.known ? " after " : "",
                 p->after_s.known ? seconds(p->after_s.v).s : "",
-                p->assumption.known && p->assumption.v ? "; a part was not seen and is assumed"
+                p->assumption.known && p->assumption.v ? "; a part was not measured and is assumed"
                                                        : "");
     else if (p->wall_s.known)
         out_row(out, "Whole run", "%s, projected", seconds(p->wall_s.v).s);
     struct buf facts = {0};
     if (run->test_accuracy.known)
-        out_part(&facts, "%.2f %% right on what was held out", run->test_accuracy.v * 100);
+        out_part(&facts, "%.2f %% accuracy on held-out data", run->test_accuracy.v * 100);
     if (run->first_loss.known && run->last_loss.known)
         out_part(&facts, "loss %.4g to %.4g", run->first_loss.v, run->last_loss.v);
     if (run->reached.known)
-        out_part(&facts, "%s what a correct training reaches",
+        out_part(&facts, "%s the target of a correct training",
                  run->reached.v ? "reached" : "did not reach");
     if (run->l1_pairs_per_s.known)
         out_part(&facts, "%.4g differences/s", run->l1_pairs_per_s.v);
@@ -322,7 +322,7 @@ void runs_page(struct out *out, const struct run *run)
     if (run->problem)
         out_row(out, "Problem", "%s", run->problem);
     for (size_t i = 0; i < run->taints.count; i++)
-        out_row(out, i == 0 ? "Careful" : NULL, "%s", run->taints.items[i]);
+        out_row(out, i == 0 ? "Noisy" : NULL, "%s", run->taints.items[i]);
     print_what(out, run);
     print_machine(out, run);
     print_whole(out, run);

@@ -10,8 +10,8 @@
 
 enum { RANDOM_SHOWN = 6 };
 
-// What to type for a run: of "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the first of
-// the random part, which ledger_find() takes; of others the whole.
+// The text to type for a run: of "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the first
+// of the random part, which ledger_find() takes; of others the whole id.
 static void short_id(const char *id, struct buf *out)
 {
     const char *tail = strrchr(id, '-');

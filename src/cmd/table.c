@@ -148,7 +148,7 @@ static int pad_of(const struct layout *l, size_t c, const char *text)
     int room = l->widths[c] - out_columns(text), pad = 0, lead = lead_of(text);
     if (l->table->columns[c].align == TABLE_RIGHT)
         pad = room;
-    else if (l->table->columns[c].align == TABLE_POINT) // what is no number ends above the cents
+    else if (l->table->columns[c].align == TABLE_POINT) // other texts end above the cents
         pad = l->leads[c] - (lead > 0 ? lead : out_columns(text) - 3);
     return larger(pad < room ? pad : room, 0);
 }

@@ -31,10 +31,10 @@ struct set_list {
 #define T struct set_row
 static const struct field row_fields[] = {
     FIELD(FIELD_TEXT, T, name, "name of the set"),
-    FIELD(FIELD_TEXT, T, workloads, "what trains on it"),
-    FIELD(FIELD_TEXT, T, path, "where it is, or would be"),
+    FIELD(FIELD_TEXT, T, workloads, "the workloads that train on it"),
+    FIELD(FIELD_TEXT, T, path, "its folder, present or not"),
     FIELD(FIELD_BOOL, T, here, "it was fetched"),
-    FIELD(FIELD_INT, T, download_bytes, "what fetching it moves, as far as known"),
+    FIELD(FIELD_INT, T, download_bytes, "size of the download, where known"),
     FIELD_END,
 };
 #undef T
