@@ -298,7 +298,7 @@ static int run(const struct cmd_call *call, struct err *err)
     else if (o->manual)
         cmd_manual(call->out, call->commands);
     else if (o->completion)
-        cmd_completion(call->out, call->commands, o->completion);
+        cmd_completion(call->out, o->completion);
     else if (o->json_keys)
         document_keys(call->out);
     else if (call->rest->command)

@@ -85,7 +85,8 @@ void cmd_option_help(const struct opt *opt, struct buf *out);
 void cmd_help(struct out *out, const struct command *const *commands,
               const struct command *command);
 void cmd_manual(struct out *out, const struct command *const *commands);
-void cmd_completion(struct out *out, const struct command *const *commands, const char *shell);
+void cmd_completion(struct out *out, const char *shell);
+void cmd_complete(struct out *out, const struct command *const *commands, int count, char **words);
 
 // The commands.
 extern const struct command cmd_bare, cmd_check, cmd_compare, cmd_cron, cmd_prices, cmd_quote,

@@ -226,6 +226,16 @@ static int run_command(const struct command *const *commands, const struct comma
     return rc;
 }
 
+static int complete(const struct command *const *commands, int argc, char **argv, struct err *err)
+{
+    struct out out;
+    out_init(&out, "never");
+    cmd_complete(&out, commands, argc, argv);
+    int rc = out_write(&out, err);
+    out_release(&out);
+    return rc;
+}
+
 static int misplaced(const char *option, const char *command, struct err *err)
 {
     err_set(err, ERR_USAGE, "'%s' stands before the command", option);
@@ -241,6 +251,8 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
     struct cmd_common given = {0};
     struct opt_rest rest = {0};
     struct err ignored = {0};
+    if (argc > 0 && strcmp(argv[0], "--complete") == 0)
+        return complete(commands, argc - 1, argv + 1, err);
     int used = 0;
     // An option that only bare fare knows ends the search: then the whole line is bare fare's.
     int rc = opt_parse(tables, argc, argv, &given, true, &rest, &used, &ignored);
