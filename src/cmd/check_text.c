@@ -9,15 +9,10 @@
 #include "base/clock.h"
 #include "base/units.h"
 
-static const char *plural(int64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void counted(struct buf *row, struct maybe_int count, const char *noun)
 {
     if (count.known)
-        out_part(row, "%lld %s%s", (long long)count.v, noun, plural(count.v));
+        out_part(row, "%s", units_count(count.v, noun).s);
 }
 
 static void cpu_caches(struct buf *row, const struct machine_cpu *cpu)

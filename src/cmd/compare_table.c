@@ -113,12 +113,8 @@ static void put_apart(struct out *out, const struct compare_workload *workload)
 {
     if (workload->apart.count == 0)
         return;
-    struct buf head = {0};
-    buf_printf(&head, "Not comparable%s%s:", workload->base ? " with " : "",
-               workload->base ? workload->base : "");
-    out_wrap(out, 0, buf_str(&head));
-    out->text.failed |= head.failed;
-    buf_release(&head);
+    out_wrapf(out, 0, "Not comparable%s%s:", workload->base ? " with " : "",
+              workload->base ? workload->base : "");
     for (size_t i = 0; i < workload->apart.count; i++) {
         const struct compare_row *row = &workload->apart.items[i];
         struct buf line = {0};
@@ -134,9 +130,8 @@ static void put_apart(struct out *out, const struct compare_workload *workload)
             buf_printf(&line, ", $%s", cost);
         for (size_t j = 0; j < row->reasons.count; j++)
             buf_printf(&line, "%s%s", j ? "; " : ": ", row->reasons.items[j]);
-        out_printf(out, "  - ");
-        out_wrap_here(out, 4, buf_str(&line));
         out->text.failed |= line.failed;
+        out_bullet(out, buf_str(&line));
         buf_release(&line);
     }
 }
@@ -147,13 +142,9 @@ static void put_workload(struct out *out, const struct compare_workload *workloa
     struct compare_notes notes;
     bool good = compare_notes_init(&notes, workload);
     out->text.failed |= !good;
-    struct buf title = {0};
-    buf_printf(&title, "%s%s", workload->base ? ", against " : ": the base has no run of it",
-               workload->base ? workload->base : "");
-    out_styled(out, OUT_BOLD, "%s", workload->workload);
-    out_wrap_here(out, out_columns(workload->workload), buf_str(&title));
-    out->text.failed |= title.failed;
-    buf_release(&title);
+    out_wrapf(out, 0, "%s%s%s", workload->workload,
+              workload->base ? ", against " : ": the base has no run of it",
+              workload->base ? workload->base : "");
     for (size_t i = 0; i < workload->sentences.count; i++)
         out_wrap(out, 0, workload->sentences.items[i]);
     for (size_t i = 0; good && i < workload->rows.count; i++)

@@ -74,9 +74,7 @@ static void alternatives(struct out *out, const struct schedule_record *r)
         const struct schedule_alternative *a = &r->always_up.items[i];
         struct buf text = {0};
         cheaper_words(r, a, &text);
-        out_wrap(out, 0, buf_str(&text));
-        out->text.failed |= text.failed;
-        buf_release(&text);
+        out_wrap_take(out, 0, &text);
     }
 }
 

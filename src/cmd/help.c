@@ -138,11 +138,7 @@ void cmd_help(struct out *out, const struct command *const *commands, const stru
     options(out, command);
     examples(out, command);
     if (list) {
-        struct buf more = {0};
-        buf_printf(&more, "'fare%s%s COMMAND --help' tells more about one command.", space, name);
         out_printf(out, "\n");
-        out_wrap(out, 0, buf_str(&more));
-        out->text.failed |= more.failed;
-        buf_release(&more);
+        out_wrapf(out, 0, "'fare%s%s COMMAND --help' describes one command.", space, name);
     }
 }

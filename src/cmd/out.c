@@ -149,6 +149,30 @@ void out_wrap(struct out *out, int indent, const char *text)
     out_wrap_here(out, indent, text);
 }
 
+void out_wrap_take(struct out *out, int indent, struct buf *text)
+{
+    if (text->len > 0)
+        out_wrap(out, indent, buf_str(text));
+    out->text.failed |= text->failed;
+    buf_release(text);
+}
+
+void out_wrapf(struct out *out, int indent, const char *format, ...)
+{
+    struct out text = {.text = {0}};
+    va_list args;
+    va_start(args, format);
+    add_v(&text, format, args);
+    va_end(args);
+    out_wrap_take(out, indent, &text.text);
+}
+
+void out_bullet(struct out *out, const char *text)
+{
+    out_printf(out, "  - ");
+    out_wrap_here(out, 4, text);
+}
+
 void out_row(struct out *out, const char *label, const char *format, ...)
 {
     struct out text = {.text = {0}};

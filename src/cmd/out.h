@@ -42,6 +42,13 @@ void out_parts(struct out *out, const char *label, struct buf *row);
 void out_wrap(struct out *out, int indent, const char *text);
 void out_wrap_here(struct out *out, int indent, const char *text);
 
+// The same for texts that are made: formatted, or taken from a buffer, which is released. An empty
+// buffer prints nothing.
+void out_wrapf(struct out *out, int indent, const char *format, ...) PRINTF_LIKE(3, 4);
+void out_wrap_take(struct out *out, int indent, struct buf *text);
+
+void out_bullet(struct out *out, const char *text); // "  - text", wrapped
+
 int out_columns(const char *text); // that it takes on a terminal
 
 // Values as a line of blocks, with the least and the largest below; means where there are more

@@ -111,10 +111,7 @@ static void say_rest(struct out *out, const struct listing *list, size_t shown, 
     if (list->count == 0 && list->stale == 0 && later == 0)
         buf_adds(&says, "'fare prices update' fetches the public catalogue. ");
     buf_trim(&says);
-    if (says.len > 0)
-        out_wrap(out, 0, buf_str(&says));
-    out->text.failed |= says.failed;
-    buf_release(&says);
+    out_wrap_take(out, 0, &says);
 }
 
 static int count_one(void *count, const struct offer *offer, struct err *err)

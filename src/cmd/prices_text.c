@@ -73,14 +73,9 @@ static void add_row(struct table *table, const struct listing_line *line, const 
 
 static void legend(struct out *out, bool foreign, bool estimated, bool old, const char *rate)
 {
-    if (foreign) {
-        struct buf text = {0};
-        buf_printf(&text, "converted from another currency: %s", rate ? rate : "no rate is known");
-        out_printf(out, "* ");
-        out_wrap_here(out, 2, buf_str(&text));
-        out->text.failed |= text.failed;
-        buf_release(&text);
-    }
+    if (foreign)
+        out_wrapf(out, 0, "* converted from another currency: %s",
+                  rate ? rate : "no rate is known");
     if (estimated)
         out_wrap(out, 0, "~ estimated: 'fare prices OFFER' shows its source.");
     if (old)

@@ -156,7 +156,7 @@ static void show_items(struct out *out, const struct bill *b)
 
 static void show_bill(struct out *out, const struct bill *b)
 {
-    char total[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES], line[240];
+    char total[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
     struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");
@@ -170,22 +170,18 @@ static void show_bill(struct out *out, const struct bill *b)
         buf_printf(&head, " (OLD: %s)", units_count(b->price_age_days.v, "day").s);
     buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
                b->machine ? b->machine : "an unknown machine", b->basis);
-    out_wrap(out, 2, buf_str(&head));
-    out->text.failed |= head.failed;
-    buf_release(&head);
+    out_wrap_take(out, 2, &head);
     out_wrap(out, 2, b->words ? b->words : "");
     if (b->exchange)
         out_wrap(out, 2, b->exchange);
     out_printf(out, "\n");
     show_items(out, b);
     cost_words(b, total, interval);
-    snprintf(line, sizeof line, "%s USD with 95 %% confidence in the time", interval);
     if (*interval)
-        out_wrap(out, 2, line);
+        out_wrapf(out, 2, "%s USD with 95 %% confidence in the time", interval);
     if (b->waiting) {
         short_money(b->waiting, total);
-        snprintf(line, sizeof line, "your waiting, not in the total: %s USD", total);
-        out_wrap(out, 2, line);
+        out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);
     }
     if (b->tariff_assumed.known && b->tariff_assumed.v)
         out_wrap(out, 2, "This provider's rules are not known: per second is assumed.");
@@ -193,10 +189,8 @@ static void show_bill(struct out *out, const struct bill *b)
         out_wrap(
             out, 2,
             "The time was measured on another machine; that this one takes as long is assumed.");
-    for (size_t i = 0; i < b->notes.count; i++) {
-        out_printf(out, "  - ");
-        out_wrap_here(out, 4, b->notes.items[i]);
-    }
+    for (size_t i = 0; i < b->notes.count; i++)
+        out_bullet(out, b->notes.items[i]);
 }
 
 // ---- all of it
@@ -227,21 +221,17 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
                  "The time of the whole training is unknown: the run ended early and could not be "
                  "projected. Give --total-steps, or run it with --full.");
     } else {
-        char text[400], words[48];
+        char words[48];
         const struct run_machine *m = &run->machine;
-        const char *none = job->quote.outdated
-                               ? ""
-                               : " No offer in the book is known to be this machine: name one "
-                                 "with --offer PROVIDER/NAME.";
         clock_words(time.total_ns, words, sizeof words);
-        snprintf(text, sizeof text, "The whole training takes %s on the machine measured (%s).%s",
-                 words,
-                 m->instance_type ? m->instance_type
-                 : m->gpu         ? m->gpu
-                 : m->cpu         ? m->cpu
-                                  : "unknown",
-                 none);
-        out_wrap(out, 0, text);
+        out_wrapf(out, 0, "The whole training takes %s on the machine measured (%s).%s", words,
+                  m->instance_type ? m->instance_type
+                  : m->gpu         ? m->gpu
+                  : m->cpu         ? m->cpu
+                                   : "unknown",
+                  job->quote.outdated ? ""
+                                      : " No offer in the book is known to be this machine: name "
+                                        "one with --offer PROVIDER/NAME.");
     }
 }
 
@@ -250,17 +240,12 @@ static void say_more(struct out *out, const struct quote_job *job)
 {
     const struct quote *q = &job->quote;
     struct bill_time time;
-    struct buf text = {0};
     if (q->outdated)
-        buf_printf(&text, "%s '--max-age %lldd' includes it.", q->advice.items[0],
-                   (long long)q->outdated_days.v);
-    if (text.len > 0)
-        out_wrap(out, 0, buf_str(&text));
+        out_wrapf(out, 0, "%s '--max-age %lldd' includes it.", q->advice.items[0],
+                  (long long)q->outdated_days.v);
     // The first is about offers, where there is a time to look for them with.
     for (size_t i = quote_base(&job->ask, &time) ? 1 : 0; i < q->advice.count; i++)
         out_wrap(out, 0, q->advice.items[i]);
-    out->text.failed |= text.failed;
-    buf_release(&text);
 }
 
 // The run has no time of its own: those of others follow.
@@ -277,40 +262,23 @@ static void say_of_others(struct out *out, const struct quote_job *job)
 
 static void say_rest(struct out *out, const struct quote *q, const struct quote_options *o)
 {
-    for (size_t i = 0; i < q->misfits.count; i++) {
-        struct buf line = {0};
-        buf_printf(&line, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
-        out_wrap(out, 0, buf_str(&line));
-        out->text.failed |= line.failed;
-        buf_release(&line);
-    }
-    char text[240] = "Tax is left out.";
-    if (q->not_measured.known && q->not_measured.v > 0)
-        snprintf(text, sizeof text, "%s%s %s no run, and so no estimate. Tax is left out.",
-                 units_count(q->not_measured.v, "other offer").s, filtered(o) ? " like these" : "",
-                 q->not_measured.v == 1 ? "has" : "have");
+    for (size_t i = 0; i < q->misfits.count; i++)
+        out_wrapf(out, 0, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
     out_printf(out, "\n");
-    out_wrap(out, 0, text);
+    if (q->not_measured.known && q->not_measured.v > 0)
+        out_wrapf(out, 0, "%s%s %s no run, and so no estimate. Tax is left out.",
+                  units_count(q->not_measured.v, "other offer").s, filtered(o) ? " like these" : "",
+                  q->not_measured.v == 1 ? "has" : "have");
+    else
+        out_wrap(out, 0, "Tax is left out.");
 }
 
 static void show_title(struct out *out, const struct quote_job *job)
 {
     const struct quote *q = &job->quote;
-    struct buf rest = {0}, all = {0};
-    buf_printf(&rest, ", the whole training%s%s%s", q->date ? ", prices of " : "",
-               q->date ? q->date : "",
-               job->ask.context.prorated ? ", prorated (nobody charges so)" : "");
-    buf_printf(&all, "%s%s", q->workload, buf_str(&rest));
-    if (out_columns(buf_str(&all)) <= out->width) {
-        out_styled(out, OUT_BOLD, "%s", q->workload);
-        out_printf(out, "%s\n", buf_str(&rest));
-    } else {
-        out_wrap(out, 0, buf_str(&all));
-    }
-    out_printf(out, "\n");
-    out->text.failed |= rest.failed || all.failed;
-    buf_release(&rest);
-    buf_release(&all);
+    out_wrapf(out, 0, "%s, the whole training%s%s%s\n", q->workload, q->date ? ", prices of " : "",
+              q->date ? q->date : "",
+              job->ask.context.prorated ? ", prorated (no provider charges this way)" : "");
 }
 
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o)

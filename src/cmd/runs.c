@@ -227,10 +227,8 @@ static int against(const struct cmd_call *call, const struct run *a, const struc
                    comparison.words + 1);
         out_printf(call->out, "%s\n",
                    comparison.reasons.count ? ":" : ": nothing speaks against it");
-        for (size_t i = 0; i < comparison.reasons.count; i++) {
-            out_printf(call->out, "  - ");
-            out_wrap_here(call->out, 4, comparison.reasons.items[i]);
-        }
+        for (size_t i = 0; i < comparison.reasons.count; i++)
+            out_bullet(call->out, comparison.reasons.items[i]);
     }
     comparison_release(&comparison);
     return rc;
