@@ -104,7 +104,7 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
     static const struct table_column columns[] = {
         {"offer", TABLE_LEFT, 0, 30, NULL},     {"GPUs", TABLE_LEFT, 5, 0, NULL},
-        {"time", TABLE_RIGHT, 1, 0, NULL},      {"USD", TABLE_POINT, 0, 0, NULL},
+        {"time", TABLE_RIGHT, 0, 0, NULL},      {"USD", TABLE_POINT, 0, 0, NULL},
         {"95 % of it", TABLE_LEFT, 4, 0, NULL}, {"before credit", TABLE_POINT, 3, 0, NULL},
         {"with you", TABLE_POINT, 0, 0, NULL},  {"seen", TABLE_LEFT, 2, 0, NULL}};
     struct table table = TABLE(columns);
