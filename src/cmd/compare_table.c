@@ -11,16 +11,16 @@
 #include "cmd/table.h"
 
 static const struct table_column columns[] = {
-    {"on + with", TABLE_LEFT, 0, 34, NULL},
-    {"time", TABLE_RIGHT, 0, 0, NULL},
-    {"÷ base", TABLE_RIGHT, 0, 0, NULL},
-    {"cost $", TABLE_POINT, 0, 0, NULL},
-    {"÷ base", TABLE_RIGHT, 0, 0, NULL},
+    {"on + with", TABLE_LEFT, 0, 34},
+    {"time", TABLE_RIGHT},
+    {"÷ base", TABLE_RIGHT},
+    {"cost $", TABLE_POINT},
+    {"÷ base", TABLE_RIGHT},
     {"per $", TABLE_RIGHT, 1, 0, "trainings for a dollar"},
     {"right", TABLE_RIGHT, 2, 0, "right"},
     {"GPU", TABLE_RIGHT, 3, 0, "use of the GPUs"},
     {"spec", TABLE_RIGHT, 4, 0, "of the specification"},
-    {"", TABLE_LEFT, 0, 0, NULL},
+    {"", TABLE_LEFT},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 

@@ -81,10 +81,10 @@ static void alternatives(struct out *out, const struct schedule_record *r)
 void cron_text(struct out *out, const struct schedule_record *r)
 {
     const struct units_text tasks = units_count(r->tasks.v, "task");
-    const struct table_column columns[] = {{"USD a month", TABLE_LEFT, 0, 0, NULL},
+    const struct table_column columns[] = {{"USD a month", TABLE_LEFT},
                                            {tasks.s, TABLE_LEFT, 1, 0, ""},
-                                           {"paid", TABLE_POINT, 0, 0, NULL},
-                                           {"with free", TABLE_POINT, 0, 0, NULL}};
+                                           {"paid", TABLE_POINT},
+                                           {"with free", TABLE_POINT}};
     struct table table = TABLE(columns);
     head(out, r);
     for (size_t i = 0; i < r->items.count; i++) {

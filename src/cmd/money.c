@@ -109,10 +109,8 @@ static void add_machine(struct table *table, const struct bill *b)
 static void show_quote(struct out *out, const struct report *report, const struct quote *q,
                        int64_t kwh)
 {
-    static const struct table_column columns[] = {{NULL, TABLE_LEFT, 0, 30, NULL},
-                                                  {NULL, TABLE_RIGHT, 0, 0, NULL},
-                                                  {NULL, TABLE_POINT, 0, 0, NULL},
-                                                  {NULL, TABLE_LEFT, 1, 0, NULL}};
+    static const struct table_column columns[] = {
+        {NULL, TABLE_LEFT, 0, 30}, {NULL, TABLE_RIGHT}, {NULL, TABLE_POINT}, {NULL, TABLE_LEFT, 1}};
     struct table table = {.columns = columns, .count = 4, .indent = 2};
     const struct run *run = run_of(report, q);
     struct bill_time time;

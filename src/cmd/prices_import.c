@@ -198,44 +198,47 @@ static int fetch(const char *url, const char *path, struct err *err)
     return rc;
 }
 
+struct updating {
+    struct importing *importing;
+    struct price_import *import;
+    const char *dir;
+    size_t count, failed;
+};
+
 // One source, into the stock. Its faults go into the list of files; the code is for those that
 // concern all sources.
-static int take_source(struct importing *importing, const char *url, const char *dir,
-                       struct price_import *import, bool *failed, struct err *err)
+static int update_one(struct updating *u, const char *url, struct err *err)
 {
     struct buf path = {0};
     struct import_report report;
     struct err why = {0};
     char shown[HTTP_SHOWN_BYTES];
     http_shown(url, shown);
-    buf_printf(&path, "%s/fetched", dir);
+    buf_printf(&path, "%s/fetched", u->dir);
     int rc = buf_check(&path, err);
     if (rc == 0) {
         int got = fetch(url, buf_str(&path), &why);
         if (got == 0)
-            got = importing_file(importing, buf_str(&path), shown, &report, &why);
+            got = importing_file(u->importing, buf_str(&path), shown, &report, &why);
         unlink(buf_str(&path));
-        *failed |= got != 0;
-        if (got == ERR_MEMORY)
-            rc = err_memory(err);
-        else
-            rc = add_file(import, shown, &report, got != 0 ? why.text : NULL, err);
+        u->count++;
+        u->failed += got != 0;
+        rc = got == ERR_MEMORY
+                 ? err_memory(err)
+                 : add_file(u->import, shown, &report, got != 0 ? why.text : NULL, err);
     }
     buf_release(&path);
     return rc;
 }
 
-typedef int source_fn(void *arg, const char *url, struct err *err);
-
 // The addresses: those on the command line, those in the user's file, or the usual ones.
-static int each_source(const struct opt_rest *rest, source_fn *visit, void *arg, struct err *err)
+static int update_all(struct updating *u, const struct opt_rest *rest, struct err *err)
 {
     int rc = 0;
-    if (rest->count > 0) {
-        for (size_t i = 0; i < rest->count && rc == 0; i++)
-            rc = visit(arg, rest->args[i], err);
+    for (size_t i = 0; i < rest->count && rc == 0; i++)
+        rc = update_one(u, rest->args[i], err);
+    if (rest->count > 0)
         return rc;
-    }
     struct buf path = {0}, text = {0};
     bool listed = false;
     if (folder_config(&path, NULL) == 0) {
@@ -251,30 +254,13 @@ static int each_source(const struct opt_rest *rest, source_fn *visit, void *arg,
         line += strspn(line, " \t");
         line[strcspn(line, " \t\r#")] = '\0';
         if (*line)
-            rc = visit(arg, line, err);
+            rc = update_one(u, line, err);
     }
     for (size_t i = 0; i < sizeof default_sources / sizeof *default_sources && rc == 0 && !listed;
          i++)
-        rc = visit(arg, default_sources[i], err);
+        rc = update_one(u, default_sources[i], err);
     buf_release(&path);
     buf_release(&text);
-    return rc;
-}
-
-struct updating {
-    struct importing *importing;
-    struct price_import *import;
-    const char *dir;
-    size_t count, failed;
-};
-
-static int update_one(void *arg, const char *url, struct err *err)
-{
-    struct updating *u = arg;
-    bool failed = false;
-    int rc = take_source(u->importing, url, u->dir, u->import, &failed, err);
-    u->count++;
-    u->failed += failed;
     return rc;
 }
 
@@ -293,7 +279,7 @@ static int update(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = begin(call, &u.importing, &done, err);
     if (rc == 0)
-        rc = each_source(call->rest, update_one, &u, err);
+        rc = update_all(&u, call->rest, err);
     if (rc == 0 && u.count > u.failed)
         rc = importing_commit(u.importing, &counts, err);
     if (rc == 0)

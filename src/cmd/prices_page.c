@@ -127,9 +127,9 @@ static void around_rows(struct out *out, const struct page *page)
 static void history_rows(struct out *out, const struct offer_record *r)
 {
     enum { MOST = 40 };
-    static const struct table_column columns[] = {{"since", TABLE_LEFT, 0, 0, NULL},
-                                                  {"last seen", TABLE_LEFT, 0, 0, NULL},
-                                                  {"price", TABLE_POINT, 0, 0, NULL},
+    static const struct table_column columns[] = {{"since", TABLE_LEFT},
+                                                  {"last seen", TABLE_LEFT},
+                                                  {"price", TABLE_POINT},
                                                   {"source", TABLE_LEFT, 1, 24, ""}};
     struct table table = TABLE(columns);
     size_t count = r->history.count, first = count > MOST ? count - MOST : 0;

@@ -88,13 +88,13 @@ void prices_table(struct out *out, const struct listing_line *lines, size_t coun
     bool gpus = count > 0 && lines[0].offer.gpus_milli > 0, old = false, foreign = false,
          estimated = false;
     const struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, everywhere ? 40 : 28, NULL},
-        {"gpu", TABLE_LEFT, 3, 8, NULL},
-        {"vCPU", TABLE_RIGHT, 5, 0, NULL},
-        {"GiB", TABLE_RIGHT, 4, 0, NULL},
-        {"USD/h", TABLE_POINT, 0, 0, NULL},
-        {gpus ? "/GPU" : "/vCPU", TABLE_POINT, 2, 0, NULL},
-        {"seen", TABLE_RIGHT, 1, 0, NULL},
+        {"offer", TABLE_LEFT, 0, everywhere ? 40 : 28},
+        {"gpu", TABLE_LEFT, 3, 8},
+        {"vCPU", TABLE_RIGHT, 5},
+        {"GiB", TABLE_RIGHT, 4},
+        {"USD/h", TABLE_POINT},
+        {gpus ? "/GPU" : "/vCPU", TABLE_POINT, 2},
+        {"seen", TABLE_RIGHT, 1},
     };
     struct table table = TABLE(columns);
     struct buf name = {0};

@@ -315,10 +315,10 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     const struct quote_options *o = call->options;
     struct quote_job job = {.asked = true};
     struct ledger *ledger = NULL;
-    static const struct table_column columns[] = {{"cheapest offer", TABLE_LEFT, 0, 30, NULL},
-                                                  {"USD", TABLE_POINT, 0, 0, NULL},
-                                                  {"price of", TABLE_LEFT, 1, 0, NULL},
-                                                  {"quoted", TABLE_LEFT, 0, 24, NULL}};
+    static const struct table_column columns[] = {{"cheapest offer", TABLE_LEFT, 0, 30},
+                                                  {"USD", TABLE_POINT},
+                                                  {"price of", TABLE_LEFT, 1},
+                                                  {"quoted", TABLE_LEFT, 0, 24}};
     struct pinned pinned = {call->out, o->common.json, 0, {.columns = columns, .count = 4}};
     int rc = quote_load(&job, word, o->ledger, err);
     out_complain(buf_str(&job.says));

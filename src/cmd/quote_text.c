@@ -103,10 +103,10 @@ static void say_exchange(struct out *out, const struct quote *q, size_t rows)
 static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
     static const struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, 30, NULL},     {"GPUs", TABLE_LEFT, 5, 0, NULL},
-        {"time", TABLE_RIGHT, 0, 0, NULL},      {"USD", TABLE_POINT, 0, 0, NULL},
-        {"95 % of it", TABLE_LEFT, 4, 0, NULL}, {"before credit", TABLE_POINT, 3, 0, NULL},
-        {"with you", TABLE_POINT, 0, 0, NULL},  {"seen", TABLE_LEFT, 2, 0, NULL}};
+        {"offer", TABLE_LEFT, 0, 30},  {"GPUs", TABLE_LEFT, 5},
+        {"time", TABLE_RIGHT},         {"USD", TABLE_POINT},
+        {"95 % of it", TABLE_LEFT, 4}, {"before credit", TABLE_POINT, 3},
+        {"with you", TABLE_POINT},     {"seen", TABLE_LEFT, 2}};
     struct table table = TABLE(columns);
     bool marked = false, estimated = false;
     rows = rows < q->bills.count ? rows : q->bills.count;
@@ -133,9 +133,8 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
 
 static void show_items(struct out *out, const struct bill *b)
 {
-    static const struct table_column columns[] = {{NULL, TABLE_LEFT, 0, 20, NULL},
-                                                  {NULL, TABLE_LEFT, 1, 0, ""},
-                                                  {NULL, TABLE_POINT, 0, 0, NULL}};
+    static const struct table_column columns[] = {
+        {NULL, TABLE_LEFT, 0, 20}, {NULL, TABLE_LEFT, 1, 0, ""}, {NULL, TABLE_POINT}};
     struct table table = {
         .columns = columns, .count = sizeof columns / sizeof *columns, .indent = 2};
     char time[48];

@@ -246,9 +246,8 @@ static void print_use(struct out *out, const struct run *run)
 static void print_epochs(struct out *out, const struct run *run)
 {
     static const struct table_column columns[] = {
-        {"epoch", TABLE_RIGHT, 0, 0, NULL},    {"time", TABLE_RIGHT, 0, 0, NULL},
-        {"loss", TABLE_POINT, 2, 0, NULL},     {"accuracy", TABLE_POINT, 3, 0, NULL},
-        {"held out", TABLE_POINT, 1, 0, NULL}, {"accuracy", TABLE_POINT, 0, 0, NULL}};
+        {"epoch", TABLE_RIGHT},       {"time", TABLE_RIGHT},        {"loss", TABLE_POINT, 2},
+        {"accuracy", TABLE_POINT, 3}, {"held out", TABLE_POINT, 1}, {"accuracy", TABLE_POINT}};
     struct table table = TABLE(columns);
     if (run->epoch_list.count == 0)
         return;

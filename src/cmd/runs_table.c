@@ -94,10 +94,10 @@ static bool failed(const struct run *run)
 void runs_table(struct out *out, const struct run *runs, size_t count)
 {
     static const struct table_column columns[] = {
-        {"run", TABLE_LEFT, 0, 14, NULL},       {"started", TABLE_LEFT, 3, 0, NULL},
-        {"name", TABLE_LEFT, 0, 10, NULL},      {"on", TABLE_LEFT, 1, 8, NULL},
-        {"with", TABLE_LEFT, 4, 10, NULL},      {"ms/step", TABLE_RIGHT, 2, 0, NULL},
-        {"whole run", TABLE_RIGHT, 0, 0, NULL}, {"", TABLE_LEFT, 0, 0, NULL}};
+        {"run", TABLE_LEFT, 0, 14},  {"started", TABLE_LEFT, 3},
+        {"name", TABLE_LEFT, 0, 10}, {"on", TABLE_LEFT, 1, 8},
+        {"with", TABLE_LEFT, 4, 10}, {"ms/step", TABLE_RIGHT, 2},
+        {"whole run", TABLE_RIGHT},  {"", TABLE_LEFT}};
     struct table table = TABLE(columns);
     bool any_projected = false, any_noisy = false, any_failed = false;
     struct buf id = {0};
@@ -133,10 +133,10 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
 
 void runs_published_table(struct out *out, const struct run *runs, size_t count)
 {
-    static const struct table_column columns[] = {{"published-", TABLE_LEFT, 0, 46, NULL},
-                                                  {"on", TABLE_LEFT, 0, 8, NULL},
-                                                  {"whole run", TABLE_RIGHT, 0, 0, NULL},
-                                                  {"accuracy", TABLE_RIGHT, 0, 0, NULL}};
+    static const struct table_column columns[] = {{"published-", TABLE_LEFT, 0, 46},
+                                                  {"on", TABLE_LEFT, 0, 8},
+                                                  {"whole run", TABLE_RIGHT},
+                                                  {"accuracy", TABLE_RIGHT}};
     struct table table = TABLE(columns);
     for (size_t i = 0; i < count; i++) {
         const struct run *run = &runs[i];

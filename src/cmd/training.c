@@ -214,13 +214,13 @@ void training_table(struct out *out, const struct run *runs, size_t count)
         batches |= runs[i].batch.v != runs[0].batch.v && runs[i].workload && runs[0].workload &&
                    strcmp(runs[i].workload, runs[0].workload) == 0;
     const struct table_column columns[] = {
-        {batches ? "batch" : "workload", TABLE_LEFT, 0, 0, NULL},
-        {"data", TABLE_LEFT, 5, 5, NULL},
-        {"samples/s", TABLE_RIGHT, 1, 0, NULL},
-        {"ms/step", TABLE_RIGHT, 3, 0, NULL},
-        {"epoch", TABLE_RIGHT, 4, 0, NULL},
-        {"whole training", TABLE_LEFT, 0, 0, NULL},
-        {"result", TABLE_LEFT, 2, 0, NULL},
+        {batches ? "batch" : "workload", TABLE_LEFT},
+        {"data", TABLE_LEFT, 5, 5},
+        {"samples/s", TABLE_RIGHT, 1},
+        {"ms/step", TABLE_RIGHT, 3},
+        {"epoch", TABLE_RIGHT, 4},
+        {"whole training", TABLE_LEFT},
+        {"result", TABLE_LEFT, 2},
     };
     struct table table = TABLE(columns);
     for (size_t i = 0; i < count; i++) {

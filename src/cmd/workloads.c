@@ -38,9 +38,8 @@ static struct units_text flops(double value)
 static void print_list(struct out *out, const struct workload_list *list)
 {
     static const struct table_column columns[] = {
-        {"name", TABLE_LEFT, 0, 0, NULL},       {"parameters", TABLE_RIGHT, 0, 0, NULL},
-        {"FLOP/step", TABLE_RIGHT, 0, 0, NULL}, {"batch", TABLE_RIGHT, 0, 0, NULL},
-        {"epochs", TABLE_RIGHT, 1, 0, NULL},    {"task", TABLE_LEFT, 2, 24, ""}};
+        {"name", TABLE_LEFT},   {"parameters", TABLE_RIGHT}, {"FLOP/step", TABLE_RIGHT},
+        {"batch", TABLE_RIGHT}, {"epochs", TABLE_RIGHT, 1},  {"task", TABLE_LEFT, 2, 24, ""}};
     struct table table = TABLE(columns);
     for (size_t i = 0; i < list->workloads.count; i++) {
         const struct workload_info *w = &list->workloads.items[i];
@@ -60,10 +59,10 @@ static void print_list(struct out *out, const struct workload_list *list)
 
 static void print_layers(struct out *out, const struct workload_info *w)
 {
-    static const struct table_column columns[] = {{"layer", TABLE_LEFT, 0, 10, NULL},
-                                                  {"kind", TABLE_LEFT, 1, 0, NULL},
-                                                  {"output", TABLE_LEFT, 0, 0, NULL},
-                                                  {"parameters", TABLE_RIGHT, 0, 0, NULL}};
+    static const struct table_column columns[] = {{"layer", TABLE_LEFT, 0, 10},
+                                                  {"kind", TABLE_LEFT, 1},
+                                                  {"output", TABLE_LEFT},
+                                                  {"parameters", TABLE_RIGHT}};
     struct table table = TABLE(columns);
     char parameters[24];
     for (size_t i = 0; i < w->layers.count; i++) {

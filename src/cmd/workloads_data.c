@@ -86,9 +86,9 @@ static int describe_set(const char *name, const struct data_sets *sets, struct s
 
 static void print_list(struct out *out, const struct set_list *all)
 {
-    static const struct table_column columns[] = {{"name", TABLE_LEFT, 0, 0, NULL},
-                                                  {"download", TABLE_RIGHT, 0, 0, NULL},
-                                                  {"trained by", TABLE_LEFT, 0, 0, NULL},
+    static const struct table_column columns[] = {{"name", TABLE_LEFT},
+                                                  {"download", TABLE_RIGHT},
+                                                  {"trained by", TABLE_LEFT},
                                                   {"folder", TABLE_LEFT, 1, 0, ""}};
     struct table table = TABLE(columns);
     for (size_t i = 0; i < all->sets.count; i++) {

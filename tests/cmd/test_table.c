@@ -15,10 +15,10 @@ static void expect(struct table *table, int width, const char *drawn)
     out_release(&out);
 }
 
-static const struct table_column offers[] = {{"offer", TABLE_LEFT, 0, 12, NULL},
-                                             {"gpu", TABLE_LEFT, 2, 4, NULL},
-                                             {"time", TABLE_RIGHT, 1, 0, NULL},
-                                             {"USD", TABLE_POINT, 0, 0, NULL}};
+static const struct table_column offers[] = {{"offer", TABLE_LEFT, 0, 12},
+                                             {"gpu", TABLE_LEFT, 2, 4},
+                                             {"time", TABLE_RIGHT, 1},
+                                             {"USD", TABLE_POINT}};
 
 static void add_offers(struct table *table)
 {
@@ -76,10 +76,10 @@ static void left_out_cells_stand_below(void **state)
 {
     (void)state;
     static const struct table_column columns[] = {
-        {"name", TABLE_LEFT, 0, 0, NULL},
+        {"name", TABLE_LEFT},
         {"work", TABLE_RIGHT, 1, 0, "trainings for a dollar"},
-        {"unknown", TABLE_LEFT, 0, 0, NULL},
-        {"n", TABLE_RIGHT, 0, 0, NULL}};
+        {"unknown", TABLE_LEFT},
+        {"n", TABLE_RIGHT}};
     static const char *const row[] = {"k80", "112", "-", "1"}, *const bare[] = {"cpu", "-", "",
                                                                                 "22"};
     struct table table = {.columns = columns, .count = 4};
@@ -102,9 +102,8 @@ static void left_out_cells_stand_below(void **state)
 static void the_last_column_is_wrapped(void **state)
 {
     (void)state;
-    static const struct table_column columns[] = {{NULL, TABLE_LEFT, 0, 0, NULL},
-                                                  {NULL, TABLE_LEFT, 0, 4, NULL},
-                                                  {NULL, TABLE_LEFT, 1, 8, ""}};
+    static const struct table_column columns[] = {
+        {NULL, TABLE_LEFT}, {NULL, TABLE_LEFT, 0, 4}, {NULL, TABLE_LEFT, 1, 8, ""}};
     static const char *const row[] = {"a", "longer", "one two three"};
     struct table table = {.columns = columns, .count = 3, .indent = 2};
     table_row(&table, OUT_PLAIN, row, NULL);
