@@ -244,18 +244,18 @@ void clock_words(int64_t ns, char *out, size_t size)
     }
 }
 
-static bool unit_of(const char *text, int64_t *unit_ns)
+static bool unit_of(const char *text, size_t len, int64_t *unit_ns)
 {
     static const struct {
         const char *name;
         int64_t ns;
     } units[] = {
-        {"", NS_PER_S},          {"ms", NS_PER_MS},      {"s", NS_PER_S},
-        {"m", 60 * NS_PER_S},    {"min", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S},
-        {"d", DAY_S * NS_PER_S},
+        {"", NS_PER_S},          {"ms", NS_PER_MS},           {"s", NS_PER_S},
+        {"m", 60 * NS_PER_S},    {"min", 60 * NS_PER_S},      {"h", 3600 * NS_PER_S},
+        {"d", DAY_S * NS_PER_S}, {"w", 7 * DAY_S * NS_PER_S},
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(text, units[i].name) == 0) {
+        if (strlen(units[i].name) == len && memcmp(text, units[i].name, len) == 0) {
             *unit_ns = units[i].ns;
             return true;
         }
@@ -263,12 +263,12 @@ static bool unit_of(const char *text, int64_t *unit_ns)
     return false;
 }
 
-bool clock_parse_duration(const char *text, int64_t *ns)
+// One figure with its unit, such as the "1.5h" of "1.5h30m"; returns what follows, or null.
+static const char *parse_part(const char *text, __int128 *ns, int64_t *unit_ns)
 {
-    const int64_t longest_ns = 36525 * DAY_S * NS_PER_S; // 100 years with their leap days
     const char *digits = text;
     // The figure without its point and the power of ten that the point stands for. 15 digits
-    // are more than anybody means, and times a day in nanoseconds they still fit 128 bits.
+    // are more than anybody means, and times a week in nanoseconds they still fit 128 bits.
     int64_t figure = 0, scale = 1;
     int count = 0;
     bool point = false;
@@ -278,16 +278,35 @@ bool clock_parse_duration(const char *text, int64_t *ns)
             continue;
         }
         if (++count > 15)
-            return false;
+            return NULL;
         figure = figure * 10 + (*text - '0');
         scale *= point ? 10 : 1;
     }
-    int64_t unit_ns;
-    if (count == 0 || (text > digits && text[-1] == '.') || !unit_of(text, &unit_ns))
-        return false;
-    __int128 result = (__int128)figure * unit_ns / scale;
-    if (result > longest_ns)
-        return false;
-    *ns = (int64_t)result;
+    size_t len = strcspn(text, "0123456789.");
+    if (count == 0 || (text > digits && text[-1] == '.') || !unit_of(text, len, unit_ns))
+        return NULL;
+    *ns = (__int128)figure * *unit_ns / scale;
+    return text + len;
+}
+
+bool clock_parse_duration(const char *text, int64_t *ns)
+{
+    const int64_t longest_ns = 36525 * DAY_S * NS_PER_S; // 100 years with their leap days
+    __int128 sum = 0, part;
+    int64_t unit_ns, last_ns = INT64_MAX;
+    bool first = true;
+    do {
+        const char *rest = parse_part(text, &part, &unit_ns);
+        bool bare = rest && (rest == text || is_digit(rest[-1]));
+        if (!rest || unit_ns >= last_ns || (bare && !first))
+            return false;
+        sum += part;
+        if (sum > longest_ns)
+            return false;
+        last_ns = unit_ns;
+        first = false;
+        text = rest;
+    } while (*text);
+    *ns = (int64_t)sum;
     return true;
 }

@@ -33,8 +33,8 @@ bool clock_month(int64_t date_s, int months, int64_t *first_s);
 // "850 ms", "12.3 s", "4 min 05 s", "3 h 07 min", "2 d 04 h": short, for people.
 void clock_words(int64_t ns, char *out, size_t size);
 
-// "60s", "1.5h", "250ms", "2d", "90" (seconds): what options take. False for anything else,
-// for negative ones and those over 100 years.
+// "60s", "1.5h", "1h30m", "250ms", "2d", "3w", "90" (seconds): what options take. False for
+// anything else, for negative ones and those over 100 years.
 bool clock_parse_duration(const char *text, int64_t *ns);
 
 #endif

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #define DECIMALS 9
 
@@ -135,18 +136,24 @@ static wide divide(wide size, uint64_t divisor, enum money_rounding rounding)
     return quotient + up;
 }
 
+static uint64_t unit_at(int decimals)
+{
+    uint64_t unit = 1;
+    for (int i = decimals; i < DECIMALS; i++)
+        unit *= 10;
+    return unit;
+}
+
 void money_rounded(int64_t nano, int decimals, enum money_rounding rounding, char out[MONEY_BYTES])
 {
     assert(decimals >= 0 && decimals <= DECIMALS);
-    uint64_t step = 1;
-    for (int i = decimals; i < DECIMALS; i++)
-        step *= 10;
-    print(nano < 0, (uint64_t)divide(magnitude(nano), step, rounding), decimals, out);
+    uint64_t size = (uint64_t)divide(magnitude(nano), unit_at(decimals), rounding);
+    print(nano < 0, size, decimals, out);
 }
 
-void money_short(int64_t nano, char out[MONEY_BYTES])
+// Two decimals from one unit on, below as many as three significant digits need.
+static int significant_decimals(uint64_t size)
 {
-    uint64_t size = magnitude(nano);
     int decimals = 2;
     // One decimal more for each zero after the point. The bound is where three figures round up
     // to the next power of ten, so that 0.9996 is "1.00" and not "1.000".
@@ -155,7 +162,43 @@ void money_short(int64_t nano, char out[MONEY_BYTES])
             break;
         decimals++;
     }
+    return decimals;
+}
+
+// Whether the last of `decimals` is a zero beyond the cents.
+static bool ends_in_zero(int64_t nano, int decimals)
+{
+    uint64_t digits = (uint64_t)divide(magnitude(nano), unit_at(decimals), MONEY_HALF_UP);
+    return decimals > 2 && digits % 10 == 0;
+}
+
+void money_short(int64_t nano, char out[MONEY_BYTES])
+{
+    int decimals = significant_decimals(magnitude(nano));
+    while (ends_in_zero(nano, decimals))
+        decimals--;
     money_rounded(nano, decimals, MONEY_HALF_UP, out);
+}
+
+void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
+                    char interval[MONEY_INTERVAL_BYTES])
+{
+    char from[MONEY_BYTES], to[MONEY_BYTES];
+    int decimals = significant_decimals(magnitude(nano));
+    uint64_t width = high > low ? (uint64_t)high - (uint64_t)low : 0;
+    while (decimals > 0 && unit_at(decimals) < width / 100)
+        decimals--;
+    while (ends_in_zero(nano, decimals) && ends_in_zero(low, decimals) &&
+           ends_in_zero(high, decimals))
+        decimals--;
+    money_rounded(nano, decimals, MONEY_HALF_UP, amount);
+    money_rounded(low, decimals, MONEY_HALF_UP, from);
+    money_rounded(high, decimals, MONEY_HALF_UP, to);
+    bool shows = strcmp(from, to) != 0;
+    snprintf(interval, MONEY_INTERVAL_BYTES, "%s%s%s", shows ? from : "", shows ? "-" : "",
+             shows ? to : "");
+    if (!shows)
+        money_short(nano, amount);
 }
 
 int money_add(int64_t a, int64_t b, int64_t *sum, struct err *err)

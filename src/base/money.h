@@ -36,8 +36,16 @@ void money_text(int64_t nano, char out[MONEY_BYTES]);
 // Rounded to `decimals` (0 to 9): "12.35". A rounded zero has no sign.
 void money_rounded(int64_t nano, int decimals, enum money_rounding rounding, char out[MONEY_BYTES]);
 
-// For people: cents from one unit up, three figures below ("0.526", "0.0212"), rounded half up.
+// For people, rounded half up: two decimals from one unit on ("27740.16"), at most three
+// significant digits below ("0.526", "0.0213", "0.90"), "0.00" for zero.
 void money_short(int64_t nano, char out[MONEY_BYTES]);
+
+#define MONEY_INTERVAL_BYTES (2 * MONEY_BYTES)
+
+// As money_short(), with its interval: "0.52" and "0.51-0.53", "" where that does not show. No
+// digit is finer than a hundredth of the interval's width: "52.3" and "48.0-57.0".
+void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
+                    char interval[MONEY_INTERVAL_BYTES]);
 
 int money_add(int64_t a, int64_t b, int64_t *sum, struct err *err) MUST_USE;
 int money_sub(int64_t a, int64_t b, int64_t *difference, struct err *err) MUST_USE;

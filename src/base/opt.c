@@ -64,12 +64,6 @@ static const struct opt *find_name(const struct opt *const *tables, const char *
     return NULL;
 }
 
-bool opt_known(const struct opt *table, const char *arg)
-{
-    const struct opt *const tables[] = {table, NULL};
-    return strncmp(arg, "--", 2) == 0 && find_name(tables, arg + 2, strcspn(arg + 2, "=")) != NULL;
-}
-
 static const struct opt *find_letter(const struct opt *const *tables, char letter)
 {
     for (; *tables; tables++)
@@ -79,7 +73,19 @@ static const struct opt *find_letter(const struct opt *const *tables, char lette
     return NULL;
 }
 
-// `arg` as it was typed, with so many dashes before the name.
+const struct opt *opt_find(const struct opt *const *tables, const char *arg)
+{
+    if (strncmp(arg, "--", 2) == 0)
+        return find_name(tables, arg + 2, strcspn(arg + 2, "="));
+    return arg[0] == '-' && arg[1] != '\0' ? find_letter(tables, arg[1]) : NULL;
+}
+
+const char *opt_choice(const struct opt *opt, size_t i)
+{
+    return opt->choice ? opt->choice(i) : opt->choices[i];
+}
+
+// `arg` as it was typed, with this many dashes before the name.
 static int unknown(const struct opt *const *tables, const char *arg, size_t dashes, struct err *err)
 {
     const char *word = arg + dashes;
@@ -102,18 +108,22 @@ static int unknown(const struct opt *const *tables, const char *arg, size_t dash
 
 static int set_choice(const struct opt *opt, const char *text, const char **at, struct err *err)
 {
+    enum { MOST = 64 };
+    const char *words[MOST] = {NULL}, *word;
     struct buf list = {0};
-    for (size_t i = 0; opt->choices[i]; i++) {
-        if (strcmp(opt->choices[i], text) == 0) {
-            *at = opt->choices[i];
+    for (size_t i = 0; (word = opt_choice(opt, i)); i++) {
+        if (strcmp(word, text) == 0) {
+            *at = word;
             buf_release(&list);
             return 0;
         }
-        buf_printf(&list, "%s%s", i ? ", " : "", opt->choices[i]);
+        if (i < MOST - 1)
+            words[i] = word;
+        buf_printf(&list, "%s%s", i ? ", " : "", word);
     }
     err_set(err, ERR_USAGE, "'--%s' takes one of %s, not '%s'", opt->name, buf_str(&list), text);
-    const char *nearest = opt_nearest(text, opt->choices);
-    if (nearest && err)
+    const char *nearest = opt_nearest(text, words);
+    if (nearest)
         err_hint(err, "did you mean '%s'?", nearest);
     buf_release(&list);
     return ERR_USAGE;
@@ -127,6 +137,14 @@ static int set_text(struct opt_texts *texts, const char *text, struct err *err)
     texts->items = items;
     texts->items[texts->count++] = text;
     return 0;
+}
+
+static bool parse_duration(const struct opt *opt, const char *text, int64_t *ns)
+{
+    int64_t bare;
+    if (opt->bare_ns == 0 || !text_int(text, &bare))
+        return clock_parse_duration(text, ns);
+    return bare >= 0 && !__builtin_mul_overflow(bare, opt->bare_ns, ns);
 }
 
 static int set(const struct opt *opt, const char *text, void *values, struct err *err)
@@ -151,9 +169,9 @@ static int set(const struct opt *opt, const char *text, void *values, struct err
         good = text_int(text, &number);
         break;
     case OPT_DURATION:
-        wanted = opt->least > 0 ? "a time above 0 such as 90s, 1.5h or 250ms"
-                                : "a time such as 90s, 1.5h or 250ms";
-        good = clock_parse_duration(text, &number);
+        wanted = opt->least > 0 ? "a time above 0 such as 90s, 1h30m or 3d"
+                                : "a time such as 90s, 1h30m or 3d";
+        good = parse_duration(opt, text, &number);
         break;
     case OPT_BYTES:
         wanted = opt->least > 0 ? "a size above 0 such as 512M, 100GB or 16GiB"

@@ -2,7 +2,7 @@
 // opt: command-line options as a table.
 //
 // One table per command drives parsing, help, the man page and shell completion. Values land in
-// the command's own struct, at the offset each row names; defaults are what the struct held
+// the command's own struct, at the offset each row names; defaults are the values it held
 // before. Texts point into argv. Options may stand before, between and after other arguments;
 // "--name=value", "--name value", "-n value", "-nvalue" and "-ab" (two flags) are understood,
 // abbreviations are not: they break scripts when an option is added.
@@ -20,9 +20,9 @@ enum opt_kind {
     OPT_FLAG,     // bool
     OPT_TEXT,     // const char *
     OPT_TEXTS,    // struct opt_texts; may be given several times
-    OPT_CHOICE,   // const char *, one of `choices`
+    OPT_CHOICE,   // const char *, one of `choices` or of `choice`
     OPT_COUNT,    // int64_t, `least` or more
-    OPT_DURATION, // int64_t, nanoseconds: 60s, 1.5h, 250ms; `least` or more
+    OPT_DURATION, // int64_t, nanoseconds: 3w, 30d, 1h30m, 90s, 250ms; `least` or more
     OPT_BYTES,    // int64_t: 512, 64K, 100GB (1000s), 16GiB (1024s); `least` or more
 };
 
@@ -35,21 +35,26 @@ struct opt {
     const char *name; // without the dashes; null ends a table
     char letter;      // 0: none
     enum opt_kind kind;
-    const char *value;          // what the value is called in help: "DIR"; files and folders are
+    const char *value;          // its name in help: "DIR"; files and folders are
                                 // completed after FILE and DIR
     const char *const *choices; // OPT_CHOICE: null-terminated
     size_t at;
     const char *group; // heading in help; null: "Options"
     const char *help;  // one sentence, no full stop
-    int least;         // of numbers, 0 or 1: what is less is refused. 1 where 0 would mean nothing,
-                       // or be taken for an option that was not given
+    int least;         // of numbers, 0 or 1: smaller ones are refused. 1 where 0 makes no sense, or
+                       // stands for an option that was not given
+    const char *(*choice)(size_t i); // OPT_CHOICE: the words of a registry, null behind the last
+    int64_t bare_ns;                 // OPT_DURATION: the unit of a bare number; 0: seconds
 };
 
-// What is left when the options are taken out: pointers into argv.
+// The words an OPT_CHOICE takes; null behind the last.
+const char *opt_choice(const struct opt *opt, size_t i);
+
+// The arguments without the options: pointers into argv.
 struct opt_rest {
     const char **args; // arguments; on the heap
     size_t count;
-    char **command; // what followed "--", null-terminated, or null
+    char **command; // the arguments after "--", null-terminated, or null
 };
 
 // Parses argv[0..argc) with `tables` (a null-terminated list of tables whose offsets all count
@@ -59,13 +64,13 @@ struct opt_rest {
 int opt_parse(const struct opt *const *tables, int argc, char **argv, void *values, bool leading,
               struct opt_rest *rest, int *used, struct err *err) MUST_USE;
 
-// Whether `arg` ("--name", "--name=value") is an option of the table.
-bool opt_known(const struct opt *table, const char *arg);
+// The option of the tables that `arg` ("--name", "--name=value", "-n") begins with, or null.
+const struct opt *opt_find(const struct opt *const *tables, const char *arg);
 
 void opt_release(const struct opt *const *tables, void *values, struct opt_rest *rest);
 
-// The entry of `words` (null-terminated) that somebody who typed `word` most likely meant, or
-// null when none is near: one edit for short words, a third of the letters for long ones.
+// The entry of `words` (null-terminated) most likely meant by `word`, or null when none is near:
+// one edit for short words, a third of the letters for long ones.
 const char *opt_nearest(const char *word, const char *const *words);
 
 #endif

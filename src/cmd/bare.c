@@ -13,7 +13,7 @@
 #include "cmd/check.h"
 #include "cmd/measuring.h"
 #include "cmd/money.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 #include "cmd/report.h"
 #include "cmd/run_text.h"
 #include "machine/inspect.h"
@@ -238,7 +238,7 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
         rc = out_write(out, err); // there is something to read while the samples train
     }
     if (rc == 0)
-        rc = take_amount("kwh", o.kwh, &kwh, err);
+        rc = value_amount("kwh", o.kwh, &kwh, err);
     if (rc == 0)
         rc = choose_engine(&o.measure, &engine, err);
     if (rc == 0)
@@ -307,7 +307,7 @@ static int run(const struct cmd_call *call, struct err *err)
     else if (o->manual)
         cmd_manual(call->out, call->commands);
     else if (o->completion)
-        cmd_completion(call->out, call->commands, o->completion);
+        cmd_completion(call->out, o->completion);
     else if (o->json_keys)
         document_keys(call->out);
     else if (call->rest->command)

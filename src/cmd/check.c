@@ -83,7 +83,6 @@ const struct command cmd_check = {
     .name = "check",
     .group = "Measure",
     .summary = "what this machine is, what it can do, what will spoil a measurement",
-    .arguments = "",
     .about = "Looks at the processor, memory, disk, GPUs and the cloud around them, tries the "
              "instruction sets and libraries that training uses, and lists what will spoil a "
              "measurement or cost money, with what to do about it. Without --bandwidth it changes "

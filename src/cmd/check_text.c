@@ -1,49 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_text: a machine for people, in 80 columns. What is not known is left out, except where a
-// reader would otherwise take silence for "none".
+// check_text: a machine as text. Unknown facts are left out, except where a reader would take
+// silence for "none".
 #include "cmd/check.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/units.h"
 
-// Collects parts of a row: "a, b, c".
-static void part(struct buf *row, const char *format, ...) PRINTF_LIKE(2, 3);
-static void part(struct buf *row, const char *format, ...)
-{
-    char text[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    // A short part stays on one line: "4 cores", not "4" and "cores".
-    for (char *p = text; strlen(text) <= 40 && *p; p++)
-        if (*p == ' ')
-            *p = OUT_GLUE;
-    buf_printf(row, "%s%s", row->len ? ", " : "", text);
-}
-
-// Prints the row, if it has any part, and empties it.
-static void flush(struct out *out, const char *label, struct buf *row)
-{
-    if (row->len > 0)
-        out_row(out, label, "%s", buf_str(row));
-    out->text.failed |= row->failed;
-    buf_reset(row);
-}
-
-static const char *plural(int64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void counted(struct buf *row, struct maybe_int count, const char *noun)
 {
     if (count.known)
-        part(row, "%lld %s%s", (long long)count.v, noun, plural(count.v));
+        out_part(row, "%s", units_count(count.v, noun).s);
 }
 
 static void cpu_caches(struct buf *row, const struct machine_cpu *cpu)
@@ -53,10 +22,10 @@ static void cpu_caches(struct buf *row, const struct machine_cpu *cpu)
         if (c->kind && strcmp(c->kind, "instruction") == 0)
             continue;
         if (c->count.known && c->count.v > 1)
-            part(row, "L%lld %lld x %s", (long long)c->level.v, (long long)c->count.v,
-                 units_bytes(c->size_bytes.v).s);
+            out_part(row, "L%lld %lld x %s", (long long)c->level.v, (long long)c->count.v,
+                     units_bytes(c->size_bytes.v).s);
         else
-            part(row, "L%lld %s", (long long)c->level.v, units_bytes(c->size_bytes.v).s);
+            out_part(row, "L%lld %s", (long long)c->level.v, units_bytes(c->size_bytes.v).s);
     }
 }
 
@@ -64,8 +33,8 @@ static void cpu_trials(struct out *out, const struct machine_cpu *cpu, struct bu
 {
     for (size_t i = 0; i < cpu->isa.count; i++)
         if (cpu->isa.items[i].works.known && cpu->isa.items[i].works.v)
-            part(row, "%s%s", row->len ? "" : "tried and working: ", cpu->isa.items[i].name);
-    flush(out, NULL, row);
+            out_part(row, "%s%s", row->len ? "" : "tried and working: ", cpu->isa.items[i].name);
+    out_parts(out, NULL, row);
     for (size_t i = 0; i < cpu->libraries.count; i++) {
         const struct machine_library *lib = &cpu->libraries.items[i];
         for (size_t k = 0; k < lib->kernels.count; k++) {
@@ -83,103 +52,104 @@ static void cpu_trials(struct out *out, const struct machine_cpu *cpu, struct bu
         buf_printf(&line, "%s %s: %s", lib->name, lib->version ? lib->version : "", buf_str(row));
         row->failed |= line.failed;
         buf_reset(row);
-        flush(out, NULL, &line);
-        buf_release(&line);
+        out_parts(out, NULL, &line);
     }
 }
 
 static void cpu(struct out *out, const struct machine_cpu *cpu, struct buf *row)
 {
-    part(row, "%s", cpu->model ? cpu->model : "unknown model");
+    out_part(row, "%s", cpu->model ? cpu->model : "unknown model");
     counted(row, cpu->sockets, "socket");
     counted(row, cpu->cores, "core");
     counted(row, cpu->threads, "thread");
     if (cpu->numa_nodes.known && cpu->numa_nodes.v > 1)
         counted(row, cpu->numa_nodes, "NUMA node");
-    flush(out, "CPU", row);
+    out_parts(out, "CPU", row);
     if (cpu->usable_cpus.known && cpu->threads.known && cpu->usable_cpus.v < (double)cpu->threads.v)
         out_row(out, NULL, "%.4g usable (%s)", cpu->usable_cpus.v, machine_cpu_limit(cpu));
     cpu_caches(row, cpu);
     if (cpu->max_mhz.known)
-        part(row, "up to %lld MHz", (long long)cpu->max_mhz.v);
+        out_part(row, "up to %lld MHz", (long long)cpu->max_mhz.v);
     if (cpu->governor)
-        part(row, "governor %s", cpu->governor);
-    flush(out, NULL, row);
+        out_part(row, "governor %s", cpu->governor);
+    out_parts(out, NULL, row);
     cpu_trials(out, cpu, row);
 }
 
 static void memory(struct out *out, const struct machine_memory *m, struct buf *row)
 {
     if (m->total_bytes.known)
-        part(row, "%s", units_bytes(m->total_bytes.v).s);
+        out_part(row, "%s", units_bytes(m->total_bytes.v).s);
     if (m->limit_bytes.known && m->total_bytes.known && m->limit_bytes.v < m->total_bytes.v)
-        part(row, "limited to %s", units_bytes(m->limit_bytes.v).s);
+        out_part(row, "limited to %s", units_bytes(m->limit_bytes.v).s);
     if (m->available_bytes.known)
-        part(row, "%s available", units_bytes(m->available_bytes.v).s);
+        out_part(row, "%s available", units_bytes(m->available_bytes.v).s);
     if (m->swap_total_bytes.known && m->swap_total_bytes.v == 0)
-        part(row, "no swap");
+        out_part(row, "no swap");
     else if (m->swap_total_bytes.known && m->swap_used_bytes.known)
-        part(row, "swap %s, %s used", units_bytes(m->swap_total_bytes.v).s,
-             units_bytes(m->swap_used_bytes.v).s);
+        out_part(row, "swap %s, %s used", units_bytes(m->swap_total_bytes.v).s,
+                 units_bytes(m->swap_used_bytes.v).s);
     if (m->shm_total_bytes.known)
-        part(row, "/dev/shm %s", units_bytes(m->shm_total_bytes.v).s);
-    flush(out, "Memory", row);
+        out_part(row, "/dev/shm %s", units_bytes(m->shm_total_bytes.v).s);
+    out_parts(out, "Memory", row);
 }
 
 static void disk(struct out *out, const struct machine_disk *d, struct buf *row)
 {
     if (d->filesystem)
-        part(row, "%s%s%s", d->filesystem, d->device ? " on " : "", d->device ? d->device : "");
+        out_part(row, "%s%s%s", d->filesystem, d->device ? " on " : "", d->device ? d->device : "");
     if (d->kind)
-        part(row, "%s", d->kind);
+        out_part(row, "%s", d->kind);
     else if (d->filesystem)
-        part(row, "local or network not known");
+        out_part(row, "local or network not known");
     if (d->rotational.known)
-        part(row, "%s", d->rotational.v ? "moving heads" : "no moving heads");
+        out_part(row, "%s", d->rotational.v ? "moving heads" : "no moving heads");
     if (d->free_bytes.known && d->total_bytes.known)
-        part(row, "%s of %s free", units_bytes(d->free_bytes.v).s, units_bytes(d->total_bytes.v).s);
-    flush(out, "Disk", row);
+        out_part(row, "%s of %s free", units_bytes(d->free_bytes.v).s,
+                 units_bytes(d->total_bytes.v).s);
+    out_parts(out, "Disk", row);
 }
 
 static void system_row(struct out *out, const struct machine_system *s, struct buf *row)
 {
     if (s->os)
-        part(row, "%s", s->os);
+        out_part(row, "%s", s->os);
     if (s->kernel)
-        part(row, "kernel %s", s->kernel);
+        out_part(row, "kernel %s", s->kernel);
     if (s->virtualisation)
-        part(row, "%s", strcmp(s->virtualisation, "none") == 0 ? "bare metal" : s->virtualisation);
+        out_part(row, "%s",
+                 strcmp(s->virtualisation, "none") == 0 ? "bare metal" : s->virtualisation);
     if (s->container && strcmp(s->container, "none") != 0)
-        part(row, "in a container (%s)", s->container);
+        out_part(row, "in a container (%s)", s->container);
     if (s->on_battery.known && s->on_battery.v)
-        part(row, "on battery");
-    flush(out, "System", row);
+        out_part(row, "on battery");
+    out_parts(out, "System", row);
 }
 
-// What GPUs of a kind have in common.
+// The facts that equal GPUs share.
 static void gpu_kind(const struct machine_gpu *g, struct buf *row)
 {
-    part(row, "%s", g->name ? g->name : g->pci_id ? g->pci_id : "unknown model");
+    out_part(row, "%s", g->name ? g->name : g->pci_id ? g->pci_id : "unknown model");
     if (g->memory_total_bytes.known)
-        part(row, "%s", units_bytes(g->memory_total_bytes.v).s);
+        out_part(row, "%s", units_bytes(g->memory_total_bytes.v).s);
     if (g->works.known && !g->works.v)
-        part(row, "DOES NOT WORK");
+        out_part(row, "DOES NOT WORK");
     if (g->driver)
-        part(row, "driver %s", g->driver);
+        out_part(row, "driver %s", g->driver);
     if (g->cuda)
-        part(row, "CUDA %s", g->cuda);
+        out_part(row, "CUDA %s", g->cuda);
     if (g->pcie_generation_max.known && g->pcie_width_max.known)
-        part(row, "PCIe up to %lld.0 x%lld", (long long)g->pcie_generation_max.v,
-             (long long)g->pcie_width_max.v);
+        out_part(row, "PCIe up to %lld.0 x%lld", (long long)g->pcie_generation_max.v,
+                 (long long)g->pcie_width_max.v);
     if (g->clock_sm_max_mhz.known)
-        part(row, "up to %lld MHz", (long long)g->clock_sm_max_mhz.v);
+        out_part(row, "up to %lld MHz", (long long)g->clock_sm_max_mhz.v);
     if (g->power_limit_mw.known)
-        part(row, "up to %.0f W", (double)g->power_limit_mw.v / 1000);
+        out_part(row, "up to %.0f W", (double)g->power_limit_mw.v / 1000);
     if (g->ecc.known)
-        part(row, "ECC %s", g->ecc.v ? "on" : "off");
+        out_part(row, "ECC %s", g->ecc.v ? "on" : "off");
     for (size_t i = 0; i < g->mig_instances.count; i++)
-        part(row, "%s%s", i ? "" : "MIG ",
-             g->mig_instances.items[i].name ? g->mig_instances.items[i].name : "instance");
+        out_part(row, "%s%s", i ? "" : "MIG ",
+                 g->mig_instances.items[i].name ? g->mig_instances.items[i].name : "instance");
 }
 
 // A figure of each: "0 98 - % in use", a dash where it is not known.
@@ -231,7 +201,7 @@ static void gpus(struct out *out, const struct machine *m, struct buf *row)
         buf_reset(row);
         gpu_figures(g, count, offsetof(struct machine_gpu, use_percent), "% in use", row);
         gpu_figures(g, count, offsetof(struct machine_gpu, temperature_c), "°C", row);
-        flush(out, NULL, row);
+        out_parts(out, NULL, row);
     }
     if (m->gpus.count == 0)
         out_row(out, "GPU", "none");
@@ -247,14 +217,14 @@ static void libraries(struct out *out, const struct machine *m, struct buf *row)
         const struct machine_gpu_library *l = &m->gpu_libraries.items[i];
         const char *place = l->place ? l->place : "";
         const char *next = i + 1 < m->gpu_libraries.count ? l[1].place : NULL;
-        part(row, "%s%s%s", l->name ? l->name : "unknown", l->version ? " " : "",
-             l->version ? l->version : "");
+        out_part(row, "%s%s%s", l->name ? l->name : "unknown", l->version ? " " : "",
+                 l->version ? l->version : "");
         if (l->problem)
             buf_printf(row, " (does not answer: %s)", l->problem);
         if (next && strcmp(place, next) == 0)
             continue;
         buf_printf(row, " in %s", place);
-        flush(out, label, row);
+        out_parts(out, label, row);
         label = NULL;
     }
 }
@@ -262,34 +232,34 @@ static void libraries(struct out *out, const struct machine *m, struct buf *row)
 static void where(struct out *out, const struct machine_where *w, struct buf *row)
 {
     if (w->provider) {
-        part(row, "%s%s%s", w->provider, w->instance_type ? " " : "",
-             w->instance_type ? w->instance_type : "");
+        out_part(row, "%s%s%s", w->provider, w->instance_type ? " " : "",
+                 w->instance_type ? w->instance_type : "");
         if (w->zone || w->region)
-            part(row, "%s", w->zone ? w->zone : w->region);
+            out_part(row, "%s", w->zone ? w->zone : w->region);
         if (w->spot.known)
-            part(row, "%s", w->spot.v ? "spot" : "on demand");
+            out_part(row, "%s", w->spot.v ? "spot" : "on demand");
         if (w->launched_at)
-            part(row, "started %s", w->launched_at);
-        part(row, "known by %s", w->source ? w->source : "its environment");
+            out_part(row, "started %s", w->launched_at);
+        out_part(row, "known by %s", w->source ? w->source : "its environment");
     } else {
-        part(row, "no cloud that fare knows%s",
-             w->metadata_asked.known && !w->metadata_asked.v ? " (metadata not asked)" : "");
+        out_part(row, "no cloud that fare knows%s",
+                 w->metadata_asked.known && !w->metadata_asked.v ? " (metadata not asked)" : "");
     }
-    flush(out, "Where", row);
+    out_parts(out, "Where", row);
     if (w->slurm.job) {
-        part(row, "Slurm job %s", w->slurm.job);
+        out_part(row, "Slurm job %s", w->slurm.job);
         if (w->slurm.partition)
-            part(row, "partition %s", w->slurm.partition);
+            out_part(row, "partition %s", w->slurm.partition);
         if (w->slurm.node)
-            part(row, "node %s", w->slurm.node);
-        flush(out, NULL, row);
+            out_part(row, "node %s", w->slurm.node);
+        out_parts(out, NULL, row);
     }
 }
 
 static void rate(struct buf *row, const char *name, struct maybe_real bytes_per_s)
 {
     if (bytes_per_s.known)
-        part(row, "%s %s", name, units_rate(bytes_per_s.v).s);
+        out_part(row, "%s %s", name, units_rate(bytes_per_s.v).s);
 }
 
 static void bandwidth(struct out *out, const struct machine_bandwidth *b, struct buf *row)
@@ -298,25 +268,25 @@ static void bandwidth(struct out *out, const struct machine_bandwidth *b, struct
     rate(row, "write", b->memory_write_bytes_per_s);
     rate(row, "copy", b->memory_copy_bytes_per_s);
     counted(row, b->memory_threads, "thread");
-    flush(out, "Measured", row);
+    out_parts(out, "Measured", row);
     rate(row, "disk write", b->disk_write_bytes_per_s);
     rate(row, "read", b->disk_read_bytes_per_s);
     if (b->disk_method && row->len)
-        part(row, "%s",
-             strcmp(b->disk_method, "direct") == 0 ? "past the page cache" : "with fsync");
+        out_part(row, "%s",
+                 strcmp(b->disk_method, "direct") == 0 ? "past the page cache" : "with fsync");
     if (b->disk_problem)
-        part(row, "disk not measured: %s", b->disk_problem);
-    flush(out, NULL, row);
+        out_part(row, "disk not measured: %s", b->disk_problem);
+    out_parts(out, NULL, row);
     for (size_t i = 0; i < b->gpus.count; i++) {
         const struct machine_gpu_bandwidth *g = &b->gpus.items[i];
-        part(row, "GPU %lld", (long long)g->index.v);
+        out_part(row, "GPU %lld", (long long)g->index.v);
         rate(row, "pinned to it", g->to_device_pinned_bytes_per_s);
         rate(row, "from it", g->from_device_pinned_bytes_per_s);
         rate(row, "pageable to it", g->to_device_pageable_bytes_per_s);
         rate(row, "from it", g->from_device_pageable_bytes_per_s);
         if (g->problem)
-            part(row, "not measured: %s", g->problem);
-        flush(out, NULL, row);
+            out_part(row, "not measured: %s", g->problem);
+        out_parts(out, NULL, row);
     }
 }
 
@@ -360,5 +330,4 @@ void check_text(struct out *out, const struct machine *m)
         out_row(out, "Kind", "%s (machines that should be equally fast share this)",
                 m->fingerprint);
     findings(out, m);
-    buf_release(&row);
 }

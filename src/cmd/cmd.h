@@ -2,10 +2,11 @@
 // cmd: the frame around the commands.
 //
 // A command is one file cmd/NAME.c that ends in one `const struct command`, and one row in
-// main.c's table. From its option table come parsing, --help, the man page and the completions.
+// main.c's table. It has options of its own or a table of subcommands, which are commands too.
+// From the tables come parsing, --help, the man page and the completions.
 //
-// Exit codes: 0 done, 1 failed, 2 used wrongly; of a user's command its own. Every message on
-// stderr starts "fare: ".
+// Exit codes: 0 done, 1 failed, 2 wrong usage; of a user's command its own. Every message on
+// stderr starts with "fare: ".
 #ifndef FARE_CMD_CMD_H
 #define FARE_CMD_CMD_H
 
@@ -15,7 +16,7 @@
 #include "base/opt.h"
 #include "cmd/out.h"
 
-// The first member of every command's options: what all commands take.
+// The first member of every command's options.
 struct cmd_common {
     bool help;
     bool json;
@@ -39,24 +40,28 @@ struct cmd_call {
     const void *options;                   // the command's own struct, filled
     const struct opt_rest *rest;
     struct out *out;
-    int *exit_code; // 0; a command that ran the user's own sets what that one gave
+    int *exit_code; // 0, or the exit code of the user's own command that was run
 };
 
 struct command {
-    const char *name;      // null: bare fare
-    const char *group;     // heading in the list of commands
+    const char *name;      // "runs import": with those above it; null: bare fare
+    const char *group;     // heading in the list of commands; of those in main.c's table only
     const char *summary;   // one line, no full stop
-    const char *arguments; // for the usage line: "[RUN...]"; "" where there are none
-    const char *about;     // a paragraph for --help and the manual
-    const struct opt *options;
-    size_t options_size; // of the struct that begins with struct cmd_common
-    // (optional) such a struct: what it holds where nothing is given. Numbers of which 0 is one
-    // that can be meant are -1 there.
+    const char *arguments; // (optional) for the usage line: "[RUN...]"
+    const char *about;     // (optional) a paragraph for --help and the manual, beyond the summary
+    // (optional) null-terminated. Options, arguments and run() are theirs then. The first is meant
+    // where none is named, `with_argument` (default: the first too) where another word is given.
+    const struct command *const *subcommands;
+    const struct command *with_argument;
+    const struct opt *options; // (optional) beyond the common ones
+    size_t options_size;       // of the struct that begins with struct cmd_common; 0: that alone
+    // (optional) such a struct with the defaults. Numbers for which 0 is a possible value are -1.
     const void *defaults;
-    size_t max_args;    // more are an error
-    bool takes_command; // whether "-- CMD ..." is allowed
+    size_t max_args;      // more are an error
+    const char *too_many; // (optional) hint where there are more
+    bool takes_command;   // whether "-- CMD ..." is allowed
     const struct cmd_example *examples;
-    // (optional) variables that count, beyond NO_COLOR
+    // (optional) environment variables it reads, beyond NO_COLOR
     const struct cmd_variable *variables;
     // 0 or a negative code with `err` set; prints into call->out only.
     int (*run)(const struct cmd_call *call, struct err *err);
@@ -66,14 +71,22 @@ struct command {
 // bare fare; the table ends with null.
 int cmd_main(const struct command *const *commands, int argc, char **argv);
 
-// The option tables of a command, its own and the common ones, for opt_parse().
+// The option tables of a command, its own and the common ones, for opt_parse(). Of one with
+// subcommands, those of the first.
 void cmd_tables(const struct command *command, const struct opt *tables[3]);
+
+// The last word of its name.
+const char *cmd_word(const struct command *command);
+
+// An option's help, with the words it takes where they come from a registry.
+void cmd_option_help(const struct opt *opt, struct buf *out);
 
 // From the tables (help.c, manual.c, completion.c).
 void cmd_help(struct out *out, const struct command *const *commands,
               const struct command *command);
 void cmd_manual(struct out *out, const struct command *const *commands);
-void cmd_completion(struct out *out, const struct command *const *commands, const char *shell);
+void cmd_completion(struct out *out, const char *shell);
+void cmd_complete(struct out *out, const struct command *const *commands, int count, char **words);
 
 // The commands.
 extern const struct command cmd_bare, cmd_check, cmd_compare, cmd_cron, cmd_prices, cmd_quote,

@@ -8,7 +8,7 @@
 #include "advise/compare.h"
 #include "advise/selector.h"
 #include "cmd/runs.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 #include "ledger/ledger.h"
 #include "ledger/published.h"
 #include "ledger/row.h"
@@ -20,7 +20,6 @@ struct compare_cmd_options {
     struct opt_texts price, offer;
 };
 
-static const char *const rules[] = {"paid", "prorated", NULL};
 static const char *const formats[] = {"table", "csv", "md", "json", NULL};
 
 #define AT(member) offsetof(struct compare_cmd_options, member)
@@ -30,9 +29,7 @@ static const struct opt options[] = {
      "were trained on, of those the oldest)"},
     {"format", 'f', OPT_CHOICE, "NAME", formats, AT(format), NULL,
      "table (default), csv, md or json"},
-    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
-     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
-     "own"},
+    LEDGER_ROW,
     {"workload", 'w', OPT_TEXT, "NAME", NULL, AT(workload), "Which", "runs of this workload"},
     {"published", 0, OPT_TEXT, "SET", NULL, AT(published), "Which",
      "published results that come with fare, instead of the ledger: 2017-keras-backends "
@@ -43,7 +40,7 @@ static const struct opt options[] = {
      "those machines are this offer of the book: aws/p3.2xlarge; may be given several times"},
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
      "prices and billing rules of this date, instead of the run's own"},
-    {"rule", 'r', OPT_CHOICE, "RULE", rules, AT(rule), "Cost",
+    {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
     {NULL},
 };
@@ -62,8 +59,7 @@ static const struct cmd_example examples[] = {
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
-                    "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    LEDGER_VARIABLE,
     {NULL, NULL},
 };
 
@@ -172,7 +168,7 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
     const struct compare_cmd_options *o = call->options;
     const char *format;
     struct out *out = call->out;
-    int rc = take_format(o->common.json, o->format, "table", &format, err);
+    int rc = value_format(o->common.json, o->format, "table", &format, err);
     if (rc != 0)
         return rc;
     if (strcmp(format, "json") == 0)

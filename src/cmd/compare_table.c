@@ -1,39 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare, for people: sentences, then a table within the terminal's width. What has no room in a
-// row stands on a line below it.
+// compare, for people: sentences, then a table.
 #include "cmd/compare.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/compare.h"
 #include "base/clock.h"
+#include "cmd/table.h"
 
-enum column { NAME, TIME, TIME_RATIO, COST, COST_RATIO, WORK, RIGHT, USE, SPEC, NOTES, COLUMNS };
-enum { NAME_MIN = 9, NAME_MAX = 34 };
-
-static const char *const heads[COLUMNS] = {
-    [NAME] = "on + with",    [TIME] = "time",  [TIME_RATIO] = "÷ base", [COST] = "cost $",
-    [COST_RATIO] = "÷ base", [WORK] = "per $", [RIGHT] = "right",       [USE] = "GPU",
-    [SPEC] = "spec",         [NOTES] = "",
+static const struct table_column columns[] = {
+    {"on + with", TABLE_LEFT, 0, 34},
+    {"time", TABLE_RIGHT},
+    {"÷ base", TABLE_RIGHT},
+    {"cost $", TABLE_POINT},
+    {"÷ base", TABLE_RIGHT},
+    {"per $", TABLE_RIGHT, 1, 0, "trainings for a dollar"},
+    {"right", TABLE_RIGHT, 2, 0, "right"},
+    {"GPU", TABLE_RIGHT, 3, 0, "use of the GPUs"},
+    {"spec", TABLE_RIGHT, 4, 0, "of the specification"},
+    {"", TABLE_LEFT},
 };
-
-// Where there is no column for it.
-static const char *const below[COLUMNS] = {[WORK] = "trainings for a dollar",
-                                           [RIGHT] = "right",
-                                           [USE] = "use of the GPUs",
-                                           [SPEC] = "of the specification"};
-
-struct table {
-    struct out *out;
-    const struct compare_workload *workload;
-    struct compare_notes notes;
-    int widths[COLUMNS]; // 0: not shown
-    bool below[COLUMNS]; // shown below the row
-    bool stacked;        // the name has a line of its own, above the figures
-};
+enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void ratio_text(const struct compare_row *row, const struct compare_against *against,
                        char out[COMPARE_CELL])
@@ -42,113 +31,6 @@ static void ratio_text(const struct compare_row *row, const struct compare_again
         snprintf(out, COMPARE_CELL, "base");
     else
         compare_ratio_words(against, out);
-}
-
-static void cell_text(struct table *t, const struct compare_row *row, enum column column,
-                      char out[COMPARE_CELL])
-{
-    out[0] = '\0';
-    switch (column) {
-    case TIME:
-        return compare_time_words(row, out);
-    case TIME_RATIO:
-        return ratio_text(row, &row->time, out);
-    case COST:
-        return compare_cost_words(row, out);
-    case COST_RATIO:
-        return ratio_text(row, &row->money, out);
-    case WORK:
-        return compare_work_words(row, out);
-    case RIGHT:
-        return compare_percent_words(row->accuracy.value, 100, out);
-    case USE:
-        return compare_percent_words(row->gpu_percent.value, 1, out);
-    case SPEC:
-        return compare_percent_words(row->share_of_peak.value, 100, out);
-    case NOTES:
-        return compare_notes_of(&t->notes, row, out);
-    case NAME:
-    case COLUMNS:
-        break;
-    }
-}
-
-// "k80 + tensorflow", without what tells it apart: that stands below.
-static void row_name(const struct compare_row *row, struct buf *out)
-{
-    struct compare_row bare = {.machine = row->machine, .framework = row->framework};
-    compare_label(&bare, out);
-}
-
-static int name_columns(struct table *t, const struct compare_row *row)
-{
-    struct buf name = {0};
-    row_name(row, &name);
-    int count = out_columns(buf_str(&name));
-    t->out->text.failed |= name.failed;
-    buf_release(&name);
-    return count;
-}
-
-static int total_width(const struct table *t)
-{
-    int total = -1;
-    for (enum column c = 0; c < COLUMNS; c++)
-        total += t->widths[c] > 0 ? t->widths[c] + 1 : 0;
-    return total;
-}
-
-// As wide as what is in them; a column in which nothing is known is left out.
-static void measure_columns(struct table *t)
-{
-    char text[COMPARE_CELL];
-    for (size_t i = 0; i < t->workload->rows.count; i++) {
-        const struct compare_row *row = &t->workload->rows.items[i];
-        int name = name_columns(t, row);
-        t->widths[NAME] = name > t->widths[NAME] ? name : t->widths[NAME];
-        for (enum column c = TIME; c < COLUMNS; c++) {
-            cell_text(t, row, c, text);
-            if (strcmp(text, "-") != 0 && out_columns(text) > t->widths[c])
-                t->widths[c] = out_columns(text);
-        }
-    }
-    // A ratio stands behind what it is of, known or not.
-    t->widths[TIME] += t->widths[TIME] == 0 && t->widths[TIME_RATIO] > 0;
-    t->widths[COST] += t->widths[COST] == 0 && t->widths[COST_RATIO] > 0;
-    for (enum column c = 0; c < COLUMNS; c++)
-        if (t->widths[c] > 0 && t->widths[c] < out_columns(heads[c]))
-            t->widths[c] = out_columns(heads[c]);
-    t->widths[NOTES] += t->widths[NOTES] > 0 ? 2 : 0; // brackets
-    if (t->widths[NAME] > NAME_MAX)
-        t->widths[NAME] = NAME_MAX;
-    static const enum column go_first[] = {SPEC, USE, RIGHT, WORK};
-    for (size_t i = 0; i < sizeof go_first / sizeof *go_first; i++) {
-        int over = total_width(t) - t->out->width;
-        if (over <= 0)
-            break;
-        if (t->widths[go_first[i]] > 0) {
-            t->widths[go_first[i]] = 0;
-            t->below[go_first[i]] = true;
-        }
-    }
-    int over = total_width(t) - t->out->width;
-    t->stacked = over > 0 && t->widths[NAME] - over < NAME_MIN;
-    if (t->stacked)
-        t->widths[NAME] = 1;
-    else if (over > 0)
-        t->widths[NAME] -= over;
-}
-
-static void put_cell(struct table *t, enum column column, const char *text)
-{
-    if (column == NOTES) { // the last, and often empty
-        if (*text)
-            out_printf(t->out, " [%s]", text);
-        return;
-    }
-    if (column != TIME)
-        out_printf(t->out, " ");
-    out_cell_right(t->out, t->widths[column], text);
 }
 
 static void add_part(struct buf *line, const char *text)
@@ -175,109 +57,64 @@ static void add_interval(struct buf *line, const struct compare_figure *time)
     buf_printf(line, "%s%s to %s", line->len > 0 ? "; " : "", low, high);
 }
 
-static bool figure_interval(const struct compare_row *row, enum column column,
-                            char out[COMPARE_CELL])
+// Intervals and other facts that have no column.
+static void add_below(struct buf *line, const struct compare_row *row)
 {
-    switch (column) {
-    case WORK:
-        return compare_work_interval(row, " to ", out);
-    case RIGHT:
-        return compare_percent_interval(&row->accuracy, 100, " to ", out);
-    case USE:
-        return compare_percent_interval(&row->gpu_percent, 1, " to ", out);
-    case SPEC:
-        return compare_percent_interval(&row->share_of_peak, 100, " to ", out);
-    default:
-        return false;
-    }
-}
-
-// Figures that had to give way to others, and intervals of those that did not.
-static void add_figures(struct buf *line, struct table *t, const struct compare_row *row)
-{
-    char text[COMPARE_CELL], interval[COMPARE_CELL];
-    for (enum column c = 0; c < COLUMNS; c++) {
-        if (!below[c])
-            continue;
-        bool judged = figure_interval(row, c, interval);
-        cell_text(t, row, c, text);
-        if (t->below[c] && strcmp(text, "-") != 0)
-            buf_printf(line, "%s%s%s%s%s %s", line->len > 0 ? "; " : "", text, judged ? " (" : "",
-                       judged ? interval : "", judged ? ")" : "", below[c]);
-        else if (!t->below[c] && judged)
-            buf_printf(line, "%s%s %s", line->len > 0 ? "; " : "", interval, below[c]);
-    }
-}
-
-// What has no column of its own.
-static void put_below(struct table *t, const struct compare_row *row)
-{
-    struct buf line = {0};
     char text[COMPARE_CELL];
-    if (!t->stacked && name_columns(t, row) > t->widths[NAME]) // cut above
-        row_name(row, &line);
     if (row->detail)
-        add_part(&line, row->detail);
+        add_part(line, row->detail);
     if (row->runs.v > 1)
-        buf_printf(&line, "%s%lld runs", line.len > 0 ? "; " : "", (long long)row->runs.v);
-    add_interval(&line, &row->time_s);
+        buf_printf(line, "%s%lld runs", line->len > 0 ? "; " : "", (long long)row->runs.v);
+    add_interval(line, &row->time_s);
     if (compare_cost_interval(row, "$", " to ", text))
-        add_part(&line, text);
-    add_against(&line, "time", &row->time);
-    add_against(&line, "cost", &row->money);
-    add_figures(&line, t, row);
-    if (line.len > 0)
-        out_wrap(t->out, 2, buf_str(&line));
-    t->out->text.failed |= line.failed;
-    buf_release(&line);
+        add_part(line, text);
+    add_against(line, "time", &row->time);
+    add_against(line, "cost", &row->money);
+    if (compare_work_interval(row, " to ", text))
+        buf_printf(line, "; %s trainings for a dollar", text);
+    if (compare_percent_interval(&row->accuracy, 100, " to ", text))
+        buf_printf(line, "; %s right", text);
+    if (compare_percent_interval(&row->gpu_percent, 1, " to ", text))
+        buf_printf(line, "; %s use of the GPUs", text);
+    if (compare_percent_interval(&row->share_of_peak, 100, " to ", text))
+        buf_printf(line, "; %s of the specification", text);
 }
 
-static void put_row(struct table *t, const struct compare_row *row)
+static void add_row(struct table *table, struct compare_notes *notes, const struct compare_row *row)
 {
-    struct buf name = {0};
-    char text[COMPARE_CELL];
-    row_name(row, &name);
-    if (t->stacked)
-        out_wrap(t->out, 0, buf_str(&name));
-    out_cell(t->out, t->widths[NAME], t->stacked ? "" : buf_str(&name));
-    t->out->text.failed |= name.failed;
+    // "k80 + tensorflow", without the details, which stand below.
+    const struct compare_row bare = {.machine = row->machine, .framework = row->framework};
+    struct buf name = {0}, below = {0};
+    char texts[COLUMNS][COMPARE_CELL], numbers[COMPARE_CELL];
+    compare_label(&bare, &name);
+    compare_time_words(row, texts[1]);
+    ratio_text(row, &row->time, texts[2]);
+    compare_cost_words(row, texts[3]);
+    ratio_text(row, &row->money, texts[4]);
+    compare_work_words(row, texts[5]);
+    compare_percent_words(row->accuracy.value, 100, texts[6]);
+    compare_percent_words(row->gpu_percent.value, 1, texts[7]);
+    compare_percent_words(row->share_of_peak.value, 100, texts[8]);
+    compare_notes_of(notes, row, numbers);
+    snprintf(texts[9], sizeof texts[9], "%s%.*s%s", *numbers ? "[" : "", COMPARE_CELL - 3, numbers,
+             *numbers ? "]" : "");
+    const char *cells[COLUMNS] = {buf_str(&name)};
+    for (size_t c = 1; c < COLUMNS; c++)
+        cells[c] = texts[c];
+    add_below(&below, row);
+    table_row(table, OUT_PLAIN, cells,
+              buf_str(&below) + (below.len > 1 && below.data[0] == ';' ? 2 : 0));
+    table->rows.failed |= name.failed || below.failed;
     buf_release(&name);
-    for (enum column c = TIME; c < COLUMNS; c++) {
-        if (t->widths[c] == 0)
-            continue;
-        cell_text(t, row, c, text);
-        put_cell(t, c, text);
-    }
-    out_printf(t->out, "\n");
-    put_below(t, row);
-}
-
-static void put_head(struct table *t)
-{
-    struct buf line = {0};
-    if (t->stacked)
-        buf_printf(&line, "%s\n ", heads[NAME]);
-    else
-        buf_printf(&line, "%s%*s", heads[NAME], t->widths[NAME] - out_columns(heads[NAME]), "");
-    for (enum column c = TIME; c < NOTES; c++)
-        if (t->widths[c] > 0)
-            buf_printf(&line, " %*s%s", t->widths[c] - out_columns(heads[c]), "", heads[c]);
-    out_styled(t->out, OUT_BOLD, "%s", buf_str(&line));
-    out_printf(t->out, "\n");
-    t->out->text.failed |= line.failed;
-    buf_release(&line);
+    buf_release(&below);
 }
 
 static void put_apart(struct out *out, const struct compare_workload *workload)
 {
     if (workload->apart.count == 0)
         return;
-    struct buf head = {0};
-    buf_printf(&head, "Not comparable%s%s:", workload->base ? " with " : "",
-               workload->base ? workload->base : "");
-    out_wrap(out, 0, buf_str(&head));
-    out->text.failed |= head.failed;
-    buf_release(&head);
+    out_wrapf(out, 0, "Not comparable%s%s:", workload->base ? " with " : "",
+              workload->base ? workload->base : "");
     for (size_t i = 0; i < workload->apart.count; i++) {
         const struct compare_row *row = &workload->apart.items[i];
         struct buf line = {0};
@@ -293,46 +130,38 @@ static void put_apart(struct out *out, const struct compare_workload *workload)
             buf_printf(&line, ", $%s", cost);
         for (size_t j = 0; j < row->reasons.count; j++)
             buf_printf(&line, "%s%s", j ? "; " : ": ", row->reasons.items[j]);
-        out_printf(out, "  - ");
-        out_wrap_here(out, 4, buf_str(&line));
         out->text.failed |= line.failed;
+        out_bullet(out, buf_str(&line));
         buf_release(&line);
     }
 }
 
 static void put_workload(struct out *out, const struct compare_workload *workload)
 {
-    struct table t = {.out = out, .workload = workload};
-    bool good = compare_notes_init(&t.notes, workload);
+    struct table table = {.columns = columns, .count = COLUMNS};
+    struct compare_notes notes;
+    bool good = compare_notes_init(&notes, workload);
     out->text.failed |= !good;
-    struct buf title = {0};
-    buf_printf(&title, "%s%s", workload->base ? ", against " : ": the base has no run of it",
-               workload->base ? workload->base : "");
-    out_styled(out, OUT_BOLD, "%s", workload->workload);
-    out_wrap_here(out, out_columns(workload->workload), buf_str(&title));
-    out->text.failed |= title.failed;
-    buf_release(&title);
+    out_wrapf(out, 0, "%s%s%s", workload->workload,
+              workload->base ? ", against " : ": the base has no run of it",
+              workload->base ? workload->base : "");
     for (size_t i = 0; i < workload->sentences.count; i++)
         out_wrap(out, 0, workload->sentences.items[i]);
-    if (good && workload->rows.count > 0) {
-        measure_columns(&t);
-        put_head(&t);
-        for (size_t i = 0; i < workload->rows.count; i++)
-            put_row(&t, &workload->rows.items[i]);
-        for (size_t i = 0; i < t.notes.numbers.count; i++) {
-            out_printf(out, "[%zu] ", i + 1);
-            const char *note = t.notes.items[i];
-            out_wrap_here(out, 4,
-                          strcmp(note, COMPARE_UNPRICED) != 0 ? note
-                                                              : COMPARE_UNPRICED
-                              ": --price NAME=USD_PER_HOUR tells");
-        }
+    for (size_t i = 0; good && i < workload->rows.count; i++)
+        add_row(&table, &notes, &workload->rows.items[i]);
+    if (good && workload->rows.count > 0)
+        table_print(&table, out);
+    for (size_t i = 0; good && i < notes.numbers.count; i++) {
+        out_printf(out, "[%zu] ", i + 1);
+        bool unpriced = strcmp(notes.items[i], COMPARE_UNPRICED) == 0;
+        out_wrap_here(out, 4,
+                      unpriced ? COMPARE_UNPRICED ": --price NAME=USD_PER_HOUR sets it"
+                               : notes.items[i]);
     }
     put_apart(out, workload);
-    compare_notes_release(&t.notes);
+    compare_notes_release(&notes);
 }
 
-// What holds for all of it.
 static void put_legend(struct out *out, const struct compare *compare)
 {
     bool projected = false, unjudged = false, costed = false;

@@ -1,244 +1,173 @@
 // SPDX-License-Identifier: Apache-2.0
-// completion: what bash, zsh and fish need to complete fare's commands, options and values, from
-// the tables. share/completions/ holds what this prints.
+// completion: scripts for bash, zsh and fish (kept in share/completions/), and the program's
+// answers to them. A script runs `fare --complete WORD...` with the words up to the cursor and gets
+// a line for each that fits: the word, a tab, its description; or ":files" or ":dirs".
 #include "cmd/cmd.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static const char head[] =
-    "# Made from the option tables by 'fare --completion %s'. Do not edit.\n";
+static const char bash[] =
+    "_fare() {\n"
+    "    local line cur=${COMP_WORDS[COMP_CWORD]} IFS=$'\\n'\n"
+    "    [[ $cur == = ]] && cur='' # bash splits --name=value into three words\n"
+    "    COMPREPLY=()\n"
+    "    for line in $(\"${COMP_WORDS[0]}\" --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+    "2>/dev/null)\n"
+    "    do\n"
+    "        case $line in\n"
+    "        :files) COMPREPLY+=($(compgen -f -- \"$cur\")) ;;\n"
+    "        :dirs) COMPREPLY+=($(compgen -d -- \"$cur\")) ;;\n"
+    "        *) COMPREPLY+=(\"${line%%$'\\t'*}\") ;;\n"
+    "        esac\n"
+    "    done\n"
+    "}\n"
+    "complete -F _fare fare\n";
 
-static bool takes_files(const struct opt *opt)
+static const char zsh[] =
+    "#compdef fare\n"
+    "_fare() {\n"
+    "    local -a lines\n"
+    "    lines=(\"${(@f)$(\"$words[1]\" --complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
+    "    case $lines[1] in\n"
+    "    '') return 1 ;;\n"
+    "    :files) _files ;;\n"
+    "    :dirs) _files -/ ;;\n"
+    "    *)\n"
+    "        lines=(\"${(@)lines//:/\\\\:}\")\n"
+    "        lines=(\"${(@)lines/$'\\t'/:}\")\n"
+    "        _describe fare lines\n"
+    "        ;;\n"
+    "    esac\n"
+    "}\n"
+    "compdef _fare fare\n";
+
+static const char fish[] =
+    "function __fare_complete\n"
+    "    set -l words (commandline -opc) (commandline -ct)\n"
+    "    for line in (command $words[1] --complete $words[2..] 2>/dev/null)\n"
+    "        switch $line\n"
+    "            case :files\n"
+    "                __fish_complete_path (commandline -ct)\n"
+    "            case :dirs\n"
+    "                __fish_complete_directories (commandline -ct)\n"
+    "            case '*'\n"
+    "                echo $line\n"
+    "        end\n"
+    "    end\n"
+    "end\n"
+    "complete -c fare -f -a '(__fare_complete)'\n";
+
+void cmd_completion(struct out *out, const char *shell)
 {
-    return opt->value && strcmp(opt->value, "FILE") == 0;
+    out_printf(out, "%s",
+               strcmp(shell, "bash") == 0  ? bash
+               : strcmp(shell, "zsh") == 0 ? zsh
+                                           : fish);
 }
 
-static bool takes_dirs(const struct opt *opt)
+// The word being completed, and how far the words before it lead.
+struct place {
+    struct out *out;
+    const struct command *command; // null: none yet
+    const struct command *const *next;
+    const struct opt *value_of; // the option whose value is completed, or null
+    const char *before, *word;  // a value may have "--name=" before it
+};
+
+static void offer(const struct place *p, const char *word, const char *help)
 {
-    return opt->value && strcmp(opt->value, "DIR") == 0;
+    if (strncmp(word, p->word, strlen(p->word)) == 0)
+        out_printf(p->out, "%.*s%s\t%s\n", (int)(p->word - p->before), p->before, word, help);
 }
 
-static void choices(struct out *out, const struct opt *opt, const char *separator)
+static void offer_values(const struct place *p)
 {
-    for (size_t i = 0; opt->choices[i]; i++)
-        out_printf(out, "%s%s", i ? separator : "", opt->choices[i]);
+    const struct opt *opt = p->value_of;
+    for (size_t i = 0; opt->kind == OPT_CHOICE && opt_choice(opt, i); i++)
+        offer(p, opt_choice(opt, i), opt->value);
+    if (strcmp(opt->value, "FILE") == 0 || strcmp(opt->value, "DIR") == 0)
+        out_printf(p->out, opt->value[0] == 'F' ? ":files\n" : ":dirs\n");
 }
 
-// bash: a `case` on the word before the cursor, then on the command.
-static void bash_values(struct out *out, const struct opt *opt)
+static void offer_options(const struct place *p, const struct opt *opt)
 {
-    for (; opt->name; opt++) {
-        if (opt->kind == OPT_FLAG)
-            continue;
-        out_printf(out, "    --%s)\n        ", opt->name);
-        if (opt->kind == OPT_CHOICE) {
-            out_printf(out, "COMPREPLY=($(compgen -W '");
-            choices(out, opt, " ");
-            out_printf(out, "' -- \"$cur\"))\n");
-        } else if (takes_files(opt) || takes_dirs(opt)) {
-            out_printf(out, "COMPREPLY=($(compgen -%c -- \"$cur\"))\n",
-                       takes_dirs(opt) ? 'd' : 'f');
-        } else {
-            out_printf(out, "COMPREPLY=()\n");
-        }
-        out_printf(out, "        return\n        ;;\n");
+    for (; opt && opt->name; opt++) {
+        const char name[] = {'-', opt->letter, '\0'};
+        char full[64];
+        snprintf(full, sizeof full, "--%s", opt->name);
+        offer(p, full, opt->help);
+        if (opt->letter)
+            offer(p, name, opt->help);
     }
 }
 
-static void bash_names(struct out *out, const struct command *command)
+// Its own options; of one with subcommands, those of the subcommands that need not be named.
+static const struct opt *own_options(const struct command *command, size_t which)
 {
-    const struct opt *tables[3];
-    cmd_tables(command, tables);
-    for (size_t t = 0; tables[t]; t++)
-        for (const struct opt *opt = tables[t]; opt->name; opt++) {
-            out_printf(out, " --%s", opt->name);
-            if (opt->letter)
-                out_printf(out, " -%c", opt->letter);
-        }
+    while (which == 0 && command->subcommands)
+        command = command->subcommands[0];
+    return which == 0               ? command->options
+           : command->with_argument ? command->with_argument->options
+                                    : NULL;
 }
 
-// "--color|--completion": every option whose value is the next word.
-static void bash_valued(struct out *out, const struct command *const *commands)
+static void read_words(struct place *p, const struct command *bare, int count, char **words)
 {
-    const char *bar = "";
-    for (size_t i = 0; commands[i]; i++) {
-        const struct opt *tables[3];
-        cmd_tables(commands[i], tables);
-        for (size_t t = 0; tables[t]; t++)
-            for (const struct opt *opt = tables[t]; opt->name; opt++) {
-                if (opt->kind == OPT_FLAG || (tables[t] == cmd_common_options && i > 0))
-                    continue;
-                out_printf(out, "%s--%s", bar, opt->name);
-                bar = "|";
+    for (int i = 0; i + 1 < count; i++) {
+        const struct command *command = p->command ? p->command : bare;
+        const struct opt *const tables[] = {cmd_common_options, NULL};
+        const struct opt *opt = opt_find(tables, words[i]);
+        for (size_t k = 0; k < 2 && !opt; k++) {
+            const struct opt *const own[] = {own_options(command, k), NULL};
+            opt = opt_find(own, words[i]);
+        }
+        bool valued = opt && opt->kind != OPT_FLAG && !strchr(words[i], '=');
+        i += valued && strcmp(words[i + 1], "=") == 0 && i + 2 < count;
+        if (valued && i + 2 == count)
+            p->value_of = opt;
+        i += valued;
+        for (size_t k = 0; !valued && p->next && p->next[k]; k++)
+            if (strcmp(cmd_word(p->next[k]), words[i]) == 0) {
+                p->command = p->next[k];
+                p->next = p->command->subcommands;
+                break;
             }
     }
 }
 
-static void bash(struct out *out, const struct command *const *commands)
+void cmd_complete(struct out *out, const struct command *const *commands, int count, char **words)
 {
-    out_printf(out, "_fare() {\n"
-                    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-                    "    local command='' words='' i\n"
-                    "    # bash splits --name=value into three words\n"
-                    "    [[ $cur == = ]] && cur=''\n"
-                    "    [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}\n"
-                    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-                    "        case ${COMP_WORDS[i]} in\n"
-                    "        --) return ;;\n"
-                    "        ");
-    bash_valued(out, commands);
-    out_printf(out, ") [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++)) ;;\n"
-                    "        -*) ;;\n"
-                    "        help) ;;\n"
-                    "        *) [[ -z $command ]] && command=${COMP_WORDS[i]} ;;\n"
-                    "        esac\n"
-                    "    done\n"
-                    "    case $prev in\n");
-    for (size_t i = 0; commands[i]; i++)
-        bash_values(out, commands[i]->options);
-    bash_values(out, cmd_common_options);
-    out_printf(out, "    esac\n    case $command in\n    '') words='");
-    for (size_t i = 1; commands[i]; i++)
-        out_printf(out, "%s ", commands[i]->name);
-    out_printf(out, "help");
-    bash_names(out, commands[0]);
-    out_printf(out, "' ;;\n");
-    for (size_t i = 1; commands[i]; i++) {
-        out_printf(out, "    %s) words='", commands[i]->name);
-        bash_names(out, commands[i]);
-        out_printf(out, "' ;;\n");
-    }
-    out_printf(out, "    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
-                    "complete -F _fare fare\n");
-}
-
-// Help texts stand in single quotes, inside [ ] and after colons: all three are escaped.
-static void zsh_text(struct out *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '\'')
-            out_printf(out, "'\\''");
-        else if (*text == '[' || *text == ']' || *text == ':')
-            out_printf(out, "\\%c", *text);
-        else
-            out_printf(out, "%c", *text);
-    }
-}
-
-static void zsh_options(struct out *out, const struct opt *opt)
-{
-    for (; opt->name; opt++) {
-        if (opt->letter)
-            out_printf(out, " \\\n        '(-%c --%s)'{-%c,--%s}'[", opt->letter, opt->name,
-                       opt->letter, opt->name);
-        else
-            out_printf(out, " \\\n        '--%s[", opt->name);
-        zsh_text(out, opt->help);
-        out_printf(out, "]");
-        if (opt->kind == OPT_CHOICE) {
-            out_printf(out, ":%s:(", opt->value);
-            choices(out, opt, " ");
-            out_printf(out, ")");
-        } else if (opt->kind != OPT_FLAG) {
-            out_printf(out, ":%s:%s", opt->value,
-                       takes_files(opt)  ? "_files"
-                       : takes_dirs(opt) ? "_files -/"
-                                         : "");
+    const char *word = count > 0 ? words[count - 1] : "";
+    struct place p = {out,  NULL, commands + 1,
+                      NULL, word, strcmp(word, "=") == 0 ? word + 1 : word};
+    p.before = p.word;
+    for (int i = 0; i + 1 < count; i++)
+        if (strcmp(words[i], "--") == 0) { // another program's words
+            out_printf(out, ":files\n");
+            return;
         }
-        out_printf(out, "'");
+    read_words(&p, commands[0], count, words);
+    const struct command *command = p.command ? p.command : commands[0];
+    const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
+    for (size_t k = 0; equals && k < 3; k++) {
+        const struct opt *const table[] = {k == 2 ? cmd_common_options : own_options(command, k),
+                                           NULL};
+        p.value_of = p.value_of ? p.value_of : opt_find(table, word);
+        p.word = equals + 1;
     }
-}
-
-static void zsh(struct out *out, const struct command *const *commands)
-{
-    out_printf(out, "_fare() {\n    local context state state_descr line\n"
-                    "    typeset -A opt_args\n    local -a commands=(\n");
-    for (size_t i = 1; commands[i]; i++) {
-        out_printf(out, "        '%s:", commands[i]->name);
-        zsh_text(out, commands[i]->summary);
-        out_printf(out, "'\n");
+    if (p.value_of) {
+        offer_values(&p);
+        return;
     }
-    out_printf(out, "        'help:how to use a command'\n    )\n    _arguments -C");
-    zsh_options(out, commands[0]->options);
-    zsh_options(out, cmd_common_options);
-    out_printf(out, " \\\n        '(-)1:command:->command' '(-)*::argument:->rest'\n"
-                    "    case $state in\n"
-                    "    command) _describe command commands ;;\n"
-                    "    rest)\n        case $line[1] in\n");
-    for (size_t i = 1; commands[i]; i++) {
-        out_printf(out, "        %s) _arguments", commands[i]->name);
-        zsh_options(out, commands[i]->options);
-        zsh_options(out, cmd_common_options);
-        out_printf(out, " ;;\n");
-    }
-    out_printf(out, "        help) _describe command commands ;;\n        esac ;;\n    esac\n}\n"
-                    "compdef _fare fare\n");
-}
-
-static void fish_text(struct out *out, const char *text)
-{
-    for (; *text; text++)
-        out_printf(out, *text == '\'' || *text == '\\' ? "\\%c" : "%c", *text);
-}
-
-static void fish_options(struct out *out, const struct opt *opt, const char *condition)
-{
-    for (; opt->name; opt++) {
-        out_printf(out, "complete -c fare -n '%s' -l %s", condition, opt->name);
-        if (opt->letter)
-            out_printf(out, " -s %c", opt->letter);
-        if (opt->kind == OPT_CHOICE) {
-            out_printf(out, " -x -a '");
-            choices(out, opt, " ");
-            out_printf(out, "'");
-        } else if (takes_files(opt)) {
-            out_printf(out, " -r -F");
-        } else if (takes_dirs(opt)) {
-            out_printf(out, " -x -a '(__fish_complete_directories)'");
-        } else if (opt->kind != OPT_FLAG) {
-            out_printf(out, " -x");
-        }
-        out_printf(out, " -d '");
-        fish_text(out, opt->help);
-        out_printf(out, "'\n");
-    }
-}
-
-static void fish(struct out *out, const struct command *const *commands)
-{
-    struct buf none = {0}; // the condition that no command has been typed yet
-    buf_adds(&none, "not __fish_seen_subcommand_from");
-    for (size_t i = 1; commands[i]; i++)
-        buf_printf(&none, " %s", commands[i]->name);
-    out_printf(out, "complete -c fare -f\n");
-    for (size_t i = 1; commands[i]; i++) {
-        out_printf(out, "complete -c fare -n '%s' -a %s -d '", buf_str(&none), commands[i]->name);
-        fish_text(out, commands[i]->summary);
-        out_printf(out, "'\n");
-    }
-    out_printf(out, "complete -c fare -n '%s' -a help -d 'how to use a command'\n", buf_str(&none));
-    fish_options(out, commands[0]->options, buf_str(&none));
-    fish_options(out, cmd_common_options, "true");
-    for (size_t i = 1; commands[i]; i++) {
-        struct buf condition = {0};
-        buf_printf(&condition, "__fish_seen_subcommand_from %s", commands[i]->name);
-        fish_options(out, commands[i]->options, buf_str(&condition));
-        out->text.failed |= condition.failed;
-        buf_release(&condition);
-    }
-    out->text.failed |= none.failed;
-    buf_release(&none);
-}
-
-void cmd_completion(struct out *out, const struct command *const *commands, const char *shell)
-{
-    if (strcmp(shell, "zsh") == 0)
-        out_printf(out, "#compdef fare\n");
-    out_printf(out, head, shell);
-    if (strcmp(shell, "bash") == 0)
-        bash(out, commands);
-    else if (strcmp(shell, "zsh") == 0)
-        zsh(out, commands);
-    else
-        fish(out, commands);
+    bool files = command->arguments && strstr(command->arguments, "FILE");
+    bool options = *word == '-' || (p.command && !p.next && !files);
+    for (size_t i = 0; p.next && p.next[i]; i++)
+        offer(&p, cmd_word(p.next[i]), p.next[i]->summary);
+    if (!p.command)
+        offer(&p, "help", "how to use a command");
+    for (size_t k = 0; options && k < 3; k++)
+        offer_options(&p, k == 2 ? cmd_common_options : own_options(command, k));
+    if (!options && files)
+        out_printf(out, ":files\n");
 }

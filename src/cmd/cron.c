@@ -9,7 +9,7 @@
 #include "base/tree.h"
 #include "base/units.h"
 
-#include "cmd/take.h"
+#include "cmd/values.h"
 #include "market/cron.h"
 
 #define DAY_S INT64_C(86400)
@@ -71,7 +71,7 @@ static const struct cmd_example examples[] = {
 static int take_count(const char *option, const char *text, int64_t *count, struct err *err)
 {
     if (text && (!text_int(text, count) || *count < 0 || *count > 1000000000))
-        return take_bad(option, text, "a whole number", err);
+        return value_bad(option, text, "a whole number", err);
     return 0;
 }
 
@@ -79,7 +79,7 @@ static int take_disk(const char *text, int64_t *gb, struct err *err)
 {
     int64_t bytes = 10 * GB;
     if (text && (!units_parse_bytes(text, &bytes) || bytes > GB * 1000000))
-        return take_bad("disk", text, "a size such as 10GB", err);
+        return value_bad("disk", text, "a size such as 10GB", err);
     *gb = bytes / GB + (bytes % GB > 0);
     return 0;
 }
@@ -93,11 +93,11 @@ static int take_dates(const struct cron_options *o, struct cron_ask *ask, struct
     if (o->month) {
         snprintf(first, sizeof first, "%.7s-01", o->month);
         if (strlen(o->month) != 7 || !clock_parse(first, &ask->month_s) || ask->month_s < 0)
-            return take_bad("month", o->month, "a month such as 2026-02", err);
+            return value_bad("month", o->month, "a month such as 2026-02", err);
         date_s = ask->month_s;
     }
     ask->day = (int)(date_s / DAY_S);
-    return take_day(o->date, &ask->day, err);
+    return value_day(o->date, &ask->day, err);
 }
 
 static int take_beside(const struct cron_options *o, struct cron_ask *ask, struct err *err)
@@ -107,19 +107,19 @@ static int take_beside(const struct cron_options *o, struct cron_ask *ask, struc
     ask->rate = -1;
     int rc = take_disk(o->disk, &ask->disk_gb, err);
     if (rc == 0)
-        rc = take_amount("rate", o->rate, &ask->rate, err);
+        rc = value_amount("rate", o->rate, &ask->rate, err);
     if (rc == 0)
-        rc = take_amount("disk-rate", o->disk_rate, &b->disk_rate, err);
+        rc = value_amount("disk-rate", o->disk_rate, &b->disk_rate, err);
     if (rc == 0)
         rc = take_count("rules", o->rules, &b->rules, err);
     if (rc == 0)
-        rc = take_amount("rule-rate", o->rule_rate, &b->rule_rate, err);
+        rc = value_amount("rule-rate", o->rule_rate, &b->rule_rate, err);
     if (rc == 0)
         rc = take_count("function-ms", o->function_ms, &b->function_ms, err);
     if (rc == 0)
-        rc = take_amount("function-rate", o->function_rate, &b->function_rate, err);
+        rc = value_amount("function-rate", o->function_rate, &b->function_rate, err);
     if (rc == 0)
-        rc = take_amount("always-up", o->always_up, &b->fixed_server, err);
+        rc = value_amount("always-up", o->always_up, &b->fixed_server, err);
     return rc;
 }
 
@@ -196,6 +196,7 @@ const struct command cmd_cron = {
     .options_size = sizeof(struct cron_options),
     .defaults = &defaults,
     .max_args = 1,
+    .too_many = "quote the schedule: fare cron '0 */4 * * *' --up 2m --offer OFFER",
     .examples = examples,
     .run = run,
 };

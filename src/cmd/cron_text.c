@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scheduled task costs, for people.
+// The cost of a scheduled task, for people.
 #include "cmd/cron.h"
 
 #include <math.h>
@@ -9,43 +9,27 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "cmd/table.h"
 
 #define MONTH_S (30 * 86400.0)
 
-// Cents; three figures of what is less than one.
-static void cents(const char *amount, char out[MONEY_BYTES])
+static void short_amount(const char *amount, char out[MONEY_BYTES])
 {
     int64_t nano;
-    if (!amount || money_parse(amount, &nano, NULL) != 0)
-        snprintf(out, MONEY_BYTES, "unknown");
-    else if (nano != 0 && nano < MONEY_UNIT / 200 && nano > -MONEY_UNIT / 200)
+    if (amount && money_parse(amount, &nano, NULL) == 0)
         money_short(nano, out);
     else
-        money_rounded(nano, 2, MONEY_HALF_UP, out);
+        snprintf(out, MONEY_BYTES, "unknown");
 }
 
-// Columns of a text with '×' and its like in it, each one column.
-static int columns_of(const char *text)
+static void add_row(struct table *table, enum out_style style, const char *name, const char *what,
+                    const char *amount, const char *with_free)
 {
-    int count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    return count;
-}
-
-static void row(struct out *out, const char *name, const char *what, const char *amount,
-                const char *free_amount, enum out_style style)
-{
-    enum { NAME = 11, AMOUNTS = 24, MOST = 42 };
-    int room = out->width - NAME - 1 - AMOUNTS;
-    room = room > MOST ? MOST : room;
-    bool below = columns_of(what) > room; // a narrow terminal: on a line of its own
-    int pad = room - (below ? 0 : columns_of(what));
-    out_styled(out, style, "%-*s %s%*s %10s %12s", NAME, name, below ? "" : what, pad > 0 ? pad : 0,
-               "", amount, free_amount);
-    out_printf(out, "\n");
-    if (below)
-        out_wrap(out, 2, what);
+    char paid[MONEY_BYTES], with[MONEY_BYTES];
+    short_amount(amount, paid);
+    short_amount(with_free, with);
+    const char *const cells[] = {name, what ? what : "", paid, with};
+    table_row(table, style, cells, NULL);
 }
 
 static void head(struct out *out, const struct schedule_record *r)
@@ -73,7 +57,7 @@ static void cheaper_words(const struct schedule_record *r, const struct schedule
     else
         buf_adds(text, "For no number of tasks");
     if (a->cheaper_from_tasks_with_allowances.known)
-        buf_printf(text, " (%lld with what is free)",
+        buf_printf(text, " (%lld with the free allowances)",
                    (long long)a->cheaper_from_tasks_with_allowances.v);
     buf_printf(text, " one machine for all of them is cheaper: %s.", a->name);
     double work_s = (double)a->cheaper_from_tasks.v * r->starts.v * r->up_s.v;
@@ -88,37 +72,33 @@ static void alternatives(struct out *out, const struct schedule_record *r)
 {
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
-        char amount[MONEY_BYTES], with[MONEY_BYTES];
-        cents(a->amount, amount);
-        cents(a->with_allowances, with);
-        row(out, i == 0 ? "always up" : "", a->name, amount, with, OUT_PLAIN);
-    }
-    out_printf(out, "\n");
-    for (size_t i = 0; i < r->always_up.count; i++) {
-        const struct schedule_alternative *a = &r->always_up.items[i];
         struct buf text = {0};
         cheaper_words(r, a, &text);
-        out_wrap(out, 0, buf_str(&text));
-        out->text.failed |= text.failed;
-        buf_release(&text);
+        out_wrap_take(out, 0, &text);
     }
 }
 
 void cron_text(struct out *out, const struct schedule_record *r)
 {
-    char amount[MONEY_BYTES], with[MONEY_BYTES], tasks[48];
+    const struct units_text tasks = units_count(r->tasks.v, "task");
+    const struct table_column columns[] = {{"USD a month", TABLE_LEFT},
+                                           {tasks.s, TABLE_LEFT, 1, 0, ""},
+                                           {"paid", TABLE_POINT},
+                                           {"with free", TABLE_POINT}};
+    struct table table = TABLE(columns);
     head(out, r);
-    snprintf(tasks, sizeof tasks, "%s", units_count(r->tasks.v, "task").s);
-    row(out, "USD a month", tasks, "paid", "with free", OUT_BOLD);
     for (size_t i = 0; i < r->items.count; i++) {
         const struct schedule_item *item = &r->items.items[i];
-        cents(item->amount, amount);
-        cents(item->with_allowances, with);
-        row(out, item->name, item->what ? item->what : "", amount, with, OUT_PLAIN);
+        add_row(&table, OUT_PLAIN, item->name, item->what, item->amount, item->with_allowances);
     }
-    cents(r->total, amount);
-    cents(r->total_with_allowances, with);
-    row(out, "total", "", amount, with, OUT_BOLD);
+    add_row(&table, OUT_BOLD, "total", "", r->total, r->total_with_allowances);
+    for (size_t i = 0; i < r->always_up.count; i++) {
+        const struct schedule_alternative *a = &r->always_up.items[i];
+        add_row(&table, OUT_PLAIN, i == 0 ? "always up" : "", a->name, a->amount,
+                a->with_allowances);
+    }
+    table_print(&table, out);
+    out_printf(out, "\n");
     alternatives(out, r);
     for (size_t i = 0; i < r->notes.count; i++)
         out_wrap(out, 0, r->notes.items[i]);

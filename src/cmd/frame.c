@@ -26,9 +26,18 @@ const struct opt cmd_common_options[] = {
 
 void cmd_tables(const struct command *command, const struct opt *tables[3])
 {
-    tables[0] = command->options;
+    while (command->subcommands)
+        command = command->subcommands[0];
+    static const struct opt none[] = {{NULL}};
+    tables[0] = command->options ? command->options : none;
     tables[1] = cmd_common_options;
     tables[2] = NULL;
+}
+
+const char *cmd_word(const struct command *command)
+{
+    const char *space = strrchr(command->name, ' ');
+    return space ? space + 1 : command->name;
 }
 
 static int exit_code(int rc)
@@ -43,51 +52,150 @@ static int complain(const struct err *err, int rc)
     return exit_code(rc);
 }
 
-static const struct command *find_command(const struct command *const *commands, const char *name,
-                                          struct err *err)
+static const struct command *by_word(const struct command *const *commands, const char *word)
+{
+    for (; *commands; commands++)
+        if (strcmp(cmd_word(*commands), word) == 0)
+            return *commands;
+    return NULL;
+}
+
+static int not_a_command(const struct command *const *commands, const char *name, struct err *err)
 {
     const char *names[32] = {"help"};
-    size_t count = 1;
-    for (size_t i = 1; commands[i] && count < 31; i++) {
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-        names[count++] = commands[i]->name;
-    }
+    for (size_t i = 1; commands[i] && i < 31; i++)
+        names[i] = commands[i]->name;
     err_set(err, ERR_USAGE, "'%s' is not a command", name);
     const char *nearest = opt_nearest(name, names);
     if (nearest)
         err_hint(err, "did you mean 'fare %s'? 'fare --help' lists them all", nearest);
-    else
-        err_hint(err, "'fare --help' lists the commands");
-    return NULL;
+    return err_hint(err, "'fare --help' lists the commands");
+}
+
+static const char *name_of(const struct command *command)
+{
+    return command->name ? command->name : "";
+}
+
+static const char *space_before(const struct command *command)
+{
+    return command->name ? " " : "";
 }
 
 static int check_rest(const struct command *command, const struct opt_rest *rest, struct err *err)
 {
-    const char *name = command->name ? command->name : "";
-    const char *space = command->name ? " " : "";
+    const char *name = name_of(command), *space = space_before(command);
     int rc = 0;
     if (rest->count > command->max_args)
-        rc = err_set(err, ERR_USAGE, "'fare%s%s' does not know what to do with '%s'", space, name,
+        rc = err_set(err, ERR_USAGE, "'fare%s%s' does not take the argument '%s'", space, name,
                      rest->args[command->max_args]);
     else if (rest->command && !command->takes_command)
         rc = err_set(err, ERR_USAGE, "'fare%s%s' takes nothing after '--'", space, name);
+    if (rc != 0 && command->too_many && rest->count > command->max_args)
+        err_hint(err, "%s", command->too_many);
     if (rc != 0)
         err_hint(err, "'fare%s%s --help' shows how it is used", space, name);
     return rc;
 }
 
+// The command or subcommand below `command` that has the option `arg` and is not `but`.
+static const struct command *owner_of(const struct command *command, const char *arg,
+                                      const struct command *but, const struct opt **opt)
+{
+    const struct command *found = NULL;
+    if (!command->subcommands) {
+        const struct opt *const tables[] = {command->options, NULL};
+        *opt = command != but ? opt_find(tables, arg) : NULL;
+        return *opt ? command : NULL;
+    }
+    for (size_t i = 0; command->subcommands[i] && !found; i++)
+        found = owner_of(command->subcommands[i], arg, but, opt);
+    return found;
+}
+
+// Whether the argument after `arg` is its value, in any of the subcommands: which one is meant is
+// not known yet.
+static bool takes_next(const struct command *command, const char *arg)
+{
+    const struct opt *const common[] = {cmd_common_options, NULL};
+    if (strncmp(arg, "--", 2) == 0 && strchr(arg, '='))
+        return false;
+    for (const char *p = arg + 1; *p; p++) { // of "-an" each letter
+        char letter[] = {'-', *p, '\0'};
+        const char *one = arg[1] == '-' ? arg : letter;
+        const struct opt *opt = opt_find(common, one);
+        if (!opt)
+            owner_of(command, one, NULL, &opt);
+        if (arg[1] == '-' || (opt && opt->kind != OPT_FLAG))
+            return opt && opt->kind != OPT_FLAG && (arg[1] == '-' || p[1] == '\0');
+    }
+    return false;
+}
+
+// Where the first argument that is no option stands, or below 0.
+static int first_word(const struct command *command, int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (argv[i][0] != '-' || argv[i][1] == '\0')
+            return i;
+        i += takes_next(command, argv[i]);
+    }
+    return -1;
+}
+
+// The subcommand that is named or meant. Its name is taken out of argv; `*named` is the last that
+// was named.
+static const struct command *descend(const struct command *command, int *argc, char **argv,
+                                     const struct command **named)
+{
+    *named = command;
+    while (command->subcommands) {
+        int at = first_word(command, *argc, argv);
+        const struct command *sub = at >= 0 ? by_word(command->subcommands, argv[at]) : NULL;
+        if (sub) {
+            memmove(argv + at, argv + at + 1, (size_t)(*argc - at) * sizeof *argv);
+            --*argc;
+            *named = sub;
+        } else if (at >= 0 && command->with_argument) {
+            sub = command->with_argument;
+        }
+        command = sub ? sub : command->subcommands[0];
+    }
+    return command;
+}
+
+// An option of a sibling is a better hint than one with a similar name.
+static void hint_sibling(const struct command *top, const struct command *command, int argc,
+                         char **argv, struct err *err)
+{
+    const struct opt *tables[3], *opt;
+    cmd_tables(command, tables);
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], "--", 2) != 0 || opt_find(tables, argv[i]))
+            continue;
+        const struct command *owner = owner_of(top, argv[i], command, &opt);
+        if (owner) {
+            err->hint[0] = '\0';
+            err_hint(err, "'--%s' is an option of 'fare %s'", opt->name, owner->name);
+        }
+        return;
+    }
+}
+
 // Parses the rest of the line with the command's own tables and runs it. `given` are the common
 // options that stood before the command's name.
-static int run_command(const struct command *const *commands, const struct command *command,
+static int run_command(const struct command *const *commands, const struct command *top,
                        const struct cmd_common *given, int argc, char **argv, int *code,
                        struct err *err)
 {
+    const struct command *named;
+    const struct command *command = descend(top, &argc, argv, &named);
     const struct opt *tables[3];
     cmd_tables(command, tables);
     struct opt_rest rest = {0};
     struct out out = {0};
-    struct cmd_common *options = calloc(1, command->options_size);
+    struct cmd_common *options =
+        calloc(1, command->options_size ? command->options_size : sizeof *options);
     if (!options)
         return err_memory(err);
     if (command->defaults)
@@ -95,19 +203,20 @@ static int run_command(const struct command *const *commands, const struct comma
     *options = *given;
 
     int rc = opt_parse(tables, argc, argv, options, false, &rest, NULL, err);
+    if (rc == ERR_USAGE)
+        hint_sibling(top, command, argc, argv, err);
     if (rc != 0)
-        err_hint(err, "'fare%s%s --help' lists the options", command->name ? " " : "",
-                 command->name ? command->name : "");
+        err_hint(err, "'fare%s%s --help' lists the options", space_before(named), name_of(named));
     out_init(&out, options->color);
     if (rc == 0 && options->help) {
-        cmd_help(&out, commands, command);
+        cmd_help(&out, commands, named);
     } else if (rc == 0) {
         rc = check_rest(command, &rest, err);
         const struct cmd_call call = {commands, options, &rest, &out, code};
         if (rc == 0)
             rc = command->run(&call, err);
     }
-    // What a command printed before it failed is still worth reading.
+    // Output from before a failure is still worth reading.
     int written = out_write(&out, err);
     if (rc == 0)
         rc = written;
@@ -117,12 +226,14 @@ static int run_command(const struct command *const *commands, const struct comma
     return rc;
 }
 
-static bool is_command(const struct command *const *commands, const char *name)
+static int complete(const struct command *const *commands, int argc, char **argv, struct err *err)
 {
-    for (size_t i = 1; commands[i]; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return true;
-    return false;
+    struct out out;
+    out_init(&out, "never");
+    cmd_complete(&out, commands, argc, argv);
+    int rc = out_write(&out, err);
+    out_release(&out);
+    return rc;
 }
 
 static int misplaced(const char *option, const char *command, struct err *err)
@@ -136,9 +247,12 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
                     struct err *err)
 {
     const struct opt *tables[2] = {cmd_common_options, NULL};
+    const struct opt *const bares[2] = {commands[0]->options, NULL};
     struct cmd_common given = {0};
     struct opt_rest rest = {0};
     struct err ignored = {0};
+    if (argc > 0 && strcmp(argv[0], "--complete") == 0)
+        return complete(commands, argc - 1, argv + 1, err);
     int used = 0;
     // An option that only bare fare knows ends the search: then the whole line is bare fare's.
     int rc = opt_parse(tables, argc, argv, &given, true, &rest, &used, &ignored);
@@ -147,9 +261,9 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (bare) {
-        // Somebody who put a command's option before the command means the command.
+        // An option before the command's name is most likely the command's.
         for (int i = 1; rc != 0 && i < argc && strcmp(argv[i], "--") != 0; i++)
-            if (is_command(commands, argv[i]) && opt_known(commands[0]->options, argv[0]))
+            if (by_word(commands + 1, argv[i]) && opt_find(bares, argv[0]))
                 return misplaced(argv[0], argv[i], err);
         return run_command(commands, commands[0], &(struct cmd_common){0}, argc, argv, code, err);
     }
@@ -157,15 +271,13 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
     const char *name = argv[used++];
     if (strcmp(name, "help") == 0) {
         given.help = true;
-        if (used == argc)
+        if (used == argc || strcmp(argv[used], "help") == 0)
             return run_command(commands, commands[0], &given, 0, NULL, code, err);
         name = argv[used++];
-        if (strcmp(name, "help") == 0)
-            return run_command(commands, commands[0], &given, 0, NULL, code, err);
     }
-    const struct command *command = find_command(commands, name, err);
+    const struct command *command = by_word(commands + 1, name);
     if (!command)
-        return err->code;
+        return not_a_command(commands, name, err);
     return run_command(commands, command, &given, argc - used, argv + used, code, err);
 }
 

@@ -32,31 +32,59 @@ static void two_columns(struct out *out, const char *head, const char *text)
     out_wrap_here(out, column, text);
 }
 
-static bool same_group(const struct opt *a, const struct opt *b)
+void cmd_option_help(const struct opt *opt, struct buf *out)
 {
-    return strcmp(a->group ? a->group : "", b->group ? b->group : "") == 0;
+    buf_adds(out, opt->help);
+    for (size_t i = 0; opt->choice && opt->choice(i); i++)
+        buf_printf(out, "%s%s", i ? ", " : ": ", opt->choice(i));
 }
 
+static const char *group_of(const struct opt *opt)
+{
+    return opt->group ? opt->group : "Options";
+}
+
+static void option_row(struct out *out, const struct opt *opt)
+{
+    char head[80];
+    struct buf text = {0};
+    option_head(head, sizeof head, opt);
+    cmd_option_help(opt, &text);
+    two_columns(out, head, buf_str(&text));
+    out->text.failed |= text.failed;
+    buf_release(&text);
+}
+
+// Each group once, in the order of their first options.
 static void options(struct out *out, const struct command *command)
 {
+    enum { GROUPS = 24 };
+    const char *seen[GROUPS];
+    size_t count = 0;
     const struct opt *tables[3];
     cmd_tables(command, tables);
-    const struct opt *last = NULL;
-    for (size_t t = 0; tables[t]; t++) {
+    for (size_t t = 0; tables[t]; t++)
         for (const struct opt *opt = tables[t]; opt->name; opt++) {
-            if (!last || !same_group(last, opt))
-                out_styled(out, OUT_BOLD, "\n%s:", opt->group ? opt->group : "Options"),
-                    out_printf(out, "\n");
-            last = opt;
-            char head[80];
-            option_head(head, sizeof head, opt);
-            two_columns(out, head, opt->help);
+            size_t i = 0;
+            while (i < count && strcmp(seen[i], group_of(opt)) != 0)
+                i++;
+            if (i == count && count < GROUPS)
+                seen[count++] = group_of(opt);
         }
+    for (size_t i = 0; i < count; i++) {
+        out_styled(out, OUT_BOLD, "\n%s:", seen[i]);
+        out_printf(out, "\n");
+        for (size_t t = 0; tables[t]; t++)
+            for (const struct opt *opt = tables[t]; opt->name; opt++)
+                if (strcmp(group_of(opt), seen[i]) == 0)
+                    option_row(out, opt);
     }
 }
 
 static void examples(struct out *out, const struct command *command)
 {
+    if (!command->examples)
+        return;
     out_styled(out, OUT_BOLD, "\nExamples:");
     out_printf(out, "\n");
     for (const struct cmd_example *e = command->examples; e->line; e++) {
@@ -67,40 +95,50 @@ static void examples(struct out *out, const struct command *command)
 
 static void command_list(struct out *out, const struct command *const *commands)
 {
-    const char *group = NULL;
-    for (size_t i = 1; commands[i]; i++) {
-        if (!group || strcmp(group, commands[i]->group) != 0) {
-            group = commands[i]->group;
+    const char *group = "";
+    for (; *commands; commands++) {
+        const char *own = (*commands)->group ? (*commands)->group : "Commands";
+        if (strcmp(group, own) != 0) {
+            group = own;
             out_styled(out, OUT_BOLD, "\n%s:", group);
             out_printf(out, "\n");
         }
-        two_columns(out, commands[i]->name, commands[i]->summary);
+        two_columns(out, cmd_word(*commands), (*commands)->summary);
     }
+}
+
+static void usage(struct out *out, const struct command *command)
+{
+    struct buf text = {0};
+    const char *name = command->name ? command->name : "", *space = command->name ? " " : "";
+    buf_printf(&text, "fare%s%s [OPTION...]%s%s", space, name, command->arguments ? " " : "",
+               command->arguments ? command->arguments : "");
+    if (!command->name || command->subcommands)
+        buf_printf(&text, "\nfare%s%s COMMAND [OPTION...] [ARGUMENT...]", space, name);
+    out_printf(out, "\nUsage: ");
+    out_wrap_here(out, 7, buf_str(&text));
+    out->text.failed |= text.failed;
+    buf_release(&text);
 }
 
 void cmd_help(struct out *out, const struct command *const *commands, const struct command *command)
 {
-    bool bare = !command->name;
-    out_styled(out, OUT_BOLD, "fare%s%s", bare ? "" : " ", bare ? "" : command->name);
+    const char *name = command->name ? command->name : "", *space = command->name ? " " : "";
+    out_styled(out, OUT_BOLD, "fare%s%s", space, name);
     out_printf(out, ": ");
-    out_wrap_here(out, bare ? 6 : 7 + (int)strlen(command->name), command->summary);
-    out_printf(out, "\nUsage: ");
-    struct buf usage = {0};
-    if (bare)
-        buf_adds(&usage, "fare [OPTION...]\nfare COMMAND [OPTION...] [ARGUMENT...]");
-    else
-        buf_printf(&usage, "fare %s [OPTION...]%s%s", command->name,
-                   command->arguments[0] ? " " : "", command->arguments);
-    out_wrap_here(out, 7, buf_str(&usage));
-    out->text.failed |= usage.failed;
-    buf_release(&usage);
-    out_printf(out, "\n");
-    out_wrap(out, 0, command->about);
-    if (bare)
-        command_list(out, commands);
+    out_wrap_here(out, 6 + (int)strlen(space) + (int)strlen(name), command->summary);
+    usage(out, command);
+    if (command->about) {
+        out_printf(out, "\n");
+        out_wrap(out, 0, command->about);
+    }
+    bool list = !command->name || command->subcommands;
+    if (list)
+        command_list(out, command->name ? command->subcommands : commands + 1);
     options(out, command);
     examples(out, command);
-    if (bare)
-        out_printf(out, "\n"),
-            out_wrap(out, 0, "'fare COMMAND --help' tells more about one command.");
+    if (list) {
+        out_printf(out, "\n");
+        out_wrapf(out, 0, "'fare%s%s COMMAND --help' describes one command.", space, name);
+    }
 }

@@ -7,6 +7,7 @@
 #include "advise/quote_job.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "cmd/table.h"
 
 #define KEPT 3 // bills of each workload
 
@@ -91,45 +92,25 @@ static void power_words(const struct run *run, int64_t total_ns, int64_t kwh, ch
     }
 }
 
-// "0.0123 (0.0120-0.0126)*"; the star: the price is OLD.
-static void cost_words(const struct bill *b, bool interval, char *out, size_t size)
+static void add_machine(struct table *table, const struct bill *b)
 {
-    char total[MONEY_BYTES], low[MONEY_BYTES], high[MONEY_BYTES];
-    int64_t nano[2] = {0};
-    const char *star = b->price_old.v ? "*" : "";
-    money_short(bill_total(b), total);
-    if (interval && b->low && b->high && money_parse(b->low, &nano[0], NULL) == 0 &&
-        money_parse(b->high, &nano[1], NULL) == 0) {
-        money_short(nano[0], low);
-        money_short(nano[1], high);
-        if (strcmp(low, high) != 0) {
-            snprintf(out, size, "%s (%s-%s)%s", total, low, high, star);
-            return;
-        }
-    }
-    snprintf(out, size, "%s%s", total, star);
-}
-
-enum { TIME_COLUMNS = 11, NAME_LEAST = 12, INTERVAL_FROM = 64 };
-
-static void show_machine(struct out *out, const struct bill *b, int cost_columns)
-{
-    char there[48], cost[3 * MONEY_BYTES], name[120]; // the region is in `fare quote`
-    bool plain = strcmp(b->kind, "on-demand") == 0;
+    char there[48], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], cost[MONEY_BYTES + 1];
+    int64_t low = 0, high = 0, total = bill_total(b);
+    bool known = b->low && b->high && money_parse(b->low, &low, NULL) == 0 &&
+                 money_parse(b->high, &high, NULL) == 0;
     clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
-    cost_words(b, out->width >= INTERVAL_FROM, cost, sizeof cost);
-    snprintf(name, sizeof name, "%s/%s%s%s", b->provider, b->name, plain ? "" : ":",
-             plain ? "" : b->kind);
-    int columns = out->width - 2 - TIME_COLUMNS - cost_columns - 3;
-    out_printf(out, "  ");
-    out_cell(out, columns > NAME_LEAST ? columns : NAME_LEAST, name);
-    out_cell_right(out, TIME_COLUMNS, there);
-    out_printf(out, "  %s\n", cost);
+    money_interval(total, known ? low : total, known ? high : total, amount, interval);
+    snprintf(cost, sizeof cost, "%s%s", amount, b->price_old.v ? "*" : "");
+    const char *const cells[] = {b->offer, there, cost, interval};
+    table_row(table, OUT_PLAIN, cells, NULL);
 }
 
 static void show_quote(struct out *out, const struct report *report, const struct quote *q,
-                       int64_t kwh, int cost_columns)
+                       int64_t kwh)
 {
+    static const struct table_column columns[] = {
+        {NULL, TABLE_LEFT, 0, 30}, {NULL, TABLE_RIGHT}, {NULL, TABLE_POINT}, {NULL, TABLE_LEFT, 1}};
+    struct table table = {.columns = columns, .count = 4, .indent = 2};
     const struct run *run = run_of(report, q);
     struct bill_time time;
     char here[48], power[48], line[160];
@@ -139,10 +120,10 @@ static void show_quote(struct out *out, const struct report *report, const struc
     power_words(run, time.total_ns, kwh, power, sizeof power);
     snprintf(line, sizeof line, "%s here, power %s%s", here, power,
              q->bills.count > 0 ? "" : "; not measured elsewhere");
-    out_cell(out, 9, q->workload);
-    out_wrap_here(out, 10, line);
+    out_row(out, q->workload, "%s", line);
     for (size_t i = 0; i < q->bills.count; i++)
-        show_machine(out, &q->bills.items[i], cost_columns);
+        add_machine(&table, &q->bills.items[i]);
+    table_print(&table, out);
 }
 
 static void say_verdict(struct out *out, const struct report *report)
@@ -193,22 +174,14 @@ static void say_verdict(struct out *out, const struct report *report)
 
 void money_show(struct out *out, const struct report *report, int64_t kwh)
 {
-    int columns = 0;
     if (report->quotes.count == 0)
         return;
-    for (size_t i = 0; i < report->quotes.count; i++)
-        for (size_t k = 0; k < report->quotes.items[i].bills.count; k++) {
-            char cost[3 * MONEY_BYTES];
-            cost_words(&report->quotes.items[i].bills.items[k], out->width >= INTERVAL_FROM, cost,
-                       sizeof cost);
-            columns = out_columns(cost) > columns ? out_columns(cost) : columns;
-        }
     out_printf(out, "\n");
     out_wrap(out, 0,
              "The whole training, here and on the cheapest rented machines it was measured on: "
              "time, USD");
     for (size_t i = 0; i < report->quotes.count; i++)
-        show_quote(out, report, &report->quotes.items[i], kwh, columns);
+        show_quote(out, report, &report->quotes.items[i], kwh);
     out_printf(out, "\n");
     say_verdict(out, report);
 }

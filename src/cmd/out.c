@@ -12,7 +12,14 @@
 #include "base/fs.h"
 #include "base/utf8.h"
 
-enum { LABEL_COLUMNS = 10, WIDTH_MIN = 40, WIDTH_MAX = 100, WIDTH_DEFAULT = 80, SPARK_MOST = 60 };
+enum {
+    LABEL_COLUMNS = 10,
+    WIDTH_MIN = 40,
+    WIDTH_MAX = 100,
+    WIDTH_DEFAULT = 80,
+    SPARK_MOST = 60,
+    SHORT_PART = 40
+};
 
 static bool colour_wanted(const char *color)
 {
@@ -89,7 +96,7 @@ void out_styled(struct out *out, enum out_style style, const char *format, ...)
         buf_adds(&out->text, "\033[0m");
 }
 
-// Columns of UTF-8 text: bytes that do not continue a character. Good enough for what we print.
+// Columns of UTF-8 text: bytes that do not continue a character. Good enough here.
 static int columns(const char *text, size_t len)
 {
     int count = 0;
@@ -142,6 +149,30 @@ void out_wrap(struct out *out, int indent, const char *text)
     out_wrap_here(out, indent, text);
 }
 
+void out_wrap_take(struct out *out, int indent, struct buf *text)
+{
+    if (text->len > 0)
+        out_wrap(out, indent, buf_str(text));
+    out->text.failed |= text->failed;
+    buf_release(text);
+}
+
+void out_wrapf(struct out *out, int indent, const char *format, ...)
+{
+    struct out text = {.text = {0}};
+    va_list args;
+    va_start(args, format);
+    add_v(&text, format, args);
+    va_end(args);
+    out_wrap_take(out, indent, &text.text);
+}
+
+void out_bullet(struct out *out, const char *text)
+{
+    out_printf(out, "  - ");
+    out_wrap_here(out, 4, text);
+}
+
 void out_row(struct out *out, const char *label, const char *format, ...)
 {
     struct out text = {.text = {0}};
@@ -158,80 +189,30 @@ void out_row(struct out *out, const char *label, const char *format, ...)
     out_release(&text);
 }
 
+void out_part(struct buf *row, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (char *p = text; strlen(text) <= SHORT_PART && *p; p++) // "4 cores", not "4" and "cores"
+        if (*p == ' ')
+            *p = OUT_GLUE;
+    buf_printf(row, "%s%s", row->len ? ", " : "", text);
+}
+
+void out_parts(struct out *out, const char *label, struct buf *row)
+{
+    if (row->len > 0)
+        out_row(out, label, "%s", buf_str(row));
+    out->text.failed |= row->failed;
+    buf_release(row);
+}
+
 int out_columns(const char *text)
 {
     return columns(text, strlen(text));
-}
-
-static void add_cell(struct out *out, int width, const char *text, bool right)
-{
-    int count = 0;
-    const char *cut = text; // behind the last character that leaves room for the ellipsis
-    for (const char *p = text; *p; p++)
-        if (((unsigned char)*p & 0xC0) != 0x80 && ++count == width)
-            cut = p;
-    if (count > width)
-        out_printf(out, "%.*s…", (int)(cut - text), text);
-    else
-        out_printf(out, "%*s%s%*s", right ? width - count : 0, "", text, right ? 0 : width - count,
-                   "");
-}
-
-void out_cell(struct out *out, int width, const char *text)
-{
-    add_cell(out, width, text, false);
-    buf_addc(&out->text, ' ');
-}
-
-void out_cell_right(struct out *out, int width, const char *text)
-{
-    add_cell(out, width, text, true);
-}
-
-static int room_for(const struct out_column *columns, size_t count)
-{
-    int sum = -1;
-    for (size_t i = 0; i < count; i++)
-        sum += columns[i].width > 0 ? columns[i].width + 1 : 0;
-    return sum;
-}
-
-void out_fit(struct out_column *columns, size_t count, size_t flexible, int width)
-{
-    enum { LEAST = 4 };
-    while (room_for(columns, count) > width) {
-        size_t next = count;
-        for (size_t i = 0; i < count; i++)
-            if (columns[i].width > 0 && columns[i].gives_way > 0 &&
-                (next == count || columns[i].gives_way > columns[next].gives_way))
-                next = i;
-        if (next == count)
-            break;
-        columns[next].width = 0;
-    }
-    struct out_column *takes = &columns[columns[flexible].width > 0 ? flexible : 0];
-    takes->width += width - room_for(columns, count);
-    takes->width = takes->width > LEAST ? takes->width : LEAST;
-}
-
-void out_field(struct out *out, const struct out_column *column, const char *text)
-{
-    if (column->width > 0) {
-        add_cell(out, column->width, text, column->right);
-        buf_addc(&out->text, ' ');
-    }
-}
-
-void out_heads(struct out *out, const struct out_column *columns, size_t count)
-{
-    struct out line = {.text = {0}};
-    for (size_t i = 0; i < count; i++)
-        out_field(&line, &columns[i], columns[i].head);
-    buf_trim(&line.text);
-    out_styled(out, OUT_BOLD, "%s", buf_str(&line.text));
-    buf_addc(&out->text, '\n');
-    out->text.failed |= line.text.failed;
-    out_release(&line);
 }
 
 void out_blocks(struct buf *line, const double *values, size_t count, size_t columns, bool unicode,
@@ -284,7 +265,7 @@ int out_write(struct out *out, struct err *err)
     if (rc == 0 && out->text.len > 0) {
         rc = fs_write_fd(out->fd, out->text.data, out->text.len, "the output", err);
         if (rc != 0)
-            err_hint(err, "what was printed is not complete: check where it goes");
+            err_hint(err, "the output is not complete: check where it goes");
     }
     buf_reset(&out->text);
     return rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// out: what a command prints, collected and written once at its end, so that a closed pipe or a
-// full disk is an error with a name and not silence.
+// out: a command's output, collected and written once at its end, so that a closed pipe or a full
+// disk is reported as an error. Tables: table.h.
 #ifndef FARE_CMD_OUT_H
 #define FARE_CMD_OUT_H
 
@@ -14,7 +14,7 @@ enum out_style { OUT_PLAIN, OUT_BOLD, OUT_DIM, OUT_RED, OUT_YELLOW, OUT_GREEN };
 struct out {
     struct buf text;
     bool colour;  // only on a terminal, without NO_COLOR, unless --color says otherwise
-    bool unicode; // blocks and lines can be drawn; else with what ASCII has
+    bool unicode; // blocks and lines can be drawn; else ASCII
     int width;    // columns to fill: the terminal's, between 40 and 100; 80 elsewhere
     int fd;       // where it goes: stdout, unless that belongs to somebody else
 };
@@ -26,41 +26,33 @@ void out_release(struct out *out);
 void out_styled(struct out *out, enum out_style style, const char *format, ...) PRINTF_LIKE(3, 4);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// A space at which a line is not broken, unless a line is too short for all of it. Printed as a
-// space.
+// A space at which no line is broken, unless the line is too short for all of it.
 #define OUT_GLUE '\x1f'
 
 // "Label    text", the text wrapped at spaces below itself. A null label continues the last.
 void out_row(struct out *out, const char *label, const char *format, ...) PRINTF_LIKE(3, 4);
+
+// Appends to a row of parts: "a, b, c". A short part stays on one line. out_parts() prints the row,
+// if it has any part, and empties it.
+void out_part(struct buf *row, const char *format, ...) PRINTF_LIKE(2, 3);
+void out_parts(struct out *out, const char *label, struct buf *row);
 
 // Text wrapped at spaces to the width, each line after `indent` spaces. The second form begins
 // where the cursor stands, which must be at that column.
 void out_wrap(struct out *out, int indent, const char *text);
 void out_wrap_here(struct out *out, int indent, const char *text);
 
-// A table's cell: `text` in exactly `width` columns, cut with an ellipsis where it is longer. The
-// first is followed by a space, the second, which aligns to the right, is not.
-void out_cell(struct out *out, int width, const char *text);
-void out_cell_right(struct out *out, int width, const char *text);
+// The same for texts that are made: formatted, or taken from a buffer, which is released. An empty
+// buffer prints nothing.
+void out_wrapf(struct out *out, int indent, const char *format, ...) PRINTF_LIKE(3, 4);
+void out_wrap_take(struct out *out, int indent, struct buf *text);
+
+void out_bullet(struct out *out, const char *text); // "  - text", wrapped
+
 int out_columns(const char *text); // that it takes on a terminal
 
-// A table whose columns give way on a narrow terminal.
-struct out_column {
-    const char *head;
-    int width;     // 0: left out
-    bool right;    // aligned to the right
-    int gives_way; // 0: never; else the higher ones go first
-};
-
-// Leaves out what has no room in `width` columns. What is left over, or still lacks, the column
-// `flexible` gets, or the first one where that was left out.
-void out_fit(struct out_column *columns, size_t count, size_t flexible, int width);
-
-void out_heads(struct out *out, const struct out_column *columns, size_t count);
-void out_field(struct out *out, const struct out_column *column, const char *text);
-
-// Values as a line of blocks, from the least to the largest, and below it what those are; where
-// there are more than fit, means. Fewer than two are not drawn.
+// Values as a line of blocks, with the least and the largest below; means where there are more
+// than fit. Fewer than two are not drawn.
 void out_sparkline(struct out *out, const char *label, const double *values, size_t count,
                    const char *unit);
 
@@ -72,11 +64,10 @@ void out_blocks(struct buf *line, const double *values, size_t count, size_t col
 int out_record(struct out *out, const struct field *fields, const void *record,
                struct err *err) MUST_USE;
 
-// Writes what was collected to `fd` and empties it.
+// Writes the collected text to `fd` and empties it.
 int out_write(struct out *out, struct err *err) MUST_USE;
 
-// Writes each line to stderr at once, after "fare: ": what a person should know beyond the result.
-// On a terminal what is longer than that goes on below itself, broken at spaces.
+// Writes each line to stderr at once, after "fare: ". Long lines are wrapped on a terminal.
 void out_complain(const char *lines);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// prices: the book: lists, one offer, import and update.
+// prices: list the offers in the book, show one.
 #include "cmd/prices.h"
 
 #include <limits.h>
@@ -9,56 +9,18 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "cmd/values.h"
 #include "price/device.h"
 
 enum { LAST = 20 };
 
-static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
-static const char *const formats[] = {"skypilot",         "gpuhunt", "aws-spot",
-                                      "aws-spot-advisor", "fare",    NULL};
-
-static const struct prices_options defaults = {.max_age = -1, .last = -1};
-
-#define AT(member) offsetof(struct prices_options, member)
-static const struct opt options[] = {
-    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which",
-     "those with this GPU, by any of its names: h100, 'NVIDIA A100-SXM4-80GB'"},
-    {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Which",
-     "those with at least so many GPUs; 0: machines without"},
-    {"gpu-memory", 0, OPT_BYTES, "SIZE", NULL, AT(gpu_memory), "Which",
-     "those whose GPUs have at least so much memory each: 40G"},
-    {"vcpus", 0, OPT_COUNT, "N", NULL, AT(vcpus), "Which", "those with at least so many vCPUs"},
-    {"memory", 0, OPT_BYTES, "SIZE", NULL, AT(memory), "Which",
-     "those with at least so much memory"},
-    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Which", "those of this provider"},
-    {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Which", "those in this region"},
-    {"kind", 0, OPT_CHOICE, "KIND", kinds, AT(kind), "Which", "on-demand, spot or monthly"},
-    {"spot", 0, OPT_FLAG, NULL, NULL, AT(spot), "Which", "the same as --kind spot"},
-    {"bare-metal", 0, OPT_FLAG, NULL, NULL, AT(bare_metal), "Which", "whole machines only"},
-    {"max-price", 0, OPT_TEXT, "USD", NULL, AT(max_price), "Which", "at most so much an hour"},
-    {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Which",
-     "prices seen no longer ago than this: 30d (default two years)"},
-    {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Which",
-     "prices as they were on this date; import: the date of the file's prices"},
-    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which", "the first N of them (default 20)"},
-    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which",
-     "all of them, in every region, instead of the cheapest of each"},
-    {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), "Import",
-     "skypilot, gpuhunt, aws-spot, aws-spot-advisor or fare, instead of what the file looks like"},
-    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), "Import",
-     "what was imported, instead of FARE_BOOK or the user's own; - for none"},
-    {NULL},
-};
-#undef AT
-
 static const struct cmd_example examples[] = {
-    {"fare prices h100", "who has it, cheapest per GPU-hour first"},
+    {"fare prices h100", "offers with that GPU, cheapest per GPU-hour first"},
     {"fare prices --gpu a100-80gb --gpus 8 --spot --max-price 15", "eight of them for less"},
     {"fare prices --gpus 0 --vcpus 32 --region us-east-1", "machines without GPUs"},
-    {"fare prices aws/p5.48xlarge", "one offer: what it is, how it is charged, its history"},
+    {"fare prices aws/p5.48xlarge", "one offer: the machine, the billing rule, the history"},
     {"fare prices k80 --date 2017-11-14", "prices as they were"},
     {"fare prices update", "fetch the public catalogue"},
-    {"fare prices import aws.csv.gz --date 2026-08-22", "a file of prices"},
     {NULL, NULL},
 };
 
@@ -68,29 +30,7 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
-// ---- from options to a filter ----
-
-int prices_day(const struct prices_options *o, int *day, struct err *err)
-{
-    int64_t s;
-    *day = 0;
-    if (!o->date)
-        return 0;
-    if (!clock_parse(o->date, &s) || s < 86400) {
-        err_set(err, ERR_USAGE, "'%s' is not a date", o->date);
-        return err_hint(err, "a date looks like 2026-08-22");
-    }
-    *day = (int)(s / 86400);
-    return 0;
-}
-
-static int positive(const char *text, const char *option, int64_t *nano, struct err *err)
-{
-    struct err ignored = {0};
-    if (money_parse(text, nano, &ignored) == 0 && *nano >= 0)
-        return 0;
-    return err_set(err, ERR_USAGE, "--%s: '%s' is not a number of 0 or more", option, text);
-}
+// ---- from options to a filter
 
 static int to_int(int64_t value)
 {
@@ -112,24 +52,24 @@ static int make_filter(const struct prices_options *o, const char *text, struct 
         .memory_mib = to_int(o->memory >> 20),
         .gpu_memory_mib = to_int(o->gpu_memory >> 20),
     };
-    int rc = prices_day(o, &f->day, err);
-    if (rc == 0 && o->gpus)
-        rc = positive(o->gpus, "gpus", &gpus, err);
-    if (rc == 0 && o->max_price)
-        rc = positive(o->max_price, "max-price", max_rate, err);
+    const char *word;
+    int rc = value_day(o->date, &f->day, err);
+    if (rc == 0 && o->gpus && (money_parse(o->gpus, &gpus, NULL) != 0 || gpus < 0))
+        rc = value_bad("gpus", o->gpus, "a number of 0 or more", err);
+    if (rc == 0)
+        rc = value_amount("max-price", o->max_price, max_rate, err);
+    if (rc == 0)
+        rc = value_kind(o->kind, o->spot, &word, err);
     if (rc != 0)
         return rc;
     f->without_gpu = o->gpus && gpus == 0;
     f->gpus_milli = to_int(gpus / (MONEY_UNIT / 1000));
-    const char *word = o->spot ? "spot" : o->kind;
-    if (o->spot && o->kind && strcmp(o->kind, "spot") != 0)
-        return err_set(err, ERR_USAGE, "--spot and --kind %s exclude each other", o->kind);
     if (word && offer_kind_parse(word, kind))
         f->kind = kind;
     return 0;
 }
 
-// ---- printing ----
+// ---- printing
 
 static int print_json(struct out *out, const struct listing *list, size_t shown, int day,
                       struct err *err)
@@ -156,7 +96,7 @@ static void say_rest(struct out *out, const struct listing *list, size_t shown, 
         buf_printf(&says, "%s like that %s no price yet on that date. ",
                    units_count((int64_t)later, "offer").s, later == 1 ? "has" : "have");
     else if (list->count == 0)
-        buf_printf(&says, "No offer like that in the book. ");
+        buf_printf(&says, "No such offer in the book. ");
     else if (shown < list->count)
         buf_printf(&says, "The first %zu of %zu; -n N shows more. ", shown, list->count);
     if (!list->all && list->seen > list->count)
@@ -171,10 +111,7 @@ static void say_rest(struct out *out, const struct listing *list, size_t shown, 
     if (list->count == 0 && list->stale == 0 && later == 0)
         buf_adds(&says, "'fare prices update' fetches the public catalogue. ");
     buf_trim(&says);
-    if (says.len > 0)
-        out_wrap(out, 0, buf_str(&says));
-    out->text.failed |= says.failed;
-    buf_release(&says);
+    out_wrap_take(out, 0, &says);
 }
 
 static int count_one(void *count, const struct offer *offer, struct err *err)
@@ -244,73 +181,146 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
     return rc;
 }
 
-// ---- dispatch ----
+// ---- the subcommands
 
-static int show_or_list(const struct cmd_call *call, const struct book *book, const char *text,
-                        struct err *err)
+static int page_of(const struct cmd_call *call, const struct book *book, struct err *err)
 {
+    const struct prices_options *o = call->options;
+    struct offer offer;
+    int day = 0;
+    int rc = value_day(o->date, &day, err);
+    if (rc == 0)
+        rc = book_find(book, call->rest->args[0], day, &offer, err);
+    return rc == 0 ? prices_page(call, book, &offer, day, err) : rc;
+}
+
+// The text may be the name of an offer, or a part of such names.
+static int page_or_list(const struct cmd_call *call, const struct book *book, struct err *err)
+{
+    const char *text = call->rest->count > 0 ? call->rest->args[0] : NULL;
     const struct prices_options *o = call->options;
     if (!text || !strchr(text, '/'))
         return list_offers(call, book, text, err);
-    int day;
-    struct offer offer;
     struct err why = {0};
-    int rc = prices_day(o, &day, err);
-    if (rc != 0)
-        return rc;
-    rc = book_find(book, text, day, &offer, &why);
-    if (rc == 0)
-        return prices_page(call, book, &offer, day, err);
-    struct book_filter part = {.text = text, .day = day};
+    int rc = page_of(call, book, &why);
+    struct book_filter part = {.text = text};
     struct listing some = {.max_rate = -1};
-    int found = rc == ERR_MISSING ? listing_make(&some, book, &part, err) : rc;
-    bool any = some.count > 0;
+    if (rc == ERR_MISSING && value_day(o->date, &part.day, &why) == 0 &&
+        listing_make(&some, book, &part, &why) == 0 && some.count > 0)
+        rc = list_offers(call, book, text, &why);
     listing_release(&some);
-    if (found == 0 && any)
-        return list_offers(call, book, text, err);
     *err = why;
     return rc;
 }
 
-static int run(const struct cmd_call *call, struct err *err)
+static int with_book(const struct cmd_call *call,
+                     int (*act)(const struct cmd_call *, const struct book *, struct err *),
+                     struct err *err)
 {
     const struct prices_options *o = call->options;
-    const struct opt_rest *rest = call->rest;
-    const char *first = rest->count > 0 ? rest->args[0] : NULL;
-    if (first && strcmp(first, "import") == 0)
-        return prices_import(call, err);
-    if (first && strcmp(first, "update") == 0)
-        return prices_update(call, err);
-    if (rest->count > 1) {
-        err_set(err, ERR_USAGE, "'fare prices' looks for one text at a time");
-        return err_hint(err, "options narrow it down: 'fare prices --help' lists them");
-    }
     struct book *book = NULL;
     int rc = book_open(&book, o->book, err);
     if (rc == 0)
-        rc = show_or_list(call, book, first, err);
+        rc = act(call, book, err);
     book_close(book);
     return rc;
 }
 
+static int list(const struct cmd_call *call, struct err *err)
+{
+    return with_book(call, page_or_list, err);
+}
+
+static int show(const struct cmd_call *call, struct err *err)
+{
+    if (call->rest->count == 1)
+        return with_book(call, page_of, err);
+    err_set(err, ERR_USAGE, "'fare prices show' needs the name of an offer");
+    return err_hint(err, "such as aws/p5.48xlarge; 'fare prices' lists them");
+}
+
+static const struct prices_options defaults = {.max_age = -1, .last = -1};
+
+#define DATE_ROW                                                                                   \
+    {                                                                                              \
+        "date", 0, OPT_TEXT, "DATE", NULL, AT(date), NULL, "prices as they were on this date"      \
+    }
+#define AT(member) offsetof(struct prices_options, member)
+static const struct opt list_options[] = {
+    BOOK_ROW,
+    DATE_ROW,
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which offers",
+     "only offers with this GPU, by any of its names: h100, 'NVIDIA A100-SXM4-80GB'"},
+    {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Which offers",
+     "only offers with at least N GPUs; 0: machines without GPUs"},
+    {"gpu-memory", 0, OPT_BYTES, "SIZE", NULL, AT(gpu_memory), "Which offers",
+     "only GPUs with at least this much memory each: 40G"},
+    {"vcpus", 0, OPT_COUNT, "N", NULL, AT(vcpus), "Which offers",
+     "only offers with at least N vCPUs"},
+    {"memory", 0, OPT_BYTES, "SIZE", NULL, AT(memory), "Which offers",
+     "only offers with at least this much memory"},
+    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Which offers",
+     "only offers of this provider"},
+    {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Which offers", "only offers in this region"},
+    {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(kind), "Which offers",
+     "only on-demand, spot or monthly offers"},
+    SPOT_ROW("Which offers"),
+    {"bare-metal", 0, OPT_FLAG, NULL, NULL, AT(bare_metal), "Which offers", "only whole machines"},
+    {"max-price", 0, OPT_TEXT, "USD", NULL, AT(max_price), "Which offers",
+     "only offers at or below this price an hour"},
+    {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Which offers",
+     "only prices seen within this time: 30d, or 30 for days (default two years)",
+     .bare_ns = INT64_C(86400) * NS_PER_S},
+    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which offers", "only the first N (default 20)"},
+    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which offers",
+     "all offers in every region, instead of the cheapest region of each"},
+    {NULL},
+};
+
+static const struct command prices_list = {
+    .name = "prices list",
+    .summary = "list offers, the cheapest per GPU-hour first",
+    .arguments = "[TEXT]",
+    .about = "Lists offers, cheapest per GPU-hour first, or per vCPU-hour for machines without "
+             "GPUs. TEXT is searched for in the names of GPUs, offers and providers; an offer's "
+             "full name shows that offer. Prices not seen for 30 days (spot: 7) are marked OLD.",
+    .options = list_options,
+    .options_size = sizeof(struct prices_options),
+    .defaults = &defaults,
+    .max_args = 1,
+    .too_many = "it searches for one text; options narrow it down: 'fare prices --help'",
+    .run = list,
+};
+
+static const struct opt show_options[] = {BOOK_ROW, DATE_ROW, {NULL}};
+#undef AT
+
+static const struct command prices_show = {
+    .name = "prices show",
+    .summary = "show one offer: machine, price, billing rule, history",
+    .arguments = "OFFER",
+    .about = "Shows the machine, the billing rule and the price history of an offer. OFFER is "
+             "PROVIDER/NAME, with @REGION and :spot where that matters.",
+    .options = show_options,
+    .options_size = sizeof(struct prices_options),
+    .max_args = 1,
+    .run = show,
+};
+
+static const struct command *const subcommands[] = {
+    &prices_list, &prices_show, &prices_import, &prices_update, NULL,
+};
+
 const struct command cmd_prices = {
     .name = "prices",
     .group = "Price",
-    .summary = "the book of prices: list, show, import, update",
-    .arguments = "[TEXT | OFFER] | import FILE... | update [URL...]",
+    .summary = "prices of machines to rent: list, show, import, update",
+    .arguments = "[TEXT | OFFER]",
     .about =
-        "Lists what can be rented, cheapest per GPU-hour first (machines without GPUs per "
-        "vCPU-hour), from what comes with fare, what was imported, and the user's own tables. TEXT "
-        "is looked for in the names of GPUs, offers and providers. An OFFER, PROVIDER/NAME with "
-        "@REGION and :spot where that matters, is shown with its history. 'import' reads "
-        "catalogues of SkyPilot and gpuhunt, AWS's spot price history and spot advisor, and "
-        "fare's own tables, and says what it left out; a changed price adds a dated row. "
-        "'update' fetches them. Prices not seen for 30 days (spot: 7) are marked OLD.",
-    .options = options,
-    .options_size = sizeof(struct prices_options),
-    .defaults = &defaults,
-    .max_args = 4096,
+        "Lists machines to rent, from the prices that come with fare, those that were imported "
+        "and your own tables. 'fare prices TEXT' lists the offers that contain it, 'fare prices "
+        "OFFER' shows one.",
+    .subcommands = subcommands,
     .examples = examples,
     .variables = variables,
-    .run = run,
 };

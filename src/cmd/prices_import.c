@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// prices import and update: files and addresses into the book, with what was left out and why.
+// prices import and update: files and addresses into the book, and which rows were left out.
 #include "cmd/prices.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "base/tree.h"
 #include "base/units.h"
+#include "cmd/values.h"
 #include "price/import.h"
 #include "record/price_import.h"
 
@@ -28,7 +29,7 @@ static const char *const default_sources[] = {
 
 enum { FETCH_MAX = 256 << 20, FETCH_MS = 300000, FETCH_STALL_MS = 20000, SOURCES_MAX = 1 << 20 };
 
-// ---- what is said ----
+// ---- the report
 
 static int add_notes(const struct import_report *report, struct price_file *file, struct err *err)
 {
@@ -124,7 +125,7 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
     return 0;
 }
 
-// ---- import ----
+// ---- import
 
 static int begin(const struct cmd_call *call, struct importing **importing,
                  struct price_import *import, struct err *err)
@@ -132,43 +133,43 @@ static int begin(const struct cmd_call *call, struct importing **importing,
     const struct prices_options *o = call->options;
     struct import_options options = {.book = o->book, .format = o->format};
     import->files.known = true;
-    int rc = prices_day(o, &options.day, err);
+    int rc = value_day(o->date, &options.day, err);
     if (rc == 0 && o->book && strcmp(o->book, "-") == 0)
-        rc = err_set(err, ERR_USAGE, "--book - is no book to write into");
+        rc = err_set(err, ERR_USAGE, "'--book -' names no file to write to");
     if (rc == 0)
         rc = text_set(&import->schema, PRICE_IMPORT_SCHEMA, err);
     return rc == 0 ? importing_begin(importing, &options, err) : rc;
 }
 
-int prices_import(const struct cmd_call *call, struct err *err)
+static int import(const struct cmd_call *call, struct err *err)
 {
     const struct opt_rest *rest = call->rest;
-    if (rest->count < 2) {
+    if (rest->count == 0) {
         err_set(err, ERR_USAGE, "'fare prices import' needs a file");
         return err_hint(err, "a catalogue of SkyPilot or gpuhunt, AWS's spot prices, or a table");
     }
     struct importing *importing = NULL;
-    struct price_import import = {0};
+    struct price_import done = {0};
     struct stock_counts counts;
-    int rc = begin(call, &importing, &import, err);
-    for (size_t i = 1; i < rest->count && rc == 0; i++) {
+    int rc = begin(call, &importing, &done, err);
+    for (size_t i = 0; i < rest->count && rc == 0; i++) {
         struct import_report report;
         rc = importing_file(importing, rest->args[i], NULL, &report, err);
         if (rc == 0)
-            rc = add_file(&import, rest->args[i], &report, NULL, err);
+            rc = add_file(&done, rest->args[i], &report, NULL, err);
     }
     if (rc == 0)
         rc = importing_commit(importing, &counts, err);
     if (rc == 0)
-        rc = print_all(call, &import, &counts, err);
+        rc = print_all(call, &done, &counts, err);
     else
         err_hint(err, "nothing was imported");
     importing_free(importing);
-    record_release(price_import_fields, &import);
+    record_release(price_import_fields, &done);
     return rc;
 }
 
-// ---- update ----
+// ---- update
 
 static bool show_progress(void *context, int64_t done, int64_t total)
 {
@@ -197,44 +198,47 @@ static int fetch(const char *url, const char *path, struct err *err)
     return rc;
 }
 
-// One source, into the stock. What is wrong with it is told in the list of files; the code is for
-// what concerns all of them.
-static int take_source(struct importing *importing, const char *url, const char *dir,
-                       struct price_import *import, bool *failed, struct err *err)
+struct updating {
+    struct importing *importing;
+    struct price_import *import;
+    const char *dir;
+    size_t count, failed;
+};
+
+// One source, into the stock. Its faults go into the list of files; the code is for those that
+// concern all sources.
+static int update_one(struct updating *u, const char *url, struct err *err)
 {
     struct buf path = {0};
     struct import_report report;
     struct err why = {0};
     char shown[HTTP_SHOWN_BYTES];
     http_shown(url, shown);
-    buf_printf(&path, "%s/fetched", dir);
+    buf_printf(&path, "%s/fetched", u->dir);
     int rc = buf_check(&path, err);
     if (rc == 0) {
         int got = fetch(url, buf_str(&path), &why);
         if (got == 0)
-            got = importing_file(importing, buf_str(&path), shown, &report, &why);
+            got = importing_file(u->importing, buf_str(&path), shown, &report, &why);
         unlink(buf_str(&path));
-        *failed |= got != 0;
-        if (got == ERR_MEMORY)
-            rc = err_memory(err);
-        else
-            rc = add_file(import, shown, &report, got != 0 ? why.text : NULL, err);
+        u->count++;
+        u->failed += got != 0;
+        rc = got == ERR_MEMORY
+                 ? err_memory(err)
+                 : add_file(u->import, shown, &report, got != 0 ? why.text : NULL, err);
     }
     buf_release(&path);
     return rc;
 }
 
-typedef int source_fn(void *arg, const char *url, struct err *err);
-
 // The addresses: those on the command line, those in the user's file, or the usual ones.
-static int each_source(const struct opt_rest *rest, source_fn *visit, void *arg, struct err *err)
+static int update_all(struct updating *u, const struct opt_rest *rest, struct err *err)
 {
     int rc = 0;
-    if (rest->count > 1) {
-        for (size_t i = 1; i < rest->count && rc == 0; i++)
-            rc = visit(arg, rest->args[i], err);
+    for (size_t i = 0; i < rest->count && rc == 0; i++)
+        rc = update_one(u, rest->args[i], err);
+    if (rest->count > 0)
         return rc;
-    }
     struct buf path = {0}, text = {0};
     bool listed = false;
     if (folder_config(&path, NULL) == 0) {
@@ -250,60 +254,93 @@ static int each_source(const struct opt_rest *rest, source_fn *visit, void *arg,
         line += strspn(line, " \t");
         line[strcspn(line, " \t\r#")] = '\0';
         if (*line)
-            rc = visit(arg, line, err);
+            rc = update_one(u, line, err);
     }
     for (size_t i = 0; i < sizeof default_sources / sizeof *default_sources && rc == 0 && !listed;
          i++)
-        rc = visit(arg, default_sources[i], err);
+        rc = update_one(u, default_sources[i], err);
     buf_release(&path);
     buf_release(&text);
     return rc;
 }
 
-struct update {
-    struct importing *importing;
-    struct price_import *import;
-    const char *dir;
-    size_t count, failed;
-};
-
-static int update_one(void *arg, const char *url, struct err *err)
-{
-    struct update *u = arg;
-    bool failed = false;
-    int rc = take_source(u->importing, url, u->dir, u->import, &failed, err);
-    u->count++;
-    u->failed += failed;
-    return rc;
-}
-
-int prices_update(const struct cmd_call *call, struct err *err)
+static int update(const struct cmd_call *call, struct err *err)
 {
     const char *temporary = getenv("TMPDIR");
     struct buf dir = {0};
-    struct price_import import = {0};
-    struct update u = {.import = &import};
+    struct price_import done = {0};
+    struct updating u = {.import = &done};
     struct stock_counts counts = {0};
     buf_printf(&dir, "%s/fare-prices-XXXXXX", temporary && *temporary ? temporary : "/tmp");
     int rc = buf_check(&dir, err);
     if (rc == 0 && !mkdtemp(dir.data))
-        rc = err_errno(err, errno, "cannot create a folder for what is fetched");
+        rc = err_errno(err, errno, "cannot create a folder for the downloads");
     u.dir = rc == 0 ? dir.data : NULL;
     if (rc == 0)
-        rc = begin(call, &u.importing, &import, err);
+        rc = begin(call, &u.importing, &done, err);
     if (rc == 0)
-        rc = each_source(call->rest, update_one, &u, err);
+        rc = update_all(&u, call->rest, err);
     if (rc == 0 && u.count > u.failed)
         rc = importing_commit(u.importing, &counts, err);
     if (rc == 0)
-        rc = print_all(call, &import, &counts, err);
+        rc = print_all(call, &done, &counts, err);
     if (rc == 0 && u.failed > 0)
         rc = err_set(err, ERR_FAIL, "%zu of %zu source%s gave nothing", u.failed, u.count,
                      u.count == 1 ? "" : "s");
     importing_free(u.importing);
     if (u.dir)
         rmdir(u.dir);
-    record_release(price_import_fields, &import);
+    record_release(price_import_fields, &done);
     buf_release(&dir);
     return rc;
 }
+
+// ---- the subcommands
+
+#define AT(member) offsetof(struct prices_options, member)
+static const struct opt options[] = {
+    BOOK_ROW,
+    {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), NULL,
+     "the date of the prices (default: the one in a file's name, or of its last change)"},
+    {"format", 0, OPT_CHOICE, "NAME", NULL, AT(format), NULL,
+     "the files' format, instead of guessing it", .choice = import_format},
+    {NULL},
+};
+
+static const struct cmd_example import_examples[] = {
+    {"fare prices import aws.csv.gz --date 2026-08-22", "a file of prices"},
+    {NULL, NULL},
+};
+
+const struct command prices_import = {
+    .name = "prices import",
+    .summary = "add prices from files",
+    .arguments = "FILE...",
+    .about = "Reads catalogues of SkyPilot and gpuhunt, AWS's spot price history and spot advisor, "
+             "and fare's own tables, and reports the rows it left out. A changed price adds a "
+             "dated row.",
+    .options = options,
+    .options_size = sizeof(struct prices_options),
+    .max_args = 4096,
+    .examples = import_examples,
+    .run = import,
+};
+
+static const struct cmd_example update_examples[] = {
+    {"fare prices update", "the public catalogue, or the addresses in price-sources"},
+    {NULL, NULL},
+};
+
+const struct command prices_update = {
+    .name = "prices update",
+    .summary = "fetch prices and add them",
+    .arguments = "[URL...]",
+    .about = "Fetches files of prices and imports them: those at the addresses given, those listed "
+             "in price-sources in XDG_CONFIG_HOME/fare or ~/.config/fare, or else SkyPilot's "
+             "public catalogue.",
+    .options = options,
+    .options_size = sizeof(struct prices_options),
+    .max_args = 4096,
+    .examples = update_examples,
+    .run = update,
+};

@@ -6,6 +6,8 @@
 
 #include "base/money.h"
 #include "base/units.h"
+#include "cmd/table.h"
+#include "cmd/values.h"
 
 struct page {
     const struct offer *offer;
@@ -32,24 +34,6 @@ static int look_around(void *arg, const struct offer *o, struct err *err)
         page->other = *o;
     }
     return 0;
-}
-
-static const char *per_words(int64_t per_s)
-{
-    switch (per_s) {
-    case 1:
-        return "a second";
-    case 60:
-        return "a minute";
-    case 3600:
-        return "an hour";
-    case 86400:
-        return "a day";
-    case 2592000:
-        return "a month of 30 days";
-    default:
-        return per_s == 2628000 ? "a month of 730 hours" : "its unit";
-    }
 }
 
 static void what(struct out *out, const struct offer *o)
@@ -88,7 +72,7 @@ static void price_rows(struct out *out, const struct page *page, int day)
     const struct offer_record *r = &page->record;
     char hour[MONEY_BYTES], unit[MONEY_BYTES];
     struct buf text = {0};
-    buf_printf(&text, "%s %s %s", r->price, o->currency, per_words(o->per_s));
+    buf_printf(&text, "%s %s %s", r->price, o->currency, value_period(o->per_s));
     if (o->per_s != 3600) {
         money_short(offer_per_hour(o), hour);
         buf_printf(&text, ", %s an hour", hour);
@@ -131,32 +115,33 @@ static void around_rows(struct out *out, const struct page *page)
     }
     const struct offer_interruptions *i = &page->record.interruptions;
     if (i->low_percent.known && i->high_percent.v < 100)
-        out_row(out, "Taken", "%lld to %lld %% of such machines are taken away in a month (%s)",
+        out_row(out, "Interrupted",
+                "%lld to %lld %% of these machines are interrupted in a month (%s)",
                 (long long)i->low_percent.v, (long long)i->high_percent.v, i->source);
     else if (i->low_percent.known)
-        out_row(out, "Taken", "over %lld %% of such machines are taken away in a month (%s)",
+        out_row(out, "Interrupted",
+                "over %lld %% of these machines are interrupted in a month (%s)",
                 (long long)i->low_percent.v, i->source);
 }
 
 static void history_rows(struct out *out, const struct offer_record *r)
 {
-    enum { MOST = 40, SOURCE_AT = 36, SOURCE_LEAST = 16 };
-    bool beside = out->width >= SOURCE_AT + SOURCE_LEAST; // else below
+    enum { MOST = 40 };
+    static const struct table_column columns[] = {{"since", TABLE_LEFT},
+                                                  {"last seen", TABLE_LEFT},
+                                                  {"price", TABLE_POINT},
+                                                  {"source", TABLE_LEFT, 1, 24, ""}};
+    struct table table = TABLE(columns);
     size_t count = r->history.count, first = count > MOST ? count - MOST : 0;
     out_printf(out, "\n");
-    out_styled(out, OUT_BOLD, "%-10s %-10s %12s%s", "since", "last seen", "price",
-               beside ? "  source" : "");
-    out_printf(out, "\n");
-    if (first > 0)
-        out_printf(out, "... %zu older ones: --json has them all\n", first);
     for (size_t i = first; i < count; i++) {
         const struct offer_price *p = &r->history.items[i];
-        out_printf(out, "%-10s %-10s %12s%s", p->since, p->seen, p->price, beside ? "  " : "\n  ");
-        out_cell(out, beside ? out->width - SOURCE_AT - 1 : out->width - 3,
-                 p->source ? p->source : "-");
-        buf_trim(&out->text);
-        out_printf(out, "\n");
+        const char *const cells[] = {p->since, p->seen, p->price, p->source ? p->source : "-"};
+        table_row(&table, OUT_PLAIN, cells, NULL);
     }
+    table_print(&table, out);
+    if (first > 0)
+        out_printf(out, "%zu older ones are in --json.\n", first);
 }
 
 int prices_page(const struct cmd_call *call, const struct book *book, const struct offer *offer,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "cmd/table.h"
 #include "ledger/ledger.h"
 #include "record/read.h"
 #include "report/focus.h"
@@ -15,12 +16,11 @@
 #define PIN_BILLS 2000 // a list of everything (--all) is not kept: it is long, and soon made again
 #define WRITE_AT  ((size_t)1 << 20)
 #define GB        INT64_C(1000000000)
+#define DAY_NS    (86400 * NS_PER_S)
 
-static const char *const rules[] = {"paid", "prorated", NULL};
-static const char *const kinds[] = {"on-demand", "spot", "monthly", NULL};
 static const char *const formats[] = {"table", "json", "focus", NULL};
 
-static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE,
+static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE * DAY_NS,
                                               .boot_ns = -1,
                                               .image_ns = -1,
                                               .download_ns = -1,
@@ -32,10 +32,8 @@ static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE,
 
 #define AT(member) offsetof(struct quote_options, member)
 static const struct opt options[] = {
-    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
-     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
-     "own"},
-    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+    LEDGER_ROW,
+    BOOK_ROW,
     {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), NULL,
      "table, json, or focus: rows of a FOCUS cost export (CSV)"},
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
@@ -45,7 +43,9 @@ static const struct opt options[] = {
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
     {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
-    {"kind", 0, OPT_CHOICE, "KIND", kinds, AT(kind), "Where", "only on-demand, spot or monthly"},
+    {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(kind), "Where",
+     "only on-demand, spot or monthly offers"},
+    SPOT_ROW("Where"),
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
      "every region and every offer, not only the cheapest of each"},
     {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Start-up",
@@ -59,9 +59,9 @@ static const struct opt options[] = {
      "installing packages (default: not counted)"},
     {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Price",
      "prices and rules of this date instead of the newest"},
-    {"max-age", 0, OPT_COUNT, "DAYS", NULL, AT(max_age), "Price",
-     "leave out prices that were not seen for so long (default 730)"},
-    {"rule", 0, OPT_CHOICE, "RULE", rules, AT(rule), "Price",
+    {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Price",
+     "only prices seen within this time: 30d, or 30 for days (default 730d)", .bare_ns = DAY_NS},
+    {"rule", 0, OPT_CHOICE, "RULE", value_rules, AT(rule), "Price",
      "paid: as the provider charges (default); prorated: rate × exact time, without units, "
      "minimums and fees"},
     {"commit", 0, OPT_COUNT, "MONTHS", NULL, AT(commit), "Price",
@@ -119,10 +119,12 @@ static int check_named(const struct quote_options *o, struct err *err)
         const char *option, *instead;
     } choices[] = {
         {o->region, "--region", "name the region with the offer: PROVIDER/NAME@REGION"},
-        {o->kind, "--kind", "name the kind with the offer: PROVIDER/NAME:spot"},
+        {o->kind || o->spot, o->kind ? "--kind" : "--spot",
+         "name the kind with the offer: PROVIDER/NAME:spot"},
         {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
         {o->gpu, "--gpu", "leave one of the two out"},
-        {o->max_age != QUOTE_MAX_AGE, "--max-age", "its price is used however old, and marked OLD"},
+        {o->max_age != defaults.max_age, "--max-age",
+         "its price is used however old, and marked OLD"},
         {o->all, "--all", "leave one of the two out"},
     };
     for (size_t i = 0; o->offer && i < sizeof choices / sizeof *choices; i++)
@@ -149,9 +151,11 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     job->ask.provider = o->provider;
     job->ask.region = o->region;
     job->ask.every_region = o->all;
-    job->ask.max_age = o->max_age < 100000 ? (int)o->max_age : 100000;
-    for (size_t i = 0; o->kind && kinds[i]; i++)
-        if (strcmp(o->kind, kinds[i]) == 0)
+    job->ask.max_age = (int)(o->max_age / DAY_NS);
+    const char *kind;
+    int rc = value_kind(o->kind, o->spot, &kind, err);
+    for (size_t i = 0; rc == 0 && kind && offer_kinds[i]; i++)
+        if (strcmp(kind, offer_kinds[i]) == 0)
             job->ask.kind = &kind_values[i];
     c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
     c->commit_months = o->commit;
@@ -166,19 +170,20 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     w->buy = o->own.buy;
     if (o->runs > 1000000)
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
-    int rc = check_named(o, err);
     if (rc == 0)
-        rc = take_day(o->date, &day, err);
+        rc = check_named(o, err);
+    if (rc == 0)
+        rc = value_day(o->date, &day, err);
     c->start_s = day * INT64_C(86400);
     job->date = o->date;
     if (rc == 0)
-        rc = take_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
+        rc = value_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
     if (rc == 0)
-        rc = take_amount("budget", o->budget, &w->budget.v, err);
+        rc = value_amount("budget", o->budget, &w->budget.v, err);
     c->hour_of_mine.known = o->hour_of_mine;
     w->budget.known = o->budget;
     if (rc == 0)
-        rc = take_own(&o->own, &w->own, err);
+        rc = value_own(&o->own, &w->own, err);
     return rc;
 }
 
@@ -228,7 +233,8 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     clock_iso(clock_date_s(), made);
     made[10] = '\0';
     buf_printf(&key, "%s %s", made, job->quote.rule);
-    const char *const parts[] = {o->offer, o->gpu, o->provider, o->region, o->kind, o->date};
+    const char *const parts[] = {
+        o->offer, o->gpu, o->provider, o->region, o->spot ? "spot" : o->kind, o->date};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i])
             buf_printf(&key, " %.80s", parts[i]);
@@ -277,6 +283,7 @@ struct pinned {
     struct out *out;
     bool json;
     size_t count;
+    struct table table;
 };
 
 static int show_pinned(void *arg, const char *made, const char *text, struct err *err)
@@ -292,13 +299,10 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
     int rc = record_from_text(quote_fields, text, strlen(text), &quote, err);
     if (rc == 0 && quote.bills.count > 0) {
         const struct bill *b = &quote.bills.items[0];
-        if (p->count++ == 0)
-            out_wrap(p->out, 0, "The quotes of this run, and the cheapest offer of each\n");
         money_short(bill_total(b), cost);
-        out_printf(p->out, "%s\n  ", made);
-        out_cell(p->out, p->out->width - 30, b->offer);
-        out_cell_right(p->out, 10, cost);
-        out_printf(p->out, " USD  %s\n", b->price_date ? b->price_date : "");
+        const char *const cells[] = {b->offer, cost, b->price_date ? b->price_date : "-", made};
+        table_row(&p->table, OUT_PLAIN, cells, NULL);
+        p->count++;
     }
     record_release(quote_fields, &quote);
     return rc;
@@ -309,7 +313,11 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     const struct quote_options *o = call->options;
     struct quote_job job = {.asked = true};
     struct ledger *ledger = NULL;
-    struct pinned pinned = {call->out, o->common.json, 0};
+    static const struct table_column columns[] = {{"cheapest offer", TABLE_LEFT, 0, 30},
+                                                  {"USD", TABLE_POINT},
+                                                  {"price of", TABLE_LEFT, 1},
+                                                  {"quoted", TABLE_LEFT, 0, 24}};
+    struct pinned pinned = {call->out, o->common.json, 0, {.columns = columns, .count = 4}};
     int rc = quote_load(&job, word, o->ledger, err);
     out_complain(buf_str(&job.says));
     if (rc == 0)
@@ -322,6 +330,9 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
         out_printf(call->out, "]}\n");
     else if (rc == 0 && pinned.count == 0)
         out_printf(call->out, "No quote of this run is kept. 'fare quote RUN' makes one.\n");
+    else if (rc == 0)
+        table_print(&pinned.table, call->out);
+    buf_release(&pinned.table.rows);
     ledger_free(ledger);
     quote_release(&job);
     return rc;
@@ -339,7 +350,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (o->pinned)
         return list_pinned(call, word, err);
     const char *format;
-    int rc = take_format(o->common.json, o->format, "table", &format, err);
+    int rc = value_format(o->common.json, o->format, "table", &format, err);
     if (rc == 0)
         rc = take_options(&job, o, err);
     if (rc == 0)

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote: what the files of `fare quote` share; not for others.
+// quote: shared by the files of `fare quote`.
 #ifndef FARE_CMD_QUOTE_H
 #define FARE_CMD_QUOTE_H
 
 #include "advise/quote_job.h"
 #include "cmd/cmd.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 
 struct quote_options {
     struct cmd_common common;
     const char *ledger, *book, *format;
     const char *offer, *gpu, *provider, *region, *kind;
-    bool all, pinned;
+    bool all, pinned, spot;
     const char *date, *rule, *hour_of_mine;
-    int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns, egress, ingress;
+    int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
+        egress, ingress;
     int64_t deadline_ns, runs;
     const char *budget;
     struct own_options own; // with --hours-per-month

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "cmd/table.h"
 
 #define ROWS 15 // without --all
 
@@ -20,116 +21,66 @@ static void short_money(const char *amount, char out[MONEY_BYTES])
         snprintf(out, MONEY_BYTES, "?");
 }
 
-// "0.52", or "0.52 (0.51-0.53)" where there is an interval that shows; "0.52 of 1.52" after
-// credits.
-static void cost_words(const struct bill *b, bool interval, char *out, size_t size)
-{
-    char low[MONEY_BYTES], high[MONEY_BYTES], total[2 * MONEY_BYTES + 4];
-    short_money(b->total, total);
-    if (interval && b->before_credit) {
-        short_money(b->before_credit, low);
-        snprintf(total + strlen(total), MONEY_BYTES + 4, " of %s", low);
-    }
-    short_money(b->low, low);
-    short_money(b->high, high);
-    if (interval && b->low && b->high && strcmp(low, high) != 0)
-        snprintf(out, size, "%s (%s-%s)", total, low, high);
-    else
-        snprintf(out, size, "%s", total);
-}
-
 static void time_words(const struct bill *b, char *out, size_t size)
 {
     clock_words((int64_t)(b->time_s.v * 1e9), out, size);
 }
 
-static void age_words(const struct bill *b, bool days, char *out, size_t size)
+static void age_words(const struct bill *b, char *out, size_t size)
 {
-    if (!days)
-        snprintf(out, size, "%s", b->price_old.known && b->price_old.v ? "OLD" : "");
-    else if (b->price_own.v)
+    bool old = b->price_old.known && b->price_old.v;
+    if (b->price_own.v)
         snprintf(out, size, "yours");
-    else if (b->price_old.known && b->price_old.v)
-        snprintf(out, size, "OLD: %s", units_count(b->price_age_days.v, "day").s);
     else
-        snprintf(out, size, "%s", units_count(b->price_age_days.v, "day").s);
+        snprintf(out, size, "%s%s", old ? "OLD: " : "", units_count(b->price_age_days.v, "day").s);
 }
 
-enum { GPUS, TIME, COST, WITH_YOU, AGE, COLUMNS };
-
-// What gives way on a narrow terminal, each with those before it.
-enum room { ROOM_FOR_ALL, NO_GPUS, NO_INTERVALS, NO_AGES, NO_TIME };
-
-// The end of a name tells spot from on demand, the beginning whose it is: what is cut is between.
-static void short_name(const struct bill *b, int width, char *out, size_t size)
+static void gpu_words(const struct bill *b, char out[64])
 {
-    const char *kind = b->kind && strcmp(b->kind, "on-demand") != 0 ? b->kind : "";
-    snprintf(out, size, "%s", b->offer);
-    if (out_columns(out) <= width)
-        return;
-    snprintf(out, size, "%s/%s%s%s", b->provider, b->name, *kind ? ":" : "", kind);
-    int tail = (int)strlen(kind) + (*kind ? 1 : 0);
-    if (out_columns(out) > width && width > tail + 4)
-        snprintf(out, size, "%.*s…%s%s", width - tail - 1, b->offer, *kind ? ":" : "", kind);
+    out[0] = '\0';
+    if (b->gpus_used.known && b->gpus.known && (double)b->gpus_used.v < b->gpus.v)
+        snprintf(out, 64, "%lld of %g×%s", (long long)b->gpus_used.v, b->gpus.v,
+                 b->gpu ? b->gpu : "");
+    else if (b->gpu && b->gpus.known)
+        snprintf(out, 64, "%g×%s", b->gpus.v, b->gpu);
 }
 
-static void waiting_words(const struct bill *b, char *out, size_t size)
+// The total with its marks, and its interval where it shows.
+static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 2],
+                       char interval[MONEY_INTERVAL_BYTES])
+{
+    char amount[MONEY_BYTES];
+    int64_t low = 0, high = 0;
+    bool known = b->low && b->high && money_parse(b->low, &low, NULL) == 0 &&
+                 money_parse(b->high, &high, NULL) == 0;
+    int64_t total = bill_total(b);
+    money_interval(total, known ? low : total, known ? high : total, amount, interval);
+    snprintf(cost, MONEY_BYTES + 2, "%s%s%s", b->price_estimated.v ? "~" : "", amount,
+             b->incomplete.v || b->tariff_assumed.v ? "*" : "");
+}
+
+static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
 {
     int64_t total = bill_total(b), waiting = 0;
-    char text[MONEY_BYTES];
     out[0] = '\0';
-    if (!b->waiting || money_parse(b->waiting, &waiting, NULL) != 0 ||
-        money_add(total, waiting, &total, NULL) != 0)
-        return;
-    money_short(total, text);
-    snprintf(out, size, "%s", text);
+    if (b->waiting && money_parse(b->waiting, &waiting, NULL) == 0 &&
+        money_add(total, waiting, &total, NULL) == 0)
+        money_short(total, out);
 }
 
-static void fill_cells(const struct bill *b, enum room room, char cells[COLUMNS][64])
+static void add_row(struct table *table, const struct bill *b)
 {
-    memset(cells, 0, COLUMNS * sizeof *cells);
-    if (b->gpu && b->gpus.known)
-        snprintf(cells[GPUS], sizeof cells[GPUS], "%g×%s", b->gpus.v, b->gpu);
-    if (b->gpus_used.known && b->gpus.known && (double)b->gpus_used.v < b->gpus.v)
-        snprintf(cells[GPUS], sizeof cells[GPUS], "%lld of %g×%s", (long long)b->gpus_used.v,
-                 b->gpus.v, b->gpu ? b->gpu : "");
-    time_words(b, cells[TIME], sizeof cells[TIME]);
-    cells[COST][0] = '~';
-    cost_words(b, room < NO_INTERVALS, cells[COST] + b->price_estimated.v, sizeof cells[COST] - 1);
-    if (b->incomplete.v || b->tariff_assumed.v) {
-        size_t len = strlen(cells[COST]);
-        snprintf(cells[COST] + len, sizeof cells[COST] - len, "*");
-    }
-    waiting_words(b, cells[WITH_YOU], sizeof cells[WITH_YOU]);
-    age_words(b, room < NO_AGES, cells[AGE], sizeof cells[AGE]);
-}
-
-static void show_cells(struct out *out, const int *widths, int name_width, const char *name,
-                       char cells[COLUMNS][64])
-{
-    out_cell(out, name_width, name);
-    if (widths[GPUS] > 0)
-        out_cell(out, widths[GPUS], cells[GPUS]);
-    if (widths[TIME] > 0) {
-        out_cell_right(out, widths[TIME], cells[TIME]);
-        out_printf(out, "  ");
-    }
-    out_cell(out, widths[COST], cells[COST]);
-    if (widths[WITH_YOU] > 0)
-        out_cell(out, widths[WITH_YOU], cells[WITH_YOU]);
-}
-
-static void show_row(struct out *out, const struct bill *b, enum room room, const int *widths,
-                     int name_width)
-{
-    char cells[COLUMNS][64];
-    char name[256];
-    fill_cells(b, room, cells);
-    short_name(b, name_width, name, sizeof name);
-    show_cells(out, widths, name_width, name, cells);
-    out_styled(out, b->price_old.known && b->price_old.v ? OUT_YELLOW : OUT_DIM, "%s", cells[AGE]);
-    buf_trim(&out->text);
-    out_printf(out, "\n");
+    char gpus[64], time[48], cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
+    char before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48];
+    gpu_words(b, gpus);
+    time_words(b, time, sizeof time);
+    cost_words(b, cost, interval);
+    if (b->before_credit)
+        short_money(b->before_credit, before);
+    waiting_words(b, waiting);
+    age_words(b, age, sizeof age);
+    const char *const cells[] = {b->offer, gpus, time, cost, interval, before, waiting, age};
+    table_row(table, OUT_PLAIN, cells, NULL);
 }
 
 // The rates of exchange behind the rows, each once, with their dates: one may be OLD.
@@ -149,59 +100,30 @@ static void say_exchange(struct out *out, const struct quote *q, size_t rows)
     }
 }
 
-// The widths of the columns, and what is left for the name.
-static int measure(const struct out *out, const struct quote *q, size_t rows, enum room room,
-                   int widths[COLUMNS])
-{
-    static const char *const heads[COLUMNS] = {"GPUs", "time", "USD", "with you", "seen"};
-    int sum = 1;
-    for (int c = 0; c < COLUMNS; c++)
-        widths[c] = (int)strlen(heads[c]);
-    for (size_t i = 0; i < rows; i++) {
-        char cells[COLUMNS][64];
-        fill_cells(&q->bills.items[i], room, cells);
-        for (int c = 0; c < COLUMNS; c++)
-            widths[c] = out_columns(cells[c]) > widths[c] ? out_columns(cells[c]) : widths[c];
-    }
-    if (!q->bills.items[0].waiting)
-        widths[WITH_YOU] = 0;
-    if (room >= NO_GPUS)
-        widths[GPUS] = 0;
-    if (room >= NO_TIME)
-        widths[TIME] = 0;
-    for (int c = 0; c < COLUMNS; c++)
-        sum += widths[c] + (widths[c] > 0);
-    return out->width - sum;
-}
-
 static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
-    enum { NAME_LEAST = 12 };
-    int widths[COLUMNS], name_width;
-    bool marked = false, estimated = false, credited = false;
-    enum room room = out->width < 64 ? NO_GPUS : ROOM_FOR_ALL; // the name says more
+    static const struct table_column columns[] = {
+        {"offer", TABLE_LEFT, 0, 30},  {"GPUs", TABLE_LEFT, 5},
+        {"time", TABLE_RIGHT},         {"USD", TABLE_POINT},
+        {"95 % of it", TABLE_LEFT, 4}, {"before credit", TABLE_POINT, 3},
+        {"with you", TABLE_POINT},     {"seen", TABLE_LEFT, 2}};
+    struct table table = TABLE(columns);
+    bool marked = false, estimated = false;
     rows = rows < q->bills.count ? rows : q->bills.count;
-    while ((name_width = measure(out, q, rows, room, widths)) < NAME_LEAST && room < NO_TIME)
-        room++;
-    name_width = name_width < NAME_LEAST ? NAME_LEAST : name_width;
     for (size_t i = 0; i < rows; i++) {
-        estimated |= q->bills.items[i].price_estimated.v;
-        credited |= q->bills.items[i].before_credit != NULL;
-        marked |= q->bills.items[i].incomplete.v || q->bills.items[i].tariff_assumed.v;
+        const struct bill *b = &q->bills.items[i];
+        add_row(&table, b);
+        estimated |= b->price_estimated.v;
+        marked |= b->incomplete.v || b->tariff_assumed.v;
     }
-    show_cells(out, widths, name_width, "offer",
-               (char[COLUMNS][64]){"GPUs", "time", "USD", "with you", "seen"});
-    out_printf(out, room < NO_AGES ? "seen\n" : "\n");
-    for (size_t i = 0; i < rows; i++)
-        show_row(out, &q->bills.items[i], room, widths, name_width);
+    table_print(&table, out);
     if (marked)
         out_wrap(out, 0,
-                 "* the provider's rules are not known (per second was assumed), or have no price "
-                 "for something that was asked for: --offer shows what.");
+                 "* the provider's rules are not known (per second is assumed), or have no price "
+                 "for something you asked for: --offer shows it.");
     if (estimated)
-        out_wrap(out, 0, "~ the price is estimated: nobody published it. --offer says from what.");
-    if (credited && room < NO_INTERVALS)
-        out_wrap(out, 0, "A of B: A is left of B after your credits.");
+        out_wrap(out, 0,
+                 "~ the price is an estimate: nobody published it. --offer shows its source.");
     say_exchange(out, q, rows);
     if (q->bills.count > rows)
         out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);
@@ -209,47 +131,36 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
 
 // ---- one bill
 
-static const char *period(int64_t per_s)
+static void show_items(struct out *out, const struct bill *b)
 {
-    static const struct {
-        int64_t s;
-        const char *words;
-    } known[] = {{1, "a second"},
-                 {60, "a minute"},
-                 {3600, "an hour"},
-                 {86400, "a day"},
-                 {2592000, "a month of 30 days"},
-                 {2628000, "a month of 730 hours"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].s == per_s)
-            return known[i].words;
-    return "its period";
-}
-
-// "  storage           100 GB        0.011574074"; on a narrow terminal the middle stands below.
-static void show_line(struct out *out, const char *what, const char *how, const char *amount)
-{
-    enum { HOW = 16, AMOUNT = 18, WHAT = 36, NARROW = 60 };
-    bool below = out->width < NARROW;
-    int room = out->width - AMOUNT - 4 - (below ? 0 : HOW + 1);
-    out_printf(out, "  ");
-    out_cell(out, room > WHAT ? WHAT : room, what);
-    if (!below)
-        out_cell(out, HOW, how ? how : "");
-    out_cell_right(out, AMOUNT, amount);
-    out_printf(out, "\n");
-    if (below && how && *how)
-        out_wrap(out, 4, how);
+    static const struct table_column columns[] = {
+        {NULL, TABLE_LEFT, 0, 20}, {NULL, TABLE_LEFT, 1, 0, ""}, {NULL, TABLE_POINT}};
+    struct table table = {
+        .columns = columns, .count = sizeof columns / sizeof *columns, .indent = 2};
+    char time[48];
+    for (size_t i = 0; i < b->items.count; i++) {
+        const struct bill_item *item = &b->items.items[i];
+        if (b->before_credit && i + 1 == b->items.count) { // the last
+            const char *const before[] = {"before credit", "", b->before_credit};
+            table_row(&table, OUT_PLAIN, before, NULL);
+        }
+        const char *const cells[] = {item->what, item->how ? item->how : "", item->amount};
+        table_row(&table, OUT_PLAIN, cells, NULL);
+    }
+    time_words(b, time, sizeof time);
+    const char *const total[] = {"total, without tax", time, b->total};
+    table_row(&table, OUT_BOLD, total, NULL);
+    table_print(&table, out);
 }
 
 static void show_bill(struct out *out, const struct bill *b)
 {
-    char total[MONEY_BYTES], high[MONEY_BYTES], line[240];
+    char total[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
     struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");
     buf_printf(&head, "%s%s %s for %s%s%s", b->price_estimated.v ? "estimated: " : "", b->rate,
-               b->currency, period(b->per_s.v),
+               b->currency, value_period(b->per_s.v),
                !b->price_own.v ? ", seen "
                : b->price_date ? ", your own rate since "
                                : ", your own rate",
@@ -258,47 +169,35 @@ static void show_bill(struct out *out, const struct bill *b)
         buf_printf(&head, " (OLD: %s)", units_count(b->price_age_days.v, "day").s);
     buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
                b->machine ? b->machine : "an unknown machine", b->basis);
-    out_wrap(out, 2, buf_str(&head));
-    out->text.failed |= head.failed;
-    buf_release(&head);
+    out_wrap_take(out, 2, &head);
     out_wrap(out, 2, b->words ? b->words : "");
     if (b->exchange)
         out_wrap(out, 2, b->exchange);
     out_printf(out, "\n");
-    for (size_t i = 0; i < b->items.count; i++) {
-        const struct bill_item *item = &b->items.items[i];
-        if (b->before_credit && i + 1 == b->items.count) // the last
-            show_line(out, "before credit", "", b->before_credit);
-        show_line(out, item->what, item->how, item->amount);
-    }
-    time_words(b, line, sizeof line);
-    show_line(out, "total, without tax", line, b->total);
-    short_money(b->low, total);
-    short_money(b->high, high);
-    snprintf(line, sizeof line, "95 %% interval of the time: %s to %s USD", total, high);
-    if (b->low && b->high && strcmp(total, high) != 0)
-        out_wrap(out, 2, line);
+    show_items(out, b);
+    cost_words(b, total, interval);
+    if (*interval)
+        out_wrapf(out, 2, "%s USD with 95 %% confidence in the time", interval);
     if (b->waiting) {
         short_money(b->waiting, total);
-        snprintf(line, sizeof line, "your waiting, not in the total: %s USD", total);
-        out_wrap(out, 2, line);
+        out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);
     }
     if (b->tariff_assumed.known && b->tariff_assumed.v)
-        out_wrap(out, 2, "This provider's rules are not known: per second was assumed.");
+        out_wrap(out, 2, "This provider's rules are not known: per second is assumed.");
     if (b->basis && strcmp(b->basis, "assumed") == 0)
-        out_wrap(out, 2,
-                 "The time was measured on another machine, and is assumed to be the same here.");
-    for (size_t i = 0; i < b->notes.count; i++) {
-        out_printf(out, "  - ");
-        out_wrap_here(out, 4, b->notes.items[i]);
-    }
+        out_wrap(
+            out, 2,
+            "The time was measured on another machine; that this one takes as long is assumed.");
+    for (size_t i = 0; i < b->notes.count; i++)
+        out_bullet(out, b->notes.items[i]);
 }
 
 // ---- all of it
 
 static bool filtered(const struct quote_options *o)
 {
-    return o->gpu || o->provider || o->region || o->kind || o->max_age != QUOTE_MAX_AGE;
+    return o->gpu || o->provider || o->region || o->kind || o->spot ||
+           o->max_age != QUOTE_MAX_AGE * 86400 * NS_PER_S;
 }
 
 static void say_nothing_fits(struct out *out, const struct quote_job *job,
@@ -308,105 +207,77 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
     struct bill_time time;
     if (!run) {
         out_wrap(out, 0,
-                 "Nothing was measured of this workload, and nobody published it. 'fare run' "
-                 "measures it.");
+                 "You have no run of this workload, and none is published. 'fare run' measures "
+                 "one.");
     } else if (filtered(o)) {
-        out_wrap(out, 0,
-                 "Nothing that --gpu, --provider, --region, --kind and --max-age leave was "
-                 "measured.");
+        out_wrap(out, 0, "No run fits --gpu, --provider, --region, --kind and --max-age.");
     } else if (!bill_time_of(run, &time) && run_label(run, "relative_speed")) {
         out_wrap(out, 0,
-                 "Of this training only speeds relative to each other are known, no time, so there "
-                 "is no bill. 'fare compare' says what they make of the costs.");
+                 "Only relative speeds of this training are known, no times, so there is no bill. "
+                 "'fare compare' shows relative costs.");
     } else if (!bill_time_of(run, &time)) {
         out_wrap(out, 0,
-                 "How long the whole training takes is not known: the run ended early and could "
-                 "not be projected. Let it tell its total (--total-steps), or run it --full.");
+                 "The time of the whole training is unknown: the run ended early and could not be "
+                 "projected. Give --total-steps, or run it with --full.");
     } else {
-        char text[400], words[48];
+        char words[48];
         const struct run_machine *m = &run->machine;
-        const char *none = job->quote.outdated
-                               ? ""
-                               : " No offer in the book is known to be the same: name one with "
-                                 "--offer PROVIDER/NAME, which declares that this machine is it.";
         clock_words(time.total_ns, words, sizeof words);
-        snprintf(text, sizeof text, "The whole training takes %s on the machine measured (%s).%s",
-                 words,
-                 m->instance_type ? m->instance_type
-                 : m->gpu         ? m->gpu
-                 : m->cpu         ? m->cpu
-                                  : "unknown",
-                 none);
-        out_wrap(out, 0, text);
+        out_wrapf(out, 0, "The whole training takes %s on the machine measured (%s).%s", words,
+                  m->instance_type ? m->instance_type
+                  : m->gpu         ? m->gpu
+                  : m->cpu         ? m->cpu
+                                   : "unknown",
+                  job->quote.outdated ? ""
+                                      : " No offer in the book is known to be this machine: name "
+                                        "one with --offer PROVIDER/NAME.");
     }
 }
 
-// A price that is too old to count, and what the deadline makes of it all.
+// A price that is too old to count, and the advice.
 static void say_more(struct out *out, const struct quote_job *job)
 {
     const struct quote *q = &job->quote;
     struct bill_time time;
-    struct buf text = {0};
     if (q->outdated)
-        buf_printf(&text, "%s '--max-age %lld' lets it count.", q->advice.items[0],
-                   (long long)q->outdated_days.v);
-    if (text.len > 0)
-        out_wrap(out, 0, buf_str(&text));
+        out_wrapf(out, 0, "%s '--max-age %lldd' includes it.", q->advice.items[0],
+                  (long long)q->outdated_days.v);
     // The first is about offers, where there is a time to look for them with.
     for (size_t i = quote_base(&job->ask, &time) ? 1 : 0; i < q->advice.count; i++)
         out_wrap(out, 0, q->advice.items[i]);
-    out->text.failed |= text.failed;
-    buf_release(&text);
 }
 
-// The run asked for has no time of its own: what follows is of others.
+// The run has no time of its own: those of others follow.
 static void say_of_others(struct out *out, const struct quote_job *job)
 {
     struct bill_time time;
     if (!job->asked || quote_base(&job->ask, &time))
         return;
     out_wrap(out, 0,
-             "How long the whole training takes on this run's machine is not known: it ended early "
-             "and could not be projected. These are the times of other runs of the same training.");
+             "The time of the whole training on this run's machine is unknown: the run ended early "
+             "and could not be projected. These times are of other runs of the same training.");
     out_printf(out, "\n");
 }
 
 static void say_rest(struct out *out, const struct quote *q, const struct quote_options *o)
 {
-    for (size_t i = 0; i < q->misfits.count; i++) {
-        struct buf line = {0};
-        buf_printf(&line, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
-        out_wrap(out, 0, buf_str(&line));
-        out->text.failed |= line.failed;
-        buf_release(&line);
-    }
-    char text[240] = "Tax is left out.";
-    if (q->not_measured.known && q->not_measured.v > 0)
-        snprintf(text, sizeof text, "%s%s %s not measured, and so not guessed. Tax is left out.",
-                 units_count(q->not_measured.v, "other offer").s, filtered(o) ? " like these" : "",
-                 q->not_measured.v == 1 ? "is" : "are");
+    for (size_t i = 0; i < q->misfits.count; i++)
+        out_wrapf(out, 0, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
     out_printf(out, "\n");
-    out_wrap(out, 0, text);
+    if (q->not_measured.known && q->not_measured.v > 0)
+        out_wrapf(out, 0, "%s%s %s no run, and so no estimate. Tax is left out.",
+                  units_count(q->not_measured.v, "other offer").s, filtered(o) ? " like these" : "",
+                  q->not_measured.v == 1 ? "has" : "have");
+    else
+        out_wrap(out, 0, "Tax is left out.");
 }
 
 static void show_title(struct out *out, const struct quote_job *job)
 {
     const struct quote *q = &job->quote;
-    struct buf rest = {0}, all = {0};
-    buf_printf(&rest, ", the whole training%s%s%s", q->date ? ", prices of " : "",
-               q->date ? q->date : "",
-               job->ask.wishes.prorated ? ", prorated (nobody charges so)" : "");
-    buf_printf(&all, "%s%s", q->workload, buf_str(&rest));
-    if (out_columns(buf_str(&all)) <= out->width) {
-        out_styled(out, OUT_BOLD, "%s", q->workload);
-        out_printf(out, "%s\n", buf_str(&rest));
-    } else {
-        out_wrap(out, 0, buf_str(&all));
-    }
-    out_printf(out, "\n");
-    out->text.failed |= rest.failed || all.failed;
-    buf_release(&rest);
-    buf_release(&all);
+    out_wrapf(out, 0, "%s, the whole training%s%s%s\n", q->workload, q->date ? ", prices of " : "",
+              q->date ? q->date : "",
+              job->ask.wishes.prorated ? ", prorated (no provider charges this way)" : "");
 }
 
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o)

@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cmd/take.h"
+#include "cmd/values.h"
 #include "report/compare.h"
 #include "report/html.h"
 #include "report/page.h"
@@ -31,7 +31,6 @@ struct report_options {
 
 static const struct report_options defaults = {.deadline_ns = -1, .own = OWN_DEFAULTS};
 
-static const char *const rules[] = {"paid", "prorated", NULL};
 static const char *const formats[] = {"html", "md", "csv", "json", "focus", "openmetrics", NULL};
 
 #define AT(member) offsetof(struct report_options, member)
@@ -43,10 +42,8 @@ static const struct opt options[] = {
      "html (default), or its tables: md, csv, json, focus (bills) or openmetrics"},
     {"plot", 0, OPT_CHOICE, "KIND", plot_kinds, AT(plot), NULL,
      "only this plot, as SVG, or its figures with --format md, csv or json"},
-    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
-     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
-     "own"},
-    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+    LEDGER_ROW,
+    BOOK_ROW,
     {"workload", 'w', OPT_TEXT, "NAME", NULL, AT(workload), "Which", "all runs of this workload"},
     {"published", 0, OPT_TEXT, "SET", NULL, AT(published), "Which",
      "published results that come with fare: 2017-keras-backends or 2018-tweets, say"},
@@ -60,7 +57,7 @@ static const struct opt options[] = {
      "those machines are this offer of the book: aws/p3.2xlarge; may be given several times"},
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
      "prices and billing rules of this date"},
-    {"rule", 'r', OPT_CHOICE, "RULE", rules, AT(rule), "Cost",
+    {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
      "draw it, and name the cheapest that is done within this time"},
@@ -82,8 +79,7 @@ static const struct cmd_example examples[] = {
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
-                    "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    LEDGER_VARIABLE,
     {NULL, NULL},
 };
 
@@ -116,8 +112,8 @@ static int take_options(const struct cmd_call *call, struct page_ask *ask, struc
     if (o->deadline_ns >= 0)
         ask->wishes.deadline_ns = some_int(o->deadline_ns);
     ask->wishes.buy = o->own.buy;
-    int rc = take_day(o->date, &ask->day, err);
-    return rc == 0 ? take_own(&o->own, &ask->wishes.own, err) : rc;
+    int rc = value_day(o->date, &ask->day, err);
+    return rc == 0 ? value_own(&o->own, &ask->wishes.own, err) : rc;
 }
 
 // ---- writing
@@ -269,7 +265,7 @@ static int run(const struct cmd_call *call, struct err *err)
 {
     const struct report_options *o = call->options;
     const char *format;
-    int rc = take_format(o->common.json, o->format, "html", &format, err);
+    int rc = value_format(o->common.json, o->format, "html", &format, err);
     bool drawn = strcmp(format, "html") == 0;
     struct page_ask ask;
     struct buf text = {0}, says = {0};

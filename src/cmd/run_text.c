@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cmd/table.h"
 
 // ---- the table
 
@@ -71,60 +72,38 @@ static void epoch_time(char out[24], const struct run *run)
         clock_words((int64_t)(run->epoch_s.v * 1e9), out, 24);
 }
 
-static void widen(struct out_column *column, const char *text)
-{
-    int columns = out_columns(text);
-    column->width = columns > column->width ? columns : column->width;
-}
-
 void run_text_table(struct out *out, const struct run *runs, size_t count)
 {
     bool batches = false;
     for (size_t i = 1; i < count; i++)
         batches |= runs[i].batch.v != runs[0].batch.v && runs[i].workload && runs[0].workload &&
                    strcmp(runs[i].workload, runs[0].workload) == 0;
-    enum { DATA = 1, EPOCH = 4, WHOLE = 5, RESULT = 6, COLUMNS = 7, DATA_MOST = 12 };
-    struct out_column columns[COLUMNS] = {
-        {batches ? "batch" : "workload", 9, false, 0},
-        {"data", 5, false, 5},
-        {"samples/s", 9, true, 1},
-        {"ms/step", 8, true, 3},
-        {"epoch", 10, true, 4},
-        {"whole training", 17, false, 0},
-        {"result", 6, false, 2},
+    const struct table_column columns[] = {
+        {batches ? "batch" : "workload", TABLE_LEFT},
+        {"data", TABLE_LEFT, 5, 5},
+        {"samples/s", TABLE_RIGHT, 1},
+        {"ms/step", TABLE_RIGHT, 3},
+        {"epoch", TABLE_RIGHT, 4},
+        {"whole training", TABLE_LEFT},
+        {"result", TABLE_LEFT, 2},
     };
-    for (size_t i = 0; i < count; i++) {
-        char all[48], result[48], epoch[24];
-        whole(all, &runs[i]);
-        outcome(result, &runs[i]);
-        widen(&columns[WHOLE], all);
-        widen(&columns[RESULT], result);
-        epoch_time(epoch, &runs[i]);
-        widen(&columns[EPOCH], epoch);
-    }
-    out_fit(columns, COLUMNS, DATA, out->width);
-    if (columns[DATA].width > DATA_MOST)
-        columns[DATA].width = DATA_MOST;
-    out_heads(out, columns, COLUMNS);
+    struct table table = TABLE(columns);
     for (size_t i = 0; i < count; i++) {
         const struct run *r = &runs[i];
-        char speed[24], step[24], epoch[24], all[48], result[48], data[24] = "-", name[24];
+        char speed[24], step[24], epoch[24], all[48], result[48], name[48];
         number(speed, 0, r->samples_per_s);
         step_time(step, r);
         epoch_time(epoch, r);
-        if (r->data.name)
-            snprintf(data, sizeof data, "%.12s", r->data.name);
         snprintf(name, sizeof name, "%s", r->workload ? r->workload : "");
         if (batches && r->batch.known)
-            snprintf(name, sizeof name, "%.6s %lld", r->workload, (long long)r->batch.v);
+            snprintf(name, sizeof name, "%.20s %lld", r->workload, (long long)r->batch.v);
         whole(all, r);
         outcome(result, r);
-        const char *const cells[] = {name, data, speed, step, epoch, all, result};
-        for (int c = 0; c < COLUMNS; c++)
-            out_field(out, &columns[c], cells[c]);
-        buf_trim(&out->text);
-        out_printf(out, "\n");
+        const char *const cells[] = {
+            name, r->data.name ? r->data.name : "-", speed, step, epoch, all, result};
+        table_row(&table, OUT_PLAIN, cells, NULL);
     }
+    table_print(&table, out);
 }
 
 // Said once for each workload, where the largest of its batches that has a speed comes by.

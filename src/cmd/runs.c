@@ -1,91 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// runs: what was measured: lists, one run, two held against each other.
+// runs: list runs, show one, compare two, delete.
 #include "cmd/runs.h"
 
 #include <float.h>
 #include <string.h>
 
 #include "advise/comparable.h"
+#include "base/tree.h"
 #include "ledger/published.h"
 #include "record/read.h"
 
 enum { LAST = 20 };
 
-static const char *const sorts[] = {"started", "step", "wall", "name", NULL};
-static const char *const formats[] = {"fare", "keras-csv", "dawnbench", "mllog", "hyperfine", NULL};
-static const char *const ends[] = {"finished", "sampled", "stopped", "interrupted",
-                                   "failed",   "killed",  NULL};
-
-#define AT(member) offsetof(struct runs_options, member)
-static const struct opt options[] = {
-    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
-     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
-     "own"},
-    {"against", 0, OPT_TEXT, "RUN", NULL, AT(against), NULL,
-     "say whether the two runs can be compared, and why not"},
-    {"published", 0, OPT_FLAG, NULL, NULL, AT(published), NULL,
-     "list the published results that come with fare, instead of the ledger"},
-    {"workload", 0, OPT_TEXT, "NAME", NULL, AT(workload), "Which",
-     "those of this workload; import: what was trained"},
-    {"framework", 0, OPT_TEXT, "NAME", NULL, AT(framework), "Which",
-     "those trained by this; import: by what it was trained"},
-    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which",
-     "those whose GPU's name has this in it; import: the GPU's name"},
-    {"machine", 0, OPT_TEXT, "NAME", NULL, AT(machine), "Which",
-     "those whose machine, instance type, processor or fingerprint has this in it; import: the "
-     "machine's name"},
-    {"name", 0, OPT_TEXT, "NAME", NULL, AT(name), "Which", "those of this name"},
-    {"ended", 0, OPT_CHOICE, "HOW", ends, AT(ended), "Which",
-     "those that ended so: finished, sampled, stopped or failed"},
-    {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, AT(label), "Which",
-     "those with this label, which may be given several times; import: a label to add"},
-    {"since", 0, OPT_TEXT, "DATE", NULL, AT(since), "Which", "those started on this date or later"},
-    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which", "the newest N of them (default 20)",
-     .least = 1},
-    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which", "all of them"},
-    {"sort", 0, OPT_CHOICE, "BY", sorts, AT(sort), "Which",
-     "started (default, newest first), step or wall (shortest first), or name"},
-    {"output", 'o', OPT_TEXT, "FILE", NULL, AT(output), "Export and import",
-     "export: write to this file, whole or not at all"},
-    {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), "Export and import",
-     "import: fare, keras-csv, dawnbench, mllog or hyperfine, instead of what the file looks like"},
-    {"gpus", 0, OPT_COUNT, "N", NULL, AT(gpus), "Export and import", "import: how many GPUs",
-     .least = 1},
-    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Export and import",
-     "import: who rented the machine out, aws or gcp, say"},
-    {"price-per-hour", 0, OPT_TEXT, "USD", NULL, AT(price_per_hour), "Export and import",
-     "import: what the machine cost, kept as a label"},
-    {"started", 0, OPT_TEXT, "DATE", NULL, AT(started), "Export and import",
-     "import: when it was trained"},
-    {"token-file", 0, OPT_TEXT, "FILE", NULL, AT(token_file), "Export and import",
-     "push: a file with the server's token"},
-    {NULL},
-};
-#undef AT
-
 static const struct cmd_example examples[] = {
-    {"fare runs", "the last twenty"},
-    {"fare runs last", "the newest on a page: where the time went, steps, use"},
+    {"fare runs", "the newest 20"},
+    {"fare runs last", "the newest on a page: where the time went, steps, resources"},
+    {"fare runs --since 3w --gpu h100", "those of the last three weeks on that GPU"},
     {"fare runs --workload cnn --gpu h100 --sort step", "the fastest CNN on that GPU first"},
     {"fare runs 3f9a2c --against published-2017-mnist-cnn-k80-tensorflow",
      "can the two be compared?"},
-    {"fare runs export -o runs.jsonl", "all of them, one JSON object per line"},
-    {"fare runs import runs.jsonl --ledger postgresql://team@db/fare", "and into the team's"},
-    {"fare runs push http://box:8732 last --token-file token", "the newest to a 'fare serve'"},
-    {"fare runs import mnist_mlp_tensorflow.csv --machine p2.xlarge --price-per-hour 0.90",
-     "a log of Keras"},
     {NULL, NULL},
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
-                    "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    LEDGER_VARIABLE,
     {NULL, NULL},
 };
 
-void runs_filter(const struct runs_options *o, struct ledger_filter *filter)
+void runs_which(const struct runs_options *o, struct runs_which *which)
 {
-    *filter = (struct ledger_filter){
+    int64_t age_ns;
+    which->filter = (struct ledger_filter){
         .name = o->name,
         .workload = o->workload,
         .framework = o->framework,
@@ -97,11 +42,14 @@ void runs_filter(const struct runs_options *o, struct ledger_filter *filter)
         .label_count = o->label.count,
         .limit = o->last,
     };
-    static const enum ledger_sort values[] = {LEDGER_STARTED, LEDGER_STEP, LEDGER_WALL,
-                                              LEDGER_NAME};
-    for (size_t i = 0; o->sort && sorts[i]; i++)
-        if (strcmp(sorts[i], o->sort) == 0)
-            filter->sort = values[i];
+    for (size_t i = 0; o->sort && ledger_sorts[i]; i++)
+        if (strcmp(ledger_sorts[i], o->sort) == 0)
+            which->filter.sort = (enum ledger_sort)i;
+    // A bare number is neither a date nor an age.
+    if (o->since && !text_int(o->since, &age_ns) && clock_parse_duration(o->since, &age_ns)) {
+        clock_iso(clock_date_s() - age_ns / NS_PER_S, which->since);
+        which->filter.since = which->since;
+    }
 }
 
 static int join(struct ledger *ledger, bool writes, struct err *err)
@@ -118,10 +66,32 @@ int runs_connect(struct ledger *ledger, struct err *err)
     return join(ledger, false, err);
 }
 
+int runs_open(const struct runs_options *o, bool writes, struct ledger **ledger, struct err *err)
+{
+    int rc = ledger_new(ledger, o->ledger, err);
+    if (rc != 0)
+        return rc;
+    rc = join(*ledger, writes, err);
+    const char *dir;
+    size_t waiting = rc != 0 ? ledger_spooled(*ledger, &dir) : 0;
+    if (waiting > 0)
+        err_hint(err, "%zu run%s in '%s' wait%s until it can be reached", waiting,
+                 waiting == 1 ? "" : "s", dir, waiting == 1 ? "s" : "");
+    return rc;
+}
+
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
     int rc = strncmp(word, "published-", 10) == 0 ? 0 : runs_connect(ledger, err);
     return rc == 0 ? published_or_ledger(ledger, word, text, err) : rc;
+}
+
+void runs_say_added(struct out *out, const char *verb, int64_t added, int64_t there)
+{
+    out_printf(out, "%s %lld run%s", verb, (long long)added, added == 1 ? "" : "s");
+    if (there > 0)
+        out_printf(out, "; %lld %s there already", (long long)there, there == 1 ? "was" : "were");
+    out_printf(out, "\n");
 }
 
 // ---- as JSON: the texts as they are kept, keys of a newer fare included
@@ -169,7 +139,7 @@ static int json_list(struct out *out, struct ledger *ledger, const struct ledger
 static void say_empty(struct out *out, struct ledger *ledger, bool filtered)
 {
     if (filtered)
-        out_wrap(out, 0, "No run like that in the ledger. 'fare runs --all' lists them all.");
+        out_wrap(out, 0, "No such run in the ledger. 'fare runs --all' lists them all.");
     else
         out_wrap(out, 0,
                  "No runs in the ledger yet. 'fare run mlp' makes one in a few seconds; 'fare runs "
@@ -178,11 +148,12 @@ static void say_empty(struct out *out, struct ledger *ledger, bool filtered)
     out_printf(out, "\n");
 }
 
-static int list(const struct cmd_call *call, struct ledger *ledger, struct err *err)
+static int print_list(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct runs_options *o = call->options;
-    struct ledger_filter filter;
-    runs_filter(o, &filter);
+    struct runs_which which;
+    runs_which(o, &which);
+    struct ledger_filter filter = which.filter;
     if (filter.limit == 0 && !o->all)
         filter.limit = LAST;
     if (o->common.json)
@@ -215,7 +186,7 @@ static int add_run(void *arg, const char *id, const char *text, struct err *err)
     return run ? record_from_text(run_fields, text, strlen(text), run, err) : ERR_MEMORY;
 }
 
-static int published(const struct cmd_call *call, struct err *err)
+static int print_published(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
     if (o->common.json)
@@ -256,16 +227,14 @@ static int against(const struct cmd_call *call, const struct run *a, const struc
                    comparison.words + 1);
         out_printf(call->out, "%s\n",
                    comparison.reasons.count ? ":" : " training, measured the same way");
-        for (size_t i = 0; i < comparison.reasons.count; i++) {
-            out_printf(call->out, "  - ");
-            out_wrap_here(call->out, 4, comparison.reasons.items[i]);
-        }
+        for (size_t i = 0; i < comparison.reasons.count; i++)
+            out_bullet(call->out, comparison.reasons.items[i]);
     }
     comparison_release(&comparison);
     return rc;
 }
 
-static int show(const struct cmd_call *call, struct ledger *ledger, struct err *err)
+static int print_run(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct runs_options *o = call->options;
     struct run run = {0}, other = {0};
@@ -290,90 +259,127 @@ static int show(const struct cmd_call *call, struct ledger *ledger, struct err *
     return rc;
 }
 
-static int delete (const struct cmd_call *call, struct ledger *ledger, struct err *err)
+// ---- the subcommands
+
+static int list(const struct cmd_call *call, struct err *err)
+{
+    const struct runs_options *o = call->options;
+    if (o->published)
+        return print_published(call, err);
+    struct ledger *ledger = NULL;
+    int rc = runs_open(o, false, &ledger, err);
+    if (rc == 0)
+        rc = print_list(call, ledger, err);
+    ledger_free(ledger);
+    return rc;
+}
+
+static int show(const struct cmd_call *call, struct err *err)
+{
+    const struct runs_options *o = call->options;
+    const struct opt_rest *rest = call->rest;
+    struct ledger *ledger = NULL;
+    if (rest->count != 1) {
+        err_set(err, ERR_USAGE, "'fare runs show' shows one run");
+        return rest->count == 0 ? err_hint(err, "'fare runs' lists them; 'last' is the newest")
+                                : err_hint(err, "to compare them: fare runs %s --against %s",
+                                           rest->args[0], rest->args[1]);
+    }
+    // Published results can be read where there is no ledger.
+    bool shipped = strncmp(rest->args[0], "published-", 10) == 0;
+    int rc = shipped ? ledger_new(&ledger, o->ledger, err) : runs_open(o, false, &ledger, err);
+    if (rc == 0)
+        rc = print_run(call, ledger, err);
+    ledger_free(ledger);
+    return rc;
+}
+
+static int delete_runs(const struct cmd_call *call, struct err *err)
 {
     const struct opt_rest *rest = call->rest;
-    if (rest->count < 2) {
+    struct ledger *ledger = NULL;
+    if (rest->count == 0) {
         err_set(err, ERR_USAGE, "'fare runs delete' needs the id of a run");
         return err_hint(err, "'fare runs' lists them");
     }
-    int rc = 0;
-    for (size_t i = 1; i < rest->count && rc == 0; i++) {
+    int rc = runs_open(call->options, false, &ledger, err);
+    for (size_t i = 0; i < rest->count && rc == 0; i++) {
         struct buf id = {0};
         rc = ledger_delete(ledger, rest->args[i], &id, err);
         if (rc == 0)
             out_printf(call->out, "deleted %s\n", buf_str(&id));
         buf_release(&id);
     }
-    return rc;
-}
-
-static int dispatch(const struct cmd_call *call, struct ledger *ledger, struct err *err)
-{
-    const struct opt_rest *rest = call->rest;
-    const struct runs_options *o = call->options;
-    const char *first = rest->count > 0 ? rest->args[0] : NULL;
-    if (first && strcmp(first, "import") == 0)
-        return runs_import(call, ledger, err);
-    if (first && strcmp(first, "export") == 0)
-        return runs_export(call, ledger, err);
-    if (first && strcmp(first, "push") == 0)
-        return runs_push(call, ledger, err);
-    if (first && strcmp(first, "delete") == 0)
-        return delete (call, ledger, err);
-    if (rest->count > 1) {
-        err_set(err, ERR_USAGE, "'fare runs' shows one run at a time");
-        return err_hint(err, "to hold them against each other: fare runs %s --against %s", first,
-                        rest->args[1]);
-    }
-    if (o->against && !first)
-        return err_set(err, ERR_USAGE,
-                       "--against needs a run to hold against it: fare runs RUN "
-                       "--against RUN");
-    return first ? show(call, ledger, err) : list(call, ledger, err);
-}
-
-static int run(const struct cmd_call *call, struct err *err)
-{
-    const struct runs_options *o = call->options;
-    if (o->published && call->rest->count == 0)
-        return published(call, err);
-    struct ledger *ledger = NULL;
-    int rc = ledger_new(&ledger, o->ledger, err);
-    if (rc != 0)
-        return rc;
-    bool shipped = call->rest->count == 1 && strncmp(call->rest->args[0], "published-", 10) == 0;
-    bool imports = call->rest->count > 1 && strcmp(call->rest->args[0], "import") == 0;
-    if (!shipped) // what comes with fare can be read where there is no ledger
-        rc = join(ledger, imports, err);
-    const char *dir;
-    size_t waiting = rc != 0 ? ledger_spooled(ledger, &dir) : 0;
-    if (waiting > 0)
-        err_hint(err, "%zu run%s in '%s' wait%s until it can be reached", waiting,
-                 waiting == 1 ? "" : "s", dir, waiting == 1 ? "s" : "");
-    if (rc == 0)
-        rc = dispatch(call, ledger, err);
     ledger_free(ledger);
     return rc;
 }
 
+#define AT(member) offsetof(struct runs_options, member)
+static const struct opt list_options[] = {
+    LEDGER_ROW,
+    {"published", 0, OPT_FLAG, NULL, NULL, AT(published), NULL,
+     "list the published results that come with fare, instead of the ledger"},
+    RUNS_WHICH,
+    {NULL},
+};
+
+static const struct command runs_list = {
+    .name = "runs list",
+    .summary = "list runs, the newest first",
+    .about = "Lists the newest 20 runs in the ledger, or those that the options select. 'fare runs "
+             "RUN' shows one: type the text in its first column.",
+    .options = list_options,
+    .options_size = sizeof(struct runs_options),
+    .run = list,
+};
+
+static const struct opt show_options[] = {
+    LEDGER_ROW,
+    {"against", 0, OPT_TEXT, "RUN", NULL, AT(against), NULL,
+     "say whether the two runs can be compared, and why not"},
+    {NULL},
+};
+
+static const struct command runs_show = {
+    .name = "runs show",
+    .summary = "show one run on a page, or whether two can be compared",
+    .arguments = "RUN",
+    .about = "Shows where the time went, the steps, the resources used, and everything needed to "
+             "judge the run. RUN is an id, the beginning of one (or of the part after its date or "
+             "'import-'), 'last', a name, or a published result.",
+    .options = show_options,
+    .options_size = sizeof(struct runs_options),
+    .max_args = 4096,
+    .run = show,
+};
+
+static const struct opt delete_options[] = {LEDGER_ROW, {NULL}};
+
+static const struct command runs_delete = {
+    .name = "runs delete",
+    .summary = "remove runs from the ledger",
+    .arguments = "RUN...",
+    .about = "They are gone for good: export them first if they may be needed.",
+    .options = delete_options,
+    .options_size = sizeof(struct runs_options),
+    .max_args = 4096,
+    .run = delete_runs,
+};
+
+static const struct command *const subcommands[] = {
+    &runs_list, &runs_show, &runs_export, &runs_import, &runs_push, &runs_delete, NULL,
+};
+
 const struct command cmd_runs = {
     .name = "runs",
     .group = "Measure",
-    .summary = "what was measured: list, show, compare, export, import, push",
-    .arguments = "[RUN] | export [RUN...] | import FILE... | push URL [RUN...] | delete RUN...",
-    .about =
-        "Every run is kept in the ledger: a SQLite file of the user's, or a team's PostgreSQL. "
-        "Lists the newest, or shows one on a page: where the time went, the steps, what was used, "
-        "and everything needed to judge it. RUN is an id, the beginning of one (or of what "
-        "follows its date or 'import-'), 'last', a name, or a published result. 'export' writes "
-        "JSON lines, "
-        "'import' reads them (twice adds nothing), and logs of other programs: Keras's CSVLogger, "
-        "DAWNBench, MLPerf, hyperfine. 'push' sends them to a 'fare serve' elsewhere.",
-    .options = options,
-    .options_size = sizeof(struct runs_options),
-    .max_args = 4096,
+    .summary = "measured runs: list, show, compare, export, import, push",
+    .arguments = "[RUN]",
+    .about = "Every run is kept in the ledger: a SQLite file of your own, or a team's PostgreSQL "
+             "database. 'fare runs' lists the newest ones and 'fare runs RUN' shows one; the other "
+             "commands move runs between ledgers and files.",
+    .subcommands = subcommands,
+    .with_argument = &runs_show,
     .examples = examples,
     .variables = variables,
-    .run = run,
 };

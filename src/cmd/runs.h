@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// runs: what the files of `fare runs` share; not for others.
+// runs: shared by the files of `fare runs`.
 #ifndef FARE_CMD_RUNS_H
 #define FARE_CMD_RUNS_H
 
+#include "base/clock.h"
 #include "cmd/cmd.h"
+#include "cmd/values.h"
 #include "ledger/ledger.h"
 
+// Of all subcommands; each has a table with those it takes.
 struct runs_options {
     struct cmd_common common;
     const char *ledger;
@@ -14,28 +17,61 @@ struct runs_options {
     struct opt_texts label;
     int64_t last;
     bool all;
+    // list and show
     bool published;
     const char *against;
-    // import and export
+    // import, export, push
     const char *output, *format, *started, *provider, *price_per_hour, *token_file;
     int64_t gpus;
 };
 
-// The filter of the command line; its texts are the options'.
-void runs_filter(const struct runs_options *options, struct ledger_filter *filter);
+extern const struct command runs_export, runs_import, runs_push;
 
-// A run's record, by what the user called it: in the ledger, or among the published.
+// clang-format off
+// Rows for a table of these options, with AT() as in values.h.
+#define RUNS_WHICH \
+    {"workload", 0, OPT_TEXT, "NAME", NULL, AT(workload), "Which runs", \
+     "only runs of this workload"}, \
+    {"framework", 0, OPT_TEXT, "NAME", NULL, AT(framework), "Which runs", \
+     "only runs trained with this framework"}, \
+    {"gpu", 0, OPT_TEXT, "TEXT", NULL, AT(gpu), "Which runs", \
+     "only runs on a GPU whose name contains this"}, \
+    {"machine", 0, OPT_TEXT, "TEXT", NULL, AT(machine), "Which runs", \
+     "only runs whose machine, instance type, processor or fingerprint contains this"}, \
+    {"name", 0, OPT_TEXT, "NAME", NULL, AT(name), "Which runs", "only runs of this name"}, \
+    {"ended", 0, OPT_CHOICE, "HOW", run_ends, AT(ended), "Which runs", \
+     "only runs that are finished, sampled, stopped, failed or killed"}, \
+    {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, AT(label), "Which runs", \
+     "only runs with this label; may be given several times"}, \
+    {"since", 0, OPT_TEXT, "DATE|AGE", NULL, AT(since), "Which runs", \
+     "only runs started since this date (2026-11-01) or within this time (3w, 30d, 6h)"}, \
+    {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which runs", "only the newest N of them", \
+     .least = 1}, \
+    {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which runs", "all of them"}, \
+    {"sort", 0, OPT_CHOICE, "BY", ledger_sorts, AT(sort), "Which runs", \
+     "started (default, newest first), step or wall (shortest first), or name"}
+// clang-format on
+
+// The filter of the command line; its texts are the options' and its own.
+struct runs_which {
+    struct ledger_filter filter;
+    char since[CLOCK_ISO_BYTES];
+};
+void runs_which(const struct runs_options *options, struct runs_which *which);
+
+// Opens the ledger and reports on stderr which runs were delivered to it or could not be.
+int runs_open(const struct runs_options *options, bool writes, struct ledger **ledger,
+              struct err *err) MUST_USE;
+int runs_connect(struct ledger *ledger, struct err *err) MUST_USE;
+
+// The record of the run that the user named: in the ledger, or among the published.
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err) MUST_USE;
 
-// Connects, and says on stderr what came in or could not: runs that had waited, or were killed.
-int runs_connect(struct ledger *ledger, struct err *err) MUST_USE;
+// "added 2 runs; 1 was there already".
+void runs_say_added(struct out *out, const char *verb, int64_t added, int64_t there);
 
 void runs_table(struct out *out, const struct run *runs, size_t count);
 void runs_published_table(struct out *out, const struct run *runs, size_t count);
 void runs_page(struct out *out, const struct run *run);
-
-int runs_import(const struct cmd_call *call, struct ledger *ledger, struct err *err) MUST_USE;
-int runs_push(const struct cmd_call *call, struct ledger *ledger, struct err *err) MUST_USE;
-int runs_export(const struct cmd_call *call, struct ledger *ledger, struct err *err) MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runs RUN: one run on a page for people.
+// runs show: one run on a page.
 #include "cmd/runs.h"
 
 #include <math.h>
@@ -8,32 +8,9 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cmd/table.h"
 
 enum { BAR_COLUMNS = 30 };
-
-// "a, b and c", as facts come.
-struct facts {
-    struct buf text;
-};
-
-static void fact(struct facts *facts, const char *format, ...) PRINTF_LIKE(2, 3);
-static void fact(struct facts *facts, const char *format, ...)
-{
-    char one[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(one, sizeof one, format, args);
-    va_end(args);
-    buf_printf(&facts->text, "%s%s", facts->text.len ? ", " : "", one);
-}
-
-static void print_facts(struct out *out, const char *label, struct facts *facts)
-{
-    if (facts->text.len > 0)
-        out_row(out, label, "%s", buf_str(&facts->text));
-    out->text.failed |= facts->text.failed;
-    buf_release(&facts->text);
-}
 
 static struct units_text seconds(double s)
 {
@@ -119,86 +96,88 @@ static void print_phases(struct out *out, const struct run *run)
 
 static void print_what(struct out *out, const struct run *run)
 {
-    struct facts facts = {0};
+    struct buf facts = {0};
     if (run->net)
-        fact(&facts, "%s", run->net);
+        out_part(&facts, "%s", run->net);
     if (run->parameters.known)
-        fact(&facts, "%s", units_count(run->parameters.v, "parameter").s);
+        out_part(&facts, "%s", units_count(run->parameters.v, "parameter").s);
     if (run->recipe)
-        fact(&facts, "%s", run->recipe);
+        out_part(&facts, "%s", run->recipe);
     if (run->batch.known)
-        fact(&facts, "batch %lld", (long long)run->batch.v);
+        out_part(&facts, "batch %lld", (long long)run->batch.v);
     if (run->epochs.known)
-        fact(&facts, "%lld epoch%s", (long long)run->epochs.v, run->epochs.v == 1 ? "" : "s");
-    print_facts(out, "Trained", &facts);
+        out_part(&facts, "%lld epoch%s", (long long)run->epochs.v, run->epochs.v == 1 ? "" : "s");
+    out_parts(out, "Trained", &facts);
     for (size_t i = 0; i < run->command.count; i++)
-        buf_printf(&facts.text, "%s%s", i ? " " : "", run->command.items[i]);
-    print_facts(out, "Command", &facts);
+        buf_printf(&facts, "%s%s", i ? " " : "", run->command.items[i]);
+    out_parts(out, "Command", &facts);
 
     if (run->framework)
-        fact(&facts, "%s", run->framework);
+        out_part(&facts, "%s", run->framework);
     if (run->engine)
-        fact(&facts, "engine %s", run->engine);
+        out_part(&facts, "engine %s", run->engine);
     if (run->precision)
-        fact(&facts, "%s", run->precision);
+        out_part(&facts, "%s", run->precision);
     if (run->threads.known)
-        fact(&facts, "%s", units_count(run->threads.v, "thread").s);
+        out_part(&facts, "%s", units_count(run->threads.v, "thread").s);
     if (run->seed.known)
-        fact(&facts, "seed %lld", (long long)run->seed.v);
-    print_facts(out, "With", &facts);
+        out_part(&facts, "seed %lld", (long long)run->seed.v);
+    out_parts(out, "With", &facts);
 
     const struct run_data *d = &run->data;
     if (d->name)
-        fact(&facts, "%s%s", d->name, d->made.known && d->made.v ? " (made)" : "");
+        out_part(&facts, "%s%s", d->name, d->made.known && d->made.v ? " (made)" : "");
     if (d->train_samples.known)
-        fact(&facts, "%s", units_count(d->train_samples.v, "sample").s);
+        out_part(&facts, "%s", units_count(d->train_samples.v, "sample").s);
     if (d->test_samples.known)
-        fact(&facts, "%lld held out", (long long)d->test_samples.v);
-    print_facts(out, "Data", &facts);
+        out_part(&facts, "%lld held out", (long long)d->test_samples.v);
+    out_parts(out, "Data", &facts);
 }
 
 static void print_machine(struct out *out, const struct run *run)
 {
     const struct run_machine *m = &run->machine;
-    struct facts facts = {0};
+    struct buf facts = {0};
     if (m->name)
-        fact(&facts, "%s", m->name);
+        out_part(&facts, "%s", m->name);
     if (m->provider || m->instance_type)
-        fact(&facts, "%s%s%s%s%s", m->provider ? m->provider : "",
-             m->provider && m->instance_type ? " " : "", m->instance_type ? m->instance_type : "",
-             m->region ? " in " : "", m->region ? m->region : "");
+        out_part(&facts, "%s%s%s%s%s", m->provider ? m->provider : "",
+                 m->provider && m->instance_type ? " " : "",
+                 m->instance_type ? m->instance_type : "", m->region ? " in " : "",
+                 m->region ? m->region : "");
     if (m->gpu && m->gpus.known && m->gpus.v > 1)
-        fact(&facts, "%lld × %s", (long long)m->gpus.v, m->gpu);
+        out_part(&facts, "%lld × %s", (long long)m->gpus.v, m->gpu);
     else if (m->gpu)
-        fact(&facts, "%s", m->gpu);
+        out_part(&facts, "%s", m->gpu);
     if (m->cpu)
-        fact(&facts, "%s", m->cpu);
+        out_part(&facts, "%s", m->cpu);
     if (m->usable_cpus.known)
-        fact(&facts, "%.3g CPUs", m->usable_cpus.v);
+        out_part(&facts, "%.3g CPUs", m->usable_cpus.v);
     if (m->memory_bytes.known)
-        fact(&facts, "%s", units_bytes(m->memory_bytes.v).s);
-    print_facts(out, "Machine", &facts);
+        out_part(&facts, "%s", units_bytes(m->memory_bytes.v).s);
+    out_parts(out, "Machine", &facts);
 }
 
 static void print_steps(struct out *out, const struct run *run)
 {
     const struct run_steady *s = &run->steady;
-    struct facts facts = {0};
+    struct buf facts = {0};
     if (s->step_ms.known && s->low_ms.known && s->high_ms.known)
-        fact(&facts, "%.4g ms (95 %%: %.4g to %.4g)", s->step_ms.v, s->low_ms.v, s->high_ms.v);
+        out_part(&facts, "%.4g ms (95 %%: %.4g to %.4g)", s->step_ms.v, s->low_ms.v, s->high_ms.v);
     else if (run->step_ms.known)
-        fact(&facts, "%.4g ms", run->step_ms.v);
+        out_part(&facts, "%.4g ms", run->step_ms.v);
     if (s->kind)
-        fact(&facts, "%s", s->kind);
+        out_part(&facts, "%s", s->kind);
     if (run->samples_per_s.known)
-        fact(&facts, "%.4g samples/s", run->samples_per_s.v);
+        out_part(&facts, "%.4g samples/s", run->samples_per_s.v);
     if (run->steps.known && run->total_steps.known)
-        fact(&facts, "%lld of %lld made", (long long)run->steps.v, (long long)run->total_steps.v);
+        out_part(&facts, "%lld of %lld made", (long long)run->steps.v,
+                 (long long)run->total_steps.v);
     else if (run->steps.known)
-        fact(&facts, "%lld made", (long long)run->steps.v);
+        out_part(&facts, "%lld made", (long long)run->steps.v);
     if (s->outliers.known && s->outliers.v > 0)
-        fact(&facts, "%lld outlier%s", (long long)s->outliers.v, s->outliers.v == 1 ? "" : "s");
-    print_facts(out, "Step", &facts);
+        out_part(&facts, "%lld outlier%s", (long long)s->outliers.v, s->outliers.v == 1 ? "" : "s");
+    out_parts(out, "Step", &facts);
     if (run->step_plot_ms.count > 1)
         out_sparkline(out, NULL, run->step_plot_ms.items, run->step_plot_ms.count,
                       "ms, from left to right");
@@ -213,120 +192,109 @@ static void print_whole(struct out *out, const struct run *run)
         out_row(out, "Whole run", "%s (95 %%: %s to %s), projected%s%s%s", seconds(p->wall_s.v).s,
                 seconds(p->low_s.v).s, seconds(p->high_s.v).s, p->after_s.known ? " after " : "",
                 p->after_s.known ? seconds(p->after_s.v).s : "",
-                p->assumption.known && p->assumption.v ? "; a part was not seen and is assumed"
+                p->assumption.known && p->assumption.v ? "; a part was not measured and is assumed"
                                                        : "");
     else if (p->wall_s.known)
         out_row(out, "Whole run", "%s, projected", seconds(p->wall_s.v).s);
-    struct facts facts = {0};
+    struct buf facts = {0};
     if (run->test_accuracy.known)
-        fact(&facts, "%.2f %% right on what was held out", run->test_accuracy.v * 100);
+        out_part(&facts, "%.2f %% accuracy on held-out data", run->test_accuracy.v * 100);
     if (run->first_loss.known && run->last_loss.known)
-        fact(&facts, "loss %.4g to %.4g", run->first_loss.v, run->last_loss.v);
+        out_part(&facts, "loss %.4g to %.4g", run->first_loss.v, run->last_loss.v);
     if (run->reached.known)
-        fact(&facts, "%s what a correct training reaches",
-             run->reached.v ? "reached" : "did not reach");
+        out_part(&facts, "%s the target of a correct training",
+                 run->reached.v ? "reached" : "did not reach");
     if (run->l1.pairs_per_s.known)
-        fact(&facts, "%.4g differences/s", run->l1.pairs_per_s.v);
+        out_part(&facts, "%.4g differences/s", run->l1.pairs_per_s.v);
     if (run->l1.copy_bytes_per_s.known)
-        fact(&facts, "copied to the device at %.1f GB/s", run->l1.copy_bytes_per_s.v / 1e9);
-    print_facts(out, "Result", &facts);
+        out_part(&facts, "copied to the device at %.1f GB/s", run->l1.copy_bytes_per_s.v / 1e9);
+    out_parts(out, "Result", &facts);
 }
 
 static void print_use(struct out *out, const struct run *run)
 {
     const struct run_use *u = &run->use;
-    struct facts facts = {0};
+    struct buf facts = {0};
     if (u->cpu_percent.known)
-        fact(&facts, "CPU %.0f %%", u->cpu_percent.v);
+        out_part(&facts, "CPU %.0f %%", u->cpu_percent.v);
     if (u->other_cpu_percent.known)
-        fact(&facts, "others %.0f %%", u->other_cpu_percent.v);
+        out_part(&facts, "others %.0f %%", u->other_cpu_percent.v);
     if (u->steal_percent.known)
-        fact(&facts, "stolen %.1f %%", u->steal_percent.v);
+        out_part(&facts, "stolen %.1f %%", u->steal_percent.v);
     if (u->memory_peak_bytes.known)
-        fact(&facts, "memory %s", units_bytes(u->memory_peak_bytes.v).s);
+        out_part(&facts, "memory %s", units_bytes(u->memory_peak_bytes.v).s);
     if (u->gpus.known && u->gpu_percent.known)
-        fact(&facts, "%lld GPU%s at %.0f %%", (long long)u->gpus.v, u->gpus.v == 1 ? "" : "s",
-             u->gpu_percent.v);
+        out_part(&facts, "%lld GPU%s at %.0f %%", (long long)u->gpus.v, u->gpus.v == 1 ? "" : "s",
+                 u->gpu_percent.v);
     else if (u->gpu_percent.known)
-        fact(&facts, "GPU %.0f %%", u->gpu_percent.v);
+        out_part(&facts, "GPU %.0f %%", u->gpu_percent.v);
     if (u->gpu_memory_peak_bytes.known)
-        fact(&facts, "GPU memory %s", units_bytes(u->gpu_memory_peak_bytes.v).s);
+        out_part(&facts, "GPU memory %s", units_bytes(u->gpu_memory_peak_bytes.v).s);
     if (u->data_wait_ns.known)
-        fact(&facts, "waited %s for data", duration(u->data_wait_ns.v).s);
+        out_part(&facts, "waited %s for data", duration(u->data_wait_ns.v).s);
     if (u->throttled_ns.known && u->throttled_ns.v > 0)
-        fact(&facts, "held back %s by the CPU quota", duration(u->throttled_ns.v).s);
+        out_part(&facts, "held back %s by the CPU quota", duration(u->throttled_ns.v).s);
     if (u->gpu_energy_j.known)
-        fact(&facts, "GPUs %.4g J", u->gpu_energy_j.v);
+        out_part(&facts, "GPUs %.4g J", u->gpu_energy_j.v);
     if (u->cpu_energy_j.known)
-        fact(&facts, "CPUs %.4g J", u->cpu_energy_j.v);
+        out_part(&facts, "CPUs %.4g J", u->cpu_energy_j.v);
     if (u->share_of_peak.known)
-        fact(&facts, "%.1f %% of the device's peak", u->share_of_peak.v * 100);
-    print_facts(out, "Used", &facts);
+        out_part(&facts, "%.1f %% of the device's peak", u->share_of_peak.v * 100);
+    out_parts(out, "Used", &facts);
 }
 
 static void print_epochs(struct out *out, const struct run *run)
 {
+    static const struct table_column columns[] = {
+        {"epoch", TABLE_RIGHT},       {"time", TABLE_RIGHT},        {"loss", TABLE_POINT, 2},
+        {"accuracy", TABLE_POINT, 3}, {"held out", TABLE_POINT, 1}, {"accuracy", TABLE_POINT}};
+    struct table table = TABLE(columns);
     if (run->epoch_list.count == 0)
         return;
     out_printf(out, "\n");
-    enum { COLUMNS = 6, WIDTH = 63 };
-    struct out_column columns[COLUMNS] = {{"epoch", 6, false, 0},    {"time", 12, true, 0},
-                                          {"loss", 10, true, 2},     {"right", 10, true, 3},
-                                          {"held out", 10, true, 1}, {"right", 10, true, 0}};
-    out_fit(columns, COLUMNS, 0, out->width < WIDTH ? out->width : WIDTH);
-    columns[0].width = 6;
-    out_heads(out, columns, COLUMNS);
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
-        char cells[5][24];
-        snprintf(cells[0], 24, "%s", e->train_ns.known ? duration(e->train_ns.v).s : "-");
-        const struct {
-            struct maybe_real value;
-            bool percent;
-        } reals[] = {{e->train_loss, false},
-                     {e->train_accuracy, true},
-                     {e->test_loss, false},
-                     {e->test_accuracy, true}};
-        for (int c = 0; c < 4; c++) {
-            if (!reals[c].value.known)
-                snprintf(cells[c + 1], 24, "-");
-            else if (reals[c].percent)
-                snprintf(cells[c + 1], 24, "%.2f %%", reals[c].value.v * 100);
-            else
-                snprintf(cells[c + 1], 24, "%.4f", reals[c].value.v);
-        }
-        char number[24];
+        const struct maybe_real values[] = {e->train_loss, e->train_accuracy, e->test_loss,
+                                            e->test_accuracy};
+        char number[24], texts[4][32];
         snprintf(number, sizeof number, "%lld", (long long)e->epoch.v);
-        out_field(out, &columns[0], number);
-        for (int c = 1; c < COLUMNS; c++)
-            out_field(out, &columns[c], cells[c - 1]);
-        buf_trim(&out->text);
-        out_printf(out, "\n");
+        for (int c = 0; c < 4; c++) {
+            bool share = c % 2 == 1;
+            snprintf(texts[c], sizeof texts[c], "-");
+            if (values[c].known)
+                snprintf(texts[c], sizeof texts[c], share ? "%.2f %%" : "%.4f",
+                         values[c].v * (share ? 100 : 1));
+        }
+        const struct units_text time = duration(e->train_ns.v);
+        const char *const cells[] = {
+            number, e->train_ns.known ? time.s : "-", texts[0], texts[1], texts[2], texts[3]};
+        table_row(&table, OUT_PLAIN, cells, NULL);
     }
+    table_print(&table, out);
 }
 
 static void print_provenance(struct out *out, const struct run *run)
 {
-    struct facts facts = {0};
+    struct buf facts = {0};
     for (size_t i = 0; i < run->labels.count; i++)
-        fact(&facts, "%s=%s", run->labels.items[i].key ? run->labels.items[i].key : "",
-             run->labels.items[i].value ? run->labels.items[i].value : "");
-    print_facts(out, "Labels", &facts);
+        out_part(&facts, "%s=%s", run->labels.items[i].key ? run->labels.items[i].key : "",
+                 run->labels.items[i].value ? run->labels.items[i].value : "");
+    out_parts(out, "Labels", &facts);
     if (run->source)
         out_row(out, "Source", "%s", run->source);
     if (run->program.version)
-        fact(&facts, "fare %s", run->program.version);
+        out_part(&facts, "fare %s", run->program.version);
     if (run->program.build)
-        fact(&facts, "build %s", run->program.build);
+        out_part(&facts, "build %s", run->program.build);
     for (size_t i = 0; i < run->libraries.count; i++) {
         const struct run_library *l = &run->libraries.items[i];
-        fact(&facts, "%s%s%s%s%s%s", l->name ? l->name : "", l->version ? " " : "",
-             l->version ? l->version : "", l->kernels ? " (" : "", l->kernels ? l->kernels : "",
-             l->kernels ? ")" : "");
+        out_part(&facts, "%s%s%s%s%s%s", l->name ? l->name : "", l->version ? " " : "",
+                 l->version ? l->version : "", l->kernels ? " (" : "", l->kernels ? l->kernels : "",
+                 l->kernels ? ")" : "");
     }
     if (run->machine.driver)
-        fact(&facts, "driver %s", run->machine.driver);
-    print_facts(out, "Made by", &facts);
+        out_part(&facts, "driver %s", run->machine.driver);
+    out_parts(out, "Made by", &facts);
     if (run->program.command_line)
         out_row(out, NULL, "%s", run->program.command_line);
     if (run->machine.fingerprint)
@@ -340,20 +308,20 @@ void runs_page(struct out *out, const struct run *run)
     const char *id = run->id ? run->id : "";
     out_printf(out, "%s%s\n", out_columns(name) + 2 + out_columns(id) > out->width ? "\n" : "  ",
                id);
-    struct facts facts = {0};
+    struct buf facts = {0};
     if (run->started)
-        fact(&facts, "started %s", run->started);
+        out_part(&facts, "started %s", run->started);
     if (run->ended)
-        fact(&facts, "%s", run->ended);
+        out_part(&facts, "%s", run->ended);
     if (run->exit_code.known)
-        fact(&facts, "exit code %lld", (long long)run->exit_code.v);
+        out_part(&facts, "exit code %lld", (long long)run->exit_code.v);
     if (run->signal.known)
-        fact(&facts, "signal %lld", (long long)run->signal.v);
-    print_facts(out, "Run", &facts);
+        out_part(&facts, "signal %lld", (long long)run->signal.v);
+    out_parts(out, "Run", &facts);
     if (run->problem)
         out_row(out, "Problem", "%s", run->problem);
     for (size_t i = 0; i < run->taints.count; i++)
-        out_row(out, i == 0 ? "Careful" : NULL, "%s", run->taints.items[i]);
+        out_row(out, i == 0 ? "Noisy" : NULL, "%s", run->taints.items[i]);
     print_what(out, run);
     print_machine(out, run);
     print_whole(out, run);

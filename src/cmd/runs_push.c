@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runs push: records to a 'fare serve' elsewhere, in pieces that it takes at once.
+// runs push: records to a 'fare serve' elsewhere, in pieces of a size it accepts.
 #include <stdio.h>
 #include <string.h>
 
@@ -92,12 +92,12 @@ static int push_all(const struct cmd_call *call, struct ledger *ledger, struct p
 {
     const struct opt_rest *rest = call->rest;
     int rc = 0;
-    if (rest->count == 2) {
-        struct ledger_filter filter;
-        runs_filter(call->options, &filter);
-        rc = ledger_each(ledger, &filter, add, p, err);
+    if (rest->count == 1) {
+        struct runs_which which;
+        runs_which(call->options, &which);
+        rc = ledger_each(ledger, &which.filter, add, p, err);
     }
-    for (size_t i = 2; i < rest->count && rc == 0; i++) {
+    for (size_t i = 1; i < rest->count && rc == 0; i++) {
         struct buf text = {0};
         rc = runs_find(ledger, rest->args[i], &text, err);
         if (rc == 0)
@@ -110,7 +110,7 @@ static int push_all(const struct cmd_call *call, struct ledger *ledger, struct p
 static int check(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
-    const char *url = call->rest->count > 1 ? call->rest->args[1] : "";
+    const char *url = call->rest->count > 0 ? call->rest->args[0] : "";
     if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0) {
         if (o->token_file && !strchr(url, '?') && !strchr(url, '#'))
             return 0;
@@ -120,18 +120,19 @@ static int check(const struct cmd_call *call, struct err *err)
         return err_hint(err, "the file holds the token that the server was started with");
     }
     err_set(err, ERR_USAGE, "'fare runs push' needs the address of a 'fare serve'");
-    return err_hint(err, "http://HOST:8732, then which runs (default: all that fit the filters)");
+    return err_hint(err, "http://HOST:8732, then the runs (default: all that the options select)");
 }
 
-int runs_push(const struct cmd_call *call, struct ledger *ledger, struct err *err)
+static int push(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
     struct buf url = {0}, token = {0}, header = {0};
+    struct ledger *ledger = NULL;
     int rc = check(call, err);
     if (rc != 0)
         return rc;
     rc = serve_token(o->token_file, &token, err);
-    buf_adds(&url, call->rest->args[1]);
+    buf_adds(&url, call->rest->args[0]);
     while (url.len > 0 && url.data[url.len - 1] == '/')
         url.data[--url.len] = '\0';
     buf_adds(&url, "/runs");
@@ -142,17 +143,42 @@ int runs_push(const struct cmd_call *call, struct ledger *ledger, struct err *er
         rc = buf_check(&header, err);
     struct pushing p = {.url = url.data, .header = buf_str(&header)};
     if (rc == 0)
+        rc = runs_open(o, false, &ledger, err);
+    if (rc == 0)
         rc = push_all(call, ledger, &p, err);
-    if (rc == 0 || p.added + p.there > 0) {
-        out_printf(call->out, "pushed %lld run%s", (long long)p.added, p.added == 1 ? "" : "s");
-        if (p.there > 0)
-            out_printf(call->out, "; %lld %s there already", (long long)p.there,
-                       p.there == 1 ? "was" : "were");
-        out_printf(call->out, "\n");
-    }
+    if (rc == 0 || p.added + p.there > 0)
+        runs_say_added(call->out, "pushed", p.added, p.there);
+    ledger_free(ledger);
     buf_release(&p.piece);
     buf_release(&url);
     buf_release(&token);
     buf_release(&header);
     return rc;
 }
+
+#define AT(member) offsetof(struct runs_options, member)
+static const struct opt options[] = {
+    LEDGER_ROW,
+    {"token-file", 0, OPT_TEXT, "FILE", NULL, AT(token_file), NULL,
+     "a file with the server's token"},
+    RUNS_WHICH,
+    {NULL},
+};
+
+static const struct cmd_example examples[] = {
+    {"fare runs push http://box:8732 last --token-file token", "the newest"},
+    {NULL, NULL},
+};
+
+const struct command runs_push = {
+    .name = "runs push",
+    .summary = "send runs to a 'fare serve' elsewhere",
+    .arguments = "URL [RUN...]",
+    .about = "Sends runs to a server: those that are named, those that the options select, or "
+             "all. Runs that it has already are not added again.",
+    .options = options,
+    .options_size = sizeof(struct runs_options),
+    .max_args = 4096,
+    .examples = examples,
+    .run = push,
+};

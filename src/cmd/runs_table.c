@@ -2,28 +2,27 @@
 // runs, as tables.
 #include "cmd/runs.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "cmd/table.h"
 
-enum { ID_MOST = 14, RANDOM_SHOWN = 6 };
+enum { RANDOM_SHOWN = 6 };
 
-// What to type for a run: of "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the first of
-// the random part, which ledger_find() takes; of others the whole, or null where that is too long
-// for a column: it then has a line of its own.
-static const char *short_id(const char *id, char out[ID_MOST + 1])
+// The text to type for a run: of "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the first
+// of the random part, which ledger_find() takes; of others the whole id.
+static void short_id(const char *id, struct buf *out)
 {
     const char *tail = strrchr(id, '-');
     size_t digits = tail ? strspn(tail + 1, "0123456789abcdef") : 0;
     bool ours = tail && tail > id && (tail[-1] == 'Z' || strncmp(id, "import-", 7) == 0);
     bool random = ours && digits >= 12 && tail[1 + digits] == '\0';
-    if (!random && out_columns(id) > ID_MOST)
-        return NULL;
-    snprintf(out, ID_MOST + 1, "%.*s", random ? RANDOM_SHOWN : ID_MOST, random ? tail + 1 : id);
-    return out;
+    buf_reset(out);
+    if (random)
+        buf_add(out, tail + 1, RANDOM_SHOWN);
+    else
+        buf_adds(out, id);
 }
 
 // "5 min ago", or the date.
@@ -68,7 +67,7 @@ static void step(const struct run *run, char out[32])
         snprintf(out, 32, "%.4g", ms);
 }
 
-// The whole training: "12.3 s" measured, "~12.3 s" projected.
+// The whole training: "12.3 s" measured, "~12.3 s" projected. Whether it was projected.
 static bool whole(const struct run *run, char out[32])
 {
     char words[24];
@@ -87,98 +86,69 @@ static bool whole(const struct run *run, char out[32])
     return !measured;
 }
 
-enum { RUN, STARTED, NAME, ON, WITH, STEP, WHOLE, COLUMNS };
-
-static const char *run_name(const struct run *run)
+static bool failed(const struct run *run)
 {
-    return run->name ? run->name : run->workload ? run->workload : "-";
-}
-
-// Whether it was projected.
-static bool show_run(struct out *out, const struct out_column *columns, const struct run *run)
-{
-    char room[ID_MOST + 1], age[24], ms[32], time[32];
-    bool failed = run->ended && strcmp(run->ended, "failed") == 0;
-    const char *whole_id = run->id ? run->id : "-", *id = short_id(whole_id, room);
-    if (!id)
-        out_printf(out, "%s\n", whole_id);
-    when(run->started, age);
-    step(run, ms);
-    bool projected = whole(run, time);
-    const char *const cells[COLUMNS] = {
-        id ? id : "", age, run_name(run), place(run), run->framework ? run->framework : "-",
-        ms,           time};
-    for (int c = 0; c < COLUMNS; c++)
-        out_field(out, &columns[c], cells[c]);
-    buf_trim(&out->text);
-    out_printf(out, "%s%s\n", failed ? "x" : "", run->taints.count > 0 ? "!" : "");
-    return projected;
+    return run->ended && strcmp(run->ended, "failed") == 0;
 }
 
 void runs_table(struct out *out, const struct run *runs, size_t count)
 {
-    enum { MARKS = 2 };
-    bool projected = false, tainted = false, failed = false;
-    struct out_column columns[COLUMNS] = {
-        [RUN] = {"run", RANDOM_SHOWN, false, 0}, [STARTED] = {"started", 10, false, 3},
-        [NAME] = {"name", 10, false, 0},         [ON] = {"on", 8, false, 1},
-        [WITH] = {"with", 10, false, 4},         [STEP] = {"ms/step", 12, true, 2},
-        [WHOLE] = {"whole", 11, true, 0},
-    };
-    for (size_t i = 0; i < count; i++) { // ids that are not random have their own width
-        char room[ID_MOST + 1];
-        const char *id = short_id(runs[i].id ? runs[i].id : "-", room);
-        int len = id ? out_columns(id) : 0;
-        columns[RUN].width = len > columns[RUN].width ? len : columns[RUN].width;
-    }
-    bool wide = out->width >= 80; // all of them, as narrow as they have to be
-    if (wide)
-        columns[ON].width = 1;
-    out_fit(columns, COLUMNS, ON, out->width - MARKS);
-    out_heads(out, columns, COLUMNS);
-    for (size_t i = 0; i < count; i++) {
-        projected |= show_run(out, columns, &runs[i]);
-        failed |= runs[i].ended && strcmp(runs[i].ended, "failed") == 0;
-        tainted |= runs[i].taints.count > 0;
-    }
-    struct buf legend = {0};
-    buf_printf(&legend, "%s%s%s%s%s", projected ? "~ projected" : "",
-               projected && (tainted || failed) ? "; " : "",
-               tainted ? "! noisy ('fare runs RUN' says why)" : "", tainted && failed ? "; " : "",
-               failed ? "x failed" : "");
-    if (legend.len > 0)
-        out_wrap(out, 0, buf_str(&legend));
-    out->text.failed |= legend.failed;
-    buf_release(&legend);
-}
-
-// Ids are there to be typed, and so never cut: on a narrow terminal they have a line of their own.
-void runs_published_table(struct out *out, const struct run *runs, size_t count)
-{
-    enum { ID, DEVICE, TIME, RIGHT, FIELDS, ID_COLUMNS = 46 };
-    struct out_column columns[FIELDS] = {[ID] = {"published-", ID_COLUMNS, false, 0},
-                                         [DEVICE] = {"on", 12, false, 0},
-                                         [TIME] = {"whole", 11, true, 0},
-                                         [RIGHT] = {"right", 8, true, 0}};
-    bool folded = out->width < 80;
-    if (folded)
-        columns[ID] = (struct out_column){"published-", 0, false, 1};
-    out_heads(out, columns, FIELDS);
+    static const struct table_column columns[] = {
+        {"run", TABLE_LEFT, 0, 14},  {"started", TABLE_LEFT, 3},
+        {"name", TABLE_LEFT, 0, 10}, {"on", TABLE_LEFT, 1, 8},
+        {"with", TABLE_LEFT, 4, 10}, {"ms/step", TABLE_RIGHT, 2},
+        {"whole run", TABLE_RIGHT},  {"", TABLE_LEFT}};
+    struct table table = TABLE(columns);
+    bool any_projected = false, any_noisy = false, any_failed = false;
+    struct buf id = {0};
     for (size_t i = 0; i < count; i++) {
         const struct run *run = &runs[i];
-        char time[32], right[16] = "-";
+        char age[24], ms[32], time[32], marks[4];
+        short_id(run->id ? run->id : "-", &id);
+        when(run->started, age);
+        step(run, ms);
+        any_projected |= whole(run, time);
+        any_failed |= failed(run);
+        any_noisy |= run->taints.count > 0;
+        snprintf(marks, sizeof marks, "%s%s", failed(run) ? "x" : "",
+                 run->taints.count > 0 ? "!" : "");
+        const char *name = run->name ? run->name : run->workload ? run->workload : "-";
+        const char *const cells[] = {
+            buf_str(&id), age,  name, place(run), run->framework ? run->framework : "-",
+            ms,           time, marks};
+        table_row(&table, OUT_PLAIN, cells, NULL);
+    }
+    table_print(&table, out);
+    struct buf legend = {0};
+    buf_printf(&legend, "%s%s%s%s%s", any_projected ? "~ projected" : "",
+               any_projected && (any_noisy || any_failed) ? "; " : "",
+               any_noisy ? "! noisy ('fare runs RUN' says why)" : "",
+               any_noisy && any_failed ? "; " : "", any_failed ? "x failed" : "");
+    if (legend.len > 0)
+        out_wrap(out, 0, buf_str(&legend));
+    out->text.failed |= legend.failed || id.failed;
+    buf_release(&legend);
+    buf_release(&id);
+}
+
+void runs_published_table(struct out *out, const struct run *runs, size_t count)
+{
+    static const struct table_column columns[] = {{"published-", TABLE_LEFT, 0, 46},
+                                                  {"on", TABLE_LEFT, 0, 8},
+                                                  {"whole run", TABLE_RIGHT},
+                                                  {"accuracy", TABLE_RIGHT}};
+    struct table table = TABLE(columns);
+    for (size_t i = 0; i < count; i++) {
+        const struct run *run = &runs[i];
+        char time[32], accuracy[16] = "-";
         const char *id = run->id ? run->id : "-";
         id += strncmp(id, "published-", 10) == 0 ? 10 : 0;
         whole(run, time);
         if (run->test_accuracy.known)
-            snprintf(right, sizeof right, "%.2f %%", run->test_accuracy.v * 100);
-        const char *const cells[FIELDS] = {id, run_gpu_name(run) ? run_gpu_name(run) : place(run),
-                                           time, right};
-        if (folded)
-            out_printf(out, "%s\n", id);
-        for (int c = 0; c < FIELDS; c++)
-            out_field(out, &columns[c], cells[c]);
-        buf_trim(&out->text);
-        out_printf(out, "\n");
+            snprintf(accuracy, sizeof accuracy, "%.2f %%", run->test_accuracy.v * 100);
+        const char *const cells[] = {id, run_gpu_name(run) ? run_gpu_name(run) : place(run), time,
+                                     accuracy};
+        table_row(&table, OUT_PLAIN, cells, NULL);
     }
+    table_print(&table, out);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// serve: the ledger and the book as web pages, until somebody ends it.
+// serve: the ledger and the book as web pages, until it is stopped.
 #include "serve/serve.h"
 
 #include <signal.h>
 #include <time.h>
 
 #include "cmd/cmd.h"
+#include "cmd/values.h"
 
 struct serve_command {
     struct cmd_common common;
@@ -18,29 +19,28 @@ static const struct serve_command defaults = {.listen = SERVE_DEFAULT};
 #define AT(member) offsetof(struct serve_command, member)
 static const struct opt options[] = {
     {"listen", 'l', OPT_TEXT, "ADDRESS:PORT", NULL, AT(listen), NULL,
-     "where (default " SERVE_DEFAULT "); an address that others can reach needs --token-file or "
-     "--public"},
+     "the address to listen on (default " SERVE_DEFAULT "); one that others can reach needs "
+     "--token-file or --public"},
     {"token-file", 0, OPT_TEXT, "FILE", NULL, AT(token_file), NULL,
-     "the token that writing needs, and reading from elsewhere: a line of 16 characters or more"},
-    {"public", 0, OPT_FLAG, NULL, NULL, AT(everyone), NULL, "everyone may read, without a token"},
-    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL,
-     "a file (SQLite) or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or the user's "
-     "own"},
-    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, "imported prices, instead of the user's"},
+     "a file with the token for writing, and for reading from elsewhere: a line of 16 characters "
+     "or more"},
+    {"public", 0, OPT_FLAG, NULL, NULL, AT(everyone), NULL, "let everyone read without a token"},
+    LEDGER_ROW,
+    BOOK_ROW,
     {NULL},
 };
 #undef AT
 
 static const struct cmd_example examples[] = {
     {"fare serve", "then open http://" SERVE_DEFAULT "/ in a browser"},
-    {"fare serve --token-file token", "and take runs from 'fare runs push' on this machine"},
-    {"fare serve --listen 0.0.0.0:8732 --token-file token", "for a team: reading needs it too"},
+    {"fare serve --token-file token", "accept runs from 'fare runs push' on this machine"},
+    {"fare serve --listen 0.0.0.0:8732 --token-file token",
+     "for a team: reading needs the token too"},
     {NULL, NULL},
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_LEDGER", "The ledger: a file for SQLite, or a postgresql:// URL. Without it, ledger.db "
-                    "in XDG_DATA_HOME/fare or ~/.local/share/fare"},
+    LEDGER_VARIABLE,
     {"FARE_MICROHTTPD", "File to open as libmicrohttpd"},
     {NULL, NULL},
 };
@@ -99,13 +99,13 @@ const struct command cmd_serve = {
     .name = "serve",
     .group = "Show",
     .summary = "the ledger and the prices as web pages",
-    .arguments = "",
     .about =
-        "Serves the runs in the ledger with filters, each run's page, comparisons, and what a run "
-        "would cost; every page has a twin that ends in .json, and /metrics is for Prometheus. "
-        "Pages need no scripts. Only this machine can reach it, unless --listen names another "
-        "address: then reading needs the token in --token-file, or --public. POST /runs takes "
-        "runs from 'fare runs push', with the token; without one nobody can write. Needs "
+        "Serves lists of runs with filters, a page for each run, comparisons and quotes. Every "
+        "page "
+        "is also available as JSON, at its address with .json, and /metrics is for Prometheus. "
+        "Pages need no scripts. Only this machine can reach the server, unless --listen names "
+        "another address: then reading needs the token in --token-file, or --public. 'fare runs "
+        "push' sends runs to it, with the token; without a token nobody can write. Needs "
         "libmicrohttpd.",
     .options = options,
     .options_size = sizeof(struct serve_command),

@@ -1,129 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// workloads: what can be trained, and the data for it.
+// workloads: the native workloads, their data, and the helper for Python programs.
 #include "cmd/workloads.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/folders.h"
+#include "base/fs.h"
 #include "base/units.h"
+#include "cmd/table.h"
 #include "record/workload.h"
+#include "workload/describe.h"
 #include "workload/workload.h"
-
-struct workloads_options {
-    struct cmd_common common;
-};
-
-static const struct opt options[] = {{NULL}};
 
 static const struct cmd_example examples[] = {
     {"fare workloads", "the list, with parameters and operations per step"},
     {"fare workloads cnn", "one of them, layer by layer"},
-    {"fare workloads data list", "the public data sets, and which of them are here"},
-    {"fare workloads data get mnist", "fetch one, check it, and keep it for later runs"},
-    {"fare workloads data path mnist", "where it is"},
+    {"fare workloads data get mnist", "fetch a data set and keep it for later runs"},
+    {"fare workloads python-helper > fare.py", "progress of your own training, for 'fare run --'"},
     {NULL, NULL},
 };
-
-static const char *op_name(enum net_op op)
-{
-    static const char *const names[] = {
-        [NET_IMAGE] = "image",
-        [NET_TOKENS] = "tokens",
-        [NET_ONE_HOT] = "one-hot",
-        [NET_EMBEDDING] = "embedding",
-        [NET_LSTM] = "LSTM",
-        [NET_DENSE] = "dense",
-        [NET_CONV] = "convolution",
-        [NET_BATCH_NORM] = "batch norm",
-        [NET_MAX_POOL] = "max pool",
-        [NET_AVERAGE_POOL] = "average pool",
-        [NET_GLOBAL_AVERAGE] = "global average",
-        [NET_DROPOUT] = "dropout",
-        [NET_CONCAT] = "concatenation",
-        [NET_AUX] = "auxiliary loss",
-    };
-    return names[op];
-}
-
-static const char *optimizer_name(enum optimizer optimizer)
-{
-    static const char *const names[] = {[OPTIMIZER_RMSPROP] = "RMSprop",
-                                        [OPTIMIZER_RMSPROP_MOMENTUM] = "RMSprop with momentum",
-                                        [OPTIMIZER_ADADELTA] = "Adadelta",
-                                        [OPTIMIZER_ADAM] = "Adam"};
-    return names[optimizer];
-}
-
-static int add_layers(const struct net *net, struct workload_info *info, struct err *err)
-{
-    for (int i = 0; i < net->layer_count; i++) {
-        const struct net_layer *layer = &net->layers[i];
-        struct workload_layer *row = LIST_ADD(&info->layers, err);
-        if (!row)
-            return ERR_MEMORY;
-        char shape[64];
-        int len = 0;
-        for (int d = 0; d < layer->out.rank && len < 48; d++)
-            len += snprintf(shape + len, sizeof shape - (size_t)len, "%s%d", d ? "×" : "",
-                            layer->out.dim[d]);
-        int64_t count = 0;
-        for (int p = 0; p < layer->param_count; p++)
-            if (net->params[layer->first_param + p].trained)
-                count += net->params[layer->first_param + p].count;
-        if (count > 0)
-            row->parameters = some_int(count);
-        int rc = text_set(&row->name, layer->name, err);
-        if (rc == 0)
-            rc = text_set(&row->op, op_name(layer->op), err);
-        if (rc == 0)
-            rc = text_set(&row->output, shape, err);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
-}
-
-static int describe_net(const struct workload *w, bool layers, struct workload_info *info,
-                        struct err *err)
-{
-    struct net net;
-    struct net_cost cost;
-    int rc = workload_net_as_defined(w, NULL, &net, err);
-    if (rc == 0) {
-        net_cost(&net, w->recipe.batch, &cost);
-        info->parameters = some_int(cost.parameters);
-        info->forward_flops = some_real(cost.forward_flops);
-        info->backward_flops = some_real(cost.backward_flops);
-        info->bytes = some_real(cost.bytes);
-        info->batch = some_int(w->recipe.batch);
-        if (w->recipe.epochs > 0)
-            info->epochs = some_int(w->recipe.epochs);
-        else
-            info->steps = some_int(w->recipe.phases[0].steps + w->recipe.phases[1].steps);
-        rc = text_set(&info->optimizer, optimizer_name(w->recipe.optimizer), err);
-    }
-    if (rc == 0 && layers)
-        rc = add_layers(&net, info, err);
-    net_release(&net);
-    return rc;
-}
-
-static int describe(const struct workload *w, bool layers, struct workload_info *info,
-                    struct err *err)
-{
-    int rc = text_set(&info->name, w->name, err);
-    if (rc == 0)
-        rc = text_set(&info->summary, w->summary, err);
-    if (rc == 0)
-        rc = text_set(&info->origin, w->origin, err);
-    if (rc == 0 && w->build)
-        rc = describe_net(w, layers, info, err);
-    if (w->metric == WORKLOAD_ACCURACY)
-        info->reach_accuracy = some_real(w->reach);
-    if (w->metric == WORKLOAD_LOSS)
-        info->reach_loss = some_real(w->reach);
-    return rc;
-}
 
 // "2.35 T", three digits that count.
 static struct units_text flops(double value)
@@ -141,11 +37,10 @@ static struct units_text flops(double value)
 
 static void print_list(struct out *out, const struct workload_list *list)
 {
-    bool narrow = out->width < 72; // what it trains stands below
-    out_styled(out, OUT_BOLD, "%-10s %11s %9s %6s", "name", "parameters", "FLOP/step", "batch");
-    if (!narrow)
-        out_styled(out, OUT_BOLD, " %7s  %s", "epochs", "what it trains");
-    out_printf(out, "\n");
+    static const struct table_column columns[] = {
+        {"name", TABLE_LEFT},   {"parameters", TABLE_RIGHT}, {"FLOP/step", TABLE_RIGHT},
+        {"batch", TABLE_RIGHT}, {"epochs", TABLE_RIGHT, 1},  {"task", TABLE_LEFT, 2, 24, ""}};
+    struct table table = TABLE(columns);
     for (size_t i = 0; i < list->workloads.count; i++) {
         const struct workload_info *w = &list->workloads.items[i];
         char parameters[24] = "-", cost[24] = "-", batch[24] = "-", epochs[24] = "-";
@@ -156,15 +51,31 @@ static void print_list(struct out *out, const struct workload_list *list)
         }
         if (w->epochs.known)
             snprintf(epochs, sizeof epochs, "%lld", (long long)w->epochs.v);
-        out_printf(out, "%-10s %11s %9s %6s", w->name, parameters, cost, batch);
-        if (narrow) {
-            out_printf(out, "\n");
-            out_wrap(out, 2, w->summary);
-        } else {
-            out_printf(out, " %7s  ", epochs);
-            out_wrap_here(out, 49, w->summary);
-        }
+        const char *const cells[] = {w->name, parameters, cost, batch, epochs, w->summary};
+        table_row(&table, OUT_PLAIN, cells, NULL);
     }
+    table_print(&table, out);
+}
+
+static void print_layers(struct out *out, const struct workload_info *w)
+{
+    static const struct table_column columns[] = {{"layer", TABLE_LEFT, 0, 10},
+                                                  {"kind", TABLE_LEFT, 1},
+                                                  {"output", TABLE_LEFT},
+                                                  {"parameters", TABLE_RIGHT}};
+    struct table table = TABLE(columns);
+    char parameters[24];
+    for (size_t i = 0; i < w->layers.count; i++) {
+        const struct workload_layer *l = &w->layers.items[i];
+        snprintf(parameters, sizeof parameters, "%lld", (long long)l->parameters.v);
+        const char *const cells[] = {l->name, l->op, l->output,
+                                     l->parameters.known ? parameters : ""};
+        table_row(&table, OUT_PLAIN, cells, NULL);
+    }
+    snprintf(parameters, sizeof parameters, "%lld", (long long)w->parameters.v);
+    const char *const sum[] = {"total", "", "", parameters};
+    table_row(&table, OUT_BOLD, sum, NULL);
+    table_print(&table, out);
 }
 
 static void print_one(struct out *out, const struct workload_info *w)
@@ -189,48 +100,21 @@ static void print_one(struct out *out, const struct workload_info *w)
             flops(w->forward_flops.v).s, flops(w->backward_flops.v).s,
             units_bytes((int64_t)w->bytes.v).s);
     out_printf(out, "\n");
-    enum { LAYER, KIND, OUTPUT, PARAMETERS, COLUMNS, WIDTH = 71 };
-    struct out_column columns[COLUMNS] = {[LAYER] = {"layer", 12, false, 0},
-                                          [KIND] = {"kind", 16, false, 1},
-                                          [OUTPUT] = {"output", 14, false, 0},
-                                          [PARAMETERS] = {"parameters", 12, true, 0}};
-    out_fit(columns, COLUMNS, LAYER, out->width < WIDTH ? out->width : WIDTH);
-    out_heads(out, columns, COLUMNS);
-    for (size_t i = 0; i < w->layers.count; i++) {
-        const struct workload_layer *l = &w->layers.items[i];
-        char parameters[24] = "";
-        if (l->parameters.known)
-            snprintf(parameters, sizeof parameters, "%lld", (long long)l->parameters.v);
-        const char *const cells[COLUMNS] = {l->name, l->op, l->output, parameters};
-        for (int c = 0; c < COLUMNS; c++)
-            out_field(out, &columns[c], cells[c]);
-        buf_trim(&out->text);
-        out_printf(out, "\n");
-    }
-    char all[24];
-    snprintf(all, sizeof all, "%lld", (long long)w->parameters.v);
-    const char *const sum[COLUMNS] = {"all of them", "", "", all};
-    for (int c = 0; c < COLUMNS; c++)
-        out_field(out, &columns[c], sum[c]);
-    buf_trim(&out->text);
-    out_printf(out, "\n");
+    print_layers(out, w);
 }
 
-static int list(const struct cmd_call *call, const char *name, struct err *err)
+static int describe_all(const struct cmd_call *call, const struct workload *one, struct err *err)
 {
-    const struct workloads_options *o = call->options;
-    const struct workload *one = name ? workload_find(name, err) : NULL;
-    if (name && !one)
-        return ERR_USAGE;
+    const struct cmd_common *common = call->options;
     struct workload_list all = {0};
     int rc = text_set(&all.schema, WORKLOADS_SCHEMA, err);
     for (size_t i = 0; rc == 0 && workloads[i]; i++) {
         if (one && workloads[i] != one)
             continue;
         struct workload_info *info = LIST_ADD(&all.workloads, err);
-        rc = info ? describe(workloads[i], one != NULL, info, err) : ERR_MEMORY;
+        rc = info ? workload_describe(workloads[i], one != NULL, info, err) : ERR_MEMORY;
     }
-    if (rc == 0 && o->common.json)
+    if (rc == 0 && common->json)
         rc = out_record(call->out, workload_list_fields, &all, err);
     else if (rc == 0 && one)
         print_one(call->out, &all.workloads.items[0]);
@@ -240,31 +124,71 @@ static int list(const struct cmd_call *call, const char *name, struct err *err)
     return rc;
 }
 
-static int run(const struct cmd_call *call, struct err *err)
+static int list(const struct cmd_call *call, struct err *err)
 {
-    const struct opt_rest *rest = call->rest;
-    if (rest->count > 0 && strcmp(rest->args[0], "data") == 0)
-        return workloads_data(call, rest->args + 1, rest->count - 1, err);
-    if (rest->count > 1) {
-        err_set(err, ERR_USAGE, "'fare workloads' shows one at a time");
-        return err_hint(err, "try 'fare workloads %s'", rest->args[0]);
-    }
-    return list(call, rest->count > 0 ? rest->args[0] : NULL, err);
+    return describe_all(call, NULL, err);
 }
+
+static int show(const struct cmd_call *call, struct err *err)
+{
+    if (call->rest->count == 0) {
+        err_set(err, ERR_USAGE, "'fare workloads show' needs the name of a workload");
+        return err_hint(err, "'fare workloads' lists them");
+    }
+    const struct workload *one = workload_find(call->rest->args[0], err);
+    return one ? describe_all(call, one, err) : ERR_USAGE;
+}
+
+static int python_helper(const struct cmd_call *call, struct err *err)
+{
+    enum { MOST = 1 << 20 };
+    struct buf path = {0};
+    int rc = folder_share(&path, err);
+    buf_adds(&path, "/python/fare.py");
+    if (rc == 0)
+        rc = buf_check(&path, err);
+    if (rc == 0)
+        rc = fs_read(buf_str(&path), MOST, &call->out->text, err);
+    buf_release(&path);
+    return rc;
+}
+
+static const struct command workloads_list = {
+    .name = "workloads list",
+    .summary = "list the workloads with their size and the work of a step",
+    .run = list,
+};
+
+static const struct command workloads_show = {
+    .name = "workloads show",
+    .summary = "show one workload, layer by layer",
+    .arguments = "NAME",
+    .about = "Shows a workload's recipe, the result of a correct training, and its layers.",
+    .max_args = 1,
+    .run = show,
+};
+
+static const struct command workloads_python = {
+    .name = "workloads python-helper",
+    .summary = "print fare.py, which reports a Python program's progress to fare",
+    .about = "Prints a Python module without dependencies. A program that imports it tells 'fare "
+             "run -- COMMAND' its steps, epochs and phases; docs/measuring-a-command.md describes "
+             "it.",
+    .run = python_helper,
+};
+
+static const struct command *const subcommands[] = {
+    &workloads_list, &workloads_show, &workloads_data, &workloads_python, NULL,
+};
 
 const struct command cmd_workloads = {
     .name = "workloads",
     .group = "Measure",
-    .summary = "what can be trained, and the data for it",
-    .arguments = "[NAME] | data list|get NAME|path NAME",
-    .about =
-        "Lists the native workloads with their size and the work of a step, or shows one layer "
-        "by layer. With 'data', lists the public data sets they were defined on, fetches one "
-        "into the user's cache and checks it, or says where it is. Without data every "
-        "workload trains on a set that is made on the spot.",
-    .options = options,
-    .options_size = sizeof(struct workloads_options),
-    .max_args = 3,
+    .summary = "the native workloads and their data",
+    .arguments = "[NAME]",
+    .about = "Lists the native workloads, or shows one layer by layer. Each trains on its public "
+             "data set if 'fare workloads data get' fetched it, otherwise on synthetic data.",
+    .subcommands = subcommands,
+    .with_argument = &workloads_show,
     .examples = examples,
-    .run = run,
 };

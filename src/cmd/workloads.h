@@ -5,8 +5,6 @@
 
 #include "cmd/cmd.h"
 
-// `args` is what followed "data": list, get NAME, path NAME.
-int workloads_data(const struct cmd_call *call, const char *const *args, size_t count,
-                   struct err *err) MUST_USE;
+extern const struct command workloads_data;
 
 #endif

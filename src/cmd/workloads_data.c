@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// workloads data: lists the public data sets, fetches one, says where it is.
+// workloads data: list the public data sets, fetch one, print its folder.
 #include "cmd/workloads.h"
 
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "base/progress.h"
 #include "base/units.h"
+#include "cmd/table.h"
 #include "data/fetch.h"
 #include "data/sets.h"
 #include "record/field.h"
@@ -81,6 +82,23 @@ static int describe_set(const struct public_set *set, struct set_row *row, struc
     return rc;
 }
 
+static void print_list(struct out *out, const struct set_list *all)
+{
+    static const struct table_column columns[] = {{"name", TABLE_LEFT},
+                                                  {"download", TABLE_RIGHT},
+                                                  {"trained by", TABLE_LEFT},
+                                                  {"folder", TABLE_LEFT, 1, 0, ""}};
+    struct table table = TABLE(columns);
+    for (size_t i = 0; i < all->sets.count; i++) {
+        const struct set_row *row = &all->sets.items[i];
+        const struct units_text bytes = units_bytes(row->download_bytes.v);
+        const char *const cells[] = {row->name, row->download_bytes.known ? bytes.s : "-",
+                                     row->workloads, row->here.v ? row->path : "not here"};
+        table_row(&table, OUT_PLAIN, cells, NULL);
+    }
+    table_print(&table, out);
+}
+
 static int list(const struct cmd_call *call, struct err *err)
 {
     const struct cmd_common *common = call->options;
@@ -92,14 +110,8 @@ static int list(const struct cmd_call *call, struct err *err)
     }
     if (rc == 0 && common->json)
         rc = out_record(call->out, list_fields, &all, err);
-    for (size_t i = 0; rc == 0 && !common->json && i < all.sets.count; i++) {
-        const struct set_row *row = &all.sets.items[i];
-        const char *where = row->here.v ? row->path : "not here";
-        bool below = 37 + out_columns(where) > call->out->width;
-        out_printf(call->out, "%-10s %-10s %-14s%s%s\n", row->name,
-                   row->download_bytes.known ? units_bytes(row->download_bytes.v).s : "size ?",
-                   row->workloads, below ? "\n  " : " ", where);
-    }
+    else if (rc == 0)
+        print_list(call->out, &all);
     record_release(list_fields, &all);
     return rc;
 }
@@ -115,7 +127,7 @@ static bool show(void *context, const char *file, int64_t done, int64_t total)
     return true;
 }
 
-static int get(const struct cmd_call *call, const struct public_set *set, struct err *err)
+static int get_set(const struct cmd_call *call, const struct public_set *set, struct err *err)
 {
     const char *name = set->name;
     struct progress progress = {0};
@@ -136,8 +148,9 @@ static int get(const struct cmd_call *call, const struct public_set *set, struct
     return rc;
 }
 
-static int path(const struct cmd_call *call, const char *name, struct err *err)
+static int print_path(const struct cmd_call *call, const struct public_set *set, struct err *err)
 {
+    const char *name = set->name;
     struct buf dir = {0};
     int rc = data_cache_dir(name, &dir, err);
     if (rc == 0 && !is_folder(buf_str(&dir))) {
@@ -159,19 +172,65 @@ static const struct public_set *find_set(const char *name, struct err *err)
     return public_set_find(name, err);
 }
 
-int workloads_data(const struct cmd_call *call, const char *const *args, size_t count,
-                   struct err *err)
+static int with_set(const struct cmd_call *call,
+                    int (*act)(const struct cmd_call *, const struct public_set *, struct err *),
+                    struct err *err)
 {
-    const char *verb = count > 0 ? args[0] : "list";
-    if (strcmp(verb, "list") == 0 && count <= 1)
-        return list(call, err);
-    bool getting = strcmp(verb, "get") == 0;
-    if ((!getting && strcmp(verb, "path") != 0) || count != 2) {
-        err_set(err, ERR_USAGE, "'fare workloads data' takes list, get NAME or path NAME");
-        return err_hint(err, "'fare workloads data list' shows the names");
+    if (call->rest->count == 0) {
+        err_set(err, ERR_USAGE, "the name of a data set is missing");
+        return err_hint(err, "'fare workloads data list' lists them");
     }
-    const struct public_set *set = find_set(args[1], err);
-    if (!set)
-        return ERR_USAGE;
-    return getting ? get(call, set, err) : path(call, set->name, err);
+    const struct public_set *set = find_set(call->rest->args[0], err);
+    return set ? act(call, set, err) : ERR_USAGE;
 }
+
+static int get(const struct cmd_call *call, struct err *err)
+{
+    return with_set(call, get_set, err);
+}
+
+static int path(const struct cmd_call *call, struct err *err)
+{
+    return with_set(call, print_path, err);
+}
+
+static const struct command list_command = {
+    .name = "workloads data list",
+    .summary = "list the data sets, and whether they were fetched",
+    .run = list,
+};
+
+static const struct command get_command = {
+    .name = "workloads data get",
+    .summary = "fetch a data set",
+    .arguments = "NAME",
+    .about = "Fetches a data set, or that of a workload, into your cache and checks it. Later "
+             "runs use it.",
+    .max_args = 1,
+    .run = get,
+};
+
+static const struct command path_command = {
+    .name = "workloads data path",
+    .summary = "print the folder of a data set",
+    .arguments = "NAME",
+    .max_args = 1,
+    .run = path,
+};
+
+static const struct command *const subcommands[] = {&list_command, &get_command, &path_command,
+                                                    NULL};
+
+static const struct cmd_example examples[] = {
+    {"fare workloads data get mnist", "fetch one, check it, and keep it for later runs"},
+    {"fare workloads data path mnist", "its folder"},
+    {NULL, NULL},
+};
+
+const struct command workloads_data = {
+    .name = "workloads data",
+    .summary = "the public data sets: list, get, path",
+    .about = "Lists the public data sets that the workloads were defined on, or fetches one.",
+    .subcommands = subcommands,
+    .examples = examples,
+};

@@ -549,6 +549,12 @@ static int where_label(struct query *q, const char *label, bool few, struct err 
     return buf_check(key, err);
 }
 
+const char *const ledger_sorts[] = {[LEDGER_STARTED] = "started",
+                                    [LEDGER_STEP] = "step",
+                                    [LEDGER_WALL] = "wall",
+                                    [LEDGER_NAME] = "name",
+                                    NULL};
+
 static int add_filter(struct query *q, const struct ledger_filter *f, char since[CLOCK_ISO_BYTES],
                       struct err *err)
 {

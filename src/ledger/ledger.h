@@ -60,6 +60,7 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
                   struct err *err) MUST_USE;
 
 enum ledger_sort { LEDGER_STARTED, LEDGER_STEP, LEDGER_WALL, LEDGER_NAME };
+extern const char *const ledger_sorts[]; // their names, null-terminated
 
 // All zero: every run. Strings must be equal, except `gpu` and `machine`, which match a part and
 // ignore case.

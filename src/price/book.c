@@ -319,17 +319,18 @@ bool offer_old(const struct offer *offer, int day)
     return offer_age(offer, day) > (offer->kind == OFFER_SPOT ? 7 : 30);
 }
 
-static const char *const kind_words[] = {"on-demand", "spot", "monthly"};
+const char *const offer_kinds[] = {
+    [OFFER_ON_DEMAND] = "on-demand", [OFFER_SPOT] = "spot", [OFFER_MONTHLY] = "monthly", NULL};
 
 const char *offer_kind_word(enum offer_kind kind)
 {
-    return kind_words[kind];
+    return offer_kinds[kind];
 }
 
 bool offer_kind_parse(const char *word, enum offer_kind *kind)
 {
-    for (size_t i = 0; i < sizeof kind_words / sizeof *kind_words; i++) {
-        if (strcmp(word, kind_words[i]) == 0) {
+    for (size_t i = 0; offer_kinds[i]; i++) {
+        if (strcmp(word, offer_kinds[i]) == 0) {
             *kind = (enum offer_kind)i;
             return true;
         }

@@ -83,7 +83,8 @@ bool offer_old(const struct offer *offer, int day);
 // The price is not published: its source starts with "estimated:" and names the basis.
 bool offer_estimated(const struct offer *offer);
 
-// "on-demand", "spot", "monthly", and the reverse; false for anything else.
+// "on-demand", "spot", "monthly", and back; false for anything else.
+extern const char *const offer_kinds[]; // null-terminated
 const char *offer_kind_word(enum offer_kind kind);
 bool offer_kind_parse(const char *word, enum offer_kind *kind);
 

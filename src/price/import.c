@@ -24,6 +24,11 @@ static const struct price_format *const formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
+const char *import_format(size_t i)
+{
+    return i < FORMATS ? formats[i]->name : NULL;
+}
+
 static const struct price_format *choose(const char *name, const char *text, size_t len,
                                          const char *path, struct err *err)
 {
@@ -33,8 +38,8 @@ static const struct price_format *choose(const char *name, const char *text, siz
     if (name) {
         err_set(err, ERR_USAGE, "'%s' is not a format of prices", name);
     } else {
-        err_set(err, ERR_FORMAT, "'%s': this is none of the formats that fare reads", path);
-        err_hint(err, "--format names it: skypilot, gpuhunt, aws-spot, aws-spot-advisor or fare");
+        err_set(err, ERR_FORMAT, "'%s' is in none of the formats that fare reads", path);
+        err_hint(err, "name it with --format: 'fare prices import --help' lists them");
     }
     return NULL;
 }

@@ -38,9 +38,12 @@ struct import_report {
     size_t note_count;
 };
 
+// The names of the formats; null behind the last.
+const char *import_format(size_t i);
+
 struct import_options {
-    const char *book;   // (optional) as in book_path()
-    const char *format; // (optional) "skypilot", "gpuhunt", "aws-spot", "aws-spot-advisor", "fare"
+    const char *book;   // (optional) as book_path() takes it
+    const char *format; // (optional) one of import_format()
     int day;            // 0: the date in the file's name, or that of its last change
 };
 

@@ -43,6 +43,9 @@ RANGE(range_percent, 0, 100, "out of range: expected 0 to 100");
 #define SHARE(m, doc)    NUMBER(FIELD_REAL, m, &range_share, doc)
 #define PERCENT(m, doc)  NUMBER(FIELD_REAL, m, &range_percent, doc)
 
+const char *const run_ends[] = {"finished", "sampled", "stopped", "interrupted",
+                                "failed",   "killed",  NULL};
+
 #define T struct run_label
 static const struct field label_fields[] = {
     TEXT(key, "key"),

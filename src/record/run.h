@@ -194,6 +194,9 @@ struct run_live {                // a running or killed run
     char *whole_usd;     // of the whole training, if this is a sample
 };
 
+// How a run may have ended; null-terminated.
+extern const char *const run_ends[];
+
 struct run {
     char *schema;
     char *id;      // sorts by time: "20261115T074512Z-3f9a2c81d04e"
@@ -221,7 +224,7 @@ struct run {
     LIST_OF(char *) command; // the user's command
     LIST_OF(struct run_label) labels;
 
-    char *ended;      // "finished", "sampled", "stopped", "interrupted", "failed", "killed"
+    char *ended;      // one of run_ends
     char *stopped_by; // a sample, or a run cut off: "within", "max-time", "steps", "max-spend",
                       // "signal"
     char *problem;    // why it failed or was killed

@@ -304,12 +304,12 @@ def advice():
         return " ".join(" ".join(quote("20261110T000000Z-strong", "--provider", "acme", *args)["advice"]).split())
     # 3000 s: spot 0.75; slow 30000 s: 3.05; one 2.55; eight 20.05
     text = says()
-    assert text.startswith("Cheapest: acme/one@here:spot, 0.750 USD (0.735 to 0.765) in 50 min"), text
+    assert text.startswith("Cheapest: acme/one@here:spot, 0.75 USD (0.735 to 0.765) in 50 min"), text
     assert "the cheapest is acme/one@there" in says("--kind", "on-demand", "--deadline", "1h"), says("--deadline", "1h")
     assert "none of them is done" in says("--deadline", "10m")
     assert "none of them is done" in says("--deadline", "3030s"), "the end of the interval counts"
     # 3060 s at 0.90 an hour are 0.765, which the budget has to pay too
-    assert "For 0.765 USD the fastest is acme/one@here:spot, 0.750 USD (0.735 to 0.765) in 50 min 00 s, at a price" \
+    assert "For 0.765 USD the fastest is acme/one@here:spot, 0.75 USD (0.735 to 0.765) in 50 min 00 s, at a price" \
         in says("--budget", "0.765") and "(even at the end of its interval)" in says("--budget", "0.765")
     assert "For 0.764 USD there is none for sure, at the end of its interval; the cheapest is acme/one@here:spot" \
         in says("--budget", "0.764"), says("--budget", "0.764")
@@ -319,7 +319,7 @@ def advice():
     text = says("--runs", "10")
     assert "10 runs one after the other, in one go, on acme/one@here:spot: 8 h 20 min, 7.50 USD" in text, text
     text = says("--hours-per-month", "10")
-    assert "occasional use (one run a month): acme/one@here:spot, 0.750 USD a month" in text, text
+    assert "occasional use (one run a month): acme/one@here:spot, 0.75 USD a month" in text, text
     assert "(12.0 runs): acme/one@here:spot, 9.00 USD a month" in text, text
 
 
@@ -350,7 +350,7 @@ check("rent or buy: 29.8 days", buying)
 
 def unknown_total():
     text = fare("quote", "20261110T000000Z-lost")
-    assert "not known" in text and "--full" in text, text
+    assert "could not be projected" in " ".join(text.split()) and "--full" in text, text
     same(quote("20261110T000000Z-lost")["bills"], [])
 
 
@@ -360,7 +360,7 @@ check("a run that was never projected", unknown_total)
 def assumed():
     """Another processor may be assumed to be the same; another GPU may not."""
     text = fare("quote", "20261110T000000Z-cpu", "--offer", "acme/other")
-    assert "assumed to be the same here" in " ".join(text.split()), text
+    assert "that this one takes as long is assumed" in " ".join(text.split()), text
     same(quote("20261110T000000Z-cpu", "--offer", "acme/other")["bills"][0]["basis"], "assumed")
     text = fare("quote", "20261110T000000Z-cpu", "--offer", "acme/slow", code=2)
     assert "acme/slow has 1 × T4, and run 20261110T000000Z-cpu was measured without a GPU" in text, text
@@ -383,7 +383,7 @@ def named():
     # A run whose time nobody knows is not given another's.
     fare("runs", "import", str(HERE / "stopped.jsonl"))
     same(quote("20261110T000000Z-cut", "--offer", "acme/one@there")["bills"], [])
-    assert "not known" in fare("quote", "20261110T000000Z-cut", "--offer", "acme/one@there")
+    assert "is unknown" in fare("quote", "20261110T000000Z-cut", "--offer", "acme/one@there")
     # A workload has no run that was named: what was measured there.
     bill = quote("mlp", "--offer", "acme/slow")["bills"][0]
     same((bill["run"], bill["basis"]), (weak, "projected"))
@@ -467,7 +467,7 @@ def table():
     text = fare("quote", "20261110T000000Z-strong", "--provider", "acme")
     assert all(len(line) <= 80 for line in text.splitlines()), max(text.splitlines(), key=len)
     text += fare("quote", "20261110T000000Z-hungry", "--provider", "acme", "--gpu", "h100")
-    for word in ("acme/one@here:spot", "8×H100", "Tax is left out", "not measured", "does not fit"):
+    for word in ("acme/one@here:spot", "8×H100", "Tax is left out", "no run, and so no estimate", "does not fit"):
         assert word in text, word
 
 
@@ -481,14 +481,14 @@ def pinned():
         quote(run, "--offer", "acme/slow")
     quote(run, "--offer", "acme/slow", "--rule", "prorated")
     after = fare("quote", run, "--pinned").splitlines()
-    same(sum("USD" in line for line in after), sum("USD" in line for line in before) + 2, "\n".join(after))
+    same(sum("acme/" in line.split()[0] for line in after), sum("acme/" in line.split()[0] for line in before) + 2, "\n".join(after))
     # 30000 s are 500 started minutes
     assert any("acme/slow@here" in line and "3.05" in line and "2026-11-01" in line for line in after), after
     kept = json.loads(fare("quote", run, "--pinned", "--json"))["quotes"]
     same(sorted(k["quote"]["rule"] for k in kept if k["quote"]["bills"][0]["name"] == "slow"), ["paid", "prorated"])
     quote(run, "--offer", "acme/slow", "--storage", "10GB", "--boot", "60s", "--commit", "12")
     after = fare("quote", run, "--pinned").splitlines()
-    assert any("paid acme/slow storage 10 GB boot 1 min 00 s committed 12 months" in line for line in after), after
+    assert "paid acme/slow storage 10 GB boot 1 min 00 s committed 12 months" in " ".join(" ".join(after).split()), after
     # A price that changes afterwards leaves it as it was.
     path = CONFIG / "offers" / "mine.csv"
     text = path.read_text()

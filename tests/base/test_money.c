@@ -197,14 +197,22 @@ static void test_short(void **state)
         {"0.5264", "0.526"},
         {"0.5265", "0.527"},
         {"0.0212", "0.0212"},
-        {"0.1", "0.100"},
-        {"0.09995", "0.100"},
+        {"27740.16", "27740.16"},
+        {"0.02134", "0.0213"},
+        {"0.001312", "0.00131"},
+        {"0.9", "0.90"}, // no zeros at the end beyond cents
+        {"0.1", "0.10"},
+        {"0.1003", "0.10"},
+        {"0.05999996", "0.06"},
+        {"0.0020", "0.002"},
+        {"0.09995", "0.10"},
         {"0.099949", "0.0999"},
         {"0.9996", "1.00"},
         {"0.9994", "0.999"},
         {"0.00000384", "0.00000384"},
         {"0.000000001", "0.000000001"},
         {"-0.0212", "-0.0212"},
+        {"-0.6", "-0.60"},
         {"-9223372036.854775808", "-9223372036.85"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -212,6 +220,36 @@ static void test_short(void **state)
         money_short(nano_of(cases[i].amount), text);
         assert_string_equal(text, cases[i].expected);
     }
+}
+
+static void test_intervals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *amount, *low, *high, *shown, *interval;
+    } cases[] = {
+        {"0.52", "0.51", "0.53", "0.52", "0.51-0.53"},
+        {"0.75", "0.735", "0.765", "0.750", "0.735-0.765"},
+        {"0.75", "0.74999", "0.75001", "0.75", ""},
+        {"0.52", "0.52", "1.04", "0.52", "0.52-1.04"}, // a started hour more
+        {"0.0213", "0.0213", "0.0213", "0.0213", ""},  // no interval
+        {"0.02134", "0.02130", "0.02138", "0.0213", "0.0213-0.0214"},
+        {"0.02134", "0.02131", "0.02134", "0.0213", ""},        // too narrow to show
+        {"52.31", "48", "57", "52.3", "48.0-57.0"},             // 9 wide: tenths
+        {"27740.16", "27000", "28500", "27740", "27000-28500"}, // 1500 wide: units
+        {"0.0213", "0.0019", "0.9", "0.02", "0.00-0.90"},       // 0.898 wide: hundredths
+        {"0", "0", "0", "0.00", ""},
+    };
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        money_interval(nano_of(cases[i].amount), nano_of(cases[i].low), nano_of(cases[i].high),
+                       amount, interval);
+        assert_string_equal(amount, cases[i].shown);
+        assert_string_equal(interval, cases[i].interval);
+    }
+    money_interval(0, INT64_MIN, INT64_MAX, amount, interval);
+    assert_string_equal(amount, "0");
+    assert_string_equal(interval, "-9223372037-9223372037");
 }
 
 static void test_sums(void **state)
@@ -409,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_short),
+        cmocka_unit_test(test_intervals),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_scale),
         cmocka_unit_test(test_scale_refuses),

@@ -13,6 +13,14 @@ struct values {
     struct opt_texts labels;
 };
 
+#define DAY_NS INT64_C(86400000000000)
+
+static const char *shape(size_t i)
+{
+    static const char *const shapes[] = {"round", "square", NULL};
+    return shapes[i];
+}
+
 static const char *const kinds[] = {"table", "json", "csv", NULL};
 #define AT(m) offsetof(struct values, m)
 static const struct opt table[] = {
@@ -29,6 +37,8 @@ static const struct opt second[] = {
     {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, AT(labels), NULL, ""},
     {"steps", 0, OPT_COUNT, "N", NULL, AT(count), NULL, "", .least = 1},
     {"limit", 0, OPT_DURATION, "TIME", NULL, AT(time_ns), NULL, "", .least = 1},
+    {"age", 0, OPT_DURATION, "TIME", NULL, AT(time_ns), NULL, "", .bare_ns = DAY_NS},
+    {"shape", 0, OPT_CHOICE, "SHAPE", NULL, AT(kind), NULL, "", .choice = shape},
     {"room", 0, OPT_BYTES, "SIZE", NULL, AT(size), NULL, "", .least = 1},
     {NULL},
 };
@@ -63,6 +73,46 @@ static void parse(struct parsed *p, const char *line, bool leading)
 static void done(struct parsed *p)
 {
     opt_release(tables, &p->v, &p->rest);
+}
+
+static void a_bare_number_has_its_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int64_t ns;
+    } cases[] = {{"--age 30", 30 * DAY_NS},
+                 {"--age 30d", 30 * DAY_NS},
+                 {"--age 3w", 21 * DAY_NS},
+                 {"--age 90s", INT64_C(90000000000)},
+                 {"--max-time 30", INT64_C(30000000000)},
+                 {"--age 0", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct parsed p;
+        parse(&p, cases[i].line, false);
+        assert_ok(p.rc, &p.err);
+        assert_int_equal(p.v.time_ns, cases[i].ns);
+        done(&p);
+    }
+    struct parsed p;
+    parse(&p, "--age 9223372036854775807", false);
+    assert_int_equal(p.rc, ERR_USAGE);
+    done(&p);
+}
+
+static void choices_of_a_registry(void **state)
+{
+    (void)state;
+    struct parsed p;
+    parse(&p, "--shape square", false);
+    assert_ok(p.rc, &p.err);
+    assert_string_equal(p.v.kind, "square");
+    done(&p);
+    parse(&p, "--shape squre", false);
+    assert_int_equal(p.rc, ERR_USAGE);
+    assert_string_equal(p.err.text, "'--shape' takes one of round, square, not 'squre'");
+    assert_string_equal(p.err.hint, "did you mean 'square'?");
+    done(&p);
 }
 
 static void all_forms(void **state)
@@ -148,9 +198,9 @@ static void wrong_use_is_explained(void **state)
         {"--count -1", "'--count' takes a whole number, 0 or more, not '-1'", ""},
         {"--count 1x", "'--count' takes a whole number, 0 or more, not '1x'", ""},
         {"--steps 0", "'--steps' takes a whole number, 1 or more, not '0'", ""},
-        {"--limit 0s", "'--limit' takes a time above 0 such as 90s, 1.5h or 250ms, not '0s'", ""},
+        {"--limit 0s", "'--limit' takes a time above 0 such as 90s, 1h30m or 3d, not '0s'", ""},
         {"--room 0", "'--room' takes a size above 0 such as 512M, 100GB or 16GiB, not '0'", ""},
-        {"--max-time soon", "'--max-time' takes a time such as 90s, 1.5h or 250ms, not 'soon'", ""},
+        {"--max-time soon", "'--max-time' takes a time such as 90s, 1h30m or 3d, not 'soon'", ""},
         {"--storage lots", "'--storage' takes a size such as 512M, 100GB or 16GiB, not 'lots'", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -180,6 +230,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_forms),
+        cmocka_unit_test(a_bare_number_has_its_unit),
+        cmocka_unit_test(choices_of_a_registry),
         cmocka_unit_test(leading_stops_at_the_first_argument),
         cmocka_unit_test(wrong_use_is_explained),
         cmocka_unit_test(nearest_word),

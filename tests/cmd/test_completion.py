@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 from tap import done, report  # noqa: E402
 
 ROOT = os.environ["ROOT"]
+os.environ["PATH"] = os.path.dirname(os.environ["FARE"]) + ":" + os.environ["PATH"]  # the scripts ask the program
 
 
 def bash(line, _=None):
@@ -63,7 +64,9 @@ def zsh(line, wanted):
 CASES = [("fare ch", "check"), ("fare check --ba", "--bandwidth"), ("fare --comp", "--completion"),
          ("fare --completion f", "fish"), ("fare check --color al", "always"),
          ("fare --color always ch", "check"), ("fare help ch", "check"),
-         ("fare check --color always --ba", "--bandwidth")]
+         ("fare check --color always --ba", "--bandwidth"), ("fare runs imp", "import"), ("fare runs import --for", "--format"),
+         ("fare runs import --format ker", "keras-csv"), ("fare prices import --format gp", "gpuhunt"),
+         ("fare runs --so", "--sort"), ("fare workloads data g", "get"), ("fare prices --kind mon", "monthly")]
 for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
     for line, wanted in CASES:
         title = f"{name}: '{line}' offers {wanted}"
@@ -73,5 +76,12 @@ for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
         offered = shell(line, wanted)
         report(title, wanted in offered, f"  # offered: {offered}")
 report("bash: '--color=al' offers always", "always" in bash("fare check --color=al"))
+report("bash: --format means another thing elsewhere", bash("fare report --format m") == ["md"], bash("fare report --format m"))
+report("bash: a subcommand's options are not its sibling's", "--published" not in bash("fare runs import --"))
+report("bash: files after an option that takes one, and after a command that does",
+       "share" in subprocess.run(["bash", "-c", f"cd {ROOT}; source share/completions/fare.bash; COMP_WORDS=(fare runs import sh); "
+                                  "COMP_CWORD=3; _fare; echo ${COMPREPLY[@]}"], capture_output=True, text=True).stdout.split())
+report("bash: nothing of fare's after --", "check" not in bash("fare run -- ch"))
+report("bash: an unknown word offers nothing", bash("fare xyz") == [], bash("fare xyz"))
 report("bash: a lone dash offers letters", {"-h", "-b"} <= set(bash("fare check -")))
 done()

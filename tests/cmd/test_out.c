@@ -45,38 +45,6 @@ static void glue_gives_way_where_no_line_is_long_enough(void **state)
     out_release(&out);
 }
 
-static void columns_give_way(void **state)
-{
-    (void)state;
-    const struct out_column all[] = {
-        {"a", 6, false, 0}, {"b", 5, false, 1}, {"c", 4, true, 2}, {"d", 3, true, 0}};
-    const struct {
-        int width, expected[4];
-    } cases[] = {
-        {21, {6, 5, 4, 3}},  // 18 and three spaces
-        {25, {6, 9, 4, 3}},  // what is left over
-        {20, {6, 9, 0, 3}},  // c goes first
-        {16, {6, 5, 0, 3}},  // just enough without it
-        {15, {11, 0, 0, 3}}, // then b, which is the flexible one: the first gets the rest
-        {7, {4, 0, 0, 3}},   // and no less than 4
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct out_column columns[4];
-        memcpy(columns, all, sizeof all);
-        out_fit(columns, 4, 1, cases[i].width);
-        for (int c = 0; c < 4; c++)
-            assert_int_equal(columns[c].width, cases[i].expected[c]);
-    }
-    struct out out = {.width = 20};
-    struct out_column two[] = {{"name", 6, false, 0}, {"left out", 0, true, 1}, {"n", 3, true, 0}};
-    out_heads(&out, two, 3);
-    out_field(&out, &two[0], "too long a name");
-    out_field(&out, &two[1], "x");
-    out_field(&out, &two[2], "12");
-    assert_string_equal(buf_str(&out.text), "name     n\ntoo l…  12 ");
-    out_release(&out);
-}
-
 static void sparklines(void **state)
 {
     (void)state;
@@ -154,7 +122,6 @@ int main(void)
         cmocka_unit_test(sparklines),
         cmocka_unit_test(glue_holds),
         cmocka_unit_test(glue_gives_way_where_no_line_is_long_enough),
-        cmocka_unit_test(columns_give_way),
         cmocka_unit_test(characters_count_not_bytes),
         cmocka_unit_test(colours_only_when_on),
         cmocka_unit_test(long_texts_are_whole),

@@ -87,7 +87,9 @@ CASES = [
     ("workloads", "data"),
     ("run", "l1", "mlp", "--n", "256", "--m", "256", "--max-time", "1s", "--no-ledger", "--no-cloud"),
     ("--help",),
-] + [(command, "--help") for command in ("check", "run", "runs", "quote", "compare", "prices", "cron", "workloads")]
+] + [(*command.split(), "--help") for command in ("check", "run", "runs", "quote", "compare", "prices", "cron", "workloads", "runs list",
+                                                  "runs show", "runs export", "runs import", "runs push", "prices import",
+                                                  "workloads data", "workloads data get")]
 for columns in (40, 64, 80, 120):
     for case in CASES:
         text, code = shown(columns, *case)
@@ -95,4 +97,13 @@ for columns in (40, 64, 80, 120):
         lines = [line for whole in text.split("\n") for line in whole.rstrip("\r").split("\r")]
         wide = [line for line in lines if len(line) > columns and len(line.split()) > 1 and not line.startswith("  fare ")]
         report(f"{columns} columns: {' '.join(case)}", code == 0 and not wide, "\n".join(wide) or text)
+
+# A name can be pasted at every width: each that JSON has stands in the table, whole.
+for case in (("quote", "tweets", "--date", "2018-02-15", "--all"), ("prices", "--book", "-", "--all", "t4")):
+    record = json.loads(subprocess.run([FARE, *case, "--json"], capture_output=True, text=True, check=True).stdout)
+    names = {o["offer"] for o in record.get("bills", record.get("offers"))}
+    for columns in (40, 64, 80, 120):
+        lines = shown(columns, *case)[0].split("\n")
+        cut = {name for name in names if not any(line.startswith(name) for line in lines)}
+        report(f"{columns} columns: {' '.join(case)}: no name is cut", names and not cut, sorted(cut))
 done()

@@ -29,27 +29,81 @@ static void check_options(const struct command *command)
             assert_true(strlen(opt->help) > 10);
             assert_int_not_equal(opt->help[strlen(opt->help) - 1], '.');
             assert_int_equal(opt->kind == OPT_FLAG, opt->value == NULL);
-            assert_int_equal(opt->kind == OPT_CHOICE, opt->choices != NULL);
-            assert_true(opt->at < command->options_size);
+            assert_int_equal(opt->kind == OPT_CHOICE, opt->choices || opt->choice);
+            assert_true(!opt->choices || !opt->choice);
+            assert_true(opt->kind != OPT_CHOICE || opt_choice(opt, 0));
+            assert_true(opt->kind == OPT_DURATION || opt->bare_ns == 0);
+            assert_true(opt->at < (command->options_size ? command->options_size
+                                                         : sizeof(struct cmd_common)));
             for (const char *p = opt->name; *p; p++)
                 assert_true(islower((unsigned char)*p) || isdigit((unsigned char)*p) || *p == '-');
         }
     }
 }
 
+static void check_command(const struct command *c)
+{
+    assert_true(strlen(c->summary) > 10 && strlen(c->summary) < 80);
+    assert_true(!c->about || strlen(c->about) > 40);
+    assert_true(!c->arguments || c->arguments[0]);
+    if (c->subcommands) { // options and run() are theirs
+        assert_null(c->options);
+        assert_non_null(c->about);
+        assert_null(c->run);
+        assert_non_null(c->subcommands[0]);
+        return;
+    }
+    check_options(c);
+    assert_true(!c->options || c->options_size >= sizeof(struct cmd_common));
+    assert_non_null(c->run);
+}
+
+// All that has options below a command; `count` so far.
+static void collect(const struct command *c, const struct command **leaves, size_t *count)
+{
+    check_command(c);
+    if (!c->subcommands)
+        leaves[(*count)++] = c;
+    bool has_default = !c->with_argument;
+    for (size_t i = 0; c->subcommands && c->subcommands[i]; i++) {
+        const struct command *sub = c->subcommands[i];
+        size_t len = strlen(c->name); // "runs import" is below "runs"
+        assert_memory_equal(sub->name, c->name, len);
+        assert_int_equal(sub->name[len], ' ');
+        assert_string_equal(cmd_word(sub), sub->name + len + 1);
+        has_default |= sub == c->with_argument;
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(sub->name, c->subcommands[j]->name);
+        collect(sub, leaves, count);
+    }
+    assert_true(has_default);
+}
+
+// The frame looks for the subcommand's name behind options of which it does not know whose they
+// are: one that takes a value takes one in all.
+static void check_siblings(const struct command *const *leaves, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (const struct opt *a = leaves[i]->options; a && a->name; a++)
+            for (size_t j = 0; j < i; j++)
+                for (const struct opt *b = leaves[j]->options; b && b->name; b++) {
+                    if (strcmp(a->name, b->name) == 0)
+                        assert_int_equal(a->kind == OPT_FLAG, b->kind == OPT_FLAG);
+                    if (a->letter && a->letter == b->letter)
+                        assert_string_equal(a->name, b->name);
+                }
+}
+
 static void tables_are_sound(void **state)
 {
     (void)state;
     for (size_t i = 0; commands[i]; i++) {
-        const struct command *c = commands[i];
-        check_options(c);
-        assert_true(strlen(c->summary) > 10 && strlen(c->summary) < 80);
-        assert_true(strlen(c->about) > 40);
-        assert_non_null(c->arguments);
+        const struct command *c = commands[i], *leaves[32];
+        size_t count = 0;
         assert_non_null(c->examples);
         assert_non_null(c->examples[0].line); // an example each
-        assert_true(c->options_size >= sizeof(struct cmd_common));
-        assert_non_null(c->run);
+        collect(c, leaves, &count);
+        check_siblings(leaves, count);
         for (size_t j = 1; j < i; j++)
             assert_string_not_equal(c->name, commands[j]->name);
     }

@@ -229,10 +229,10 @@ def answer(*arguments):
 
 # Within 500 s the T4's 2000 s are too long, and 100 s on the H100 are not.
 got = answer("--workload", "cifar", "--deadline", "500s")
-report("a deadline: the cheapest that is done", got == "Within 8 min 20 s the cheapest is acme/one@here, 0.00100 USD in 1 min 40 s.", got)
+report("a deadline: the cheapest that is done", got == "Within 8 min 20 s the cheapest is acme/one@here, 0.001 USD in 1 min 40 s.", got)
 got = answer(SLOW, "--deadline", "5m")  # not the 9 min on a P100 of 2017, which is another training
 report("a deadline that nothing keeps: the fastest", got == "Within 5 min 00 s none of them is done; the fastest is "
-       "acme/one@here, 0.0100 USD in 16 min 40 s.", got)
+       "acme/one@here, 0.01 USD in 16 min 40 s.", got)
 got = answer(ALONE, "--deadline", "1m")
 report("a deadline without offers", got == "Within 1 min 00 s no offer in the book is known to be done; on the machine measured "
        "(box with NVIDIA GeForce GTX 1080 Ti) it takes 5 min 00 s.", got)

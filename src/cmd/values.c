@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/take.h"
+#include "cmd/values.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,41 +9,67 @@
 
 #define DAY_S INT64_C(86400)
 
-int take_bad(const char *option, const char *text, const char *expected, struct err *err)
+const char *const value_rules[] = {"paid", "prorated", NULL};
+
+int value_bad(const char *option, const char *text, const char *expected, struct err *err)
 {
     return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
 }
 
-int take_amount(const char *option, const char *text, int64_t *nano, struct err *err)
+int value_amount(const char *option, const char *text, int64_t *nano, struct err *err)
 {
     if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
-        return take_bad(option, text, "an amount such as 2.50", err);
+        return value_bad(option, text, "an amount such as 2.50", err);
     return 0;
 }
 
-int take_day(const char *text, int *day, struct err *err)
+int value_day(const char *text, int *day, struct err *err)
 {
     int64_t date_s = 0;
     if (!text)
         return 0;
     if (!clock_parse(text, &date_s) || date_s < DAY_S)
-        return take_bad("date", text, "a date such as 2026-11-01", err);
+        return value_bad("date", text, "a date such as 2026-11-01", err);
     *day = (int)(date_s / DAY_S);
     return 0;
 }
 
-int take_format(bool json, const char *format, const char *otherwise, const char **out,
-                struct err *err)
+int value_kind(const char *kind, bool spot, const char **out, struct err *err)
 {
-    *out = json ? "json" : format ? format : otherwise;
-    if (json && format && strcmp(format, "json") != 0)
-        return err_set(err, ERR_USAGE, "--json and '--format %s' are two formats: one of them",
-                       format);
+    if (spot && kind && strcmp(kind, "spot") != 0)
+        return err_set(err, ERR_USAGE, "--spot and --kind %s exclude each other", kind);
+    *out = spot ? "spot" : kind;
     return 0;
 }
 
+int value_format(bool json, const char *format, const char *otherwise, const char **out,
+                 struct err *err)
+{
+    *out = json ? "json" : format ? format : otherwise;
+    if (json && format && strcmp(format, "json") != 0)
+        return err_set(err, ERR_USAGE, "--json and '--format %s' exclude each other", format);
+    return 0;
+}
+
+const char *value_period(int64_t per_s)
+{
+    static const struct {
+        int64_t s;
+        const char *words;
+    } known[] = {{1, "a second"},
+                 {60, "a minute"},
+                 {3600, "an hour"},
+                 {86400, "a day"},
+                 {2592000, "a month of 30 days"},
+                 {2628000, "a month of 730 hours"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].s == per_s)
+            return known[i].words;
+    return "its period";
+}
+
 // "4.5%" in hundredths of a per cent.
-static int take_interest(const char *text, int64_t *interest, struct err *err)
+static int read_interest(const char *text, int64_t *interest, struct err *err)
 {
     char number[24];
     int64_t nano = 0;
@@ -52,12 +78,12 @@ static int take_interest(const char *text, int64_t *interest, struct err *err)
     snprintf(number, sizeof number, "%.*s", (int)strcspn(text, "%"), text);
     if (strcspn(text, "%") + 1 < strlen(text) || money_parse(number, &nano, NULL) != 0 ||
         nano < 0 || nano > 1000 * MONEY_UNIT)
-        return take_bad("interest", text, "a percentage such as 5%", err);
+        return value_bad("interest", text, "a percentage such as 5%", err);
     *interest = nano / (MONEY_UNIT / 100);
     return 0;
 }
 
-int take_own(const struct own_options *o, struct own_machine *own, struct err *err)
+int value_own(const struct own_options *o, struct own_machine *own, struct err *err)
 {
     int64_t hours = o->hours_per_month;
     if (hours > 720)
@@ -71,13 +97,13 @@ int take_own(const struct own_options *o, struct own_machine *own, struct err *e
                                 .busy_mw = o->watts >= 0 ? o->watts * 1000 : -1,
                                 .idle_mw = o->idle_watts >= 0 ? o->idle_watts * 1000 : -1,
                                 .kwh = -1};
-    int rc = take_amount("buy", o->buy, &own->purchase, err);
+    int rc = value_amount("buy", o->buy, &own->purchase, err);
     if (rc == 0)
-        rc = take_amount("resale", o->resale, &own->resale, err);
+        rc = value_amount("resale", o->resale, &own->resale, err);
     if (rc == 0)
-        rc = take_amount("kwh", o->kwh, &own->kwh, err);
+        rc = value_amount("kwh", o->kwh, &own->kwh, err);
     if (rc == 0)
-        rc = take_interest(o->interest, &own->interest, err);
+        rc = read_interest(o->interest, &own->interest, err);
     const char *alone = o->resale            ? "resale"
                         : o->kwh             ? "kwh"
                         : o->interest        ? "interest"
@@ -85,7 +111,6 @@ int take_own(const struct own_options *o, struct own_machine *own, struct err *e
                         : o->idle_watts >= 0 ? "idle-watts"
                                              : NULL;
     if (rc == 0 && alone && !o->buy)
-        rc = err_set(err, ERR_USAGE, "--%s is about a machine that is bought: it needs --buy USD",
-                     alone);
+        rc = err_set(err, ERR_USAGE, "--%s describes a machine to buy: it needs --buy USD", alone);
     return rc;
 }

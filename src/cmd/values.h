@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// values: option values that opt.h does not parse: amounts, days, a machine to buy.
+//
+// Each fails with ERR_USAGE and the option's name. An option that was not given (null) changes
+// nothing.
+#ifndef FARE_CMD_VALUES_H
+#define FARE_CMD_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bill/own.h"
+
+#define LIFE_MONTHS 36
+
+// "'--date' takes a date such as 2026-11-01, not 'x'".
+int value_bad(const char *option, const char *text, const char *expected, struct err *err) MUST_USE;
+
+// Money of 0 or more, in nano-units.
+int value_amount(const char *option, const char *text, int64_t *nano, struct err *err) MUST_USE;
+
+// --kind, or --spot for `--kind spot`.
+int value_kind(const char *kind, bool spot, const char **out, struct err *err) MUST_USE;
+
+// --json or --format, or `otherwise` without either.
+int value_format(bool json, const char *format, const char *otherwise, const char **out,
+                 struct err *err) MUST_USE;
+
+// --date, in days since 1970.
+int value_day(const char *text, int *day, struct err *err) MUST_USE;
+
+extern const char *const value_rules[]; // of --rule: "paid", "prorated"
+
+#define LEDGER_VARIABLE                                                                            \
+    {                                                                                              \
+        "FARE_LEDGER",                                                                             \
+            "The ledger: a SQLite file or a postgresql:// URL. Without it, ledger.db in "          \
+            "XDG_DATA_HOME/fare or ~/.local/share/fare"                                            \
+    }
+
+// "an hour", "a month of 30 days": the time that a price is for.
+const char *value_period(int64_t per_s);
+
+// The options of a machine to buy; begins as OWN_DEFAULTS.
+struct own_options {
+    const char *buy, *resale, *kwh, *interest;
+    int64_t watts, idle_watts, life;
+    int64_t hours_per_month; // -1: always
+};
+// clang-format off
+#define OWN_DEFAULTS {.watts = -1, .idle_watts = -1, .life = LIFE_MONTHS, .hours_per_month = -1}
+
+// Rows for the table of a command whose macro AT() gives the offset of a member.
+#define LEDGER_ROW \
+    {"ledger", 0, OPT_TEXT, "URL", NULL, AT(ledger), NULL, \
+     "a SQLite file or postgresql://USER@HOST/DATABASE, instead of FARE_LEDGER or your own ledger"}
+#define BOOK_ROW \
+    {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, \
+     "imported prices, instead of FARE_BOOK or your own; - for none"}
+#define SPOT_ROW(group) \
+    {"spot", 0, OPT_FLAG, NULL, NULL, AT(spot), group, "the same as --kind spot"}
+
+// Of a command that has `own`, a machine to buy: all but --hours-per-month, which may mean more.
+#define OWN_ROWS(group) \
+    {"buy", 0, OPT_TEXT, "USD", NULL, AT(own.buy), group, \
+     "compare renting with buying a machine like the one measured for this much"}, \
+    {"resale", 0, OPT_TEXT, "USD", NULL, AT(own.resale), group, \
+     "its value when it is sold at the end of its life"}, \
+    {"watts", 0, OPT_COUNT, "W", NULL, AT(own.watts), group, \
+     "its power under load (default: as the run measured it)"}, \
+    {"idle-watts", 0, OPT_COUNT, "W", NULL, AT(own.idle_watts), group, \
+     "its power while it does not work (default: it is off then)"}, \
+    {"interest", 0, OPT_TEXT, "P%", NULL, AT(own.interest), group, \
+     "cost of capital a year, on the mean of price and resale (default 0)"}, \
+    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(own.kwh), group, "the price of a kilowatt-hour"}, \
+    {"life", 0, OPT_COUNT, "MONTHS", NULL, AT(own.life), group, \
+     "how long it is kept (default 36): its price is spread over the hours of use in that time", \
+     .least = 1}
+// clang-format on
+
+// The other options of such a machine need --buy.
+int value_own(const struct own_options *options, struct own_machine *own, struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// import_file: a file of runs into a ledger, between ledger_import_begin() and its end: records as
+// JSON lines or as --json prints them, or a log in one of the formats of import.h.
+#ifndef FARE_LEDGER_IMPORT_FILE_H
+#define FARE_LEDGER_IMPORT_FILE_H
+
+#include "ledger/import.h"
+#include "ledger/ledger.h"
+
+struct import_job {
+    struct ledger *ledger;
+    const char *format;          // (optional) an importer's name, or "fare"
+    struct import_options known; // for logs
+    int64_t added, there;        // runs, so far
+};
+
+int import_file(struct import_job *job, const char *path, struct err *err) MUST_USE;
+
+// "fare" and the importers' names; null behind the last.
+const char *import_file_format(size_t i);
+
+#endif
