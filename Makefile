@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short on purpose: CMake and Ninja build, the scripts do the rest. `make help` lists it.
 .DEFAULT_GOAL := build
-.PHONY: run demo test test-setup test-configure test-compile test-suite build dist gpu-check image bench lint \
+.PHONY: run demo test quick test-setup test-configure test-compile test-suite build dist gpu-check image bench lint \
     format docs fuzz clean help
 SECONDS ?= 30
 LISTEN ?= 127.0.0.1:8732
@@ -30,6 +30,13 @@ test: ## set up, build with both compilers, and run every test
 	@for stage in setup configure compile suite; do \
 	    began=$$(date +%s); $(MAKE) --no-print-directory test-$$stage || exit 1; \
 	    echo "$$stage: $$(($$(date +%s) - began)) s"; done
+
+quick: ## build, and run in a minute the tests that take no longer
+	@scripts/setup build test
+	@mkdir -p build
+	@$(with_tests)
+	@ninja -C build --quiet
+	@/usr/bin/python3 tests/run.py --build build --quick
 
 # Its parts, in their order.
 test-setup:

@@ -37,6 +37,8 @@ LONG = ["measure/test_frameworks", "engine/test_kernels", "dist/test_gpu_check",
         "run/test_adapters", "report/test_pages", "report/test_bare", "bill/test_second", "cli/bare", "engine/test_lstm",
         "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres",
         "dist/test_image", "price/test_real"]
+# Left out of `make quick` too: over two seconds of CPU each.
+NOT_QUICK = []
 
 
 class Outcome:
@@ -250,6 +252,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--sanitize", type=Path, help="a second build, with sanitizers")
+    parser.add_argument("--quick", action="store_true", help="leave out the tests that take long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--programs", action="append", default=[], type=Path,
                         help="run just these programs (for the test of this runner)")
@@ -262,6 +265,8 @@ def main():
     builds = [p.resolve() for p in (args.build, args.sanitize) if p]
     jobs = [(run_program, p.resolve(), builds[0]) for p in args.programs] \
         or collect(builds, args.only)
+    if args.quick:
+        jobs = [job for job in jobs if name_of(job) not in WAITING + LONG + NOT_QUICK and job[0] != run_replay]
 
     def timed(job):
         start = time.monotonic()

@@ -12,7 +12,7 @@ struct quote_job { // the input of a quote, and the quote
     struct quote_evidence *evidence;
     struct comparison *against; // one for each of `runs`
     size_t evidence_count;
-    struct buf says; // warnings for people, a line each: what the ledger could not take in
+    struct buf says;      // warnings for people, a line each: what the ledger could not take in
     const char *date;     // as it was given, for the record; null: today
     struct quote_ask ask; // `ask.market` belongs to the caller
     struct advice_wishes wishes;

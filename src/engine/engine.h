@@ -144,7 +144,14 @@ struct engine {
     const struct engine_l1 *l1; // (optional)
 };
 
-extern const struct engine engine_ref, engine_cpu, engine_cuda;
+// The engines, in the order in which they are tried where the user names none: one row each.
+#define ENGINES(ROW)                                                                               \
+    ROW(cuda)                                                                                      \
+    ROW(cpu)                                                                                       \
+    ROW(ref)
+#define ROW(name) extern const struct engine engine_##name;
+ENGINES(ROW)
+#undef ROW
 
 // For option tables: the names of the engines and of the precisions, each ends with null.
 extern const char *const engine_names[];

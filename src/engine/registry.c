@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// registry: the engines there are, and what they share. A new one is one row here.
+// registry: finds an engine, and the code that engines share.
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/engine.h"
 
-// In the order in which they are tried where the user names none.
-static const struct engine *const engines[] = {&engine_cuda, &engine_cpu, &engine_ref};
-const char *const engine_names[] = {"cuda", "cpu", "ref", NULL};
+#define ROW(name) &engine_##name,
+static const struct engine *const engines[] = {ENGINES(ROW)};
+#undef ROW
+#define ROW(name) #name,
+const char *const engine_names[] = {ENGINES(ROW) NULL};
+#undef ROW
 const char *const engine_precisions[] = {
     [ENGINE_F32] = "f32", [ENGINE_BF16] = "bf16", [ENGINE_TF32] = "tf32", NULL};
 

@@ -10,9 +10,9 @@
 #include "base/money.h"
 #include "base/sha256.h"
 
-const struct importer *const importers[] = {
-    &importer_keras, &importer_dawnbench, &importer_mllog, &importer_hyperfine, NULL,
-};
+#define ROW(name) &importer_##name,
+const struct importer *const importers[] = {IMPORTERS(ROW) NULL};
+#undef ROW
 
 const struct importer *importer_find(const char *name)
 {

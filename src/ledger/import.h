@@ -38,7 +38,16 @@ struct importer {
     // file name `file` may hold a hint. ERR_FORMAT names the line.
     int (*read)(const char *file, const char *text, size_t len, struct runs *out, struct err *err);
 };
-extern const struct importer importer_keras, importer_dawnbench, importer_mllog, importer_hyperfine;
+
+// The importers, in the order in which they are tried: one row each.
+#define IMPORTERS(ROW)                                                                             \
+    ROW(keras)                                                                                     \
+    ROW(dawnbench)                                                                                 \
+    ROW(mllog)                                                                                     \
+    ROW(hyperfine)
+#define ROW(name) extern const struct importer importer_##name;
+IMPORTERS(ROW)
+#undef ROW
 extern const struct importer *const importers[]; // null-terminated
 
 const struct importer *importer_find(const char *name); // null if there is none

@@ -18,8 +18,9 @@
 #include "measure/runner.h"
 #include "record/read.h"
 
-static const struct runner *const runners[] = {&runner_command, &runner_framework, &runner_l1,
-                                               &runner_native};
+#define ROW(name) &runner_##name,
+static const struct runner *const runners[] = {RUNNERS(ROW)};
+#undef ROW
 
 // Ending takes a moment, which must not begin another unit of the bill.
 #define SPEND_MARGIN_NS (200 * NS_PER_MS)

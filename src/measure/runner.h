@@ -15,7 +15,15 @@ struct runner {
     int (*run)(struct session *session, struct err *err);
 };
 
-extern const struct runner runner_command, runner_framework, runner_l1, runner_native;
+// The runners, in the order in which they are asked: one row each.
+#define RUNNERS(ROW)                                                                               \
+    ROW(command)                                                                                   \
+    ROW(framework)                                                                                 \
+    ROW(l1)                                                                                        \
+    ROW(native)
+#define ROW(name) extern const struct runner runner_##name;
+RUNNERS(ROW)
+#undef ROW
 
 // For runners with an engine of fare's own: chooses it, starts the session, describes both in the
 // record, and calls `work`. `precision` null: the engine's default.

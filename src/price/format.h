@@ -34,8 +34,17 @@ struct price_format {
     bool (*knows)(const char *head, size_t len);
     int (*read)(struct import *import, struct err *err);
 };
-extern const struct price_format format_skypilot, format_gpuhunt, format_aws_spot,
-    format_aws_spot_advisor, format_fare;
+
+// The formats, in the order in which they are tried: one row each.
+#define PRICE_FORMATS(ROW)                                                                         \
+    ROW(skypilot)                                                                                  \
+    ROW(gpuhunt)                                                                                   \
+    ROW(aws_spot)                                                                                  \
+    ROW(aws_spot_advisor)                                                                          \
+    ROW(fare)
+#define ROW(name) extern const struct price_format format_##name;
+PRICE_FORMATS(ROW)
+#undef ROW
 
 // True if the first line has all these columns.
 bool format_has_columns(const char *head, const char *const *names);

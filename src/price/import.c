@@ -19,9 +19,9 @@
 
 #define TEXT_MAX ((int64_t)1 << 30) // unpacked
 
-static const struct price_format *const formats[] = {
-    &format_skypilot, &format_gpuhunt, &format_aws_spot, &format_aws_spot_advisor, &format_fare,
-};
+#define ROW(name) &format_##name,
+static const struct price_format *const formats[] = {PRICE_FORMATS(ROW)};
+#undef ROW
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 const char *import_format(size_t i)

@@ -6,11 +6,9 @@
 #include "base/opt.h"
 #include "data/sets.h"
 
-const struct workload *const workloads[] = {
-    &workload_l1,     &workload_mlp,       &workload_cnn,
-    &workload_cifar,  &workload_imdb,      &workload_textgen,
-    &workload_tweets, &workload_inception, NULL,
-};
+#define ROW(name) &workload_##name,
+const struct workload *const workloads[] = {WORKLOADS(ROW) NULL};
+#undef ROW
 
 const struct workload *workload_find(const char *name, struct err *err)
 {

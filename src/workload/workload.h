@@ -87,7 +87,18 @@ int textgen_write(const struct engine *engine, struct engine_program *program,
                   const struct data_pair *data, int64_t batch, uint64_t seed, double temperature,
                   int64_t count, struct buf *out, struct err *err) MUST_USE;
 
-extern const struct workload workload_l1, workload_mlp, workload_cnn, workload_cifar, workload_imdb,
-    workload_textgen, workload_tweets, workload_inception;
+// The workloads, in the order of lists: one row each.
+#define WORKLOADS(ROW)                                                                             \
+    ROW(l1)                                                                                        \
+    ROW(mlp)                                                                                       \
+    ROW(cnn)                                                                                       \
+    ROW(cifar)                                                                                     \
+    ROW(imdb)                                                                                      \
+    ROW(textgen)                                                                                   \
+    ROW(tweets)                                                                                    \
+    ROW(inception)
+#define ROW(name) extern const struct workload workload_##name;
+WORKLOADS(ROW)
+#undef ROW
 
 #endif

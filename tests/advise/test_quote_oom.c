@@ -28,15 +28,14 @@ static void begin(struct fixture *x)
     assert_ok(record_from_text(run_fields, run_text, strlen(run_text), &x->run, &err), &err);
     assert_ok(market_open(&x->market, "-", NULL, &err), &err);
     x->evidence[0].run = &x->run;
-    x->ask = (struct quote_ask){.evidence = x->evidence,
-                                .evidence_count = 1,
-                                .asked = true,
-                                .market = x->market,
-                                .startup = {.boot_ns = {1000000000, true}},
-                                .wishes = {.storage_gb = 10,
-                                           .ingress_bytes = 5,
-                                           .hour_of_mine = {5, true}},
-                                .max_age = 100000};
+    x->ask = (struct quote_ask){
+        .evidence = x->evidence,
+        .evidence_count = 1,
+        .asked = true,
+        .market = x->market,
+        .startup = {.boot_ns = {1000000000, true}},
+        .wishes = {.storage_gb = 10, .ingress_bytes = 5, .hour_of_mine = {5, true}},
+        .max_age = 100000};
 }
 
 static void end(struct fixture *x)
