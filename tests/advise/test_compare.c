@@ -204,7 +204,7 @@ static void prices(void **state)
     assert_true(says(none->notes.items, none->notes.count, "not known"));
     assert_null(row_of(&c, "D")->cost.usd);
     assert_null(row_of(&c, "E")->cost.usd);
-    assert_true(says(row_of(&c, "E")->notes.items, 1, "is no price"));
+    assert_true(says(row_of(&c, "E")->notes.items, 1, "is not a price"));
     // Free is a price; what it is relative to others is not a number.
     assert_string_equal(row_of(&c, "F")->cost.usd, "0.00");
     assert_false(row_of(&c, "F")->money.ratio.known);

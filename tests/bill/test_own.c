@@ -80,7 +80,7 @@ static void an_hour(void **state)
     assert_false(hour.power_known);
     assert_int_equal(hour.total, nano("0.5"));
     own_words(&m, &hour, "USD", &words);
-    assert_non_null(strstr(buf_str(&words), "; power is not known and left out"));
+    assert_non_null(strstr(buf_str(&words), "; power is unknown and left out"));
     buf_release(&words);
 }
 
