@@ -107,9 +107,9 @@ static const char *not_on_one_scale(const struct group *base, const struct group
     if (!group->timed || !base->timed || (!to && !base_to))
         return NULL;
     if (!base_to)
-        return "only its speed relative to others is known, not its time";
+        return "only its relative speed is known, not its time";
     if (!to)
-        return "of the base only a speed relative to others is known, not its time";
+        return "only the base's relative speed is known, not its time";
     return strcmp(to, base_to) == 0 ? NULL : "its speed is relative to another machine's";
 }
 

@@ -201,9 +201,8 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     if (rc == 0 && to->assumed.v) {
         char note[160];
         const char *provider = price->provider[0] ? price->provider : NULL;
-        snprintf(note, sizeof note, "%s%.60s%s: whole seconds are assumed",
-                 provider ? "how " : "who rents it out is not known, nor how they charge",
-                 provider ? provider : "", provider ? " charges is not known" : "");
+        snprintf(note, sizeof note, "the %s%.60s is unknown: whole seconds are assumed",
+                 provider ? "billing rule of " : "provider", provider ? provider : "");
         rc = texts_add(&row->notes, note, err);
     }
     return rc;
@@ -314,8 +313,8 @@ static int fill_relative(const struct group *g, struct compare_row *row, struct 
     int rc = text_set(&row->kind, "relative", err);
     if (rc == 0)
         rc = texts_add(&row->notes,
-                       "only speeds relative to each other are known, not times: cost ÷ base is of "
-                       "price × time, without units and minimums",
+                       "only relative speeds are known, not times: cost ÷ base is price × time, "
+                       "without units and minimums",
                        err);
     if (rc == 0 && !g->price.known)
         return fill_price(g, row, err); // with the reason

@@ -147,8 +147,9 @@ int crontab_parse(struct crontab *tab, const char *text, struct err *err)
         const char *means = of_word(text);
         if (!means) {
             err_set(err, ERR_FORMAT, "'%.40s' is not a schedule", text);
-            return err_hint(err, "@hourly, @daily, @midnight, @weekly, @monthly, @yearly and "
-                                 "@annually are; @reboot has no times");
+            return err_hint(err,
+                            "use five fields, or @hourly, @daily, @midnight, @weekly, @monthly, "
+                            "@yearly or @annually");
         }
         text = means;
     }
