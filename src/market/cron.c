@@ -248,7 +248,7 @@ static int add_item(struct job *job, const char *name, const struct schedule_lin
     struct schedule_item *item = LIST_ADD(&job->record->items, err);
     int rc = item ? text_set(&item->name, name, err) : ERR_MEMORY;
     if (rc == 0)
-        rc = text_set(&item->what, line->known ? what : "price unknown, left out", err);
+        rc = text_set(&item->what, line->known ? what : "price not known, left out", err);
     if (rc == 0 && line->known)
         rc = set_amount(&item->amount, line->price, err);
     if (rc == 0 && line->known)
