@@ -38,7 +38,9 @@ LONG = ["measure/test_frameworks", "engine/test_kernels", "dist/test_gpu_check",
         "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres",
         "dist/test_image", "price/test_real"]
 # Left out of `make quick` too: over two seconds of CPU each.
-NOT_QUICK = []
+NOT_QUICK = ["engine/test_gpu_resume", "serve/test_serve_pages", "serve/test_live", "measure/test_training", "measure/test_handover",
+             "cli/run-sample-to-the-end", "bill/test_shipped", "cmd/test_cron_oom", "measure/test_bare_gpu", "measure/test_boot",
+             "cmd/test_completion", "report/test_looking", "bill/test_crontab", "dist/test_publish_runs", "report/test_pictures"]
 
 
 class Outcome:
@@ -233,9 +235,9 @@ def collect(builds, only):
     for path in sorted(TESTS.glob("**/test_*.sh")) + sorted(TESTS.glob("**/test_*.py")):
         jobs.append((run_script, path, builds[0]))
     names = [name_of(job) for job in jobs]
-    for name in WAITING + LONG:
+    for name in WAITING + LONG + NOT_QUICK:
         if name not in names:
-            raise SystemExit(f"run.py: there is no test '{name}', which WAITING or LONG names")
+            raise SystemExit(f"run.py: there is no test '{name}', which WAITING, LONG or NOT_QUICK names")
     place = {name: i for i, name in enumerate(WAITING + LONG)}
     jobs.sort(key=lambda job: place.get(name_of(job), len(place)))
     return [j for j in jobs if not only or any(word in name_of(j) for word in only)]

@@ -11,7 +11,7 @@
 
 #define HOUR_NS  (INT64_C(3600) * NS_PER_S)
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
-#define FRONTIER 5 // so many are named
+#define FRONTIER 5 // at most this many are named
 
 static int say(struct quote *quote, struct buf *text, struct err *err)
 {
@@ -59,12 +59,12 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
     buf_adds(out, " in ");
     add_time(out, bill->time_s.v);
     if (bill->incomplete.v)
-        buf_adds(out, ", without what its tariff has no price for");
+        buf_adds(out, ", without items that its tariff has no price for");
     if (bill->price_old.v)
         buf_printf(out, ", at a price %s OLD", units_count(bill->price_age_days.v, "day").s);
 }
 
-// Nobody shall take the time of another run for that of the one asked for.
+// Sentences then name the run, so that its time is not mistaken for the asked one's.
 static bool of_another(const struct quote *quote, const struct bill *bill)
 {
     return quote->run && bill->run && strcmp(quote->run, bill->run) != 0;
@@ -89,13 +89,13 @@ static void add_whose(struct buf *out, const struct quote *quote, const struct b
     advice_whose(quote, bill, out);
 }
 
-// What it may take at worst, as far as that is known.
+// At the end of the interval, where there is one.
 static double longest(const struct bill *bill)
 {
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
 }
 
-// What it may cost at worst.
+// The cost at the end of the interval.
 static int64_t dearest(const struct bill *bill)
 {
     int64_t high = 0, total = bill_total(bill);
@@ -103,7 +103,7 @@ static int64_t dearest(const struct bill *bill)
     return known && high > total ? high : total;
 }
 
-// For at most `budget`, at worst; null: whatever it costs.
+// Within `budget` even at the end of its interval; null: no budget.
 static const struct bill *fastest(const struct quote *quote, const int64_t *budget)
 {
     const struct bill *best = NULL;
@@ -146,7 +146,7 @@ bool advice_on_frontier(double *best_s, double time_s)
     return true;
 }
 
-// Those that nothing else beats in both; the bills come cheapest first.
+// The bills that no other beats in both time and cost. Bills are sorted, cheapest first.
 static int say_frontier(struct quote *quote, struct err *err)
 {
     struct buf text = {0};
@@ -189,18 +189,18 @@ static void add_machine(struct buf *out, const struct quote_ask *ask)
         buf_printf(out, " (%s)", name);
 }
 
-// Where nothing can be rented, what is known is how long it took where it was measured.
+// Without an offer, only the time on the measured machine is known.
 static void deadline_without_offers(const struct quote_ask *ask, double deadline_s, struct buf *out)
 {
     struct bill_time time;
     if (!quote_base(ask, &time)) {
-        buf_adds(out, " nothing is known to be done: nobody knows how long it takes.");
+        buf_adds(out, " nothing is known to finish: no run's time is known.");
         return;
     }
     bool done = (double)(time.high_ns > 0 ? time.high_ns : time.total_ns) <= deadline_s * 1e9;
-    buf_printf(out, " no offer in the book is known to be done%s ", done ? ", but" : "; on");
+    buf_printf(out, " no offer in the book is known to finish%s ", done ? ", but" : "; on");
     add_machine(out, ask);
-    buf_adds(out, done ? " is: it takes " : " it takes ");
+    buf_adds(out, done ? " does: it takes " : " it takes ");
     add_time(out, (double)time.total_ns / 1e9);
     buf_adds(out, ".");
 }
@@ -226,8 +226,8 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
     } else {
         const struct bill *fast = fastest(quote, NULL);
         bool nearly = fast->time_s.v * 1e9 <= (double)deadline_ns;
-        buf_printf(out, " none of them is done%s; the fastest is ",
-                   nearly ? " for sure, at the end of its interval" : "");
+        buf_printf(out, " none of them %s; the fastest is ",
+                   nearly ? "is sure to finish" : "finishes");
         add_bill_words(out, fast);
         add_whose(out, quote, fast);
     }
@@ -255,8 +255,8 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
     } else {
         const struct bill *cheap = &quote->bills.items[0];
         bool nearly = bill_total(cheap) <= w->budget.v;
-        buf_printf(&text, " there is none%s; the cheapest is ",
-                   nearly ? " for sure, at the end of its interval" : "");
+        buf_printf(&text, " no offer is %saffordable; the cheapest is ",
+                   nearly ? "certainly " : "");
         add_bill_words(&text, cheap);
     }
     buf_adds(&text, ".");
@@ -270,7 +270,7 @@ static bool is_own(const struct bill *bill)
     return bill->provider && strcmp(bill->provider, "own") == 0;
 }
 
-// What a month in which an own machine works so long costs: its share of the purchase, and power.
+// A month in which a bought machine works for `seconds`: a share of the purchase, and power.
 static int own_month(const struct own_machine *own, double seconds, int64_t *total, struct err *err)
 {
     struct own_machine machine = *own;
@@ -289,8 +289,7 @@ static double seconds_for(const struct bill *bill, double runs)
     return startup + runs * (bill->time_s.v - startup);
 }
 
-// The bill for `runs` runs in one go on the offer of `bill`. `traffic` of them pay for egress and
-// ingress: each run does, on whatever machine.
+// The bill for `runs` runs in one go on the offer of `bill`, with the traffic of `traffic` runs.
 static int bill_for(const struct quote_ask *ask, const struct bill *bill, double runs,
                     int64_t traffic, int64_t *total, struct err *err)
 {
@@ -317,7 +316,7 @@ static int bill_for(const struct quote_ask *ask, const struct bill *bill, double
     return rc;
 }
 
-// The cheapest offer for `runs` runs in a month, one after the other, that a month is enough for.
+// The cheapest offer that completes `runs` runs, one after the other, within a month.
 static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, double runs,
                         const struct bill **found, int64_t *least, struct err *err)
 {
@@ -343,7 +342,7 @@ static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, 
     return 0;
 }
 
-// The base is the run that was asked for: how long it takes where it was measured.
+// The time of the run asked for, on the machine it was measured on.
 static double base_seconds(const struct quote_ask *ask)
 {
     struct bill_time time;
@@ -385,7 +384,7 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
             add_money(&text, total);
             buf_adds(&text, " a month, in one go.");
         } else {
-            buf_adds(&text, ": no single machine of these is fast enough.");
+            buf_adds(&text, ": none of these machines is fast enough on its own.");
         }
         rc = say(quote, &text, err);
         if (rc != 0)
@@ -394,7 +393,7 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
     return 0;
 }
 
-// As many machines of `bill` as have done `runs` runs within `limit_s`, each with its share.
+// Enough machines of `bill` to complete `runs` runs within `limit_s`, each with its share.
 static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, int64_t runs,
                          double limit_s, int64_t *machines, double *seconds, int64_t *total,
                          struct err *err)
@@ -406,7 +405,7 @@ static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, i
     int64_t share = (runs + *machines - 1) / *machines, rest = runs % share;
     *machines = runs / share + (rest > 0);
     *seconds = seconds_for(bill, (double)share);
-    // Traffic is paid once for all runs: free allowances and steps are the account's.
+    // Traffic is charged for all runs together: allowances and price steps are per account.
     int rc = bill_for(ask, bill, (double)share, runs, &with, err);
     if (rc == 0)
         rc = bill_for(ask, bill, (double)share, 0, &without, err);
@@ -494,7 +493,7 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
     int64_t use_s = 0, tenths = 0;
     double own_s = base_seconds(ask);
     if (!ask->asked && (ask->evidence_count == 0 || ask->evidence[0].run->source)) {
-        buf_adds(&text, "Rent or buy: name a run, whose machine would be bought.");
+        buf_adds(&text, "Rent or buy: name a run; its machine is the one to buy.");
         return say(quote, &text, err);
     }
     for (size_t i = 0; !rent && i < quote->bills.count; i++)
@@ -538,12 +537,12 @@ static int say_credits(const struct advice_wishes *w, struct quote *quote, struc
     struct buf text = {0};
     buf_printf(&text, "Your credits are taken off each bill%s.",
                w->runs > 1 || w->use_ns_a_month > 0 || w->buy
-                   ? ", but not off what many runs, months or buying cost"
+                   ? ", but not off the cost of several runs, of months or of buying"
                    : "");
     return say(quote, &text, err);
 }
 
-// There is no offer: that is what is to be said, and why where that is known.
+// Says that there is no offer, and why, if that is known.
 static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *w,
                        struct quote *quote, struct err *err)
 {

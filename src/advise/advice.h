@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// advice: a quote in sentences: what is cheapest, what under a deadline or a budget, what for how
-// much use, rent or buy.
+// advice: a quote in sentences: the cheapest offer, the best one under a deadline, for a budget or
+// for steady use, rent or buy.
 #ifndef FARE_ADVISE_ADVICE_H
 #define FARE_ADVISE_ADVICE_H
 
@@ -16,25 +16,25 @@ struct advice_wishes {
     struct own_machine own; // with `buy`
 };
 
-// Appends sentences to quote->advice; the first is about the cheapest, or says that there is none.
-// `ask` is the one the quote was made from.
+// Appends sentences to quote->advice; the first names the cheapest offer, or says that there is
+// none. `ask` is the one the quote was made from.
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *wishes,
                 struct quote *quote, struct err *err) MUST_USE;
 
-// "another, run published-2026-h200-mlp (batch 128, mnist)": whose time the bill is about;
-// "another" where a run was asked for, and it is not that one.
+// "another, run published-2026-h200-mlp (batch 128, mnist)": the run whose time was
+// billed; "another" if it is not the one asked for.
 void advice_whose(const struct quote *quote, const struct bill *bill, struct buf *out);
 
-// The answer to a deadline alone: the cheapest that is done within it, or the fastest of all.
+// The answer to a deadline alone: the cheapest offer that meets it, or the fastest of all.
 void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const struct quote *quote,
                      struct buf *out);
 
-// Whether nothing that is cheaper is as fast. Asked of each in turn, the cheapest first; `*best_s`
-// is 0 before.
+// Whether no cheaper offer is as fast. Call it for each offer in turn, the cheapest first, with
+// `*best_s` 0 at the start.
 bool advice_on_frontier(double *best_s, double time_s);
 
-// After how much use a machine that was bought, on which the training takes `own_s`, has cost no
-// more than `rent`, and in tenths of days since the purchase. `*use_s` -1: never.
+// The use after which a bought machine, on which the training takes `own_s`, has cost no more than
+// `rent`: in seconds, and in tenths of days since the purchase. `*use_s` -1: never.
 int advice_break_even(const struct quote_ask *ask, const struct own_machine *own,
                       const struct bill *rent, double own_s, int64_t *use_s, int64_t *tenths,
                       struct err *err) MUST_USE;

@@ -54,7 +54,7 @@ static void compare_command(struct maker *m)
     if (!equal)
         say(m, COMPARABLE_NOT, "the commands differ");
     else if (a->command.count == 0)
-        say(m, COMPARABLE_NOT, "neither says what was trained");
+        say(m, COMPARABLE_NOT, "neither run records what was trained");
 }
 
 static bool has_word(const char *text, const char *word, size_t len)
@@ -68,7 +68,7 @@ static bool has_word(const char *text, const char *word, size_t len)
     return false;
 }
 
-// Those words of a recipe ("batch=128 decay=0 ...") that the other one has not.
+// The words of a recipe ("batch=128 decay=0 ...") that the other one lacks.
 static void own_words(const char *recipe, const char *other, struct buf *out)
 {
     while (*recipe) {
@@ -197,7 +197,7 @@ static void compare_data(struct maker *m)
     const struct run_data *a = &m->a->data, *b = &m->b->data;
     if (comparable_data(m->a, m->b)) {
         if (!a->identity != !b->identity)
-            say(m, COMPARABLE_NOTED, "the data may differ: only one run recorded their checksum");
+            say(m, COMPARABLE_NOTED, "the data may differ: only one run recorded a checksum");
     } else if (is_made(m->a) != is_made(m->b)) {
         say(m, COMPARABLE_NOT, "one trained on made data, the other on a real set");
     } else if (!same_size(m->a, m->b)) {
@@ -211,7 +211,7 @@ static void compare_data(struct maker *m)
     }
 }
 
-// What an LSTM's gates compute: as a label says, or the net's words. Null: not known.
+// The activation of an LSTM's gates, from a label or the net's description. Null: unknown.
 static const char *gates(const struct run *run)
 {
     const char *label = run_label(run, "gates");
@@ -321,7 +321,7 @@ int comparison_make(const struct run *a, const struct run *b, struct comparison 
 const struct field comparison_fields[] = {
     FIELD(FIELD_TEXT, T, schema, "`" COMPARISON_SCHEMA "`"),
     FIELD(FIELD_TEXT, T, first, "id of a run"),
-    FIELD(FIELD_TEXT, T, second, "id of the run it is held against"),
+    FIELD(FIELD_TEXT, T, second, "id of the run it is compared with"),
     FIELD(FIELD_TEXT, T, words, "same, comparable with a note, no verdict: noisy, not comparable"),
     FIELD(FIELD_TEXTS, T, reasons, "why, those that rule it out first"),
     FIELD_END,

@@ -2,8 +2,8 @@
 // comparable: whether two runs can be compared, and the caveats.
 //
 // Pure reasoning over two records: data, definition, precision, batch, gates, sampled or full,
-// throttling, noise. Machine and framework do not matter here: they are what one compares. Data
-// sets are compared by checksum; by name only where a checksum is missing.
+// throttling, noise. Machine and framework do not matter here: comparing them is the purpose.
+// Data sets are compared by checksum, by name only if a checksum is missing.
 #ifndef FARE_ADVISE_COMPARABLE_H
 #define FARE_ADVISE_COMPARABLE_H
 

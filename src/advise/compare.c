@@ -146,10 +146,10 @@ static void *one_more(void *items, size_t count, size_t *room, size_t size, stru
 
 static bool in_range(double s)
 {
-    return s >= 0 && s < 9e9; // what nanoseconds hold
+    return s >= 0 && s < 9e9; // fits into 64-bit nanoseconds
 }
 
-// Of a run that was trained to the end; the epochs of a log that says nothing else.
+// For a run trained to the end; for a log without a total, the sum of its epochs.
 static int full_time(const char *text, size_t len, const struct run *run, struct maybe_int *ns,
                      struct err *err)
 {
@@ -176,7 +176,7 @@ static int cost_of(const struct run_price *price, double s, int64_t *nano, bool 
 {
     struct err why = {0};
     int rc = run_price_cost(price, llround(s * 1e9), nano, &why);
-    if (rc == ERR_OVERFLOW || rc == ERR_FORMAT) { // too long, or too dear, to be a sum of money
+    if (rc == ERR_OVERFLOW || rc == ERR_FORMAT) { // no amount of money is that large
         *costed = false;
         return 0;
     }
@@ -185,7 +185,7 @@ static int cost_of(const struct run_price *price, double s, int64_t *nano, bool 
     return rc;
 }
 
-// What the labels say of a speed; 0: nothing that makes sense.
+// The relative speed in the labels; 0: none, or nonsense.
 static double relative_speed(const struct run *run)
 {
     const char *text = run_label(run, "relative_speed");
@@ -206,7 +206,7 @@ static void fill_relative(const struct run *run, const struct run_price *price, 
         part->relative_cost = (double)price->hour / speed;
 }
 
-// A sample that made every step ends where the training does.
+// A sample that includes every step is the whole training.
 static bool all_steps(const struct run *run)
 {
     return run->steps.known && run->total_steps.known && run->steps.v >= run->total_steps.v;
@@ -275,7 +275,7 @@ static void key_int(struct buf *key, struct maybe_int number)
     buf_addc(key, '\x1f');
 }
 
-// What was trained: the workload, the command, or at least its name.
+// The workload, the command, or at least the run's name.
 static void section_key(const struct run *run, struct buf *key)
 {
     buf_reset(key);

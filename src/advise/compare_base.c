@@ -44,7 +44,7 @@ static int several(const struct comparing *c, const struct section *section, con
     err_set(err, ERR_USAGE, "--base '%s' fits several rows of %s: %s", c->base.text, section->title,
             buf_str(&names));
     buf_release(&names);
-    return err_hint(err, "machine+framework names one, or a run's id");
+    return err_hint(err, "name one by machine+framework or by a run's id");
 }
 
 // The best fit of the selector in a section; null where it fits nothing.
@@ -102,13 +102,13 @@ static int by_selector(struct comparing *c, struct err *err)
 
 // ---- without one
 
-// Where some rows have times, one with only a relative speed could be compared with none of them.
+// If some rows have times, a row with only a relative speed could be compared with none of them.
 static bool can_be_default(const struct comparing *c, const struct group *group)
 {
     return can_be_base(group) && !(group->relative && c->sections[group->section].timed);
 }
 
-// A record without a date is older than none.
+// A record without a date counts as the newest.
 static bool is_older(const struct group *a, const struct group *b)
 {
     return a->run.started && (!b->run.started || strcmp(a->run.started, b->run.started) < 0);

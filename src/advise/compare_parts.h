@@ -8,13 +8,13 @@
 #include "advise/selector.h"
 #include "base/index.h"
 
-// Of some runs only a speed relative to another's was published (labels relative_speed and
-// relative_to). Their time is then in units of that other's, and their cost in what an hour costs
-// per unit of speed: enough for ratios among those relative to the same, and for nothing else.
-struct part {                           // what is kept of a run
+// Some published runs have only a speed relative to another run's (labels relative_speed and
+// relative_to). Their time is then in units of the other's, and their cost is the hourly price
+// divided by the speed. That is enough for ratios among runs relative to the same one, no more.
+struct part {                           // the figures of one run
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD
-    double relative_cost;               // instead, where it is no money: not rounded to nano-USD
+    double relative_cost; // of a relative speed; not money, so not rounded to nano-USD
     bool timed, relative, costed;
     bool early; // the accuracy is a sample's, from before the end of the training
     struct maybe_real accuracy, gpu_percent, share_of_peak;
@@ -75,7 +75,7 @@ const char *group_framework(const struct group *group);
 // The id that a run's speed is relative to; null: it has a time of its own, or none.
 const char *group_relative_to(const struct group *group);
 
-// Chooses the base of each section, and its name for the whole (compare_base.c).
+// Chooses the base of each section, and its name for the comparison (compare_base.c).
 int compare_choose(struct comparing *comparing, struct compare *out, struct err *err) MUST_USE;
 
 // Sorts a section's groups by name, and finds the attributes that tell equal names apart

@@ -47,7 +47,7 @@ static int by_title(const void *a, const void *b)
     return strcmp(((const struct section *)a)->title, ((const struct section *)b)->title);
 }
 
-// The base first, then what is cheaper, or where that is not known faster.
+// The base first, then by cost, or by time where the cost is unknown.
 static int by_cost(const void *a, const void *b)
 {
     const struct compare_row *x = a, *y = b;
@@ -57,7 +57,7 @@ static int by_cost(const void *a, const void *b)
         return x->cost.nano_usd.known ? -1 : 1;
     if (x->cost.nano_usd.v != y->cost.nano_usd.v)
         return x->cost.nano_usd.v < y->cost.nano_usd.v ? -1 : 1;
-    // Where only speeds are known, by what they are relative to the base.
+    // Where only speeds are known, by their ratio to the base.
     bool relative =
         x->kind && y->kind && strcmp(x->kind, "relative") == 0 && strcmp(y->kind, "relative") == 0;
     if (relative && x->money.ratio.known != y->money.ratio.known)
@@ -75,7 +75,7 @@ static int by_cost(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->detail ? x->detail : "", y->detail ? y->detail : "");
 }
 
-// What the verdict says of the row. What it says of the base ("the first") is said there, once.
+// The notes about this row. Notes about the base ("the first") are in the base's own row.
 static int add_reasons(struct compare_row *row, const struct comparison *verdict, bool apart,
                        struct err *err)
 {
@@ -100,16 +100,16 @@ static int add_reasons(struct compare_row *row, const struct comparison *verdict
     return rc;
 }
 
-// Of a run with a time and one with a relative speed neither tells anything of the other.
+// A time and a relative speed cannot be compared.
 static const char *not_on_one_scale(const struct group *base, const struct group *group)
 {
     const char *to = group_relative_to(group), *base_to = group_relative_to(base);
     if (!group->timed || !base->timed || (!to && !base_to))
         return NULL;
     if (!base_to)
-        return "only its speed relative to others is known, not its time";
+        return "only its relative speed is known, not its time";
     if (!to)
-        return "of the base only a speed relative to others is known, not its time";
+        return "only the base's relative speed is known, not its time";
     return strcmp(to, base_to) == 0 ? NULL : "its speed is relative to another machine's";
 }
 
@@ -156,7 +156,7 @@ static int add_section(struct comparing *c, struct section *section, struct comp
         return rc;
     to->rows.known = to->apart.known = true;
     compare_details(c, section);
-    // Without a base, what the first can stand beside.
+    // Without a base, rows are judged against the first.
     size_t reference = section->base;
     for (size_t i = 0; i < section->count && reference == NO_GROUP; i++)
         if (c->groups[section->groups[i]].timed && !c->groups[section->groups[i]].failed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group of runs as a row: its name, what tells it from others of that name, and its figures.
+// A group of runs as a row: its name, its differences from others of that name, and its figures.
 #include "advise/compare_parts.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ enum { NAMED = 0, DATA = 14, ATTRIBUTES = 24 };
         NULL, 0, before, noun, count                                                               \
     }
 
-// What may tell rows of one name apart, in the order in which it is shown.
+// Attributes that tell rows of one name apart, in the order in which they are shown.
 static void list_attributes(const struct group *g, struct attribute out[ATTRIBUTES])
 {
     const struct run *run = &g->run;
@@ -201,9 +201,8 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     if (rc == 0 && to->assumed.v) {
         char note[160];
         const char *provider = price->provider[0] ? price->provider : NULL;
-        snprintf(note, sizeof note, "%s%.60s%s: whole seconds are assumed",
-                 provider ? "how " : "who rents it out is not known, nor how they charge",
-                 provider ? provider : "", provider ? " charges is not known" : "");
+        snprintf(note, sizeof note, "the %s%.60s is unknown: whole seconds are assumed",
+                 provider ? "billing rule of " : "provider", provider ? provider : "");
         rc = texts_add(&row->notes, note, err);
     }
     return rc;
@@ -308,17 +307,17 @@ static void fill_mean(const struct group *g, size_t at, double most, struct comp
     out->high = some_real(fmin(mean + half, most));
 }
 
-// Neither its time nor its cost can be said, and no provider's rule be applied.
+// Time and cost are unknown, and no provider's rule applies.
 static int fill_relative(const struct group *g, struct compare_row *row, struct err *err)
 {
     int rc = text_set(&row->kind, "relative", err);
     if (rc == 0)
         rc = texts_add(&row->notes,
-                       "only speeds relative to each other are known, not times: cost ÷ base is of "
-                       "price × time, without units and minimums",
+                       "only relative speeds are known, not times: cost ÷ base is price × time, "
+                       "without units and minimums",
                        err);
     if (rc == 0 && !g->price.known)
-        return fill_price(g, row, err); // which says so
+        return fill_price(g, row, err); // with the reason
     if (rc == 0)
         rc = set_money(&row->price.usd_per_hour, g->price.hour, err);
     return rc == 0 ? text_set(&row->price.from, g->price.from, err) : rc;

@@ -24,7 +24,7 @@ static int year_of(const struct run *run)
     return year > 1900 && year < 10000 ? (int)year : 0;
 }
 
-// By --offer; false where the machine's own metadata says the same, which tells the region too.
+// By --offer; false if the machine's metadata, which has the region too, confirms it.
 static bool is_assumed(const struct run *run)
 {
     const char *offer = run_label(run, "offer");
@@ -91,7 +91,7 @@ static int is_same(const struct evidence_ask *ask, const struct run *reference,
     return rc;
 }
 
-// ---- what it is called
+// ---- labels
 
 static void add_grouped(struct buf *out, int64_t count)
 {
@@ -109,7 +109,7 @@ static void add_part(struct buf *out, const char *text)
         buf_printf(out, "%s%s", out->len > 0 ? ", " : "", text);
 }
 
-// "pytorch, 2018, tweets, 1,578,627 samples"; then what else tells it from the reference.
+// "pytorch, 2018, tweets, 1,578,627 samples"; then further differences from the reference.
 static void add_label(struct buf *out, const struct run *run, const struct run *reference)
 {
     char year[16];
@@ -148,8 +148,8 @@ static int set_label(struct quote_evidence *e, const struct run *reference, stru
     return e->label ? 0 : ERR_MEMORY;
 }
 
-// Numbers other trainings by their labels, from 1 on. Returns how many runs are left: those of the
-// first trainings.
+// Numbers other trainings by their labels, from 1 on, and keeps the first QUOTE_TRAININGS. Returns
+// the number of runs kept.
 static size_t number_others(struct quote_evidence *items, size_t count)
 {
     size_t numbers = 0, left = 0;
@@ -184,7 +184,7 @@ static int by_training(const void *a, const void *b)
     const struct quote_evidence *x = a, *y = b;
     if ((x->training == 0) != (y->training == 0))
         return x->training == 0 ? -1 : 1;
-    return x->run < y->run ? -1 : 1; // as they came
+    return x->run < y->run ? -1 : 1; // in their original order
 }
 
 int evidence_choose(const struct evidence_ask *ask, struct quote_evidence *out,

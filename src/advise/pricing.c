@@ -32,7 +32,7 @@ static int bad_said(const char *option, const char *text, const char *hint, stru
     return ERR_USAGE;
 }
 
-// SELECTOR=VALUE, or the value alone for every run.
+// SELECTOR=VALUE; the value alone is for every run.
 static int read_said(struct said *said, const char *text, struct err *err)
 {
     const char *equals = strrchr(text, '=');
@@ -46,7 +46,7 @@ static int read_price(struct said *said, const char *text, struct err *err)
     if (rc == 0)
         rc = money_parse(said->value, &said->nano, err);
     if (rc == 0 && said->nano < 0)
-        rc = err_set(err, ERR_USAGE, "a price is not below zero");
+        rc = err_set(err, ERR_USAGE, "a price cannot be below zero");
     if (rc == 0 || rc == ERR_MEMORY)
         return rc;
     return bad_said("--price", text, "a selector and dollars an hour: --price k80=0.23", err);
@@ -121,7 +121,7 @@ void pricing_free(struct pricing *p)
     free(p);
 }
 
-// The one that fits best; of equals the last.
+// The best match; the last of equals.
 static const struct said *best_said(struct said *list, size_t count, const struct run *run)
 {
     const struct said *best = NULL;

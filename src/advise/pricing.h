@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pricing: --price and --offer of a comparison: which of them is about which run. The price itself
-// is market/run_price.h's.
+// pricing: matches --price and --offer of a comparison with its runs. market/run_price.h has the
+// prices themselves.
 #ifndef FARE_ADVISE_PRICING_H
 #define FARE_ADVISE_PRICING_H
 
@@ -20,7 +20,7 @@ struct pricing_options {
 
 struct pricing;
 
-// ERR_USAGE for options that are none: no price, below zero, no date.
+// ERR_USAGE for an invalid option: not a price, below zero, not a date.
 int pricing_new(struct pricing **out, const struct pricing_options *options,
                 struct err *err) MUST_USE;
 void pricing_free(struct pricing *pricing); // null is fine
@@ -28,7 +28,7 @@ void pricing_free(struct pricing *pricing); // null is fine
 int pricing_of(struct pricing *pricing, const struct run *run, struct run_price *out,
                struct err *err) MUST_USE;
 
-// After all runs: ERR_USAGE where a --price or --offer fitted none of them, a misspelt one say.
+// Call it after all runs: ERR_USAGE if a --price or --offer matched none, such as a misspelt one.
 int pricing_check(const struct pricing *pricing, struct err *err) MUST_USE;
 
 #endif

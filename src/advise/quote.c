@@ -11,7 +11,7 @@
 
 #define MISFITS_MAX 20
 
-struct proof { // a run that can stand for the training
+struct proof { // a run whose time is known
     const struct quote_evidence *from;
     const struct run *run;
     struct bill_time time;
@@ -38,7 +38,7 @@ struct search {
     size_t proof_count;
     LIST_OF(struct candidate) found;
     struct quote *quote;
-    // To count what is not measured: each provider's name and kind once.
+    // To count offers that are not measured: each provider's name and kind once.
     const char *last_provider, *last_name;
     unsigned int kinds_seen, kinds_found;
     int64_t not_measured;
@@ -62,7 +62,7 @@ static int64_t gpus_of(const struct run *run)
 {
     if (run->use.gpus.known)
         return run->use.gpus.v;
-    // Published ones do not say how many of its GPUs a machine used: all of them.
+    // Published runs do not tell how many GPUs they used: assume all.
     if (!run->source || !run->machine.gpu)
         return 0;
     return run->machine.gpus.known ? run->machine.gpus.v : 1;
@@ -90,7 +90,7 @@ static bool prove(const struct search *s, size_t index, struct proof *p)
     return true;
 }
 
-// Which of two that fit counts.
+// Which of two matching runs counts.
 static bool better(const struct proof *a, const struct proof *b)
 {
     if (a->asked != b->asked)
@@ -100,7 +100,7 @@ static bool better(const struct proof *a, const struct proof *b)
     return a->time.total_ns < b->time.total_ns;
 }
 
-// Many runs on one machine are one proof, or a book would be walked through for each.
+// Runs on the same machine become one proof, so that each offer is checked against few.
 static bool replaces(const struct proof *a, const struct proof *b)
 {
     const struct run_machine *m = &a->run->machine, *n = &b->run->machine;
@@ -134,9 +134,9 @@ static int gather(struct search *s, struct err *err)
     return 0;
 }
 
-// ---- what fits
+// ---- matching
 
-// A machine without a GPU is no instance type that has some, whatever its label says.
+// A machine without a GPU is not an instance type with GPUs, whatever its label says.
 static bool measured_on(const struct run *run, const struct offer *offer)
 {
     const struct run_machine *m = &run->machine;
@@ -172,7 +172,7 @@ static bool fits(const struct search *s, const struct proof *p, const struct off
     return is_itself(p, offer) || is_alike(s, p, offer);
 }
 
-// Null: there is room; else why not.
+// Null: the run fits; else why not.
 static const char *too_small(const struct search *s, const struct proof *p,
                              const struct offer *offer, char why[160])
 {
@@ -215,10 +215,10 @@ static int misfit(struct quote *quote, const struct offer *offer, const char *wh
 
 struct choice {
     const struct proof *proof; // null: nothing like the offer was measured
-    bool exact;                // on the very instance type
+    bool exact;                // measured on this instance type
 };
 
-// The run asked for, then the very type, then the fastest.
+// Prefers the run asked for, then one on this instance type, then the fastest.
 static void weigh(const struct search *s, const struct offer *offer, const struct proof *p,
                   struct choice *best)
 {
@@ -231,7 +231,7 @@ static void weigh(const struct search *s, const struct offer *offer, const struc
         *best = (struct choice){p, exact};
 }
 
-// The best proof of each training for an offer; that of the one asked for.
+// Finds the best proof of each training for an offer. Returns the one of the training asked for.
 static const struct proof *find_proofs(const struct search *s, const struct offer *offer,
                                        struct choice best[QUOTE_TRAININGS])
 {
@@ -247,7 +247,7 @@ static const struct proof *find_proof(const struct search *s, const struct offer
     return find_proofs(s, offer, best);
 }
 
-// To choose among regions, which may have prices in different currencies.
+// Regions may have prices in different currencies.
 static int64_t hour_in_usd(const struct search *s, const struct offer *offer)
 {
     int64_t usd = 0;
@@ -256,7 +256,7 @@ static int64_t hour_in_usd(const struct search *s, const struct offer *offer)
     return rc == 0 ? usd : INT64_MAX;
 }
 
-// The same thing in another region: the book is sorted by name, so it is near the end.
+// The same offer in another region. The book is sorted by name, so it is near the end.
 static struct candidate *twin(struct search *s, const struct offer *o, size_t training)
 {
     for (size_t i = s->found.count; i-- > 0;) {
@@ -345,7 +345,7 @@ static int add_notes(const struct candidate *c, struct bill *bill, struct err *e
     if (run_failed(run))
         rc = texts_add(&bill->notes, "the run failed: its time is a guess", err);
     else if (run_stopped(run) && !against)
-        rc = texts_add(&bill->notes, "the run was stopped before it was done", err);
+        rc = texts_add(&bill->notes, "the run was stopped early", err);
     for (size_t i = 0; rc == 0 && i < run->taints.count; i++)
         rc = texts_add(&bill->notes, run->taints.items[i], err);
     for (size_t i = 0; rc == 0 && against && i < against->reasons.count; i++)
@@ -353,12 +353,12 @@ static int add_notes(const struct candidate *c, struct bill *bill, struct err *e
     if (rc == 0 && run->projection.assumption.known && run->projection.assumption.v &&
         strcmp(c->proof->time.basis, "projected") == 0)
         rc = texts_add(&bill->notes,
-                       "a part of the training was not seen in the sample, and was assumed", err);
+                       "part of the training was not in the sample: its time was assumed", err);
     return rc;
 }
 
-// A price that cannot be computed (a currency without a rate, an amount without end) is one offer's
-// matter, not the quote's.
+// A price that cannot be computed (a currency without a rate, an overflow) makes this offer a
+// misfit; the quote goes on.
 static int add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,
                     struct quote *quote, struct err *err)
 {
@@ -367,7 +367,7 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     struct err why = {0};
     book_name(&c->offer, &name);
     int rc = buf_check(&name, err);
-    struct bill_time time = c->proof->time; // one's own machine is there already
+    struct bill_time time = c->proof->time; // a bought machine needs no start-up
     bool own = strcmp(c->offer.provider, "own") == 0, known = true;
     if (rc == 0 && !own)
         rc = quote_time(ask, c->proof->run, &c->offer, &time, &known, err);
@@ -408,7 +408,7 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     return rc == 0 && !kept ? ERR_MEMORY : rc < 0 ? rc : 0;
 }
 
-// Of a workload: other trainings that were measured on the offer.
+// For a workload: other trainings that were measured on the offer.
 static int add_other_trainings(struct search *s, const struct offer *offer,
                                const struct choice best[QUOTE_TRAININGS], struct err *err)
 {
@@ -420,11 +420,11 @@ static int add_other_trainings(struct search *s, const struct offer *offer,
     return rc;
 }
 
-// What is left to pay, and the waiting where it is counted.
+// The amount to pay, plus the cost of waiting if it is counted.
 static int64_t rank(const struct bill *bill)
 {
     int64_t total = bill_total(bill), waiting = 0, by_hours = 0;
-    // Nothing is cheapest by an assumption alone.
+    // Under an assumed rule, started hours decide: an assumption alone makes nothing cheapest.
     if (bill->by_hours && money_parse(bill->by_hours, &by_hours, NULL) == 0 && by_hours > total)
         total = by_hours;
     if (bill->waiting && money_parse(bill->waiting, &waiting, NULL) == 0 &&
@@ -433,8 +433,8 @@ static int64_t rank(const struct bill *bill)
     return total;
 }
 
-struct place {            // of a bill in the order; its amounts are texts, which are read once
-    int64_t rank, before; // credits that pay several leave the bill before them to tell
+struct place {            // of a bill in the order, with its amounts parsed once
+    int64_t rank, before; // `before` credits breaks ties among bills that credits pay
     const struct bill *bill;
 };
 
@@ -472,7 +472,7 @@ static int sort_bills(struct bill *bills, size_t count, struct err *err)
     return rc;
 }
 
-// Another run of the same training was measured on such a machine.
+// Names another run of the same training that was measured on such a machine.
 static int note_assumed(const struct search *s, const struct candidate *c, struct err *err)
 {
     const struct proof *other = find_proof(s, &c->offer);
@@ -489,12 +489,12 @@ static int note_assumed(const struct search *s, const struct candidate *c, struc
     return rc;
 }
 
-// A machine may be assumed to be an offer with another processor, but not with other GPUs.
+// Assuming another processor is allowed, assuming other GPUs is not.
 static int check_assumed(const struct search *s, const struct candidate *c, struct err *err)
 {
     const struct run *run = c->proof->run;
     const char *used = c->proof->gpus > 0 ? gpu_name(run) : NULL;
-    char has[96] = "no GPU that the book knows of", had[160] = "without a GPU";
+    char has[96] = "no GPU in the book", had[160] = "without a GPU";
     bool same_gpu = used && c->proof->device && same(c->offer.gpu, c->proof->device->name);
     if ((!*c->offer.gpu && !used) || same_gpu) // fewer of them is a misfit
         return 0;
@@ -502,14 +502,14 @@ static int check_assumed(const struct search *s, const struct candidate *c, stru
         snprintf(has, sizeof has, "%g × %.60s", c->offer.gpus_milli / 1000.0, c->offer.gpu);
     if (used)
         snprintf(had, sizeof had, "on %lld × %.100s", (long long)c->proof->gpus, used);
-    err_set(err, ERR_USAGE, "%s has %s, and run %s was measured %s", s->ask->offer, has, run->id,
+    err_set(err, ERR_USAGE, "%s has %s, but run %s was measured %s", s->ask->offer, has, run->id,
             had);
     return err_hint(err, "a quote for it needs a run on such a machine: measure one there, or "
                          "import one with 'fare runs import'");
 }
 
-// One offer. A run that was named has its own time, measured on such a machine or assumed to be; a
-// workload that of a run there, else its first is assumed to be one.
+// One offer. A named run keeps its own time, measured on such a machine or assumed. A workload has
+// the time of a run on such a machine, or else that of its first run, assumed.
 static int add_named(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
@@ -545,7 +545,7 @@ static int add_named(struct search *s, struct err *err)
     return rc;
 }
 
-// The machine of the first run, bought: what an hour of its use costs.
+// The machine of the first run, bought, as an offer with a price per hour of use.
 static int add_own(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
@@ -596,7 +596,7 @@ static int take_old(void *arg, const struct offer *offer, struct err *err)
     return 0;
 }
 
-// Where nothing fits: whether something would, had its price been seen of late.
+// If no offer matches, looks for one whose price is too old.
 static int add_outdated(struct search *s, const struct book_filter *aged, struct err *err)
 {
     struct oldest oldest = {.search = s};
@@ -699,7 +699,7 @@ int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct off
         rc = book_each(book, &filter, take_exact, &exact, err);
     if (rc < 0 || exact.found)
         return rc < 0 ? rc : 0;
-    return err_set(err, ERR_MISSING, "'%s' is not in the book any more", bill->offer);
+    return err_set(err, ERR_MISSING, "'%s' is no longer in the book", bill->offer);
 }
 
 int quote_time(const struct quote_ask *ask, const struct run *run, const struct offer *offer,

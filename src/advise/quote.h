@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote: what a training costs on everything it was measured on, or on what is the same.
+// quote: the cost of a training on every offer that matches a machine it was measured on.
 //
-// Evidence are runs: the one that was asked for, and others of the same training on other machines
-// (the ledger's, imported and published ones). An offer fits a run that used GPUs where it has the
-// same GPU, in at least that number and with enough memory; a run on CPUs where it is the very
-// instance type, or has the same processor and as many virtual CPUs. Of several runs that fit, the
-// one asked for counts, then those on the very instance type, then the fastest. Nothing else is
-// guessed: it is not measured.
+// The evidence is runs: the one asked for, and others of the same training on other machines (from
+// the ledger, imported or published). An offer matches a run on GPUs if it has the same GPU, at
+// least as many and enough memory. It matches a run on CPUs if it is that instance type, or has the
+// same processor and as many virtual CPUs. If several runs match, the one asked for counts, then
+// one on that instance type, then the fastest. All other offers are not measured; none is guessed.
 #ifndef FARE_ADVISE_QUOTE_H
 #define FARE_ADVISE_QUOTE_H
 
@@ -15,11 +14,11 @@
 #include "market/bill.h"
 #include "record/run.h"
 
-#define QUOTE_TRAININGS 20 // that one quote is about, the one asked for and others
+#define QUOTE_TRAININGS 20 // in one quote: the one asked for and others
 
 struct quote_evidence {
     const struct run *run;
-    const struct comparison *against; // (optional) the run asked for: its notes go into the bill
+    const struct comparison *against; // (optional) with the run asked for: notes for the bill
     char *label;     // "pytorch, 2018, tweets, 1578627 samples": which training it is
     int year;        // when it ran or was published; 0: unknown
     size_t training; // 0: the one asked for; others by label, below QUOTE_TRAININGS
@@ -28,33 +27,33 @@ struct quote_evidence {
 struct quote_ask {
     const struct quote_evidence *evidence;
     size_t evidence_count;
-    bool asked; // the first is the run that was asked for; otherwise all are alike
+    bool asked; // the first run is the one asked for; otherwise none is preferred
     struct market *market;
     struct wishes wishes;
     struct startup_given startup;
-    const char *offer; // only this one: the machine of the run asked for is assumed to be it,
-                       // where it is not the same; of a workload, the run measured on it
+    const char *offer; // only this one: the machine of the run asked for is assumed to be it;
+                       // for a workload, the run that was measured on it counts
     const char *gpu, *provider, *region;
     const enum offer_kind *kind;   // null: any
     bool every_region;             // not only the cheapest of each offer
     const struct own_machine *own; // (optional) the first run's machine, bought: an offer too
-    int max_age;                   // days; prices that were not seen since are history, not offers
+    int max_age;                   // days; offers whose price was not seen since are left out
 };
 
-// Where nothing fits, names an offer that would but for the age of its price.
-// Fills the bills, cheapest first (those with something unpriced last), misfits and the count of
-// what is not measured. ERR_MISSING where `offer` is not in the book; no fitting offer is no error.
+// Fills the bills, cheapest first (incomplete ones last), misfits and the number of offers not
+// measured. If no offer matches, names one whose price is too old; that is no error. ERR_MISSING
+// if `offer` is not in the book.
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;
 
-// The offer of a bill of that quote.
+// The offer that a bill of this quote is for.
 int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct offer *offer,
                 struct err *err) MUST_USE;
 
-// How long a run takes on an offer, start-up included; `*known` false: nobody knows.
+// The time of a run on an offer, with start-up; `*known` false: unknown.
 int quote_time(const struct quote_ask *ask, const struct run *run, const struct offer *offer,
                struct bill_time *time, bool *known, struct err *err) MUST_USE;
 
-// How long the run asked for takes where it was measured; false: unknown.
+// The time of the run asked for, on its own machine, without start-up; false: unknown.
 bool quote_base(const struct quote_ask *ask, struct bill_time *time);
 
 #endif

@@ -30,7 +30,7 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     return wanted ? ERR_MEMORY : rc;
 }
 
-// The run that was asked for: the first of the evidence.
+// The run asked for comes first.
 static int add_asked(struct quote_job *job, const char *text, size_t len, struct err *err)
 {
     struct run *run = LIST_ADD(&job->runs, err);
@@ -92,7 +92,7 @@ static int choose_evidence(struct quote_job *job, const struct run *reference, b
     return rc;
 }
 
-// The other runs of the workload, and the choice among all. `ledger` may be null.
+// Adds the other runs of the workload and chooses among all. `ledger` may be null.
 static int add_others(struct quote_job *job, struct ledger *ledger, const struct run *like,
                       struct err *err)
 {
@@ -163,7 +163,7 @@ int quote_load_like(struct quote_job *job, const struct run *run, const char *le
     int rc = load(job, run->workload, run, ledger, &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
-    if (rc != 0) { // a ledger that is locked or gone: published runs remain
+    if (rc != 0) { // the ledger is locked or gone: use published runs
         quote_release(job);
         *job = (struct quote_job){.asked = false};
         rc = load(job, run->workload, run, "", err);

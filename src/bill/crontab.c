@@ -56,13 +56,13 @@ static bool take_value(const struct kind *kind, const char **p, int *value)
     return false;
 }
 
-// One item of a list: "*", "5", "1-10", each with "/2" behind it or not.
+// One item of a list: "*", "5" or "1-10", with or without "/2".
 static const char *take_item(const struct kind *kind, const char **p, uint64_t *bits)
 {
     int from = kind->low, to = kind->high, step = 1;
     bool single = false;
     if (kind->names == weekdays)
-        to = 6; // 7 is Sunday once more
+        to = 6; // 7 is Sunday too
     if (**p == '*') {
         (*p)++;
     } else {
@@ -133,7 +133,7 @@ static int split(const char *text, char fields[FIELDS][FIELD_MAX], struct err *e
     }
     if (count == FIELDS)
         return 0;
-    err_set(err, ERR_FORMAT, "'%.60s' has %d fields, and a schedule has five", text, count);
+    err_set(err, ERR_FORMAT, "'%.60s' has %d fields; a schedule has five", text, count);
     return err_hint(err, "minute hour day month weekday, such as '0 */4 * * *', or @hourly, "
                          "@daily, @weekly, @monthly, @yearly");
 }
@@ -146,9 +146,10 @@ int crontab_parse(struct crontab *tab, const char *text, struct err *err)
     if (text[0] == '@') {
         const char *means = of_word(text);
         if (!means) {
-            err_set(err, ERR_FORMAT, "'%.40s' is no schedule", text);
-            return err_hint(err, "@hourly, @daily, @midnight, @weekly, @monthly, @yearly and "
-                                 "@annually are; @reboot has no times");
+            err_set(err, ERR_FORMAT, "'%.40s' is not a schedule", text);
+            return err_hint(err,
+                            "use five fields, or @hourly, @daily, @midnight, @weekly, @monthly, "
+                            "@yearly or @annually");
         }
         text = means;
     }
@@ -229,7 +230,7 @@ static bool minute_fits(const struct crontab *tab, int minute)
     return (tab->hours >> (minute / 60) & 1) && (tab->minutes >> (minute % 60) & 1);
 }
 
-// The fewest days from one that fits to the next; 0 where there are not two.
+// The fewest days from one matching day to the next; 0 if there are fewer than two.
 static int64_t days_apart(const struct crontab *tab)
 {
     struct date date;

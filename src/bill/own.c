@@ -15,9 +15,10 @@
 static int check(const struct own_machine *m, struct err *err)
 {
     if (m->purchase < 0 || m->resale < 0 || m->resale > m->purchase)
-        return err_set(err, ERR_FORMAT, "a machine is bought for 0 or more and sold for no more");
+        return err_set(err, ERR_FORMAT,
+                       "a machine costs 0 or more, and its resale brings no more than it cost");
     if (m->life_months < 1 || m->life_months > 1200)
-        return err_set(err, ERR_FORMAT, "a machine lives for 1 to 1200 months");
+        return err_set(err, ERR_FORMAT, "a machine is kept for 1 to 1200 months");
     if (m->use_s_a_month < 1 || m->use_s_a_month > MONTH_S)
         return err_set(err, ERR_FORMAT, "a machine is used for up to 720 hours a month of 30 days");
     if (m->busy_mw < -1 || m->idle_mw < -1 || m->busy_mw > MOST_MW || m->idle_mw > MOST_MW)
@@ -29,21 +30,21 @@ static int check(const struct own_machine *m, struct err *err)
     return 0;
 }
 
-// Power for an hour of work, and for the idle time that belongs to it.
+// Power for an hour of work, and for its share of the idle time.
 static int power(const struct own_machine *m, struct own_hour *hour, struct err *err)
 {
     hour->power_known = m->busy_mw >= 0 && m->kwh >= 0;
     if (!hour->power_known)
         return 0;
     int rc = money_scale(m->kwh, m->busy_mw, MW_PER_KW, MONEY_HALF_EVEN, &hour->power, err);
-    // To each hour of use belong so many idle ones: (month - use) / use.
+    // Each hour of use carries (month - use) / use idle hours.
     if (rc == 0 && m->idle_mw > 0)
         rc = money_scale(m->kwh, m->idle_mw * (MONTH_S - m->use_s_a_month),
                          MW_PER_KW * m->use_s_a_month, MONEY_HALF_EVEN, &hour->idle, err);
     return rc;
 }
 
-// Interest on the mean of purchase and resale, as its worth falls in a straight line.
+// Interest on the mean of purchase and resale: the machine loses its value evenly.
 static int interest(const struct own_machine *m, struct own_hour *hour, struct err *err)
 {
     int64_t year = 0;
@@ -85,7 +86,7 @@ int own_offer(const struct own_machine *machine, const char *name, struct offer 
         .gpu = "",
         .cpu = "",
         .currency = "USD",
-        .source = "what it cost, over the hours of its life, and its power",
+        .source = "its purchase, power and interest, per hour of use",
         .kind = OFFER_ON_DEMAND,
         .bare_metal = true,
         .rate = hour.total,
@@ -103,9 +104,9 @@ int own_break_even(const struct own_machine *m, const struct own_rent *rent, int
         return rc;
     if (rent->rate < 0 || rent->own_speed < 1 || rent->rent_speed < 1 ||
         rent->own_speed > MOST_SPEED || rent->rent_speed > MOST_SPEED)
-        return err_set(err, ERR_FORMAT, "rents are 0 or more, and speeds above 0");
-    // An hour of own work saves rate × own_speed / rent_speed and costs its power; both sides are
-    // taken times rent_speed.
+        return err_set(err, ERR_FORMAT, "a rent is 0 or more, and a speed above 0");
+    // An hour of work saves rate × own_speed / rent_speed and costs power and interest. Both sides
+    // are multiplied by rent_speed.
     __int128 saved = (__int128)rent->rate * rent->own_speed -
                      (__int128)(hour.power + hour.idle + hour.interest) * rent->rent_speed;
     __int128 paid = (__int128)(m->purchase - m->resale) * HOUR_S * rent->rent_speed;
@@ -113,7 +114,7 @@ int own_break_even(const struct own_machine *m, const struct own_rent *rent, int
     if (saved <= 0)
         return 0;
     __int128 s = (paid + saved - 1) / saved;
-    if (s <= INT64_C(1) << 40) // 34,000 years: never, for anybody who asks
+    if (s <= INT64_C(1) << 40) // 34,000 years: never
         *use_s = (int64_t)s;
     return 0;
 }
@@ -152,7 +153,7 @@ void own_words(const struct own_machine *m, const struct own_hour *hour, const c
         buf_printf(out, " of interest at %g %%", (double)m->interest / 100);
     }
     if (!hour->power_known) {
-        buf_adds(out, "; power is not known and left out");
+        buf_adds(out, "; power is unknown and left out");
         return;
     }
     buf_adds(out, ", and ");

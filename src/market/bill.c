@@ -43,7 +43,7 @@ static int add_usd(struct making *m, const char *what, const char *how, int64_t 
     return rc == 0 ? money_add(m->sum, usd, &m->sum, err) : rc;
 }
 
-// Nothing is added for nothing.
+// An amount of 0 gets no line.
 static int add_item(struct making *m, const char *what, const char *how, int64_t amount,
                     struct err *err)
 {
@@ -61,7 +61,7 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     int64_t gpus = (m->offer->gpus_milli + 999) / 1000;
     for (size_t i = 0; i < time->count; i++)
         lengths[i] = time->parts[i].ns;
-    int64_t used = gpus_used > 0 ? gpus_used : gpus; // a CPU run uses what it got
+    int64_t used = gpus_used > 0 ? gpus_used : gpus; // a CPU run leaves none unused
     int rc = charge_parts(&m->charge, gpus, used < gpus ? used : gpus, lengths, time->count, prices,
                           &unused, err);
     char how[64];
@@ -95,7 +95,7 @@ static void traffic_words(const struct rule *rule, int64_t bytes, int64_t free_g
         snprintf(out + len, size - (size_t)len, ", %lld free", (long long)free_gb);
 }
 
-// The size that is charged: disks come in steps with some.
+// The size charged: some providers sell disks in steps.
 static int64_t disk_gb(const struct rule *rule, int64_t gb)
 {
     for (int i = 0; i < rule->step_count; i++)
@@ -135,7 +135,7 @@ static int add_rest(struct making *m, struct err *err)
     return rc;
 }
 
-// In USD; what converting and rounding the lines one by one left over is a line of its own.
+// In USD. The remainder from converting and rounding each line is a line of its own.
 static int add_total(struct making *m, struct err *err)
 {
     int64_t usd = 0, rest = 0;
@@ -172,14 +172,14 @@ static int set_date(char **member, int day, struct err *err)
     return text_set(member, text, err);
 }
 
-// A price that was seen again after the date of the bill held on it.
+// A price seen again after the date of the bill was valid on that date.
 static int seen_day(const struct making *m)
 {
     int day = m->price.day;
     return day > 0 && m->offer->day > day ? day : m->offer->day;
 }
 
-// A negotiated rate takes the list price's place, and has nothing of its age.
+// A negotiated rate replaces the list price and has no age.
 static bool own_rate(const struct making *m)
 {
     return m->price.own && m->price.own->rate >= 0;
@@ -242,7 +242,7 @@ static int describe(struct making *m, const char *name, struct err *err)
     return rc;
 }
 
-// Which rate of exchange was used, and of which date; each once. `currency` may be null.
+// Notes each exchange rate used and its date, once. `currency` may be null.
 static int note_exchange(struct making *m, const char *currency, struct err *err)
 {
     struct buf text = {0};
@@ -265,7 +265,7 @@ static int note_exchange(struct making *m, const char *currency, struct err *err
     return rc;
 }
 
-// Not a price that anybody published.
+// Marks a price that nobody published.
 static int note_estimated(struct making *m, struct err *err)
 {
     struct buf text = {0};
@@ -280,13 +280,13 @@ static int note_estimated(struct making *m, struct err *err)
     return rc;
 }
 
-// What a promise costs whether the machine is used or not.
+// A commitment costs money whether the machine is used or not.
 static int note_commitment(struct making *m, struct err *err)
 {
     int64_t month = 0;
     char amount[MONEY_BYTES], text[200];
     if (m->wishes->commit_months > 0 && m->price.committed == 0)
-        return texts_add(&m->bill->notes, "no such commitment is known of this provider", err);
+        return texts_add(&m->bill->notes, "fare knows no such commitment of this provider", err);
     if (m->price.committed == 0)
         return 0;
     int rc =
@@ -299,7 +299,7 @@ static int note_commitment(struct making *m, struct err *err)
     return texts_add(&m->bill->notes, text, err);
 }
 
-// A rate of one's own in the place of the list's.
+// The user's own rate replaces the list price.
 static int note_own(struct making *m, struct err *err)
 {
     char list[MONEY_BYTES], seen[CLOCK_ISO_BYTES], text[160];
@@ -312,7 +312,7 @@ static int note_own(struct making *m, struct err *err)
     return texts_add(&m->bill->notes, text, err);
 }
 
-// What the user asked for and the tariff has no price for is not free: it is unknown.
+// An item that the user asked for and the tariff does not price is unknown, not free.
 static int note_unpriced(struct making *m, struct err *err)
 {
     const struct tariff *tariff = m->price.tariff;
@@ -326,7 +326,7 @@ static int note_unpriced(struct making *m, struct err *err)
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof parts / sizeof *parts; i++) {
         char text[120];
-        snprintf(text, sizeof text, "%s: the tariff has no price for it; it is not in the total",
+        snprintf(text, sizeof text, "%s: not in the total, since the tariff has no price for it",
                  parts[i].what);
         if (!parts[i].asked || parts[i].rate)
             continue;
@@ -336,7 +336,7 @@ static int note_unpriced(struct making *m, struct err *err)
     return rc;
 }
 
-// The user's credits in USD, those that hold on the day, and in words.
+// The sum of the user's credits that are valid on the day, in USD, and its description.
 static int find_credit(struct making *m, int64_t *credit, char *how, size_t size, struct err *err)
 {
     const struct rates *rates = m->rates;
@@ -364,7 +364,7 @@ static int find_credit(struct making *m, int64_t *credit, char *how, size_t size
     return rc;
 }
 
-// A credit pays the bill as far as it goes: a line of its own, also at both ends of the interval.
+// A credit pays the bill as far as it goes, as a line of its own, and reduces both interval ends.
 static int take_credit(struct making *m, struct err *err)
 {
     char how[64] = "", left[MONEY_BYTES], text[160];
@@ -402,7 +402,7 @@ static int count_waiting(struct making *m, const struct bill_time *time, struct 
     return rc == 0 ? set_amount(&m->bill->waiting, waiting, err) : rc;
 }
 
-// Where nobody knows how the provider charges, what started hours would cost.
+// Under an assumed rule, also the cost by started hours.
 static int add_by_hours(struct making *m, int64_t length_ns, struct err *err)
 {
     struct priced price = m->price;
@@ -415,7 +415,7 @@ static int add_by_hours(struct making *m, int64_t length_ns, struct err *err)
     return rc == 0 ? set_amount(&m->bill->by_hours, usd, err) : rc;
 }
 
-// Where the time before our start is free, it is no part of the bill.
+// Some providers do not charge for boot.
 static struct bill_time without_boot(const struct bill_time *time)
 {
     struct bill_time rest = *time;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a run needs a machine, in parts.
+// The time for which a run needs a machine, in parts.
 #include "market/bill.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define LONGEST_S (50 * 365.25 * 86400) // nobody trains for longer
 
-// Records come from anywhere: a time that cannot be is none.
+// Records come from anywhere: an impossible time counts as unknown.
 static bool can_be(double seconds)
 {
     return seconds > 0 && seconds <= LONGEST_S;
@@ -55,7 +55,7 @@ static void add_projected(struct bill_time *t, const struct run_projection *p)
                  {"train", ns_of(p->train_s)},
                  {"evaluate", ns_of(p->evaluate_s)},
                  {"checkpoint", ns_of(p->checkpoint_s)}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { // never more than the whole
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { // the parts never exceed the whole
         int64_t room = wall - (t->total_ns - before);
         add_part(t, parts[i].what, parts[i].ns < room ? parts[i].ns : room);
     }
@@ -86,7 +86,7 @@ bool bill_time_of(const struct run *run, struct bill_time *out)
 
 // ---- on an offer
 
-struct start { // of a machine, while its parts are gathered
+struct start { // start-up so far, with its range
     struct bill_time time;
     int64_t low_ns, high_ns;
 };
@@ -109,7 +109,7 @@ static void add_default(struct start *s, const char *what, const struct startup_
     s->high_ns += row->high_ns - less_ns;
 }
 
-// Trained by fare itself on a GPU, with kernels that the driver had compiled before.
+// Whether fare's own GPU kernels came from the driver's cache, compiled by an earlier run.
 static bool cached_kernels(const struct run *run)
 {
     return run->framework && strcmp(run->framework, "fare") == 0 && !run->source &&
@@ -130,7 +130,7 @@ static void add_startup(struct start *s, const struct startups *defaults, const 
         add_default(s, "boot", startup_find(defaults, offer, "boot"), 0);
     if (given->image_ns.known)
         add_given(s, "image", given->image_ns.v);
-    else if (!none && !ours) // fare's own bundle is copied in a moment
+    else if (!none && !ours) // fare needs no image; its bundle is small
         add_default(s, "image", startup_find(defaults, offer, "image"), 0);
     add_given(s, "download", known(given->download_ns));
     add_given(s, "install", known(given->setup_ns));

@@ -12,7 +12,7 @@
 #include "market/schedule.h"
 
 #define DAY_S          INT64_C(86400)
-#define SERVER_AGE_MAX 730 // days: a small server's price is history after that
+#define SERVER_AGE_MAX 730 // days: older prices of small servers are not used
 
 struct job {
     const struct cron_ask *ask;
@@ -32,13 +32,13 @@ static int note(struct job *job, struct err *err, const char *format, ...)
     va_end(args);
     for (size_t i = 0; i < job->record->notes.count; i++)
         if (strcmp(job->record->notes.items[i], text) == 0)
-            return 0; // once is enough
+            return 0; // already noted
     return texts_add(&job->record->notes, text, err);
 }
 
 // ---- the offer and its rule
 
-// An offer that only the user knows: "gcp/n1-standard-1@us-east1:spot" in its parts.
+// Splits "gcp/n1-standard-1@us-east1:spot" into its parts, for an offer that is not in the book.
 static int split_offer(struct job *job, struct offer *offer, struct err *err)
 {
     const char *text = job->ask->offer, *slash = strchr(text, '/'), *colon = strrchr(text, ':');
@@ -63,7 +63,7 @@ static int split_offer(struct job *job, struct offer *offer, struct err *err)
     return job->provider && job->name ? 0 : err_memory(err);
 }
 
-// Whether the user's rates.csv has a rate for an offer that the book does not have.
+// Whether the user's rates.csv has a rate for an offer that is not in the book.
 static int has_own_rate(struct job *job, const struct offer *offer, bool *has, struct err *err)
 {
     const struct rates *rates;
@@ -76,7 +76,7 @@ static int has_own_rate(struct job *job, const struct offer *offer, bool *has, s
     return rc;
 }
 
-// The offer of the book, or what the user says of one that is not in it.
+// The offer from the book, or one made of --rate or the user's rates.csv.
 static int find_offer(struct job *job, struct offer *offer, struct err *err)
 {
     const struct cron_ask *ask = job->ask;
@@ -88,8 +88,8 @@ static int find_offer(struct job *job, struct offer *offer, struct err *err)
         return rc;
     rc = market_find(job->market, ask->offer, ask->day, offer, &why);
     if (rc == 0 && ask->rate < 0 && offer->kind == OFFER_SPOT && said.kind != OFFER_SPOT) {
-        err_set(err, ERR_USAGE, "the book has a price for '%s' as spot only", ask->offer);
-        return err_hint(err, "--offer %s:spot prices that; --rate gives a price on demand",
+        err_set(err, ERR_USAGE, "the book has only a spot price for '%s'", ask->offer);
+        return err_hint(err, "use it with --offer %s:spot, or give a price on demand with --rate",
                         ask->offer);
     }
     if (rc == 0 && ask->rate >= 0) {
@@ -128,7 +128,8 @@ static int note_credit(struct job *job, struct err *err)
     if (!row)
         return rc;
     money_short(row->credit, credit);
-    return note(job, err, "Your credit of %s %s is not taken off: it is not for every month.",
+    return note(job, err,
+                "Your credit of %s %s is not taken off, since it does not renew every month.",
                 credit, row->currency);
 }
 
@@ -151,11 +152,11 @@ static int note_price(struct job *job, struct err *err)
             rc = note(job, err, "%s: %s.", used[i], source);
     }
     if (rc == 0 && capped && p->rule.monthly_cap < 0 && p->offer.kind == OFFER_ON_DEMAND)
-        rc = note(job, err, "Its price by the month, the most that a month costs, is not known.");
+        rc = note(job, err, "Its monthly price, which would cap a month's hours, is unknown.");
     if (rc == 0 && p->rule.billed_while_stopped)
-        rc = note(job, err, "A stopped machine is charged too: it has to be deleted each time.");
+        rc = note(job, err, "A stopped machine is charged too: delete it after each task.");
     if (rc == 0 && p->rule.setup_fee > 0)
-        rc = note(job, err, "A set-up fee, paid once, is not in the month.");
+        rc = note(job, err, "The set-up fee, paid once, is left out.");
     return rc == 0 ? note_credit(job, err) : rc;
 }
 
@@ -183,7 +184,7 @@ static int find_rule(struct job *job, struct err *err)
     bool own = p->own && p->own->rate >= 0 && ask->rate < 0;
     book_name(&offer, &text);
     rc = buf_check(&text, err);
-    if (rc == 0) // as it was written, unless the book chose a region
+    if (rc == 0) // as the user wrote it, unless the book chose a region
         rc = text_set(&r->offer, offer.day > 0 ? buf_str(&text) : ask->offer, err);
     buf_reset(&text);
     priced_words(p, false, &text);
@@ -204,7 +205,7 @@ static int find_rule(struct job *job, struct err *err)
     return rc == 0 ? note_price(job, err) : rc;
 }
 
-// The provider's prices beside the machine, with the user's in front.
+// Prices of disk, scheduler and functions: the user's, else the provider's.
 static int find_beside(struct job *job, struct err *err)
 {
     const struct scheduling *given = &job->ask->beside;
@@ -217,7 +218,7 @@ static int find_beside(struct job *job, struct err *err)
         {&b->disk_rate, given->disk_rate},         {&b->rules, given->rules},
         {&b->rule_rate, given->rule_rate},         {&b->function_ms, given->function_ms},
         {&b->function_rate, given->function_rate}, {&b->fixed_server, given->fixed_server}};
-    // A small server is no alternative to a GPU, and its price of years ago no price.
+    // A small server does not replace a GPU, and a price from years ago is not an offer.
     if (rc == 0 && (*p->offer.gpu || job->ask->day - b->since > SERVER_AGE_MAX))
         b->fixed_server = -1;
     for (size_t i = 0; i < sizeof members / sizeof *members && rc == 0; i++)
@@ -320,7 +321,7 @@ static int add_alternatives(struct job *job, struct err *err)
     const struct schedule *s = &job->schedule;
     struct schedule_line machine, disk;
     struct schedule bare = *s;
-    bare.disk_gb = 0; // the machine alone, as price lists have it
+    bare.disk_gb = 0; // the machine alone, as in price lists
     int rc = schedule_always(&bare, &machine, err);
     if (rc == 0)
         rc = add_alternative(job,
@@ -344,15 +345,15 @@ static int add_notes(struct job *job, const struct schedule_bill *bill, struct e
     const struct schedule *s = &job->schedule;
     int rc = 0;
     if (bill->starts == 0)
-        rc = note(job, err, "It does not start in %s: what is left is what stands beside it.",
+        rc = note(job, err, "It does not start in %s: only the fixed costs remain.",
                   job->record->month);
     if (rc == 0 && s->beside.source)
-        rc = note(job, err, "Disk, scheduler, functions and what of them is free: %s.",
+        rc = note(job, err, "Prices and free allowances of disk, scheduler and functions: %s.",
                   s->beside.source);
     if (rc == 0 && (!bill->disk.known || !bill->rules.known || !bill->functions.known))
         rc = note(job, err,
-                  "What is not known is left out of the total: --disk-rate, --rules, "
-                  "--rule-rate, --function-ms and --function-rate say it.");
+                  "Unknown prices are left out of the total. Give them with --disk-rate, --rules, "
+                  "--rule-rate, --function-ms and --function-rate.");
     if (rc == 0)
         rc = note(job, err, "Tax is left out.");
     return rc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cron: what a task on a schedule costs a month, on a machine that is up only while it works, as a
+// cron: the monthly cost of a scheduled task on a machine that is up only while it works, as a
 // record: the offer, its priced rule, the bill line by line, and machines that are always up.
 #ifndef FARE_MARKET_CRON_H
 #define FARE_MARKET_CRON_H
@@ -10,21 +10,21 @@
 #include "record/schedule.h"
 
 struct cron_ask {
-    const char *schedule; // as it was written
+    const char *schedule; // as the user wrote it
     struct crontab tab;
     int64_t up_ns;
-    const char *offer; // PROVIDER/NAME, with :spot behind it for spot
-    int64_t rate;      // USD an hour, instead of the known price; -1: that one
+    const char *offer; // PROVIDER/NAME, for spot PROVIDER/NAME:spot
+    int64_t rate;      // nano-USD an hour, replaces the book's price; -1: not given
     int day;           // of prices and rules, in days since 1970
     const char *month; // "2026-02"; null: a month of 30 days
     int64_t month_s;   // its first second; -1 without `month`
     int64_t tasks;
     int64_t disk_gb;
-    struct scheduling beside; // what the user gives; -1: the provider's, where it is known
+    struct scheduling beside; // given by the user; -1: the provider's, if known
 };
 
-// ERR_USAGE for an offer that is none, or that can be had as spot only when it was not asked for;
-// ERR_MISSING where the book has no price for it.
+// ERR_USAGE for a malformed offer, or one that has only a spot price when spot was not asked for;
+// ERR_MISSING if the book has no price for it.
 int cron_make(struct market *market, const struct cron_ask *ask, struct schedule_record *out,
               struct err *err) MUST_USE;
 

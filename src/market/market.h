@@ -2,8 +2,8 @@
 // market: everything with a price, opened once: the book of offers, device specifications, billing
 // rules, currencies and the user's own rates.
 //
-// market/price.h turns an offer into a priced rule; nothing else does. Each part is opened on first
-// use, so that a market that nobody asks costs nothing. Not thread-safe: one market per thread.
+// Only market/price.h turns an offer into a priced rule. Each part is opened on first use, so an
+// unused market costs nothing. Not thread-safe: use one market per thread.
 #ifndef FARE_MARKET_MARKET_H
 #define FARE_MARKET_MARKET_H
 
@@ -17,9 +17,9 @@
 
 struct market;
 
-// Opens no file. `book`: the imported layer, as book_open() takes it. `share` (optional): a folder
-// with providers/ and currencies.csv that is used instead of the program's own and the user's; then
-// there are no own rates either. Both texts must outlive the market.
+// Opens no file. `book`: the imported layer, as in book_open(). `share` (optional): a folder with
+// providers/ and currencies.csv that replaces the program's and the user's tables; the user's own
+// rates are then left out too. Both texts must outlive the market.
 int market_open(struct market **out, const char *book, const char *share, struct err *err) MUST_USE;
 void market_close(struct market *market); // null is fine
 

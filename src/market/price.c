@@ -22,13 +22,13 @@ int wishes_day(const struct wishes *w)
 
 // ---- the priced rule
 
-// The offer's own price by the month caps its hourly price, where the tariff says so.
+// If the tariff says so, the offer's monthly price caps its hours.
 static int cap_by_month(struct priced *p, const struct currencies *currencies, struct err *err)
 {
     const struct tariff *t = p->tariff;
     if (!t->capped_by_month.known || !t->capped_by_month.v || p->offer.kind == OFFER_SPOT)
         return 0;
-    if (p->offer.kind == OFFER_MONTHLY) { // by the hour now, but listed by the month
+    if (p->offer.kind == OFFER_MONTHLY) { // listed by the month, charged by the hour
         p->rule.monthly_cap = p->rule.rate;
         return 0;
     }
@@ -42,7 +42,7 @@ static int cap_by_month(struct priced *p, const struct currencies *currencies, s
     int found = rc == 0 ? market_find(p->market, buf_str(&name), p->day, &month, &why) : rc;
     buf_release(&name);
     if (rc != 0 || found == ERR_MISSING)
-        return rc; // no price by the month is known
+        return rc; // no monthly price is known
     if (found != 0)
         return err_set(err, found, "%s", why.text);
     if (strcmp(month.currency, p->currency) == 0) {
@@ -56,8 +56,8 @@ static int cap_by_month(struct priced *p, const struct currencies *currencies, s
     return rc;
 }
 
-// Fees, caps, storage and traffic are in the tariff's currency. Where the rate is in another, all
-// become USD.
+// Fees, caps, storage and traffic are in the tariff's currency. If the rate is in another, all are
+// converted to USD.
 static int one_currency(struct priced *p, const struct currencies *currencies, struct err *err)
 {
     struct rule *r = &p->rule;
@@ -106,7 +106,7 @@ static void find_own(const struct rates *rates, bool rate_given, struct priced *
     }
 }
 
-// Committed use, where it was asked for and is offered.
+// Applies committed use, if it was asked for and is offered.
 static int commit(const struct wishes *w, struct priced *p, struct tariff *priced, struct err *err)
 {
     for (size_t i = 0; i < priced->commitments.count; i++) {
@@ -180,16 +180,16 @@ static struct charge_use use_of(const struct priced *p, const struct wishes *w, 
     };
 }
 
-struct history { // of a spot price, while it is added up
+struct history { // of a spot price, while it is integrated
     const struct priced *priced;
-    int64_t from_s; // where the price `rate` began to count
+    int64_t from_s; // start of the price `rate`
     int64_t end_ns; // after the start
-    int64_t rate;   // nano-units for offer.per_s; the one that counts from `from_s` on
+    int64_t rate;   // nano-units for offer.per_s, from `from_s` on
     __int128 sum;   // of rate × nanoseconds
     bool changed;
 };
 
-// Counts the price so far up to `at_ns` after the start.
+// Adds the current price up to `at_ns` after the start.
 static void count_until(struct history *h, int64_t at_ns)
 {
     int64_t begun_ns = (h->from_s - h->priced->start_s) * NS_PER_S;
@@ -205,7 +205,7 @@ static int see_price(void *arg, const struct offer *offer, struct err *err)
     const struct priced *p = h->priced;
     int64_t since_s = (int64_t)offer->since * DAY_S;
     (void)err;
-    // Those before the start are history, and so are prices in another unit or currency.
+    // Ignores prices before the start, after the end, and in another unit or currency.
     if (since_s <= p->start_s || since_s >= p->start_s + h->end_ns / NS_PER_S + 1 ||
         offer->per_s != p->offer.per_s || strcmp(offer->currency, p->offer.currency) != 0)
         return 0;
@@ -216,7 +216,7 @@ static int see_price(void *arg, const struct offer *offer, struct err *err)
     return 0;
 }
 
-// The rule with the mean price over `charged_ns`, where a spot price changed in that time.
+// If a spot price changed within `charged_ns`, sets the rule's price to the mean over that time.
 static int follow_spot(const struct priced *p, int64_t charged_ns, struct rule *rule, bool *changed,
                        struct err *err)
 {
@@ -249,7 +249,7 @@ int priced_charge(const struct priced *p, const struct wishes *w, int64_t length
     const struct charge_use use = use_of(p, w, length_ns);
     bool changed;
     struct rule rule = p->rule;
-    rule.billed_while_stopped = false; // a disk is kept without its machine
+    rule.billed_while_stopped = false; // only the disk is kept, not the machine
     int rc = charge_use(&rule, &use, charge, err);
     if (rc == 0)
         rc = follow_spot(p, charge->charged_ns, &rule, &changed, err);
@@ -292,12 +292,12 @@ int priced_average_hour(const struct priced *p, int64_t use_s, int64_t *nano_usd
 int priced_longest(const struct priced *p, const struct wishes *w, int64_t budget, int64_t most_ns,
                    int64_t *longest_ns, struct err *err)
 {
-    int64_t low = 0, high = most_ns, total = 0; // `low` is affordable, or nothing is
+    int64_t low = 0, high = most_ns, total = 0; // `low` is affordable
     *longest_ns = 0;
     int rc = priced_total(p, w, 1, &total, err);
     if (rc != 0 || total > budget)
         return rc;
-    while (rc == 0 && low < high) { // bills do not fall with time
+    while (rc == 0 && low < high) { // bills never fall with time
         int64_t middle = low + (high - low + 1) / 2;
         rc = priced_total(p, w, middle, &total, err);
         if (total <= budget)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // price: an offer's price, or the user's own, in its provider's billing rule. market_price() is the
 // only way from an offer to money: quotes, comparisons, schedules, live bills and spending limits
-// all charge with what it returns.
+// all use its result.
 #ifndef FARE_MARKET_PRICE_H
 #define FARE_MARKET_PRICE_H
 
@@ -14,13 +14,13 @@ struct wishes {               // all zero: the machine alone, now, as its provid
     int64_t start_s;          // when the use begins, in seconds since 1970; 0: now
     bool prorated;            // rate × time, without units, minimums and fees
     int64_t commit_months;    // committed use; 0: none
-    int64_t used_ns;          // of the same machine, charged before in this month
-    int64_t storage_gb;       // beside what the offer has
-    struct maybe_int keep_ns; // how long the disk is kept in all; absent: while the machine runs
-    // Of each run; `runs` of them are made one after the other in one go. 0: one.
+    int64_t used_ns;          // time on the same machine already charged this month
+    int64_t storage_gb;       // in addition to the offer's own disk
+    struct maybe_int keep_ns; // total time the disk is kept; absent: while the machine runs
+    // Traffic of each run; `runs` runs follow each other in one rental (0: one).
     int64_t egress_bytes, ingress_bytes, runs;
     bool without_credit;           // a credit pays one bill, not many
-    bool rate_given;               // the user gave the offer's rate: it goes before rates.csv's
+    bool rate_given;               // the user gave the offer's rate, which overrides rates.csv
     bool list_price;               // without the user's own rates, discounts and credits
     struct maybe_int hour_of_mine; // nano-USD for an hour of waiting; absent: not counted
 };
@@ -34,22 +34,22 @@ struct priced {
     int64_t start_s;
     int day;
     const struct tariff *tariff;
-    bool assumed;                // the provider's rules are not known
+    bool assumed;                // the provider's rules are unknown
     const struct rates_row *own; // (optional) the user's own rate, discount or credit
     int64_t committed;           // months of the commitment in the rate; 0: none
-    int64_t rate, per_s;         // what is paid for the time, in `paid_in`
+    int64_t rate, per_s;         // price of `per_s` seconds, in `paid_in`
     const char *paid_in;
-    const char *fees_in;   // their currency, where it was another and was converted; else null
+    const char *fees_in;   // currency of the fees, if it was another and was converted; else null
     struct rule rule;      // all amounts in `currency`
-    const char *currency;  // `paid_in`, or USD where the fees were in another
-    int64_t unit_nano_usd; // what one unit of `currency` is worth
+    const char *currency;  // `paid_in`, or USD if the fees were in another
+    int64_t unit_nano_usd; // value of one unit of `currency`
 };
 
 int market_price(struct market *market, const struct offer *offer, const struct wishes *wishes,
                  struct priced *out, struct err *err) MUST_USE;
 
-// One use of the machine for `length_ns`, in `currency`. The price of a spot machine is integrated
-// over the changes that its history has in that time.
+// One use of the machine for `length_ns`, in `currency`. A spot price is integrated over the
+// changes in its history during that time.
 int priced_charge(const struct priced *priced, const struct wishes *wishes, int64_t length_ns,
                   struct charge *charge, struct err *err) MUST_USE;
 
@@ -63,12 +63,12 @@ int priced_usd(const struct priced *priced, int64_t amount, int64_t *nano_usd,
 // The list price of an hour, in nano-USD.
 int priced_hour(const struct priced *priced, int64_t *nano_usd, struct err *err) MUST_USE;
 
-// What an hour costs on average when the machine is used for `use_s` of a month, without set-up
-// fees: discounts, sustained use, caps and monthly fees included.
+// The average cost of an hour if the machine is used for `use_s` of a month: with discounts,
+// sustained use, caps and monthly fees, without set-up fees.
 int priced_average_hour(const struct priced *priced, int64_t use_s, int64_t *nano_usd,
                         struct err *err) MUST_USE;
 
-// The longest use, up to `most_ns`, that costs at most `budget` nano-USD before credits; 0 where
+// The longest use, up to `most_ns`, that costs at most `budget` nano-USD before credits; 0 if
 // the start alone costs more.
 int priced_longest(const struct priced *priced, const struct wishes *wishes, int64_t budget,
                    int64_t most_ns, int64_t *longest_ns, struct err *err) MUST_USE;
@@ -78,7 +78,7 @@ bool priced_boots_free(const struct priced *priced);
 // The rule in words, appended.
 void priced_words(const struct priced *priced, bool prorated, struct buf *out);
 
-// How rates.csv calls an offer: "p4d.24xlarge", "p4d.24xlarge:spot".
+// The name of an offer in rates.csv: "p4d.24xlarge", "p4d.24xlarge:spot".
 void rates_name(const struct offer *offer, char *out, size_t size);
 
 #endif

@@ -50,7 +50,7 @@ void run_prices_free(struct run_prices *p)
     free(p);
 }
 
-// The number of `key` in `keys`, with space for it in `*items`; `*fresh` where it was not there.
+// The number of `key` in `keys`, with space for it in `*items`; `*fresh`: it was added.
 static int number_of(struct index *keys, const struct buf *key, void **items, size_t *space,
                      size_t size, size_t *number, bool *fresh, struct err *err)
 {
@@ -110,7 +110,7 @@ static void add_note(struct run_price *price, const char *format, ...)
     va_end(args);
     if (wanted < 0 || (size_t)wanted < size - len)
         return;
-    // Cut where a word ends, so that no letter of several bytes is torn.
+    // Cut at the end of a word, so that no multi-byte character is split.
     size_t end = size - sizeof cut;
     while (end > len && price->note[end] != ' ')
         end--;
@@ -130,9 +130,9 @@ static int note_price(struct run_price *price, struct err *err)
     if (!own && offer_estimated(&p->offer))
         add_note(price, "the price is %s", p->offer.source);
     if (own)
-        add_note(price, "your own rate of %.40s", p->offer.provider);
+        add_note(price, "your own rate for %.40s", p->offer.provider);
     if (p->own && p->own->discount_permille > 0)
-        add_note(price, "your own discount of %.40s", p->offer.provider);
+        add_note(price, "your own discount for %.40s", p->offer.provider);
     int rc = market_currencies(p->market, &currencies, err);
     if (rc == 0)
         rc = currency_to_usd(currencies, p->paid_in, p->day, 0, &usd, NULL, &source, err);
@@ -141,7 +141,7 @@ static int note_price(struct run_price *price, struct err *err)
     return rc;
 }
 
-// ---- one source after the other
+// ---- the sources of a price
 
 static int set_price(struct run_prices *p, const struct offer *offer, struct run_price *out,
                      struct err *err)
@@ -187,7 +187,7 @@ static bool is_spot(const struct run *run)
     return kind && (strcmp(kind, "preemptible") == 0 || strcmp(kind, "spot") == 0);
 }
 
-// Dollars an hour, charged as the run's own provider does; each rule is made once.
+// A price in dollars an hour, charged by the rule of the run's provider. Each rule is made once.
 static int by_hour(struct run_prices *p, const struct run *run, int64_t nano, struct run_price *out,
                    struct err *err)
 {
@@ -217,7 +217,7 @@ static int by_hour(struct run_prices *p, const struct run *run, int64_t nano, st
     if (fresh) {
         *kept = *out;
         rc = set_price(p, &offer, kept, err);
-        kept->priced.offer.provider = kept->priced.offer.name = ""; // the run's texts do not last
+        kept->priced.offer.provider = kept->priced.offer.name = ""; // texts of the run do not last
         kept->priced.offer.region = "";
     }
     struct run_price here = *out;
@@ -239,7 +239,7 @@ static int by_machine(struct run_prices *p, const struct run *run, struct run_pr
     int rc = buf_check(&name, err);
     if (rc == 0)
         rc = by_book(p, buf_str(&name), out, err);
-    if (rc == 0 && !out->known && !is_spot(run)) { // some machines are let by the month only
+    if (rc == 0 && !out->known && !is_spot(run)) { // some machines are rented only by the month
         struct run_price monthly = {.wishes = out->wishes};
         buf_adds(&name, ":monthly");
         rc = buf_check(&name, err);
@@ -257,7 +257,7 @@ static int by_label(struct run_prices *p, const struct run *run, const char *lab
 {
     int64_t nano;
     if (money_parse(label, &nano, NULL) != 0 || nano < 0) {
-        snprintf(out->from, sizeof out->from, "its label price_per_hour_usd is no price");
+        snprintf(out->from, sizeof out->from, "its label price_per_hour_usd is not a price");
         return 0;
     }
     snprintf(out->from, sizeof out->from, "label of the run");
@@ -296,7 +296,7 @@ int run_price(struct run_prices *p, const struct run *run, const struct run_pric
     if (said->offer) {
         int rc = by_book(p, said->offer, out, err);
         struct offer newest;
-        if (rc == 0 && !out->known) // on no date at all: a name that the user has wrong
+        if (rc == 0 && !out->known) // on no date at all: the name is wrong
             rc = market_find(p->market, said->offer, 0, &newest, err);
         return rc;
     }

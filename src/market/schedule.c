@@ -36,7 +36,7 @@ static int count_starts(const struct schedule *s, struct schedule_bill *bill, st
         bill->starts = crontab_count(&s->tab, day, day + length_s / DAY_S);
         bill->starts_in = 1;
     } else {
-        // "The first of the month" comes once a month, however long that is.
+        // "The first of the month" comes once a month, however long the month is.
         bool by_day = s->tab.any_day;
         bill->starts = crontab_cycle(&s->tab) * (by_day ? 30 : 1);
         bill->starts_in = by_day ? CRONTAB_CYCLE_DAYS : MONTHS_CYCLE;
@@ -49,21 +49,21 @@ static int count_starts(const struct schedule *s, struct schedule_bill *bill, st
         char up[32], gap[32];
         clock_words(s->up_ns, up, sizeof up);
         clock_words(gap_s * NS_PER_S, gap, sizeof gap);
-        err_set(err, ERR_USAGE, "it starts again after %s, when it is up for %s", gap, up);
-        return err_hint(err, "such a machine is hardly ever off: price one that is always up");
+        err_set(err, ERR_USAGE, "it is up for %s, but starts again after %s", up, gap);
+        return err_hint(err, "such a machine is hardly ever off; price one that is always up");
     }
     return 0;
 }
 
 // ---- the machine
 
-struct start {               // what one costs, or several together
+struct start {               // the cost of one start, or of several
     int64_t total, discount; // after and of the discount
     int64_t charged_ns;
 };
 
-// `used_ns` matters where a month's time is not all the same price. Set-up fees are paid once, not
-// every month; the month's fee is a line of its own.
+// `used_ns` matters for tiers and caps. Set-up fees are paid once, not every month; the monthly fee
+// is a line of its own.
 static int one_start(const struct schedule *s, int64_t used_ns, struct start *out, struct err *err)
 {
     const int64_t most_ns = 62 * DAY_S * NS_PER_S;
@@ -105,7 +105,7 @@ static int machine_price(const struct schedule *s, struct schedule_bill *bill, s
     if (rc != 0)
         return rc;
     bill->up_ns = one.charged_ns;
-    if (s->priced.offer.kind == OFFER_MONTHLY) // paid for the month, whatever it does
+    if (s->priced.offer.kind == OFFER_MONTHLY) // paid for the month, used or not
         return add_start(sum, &one, bill->starts > 0, 1, err);
     if (rule->tier_count == 0 && rule->monthly_cap < 0)
         return add_start(sum, &one, bill->starts, bill->starts_in, err);
@@ -123,7 +123,7 @@ static int machine_price(const struct schedule *s, struct schedule_bill *bill, s
     return rc == 0 ? add_start(sum, &one, rest, bill->starts_in, err) : rc;
 }
 
-// ---- beside it
+// ---- disk, scheduler, functions
 
 static int64_t above_zero(int64_t n)
 {
@@ -140,7 +140,7 @@ static int64_t up_in_month(const struct schedule *s, const struct schedule_bill 
     return up_ns < (double)month_ns ? (int64_t)up_ns : month_ns;
 }
 
-// The disks of that many machines, and the part of them that is free.
+// The disks of that many machines, without and with the free allowance.
 static int disks(const struct schedule *s, const struct schedule_bill *starts, int64_t machines,
                  struct schedule_line *line, struct err *err)
 {
@@ -196,9 +196,9 @@ static int functions(const struct schedule *s, int64_t tasks, const struct sched
         return 0;
     int64_t unit_ms = b->function_unit_ms > 0 ? b->function_unit_ms : 100;
     int64_t units = (b->function_ms + unit_ms - 1) / unit_ms * 2 * tasks, all, paid;
-    // In units of all starts' `starts_in`, so that nothing is rounded before the price is.
+    // Multiplied by `starts_in`, so that only the price is rounded.
     if (__builtin_mul_overflow(units, bill->starts, &all))
-        return err_set(err, ERR_OVERFLOW, "functions that run for too long");
+        return err_set(err, ERR_OVERFLOW, "the functions run for too long");
     paid = above_zero(all - above_zero(b->free_function_ms) / unit_ms * bill->starts_in);
     int rc =
         money_scale(b->function_rate, all, bill->starts_in, MONEY_HALF_EVEN, &line->price, err);
@@ -222,7 +222,7 @@ static int64_t permille(const struct schedule *s)
     return s->priced.own ? s->priced.own->discount_permille : 0;
 }
 
-// Takes the user's discount off a line, and adds it to `discount`.
+// Adds the user's discount on a line to `discount`.
 static int discount_line(const struct schedule *s, const struct schedule_line *line,
                          struct schedule_line *discount, struct err *err)
 {
@@ -236,7 +236,7 @@ static int discount_line(const struct schedule *s, const struct schedule_line *l
     return rc == 0 ? add_line(discount, &off, err) : rc;
 }
 
-// The month's fee, of each machine.
+// The monthly fee of each machine.
 static int month_fee(const struct schedule *s, int64_t machines, struct schedule_line *line,
                      struct err *err)
 {
@@ -249,7 +249,7 @@ static int month_fee(const struct schedule *s, int64_t machines, struct schedule
     return rc;
 }
 
-// Starts and one machine's price, whatever the number of tasks.
+// The number of starts and the price of one machine.
 static int price_starts(const struct schedule *s, struct schedule_bill *bill, struct start *one,
                         struct err *err)
 {
@@ -298,7 +298,7 @@ int schedule_bill(const struct schedule *s, int64_t tasks, struct schedule_bill 
     struct start one;
     int rc = price_starts(s, bill, &one, err);
     if (rc == 0 && (tasks < 1 || tasks > MOST_TASKS))
-        rc = err_set(err, ERR_USAGE, "there are 1 to a million tasks");
+        rc = err_set(err, ERR_USAGE, "the number of tasks must be 1 to 1,000,000");
     return rc == 0 ? price_tasks(s, tasks, &one, bill, err) : rc;
 }
 
@@ -358,13 +358,13 @@ int schedule_break_even(const struct schedule *s, int64_t price, bool with_free,
 {
     struct schedule_bill bill;
     struct start one;
-    // The answer is from low to high, or there is none.
+    // The answer, if any, is from low to high.
     int64_t low = 1, high = schedule_capacity(s);
     int rc = price_starts(s, &bill, &one, err);
     *tasks = -1;
     while (rc == 0 && low <= high) {
         int64_t middle = low + (high - low) / 2;
-        // Too much to be added up is more than any price.
+        // An overflow is more than any price.
         bool more = price_tasks(s, middle, &one, &bill, NULL) != 0 ||
                     (with_free ? bill.total.free_price : bill.total.price) > price;
         *tasks = more ? middle : *tasks;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// schedule: what tasks that start by the clock cost a month, each on a machine that is up only
-// while it works, and machines that are always up, to hold against it.
+// schedule: the monthly cost of scheduled tasks, each on a machine that is up only while it works,
+// and of machines that are always up, for comparison.
 //
-// Amounts are nano-USD. A month is a calendar month; or 30 days, in which a task starts as often as
-// it does on average; or, where the schedule names days of the month, the average calendar month.
+// Amounts are nano-USD. A month is a given calendar month; or 30 days with the average number of
+// starts; or, if the schedule names days of the month, the average calendar month.
 #ifndef FARE_MARKET_SCHEDULE_H
 #define FARE_MARKET_SCHEDULE_H
 
@@ -17,10 +17,10 @@
 struct schedule {
     struct crontab tab;
     int64_t up_ns;   // each time
-    int64_t month_s; // the first second of a calendar month; -1: no one month
+    int64_t month_s; // the first second of a calendar month; -1: an average month
     struct priced priced;
     int64_t disk_gb; // of each machine, all month long; 0: none
-    // Beside the machine; members below zero are not known.
+    // Costs besides the machine; members below zero are unknown.
     struct scheduling beside;
 };
 
@@ -30,13 +30,13 @@ struct schedule_line {
 };
 
 struct schedule_bill {         // a month's
-    int64_t starts, starts_in; // of one task: `starts` in `starts_in` months, so that it is exact
+    int64_t starts, starts_in; // of one task: `starts` in `starts_in` months, an exact fraction
     int64_t up_ns;             // charged for each
     struct schedule_line machine, fees, disk, rules, functions, discount, total;
 };
 
-// `tasks` of them, each with a machine, disk, rules and functions of its own; the allowances are
-// shared. ERR_USAGE where a task starts again before it has ended.
+// The bill of `tasks` tasks, each with its own machine, disk, rules and functions; they share the
+// allowances. ERR_USAGE if a task starts again before it has ended.
 int schedule_bill(const struct schedule *schedule, int64_t tasks, struct schedule_bill *bill,
                   struct err *err) MUST_USE;
 
@@ -46,11 +46,11 @@ int schedule_bill(const struct schedule *schedule, int64_t tasks, struct schedul
 int schedule_always(const struct schedule *schedule, struct schedule_line *line,
                     struct err *err) MUST_USE;
 
-// How many tasks one machine can run before they start again, one after the other.
+// How many tasks one machine can run one after the other before the first starts again.
 int64_t schedule_capacity(const struct schedule *schedule);
 
-// The fewest tasks that cost more than `price`, that of one machine for all of them; -1: as many as
-// it can run do not.
+// The fewest tasks that cost more than `price`, the price of one machine for all of them; -1: not
+// even as many as that machine can run.
 int schedule_break_even(const struct schedule *schedule, int64_t price, bool with_free,
                         int64_t *tasks, struct err *err) MUST_USE;
 

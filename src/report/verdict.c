@@ -188,11 +188,11 @@ static void deadline_of_rows(struct buf *out, const struct compare_workload *w, 
         add_row_words(out, done.cheapest);
     } else if (done.fastest) {
         bool nearly = done.fastest->time_s.value.v <= deadline_s;
-        buf_printf(out, " none of them is done%s; the fastest is ",
-                   nearly ? " for sure, at the end of its interval" : "");
+        buf_printf(out, " none of them %s; the fastest is ",
+                   nearly ? "is sure to finish" : "finishes");
         add_row_words(out, done.fastest);
     } else {
-        buf_adds(out, " nothing is known to be done: no run's time is known");
+        buf_adds(out, " nothing is known to finish: no run's time is known");
     }
     buf_adds(out, ".");
 }

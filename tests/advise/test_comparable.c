@@ -75,7 +75,7 @@ static void one_difference(void **state)
         {"\"mnist\",\"identity\":\"abc\",", "\"cifar10\",", COMPARABLE_NOT, "different data"},
         {"\"mnist\",\"identity\":\"abc\",", "\"MNIST (idx)\",", COMPARABLE_NOTED, "checksum"},
         {"\"mnist\",\"identity\":\"abc\",", "\"(mnist)\",", COMPARABLE_NOT, "different data"},
-        {"\"identity\":\"abc\",", "", COMPARABLE_NOTED, "only one run recorded their checksum"},
+        {"\"identity\":\"abc\",", "", COMPARABLE_NOTED, "only one run recorded a checksum"},
         {"\"made\":false", "\"made\":true", COMPARABLE_NOT, "made data"},
         {"\"full\":true", "\"full\":true,\"taints\":[\"others used the CPU\"]", COMPARABLE_NOISY,
          "is noisy: others used the CPU"},
@@ -169,7 +169,7 @@ static void commands(void **state)
     (void)state;
     check("\"command\":[\"a\",\"b\"]", "\"command\":[\"a\",\"b\"]", COMPARABLE_SAME, "");
     check("\"command\":[\"a\",\"b\"]", "\"command\":[\"a\"]", COMPARABLE_NOT, "commands differ");
-    check("\"seed\":1", "\"seed\":1", COMPARABLE_NOT, "neither says");
+    check("\"seed\":1", "\"seed\":1", COMPARABLE_NOT, "neither run records what was trained");
 }
 
 // What speaks against it comes before the notes, however they were found.

@@ -164,7 +164,7 @@ static void rules(void **state)
     assert_string_equal(row_of(&c, "softlayer")->cost.usd, "3.60"); // a whole hour
     assert_string_equal(row_of(&c, "nobody")->cost.usd, "0.042");   // whole seconds
     assert_true(row_of(&c, "nobody")->price.assumed.v);
-    assert_true(says(row_of(&c, "nobody")->notes.items, 1, "how nobody charges is not known"));
+    assert_true(says(row_of(&c, "nobody")->notes.items, 1, "the billing rule of nobody is unknown"));
     // By the millisecond, and 5 dollars for the month: what a quote says too.
     assert_string_equal(row_of(&c, "paperspace")->cost.usd, "5.0415");
     record_release(compare_fields, &c);
@@ -204,7 +204,7 @@ static void prices(void **state)
     assert_true(says(none->notes.items, none->notes.count, "not known"));
     assert_null(row_of(&c, "D")->cost.usd);
     assert_null(row_of(&c, "E")->cost.usd);
-    assert_true(says(row_of(&c, "E")->notes.items, 1, "is no price"));
+    assert_true(says(row_of(&c, "E")->notes.items, 1, "is not a price"));
     // Free is a price; what it is relative to others is not a number.
     assert_string_equal(row_of(&c, "F")->cost.usd, "0.00");
     assert_false(row_of(&c, "F")->money.ratio.known);

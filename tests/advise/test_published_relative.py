@@ -59,7 +59,7 @@ def ratios():
            and all(near(float(table[name]["cost_ratio"]), want) for name, want in costs.items()), table)
     text = fare("compare", "--published", "2017-inception")
     report("in sentences", "Cheapest: P5000, 0.2222 of the cost of p2.xlarge" in text
-           and f"Fastest: {OWN}, 0.2575 of the time of" in text and "only speeds relative to each other are known" in text, text)
+           and f"Fastest: {OWN}, 0.2575 of the time of" in text and "only relative speeds are known" in text, text)
     text = fare("quote", "published-2017-inception-aws-p2-xlarge")
     report("a bill cannot be made of them, and that is said", "Only relative speeds of this training are known" in text, text)
 
@@ -85,14 +85,14 @@ def mixed():
     names = {r["machine"] for r in got["rows"]}
     why = {r["machine"]: r["reasons"] for r in got["apart"]}
     report("what has times is the base, and the others stand apart", names == {"bb", "cc"} and len(why) == 9
-           and why["aa"] == ["only its speed relative to others is known, not its time"], got)
+           and why["aa"] == ["only its relative speed is known, not its time"], got)
     report("a speed that is none is none", all("not known" in why[f"n{i}"][0] for i in range(6)), why)
     got = workload(ledger, "--base", "aa")
     why = {r["machine"]: r["reasons"] for r in got["apart"]}
     found = {r["machine"]: r["time"]["ratio"] for r in got["rows"]}
     report("a relative one can be the base of those relative to the same", found == {"aa": 1, "dd": 0.25}
            and why["ee"] == ["its speed is relative to another machine's"]
-           and why["bb"] == ["of the base only a speed relative to others is known, not its time"], got)
+           and why["bb"] == ["only the base's relative speed is known, not its time"], got)
 
 
 ratios()

@@ -306,16 +306,16 @@ def advice():
     text = says()
     assert text.startswith("Cheapest: acme/one@here:spot, 0.75 USD (0.735 to 0.765) in 50 min"), text
     assert "the cheapest is acme/one@there" in says("--kind", "on-demand", "--deadline", "1h"), says("--deadline", "1h")
-    assert "none of them is done" in says("--deadline", "10m")
-    assert "none of them is done" in says("--deadline", "3030s"), "the end of the interval counts"
+    assert "none of them finishes; the fastest" in says("--deadline", "10m")
+    assert "none of them is sure to finish" in says("--deadline", "3030s"), "the end of the interval counts"
     # 3060 s at 0.90 an hour are 0.765, which the budget has to pay too
     assert "For 0.765 USD the fastest is acme/one@here:spot, 0.75 USD (0.735 to 0.765) in 50 min 00 s, at a price" \
         in says("--budget", "0.765") and "(even at the end of its interval)" in says("--budget", "0.765")
-    assert "For 0.764 USD there is none for sure, at the end of its interval; the cheapest is acme/one@here:spot" \
+    assert "For 0.764 USD no offer is certainly affordable; the cheapest is acme/one@here:spot" \
         in says("--budget", "0.764"), says("--budget", "0.764")
-    assert "none of them is done for sure, at the end of its interval; the fastest" in says("--deadline", "3059s")
-    assert "For 0.749 USD there is none; the cheapest is" in says("--budget", "0.749")
-    assert "there is none; the cheapest is" in says("--budget", "0.01")
+    assert "none of them is sure to finish; the fastest" in says("--deadline", "3059s")
+    assert "For 0.749 USD no offer is affordable; the cheapest is" in says("--budget", "0.749")
+    assert "no offer is affordable; the cheapest is" in says("--budget", "0.01")
     text = says("--runs", "10")
     assert "10 runs one after the other, in one go, on acme/one@here:spot: 8 h 20 min, 7.50 USD" in text, text
     text = says("--hours-per-month", "10")
@@ -363,7 +363,7 @@ def assumed():
     assert "that this one takes as long is assumed" in " ".join(text.split()), text
     same(quote("20261110T000000Z-cpu", "--offer", "acme/other")["bills"][0]["basis"], "assumed")
     text = fare("quote", "20261110T000000Z-cpu", "--offer", "acme/slow", code=2)
-    assert "acme/slow has 1 × T4, and run 20261110T000000Z-cpu was measured without a GPU" in text, text
+    assert "acme/slow has 1 × T4, but run 20261110T000000Z-cpu was measured without a GPU" in text, text
     assert "needs a run on such a machine" in text, text
 
 
@@ -374,9 +374,9 @@ def named():
     """The run that is named is the one priced, also where another was measured on the offer."""
     weak, strong = "20261110T000000Z-weak", "20261110T000000Z-strong"
     for run, offer, words in ((weak, "acme/one@there", "1 × H100"), (strong, "acme/slow", "1 × T4"),
-                              (strong, "acme/cpu", "no GPU that the book knows of")):
+                              (strong, "acme/cpu", "no GPU in the book")):
         text = fare("quote", run, "--offer", offer, code=2)
-        assert f"{offer} has {words}, and run {run} was measured on 1 × " in text, text
+        assert f"{offer} has {words}, but run {run} was measured on 1 × " in text, text
     bill = quote(strong, "--offer", "acme/one@there")["bills"][0]
     same((bill["run"], bill["basis"]), (strong, "projected"))
     assert not any("fare quote" in n for n in bill.get("notes", [])), bill["notes"]
@@ -435,7 +435,7 @@ def outdated():
         same((q["bills"], q["outdated"], q["outdated_days"]), ([], "acme/ancient@here", 740))
         same(q["advice"], ["The price of acme/ancient@here, which is the same as the machine measured (ancient), was last "
                            "seen 740 days ago: too old to count.",
-                           "Within 1 min 00 s no offer in the book is known to be done; on the machine measured (ancient) it "
+                           "Within 1 min 00 s no offer in the book is known to finish; on the machine measured (ancient) it "
                            "takes 1 min 30 s."])
         text = " ".join(fare("quote", run["id"], "--date", "2020-02-11").split())
         assert q["advice"][0] in text and "--max-age 740" in text and "No offer" not in text, text
@@ -540,7 +540,7 @@ def failed_runs():
     bill = quote("20261110T000000Z-died", "--offer", "acme/one@there")["bills"][0]
     assert any("the run failed" in n for n in bill["notes"]), bill["notes"]
     bill = quote("20261110T000000Z-cut-off", "--offer", "acme/one@there")["bills"][0]
-    assert any("was stopped before it was done" in n for n in bill["notes"]), bill["notes"]
+    assert any("was stopped early" in n for n in bill["notes"]), bill["notes"]
 
 
 check("runs that were cut off", failed_runs)

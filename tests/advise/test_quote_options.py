@@ -138,7 +138,7 @@ def zero():
     same(sorted(items(b)), sorted(items(bill(*STRONG))))
     same(F(bill(*STRONG, "--hour-of-mine", "0")["waiting"]), 0)
     advice = " ".join(quote(*RUN, "--provider", "acme", "--deadline", "0s", "--budget", "0")["advice"])
-    assert "none of them is done" in advice and "For 0.00 USD there is none" in advice, advice
+    assert "none of them finishes" in advice and "For 0.00 USD no offer is affordable" in advice, advice
     for option in ("--runs", "--hours-per-month", "--life"):
         assert "1" in fare("quote", *RUN, option, "0", code=2)
     text = " ".join(quote(*RUN, "--provider", "acme", "--buy", "100", "--watts", "0", "--kwh", "0.30")["advice"])

@@ -108,10 +108,10 @@ static void refused(void **state)
     const struct {
         const char *text, *error;
     } cases[] = {
-        {"", "'' has 0 fields, and a schedule has five"},
-        {"0 0 * *", "'0 0 * *' has 4 fields, and a schedule has five"},
-        {"0 0 * * * *", "'0 0 * * * *' has 6 fields, and a schedule has five"},
-        {"@reboot", "'@reboot' is no schedule"},
+        {"", "'' has 0 fields; a schedule has five"},
+        {"0 0 * *", "'0 0 * *' has 4 fields; a schedule has five"},
+        {"0 0 * * * *", "'0 0 * * * *' has 6 fields; a schedule has five"},
+        {"@reboot", "'@reboot' is not a schedule"},
         {"60 0 * * *", "the minute '60' is out of range"},
         {"0 24 * * *", "the hour '24' is out of range"},
         {"0 0 0 * *", "the day of the month '0' is out of range"},

@@ -68,8 +68,8 @@ static void an_hour(void **state)
     own_words(&m, &hour, "USD", &words);
     assert_string_equal(
         buf_str(&words),
-        "0.646 USD an hour of use: 0.500 of 2000.00 less a resale of 500.00, over 30 "
-        "months of 100 h, and 0.0900 for 300 W, and 0.0558 for 30 W while it is idle");
+        "0.646 USD an hour of use: 0.50 of 2000.00 less a resale of 500.00, over 30 "
+        "months of 100 h, and 0.09 for 300 W, and 0.0558 for 30 W while it is idle");
     buf_reset(&words);
     assert_ok(own_offer(&m, "desk", &offer, &err), &err);
     assert_string_equal(offer.provider, "own");
@@ -80,7 +80,7 @@ static void an_hour(void **state)
     assert_false(hour.power_known);
     assert_int_equal(hour.total, nano("0.5"));
     own_words(&m, &hour, "USD", &words);
-    assert_non_null(strstr(buf_str(&words), "; power is not known and left out"));
+    assert_non_null(strstr(buf_str(&words), "; power is unknown and left out"));
     buf_release(&words);
 }
 

@@ -190,13 +190,13 @@ def buying():
     assert "30.2 days" in text, text
     # A workload that only others measured has no machine of the user's.
     text = fare("quote", "tweets", "--buy", "2500", "--date", "2018-02-15")
-    assert "name a run, whose machine would be bought" in " ".join(text.split()), text
+    assert "name a run; its machine is the one to buy" in " ".join(text.split()), text
 
 
 @check("cron: spot is not taken for on demand")
 def spot():
     text = fare("cron", "@daily", "--up", "5m", "--offer", "aws/only", *DAY, code=2)
-    assert "a price for 'aws/only' as spot only" in text and "aws/only:spot" in text, text
+    assert "only a spot price for 'aws/only'" in text and "aws/only:spot" in text, text
 
 
 @check("cron: once a month is once, however long the month")

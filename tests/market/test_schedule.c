@@ -184,7 +184,7 @@ static void refused(void **state)
     bill_of(&s, 1); // to the second
     s.up_ns++;
     assert_int_equal(schedule_bill(&s, 1, &b, &err), ERR_USAGE);
-    assert_string_equal(err.text, "it starts again after 5 min 00 s, when it is up for 5 min 00 s");
+    assert_string_equal(err.text, "it is up for 5 min 00 s, but starts again after 5 min 00 s");
     s.up_ns = 60 * S;
     assert_int_equal(schedule_bill(&s, 0, &b, &many), ERR_USAGE);
     s = published("0 0 30 2 *", 60); // never

@@ -231,20 +231,20 @@ def answer(*arguments):
 got = answer("--workload", "cifar", "--deadline", "500s")
 report("a deadline: the cheapest that is done", got == "Within 8 min 20 s the cheapest is acme/one@here, 0.001 USD in 1 min 40 s.", got)
 got = answer(SLOW, "--deadline", "5m")  # not the 9 min on a P100 of 2017, which is another training
-report("a deadline that nothing keeps: the fastest", got == "Within 5 min 00 s none of them is done; the fastest is "
+report("a deadline that nothing keeps: the fastest", got == "Within 5 min 00 s none of them finishes; the fastest is "
        "acme/one@here, 0.01 USD in 16 min 40 s.", got)
 got = answer(ALONE, "--deadline", "1m")
-report("a deadline without offers", got == "Within 1 min 00 s no offer in the book is known to be done; on the machine measured "
+report("a deadline without offers", got == "Within 1 min 00 s no offer in the book is known to finish; on the machine measured "
        "(box with NVIDIA GeForce GTX 1080 Ti) it takes 5 min 00 s.", got)
 got = answer(ALONE, "--deadline", "1h")
-report("a deadline that the machine measured keeps", got == "Within 1 h 00 min no offer in the book is known to be done, but "
-       "the machine measured (box with NVIDIA GeForce GTX 1080 Ti) is: it takes 5 min 00 s.", got)
+report("a deadline that the machine measured keeps", got == "Within 1 h 00 min no offer in the book is known to finish, but "
+       "the machine measured (box with NVIDIA GeForce GTX 1080 Ti) does: it takes 5 min 00 s.", got)
 # As printed in 2018: 1.82 h at 0.90 USD on a P6000, 1.06 h at 3.06 on p3.2xlarge, the fastest of all.
 got = answer("--published", "2018-tweets", "--deadline", "2h")
 report("a deadline: of a published set", got == "Within 2 h 00 min the cheapest is P6000, 1.64 USD in 1 h 49 min.", got)
 got = answer("--published", "2018-tweets", "--deadline", "1h")
 report("a deadline: of a published set, and nothing is done", got ==
-       "Within 1 h 00 min none of them is done; the fastest is p3.2xlarge, 3.24 USD in 1 h 04 min.", got)
+       "Within 1 h 00 min none of them finishes; the fastest is p3.2xlarge, 3.24 USD in 1 h 04 min.", got)
 # A workload each: of the five of 2017 only mlp is done within a minute.
 page = json.loads(fare("report", "--published", "2017-keras-backends", "--deadline", "1m", "--json").stdout)
 done_ones = [s.split(":")[0] for s in page["verdict"][2:] if "within 1 min 00 s the cheapest is" in s]

@@ -57,8 +57,11 @@ def cents(seconds):
 
 
 def usd(amount):
-    """Cents from a dollar up, three figures below."""
-    return f"{amount:.2f}" if amount >= 1 else f"{amount:.{2 - math.floor(math.log10(amount))}f}"
+    """Cents from a dollar up; below that three figures at most, and two decimals at least."""
+    if amount >= 1:
+        return f"{amount:.2f}"
+    text = f"{amount:.{2 - math.floor(math.log10(amount))}f}"
+    return re.sub(r"(\.\d\d\d*?)0+$", r"\1", text)
 
 
 class Run:
@@ -247,7 +250,7 @@ for name, run, zone in (("a workload, 80 columns", native, 5.5), ("a command, 40
     report(f"{name}: the bill is that of the time so far", not wrong, wrong[:3])
 ends = {(datetime.fromtimestamp(native.began, timezone(timedelta(hours=5.5))) + timedelta(seconds=10 + late)).strftime("%H:%M") for late in (-1, 0, 1)}
 wrong = [f for at, f in native.frames()[10:] if at < native.began + 9.7 and not (
-    (m := re.match(r"mlp  [━─]+ +\d+ %  at most \d+ s left \((\d\d:\d\d)\)  0\.\d+ of 0\.100 USD$", f)) and m.group(1) in ends)]
+    (m := re.match(r"mlp  [━─]+ +\d+ %  at most \d+ s left \((\d\d:\d\d)\)  0\.\d+ of 0\.10 USD$", f)) and m.group(1) in ends)]
 report("80 columns: what it will cost, and until when", not wrong, (ends, wrong[:5]))
 report("a bar that grows", "━" in native.frames()[-1][1] and native.frames()[-1][1].count("━") > native.frames()[8][1].count("━"), native.frames()[-1])
 report("it is said whose price that is", "the bill is derived from 36.00 USD an hour (book: acme/one@here" in native.text.replace("\r\n", ""), native.text[:300])

@@ -76,7 +76,7 @@ for name, (address, words) in PAGES.items():
 
 alone = f"run={records.nasty(400)['id']}&deadline=10s"  # 50 s on a machine that nobody rents out
 text = urllib.request.urlopen(f"{URL}/quote?{alone}").read().decode()
-report("a deadline is answered where there is no offer", "<p>Within 10.0 s no offer in the book is known to be done; on the "
+report("a deadline is answered where there is no offer", "<p>Within 10.0 s no offer in the book is known to finish; on the "
        "machine measured (" in text and ") it takes 50.0 s.</p>" in text, text)
 said = json.loads(urllib.request.urlopen(f"{URL}/quote.json?{alone}").read())["advice"]
 report("and in its twin", [s[:16] for s in said] == ["No offer in the ", "Within 10.0 s no"], said)
