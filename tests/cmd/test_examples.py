@@ -13,7 +13,7 @@ import tap  # noqa: E402
 FARE = os.environ["FARE"]
 HERE = Path(os.environ["TMPDIR"])
 # Not here: those that train, wait for clients, or fetch and send something.
-LEFT_OUT = re.compile(r"^fare (run |serve|check --bandwidth|.*\bupdate\b|.*\bdata (get|path)\b|.*\bpush\b|.*postgresql://|-- )|^fare$")
+LEFT_OUT = re.compile(r"^fare (run |serve|check --(bandwidth|strict)|.*\bupdate\b|.*\bdata (get|path)\b|.*\bpush\b|.*postgresql://|-- )|^fare$")
 FILES = {"aws.csv.gz": None, "mnist_mlp_tensorflow.csv": "epoch,acc,loss\n0,0.9,0.3\n", "runs.jsonl": ""}
 
 
