@@ -339,6 +339,15 @@ int text_set(char **member, const char *text, struct err *err)
     return 0;
 }
 
+int text_take(char **member, struct buf *text, struct err *err)
+{
+    int rc = buf_check(text, err);
+    if (rc == 0)
+        rc = text_set(member, buf_str(text), err);
+    buf_release(text);
+    return rc;
+}
+
 int texts_set(const struct text_pair *pairs, size_t count, struct err *err)
 {
     int rc = 0;
@@ -376,6 +385,15 @@ int texts_add(void *texts, const char *text, struct err *err)
     }
     *item = copy;
     return 0;
+}
+
+int texts_take(void *texts, struct buf *text, struct err *err)
+{
+    int rc = buf_check(text, err);
+    if (rc == 0)
+        rc = texts_add(texts, buf_str(text), err);
+    buf_release(text);
+    return rc;
 }
 
 int reals_set(void *reals_, const double *values, size_t count, struct err *err)

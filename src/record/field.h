@@ -134,6 +134,9 @@ void record_release(const struct field *fields, void *record);
 // becomes null.
 int text_set(char **member, const char *text, struct err *err) MUST_USE;
 
+// text_set() from a buffer, which it checks and releases.
+int text_take(char **member, struct buf *text, struct err *err) MUST_USE;
+
 // text_set() for several members: TEXTS_SET(err, {&run->id, id}, {&run->name, name}).
 struct text_pair {
     char **to;
@@ -147,7 +150,8 @@ int texts_set(const struct text_pair *pairs, size_t count, struct err *err) MUST
 // Appends a zeroed item and returns it; null if memory runs out.
 void *list_add(void *list, size_t item_size, struct err *err) MUST_USE;
 #define LIST_ADD(list, err) list_add((list), sizeof *(list)->items, (err))
-int texts_add(void *texts, const char *text, struct err *err) MUST_USE;
+int texts_add(void *texts, const char *text, struct err *err) MUST_USE;  // an empty one: nothing
+int texts_take(void *texts, struct buf *text, struct err *err) MUST_USE; // releases `text`
 int reals_set(void *reals, const double *values, size_t count, struct err *err) MUST_USE;
 
 // The table as Markdown rows ("| `cpu.sockets` | integer | ... |"), for docs/json.md.
