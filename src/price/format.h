@@ -16,7 +16,7 @@
 struct import {
     const char *name; // for errors
     const char *text; // ends in a NUL
-    size_t len, at;   // `at`: the csv reader's position
+    size_t len;
     int day;
     char provider[64]; // from the file's name: "aws" of aws.csv.gz and of aws/vms.csv
     char source[192];
@@ -38,7 +38,7 @@ extern const struct price_format format_skypilot, format_gpuhunt, format_aws_spo
     format_aws_spot_advisor, format_fare;
 
 // True if the first line has all these columns.
-bool format_has_columns(const char *head, const char *const *names);
+bool format_has_columns(const char *head, const char *const *names, size_t count);
 
 // Opens the text as a table.
 int format_csv(struct import *import, struct csv *csv, struct err *err) MUST_USE;

@@ -4,21 +4,16 @@
 
 #include "price/format.h"
 
-enum { NAME, LOCATION, PRICE, CPU, MEMORY, GPUS, GPU, GPU_MEMORY, SPOT, VENDOR, COLUMNS };
-static const char *const columns[] = {
-    [NAME] = "instance_name", [LOCATION] = "location",
-    [PRICE] = "price",        [CPU] = "cpu",
-    [MEMORY] = "memory",      [GPUS] = "gpu_count",
-    [GPU] = "gpu_name",       [GPU_MEMORY] = "gpu_memory",
-    [SPOT] = "spot",          [VENDOR] = "gpu_vendor",
-};
+// Those that tell the format first, then the others that are needed.
+enum { NAME, LOCATION, PRICE, GPU, SPOT, GPUS, CPU, MEMORY, GPU_MEMORY, VENDOR, COLUMNS };
+static const char *const columns[COLUMNS] = {"instance_name", "location",  "price", "gpu_name",
+                                             "spot",          "gpu_count", "cpu",   "memory",
+                                             "gpu_memory",    "gpu_vendor"};
 
 static bool knows(const char *head, size_t len)
 {
     (void)len;
-    static const char *const names[] = {"instance_name", "location", "price",
-                                        "gpu_name",      "spot",     NULL};
-    return format_has_columns(head, names);
+    return format_has_columns(head, columns, SPOT + 1);
 }
 
 static int is_spot(const struct csv *csv, int column, bool *spot, struct err *err)
@@ -30,9 +25,7 @@ static int is_spot(const struct csv *csv, int column, bool *spot, struct err *er
     *spot = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
     if (*spot || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
         return 0;
-    err_set(err, ERR_FORMAT, "'%.40s' is neither True nor False", text);
-    csv_context(csv, column, err);
-    return ERR_FORMAT;
+    return csv_fault(csv, column, err, "'%.40s' is neither True nor False", text);
 }
 
 static int read_row(const struct csv *csv, const int *at, struct offer *o, bool *priced,
@@ -99,11 +92,7 @@ static int read_catalogue(struct import *im, struct err *err)
     int rc = format_csv(im, &csv, err);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < COLUMNS; i++)
-        at[i] = csv_column(&csv, columns[i]);
-    static const int needed[] = {NAME, LOCATION, PRICE, GPUS, GPU, SPOT};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
-        rc = csv_need(&csv, columns[needed[i]], &at[needed[i]], err);
+    rc = csv_find(&csv, columns, COLUMNS, GPUS + 1, at, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
         rc = add_row(im, &csv, at, err);
     csv_release(&csv);

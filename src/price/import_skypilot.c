@@ -6,19 +6,17 @@
 
 #include "price/skypilot.h"
 
-enum { TYPE, GPU, GPUS, VCPUS, MEMORY, INFO, PRICE, SPOT, REGION, ZONE, COLUMNS };
-static const char *const columns[] = {
-    [TYPE] = "InstanceType",     [GPU] = "AcceleratorName", [GPUS] = "AcceleratorCount",
-    [VCPUS] = "vCPUs",           [MEMORY] = "MemoryGiB",    [INFO] = "GpuInfo",
-    [PRICE] = "Price",           [SPOT] = "SpotPrice",      [REGION] = "Region",
-    [ZONE] = "AvailabilityZone",
-};
+// Those that are needed first.
+enum { TYPE, GPU, GPUS, PRICE, REGION, VCPUS, MEMORY, INFO, SPOT, ZONE, COLUMNS };
+static const char *const columns[COLUMNS] = {
+    "InstanceType", "AcceleratorName", "AcceleratorCount", "Price",     "Region",
+    "vCPUs",        "MemoryGiB",       "GpuInfo",          "SpotPrice", "AvailabilityZone"};
 
 static bool knows(const char *head, size_t len)
 {
     (void)len;
-    static const char *const names[] = {"InstanceType", "AcceleratorName", "Price", "Region", NULL};
-    return format_has_columns(head, names);
+    static const char *const names[] = {"InstanceType", "AcceleratorName", "Price", "Region"};
+    return format_has_columns(head, names, sizeof names / sizeof *names);
 }
 
 // ---- one offer ----
@@ -278,11 +276,7 @@ static int read_catalogue(struct import *im, struct err *err)
         return rc;
     size_t first = im->stock->count;
     bool google = strcmp(im->provider, "gcp") == 0;
-    for (int i = 0; i < COLUMNS; i++)
-        t.at[i] = csv_column(&t.csv, columns[i]);
-    static const int needed[] = {TYPE, GPU, GPUS, PRICE, REGION};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
-        rc = csv_need(&t.csv, columns[needed[i]], &t.at[needed[i]], err);
+    rc = csv_find(&t.csv, columns, COLUMNS, REGION + 1, t.at, err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
         rc = add_row(im, &t, google, err);
     if (rc == 0 && google)
