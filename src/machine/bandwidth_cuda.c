@@ -22,54 +22,37 @@ enum { // the CUresult values handled here
     CUDA_NO_DEVICE = 100,
 };
 
-// Named as the driver names them. A device is an int, a device pointer 64 bits.
-struct cuda_api {
-    int (*cuInit)(unsigned int);
-    int (*cuGetErrorName)(int, const char **);
-    int (*cuDeviceGetCount)(int *);
-    int (*cuDeviceGet)(int *, int);
-    int (*cuDeviceGetName)(char *, int, int);
-    int (*cuDeviceGetPCIBusId)(char *, int, int);
-    int (*cuDevicePrimaryCtxRetain)(void **, int);
-    int (*cuDevicePrimaryCtxRelease_v2)(int);
-    int (*cuDevicePrimaryCtxRelease)(int);
-    int (*cuCtxSetCurrent)(void *);
-    int (*cuCtxSynchronize)(void);
-    int (*cuMemGetInfo_v2)(size_t *, size_t *);
-    int (*cuMemAlloc_v2)(unsigned long long *, size_t);
-    int (*cuMemFree_v2)(unsigned long long);
-    int (*cuMemHostAlloc)(void **, size_t, unsigned int);
-    int (*cuMemFreeHost)(void *);
-    int (*cuMemcpyHtoD_v2)(unsigned long long, const void *, size_t);
-    int (*cuMemcpyDtoH_v2)(void *, unsigned long long, size_t);
-    int (*cuMemcpyHtoDAsync_v2)(unsigned long long, const void *, size_t, void *);
-};
+// The functions used, whether they are required, and their arguments; each returns an error code. A
+// device is an int, a device pointer 64 bits.
+// clang-format off
+#define FUNCTIONS(X) \
+    X(cuInit, REQUIRED, unsigned int) \
+    X(cuGetErrorName, OPTIONAL, int, const char **) \
+    X(cuDeviceGetCount, REQUIRED, int *) \
+    X(cuDeviceGet, REQUIRED, int *, int) \
+    X(cuDeviceGetName, REQUIRED, char *, int, int) \
+    X(cuDeviceGetPCIBusId, REQUIRED, char *, int, int) \
+    X(cuDevicePrimaryCtxRetain, REQUIRED, void **, int) \
+    X(cuDevicePrimaryCtxRelease_v2, OPTIONAL, int) \
+    X(cuDevicePrimaryCtxRelease, OPTIONAL, int) \
+    X(cuCtxSetCurrent, REQUIRED, void *) \
+    X(cuCtxSynchronize, REQUIRED, void) \
+    X(cuMemGetInfo_v2, REQUIRED, size_t *, size_t *) \
+    X(cuMemAlloc_v2, REQUIRED, unsigned long long *, size_t) \
+    X(cuMemFree_v2, REQUIRED, unsigned long long) \
+    X(cuMemHostAlloc, REQUIRED, void **, size_t, unsigned int) \
+    X(cuMemFreeHost, REQUIRED, void *) \
+    X(cuMemcpyHtoD_v2, REQUIRED, unsigned long long, const void *, size_t) \
+    X(cuMemcpyDtoH_v2, REQUIRED, void *, unsigned long long, size_t) \
+    X(cuMemcpyHtoDAsync_v2, OPTIONAL, unsigned long long, const void *, size_t, void *)
+// clang-format on
+#define MEMBER(name, need, ...) int (*name)(__VA_ARGS__);
+#define SYMBOL(name, need, ...) {#name, offsetof(struct cuda_api, name), DL_##need},
 
-#define SYMBOL(name, need)                                                                         \
-    {                                                                                              \
-#name, offsetof(struct cuda_api, name), need                                               \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL(cuInit, DL_REQUIRED),
-    SYMBOL(cuGetErrorName, DL_OPTIONAL),
-    SYMBOL(cuDeviceGetCount, DL_REQUIRED),
-    SYMBOL(cuDeviceGet, DL_REQUIRED),
-    SYMBOL(cuDeviceGetName, DL_REQUIRED),
-    SYMBOL(cuDeviceGetPCIBusId, DL_REQUIRED),
-    SYMBOL(cuDevicePrimaryCtxRetain, DL_REQUIRED),
-    SYMBOL(cuDevicePrimaryCtxRelease_v2, DL_OPTIONAL),
-    SYMBOL(cuDevicePrimaryCtxRelease, DL_OPTIONAL),
-    SYMBOL(cuCtxSetCurrent, DL_REQUIRED),
-    SYMBOL(cuCtxSynchronize, DL_REQUIRED),
-    SYMBOL(cuMemGetInfo_v2, DL_REQUIRED),
-    SYMBOL(cuMemAlloc_v2, DL_REQUIRED),
-    SYMBOL(cuMemFree_v2, DL_REQUIRED),
-    SYMBOL(cuMemHostAlloc, DL_REQUIRED),
-    SYMBOL(cuMemFreeHost, DL_REQUIRED),
-    SYMBOL(cuMemcpyHtoD_v2, DL_REQUIRED),
-    SYMBOL(cuMemcpyDtoH_v2, DL_REQUIRED),
-    SYMBOL(cuMemcpyHtoDAsync_v2, DL_OPTIONAL),
+struct cuda_api {
+    FUNCTIONS(MEMBER)
 };
+static const struct dl_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 
 struct bench {
     const struct cuda_api *api;

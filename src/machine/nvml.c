@@ -17,61 +17,8 @@ _Static_assert(sizeof(struct nvml_pci) == 68, "NVML's layout, by its documentati
 #define GPUS_MAX   1024
 #define MIG_MAX    64
 
-#define OPTIONAL(name)                                                                             \
-    {                                                                                              \
-#name, offsetof(struct nvml_api, name), DL_OPTIONAL                                        \
-    }
-
-static const struct dl_symbol symbols[] = {
-    OPTIONAL(nvmlInit_v2),
-    OPTIONAL(nvmlInit),
-    OPTIONAL(nvmlShutdown),
-    OPTIONAL(nvmlErrorString),
-    OPTIONAL(nvmlSystemGetDriverVersion),
-    OPTIONAL(nvmlSystemGetNVMLVersion),
-    OPTIONAL(nvmlSystemGetCudaDriverVersion_v2),
-    OPTIONAL(nvmlSystemGetCudaDriverVersion),
-    OPTIONAL(nvmlDeviceGetCount_v2),
-    OPTIONAL(nvmlDeviceGetCount),
-    OPTIONAL(nvmlDeviceGetHandleByIndex_v2),
-    OPTIONAL(nvmlDeviceGetHandleByIndex),
-    OPTIONAL(nvmlDeviceGetName),
-    OPTIONAL(nvmlDeviceGetUUID),
-    OPTIONAL(nvmlDeviceGetPciInfo_v3),
-    OPTIONAL(nvmlDeviceGetPciInfo_v2),
-    OPTIONAL(nvmlDeviceGetPciInfo),
-    OPTIONAL(nvmlDeviceGetCudaComputeCapability),
-    OPTIONAL(nvmlDeviceGetMemoryInfo_v2),
-    OPTIONAL(nvmlDeviceGetMemoryInfo),
-    OPTIONAL(nvmlDeviceGetCurrPcieLinkGeneration),
-    OPTIONAL(nvmlDeviceGetMaxPcieLinkGeneration),
-    OPTIONAL(nvmlDeviceGetCurrPcieLinkWidth),
-    OPTIONAL(nvmlDeviceGetMaxPcieLinkWidth),
-    OPTIONAL(nvmlDeviceGetClockInfo),
-    OPTIONAL(nvmlDeviceGetMaxClockInfo),
-    OPTIONAL(nvmlDeviceGetPowerUsage),
-    OPTIONAL(nvmlDeviceGetTotalEnergyConsumption),
-    OPTIONAL(nvmlDeviceGetPcieThroughput),
-    OPTIONAL(nvmlDeviceGetEnforcedPowerLimit),
-    OPTIONAL(nvmlDeviceGetPowerManagementDefaultLimit),
-    OPTIONAL(nvmlDeviceGetTemperatureV),
-    OPTIONAL(nvmlDeviceGetTemperature),
-    OPTIONAL(nvmlDeviceGetUtilizationRates),
-    OPTIONAL(nvmlDeviceGetPerformanceState),
-    OPTIONAL(nvmlDeviceGetEccMode),
-    OPTIONAL(nvmlDeviceGetMigMode),
-    OPTIONAL(nvmlDeviceGetMaxMigDeviceCount),
-    OPTIONAL(nvmlDeviceGetMigDeviceHandleByIndex),
-    OPTIONAL(nvmlDeviceGetPersistenceMode),
-    OPTIONAL(nvmlDeviceGetCurrentClocksEventReasons),
-    OPTIONAL(nvmlDeviceGetCurrentClocksThrottleReasons),
-    OPTIONAL(nvmlDeviceGetComputeRunningProcesses_v3),
-    OPTIONAL(nvmlDeviceGetComputeRunningProcesses_v2),
-    OPTIONAL(nvmlDeviceGetComputeRunningProcesses),
-    OPTIONAL(nvmlDeviceGetGraphicsRunningProcesses_v3),
-    OPTIONAL(nvmlDeviceGetGraphicsRunningProcesses_v2),
-    OPTIONAL(nvmlDeviceGetGraphicsRunningProcesses),
-};
+#define OPTIONAL(name, ...) {#name, offsetof(struct nvml_api, name), DL_OPTIONAL},
+static const struct dl_symbol symbols[] = {OPTIONAL(nvmlErrorString) NVML_FUNCTIONS(OPTIONAL)};
 
 // "nvmlInit: Driver Not Loaded (code 9: the NVIDIA kernel driver is not loaded)"
 static void nvml_words(const struct nvml_api *api, const char *call, enum nvml_return code,

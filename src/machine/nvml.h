@@ -8,9 +8,6 @@
 #ifndef FARE_MACHINE_NVML_H
 #define FARE_MACHINE_NVML_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/dl.h"
 #include "base/tree.h"
 #include "record/machine.h"
@@ -69,72 +66,64 @@ struct nvml_pci {
 // A versioned struct carries its size too.
 #define NVML_STRUCT_VERSION(type, number) ((unsigned int)(sizeof(type) | (number) << 24))
 
+// The functions used and their arguments; each returns an nvml_return. For the lists of processes
+// see nvml_processes.c: the layout of an entry depends on the version and, for _v3, on the driver.
+// clang-format off
+#define NVML_FUNCTIONS(X) \
+    X(nvmlInit_v2, void) \
+    X(nvmlInit, void) \
+    X(nvmlShutdown, void) \
+    X(nvmlSystemGetDriverVersion, char *, unsigned int) \
+    X(nvmlSystemGetNVMLVersion, char *, unsigned int) \
+    X(nvmlSystemGetCudaDriverVersion_v2, int *) \
+    X(nvmlSystemGetCudaDriverVersion, int *) \
+    X(nvmlDeviceGetCount_v2, unsigned int *) \
+    X(nvmlDeviceGetCount, unsigned int *) \
+    X(nvmlDeviceGetHandleByIndex_v2, unsigned int, struct nvml_device **) \
+    X(nvmlDeviceGetHandleByIndex, unsigned int, struct nvml_device **) \
+    X(nvmlDeviceGetName, struct nvml_device *, char *, unsigned int) \
+    X(nvmlDeviceGetUUID, struct nvml_device *, char *, unsigned int) \
+    X(nvmlDeviceGetPciInfo_v3, struct nvml_device *, struct nvml_pci *) \
+    X(nvmlDeviceGetPciInfo_v2, struct nvml_device *, struct nvml_pci *) \
+    X(nvmlDeviceGetPciInfo, struct nvml_device *, struct nvml_pci *) \
+    X(nvmlDeviceGetCudaComputeCapability, struct nvml_device *, int *, int *) \
+    X(nvmlDeviceGetMemoryInfo_v2, struct nvml_device *, struct nvml_memory_v2 *) \
+    X(nvmlDeviceGetMemoryInfo, struct nvml_device *, struct nvml_memory *) \
+    X(nvmlDeviceGetCurrPcieLinkGeneration, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetMaxPcieLinkGeneration, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetCurrPcieLinkWidth, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetMaxPcieLinkWidth, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetClockInfo, struct nvml_device *, unsigned int, unsigned int *) \
+    X(nvmlDeviceGetMaxClockInfo, struct nvml_device *, unsigned int, unsigned int *) \
+    X(nvmlDeviceGetPowerUsage, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetTotalEnergyConsumption, struct nvml_device *, unsigned long long *) \
+    X(nvmlDeviceGetPcieThroughput, struct nvml_device *, unsigned int, unsigned int *) \
+    X(nvmlDeviceGetEnforcedPowerLimit, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetPowerManagementDefaultLimit, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetTemperatureV, struct nvml_device *, struct nvml_temperature *) \
+    X(nvmlDeviceGetTemperature, struct nvml_device *, unsigned int, unsigned int *) \
+    X(nvmlDeviceGetUtilizationRates, struct nvml_device *, struct nvml_utilization *) \
+    X(nvmlDeviceGetPerformanceState, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetEccMode, struct nvml_device *, unsigned int *, unsigned int *) \
+    X(nvmlDeviceGetMigMode, struct nvml_device *, unsigned int *, unsigned int *) \
+    X(nvmlDeviceGetMaxMigDeviceCount, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetMigDeviceHandleByIndex, \
+      struct nvml_device *, unsigned int, struct nvml_device **) \
+    X(nvmlDeviceGetPersistenceMode, struct nvml_device *, unsigned int *) \
+    X(nvmlDeviceGetCurrentClocksEventReasons, struct nvml_device *, unsigned long long *) \
+    X(nvmlDeviceGetCurrentClocksThrottleReasons, struct nvml_device *, unsigned long long *) \
+    X(nvmlDeviceGetComputeRunningProcesses_v3, struct nvml_device *, unsigned int *, void *) \
+    X(nvmlDeviceGetComputeRunningProcesses_v2, struct nvml_device *, unsigned int *, void *) \
+    X(nvmlDeviceGetComputeRunningProcesses, struct nvml_device *, unsigned int *, void *) \
+    X(nvmlDeviceGetGraphicsRunningProcesses_v3, struct nvml_device *, unsigned int *, void *) \
+    X(nvmlDeviceGetGraphicsRunningProcesses_v2, struct nvml_device *, unsigned int *, void *) \
+    X(nvmlDeviceGetGraphicsRunningProcesses, struct nvml_device *, unsigned int *, void *)
+// clang-format on
+#define NVML_MEMBER(name, ...) enum nvml_return (*name)(__VA_ARGS__);
+
 struct nvml_api {
-    enum nvml_return (*nvmlInit_v2)(void);
-    enum nvml_return (*nvmlInit)(void);
-    enum nvml_return (*nvmlShutdown)(void);
     const char *(*nvmlErrorString)(enum nvml_return);
-    enum nvml_return (*nvmlSystemGetDriverVersion)(char *, unsigned int);
-    enum nvml_return (*nvmlSystemGetNVMLVersion)(char *, unsigned int);
-    enum nvml_return (*nvmlSystemGetCudaDriverVersion_v2)(int *);
-    enum nvml_return (*nvmlSystemGetCudaDriverVersion)(int *);
-    enum nvml_return (*nvmlDeviceGetCount_v2)(unsigned int *);
-    enum nvml_return (*nvmlDeviceGetCount)(unsigned int *);
-    enum nvml_return (*nvmlDeviceGetHandleByIndex_v2)(unsigned int, struct nvml_device **);
-    enum nvml_return (*nvmlDeviceGetHandleByIndex)(unsigned int, struct nvml_device **);
-    enum nvml_return (*nvmlDeviceGetName)(struct nvml_device *, char *, unsigned int);
-    enum nvml_return (*nvmlDeviceGetUUID)(struct nvml_device *, char *, unsigned int);
-    enum nvml_return (*nvmlDeviceGetPciInfo_v3)(struct nvml_device *, struct nvml_pci *);
-    enum nvml_return (*nvmlDeviceGetPciInfo_v2)(struct nvml_device *, struct nvml_pci *);
-    enum nvml_return (*nvmlDeviceGetPciInfo)(struct nvml_device *, struct nvml_pci *);
-    enum nvml_return (*nvmlDeviceGetCudaComputeCapability)(struct nvml_device *, int *, int *);
-    enum nvml_return (*nvmlDeviceGetMemoryInfo_v2)(struct nvml_device *, struct nvml_memory_v2 *);
-    enum nvml_return (*nvmlDeviceGetMemoryInfo)(struct nvml_device *, struct nvml_memory *);
-    enum nvml_return (*nvmlDeviceGetCurrPcieLinkGeneration)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMaxPcieLinkGeneration)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetCurrPcieLinkWidth)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMaxPcieLinkWidth)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetClockInfo)(struct nvml_device *, unsigned int, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMaxClockInfo)(struct nvml_device *, unsigned int,
-                                                  unsigned int *);
-    enum nvml_return (*nvmlDeviceGetPowerUsage)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetTotalEnergyConsumption)(struct nvml_device *,
-                                                            unsigned long long *);
-    enum nvml_return (*nvmlDeviceGetPcieThroughput)(struct nvml_device *, unsigned int,
-                                                    unsigned int *);
-    enum nvml_return (*nvmlDeviceGetEnforcedPowerLimit)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetPowerManagementDefaultLimit)(struct nvml_device *,
-                                                                 unsigned int *);
-    enum nvml_return (*nvmlDeviceGetTemperatureV)(struct nvml_device *, struct nvml_temperature *);
-    enum nvml_return (*nvmlDeviceGetTemperature)(struct nvml_device *, unsigned int,
-                                                 unsigned int *);
-    enum nvml_return (*nvmlDeviceGetUtilizationRates)(struct nvml_device *,
-                                                      struct nvml_utilization *);
-    enum nvml_return (*nvmlDeviceGetPerformanceState)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetEccMode)(struct nvml_device *, unsigned int *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMigMode)(struct nvml_device *, unsigned int *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMaxMigDeviceCount)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetMigDeviceHandleByIndex)(struct nvml_device *, unsigned int,
-                                                            struct nvml_device **);
-    enum nvml_return (*nvmlDeviceGetPersistenceMode)(struct nvml_device *, unsigned int *);
-    enum nvml_return (*nvmlDeviceGetCurrentClocksEventReasons)(struct nvml_device *,
-                                                               unsigned long long *);
-    enum nvml_return (*nvmlDeviceGetCurrentClocksThrottleReasons)(struct nvml_device *,
-                                                                  unsigned long long *);
-    // Process lists. The entry's layout depends on the version and, for _v3, on the driver; see
-    // nvml_processes.c.
-    enum nvml_return (*nvmlDeviceGetComputeRunningProcesses_v3)(struct nvml_device *,
-                                                                unsigned int *, void *);
-    enum nvml_return (*nvmlDeviceGetComputeRunningProcesses_v2)(struct nvml_device *,
-                                                                unsigned int *, void *);
-    enum nvml_return (*nvmlDeviceGetComputeRunningProcesses)(struct nvml_device *, unsigned int *,
-                                                             void *);
-    enum nvml_return (*nvmlDeviceGetGraphicsRunningProcesses_v3)(struct nvml_device *,
-                                                                 unsigned int *, void *);
-    enum nvml_return (*nvmlDeviceGetGraphicsRunningProcesses_v2)(struct nvml_device *,
-                                                                 unsigned int *, void *);
-    enum nvml_return (*nvmlDeviceGetGraphicsRunningProcesses)(struct nvml_device *, unsigned int *,
-                                                              void *);
+    NVML_FUNCTIONS(NVML_MEMBER)
 };
 
 struct nvml {

@@ -14,55 +14,27 @@
 
 #define TRIAL_LIMIT_MS 10000 // takes about 50; longer on a first read from a slow disk
 
-// oneDNN 2.x, as declared by dnnl.h. Version 3 has a different API and file name.
-struct dnnl_api {
-    const dnnl_version_t *(*version)(void);
-    dnnl_status_t (*engine_create)(dnnl_engine_t *, dnnl_engine_kind_t, size_t);
-    dnnl_status_t (*stream_create)(dnnl_stream_t *, dnnl_engine_t, unsigned);
-    dnnl_status_t (*md_init)(dnnl_memory_desc_t *, int, const dnnl_dims_t, dnnl_data_type_t,
-                             dnnl_format_tag_t);
-    dnnl_status_t (*memory_create)(dnnl_memory_t *, const dnnl_memory_desc_t *, dnnl_engine_t,
-                                   void *);
-    dnnl_status_t (*matmul_init)(dnnl_matmul_desc_t *, const dnnl_memory_desc_t *,
-                                 const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                 const dnnl_memory_desc_t *);
-    dnnl_status_t (*convolution_init)(dnnl_convolution_desc_t *, dnnl_prop_kind_t, dnnl_alg_kind_t,
-                                      const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                      const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,
-                                      const dnnl_dims_t, const dnnl_dims_t, const dnnl_dims_t);
-    dnnl_status_t (*pd_create)(dnnl_primitive_desc_t *, const_dnnl_op_desc_t,
-                               const_dnnl_primitive_attr_t, dnnl_engine_t,
-                               const_dnnl_primitive_desc_t);
-    dnnl_status_t (*reorder_pd_create)(dnnl_primitive_desc_t *, const dnnl_memory_desc_t *,
-                                       dnnl_engine_t, const dnnl_memory_desc_t *, dnnl_engine_t,
-                                       const_dnnl_primitive_attr_t);
-    dnnl_status_t (*pd_query)(const_dnnl_primitive_desc_t, dnnl_query_t, int, void *);
-    const dnnl_memory_desc_t *(*pd_query_md)(const_dnnl_primitive_desc_t, dnnl_query_t, int);
-    dnnl_status_t (*primitive_create)(dnnl_primitive_t *, const_dnnl_primitive_desc_t);
-    dnnl_status_t (*execute)(const_dnnl_primitive_t, dnnl_stream_t, int, const dnnl_exec_arg_t *);
-    dnnl_status_t (*stream_wait)(dnnl_stream_t);
-};
+// The functions used, of oneDNN 2.x; <dnnl.h> has their types. Version 3 has a different API and
+// file name.
+// clang-format off
+#define FUNCTIONS(X) \
+    X(version, dnnl_version) X(engine_create, dnnl_engine_create) \
+    X(stream_create, dnnl_stream_create) X(md_init, dnnl_memory_desc_init_by_tag) \
+    X(memory_create, dnnl_memory_create) X(matmul_init, dnnl_matmul_desc_init) \
+    X(convolution_init, dnnl_convolution_forward_desc_init) \
+    X(pd_create, dnnl_primitive_desc_create) \
+    X(reorder_pd_create, dnnl_reorder_primitive_desc_create) \
+    X(pd_query, dnnl_primitive_desc_query) X(pd_query_md, dnnl_primitive_desc_query_md) \
+    X(primitive_create, dnnl_primitive_create) X(execute, dnnl_primitive_execute) \
+    X(stream_wait, dnnl_stream_wait)
+// clang-format on
+#define MEMBER(name, function) __typeof__(function) *name;
+#define SYMBOL(name, function) {#function, offsetof(struct dnnl_api, name), DL_REQUIRED},
 
-#define SYMBOL(name, member)                                                                       \
-    {                                                                                              \
-        "dnnl_" name, offsetof(struct dnnl_api, member), DL_REQUIRED                               \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL("version", version),
-    SYMBOL("engine_create", engine_create),
-    SYMBOL("stream_create", stream_create),
-    SYMBOL("memory_desc_init_by_tag", md_init),
-    SYMBOL("memory_create", memory_create),
-    SYMBOL("matmul_desc_init", matmul_init),
-    SYMBOL("convolution_forward_desc_init", convolution_init),
-    SYMBOL("primitive_desc_create", pd_create),
-    SYMBOL("reorder_primitive_desc_create", reorder_pd_create),
-    SYMBOL("primitive_desc_query", pd_query),
-    SYMBOL("primitive_desc_query_md", pd_query_md),
-    SYMBOL("primitive_create", primitive_create),
-    SYMBOL("primitive_execute", execute),
-    SYMBOL("stream_wait", stream_wait),
+struct dnnl_api {
+    FUNCTIONS(MEMBER)
 };
+static const struct dl_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 static const char *const names[] = {"libdnnl.so.2", NULL};
 static const struct dl_spec spec = {
     .what = "oneDNN",
