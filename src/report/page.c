@@ -136,9 +136,7 @@ static int add_runs(struct gathering *g, struct err *err)
             buf_printf(&from, "the ledger %s", ledger_name(ledger));
     }
     if (rc == 0)
-        rc = buf_check(&from, err);
-    if (rc == 0)
-        rc = text_set(&g->page->from, buf_str(&from), err);
+        rc = text_take(&g->page->from, &from, err);
     buf_release(&from);
     ledger_free(ledger);
     return rc;
@@ -294,11 +292,7 @@ static int set_title(struct gathering *g, struct err *err)
     else
         buf_printf(&text, "%lld runs%s%s: time and cost", (long long)page->compare.runs.v,
                    only_machine(page) ? " on " : "", or_unknown(only_machine(page), ""));
-    int rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = text_set(&g->page->title, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    return text_take(&g->page->title, &text, err);
 }
 
 static int set_provenance(struct page *page, struct err *err)

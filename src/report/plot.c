@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/plot.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "report/scale.h"
