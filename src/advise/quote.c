@@ -379,17 +379,12 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
         else if (rc != 0)
             rc = misfit(quote, &c->offer, why.text, err) == 0 ? 1 : ERR_MEMORY;
     }
+    const struct run *run = c->proof->run;
     if (rc == 0)
-        rc = text_set(&bill.run, c->proof->run->id, err);
-    if (rc == 0)
-        rc = text_set(&bill.machine, machine_words(&c->proof->run->machine), err);
-    bill.batch = c->proof->run->batch;
-    if (rc == 0)
-        rc = text_set(&bill.data, c->proof->run->data.name, err);
-    if (rc == 0)
-        rc = text_set(&bill.framework, c->proof->run->framework, err);
-    if (rc == 0)
-        rc = text_set(&bill.variant, c->proof->from->label, err);
+        rc = TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
+                       {&bill.data, run->data.name}, {&bill.framework, run->framework},
+                       {&bill.variant, c->proof->from->label});
+    bill.batch = run->batch;
     if (c->proof->from->year > 0)
         bill.year = some_int(c->proof->from->year);
     if (rc == 0 && basis)
@@ -482,11 +477,7 @@ static int note_assumed(const struct search *s, const struct candidate *c, struc
         return 0;
     buf_printf(&text, "run %s was measured on such a machine: 'fare quote %s --offer %s'",
                other->run->id, other->run->id, bill->offer);
-    int rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = texts_add(&bill->notes, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    return texts_take(&bill->notes, &text, err);
 }
 
 // A machine may be assumed to be an offer with another processor, but not with other GPUs.
@@ -691,9 +682,8 @@ int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct off
         return own_offer(ask->own, bill->name, offer, err);
     int day = wishes_day(&ask->wishes);
     struct exact exact = {.bill = bill, .offer = offer};
-    const struct book_filter filter = {.provider = bill->provider,
-                                       .name = bill->name,
-                                       .day = day ? day : book_today()};
+    const struct book_filter filter = {
+        .provider = bill->provider, .name = bill->name, .day = day ? day : book_today()};
     const struct book *book;
     int rc = market_book(ask->market, &book, err);
     if (rc == 0)
