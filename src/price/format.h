@@ -56,6 +56,19 @@ int format_price(const struct csv *csv, int column, int64_t *nano, bool *given,
 int format_milli(const struct csv *csv, int column, int *out, struct err *err) MUST_USE;
 int format_gib(const struct csv *csv, int column, int *mib, struct err *err) MUST_USE;
 
+// Several fields at once, each into one of the three.
+struct format_field {
+    int column; // index into `at`
+    const char **word;
+    int *milli, *gib;
+};
+int format_fields(const struct csv *csv, const int *at, const struct format_field *fields,
+                  size_t count, struct err *err) MUST_USE;
+#define FORMAT_FIELDS(csv, at, err, ...)                                                           \
+    format_fields(                                                                                 \
+        csv, at, (const struct format_field[]){__VA_ARGS__},                                       \
+        sizeof((const struct format_field[]){__VA_ARGS__}) / sizeof(struct format_field), err)
+
 // Parses a decimal number of any length, such as a printed float, rounded half to even to
 // nano-units. Otherwise as strict as money_parse(); refuses negative numbers.
 int format_decimal(const char *text, int64_t *nano, struct err *err) MUST_USE;

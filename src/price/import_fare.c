@@ -48,15 +48,10 @@ struct table {
 
 static int words(const struct table *t, struct offer *o, struct err *err)
 {
-    const struct {
-        int column;
-        const char **to;
-    } texts[] = {{PROVIDER, &o->provider}, {NAME, &o->name},    {REGION, &o->region},
-                 {ZONE, &o->zone},         {GPU, &o->gpu},      {CPU, &o->cpu},
-                 {CURRENCY, &o->currency}, {SOURCE, &o->source}};
-    int rc = 0;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = format_word(&t->csv, t->at[texts[i].column], texts[i].to, err);
+    int rc = FORMAT_FIELDS(&t->csv, t->at, err, {PROVIDER, .word = &o->provider},
+                           {NAME, .word = &o->name}, {REGION, .word = &o->region},
+                           {ZONE, .word = &o->zone}, {GPU, .word = &o->gpu}, {CPU, .word = &o->cpu},
+                           {CURRENCY, .word = &o->currency}, {SOURCE, .word = &o->source});
     if (rc != 0)
         return rc;
     if (*o->provider == '\0' || strchr(o->provider, '/'))
@@ -79,13 +74,9 @@ static int words(const struct table *t, struct offer *o, struct err *err)
 
 static int numbers(const struct table *t, struct offer *o, struct err *err)
 {
-    int rc = format_milli(&t->csv, t->at[GPUS], &o->gpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(&t->csv, t->at[GPU_MEMORY], &o->gpu_memory_mib, err);
-    if (rc == 0)
-        rc = format_milli(&t->csv, t->at[VCPUS], &o->vcpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(&t->csv, t->at[MEMORY], &o->memory_mib, err);
+    int rc = FORMAT_FIELDS(&t->csv, t->at, err, {GPUS, .milli = &o->gpus_milli},
+                           {GPU_MEMORY, .gib = &o->gpu_memory_mib},
+                           {VCPUS, .milli = &o->vcpus_milli}, {MEMORY, .gib = &o->memory_mib});
     bool given = false;
     if (rc == 0)
         rc = format_price(&t->csv, t->at[PRICE], &o->rate, &given, err);
@@ -104,13 +95,8 @@ static int numbers(const struct table *t, struct offer *o, struct err *err)
 static int choices(const struct table *t, struct offer *o, struct err *err)
 {
     const char *kind, *metal, *per, *date;
-    int rc = format_word(&t->csv, t->at[KIND], &kind, err);
-    if (rc == 0)
-        rc = format_word(&t->csv, t->at[BARE_METAL], &metal, err);
-    if (rc == 0)
-        rc = format_word(&t->csv, t->at[PER], &per, err);
-    if (rc == 0)
-        rc = format_word(&t->csv, t->at[DATE], &date, err);
+    int rc = FORMAT_FIELDS(&t->csv, t->at, err, {KIND, .word = &kind}, {BARE_METAL, .word = &metal},
+                           {PER, .word = &per}, {DATE, .word = &date});
     if (rc != 0)
         return rc;
     if (*kind && !offer_kind_parse(kind, &o->kind))

@@ -32,23 +32,14 @@ static int read_row(const struct csv *csv, const int *at, struct offer *o, bool 
                     const char **vendor, struct err *err)
 {
     bool spot = false;
-    int rc = format_word(csv, at[NAME], &o->name, err);
-    if (rc == 0)
-        rc = format_word(csv, at[LOCATION], &o->region, err);
-    if (rc == 0)
-        rc = format_word(csv, at[GPU], &o->gpu, err);
-    if (rc == 0)
-        rc = format_word(csv, at[VENDOR], vendor, err);
+    int rc = FORMAT_FIELDS(csv, at, err, {NAME, .word = &o->name}, {LOCATION, .word = &o->region},
+                           {GPU, .word = &o->gpu}, {VENDOR, .word = vendor});
     if (rc == 0)
         rc = format_price(csv, at[PRICE], &o->rate, priced, err);
     if (rc == 0)
-        rc = format_milli(csv, at[CPU], &o->vcpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(csv, at[MEMORY], &o->memory_mib, err);
-    if (rc == 0)
-        rc = format_milli(csv, at[GPUS], &o->gpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(csv, at[GPU_MEMORY], &o->gpu_memory_mib, err);
+        rc = FORMAT_FIELDS(csv, at, err, {CPU, .milli = &o->vcpus_milli},
+                           {MEMORY, .gib = &o->memory_mib}, {GPUS, .milli = &o->gpus_milli},
+                           {GPU_MEMORY, .gib = &o->gpu_memory_mib});
     if (rc == 0)
         rc = is_spot(csv, at[SPOT], &spot, err);
     o->kind = spot ? OFFER_SPOT : OFFER_ON_DEMAND;

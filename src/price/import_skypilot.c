@@ -209,19 +209,10 @@ static int read_row(struct table *t, struct sky_row *row, struct err *err)
 {
     const struct csv *csv = &t->csv;
     *row = (struct sky_row){.line = csv_line(csv)};
-    const struct {
-        int column;
-        const char **to;
-    } texts[] = {{TYPE, &row->type}, {GPU, &row->gpu}, {REGION, &row->region}, {ZONE, &row->zone}};
-    int rc = 0;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = format_word(csv, t->at[texts[i].column], texts[i].to, err);
-    if (rc == 0)
-        rc = format_milli(csv, t->at[GPUS], &row->gpus_milli, err);
-    if (rc == 0)
-        rc = format_milli(csv, t->at[VCPUS], &row->vcpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(csv, t->at[MEMORY], &row->memory_mib, err);
+    int rc = FORMAT_FIELDS(csv, t->at, err, {TYPE, .word = &row->type}, {GPU, .word = &row->gpu},
+                           {REGION, .word = &row->region}, {ZONE, .word = &row->zone},
+                           {GPUS, .milli = &row->gpus_milli}, {VCPUS, .milli = &row->vcpus_milli},
+                           {MEMORY, .gib = &row->memory_mib});
     if (rc == 0)
         rc = format_price(csv, t->at[PRICE], &row->price, &row->has_price, err);
     if (rc == 0)
