@@ -2,7 +2,6 @@
 #include "advise/advice.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,15 +11,6 @@
 #define HOUR_NS  (INT64_C(3600) * NS_PER_S)
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
 #define FRONTIER 5 // at most this many are named
-
-static int say(struct quote *quote, struct buf *text, struct err *err)
-{
-    int rc = buf_check(text, err);
-    if (rc == 0)
-        rc = texts_add(&quote->advice, buf_str(text), err);
-    buf_release(text);
-    return rc;
-}
 
 static void add_time(struct buf *out, double seconds)
 {
@@ -135,7 +125,7 @@ static int say_cheapest(struct quote *quote, struct err *err)
         add_whose(&text, quote, fast);
     }
     buf_adds(&text, ".");
-    return say(quote, &text, err);
+    return texts_take(&quote->advice, &text, err);
 }
 
 bool advice_on_frontier(double *best_s, double time_s)
@@ -169,7 +159,7 @@ static int say_frontier(struct quote *quote, struct err *err)
         buf_printf(&text, "; and %zu more", count - FRONTIER);
     buf_adds(&text, ".");
     if (count > 1)
-        return say(quote, &text, err);
+        return texts_take(&quote->advice, &text, err);
     int rc = buf_check(&text, err);
     buf_release(&text);
     return rc;
@@ -239,7 +229,7 @@ static int say_deadline(const struct quote_ask *ask, const struct advice_wishes 
 {
     struct buf text = {0};
     advice_deadline(ask, w->deadline_ns.v, quote, &text);
-    return say(quote, &text, err);
+    return texts_take(&quote->advice, &text, err);
 }
 
 static int say_budget(const struct advice_wishes *w, struct quote *quote, struct err *err)
@@ -260,7 +250,7 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
         add_bill_words(&text, cheap);
     }
     buf_adds(&text, ".");
-    return say(quote, &text, err);
+    return texts_take(&quote->advice, &text, err);
 }
 
 // ---- more than one run
@@ -386,7 +376,7 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
         } else {
             buf_adds(&text, ": none of these machines is fast enough on its own.");
         }
-        rc = say(quote, &text, err);
+        rc = texts_take(&quote->advice, &text, err);
         if (rc != 0)
             return rc;
     }
@@ -432,7 +422,7 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
     if (rc != 0 && rc != ERR_MEMORY) {
         memset(err, 0, sizeof *err);
         buf_printf(&text, "%lld runs are too many to price.", (long long)w->runs);
-        return say(quote, &text, err);
+        return texts_take(&quote->advice, &text, err);
     }
     if (rc != 0)
         return rc;
@@ -448,7 +438,7 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
         add_money(&text, all);
     }
     buf_adds(&text, ".");
-    return say(quote, &text, err);
+    return texts_take(&quote->advice, &text, err);
 }
 
 // ---- rent or buy
@@ -493,8 +483,8 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
     int64_t use_s = 0, tenths = 0;
     double own_s = base_seconds(ask);
     if (!ask->asked && (ask->evidence_count == 0 || ask->evidence[0].run->source)) {
-        buf_adds(&text, "Rent or buy: name a run; its machine is the one to buy.");
-        return say(quote, &text, err);
+        buf_adds(&text, "Rent or buy: name a run, whose machine would be bought.");
+        return texts_take(&quote->advice, &text, err);
     }
     for (size_t i = 0; !rent && i < quote->bills.count; i++)
         if (!is_own(&quote->bills.items[i]))
@@ -524,7 +514,7 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
                    (long long)(tenths % 10), date);
     }
     add_assumptions(&text, &w->own);
-    return say(quote, &text, err);
+    return texts_take(&quote->advice, &text, err);
 }
 
 static int say_credits(const struct advice_wishes *w, struct quote *quote, struct err *err)
@@ -539,7 +529,7 @@ static int say_credits(const struct advice_wishes *w, struct quote *quote, struc
                w->runs > 1 || w->use_ns_a_month > 0 || w->buy
                    ? ", but not off the cost of several runs, of months or of buying"
                    : "");
-    return say(quote, &text, err);
+    return texts_take(&quote->advice, &text, err);
 }
 
 // Says that there is no offer, and why, if that is known.
@@ -557,13 +547,13 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
         add_machine(&text, ask);
         buf_printf(&text, ", was last seen %s ago: too old to count.",
                    units_count(quote->outdated_days.v, "day").s);
-        rc = say(quote, &text, err);
+        rc = texts_take(&quote->advice, &text, err);
     } else if (quote_base(ask, &time)) {
         buf_printf(&text, "No offer in the book%s is known to be the same as ",
                    some ? " of those asked for" : "");
         add_machine(&text, ask);
         buf_adds(&text, ".");
-        rc = say(quote, &text, err);
+        rc = texts_take(&quote->advice, &text, err);
     }
     return rc == 0 && w->deadline_ns.known ? say_deadline(ask, w, quote, err) : rc;
 }

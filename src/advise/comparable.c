@@ -304,16 +304,13 @@ int comparison_make(const struct run *a, const struct run *b, struct comparison 
     for (size_t i = 0; i < m.notes.reasons.count && m.rc == 0; i++)
         m.rc = texts_add(&out->reasons, m.notes.reasons.items[i], err);
     comparison_release(&m.notes);
-    const struct {
-        char **to;
-        const char *from;
-    } texts[] = {{&out->schema, COMPARISON_SCHEMA},
-                 {&out->first, a->id},
-                 {&out->second, b->id},
-                 {&out->words, comparable_words(out->verdict)}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && m.rc == 0; i++)
-        if (texts[i].from)
-            m.rc = text_set(texts[i].to, texts[i].from, err);
+    static const char *const words[] = {[COMPARABLE_SAME] = "same",
+                                        [COMPARABLE_NOTED] = "comparable with a note",
+                                        [COMPARABLE_NOISY] = "no verdict: noisy",
+                                        [COMPARABLE_NOT] = "not comparable"};
+    if (m.rc == 0)
+        m.rc = TEXTS_SET(err, {&out->schema, COMPARISON_SCHEMA}, {&out->first, a->id},
+                         {&out->second, b->id}, {&out->words, words[out->verdict]});
     return m.rc;
 }
 
@@ -331,13 +328,4 @@ const struct field comparison_fields[] = {
 void comparison_release(struct comparison *comparison)
 {
     record_release(comparison_fields, comparison);
-}
-
-const char *comparable_words(enum comparable verdict)
-{
-    static const char *const words[] = {[COMPARABLE_SAME] = "same",
-                                        [COMPARABLE_NOTED] = "comparable with a note",
-                                        [COMPARABLE_NOISY] = "no verdict: noisy",
-                                        [COMPARABLE_NOT] = "not comparable"};
-    return words[verdict];
 }

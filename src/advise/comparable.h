@@ -42,7 +42,4 @@ bool comparable_length(const struct run *a, const struct run *b);
 // How many samples it trained on; 0: unknown.
 int64_t comparable_samples(const struct run *run);
 
-// "same", "comparable with a note", "no verdict: noisy", "not comparable".
-const char *comparable_words(enum comparable verdict);
-
 #endif

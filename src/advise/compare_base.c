@@ -188,11 +188,7 @@ static int by_itself(struct comparing *c, struct compare *out, struct err *err)
         return rc;
     place_base(c, common);
     add_name(common, &name);
-    rc = buf_check(&name, err);
-    if (rc == 0)
-        rc = text_set(&out->base, buf_str(&name), err);
-    buf_release(&name);
-    return rc;
+    return text_take(&out->base, &name, err);
 }
 
 int compare_choose(struct comparing *c, struct compare *out, struct err *err)

@@ -70,8 +70,6 @@ struct comparing {
 
 enum { IDS_MAX = 20 };
 
-const char *group_framework(const struct group *group);
-
 // The id that a run's speed is relative to; null: it has a time of its own, or none.
 const char *group_relative_to(const struct group *group);
 

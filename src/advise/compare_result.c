@@ -172,10 +172,7 @@ static int add_section(struct comparing *c, struct section *section, struct comp
     if (rc == 0 && section->base != NO_GROUP && to->rows.count > 0) {
         struct buf label = {0};
         compare_label(&to->rows.items[0], &label);
-        rc = buf_check(&label, err);
-        if (rc == 0)
-            rc = text_set(&to->base, buf_str(&label), err);
-        buf_release(&label);
+        rc = text_take(&to->base, &label, err);
     }
     return rc == 0 ? compare_sentences(to, err) : rc;
 }
@@ -197,9 +194,8 @@ int comparing_finish(struct comparing *c, struct compare *out, struct err *err)
     out->runs = some_int(c->runs);
     int rc = check_words(c, err);
     if (rc == 0)
-        rc = text_set(&out->schema, COMPARE_SCHEMA, err);
-    if (rc == 0)
-        rc = text_set(&out->rule, c->prorated ? "prorated" : "paid", err);
+        rc = TEXTS_SET(err, {&out->schema, COMPARE_SCHEMA},
+                       {&out->rule, c->prorated ? "prorated" : "paid"});
     if (rc == 0 && c->date)
         rc = text_set(&out->date, c->date, err);
     if (rc == 0)

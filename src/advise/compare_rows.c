@@ -10,7 +10,7 @@
 #include "advise/comparable.h"
 #include "base/money.h"
 
-const char *group_framework(const struct group *group)
+static const char *group_framework(const struct group *group)
 {
     return group->run.framework ? group->run.framework : "-";
 }
@@ -191,9 +191,7 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     struct buf words = {0};
     priced_words(&price->priced, price->wishes.prorated, &words);
     if (rc == 0)
-        rc = buf_check(&words, err);
-    if (rc == 0)
-        rc = text_set(&to->rule, buf_str(&words), err);
+        rc = text_take(&to->rule, &words, err);
     buf_release(&words);
     to->assumed = some_bool(price->priced.assumed && !price->wishes.prorated);
     if (rc == 0 && price->note[0])
@@ -335,14 +333,9 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
 {
     struct buf detail = {0};
     add_detail(g, &detail);
-    int rc = buf_check(&detail, err);
+    int rc = text_take(&row->detail, &detail, err);
     if (rc == 0)
-        rc = text_set(&row->machine, g->machine, err);
-    if (rc == 0)
-        rc = text_set(&row->framework, group_framework(g), err);
-    if (rc == 0 && detail.len > 0)
-        rc = text_set(&row->detail, buf_str(&detail), err);
-    buf_release(&detail);
+        rc = TEXTS_SET(err, {&row->machine, g->machine}, {&row->framework, group_framework(g)});
     row->runs = some_int((int64_t)g->parts.count);
     if (g->run.taints.count > 0)
         row->noisy = some_bool(true);

@@ -3,7 +3,6 @@
 #include "advise/compare_parts.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,10 +136,7 @@ int compare_sentences(struct compare_workload *workload, struct err *err)
     for (size_t i = 0; i < MEASURES && winners > 1 && rc == 0; i++) {
         struct buf sentence = {0};
         write_sentence(&measures[i], workload, &sentence);
-        rc = buf_check(&sentence, err);
-        if (rc == 0 && sentence.len > 0)
-            rc = texts_add(&workload->sentences, buf_str(&sentence), err);
-        buf_release(&sentence);
+        rc = texts_take(&workload->sentences, &sentence, err);
     }
     return rc;
 }
@@ -209,9 +205,7 @@ int compare_summary(struct compare *compare, struct err *err)
         if (rc == 0 && of > 1)
             write_summary(&measures[i], compare, &winners[best], of, &sentence);
         if (rc == 0)
-            rc = buf_check(&sentence, err);
-        if (rc == 0 && sentence.len > 0)
-            rc = texts_add(&compare->sentences, buf_str(&sentence), err);
+            rc = texts_take(&compare->sentences, &sentence, err);
         buf_release(&sentence);
         index_release(&names);
         free(winners);

@@ -379,17 +379,12 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
         else if (rc != 0)
             rc = misfit(quote, &c->offer, why.text, err) == 0 ? 1 : ERR_MEMORY;
     }
+    const struct run *run = c->proof->run;
     if (rc == 0)
-        rc = text_set(&bill.run, c->proof->run->id, err);
-    if (rc == 0)
-        rc = text_set(&bill.machine, machine_words(&c->proof->run->machine), err);
-    bill.batch = c->proof->run->batch;
-    if (rc == 0)
-        rc = text_set(&bill.data, c->proof->run->data.name, err);
-    if (rc == 0)
-        rc = text_set(&bill.framework, c->proof->run->framework, err);
-    if (rc == 0)
-        rc = text_set(&bill.variant, c->proof->from->label, err);
+        rc = TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
+                       {&bill.data, run->data.name}, {&bill.framework, run->framework},
+                       {&bill.variant, c->proof->from->label});
+    bill.batch = run->batch;
     if (c->proof->from->year > 0)
         bill.year = some_int(c->proof->from->year);
     if (rc == 0 && basis)
@@ -482,11 +477,7 @@ static int note_assumed(const struct search *s, const struct candidate *c, struc
         return 0;
     buf_printf(&text, "run %s was measured on such a machine: 'fare quote %s --offer %s'",
                other->run->id, other->run->id, bill->offer);
-    int rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = texts_add(&bill->notes, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    return texts_take(&bill->notes, &text, err);
 }
 
 // Assuming another processor is allowed, assuming other GPUs is not.

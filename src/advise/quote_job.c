@@ -252,15 +252,9 @@ int quote_assemble(struct quote_job *job, struct err *err)
     own_power(job);
     if (job->wishes.buy && job->asked)
         job->ask.own = &job->wishes.own;
-    int rc = text_set(&q->schema, QUOTE_SCHEMA, err);
-    if (rc == 0)
-        rc = text_set(&q->workload, job->workload, err);
-    if (rc == 0 && job->asked)
-        rc = text_set(&q->run, job->runs.items[0].id, err);
-    if (rc == 0)
-        rc = text_set(&q->date, job->date, err);
-    if (rc == 0)
-        rc = text_set(&q->rule, job->ask.wishes.prorated ? "prorated" : "paid", err);
+    int rc = TEXTS_SET(err, {&q->schema, QUOTE_SCHEMA}, {&q->workload, job->workload},
+                       {&q->run, job->asked ? job->runs.items[0].id : NULL}, {&q->date, job->date},
+                       {&q->rule, job->ask.wishes.prorated ? "prorated" : "paid"});
     if (rc == 0)
         rc = quote_make(&job->ask, q, err);
     return rc == 0 ? advice_make(&job->ask, &job->wishes, q, err) : rc;

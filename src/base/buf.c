@@ -16,6 +16,12 @@ void buf_release(struct buf *buf)
     buf->failed = false;
 }
 
+void buf_drop(struct buf *to, struct buf *piece)
+{
+    to->failed |= piece->failed;
+    buf_release(piece);
+}
+
 void buf_reset(struct buf *buf)
 {
     buf->len = 0;

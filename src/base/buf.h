@@ -24,6 +24,7 @@ struct buf {
 };
 
 void buf_release(struct buf *buf);
+void buf_drop(struct buf *to, struct buf *piece); // releases a piece; its failure becomes `to`'s
 void buf_reset(struct buf *buf); // empties it and keeps the memory; clears a failure
 
 const char *buf_str(const struct buf *buf); // never null

@@ -6,10 +6,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/array.h"
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define MARK_BYTES  3    // of a byte order mark in UTF-8
@@ -29,9 +30,7 @@ int csv_context(const struct csv *csv, int column, struct err *err)
     return err_context(err, "%s%s, line %zu", cut, name, csv->record_line);
 }
 
-// An error at `column` of the current record, or -1.
-PRINTF_LIKE(4, 5)
-static int fault(const struct csv *csv, int column, struct err *err, const char *format, ...)
+int csv_fault(const struct csv *csv, int column, struct err *err, const char *format, ...)
 {
     if (!err || err->code != 0) // an earlier error must not get our line number
         return ERR_FORMAT;
@@ -61,6 +60,18 @@ static ptrdiff_t read_fd(void *arg, void *into, size_t size, struct err *err)
         if (errno != EINTR)
             return err_errno(err, errno, "cannot read '%s'", csv->name);
     }
+}
+
+static ptrdiff_t read_text(void *arg, void *into, size_t size, struct err *err)
+{
+    (void)err;
+    struct csv *csv = arg;
+    size_t n = csv->left < size ? csv->left : size;
+    if (n > 0)
+        memcpy(into, csv->text, n);
+    csv->text += n;
+    csv->left -= n;
+    return (ptrdiff_t)n;
 }
 
 // Makes sure that there is a byte at csv->at, except at the end. 0 or a code.
@@ -118,16 +129,10 @@ static void row_release(struct csv_row *row)
 
 static int row_begin_field(struct csv_row *row, struct err *err)
 {
-    if (row->count == row->capacity) {
-        size_t capacity = row->capacity ? row->capacity * 2 : 16;
-        size_t *starts = realloc(row->starts, capacity * sizeof *starts);
-        if (!starts)
-            return err_memory(err);
-        row->starts = starts;
-        row->capacity = capacity;
-    }
-    row->starts[row->count++] = row->text.len;
-    return 0;
+    int rc = array_grow(&row->starts, row->count, &row->capacity, sizeof *row->starts, err);
+    if (rc == 0)
+        row->starts[row->count++] = row->text.len;
+    return rc;
 }
 
 static const char *row_text(const struct csv_row *row, size_t field)
@@ -140,9 +145,9 @@ static int add_bytes(struct csv *csv, const char *bytes, size_t len, struct err 
     struct csv_row *row = &csv->record;
     size_t field = row->text.len - row->starts[row->count - 1];
     if (len > csv->options.max_field - field)
-        return fault(csv, here(csv), err, "the field is too long");
+        return csv_fault(csv, here(csv), err, "the field is too long");
     if (len + 1 > csv->options.max_record - row->text.len)
-        return fault(csv, here(csv), err, "the record is too long");
+        return csv_fault(csv, here(csv), err, "the record is too long");
     buf_add(&row->text, bytes, len);
     return buf_check(&row->text, err);
 }
@@ -151,7 +156,7 @@ static int end_field(struct csv *csv, struct err *err)
 {
     struct csv_row *row = &csv->record;
     if (row->text.len >= csv->options.max_record)
-        return fault(csv, here(csv), err, "the record is too long");
+        return csv_fault(csv, here(csv), err, "the record is too long");
     buf_addc(&row->text, '\0');
     return buf_check(&row->text, err);
 }
@@ -179,7 +184,7 @@ static int read_ending(struct csv *csv, enum ending *ending, struct err *err)
             if (rc != 0)
                 return rc;
             if (peek(csv) != '\n')
-                return fault(csv, here(csv), err, "a carriage return without a line feed");
+                return csv_fault(csv, here(csv), err, "a carriage return without a line feed");
             csv->at++;
         }
         csv->line++;
@@ -192,7 +197,7 @@ static int read_ending(struct csv *csv, enum ending *ending, struct err *err)
 
 static int nul_byte(const struct csv *csv, struct err *err)
 {
-    fault(csv, here(csv), err, "a NUL byte");
+    csv_fault(csv, here(csv), err, "a NUL byte");
     err_hint(err, "this is not a text file, or it is UTF-16: convert it to UTF-8");
     return ERR_FORMAT;
 }
@@ -213,8 +218,8 @@ static int read_plain(struct csv *csv, enum ending *ending, struct err *err)
         if (p < end && *p == '\0')
             return nul_byte(csv, err);
         if (p < end && *p == '"' && csv->stops['"'])
-            return fault(csv, here(csv), err,
-                         "a quote inside a field that does not begin with one");
+            return csv_fault(csv, here(csv), err,
+                             "a quote inside a field that does not begin with one");
     }
 }
 
@@ -226,7 +231,7 @@ static int read_quoted(struct csv *csv, enum ending *ending, struct err *err)
         if (rc != 0)
             return rc;
         if (peek(csv) == END)
-            return fault(csv, here(csv), err, "a quoted field is never closed");
+            return csv_fault(csv, here(csv), err, "a quoted field is never closed");
         const char *start = csv->chunk + csv->at, *end = csv->chunk + csv->filled, *p = start;
         for (; p < end && *p != '"' && *p != '\0'; p++)
             csv->line += *p == '\n';
@@ -243,7 +248,7 @@ static int read_quoted(struct csv *csv, enum ending *ending, struct err *err)
         if (rc != 0 || *ending != MORE_TEXT)
             return rc;
         if (peek(csv) != '"')
-            return fault(csv, here(csv), err, "text after a closing quote");
+            return csv_fault(csv, here(csv), err, "text after a closing quote");
         csv->at++;
         rc = add_bytes(csv, "\"", 1, err);
         if (rc != 0)
@@ -265,8 +270,8 @@ static int read_record(struct csv *csv, size_t max_fields, struct err *err)
         bool quoted = false;
         while (ending == MORE_FIELDS) {
             if (row->count == max_fields)
-                return fault(csv, -1, err, "more than %zu field%s", max_fields,
-                             max_fields == 1 ? "" : "s");
+                return csv_fault(csv, -1, err, "more than %zu field%s", max_fields,
+                                 max_fields == 1 ? "" : "s");
             int rc = row_begin_field(row, err);
             if (rc == 0)
                 rc = fill(csv, err);
@@ -292,7 +297,7 @@ static int check_names(const struct csv *csv, struct err *err)
     for (size_t i = 0; i < csv->header.count; i++) {
         for (size_t j = 0; j < i; j++) {
             if (strcmp(csv_name(csv, i), csv_name(csv, j)) == 0)
-                return fault(csv, -1, err, "two columns are called '%.40s'", csv_name(csv, i));
+                return csv_fault(csv, -1, err, "two columns are called '%.40s'", csv_name(csv, i));
         }
     }
     return 0;
@@ -369,6 +374,13 @@ int csv_init(struct csv *csv, const char *name, csv_read_fn *read, void *arg,
     return start(csv, name, options, err);
 }
 
+int csv_init_text(struct csv *csv, const char *name, const char *text, size_t len,
+                  const struct csv_options *options, struct err *err)
+{
+    *csv = (struct csv){.read = read_text, .arg = csv, .fd = -1, .text = text, .left = len};
+    return start(csv, name, options, err);
+}
+
 int csv_open(struct csv *csv, const char *path, const struct csv_options *options, struct err *err)
 {
     *csv = (struct csv){.read = read_fd, .arg = csv};
@@ -419,6 +431,18 @@ int csv_need(const struct csv *csv, const char *name, int *column, struct err *e
     return ERR_FORMAT;
 }
 
+int csv_find(const struct csv *csv, const char *const *names, size_t count, size_t needed, int *at,
+             struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count; i++) {
+        at[i] = csv_column(csv, names[i]);
+        if (i < needed && at[i] < 0 && rc == 0)
+            rc = csv_need(csv, names[i], &at[i], err);
+    }
+    return rc;
+}
+
 int csv_only(const struct csv *csv, const char *const *names, size_t count, struct err *err)
 {
     for (size_t i = 0; i < csv->header.count; i++) {
@@ -439,8 +463,8 @@ int csv_next(struct csv *csv, struct err *err)
     size_t columns = csv->header.count;
     int rc = read_record(csv, columns, err);
     if (rc > 0 && csv->record.count < columns && !csv->options.short_rows)
-        rc = fault(csv, -1, err, "%zu field%s where there are %zu columns", csv->record.count,
-                   csv->record.count == 1 ? "" : "s", columns);
+        rc = csv_fault(csv, -1, err, "%zu field%s where there are %zu columns", csv->record.count,
+                       csv->record.count == 1 ? "" : "s", columns);
     if (rc < 0)
         csv->failed = rc;
     if (rc <= 0)

@@ -59,7 +59,9 @@ struct csv {
     char *name; // for errors
     csv_read_fn *read;
     void *arg;
-    int fd; // -1 where there is a callback
+    int fd;           // -1: none
+    const char *text; // csv_init_text(): what is left of it
+    size_t left;
     struct csv_options options;
     bool stops[256]; // which bytes end a run of an unquoted field
     char *chunk;
@@ -77,6 +79,9 @@ int csv_open(struct csv *csv, const char *path, const struct csv_options *option
              struct err *err) MUST_USE;
 int csv_init(struct csv *csv, const char *name, csv_read_fn *read, void *arg,
              const struct csv_options *options, struct err *err) MUST_USE;
+// The same from memory; `text` must stay valid.
+int csv_init_text(struct csv *csv, const char *name, const char *text, size_t len,
+                  const struct csv_options *options, struct err *err) MUST_USE;
 void csv_release(struct csv *csv);
 
 const char *csv_name(const struct csv *csv, size_t column); // below csv->header.count
@@ -86,6 +91,10 @@ int csv_column(const struct csv *csv, const char *name);
 
 // The same for a required column; the error lists those that exist.
 int csv_need(const struct csv *csv, const char *name, int *column, struct err *err) MUST_USE;
+
+// Several columns at once. The first `needed` of them must exist; the others are -1 if absent.
+int csv_find(const struct csv *csv, const char *const *names, size_t count, size_t needed, int *at,
+             struct err *err) MUST_USE;
 
 // An error where there is any other column, so that a misspelt name is not ignored.
 int csv_only(const struct csv *csv, const char *const *names, size_t count,
@@ -104,6 +113,10 @@ size_t csv_line(const struct csv *csv); // on which the record starts, from 1
 // Puts "FILE, line 12, column 'Price': " before the text of `err`; -1 leaves out the column.
 // Returns err->code, as err_context() does.
 int csv_context(const struct csv *csv, int column, struct err *err);
+
+// Sets an error, ERR_FORMAT, with that context.
+int csv_fault(const struct csv *csv, int column, struct err *err, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 
 // Writing: fields are appended to a buffer, quoted only where they must be. Failures stick in the
 // buffer, whose owner checks it and, with long tables, empties it into a file now and then.

@@ -2,29 +2,25 @@
 #include "base/deflate.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/dl.h"
 
-struct zlib_api {
-    int (*init)(z_stream *stream, int bits, const char *version, int size);
-    int (*step)(z_stream *stream, int flush);
-    int (*reset)(z_stream *stream);
-    int (*end)(z_stream *stream);
-    uLong (*crc)(uLong crc, const Bytef *bytes, uInt len);
-};
-static struct zlib_api zlib;
+// The functions used; <zlib.h> has their types.
+// clang-format off
+#define FUNCTIONS(X) \
+    X(init, inflateInit2_) X(step, inflate) X(reset, inflateReset) X(end, inflateEnd) \
+    X(crc, crc32)
+// clang-format on
+#define MEMBER(name, function) __typeof__(function) *name;
+#define SYMBOL(name, function) {#function, offsetof(struct zlib_api, name), DL_REQUIRED},
 
-static const struct dl_symbol symbols[] = {
-    {"inflateInit2_", offsetof(struct zlib_api, init), DL_REQUIRED},
-    {"inflate", offsetof(struct zlib_api, step), DL_REQUIRED},
-    {"inflateReset", offsetof(struct zlib_api, reset), DL_REQUIRED},
-    {"inflateEnd", offsetof(struct zlib_api, end), DL_REQUIRED},
-    {"crc32", offsetof(struct zlib_api, crc), DL_REQUIRED},
-};
+static struct zlib_api {
+    FUNCTIONS(MEMBER)
+} zlib;
+static const struct dl_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 static const char *const names[] = {"libz.so.1", NULL};
 static const struct dl_spec spec = {
     .what = "zlib",

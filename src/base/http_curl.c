@@ -9,18 +9,8 @@
 
 struct curl_api curl;
 
-#define SYMBOL(name)                                                                               \
-    {                                                                                              \
-        "curl_" #name, offsetof(struct curl_api, name), DL_REQUIRED                                \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL(global_init),      SYMBOL(easy_init),           SYMBOL(easy_setopt),
-    SYMBOL(easy_getinfo),     SYMBOL(easy_strerror),       SYMBOL(easy_cleanup),
-    SYMBOL(slist_append),     SYMBOL(slist_free_all),      SYMBOL(multi_init),
-    SYMBOL(multi_add_handle), SYMBOL(multi_remove_handle), SYMBOL(multi_perform),
-    SYMBOL(multi_poll),       SYMBOL(multi_info_read),     SYMBOL(multi_cleanup),
-    SYMBOL(multi_strerror),
-};
+#define SYMBOL(name) {"curl_" #name, offsetof(struct curl_api, name), DL_REQUIRED},
+static const struct dl_symbol symbols[] = {CURL_FUNCTIONS(SYMBOL)};
 static const char *const names[] = {"libcurl.so.4", NULL};
 static const struct dl_spec spec = {
     .what = "libcurl",

@@ -10,24 +10,16 @@
 
 #include "base/err.h"
 
+// clang-format off
+#define CURL_FUNCTIONS(X) \
+    X(global_init) X(easy_init) X(easy_setopt) X(easy_getinfo) X(easy_strerror) X(easy_cleanup) \
+    X(slist_append) X(slist_free_all) X(multi_init) X(multi_add_handle) X(multi_remove_handle) \
+    X(multi_perform) X(multi_poll) X(multi_info_read) X(multi_cleanup) X(multi_strerror)
+// clang-format on
+#define CURL_MEMBER(name) __typeof__(curl_##name) *name;
+
 struct curl_api {
-    CURLcode (*global_init)(long flags);
-    CURL *(*easy_init)(void);
-    CURLcode (*easy_setopt)(CURL *easy, CURLoption option, ...);
-    CURLcode (*easy_getinfo)(CURL *easy, CURLINFO info, ...);
-    const char *(*easy_strerror)(CURLcode code);
-    void (*easy_cleanup)(CURL *easy);
-    struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
-    void (*slist_free_all)(struct curl_slist *list);
-    CURLM *(*multi_init)(void);
-    CURLMcode (*multi_add_handle)(CURLM *multi, CURL *easy);
-    CURLMcode (*multi_remove_handle)(CURLM *multi, CURL *easy);
-    CURLMcode (*multi_perform)(CURLM *multi, int *running);
-    CURLMcode (*multi_poll)(CURLM *multi, struct curl_waitfd *extra, unsigned extra_count,
-                            int timeout_ms, int *count);
-    CURLMsg *(*multi_info_read)(CURLM *multi, int *left);
-    CURLMcode (*multi_cleanup)(CURLM *multi);
-    const char *(*multi_strerror)(CURLMcode code);
+    CURL_FUNCTIONS(CURL_MEMBER)
 };
 extern struct curl_api curl; // filled in by curl_load()
 

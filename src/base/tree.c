@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fs.h"
 
 #define PATH_BYTES 4096
@@ -113,17 +114,8 @@ bool tree_list(struct tree *tree, struct buf *out, const char *format, ...)
     for (struct dirent *entry; ok && (entry = readdir(dir));) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (count == cap) {
-            size_t larger = cap ? cap * 2 : 32;
-            char **grown = realloc(names, larger * sizeof *names);
-            ok = grown != NULL;
-            if (!ok)
-                break;
-            names = grown;
-            cap = larger;
-        }
-        names[count] = text_copy(entry->d_name, NULL);
-        ok = names[count] != NULL;
+        ok = array_grow(&names, count, &cap, sizeof *names, NULL) == 0 &&
+             (names[count] = text_copy(entry->d_name, NULL));
         count += ok;
     }
     closedir(dir);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders of checkpoints: finds the newest complete one and removes old ones. The iterations in the
 // names give the order, because clocks and copies make file times unreliable.
+#include "base/array.h"
 #include "checkpoint/checkpoint.h"
 
 #include <assert.h>
@@ -56,16 +57,10 @@ struct iterations {
 
 static int add_iteration(struct iterations *found, int64_t iteration, struct err *err)
 {
-    if (found->count == found->cap) {
-        size_t cap = found->cap ? found->cap * 2 : 16;
-        int64_t *list = realloc(found->list, cap * sizeof *list);
-        if (!list)
-            return err_memory(err);
-        found->list = list;
-        found->cap = cap;
-    }
-    found->list[found->count++] = iteration;
-    return 0;
+    int rc = array_grow(&found->list, found->count, &found->cap, sizeof *found->list, err);
+    if (rc == 0)
+        found->list[found->count++] = iteration;
+    return rc;
 }
 
 static int highest_first(const void *a_, const void *b_)

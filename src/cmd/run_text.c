@@ -23,8 +23,8 @@ static void outcome(char out[48], const struct run *run)
 {
     if (run->problem)
         snprintf(out, 48, "failed");
-    else if (run->l1.largest_error.known)
-        snprintf(out, 48, "err %.0e", run->l1.largest_error.v);
+    else if (run->l1_largest_error.known)
+        snprintf(out, 48, "err %.0e", run->l1_largest_error.v);
     else if (run->test_accuracy.known)
         snprintf(out, 48, "%.1f %%", run->test_accuracy.v * 100);
     else if (run->last_loss.known)

@@ -204,10 +204,10 @@ static void print_whole(struct out *out, const struct run *run)
     if (run->reached.known)
         out_part(&facts, "%s the target of a correct training",
                  run->reached.v ? "reached" : "did not reach");
-    if (run->l1.pairs_per_s.known)
-        out_part(&facts, "%.4g differences/s", run->l1.pairs_per_s.v);
-    if (run->l1.copy_bytes_per_s.known)
-        out_part(&facts, "copied to the device at %.1f GB/s", run->l1.copy_bytes_per_s.v / 1e9);
+    if (run->l1_pairs_per_s.known)
+        out_part(&facts, "%.4g differences/s", run->l1_pairs_per_s.v);
+    if (run->l1_copy_bytes_per_s.known)
+        out_part(&facts, "copied to the device at %.1f GB/s", run->l1_copy_bytes_per_s.v / 1e9);
     out_parts(out, "Result", &facts);
 }
 

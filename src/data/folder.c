@@ -8,6 +8,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
+
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -23,14 +25,8 @@ static int read_names(struct folder *folder, DIR *dir, struct err *err)
             return errno ? err_errno(err, errno, "cannot read the folder '%s'", folder->path) : 0;
         if (entry->d_name[0] == '.')
             continue;
-        if (folder->count == capacity) {
-            size_t more = capacity ? capacity * 2 : 16;
-            char **names = realloc(folder->names, more * sizeof *names);
-            if (!names)
-                return err_memory(err);
-            folder->names = names;
-            capacity = more;
-        }
+        if (array_grow(&folder->names, folder->count, &capacity, sizeof *folder->names, err) != 0)
+            return ERR_MEMORY;
         folder->names[folder->count] = text_copy(entry->d_name, err);
         if (!folder->names[folder->count])
             return ERR_MEMORY;

@@ -62,38 +62,21 @@ static int read_items(struct gzip *gzip, uint32_t count, size_t size, uint8_t **
     return rc;
 }
 
-int idx_images(const char *path, uint8_t **pixels, int64_t *count, uint8_t sum[SHA256_BYTES],
-               struct err *err)
+int idx_file(const char *path, bool images, uint8_t **bytes, int64_t *count,
+             uint8_t sum[SHA256_BYTES], struct err *err)
 {
     struct gzip gzip;
     uint32_t dim[3] = {0};
-    *pixels = NULL;
+    *bytes = NULL;
     int rc = gzip_open(&gzip, path, MAX_BYTES + 16, err);
     if (rc != 0)
         return rc;
-    rc = read_header(&gzip, 3, dim, err);
-    if (rc == 0 && (dim[1] != IDX_SIDE || dim[2] != IDX_SIDE))
+    rc = read_header(&gzip, images ? 3 : 1, dim, err);
+    if (rc == 0 && images && (dim[1] != IDX_SIDE || dim[2] != IDX_SIDE))
         rc = err_set(err, ERR_FORMAT, "'%s', byte 8: images of %u x %u; these nets take %d x %d",
                      path, dim[1], dim[2], IDX_SIDE, IDX_SIDE);
     if (rc == 0)
-        rc = read_items(&gzip, dim[0], (size_t)IDX_SIDE * IDX_SIDE, pixels, sum, err);
-    *count = dim[0];
-    gzip_release(&gzip);
-    return rc;
-}
-
-int idx_labels(const char *path, uint8_t **labels, int64_t *count, uint8_t sum[SHA256_BYTES],
-               struct err *err)
-{
-    struct gzip gzip;
-    uint32_t dim[3] = {0};
-    *labels = NULL;
-    int rc = gzip_open(&gzip, path, MAX_BYTES + 8, err);
-    if (rc != 0)
-        return rc;
-    rc = read_header(&gzip, 1, dim, err);
-    if (rc == 0)
-        rc = read_items(&gzip, dim[0], 1, labels, sum, err);
+        rc = read_items(&gzip, dim[0], images ? (size_t)IDX_SIDE * IDX_SIDE : 1, bytes, sum, err);
     *count = dim[0];
     gzip_release(&gzip);
     return rc;
@@ -106,8 +89,7 @@ static int find_and_read(const struct folder *folder, const char *const endings[
     uint8_t sum[SHA256_BYTES];
     int rc = folder_find(folder, endings, path, err);
     if (rc == 0)
-        rc = images ? idx_images(buf_str(path), bytes, count, sum, err)
-                    : idx_labels(buf_str(path), bytes, count, sum, err);
+        rc = idx_file(buf_str(path), images, bytes, count, sum, err);
     if (rc == 0)
         identity_add(identity, sum, endings[0]);
     return rc;

@@ -6,6 +6,7 @@
 #ifndef FARE_DATA_IDX_H
 #define FARE_DATA_IDX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -14,11 +15,9 @@
 
 #define IDX_SIDE 28
 
-// One file. The caller frees the bytes: (count, 28, 28), or (count).
-int idx_images(const char *path, uint8_t **pixels, int64_t *count, uint8_t sum[SHA256_BYTES],
-               struct err *err) MUST_USE;
-int idx_labels(const char *path, uint8_t **labels, int64_t *count, uint8_t sum[SHA256_BYTES],
-               struct err *err) MUST_USE;
+// One file, of images or of labels. The caller frees the bytes: (count, 28, 28), or (count).
+int idx_file(const char *path, bool images, uint8_t **bytes, int64_t *count,
+             uint8_t sum[SHA256_BYTES], struct err *err) MUST_USE;
 
 // Any set of such images; its classes are one more than the highest label. See sets.h.
 int idx_open(const char *dir, const struct data_options *options, struct data_pair *pair,

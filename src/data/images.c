@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/rng.h"
 #include "data/folder.h"
@@ -119,7 +120,8 @@ struct entry {
 struct listing {
     struct buf pool;
     struct entry *entries;
-    int64_t count, capacity;
+    int64_t count;
+    size_t capacity;
     int classes;
     int64_t bytes;
 };
@@ -185,14 +187,10 @@ static int kind_of(const char *name)
 static int add_entry(struct listing *list, const struct folder *folder, const char *class,
                      const char *name, struct err *err)
 {
-    if (list->count == list->capacity) {
-        int64_t capacity = list->capacity ? list->capacity * 2 : 1024;
-        struct entry *entries = realloc(list->entries, (size_t)capacity * sizeof *entries);
-        if (!entries)
-            return err_memory(err);
-        list->entries = entries;
-        list->capacity = capacity;
-    }
+    int rc = array_grow(&list->entries, (size_t)list->count, &list->capacity, sizeof *list->entries,
+                        err);
+    if (rc != 0)
+        return rc;
     struct entry *entry = &list->entries[list->count];
     *entry = (struct entry){.path = list->pool.len, .label = list->classes};
     entry->name = list->pool.len + strlen(folder->path) - strlen(class);

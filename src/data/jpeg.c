@@ -21,30 +21,21 @@
 #define MAX_MEMORY (512L << 20)
 #define ONE        2048 // the weight of a whole pixel
 
-struct jpeg_api {
-    struct jpeg_error_mgr *(*std_error)(struct jpeg_error_mgr *manager);
-    void (*create)(j_decompress_ptr info, int version, size_t size);
-    void (*mem_src)(j_decompress_ptr info, const unsigned char *bytes, unsigned long len);
-    int (*read_header)(j_decompress_ptr info, boolean require_image);
-    boolean (*start)(j_decompress_ptr info);
-    JDIMENSION (*read_lines)(j_decompress_ptr info, JSAMPARRAY lines, JDIMENSION max);
-    boolean (*finish)(j_decompress_ptr info);
-    void (*abort)(j_decompress_ptr info);
-    void (*destroy)(j_decompress_ptr info);
-};
-static struct jpeg_api api;
+// The functions used; <jpeglib.h> has their types.
+// clang-format off
+#define FUNCTIONS(X) \
+    X(std_error, jpeg_std_error) X(create, jpeg_CreateDecompress) X(mem_src, jpeg_mem_src) \
+    X(read_header, jpeg_read_header) X(start, jpeg_start_decompress) \
+    X(read_lines, jpeg_read_scanlines) X(finish, jpeg_finish_decompress) \
+    X(abort, jpeg_abort_decompress) X(destroy, jpeg_destroy_decompress)
+// clang-format on
+#define MEMBER(name, function) __typeof__(function) *name;
+#define SYMBOL(name, function) {#function, offsetof(struct jpeg_api, name), DL_REQUIRED},
 
-static const struct dl_symbol symbols[] = {
-    {"jpeg_std_error", offsetof(struct jpeg_api, std_error), DL_REQUIRED},
-    {"jpeg_CreateDecompress", offsetof(struct jpeg_api, create), DL_REQUIRED},
-    {"jpeg_mem_src", offsetof(struct jpeg_api, mem_src), DL_REQUIRED},
-    {"jpeg_read_header", offsetof(struct jpeg_api, read_header), DL_REQUIRED},
-    {"jpeg_start_decompress", offsetof(struct jpeg_api, start), DL_REQUIRED},
-    {"jpeg_read_scanlines", offsetof(struct jpeg_api, read_lines), DL_REQUIRED},
-    {"jpeg_finish_decompress", offsetof(struct jpeg_api, finish), DL_REQUIRED},
-    {"jpeg_abort_decompress", offsetof(struct jpeg_api, abort), DL_REQUIRED},
-    {"jpeg_destroy_decompress", offsetof(struct jpeg_api, destroy), DL_REQUIRED},
-};
+static struct jpeg_api {
+    FUNCTIONS(MEMBER)
+} api;
+static const struct dl_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 static const char *const names[] = {"libjpeg.so.62", NULL};
 static const struct dl_spec spec = {
     .what = "libjpeg-turbo",

@@ -15,7 +15,6 @@
 #define FARE_DATA_REVIEWS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "data/dataset.h"

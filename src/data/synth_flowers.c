@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Five kinds of flowers over a meadow: ellipses around a middle, drawn one over the other. Kinds
 // differ in the number, form and colour of their petals; sizes, places, turns and light vary.
-#include <math.h>
 
 #include "data/images.h"
 #include "data/synth.h"

@@ -2,7 +2,6 @@
 // Sentences of common and rare words, among which the words of a few pairs stand side by side. In
 // a sentence of label 1 the first word of each pair comes first, in one of label 0 the second; all
 // else is drawn the same way for both labels, so the words alone tell nothing.
-#include <string.h>
 
 #include "data/synth.h"
 

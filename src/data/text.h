@@ -7,8 +7,6 @@
 #ifndef FARE_DATA_TEXT_H
 #define FARE_DATA_TEXT_H
 
-#include <stddef.h>
-
 #include "base/err.h"
 #include "data/dataset.h"
 

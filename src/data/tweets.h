@@ -18,7 +18,6 @@
 #define FARE_DATA_TWEETS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "data/dataset.h"

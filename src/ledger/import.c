@@ -74,17 +74,6 @@ void import_stem(const char *file, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(base, "."), base);
 }
 
-ptrdiff_t import_source_read(void *arg, void *into, size_t room, struct err *err)
-{
-    (void)err;
-    struct import_source *s = arg;
-    size_t n = s->len - s->at < room ? s->len - s->at : room;
-    if (n > 0)
-        memcpy(into, s->text + s->at, n);
-    s->at += n;
-    return (ptrdiff_t)n;
-}
-
 json_t *import_json(const char *text, size_t len, int *line, struct err *err)
 {
     json_error_t why = {0};
@@ -172,9 +161,7 @@ static int finish(struct run *run, const struct importer *importer, const char *
     struct buf source = {0};
     buf_printf(&source, "imported from %s (%s)", slash ? slash + 1 : file, importer->name);
     if (rc == 0)
-        rc = buf_check(&source, err);
-    if (rc == 0)
-        rc = text_set(&run->source, buf_str(&source), err);
+        rc = text_take(&run->source, &source, err);
     buf_release(&source);
     return rc;
 }

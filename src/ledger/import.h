@@ -70,11 +70,4 @@ void import_stem(const char *file, char *out, size_t size);
 // `line`.
 json_t *import_json(const char *text, size_t len, int *line, struct err *err) MUST_USE;
 
-// A string as the source of csv_init().
-struct import_source {
-    const char *text;
-    size_t len, at;
-};
-ptrdiff_t import_source_read(void *arg, void *into, size_t room, struct err *err);
-
 #endif

@@ -20,22 +20,17 @@ static int read_row(const struct csv *csv, const int at[3], struct run *run, dou
     struct maybe_real values[3];
     for (int c = 0; c < 3; c++) {
         const char *text = csv_text(csv, at[c]);
-        if (!import_number(text ? text : "", &values[c]) || (c < 2 && !values[c].known)) {
-            err_set(err, ERR_FORMAT, "bad number '%s'", text ? text : "");
-            return csv_context(csv, at[c], err);
-        }
+        if (!import_number(text ? text : "", &values[c]) || (c < 2 && !values[c].known))
+            return csv_fault(csv, at[c], err, "bad number '%s'", text ? text : "");
     }
     struct maybe_int whole = import_ns(values[1].v, 3600);
     struct maybe_int ns = import_ns(values[1].v - *before, 3600);
-    if (!ns.known || !whole.known || !(values[0].v >= 0 && values[0].v <= 1e9)) {
-        err_set(err, ERR_FORMAT, "epochs and hours must increase");
-        return csv_context(csv, at[1], err);
-    }
+    if (!ns.known || !whole.known || !(values[0].v >= 0 && values[0].v <= 1e9))
+        return csv_fault(csv, at[1], err, "epochs and hours must increase");
     *before = values[1].v;
-    if (values[2].known && !(values[2].v >= 0 && values[2].v <= 100)) {
-        err_set(err, ERR_FORMAT, "bad accuracy '%s': expected 0 to 100", csv_text(csv, at[2]));
-        return csv_context(csv, at[2], err);
-    }
+    if (values[2].known && !(values[2].v >= 0 && values[2].v <= 100))
+        return csv_fault(csv, at[2], err, "bad accuracy '%s': expected 0 to 100",
+                         csv_text(csv, at[2]));
     struct run_epoch *epoch = LIST_ADD(&run->epoch_list, err);
     if (!epoch)
         return ERR_MEMORY;
@@ -52,9 +47,8 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
                     struct err *err)
 {
     static const struct csv_options tabs = {.separator = '\t', .no_quotes = true};
-    struct import_source source = {text, len, 0};
     struct csv csv;
-    int rc = csv_init(&csv, file, import_source_read, &source, &tabs, err);
+    int rc = csv_init_text(&csv, file, text, len, &tabs, err);
     if (rc != 0)
         return rc;
     struct run *run = LIST_ADD(&out->runs, err);

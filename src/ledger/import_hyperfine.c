@@ -72,11 +72,8 @@ static int read_result(const json_t *result, struct run *run, struct err *err)
     bool failed = run->exit_code.v != 0;
     if (!json_is_array(json_object_get(result, "exit_codes")))
         run->exit_code.known = false;
-    int rc = text_set(&run->ended, failed ? "failed" : "finished", err);
-    if (rc == 0)
-        rc = text_set(&run->framework, "command", err);
-    if (rc == 0)
-        rc = text_set(&run->name, command, err);
+    int rc = TEXTS_SET(err, {&run->ended, failed ? "failed" : "finished"},
+                       {&run->framework, "command"}, {&run->name, command});
     if (rc == 0)
         rc = texts_add(&run->command, command, err);
     static const char *const labels[][2] = {{"stddev", "stddev_s"}, {"median", "median_s"},

@@ -42,33 +42,25 @@ static int read_row(const struct csv *csv, const int at[COLUMNS], struct run *ru
     struct maybe_real values[COLUMNS] = {0};
     for (int c = 0; c < COLUMNS; c++) {
         const char *text = csv_text(csv, at[c]);
-        if (text && !import_number(text, &values[c])) {
-            err_set(err, ERR_FORMAT, "bad number '%s'", text);
-            return csv_context(csv, at[c], err);
-        }
+        if (text && !import_number(text, &values[c]))
+            return csv_fault(csv, at[c], err, "bad number '%s'", text);
     }
-    if (!values[EPOCH].known || values[EPOCH].v < 0 || values[EPOCH].v > 1e9) {
-        err_set(err, ERR_FORMAT, "no epoch");
-        return csv_context(csv, at[EPOCH], err);
-    }
+    if (!values[EPOCH].known || values[EPOCH].v < 0 || values[EPOCH].v > 1e9)
+        return csv_fault(csv, at[EPOCH], err, "no epoch");
     struct maybe_int ns = {0};
     const char *elapsed = csv_text(csv, at[ELAPSED]);
     if (elapsed && *elapsed) { // a loss may be "nan", a time may not
         if (values[ELAPSED].known)
             ns = import_ns(values[ELAPSED].v, 1);
-        if (!ns.known || ns.v == 0) {
-            err_set(err, ERR_FORMAT, "bad time '%s'", csv_text(csv, at[ELAPSED]));
-            return csv_context(csv, at[ELAPSED], err);
-        }
+        if (!ns.known || ns.v == 0)
+            return csv_fault(csv, at[ELAPSED], err, "bad time '%s'", csv_text(csv, at[ELAPSED]));
     }
     static const int shares[] = {ACC, VAL_ACC};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         struct maybe_real share = values[shares[i]];
-        if (share.known && !(share.v >= 0 && share.v <= 1)) {
-            err_set(err, ERR_FORMAT, "bad accuracy '%s': expected 0 to 1",
-                    csv_text(csv, at[shares[i]]));
-            return csv_context(csv, at[shares[i]], err);
-        }
+        if (share.known && !(share.v >= 0 && share.v <= 1))
+            return csv_fault(csv, at[shares[i]], err, "bad accuracy '%s': expected 0 to 1",
+                             csv_text(csv, at[shares[i]]));
     }
     if (run->epoch_list.count == 0)
         *from_zero = values[EPOCH].v < 1;
@@ -129,9 +121,8 @@ static int names_from_file(const char *file, struct run *run, struct err *err)
 static int read_log(const char *file, const char *text, size_t len, struct runs *out,
                     struct err *err)
 {
-    struct import_source source = {text, len, 0};
     struct csv csv;
-    int at[COLUMNS], rc = csv_init(&csv, file, import_source_read, &source, NULL, err);
+    int at[COLUMNS], rc = csv_init_text(&csv, file, text, len, NULL, err);
     if (rc != 0)
         return rc;
     struct run *run = LIST_ADD(&out->runs, err);

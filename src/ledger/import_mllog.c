@@ -5,7 +5,6 @@
 #include "ledger/import.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

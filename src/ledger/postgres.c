@@ -15,48 +15,21 @@
 
 enum { CACHED = 8 };
 
-struct pq_api {
-    PQconninfoOption *(*conninfoParse)(const char *text, char **message);
-    void (*conninfoFree)(PQconninfoOption *options);
-    void (*freemem)(void *memory);
-    PGconn *(*connectdbParams)(const char *const *keys, const char *const *values, int expand);
-    ConnStatusType (*status)(const PGconn *conn);
-    char *(*errorMessage)(const PGconn *conn);
-    void (*finish)(PGconn *conn);
-    void *(*setNoticeProcessor)(PGconn *conn, void (*call)(void *, const char *), void *arg);
-    PGresult *(*prepare)(PGconn *conn, const char *name, const char *sql, int count,
-                         const Oid *types);
-    int (*sendQueryPrepared)(PGconn *conn, const char *name, int count, const char *const *values,
-                             const int *lengths, const int *formats, int result_format);
-    int (*setSingleRowMode)(PGconn *conn);
-    PGresult *(*getResult)(PGconn *conn);
-    ExecStatusType (*resultStatus)(const PGresult *result);
-    char *(*resultErrorMessage)(const PGresult *result);
-    int (*ntuples)(const PGresult *result);
-    int (*nfields)(const PGresult *result);
-    char *(*getvalue)(const PGresult *result, int row, int column);
-    int (*getisnull)(const PGresult *result, int row, int column);
-    char *(*cmdTuples)(PGresult *result);
-    void (*clear)(PGresult *result);
-};
-static struct pq_api pq;
+// The functions used; <libpq-fe.h> has their types.
+// clang-format off
+#define FUNCTIONS(X) \
+    X(conninfoParse) X(conninfoFree) X(freemem) X(connectdbParams) X(status) X(errorMessage) \
+    X(finish) X(setNoticeProcessor) X(prepare) X(sendQueryPrepared) X(setSingleRowMode) \
+    X(getResult) X(resultStatus) X(resultErrorMessage) X(ntuples) X(nfields) X(getvalue) \
+    X(getisnull) X(cmdTuples) X(clear)
+// clang-format on
+#define MEMBER(name) __typeof__(PQ##name) *name;
+#define SYMBOL(name) {"PQ" #name, offsetof(struct pq_api, name), DL_REQUIRED},
 
-#define SYMBOL(name)                                                                               \
-    {                                                                                              \
-        "PQ" #name, offsetof(struct pq_api, name), DL_REQUIRED                                     \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL(conninfoParse),    SYMBOL(conninfoFree),
-    SYMBOL(freemem),          SYMBOL(connectdbParams),
-    SYMBOL(status),           SYMBOL(errorMessage),
-    SYMBOL(finish),           SYMBOL(setNoticeProcessor),
-    SYMBOL(prepare),          SYMBOL(sendQueryPrepared),
-    SYMBOL(setSingleRowMode), SYMBOL(getResult),
-    SYMBOL(resultStatus),     SYMBOL(resultErrorMessage),
-    SYMBOL(ntuples),          SYMBOL(nfields),
-    SYMBOL(getvalue),         SYMBOL(getisnull),
-    SYMBOL(cmdTuples),        SYMBOL(clear),
-};
+static struct pq_api {
+    FUNCTIONS(MEMBER)
+} pq;
+static const struct dl_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 static const char *const names[] = {"libpq.so.5", NULL};
 static const struct dl_spec spec = {
     .what = "libpq, PostgreSQL's client library",

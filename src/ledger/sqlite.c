@@ -7,7 +7,6 @@
 #include "ledger/backend.h"
 
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,37 +22,20 @@ enum { WAIT_MS = 10000, CACHED = 8 };
 #define CACHE_USUAL "PRAGMA cache_size=-512"
 #define CACHE_BULK  "PRAGMA cache_size=-65536"
 
-struct sqlite_api {
-    int (*open_v2)(const char *path, sqlite3 **db, int flags, const char *vfs);
-    int (*close)(sqlite3 *db);
-    const char *(*errmsg)(sqlite3 *db);
-    int (*extended_errcode)(sqlite3 *db);
-    int (*busy_handler)(sqlite3 *db, int (*call)(void *, int), void *arg);
-    int (*prepare_v3)(sqlite3 *db, const char *sql, int bytes, unsigned flags,
-                      sqlite3_stmt **statement, const char **tail);
-    int (*bind_text)(sqlite3_stmt *statement, int at, const char *text, int bytes,
-                     void (*release)(void *));
-    int (*bind_null)(sqlite3_stmt *statement, int at);
-    int (*step)(sqlite3_stmt *statement);
-    int (*reset)(sqlite3_stmt *statement);
-    int (*finalize)(sqlite3_stmt *statement);
-    int (*column_count)(sqlite3_stmt *statement);
-    const unsigned char *(*column_text)(sqlite3_stmt *statement, int column);
-    int (*column_type)(sqlite3_stmt *statement, int column);
-    int (*changes)(sqlite3 *db);
-};
-static struct sqlite_api api;
+// The functions used; <sqlite3.h> has their types.
+// clang-format off
+#define FUNCTIONS(X) \
+    X(open_v2) X(close) X(errmsg) X(extended_errcode) X(busy_handler) X(prepare_v3) X(bind_text) \
+    X(bind_null) X(step) X(reset) X(finalize) X(column_count) X(column_text) X(column_type) \
+    X(changes)
+// clang-format on
+#define MEMBER(name) __typeof__(sqlite3_##name) *name;
+#define SYMBOL(name) {"sqlite3_" #name, offsetof(struct sqlite_api, name), DL_REQUIRED},
 
-#define SYMBOL(name)                                                                               \
-    {                                                                                              \
-        "sqlite3_" #name, offsetof(struct sqlite_api, name), DL_REQUIRED                           \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL(open_v2),      SYMBOL(close),       SYMBOL(errmsg),    SYMBOL(extended_errcode),
-    SYMBOL(busy_handler), SYMBOL(prepare_v3),  SYMBOL(bind_text), SYMBOL(bind_null),
-    SYMBOL(step),         SYMBOL(reset),       SYMBOL(finalize),  SYMBOL(column_count),
-    SYMBOL(column_text),  SYMBOL(column_type), SYMBOL(changes),
-};
+static struct sqlite_api {
+    FUNCTIONS(MEMBER)
+} api;
+static const struct dl_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 static const char *const names[] = {"libsqlite3.so.0", NULL};
 static const struct dl_spec spec = {
     .what = "SQLite",

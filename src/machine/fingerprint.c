@@ -4,7 +4,6 @@
 #include "machine/probe.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/sha256.h"
 

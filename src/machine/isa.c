@@ -373,11 +373,7 @@ static int add_set(struct machine_cpu *cpu, const char *name, bool advertised,
         buf_adds(&words, "the kernel does not permit it");
     else
         proc_result_words(result, &words);
-    rc = buf_check(&words, err);
-    if (rc == 0)
-        rc = text_set(&isa->problem, buf_str(&words), err);
-    buf_release(&words);
-    return rc;
+    return text_take(&isa->problem, &words, err);
 }
 
 static int collect(struct proc *children, const char *flags, struct machine_cpu *cpu,

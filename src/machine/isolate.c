@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/proc.h"
+#include "record/read.h"
 
 #define RECORD_MAX ((size_t)16 << 20) // 64 GPUs with their processes take a few hundred kB
 #define NO_MEMORY  3                  // the child's exit code
@@ -35,10 +36,7 @@ static int read_record(const struct proc_result *result, struct machine *got, st
         proc_result_words(result, how);
         return buf_check(how, err);
     }
-    json_t *json = json_loadb(buf_str(&result->out), result->out.len, 0, NULL);
-    int rc = json ? record_from_json(machine_fields, json, got, err) : err_memory(err);
-    json_decref(json);
-    return rc;
+    return record_from_text(machine_fields, buf_str(&result->out), result->out.len, got, err);
 }
 
 int probe_isolated(struct probe *probe, const struct machine *machine, probe_part *part,

@@ -8,9 +8,6 @@
 #ifndef FARE_MACHINE_NVML_H
 #define FARE_MACHINE_NVML_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/dl.h"
 #include "base/tree.h"
 #include "record/machine.h"

@@ -11,31 +11,22 @@
 
 #define HWLOC_LIMIT_MS 3000 // a machine with 512 threads takes 150 ms
 
-struct hwloc_api {
-    int (*init)(hwloc_topology_t *);
-    int (*set_flags)(hwloc_topology_t, unsigned long);
-    int (*set_io_filter)(hwloc_topology_t, enum hwloc_type_filter_e);
-    int (*set_icache_filter)(hwloc_topology_t, enum hwloc_type_filter_e);
-    int (*load)(hwloc_topology_t);
-    int (*type_depth)(hwloc_topology_t, hwloc_obj_type_t);
-    unsigned (*count)(hwloc_topology_t, int);
-    hwloc_obj_t (*object)(hwloc_topology_t, int, unsigned);
-};
+// The functions used; <hwloc.h> has their types.
+// clang-format off
+#define FUNCTIONS(X) \
+    X(init, hwloc_topology_init) X(set_flags, hwloc_topology_set_flags) \
+    X(set_io_filter, hwloc_topology_set_io_types_filter) \
+    X(set_icache_filter, hwloc_topology_set_icache_types_filter) X(load, hwloc_topology_load) \
+    X(type_depth, hwloc_get_type_depth) X(count, hwloc_get_nbobjs_by_depth) \
+    X(object, hwloc_get_obj_by_depth)
+// clang-format on
+#define MEMBER(name, function) __typeof__(function) *name;
+#define SYMBOL(name, function) {#function, offsetof(struct hwloc_api, name), DL_REQUIRED},
 
-#define SYMBOL(name, member)                                                                       \
-    {                                                                                              \
-        name, offsetof(struct hwloc_api, member), DL_REQUIRED                                      \
-    }
-static const struct dl_symbol hwloc_symbols[] = {
-    SYMBOL("hwloc_topology_init", init),
-    SYMBOL("hwloc_topology_set_flags", set_flags),
-    SYMBOL("hwloc_topology_set_io_types_filter", set_io_filter),
-    SYMBOL("hwloc_topology_set_icache_types_filter", set_icache_filter),
-    SYMBOL("hwloc_topology_load", load),
-    SYMBOL("hwloc_get_type_depth", type_depth),
-    SYMBOL("hwloc_get_nbobjs_by_depth", count),
-    SYMBOL("hwloc_get_obj_by_depth", object),
+struct hwloc_api {
+    FUNCTIONS(MEMBER)
 };
+static const struct dl_symbol hwloc_symbols[] = {FUNCTIONS(SYMBOL)};
 static const char *const hwloc_names[] = {"libhwloc.so.15", NULL};
 static const struct dl_spec hwloc_spec = {
     .what = "hwloc",

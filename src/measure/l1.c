@@ -97,17 +97,17 @@ static int passes(struct session *s, struct l1 *l, struct err *err)
 static void note_result(const struct session *s, const struct l1 *l)
 {
     const struct measure_options *o = s->o;
-    struct run_l1 *to = &s->run->l1;
+    struct run *run = s->run;
     if (l->fastest_ns == INT64_MAX)
         return;
     double rate = (double)o->n * (double)o->m * (double)o->dim / ((double)l->fastest_ns / 1e9);
-    to->pairs_per_s = some_real(rate);
+    run->l1_pairs_per_s = some_real(rate);
     if (l->peak > 0)
-        to->share_of_peak = some_real(rate / l->peak);
+        run->l1_share_of_peak = some_real(rate / l->peak);
     if (l->copied > 0)
-        to->copy_bytes_per_s = some_real(l->copied);
-    to->largest_error = some_real(largest_error(l, o));
-    s->run->reached = some_bool(to->largest_error.v <= s->workload->reach);
+        run->l1_copy_bytes_per_s = some_real(l->copied);
+    run->l1_largest_error = some_real(largest_error(l, o));
+    run->reached = some_bool(run->l1_largest_error.v <= s->workload->reach);
 }
 
 // Where the engine's copies are fastest, or memory of one's own.

@@ -34,7 +34,6 @@
 #define FARE_NET_NET_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

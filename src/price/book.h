@@ -14,7 +14,6 @@
 #define FARE_PRICE_BOOK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

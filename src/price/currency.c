@@ -57,9 +57,8 @@ static int read_row(struct rate *rate, const struct csv *csv, const int at[COLUM
 
 static int read_rows(struct currencies *c, struct csv *csv, bool own, struct err *err)
 {
-    int at[COLUMNS], rc = 0;
-    for (int i = 0; rc == 0 && i < COLUMNS; i++)
-        rc = csv_need(csv, columns[i], &at[i], err);
+    int at[COLUMNS];
+    int rc = csv_find(csv, columns, COLUMNS, COLUMNS, at, err);
     while (rc == 0 && (rc = csv_next(csv, err)) > 0) {
         struct rate *rates = realloc(c->rates, (c->count + 1) * sizeof *rates);
         if (!rates)

@@ -7,7 +7,6 @@
 #ifndef FARE_PRICE_CURRENCY_H
 #define FARE_PRICE_CURRENCY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"

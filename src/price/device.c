@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/array.h"
 #include "base/csv.h"
-#include "base/folders.h"
 #include "base/money.h"
+#include "price/files.h"
 
 #define NAME_MAX_BYTES 96
 
@@ -59,14 +61,9 @@ static int add_alias(struct devices *d, const char *text, size_t len, size_t dev
     char key[NAME_MAX_BYTES];
     if (!plain(text, len, key))
         return len == 0 ? 0 : err_set(err, ERR_FORMAT, "'%.*s' is not a name", (int)len, text);
-    if (d->alias_count == d->alias_room) {
-        size_t room = d->alias_room ? 2 * d->alias_room : 64;
-        struct alias *larger = realloc(d->aliases, room * sizeof *larger);
-        if (!larger)
-            return err_memory(err);
-        d->aliases = larger;
-        d->alias_room = room;
-    }
+    int rc = array_grow(&d->aliases, d->alias_count, &d->alias_room, sizeof *d->aliases, err);
+    if (rc != 0)
+        return rc;
     char *copy = strdup(key);
     if (!copy)
         return err_memory(err);
@@ -109,27 +106,19 @@ static const char *const columns[COLUMNS] = {
 
 static int add_row(struct devices *d, const struct csv *csv, const int *at, struct err *err)
 {
-    if (d->count == d->room) {
-        size_t room = d->room ? 2 * d->room : 64;
-        struct device *larger = realloc(d->devices, room * sizeof *larger);
-        if (!larger)
-            return err_memory(err);
-        d->devices = larger;
-        d->room = room;
-    }
     struct device device = {0};
     int memory = 0, watts = 0, year = 0;
-    int rc = thousandths(csv, at[MEMORY], &memory, err);
-    if (rc == 0)
-        rc = thousandths(csv, at[FP32], &device.fp32_gflops, err);
-    if (rc == 0)
-        rc = thousandths(csv, at[TF32], &device.tf32_gflops, err);
-    if (rc == 0)
-        rc = thousandths(csv, at[BF16], &device.bf16_gflops, err);
-    if (rc == 0)
-        rc = thousandths(csv, at[WATTS], &watts, err);
-    if (rc == 0)
-        rc = thousandths(csv, at[YEAR], &year, err);
+    const struct {
+        int column, *to;
+    } numbers[] = {{MEMORY, &memory},
+                   {FP32, &device.fp32_gflops},
+                   {TF32, &device.tf32_gflops},
+                   {BF16, &device.bf16_gflops},
+                   {WATTS, &watts},
+                   {YEAR, &year}};
+    int rc = array_grow(&d->devices, d->count, &d->room, sizeof *d->devices, err);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && rc == 0; i++)
+        rc = thousandths(csv, at[numbers[i].column], numbers[i].to, err);
     if (rc != 0)
         return rc;
     device.memory_mib = (int)((int64_t)memory * 1024 / 1000);
@@ -154,9 +143,7 @@ static int read_table(struct devices *d, const char *path, struct err *err)
     int rc = csv_open(&csv, path, NULL, err);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < COLUMNS; i++)
-        at[i] = csv_column(&csv, columns[i]);
-    rc = csv_need(&csv, "name", &at[NAME], err);
+    rc = csv_find(&csv, columns, COLUMNS, NAME + 1, at, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
         rc = add_row(d, &csv, at, err);
     csv_release(&csv);
@@ -170,33 +157,11 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->device > y->device) - (x->device < y->device);
 }
 
-// The user's own file is read first, so it wins.
-static int read_own(struct devices *d, const char *name, struct err *err)
+static int read_file(struct devices *d, bool own, const char *name, struct err *err)
 {
     struct buf path = {0};
-    struct err why = {0};
-    int rc = folder_config(&path, &why);
-    buf_printf(&path, "/%s", name);
-    if (rc == 0)
-        rc = buf_check(&path, &why);
-    if (rc == 0)
-        rc = read_table(d, buf_str(&path), &why);
-    buf_release(&path);
-    if (rc == 0 || rc == ERR_MISSING)
-        return 0;
-    if (err)
-        *err = why;
-    return rc;
-}
-
-static int read_shipped(struct devices *d, const char *name, struct err *err)
-{
-    struct buf path = {0};
-    int rc = folder_share(&path, err);
-    buf_printf(&path, "/devices/%s", name);
-    if (rc == 0)
-        rc = buf_check(&path, err);
-    if (rc == 0)
+    int rc = own ? files_own(name, &path, err) : files_shipped(name, &path, err);
+    if (rc == 0 && (!own || (path.len > 0 && access(buf_str(&path), F_OK) == 0)))
         rc = read_table(d, buf_str(&path), err);
     buf_release(&path);
     return rc;
@@ -204,17 +169,18 @@ static int read_shipped(struct devices *d, const char *name, struct err *err)
 
 int devices_open(struct devices **out, struct err *err)
 {
+    static const struct {
+        bool own; // read first, so that they win
+        const char *name;
+    } files[] = {{true, "gpus.csv"},
+                 {true, "cpus.csv"},
+                 {false, "devices/gpus.csv"},
+                 {false, "devices/cpus.csv"}};
     struct devices *d = calloc(1, sizeof *d);
     *out = NULL;
-    if (!d)
-        return err_memory(err);
-    int rc = read_own(d, "gpus.csv", err);
-    if (rc == 0)
-        rc = read_own(d, "cpus.csv", err);
-    if (rc == 0)
-        rc = read_shipped(d, "gpus.csv", err);
-    if (rc == 0)
-        rc = read_shipped(d, "cpus.csv", err);
+    int rc = d ? 0 : err_memory(err);
+    for (size_t i = 0; i < sizeof files / sizeof *files && rc == 0; i++)
+        rc = read_file(d, files[i].own, files[i].name, err);
     if (rc != 0) {
         devices_close(d);
         return rc;

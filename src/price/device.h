@@ -5,9 +5,6 @@
 #ifndef FARE_PRICE_DEVICE_H
 #define FARE_PRICE_DEVICE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
 
 struct device {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "price/format.h"
 
-#include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/money.h"
@@ -12,15 +9,15 @@
 
 enum { WORD_MAX_BYTES = 200, MIB_MAX = INT32_MAX / 4 };
 
-bool format_has_columns(const char *head, const char *const *names)
+bool format_has_columns(const char *head, const char *const *names, size_t count)
 {
     size_t line = strcspn(head, "\r\n");
     if (strncmp(head, "\xEF\xBB\xBF", 3) == 0) {
         head += 3;
         line -= 3;
     }
-    for (; *names; names++) {
-        size_t len = strlen(*names);
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(names[i]);
         bool found = false;
         for (size_t at = 0; at < line && !found;) {
             size_t end = at;
@@ -29,7 +26,7 @@ bool format_has_columns(const char *head, const char *const *names)
             size_t from = at + (head[at] == '"'), to = end;
             if (to > from && head[to - 1] == '"')
                 to--;
-            found = to - from == len && memcmp(head + from, *names, len) == 0;
+            found = to - from == len && memcmp(head + from, names[i], len) == 0;
             at = end + 1;
         }
         if (!found)
@@ -38,20 +35,9 @@ bool format_has_columns(const char *head, const char *const *names)
     return true;
 }
 
-static ptrdiff_t read_text(void *arg, void *into, size_t room, struct err *err)
-{
-    (void)err;
-    struct import *im = arg;
-    size_t left = im->len - im->at, n = left < room ? left : room;
-    memcpy(into, im->text + im->at, n);
-    im->at += n;
-    return (ptrdiff_t)n;
-}
-
 int format_csv(struct import *im, struct csv *csv, struct err *err)
 {
-    im->at = 0;
-    return csv_init(csv, im->name, read_text, im, NULL, err);
+    return csv_init_text(csv, im->name, im->text, im->len, NULL, err);
 }
 
 // ---- notes ----
@@ -104,11 +90,7 @@ int format_word(const struct csv *csv, int column, const char **out, struct err 
         if (utf8_steers(c))
             fault = "a control character";
     }
-    if (!fault)
-        return 0;
-    err_set(err, ERR_FORMAT, "%s", fault);
-    csv_context(csv, column, err);
-    return ERR_FORMAT;
+    return fault ? csv_fault(csv, column, err, "%s", fault) : 0;
 }
 
 int format_decimal(const char *text, int64_t *nano, struct err *err)
@@ -169,6 +151,17 @@ int format_milli(const struct csv *csv, int column, int *out, struct err *err)
 int format_gib(const struct csv *csv, int column, int *mib, struct err *err)
 {
     return scaled(csv, column, 1024, mib, err);
+}
+
+int format_fields(const struct csv *csv, const int *at, const struct format_field *fields,
+                  size_t count, struct err *err)
+{
+    int rc = 0;
+    for (const struct format_field *f = fields; f < fields + count && rc == 0; f++)
+        rc = f->word    ? format_word(csv, at[f->column], f->word, err)
+             : f->milli ? format_milli(csv, at[f->column], f->milli, err)
+                        : format_gib(csv, at[f->column], f->gib, err);
+    return rc;
 }
 
 // ---- GPUs ----

@@ -16,7 +16,7 @@
 struct import {
     const char *name; // for errors
     const char *text; // ends in a NUL
-    size_t len, at;   // `at`: the csv reader's position
+    size_t len;
     int day;
     char provider[64]; // from the file's name: "aws" of aws.csv.gz and of aws/vms.csv
     char source[192];
@@ -47,7 +47,7 @@ PRICE_FORMATS(ROW)
 #undef ROW
 
 // True if the first line has all these columns.
-bool format_has_columns(const char *head, const char *const *names);
+bool format_has_columns(const char *head, const char *const *names, size_t count);
 
 // Opens the text as a table.
 int format_csv(struct import *import, struct csv *csv, struct err *err) MUST_USE;
@@ -64,6 +64,19 @@ int format_price(const struct csv *csv, int column, int64_t *nano, bool *given,
 // Thousandths ("0.125" → 125), and GiB as MiB; 0 if not given.
 int format_milli(const struct csv *csv, int column, int *out, struct err *err) MUST_USE;
 int format_gib(const struct csv *csv, int column, int *mib, struct err *err) MUST_USE;
+
+// Several fields at once, each into one of the three.
+struct format_field {
+    int column; // index into `at`
+    const char **word;
+    int *milli, *gib;
+};
+int format_fields(const struct csv *csv, const int *at, const struct format_field *fields,
+                  size_t count, struct err *err) MUST_USE;
+#define FORMAT_FIELDS(csv, at, err, ...)                                                           \
+    format_fields(                                                                                 \
+        csv, at, (const struct format_field[]){__VA_ARGS__},                                       \
+        sizeof((const struct format_field[]){__VA_ARGS__}) / sizeof(struct format_field), err)
 
 // Parses a decimal number of any length, such as a printed float, rounded half to even to
 // nano-units. Otherwise as strict as money_parse(); refuses negative numbers.

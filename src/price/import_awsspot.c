@@ -27,12 +27,12 @@ struct changes {
 };
 
 static const char *const table_columns[] = {"timestamp", "availability_zone", "instance_type",
-                                            "spot_price", NULL};
+                                            "spot_price"};
 
 static bool knows(const char *head, size_t len)
 {
     size_t start = strspn(head, " \t\r\n");
-    return format_has_columns(head, table_columns) ||
+    return format_has_columns(head, table_columns, 4) ||
            (start < len && head[start] == '{' && strstr(head, "\"SpotPrice"));
 }
 
@@ -65,8 +65,7 @@ static int read_csv(struct import *im, struct changes *c, struct err *err)
     int rc = format_csv(im, &csv, err);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < 4 && rc == 0; i++)
-        rc = csv_need(&csv, table_columns[i], &at[i], err);
+    rc = csv_find(&csv, table_columns, 4, 4, at, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0) {
         const char *text[4];
         rc = 0;

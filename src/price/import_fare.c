@@ -9,9 +9,13 @@
 #include "price/image.h"
 #include "price/stock.h"
 
+// Those that tell the format first, then the other one that is needed.
 enum {
     PROVIDER,
     NAME,
+    PRICE,
+    DATE,
+    SOURCE,
     REGION,
     ZONE,
     KIND,
@@ -22,31 +26,19 @@ enum {
     MEMORY,
     CPU,
     BARE_METAL,
-    PRICE,
     CURRENCY,
     PER,
-    DATE,
-    SOURCE,
     COLUMNS
 };
-static const char *const columns[] = {
-    [PROVIDER] = "provider", [NAME] = "name",
-    [REGION] = "region",     [ZONE] = "zone",
-    [KIND] = "kind",         [GPU] = "gpu",
-    [GPUS] = "gpus",         [GPU_MEMORY] = "gpu_memory_gib",
-    [VCPUS] = "vcpus",       [MEMORY] = "memory_gib",
-    [CPU] = "cpu",           [BARE_METAL] = "bare_metal",
-    [PRICE] = "price",       [CURRENCY] = "currency",
-    [PER] = "per",           [DATE] = "date",
-    [SOURCE] = "source",
-};
-static const int needed[] = {PROVIDER, NAME, PRICE, DATE, SOURCE};
+static const char *const columns[COLUMNS] = {
+    "provider",   "name",     "price", "date",           "source", "region",     "zone",
+    "kind",       "gpu",      "gpus",  "gpu_memory_gib", "vcpus",  "memory_gib", "cpu",
+    "bare_metal", "currency", "per"};
 
 static bool knows(const char *head, size_t len)
 {
     (void)len;
-    static const char *const names[] = {"provider", "name", "price", "date", NULL};
-    return format_has_columns(head, names);
+    return format_has_columns(head, columns, DATE + 1);
 }
 
 struct table {
@@ -54,86 +46,65 @@ struct table {
     int at[COLUMNS];
 };
 
-PRINTF_LIKE(4, 5)
-static int fault(const struct table *t, int column, struct err *err, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    err_setv(err, ERR_FORMAT, format, args);
-    va_end(args);
-    csv_context(&t->csv, t->at[column], err);
-    return ERR_FORMAT;
-}
-
 static int words(const struct table *t, struct offer *o, struct err *err)
 {
-    const struct {
-        int column;
-        const char **to;
-    } texts[] = {{PROVIDER, &o->provider}, {NAME, &o->name},    {REGION, &o->region},
-                 {ZONE, &o->zone},         {GPU, &o->gpu},      {CPU, &o->cpu},
-                 {CURRENCY, &o->currency}, {SOURCE, &o->source}};
-    int rc = 0;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = format_word(&t->csv, t->at[texts[i].column], texts[i].to, err);
+    int rc = FORMAT_FIELDS(&t->csv, t->at, err, {PROVIDER, .word = &o->provider},
+                           {NAME, .word = &o->name}, {REGION, .word = &o->region},
+                           {ZONE, .word = &o->zone}, {GPU, .word = &o->gpu}, {CPU, .word = &o->cpu},
+                           {CURRENCY, .word = &o->currency}, {SOURCE, .word = &o->source});
     if (rc != 0)
         return rc;
     if (*o->provider == '\0' || strchr(o->provider, '/'))
-        return fault(t, PROVIDER, err, "a provider must be a word without a slash");
+        return csv_fault(&t->csv, t->at[PROVIDER], err,
+                         "a provider must be a word without a slash");
     if (*o->name == '\0')
-        return fault(t, NAME, err, "an offer needs a name");
+        return csv_fault(&t->csv, t->at[NAME], err, "an offer needs a name");
     if (strpbrk(o->name, "@:"))
-        return fault(t, NAME, err, "a name must not contain @ or :, which start region and kind");
+        return csv_fault(&t->csv, t->at[NAME], err,
+                         "a name must not contain @ or :, which start region and kind");
     if (*o->source == '\0')
-        return fault(t, SOURCE, err, "the source of the price is missing");
+        return csv_fault(&t->csv, t->at[SOURCE], err, "the source of the price is missing");
     if (*o->currency == '\0')
         o->currency = "USD";
     if (strlen(o->currency) != 3 || strspn(o->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
-        return fault(t, CURRENCY, err, "'%.20s' is not a currency: USD, EUR, ...", o->currency);
+        return csv_fault(&t->csv, t->at[CURRENCY], err, "'%.20s' is not a currency: USD, EUR, ...",
+                         o->currency);
     return 0;
 }
 
 static int numbers(const struct table *t, struct offer *o, struct err *err)
 {
-    int rc = format_milli(&t->csv, t->at[GPUS], &o->gpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(&t->csv, t->at[GPU_MEMORY], &o->gpu_memory_mib, err);
-    if (rc == 0)
-        rc = format_milli(&t->csv, t->at[VCPUS], &o->vcpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(&t->csv, t->at[MEMORY], &o->memory_mib, err);
+    int rc = FORMAT_FIELDS(&t->csv, t->at, err, {GPUS, .milli = &o->gpus_milli},
+                           {GPU_MEMORY, .gib = &o->gpu_memory_mib},
+                           {VCPUS, .milli = &o->vcpus_milli}, {MEMORY, .gib = &o->memory_mib});
     bool given = false;
     if (rc == 0)
         rc = format_price(&t->csv, t->at[PRICE], &o->rate, &given, err);
     if (rc == 0 && !given)
-        rc = fault(t, PRICE, err, "no price");
+        rc = csv_fault(&t->csv, t->at[PRICE], err, "no price");
     const char *gpus = rc == 0 ? csv_text(&t->csv, t->at[GPUS]) : NULL;
     if (rc == 0 && *o->gpu != '\0' && o->gpus_milli == 0 && gpus && *gpus)
-        rc = fault(t, GPUS, err, "no GPU of that name");
+        rc = csv_fault(&t->csv, t->at[GPUS], err, "no GPU of that name");
     if (rc == 0 && *o->gpu != '\0' && o->gpus_milli == 0)
         o->gpus_milli = 1000;
     if (rc == 0 && *o->gpu == '\0' && o->gpus_milli > 0)
-        rc = fault(t, GPU, err, "GPUs without a name");
+        rc = csv_fault(&t->csv, t->at[GPU], err, "GPUs without a name");
     return rc;
 }
 
 static int choices(const struct table *t, struct offer *o, struct err *err)
 {
     const char *kind, *metal, *per, *date;
-    int rc = format_word(&t->csv, t->at[KIND], &kind, err);
-    if (rc == 0)
-        rc = format_word(&t->csv, t->at[BARE_METAL], &metal, err);
-    if (rc == 0)
-        rc = format_word(&t->csv, t->at[PER], &per, err);
-    if (rc == 0)
-        rc = format_word(&t->csv, t->at[DATE], &date, err);
+    int rc = FORMAT_FIELDS(&t->csv, t->at, err, {KIND, .word = &kind}, {BARE_METAL, .word = &metal},
+                           {PER, .word = &per}, {DATE, .word = &date});
     if (rc != 0)
         return rc;
     if (*kind && !offer_kind_parse(kind, &o->kind))
-        return fault(t, KIND, err, "'%.40s' is not on-demand, spot or monthly", kind);
+        return csv_fault(&t->csv, t->at[KIND], err, "'%.40s' is not on-demand, spot or monthly",
+                         kind);
     o->bare_metal = strcmp(metal, "yes") == 0;
     if (*metal && !o->bare_metal && strcmp(metal, "no") != 0)
-        return fault(t, BARE_METAL, err, "'%.40s' is not yes or no", metal);
+        return csv_fault(&t->csv, t->at[BARE_METAL], err, "'%.40s' is not yes or no", metal);
     static const struct {
         const char *word;
         int64_t seconds;
@@ -144,11 +115,11 @@ static int choices(const struct table *t, struct offer *o, struct err *err)
         if (strcmp(per, units[i].word) == 0)
             o->per_s = units[i].seconds;
     if (o->per_s == 0)
-        return fault(t, PER, err, "'%.40s' is not second, minute, hour, day, month or 730 hours",
-                     per);
+        return csv_fault(&t->csv, t->at[PER], err,
+                         "'%.40s' is not second, minute, hour, day, month or 730 hours", per);
     int64_t s;
     if (!clock_parse(date, &s) || s < 0)
-        return fault(t, DATE, err, "'%.40s' is not a date: 2026-08-22", date);
+        return csv_fault(&t->csv, t->at[DATE], err, "'%.40s' is not a date: 2026-08-22", date);
     o->since = o->day = (int)(s / 86400);
     return 0;
 }
@@ -175,10 +146,7 @@ static int read_table(struct import *im, struct err *err)
     int rc = format_csv(im, &t.csv, err);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < COLUMNS; i++)
-        t.at[i] = csv_column(&t.csv, columns[i]);
-    for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
-        rc = csv_need(&t.csv, columns[needed[i]], &t.at[needed[i]], err);
+    rc = csv_find(&t.csv, columns, COLUMNS, SOURCE + 1, t.at, err);
     if (rc == 0)
         rc = csv_only(&t.csv, columns, COLUMNS, err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)

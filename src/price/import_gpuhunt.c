@@ -4,21 +4,16 @@
 
 #include "price/format.h"
 
-enum { NAME, LOCATION, PRICE, CPU, MEMORY, GPUS, GPU, GPU_MEMORY, SPOT, VENDOR, COLUMNS };
-static const char *const columns[] = {
-    [NAME] = "instance_name", [LOCATION] = "location",
-    [PRICE] = "price",        [CPU] = "cpu",
-    [MEMORY] = "memory",      [GPUS] = "gpu_count",
-    [GPU] = "gpu_name",       [GPU_MEMORY] = "gpu_memory",
-    [SPOT] = "spot",          [VENDOR] = "gpu_vendor",
-};
+// Those that tell the format first, then the others that are needed.
+enum { NAME, LOCATION, PRICE, GPU, SPOT, GPUS, CPU, MEMORY, GPU_MEMORY, VENDOR, COLUMNS };
+static const char *const columns[COLUMNS] = {"instance_name", "location",  "price", "gpu_name",
+                                             "spot",          "gpu_count", "cpu",   "memory",
+                                             "gpu_memory",    "gpu_vendor"};
 
 static bool knows(const char *head, size_t len)
 {
     (void)len;
-    static const char *const names[] = {"instance_name", "location", "price",
-                                        "gpu_name",      "spot",     NULL};
-    return format_has_columns(head, names);
+    return format_has_columns(head, columns, SPOT + 1);
 }
 
 static int is_spot(const struct csv *csv, int column, bool *spot, struct err *err)
@@ -30,32 +25,21 @@ static int is_spot(const struct csv *csv, int column, bool *spot, struct err *er
     *spot = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
     if (*spot || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
         return 0;
-    err_set(err, ERR_FORMAT, "'%.40s' is neither True nor False", text);
-    csv_context(csv, column, err);
-    return ERR_FORMAT;
+    return csv_fault(csv, column, err, "'%.40s' is neither True nor False", text);
 }
 
 static int read_row(const struct csv *csv, const int *at, struct offer *o, bool *priced,
                     const char **vendor, struct err *err)
 {
     bool spot = false;
-    int rc = format_word(csv, at[NAME], &o->name, err);
-    if (rc == 0)
-        rc = format_word(csv, at[LOCATION], &o->region, err);
-    if (rc == 0)
-        rc = format_word(csv, at[GPU], &o->gpu, err);
-    if (rc == 0)
-        rc = format_word(csv, at[VENDOR], vendor, err);
+    int rc = FORMAT_FIELDS(csv, at, err, {NAME, .word = &o->name}, {LOCATION, .word = &o->region},
+                           {GPU, .word = &o->gpu}, {VENDOR, .word = vendor});
     if (rc == 0)
         rc = format_price(csv, at[PRICE], &o->rate, priced, err);
     if (rc == 0)
-        rc = format_milli(csv, at[CPU], &o->vcpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(csv, at[MEMORY], &o->memory_mib, err);
-    if (rc == 0)
-        rc = format_milli(csv, at[GPUS], &o->gpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(csv, at[GPU_MEMORY], &o->gpu_memory_mib, err);
+        rc = FORMAT_FIELDS(csv, at, err, {CPU, .milli = &o->vcpus_milli},
+                           {MEMORY, .gib = &o->memory_mib}, {GPUS, .milli = &o->gpus_milli},
+                           {GPU_MEMORY, .gib = &o->gpu_memory_mib});
     if (rc == 0)
         rc = is_spot(csv, at[SPOT], &spot, err);
     o->kind = spot ? OFFER_SPOT : OFFER_ON_DEMAND;
@@ -99,11 +83,7 @@ static int read_catalogue(struct import *im, struct err *err)
     int rc = format_csv(im, &csv, err);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < COLUMNS; i++)
-        at[i] = csv_column(&csv, columns[i]);
-    static const int needed[] = {NAME, LOCATION, PRICE, GPUS, GPU, SPOT};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
-        rc = csv_need(&csv, columns[needed[i]], &at[needed[i]], err);
+    rc = csv_find(&csv, columns, COLUMNS, GPUS + 1, at, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
         rc = add_row(im, &csv, at, err);
     csv_release(&csv);

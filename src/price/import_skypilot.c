@@ -6,19 +6,17 @@
 
 #include "price/skypilot.h"
 
-enum { TYPE, GPU, GPUS, VCPUS, MEMORY, INFO, PRICE, SPOT, REGION, ZONE, COLUMNS };
-static const char *const columns[] = {
-    [TYPE] = "InstanceType",     [GPU] = "AcceleratorName", [GPUS] = "AcceleratorCount",
-    [VCPUS] = "vCPUs",           [MEMORY] = "MemoryGiB",    [INFO] = "GpuInfo",
-    [PRICE] = "Price",           [SPOT] = "SpotPrice",      [REGION] = "Region",
-    [ZONE] = "AvailabilityZone",
-};
+// Those that are needed first.
+enum { TYPE, GPU, GPUS, PRICE, REGION, VCPUS, MEMORY, INFO, SPOT, ZONE, COLUMNS };
+static const char *const columns[COLUMNS] = {
+    "InstanceType", "AcceleratorName", "AcceleratorCount", "Price",     "Region",
+    "vCPUs",        "MemoryGiB",       "GpuInfo",          "SpotPrice", "AvailabilityZone"};
 
 static bool knows(const char *head, size_t len)
 {
     (void)len;
-    static const char *const names[] = {"InstanceType", "AcceleratorName", "Price", "Region", NULL};
-    return format_has_columns(head, names);
+    static const char *const names[] = {"InstanceType", "AcceleratorName", "Price", "Region"};
+    return format_has_columns(head, names, sizeof names / sizeof *names);
 }
 
 // ---- one offer ----
@@ -211,19 +209,10 @@ static int read_row(struct table *t, struct sky_row *row, struct err *err)
 {
     const struct csv *csv = &t->csv;
     *row = (struct sky_row){.line = csv_line(csv)};
-    const struct {
-        int column;
-        const char **to;
-    } texts[] = {{TYPE, &row->type}, {GPU, &row->gpu}, {REGION, &row->region}, {ZONE, &row->zone}};
-    int rc = 0;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = format_word(csv, t->at[texts[i].column], texts[i].to, err);
-    if (rc == 0)
-        rc = format_milli(csv, t->at[GPUS], &row->gpus_milli, err);
-    if (rc == 0)
-        rc = format_milli(csv, t->at[VCPUS], &row->vcpus_milli, err);
-    if (rc == 0)
-        rc = format_gib(csv, t->at[MEMORY], &row->memory_mib, err);
+    int rc = FORMAT_FIELDS(csv, t->at, err, {TYPE, .word = &row->type}, {GPU, .word = &row->gpu},
+                           {REGION, .word = &row->region}, {ZONE, .word = &row->zone},
+                           {GPUS, .milli = &row->gpus_milli}, {VCPUS, .milli = &row->vcpus_milli},
+                           {MEMORY, .gib = &row->memory_mib});
     if (rc == 0)
         rc = format_price(csv, t->at[PRICE], &row->price, &row->has_price, err);
     if (rc == 0)
@@ -278,11 +267,7 @@ static int read_catalogue(struct import *im, struct err *err)
         return rc;
     size_t first = im->stock->count;
     bool google = strcmp(im->provider, "gcp") == 0;
-    for (int i = 0; i < COLUMNS; i++)
-        t.at[i] = csv_column(&t.csv, columns[i]);
-    static const int needed[] = {TYPE, GPU, GPUS, PRICE, REGION};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed && rc == 0; i++)
-        rc = csv_need(&t.csv, columns[needed[i]], &t.at[needed[i]], err);
+    rc = csv_find(&t.csv, columns, COLUMNS, REGION + 1, t.at, err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
         rc = add_row(im, &t, google, err);
     if (rc == 0 && google)

@@ -35,38 +35,22 @@ int64_t offer_unit(const struct offer *o, int64_t hour)
     return price;
 }
 
-static int set_money(char **member, int64_t nano, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return text_set(member, text, err);
-}
-
-static int set_date(char **member, int day, struct err *err)
-{
-    char date[12];
-    offer_date(day, date);
-    return text_set(member, date, err);
-}
-
 static int record_price(const struct offer *o, int day, struct offer_record *r, struct err *err)
 {
-    int rc = set_money(&r->price, o->rate, err);
-    if (rc == 0)
-        rc = text_set(&r->currency, o->currency, err);
-    r->per_s = some_int(o->per_s);
-    if (rc == 0)
-        rc = set_money(&r->price_per_hour, offer_per_hour(o), err);
+    char price[MONEY_BYTES], hour[MONEY_BYTES], gpu[MONEY_BYTES] = "", since[12], seen[12];
     int64_t unit = offer_unit(o, offer_per_hour(o));
-    if (rc == 0 && o->gpus_milli > 0 && unit >= 0)
-        rc = set_money(&r->price_per_gpu_hour, unit, err);
-    if (rc == 0)
-        rc = set_date(&r->since, o->since, err);
-    if (rc == 0)
-        rc = set_date(&r->seen, o->day, err);
+    money_text(o->rate, price);
+    money_text(offer_per_hour(o), hour);
+    if (o->gpus_milli > 0 && unit >= 0)
+        money_text(unit, gpu);
+    offer_date(o->since, since);
+    offer_date(o->day, seen);
+    r->per_s = some_int(o->per_s);
     r->age_days = some_int(offer_age(o, day));
     r->old = some_bool(offer_old(o, day));
-    return rc == 0 ? text_set(&r->source, o->source, err) : rc;
+    return TEXTS_SET(err, {&r->price, price}, {&r->currency, o->currency},
+                     {&r->price_per_hour, hour}, {&r->price_per_gpu_hour, gpu}, {&r->since, since},
+                     {&r->seen, seen}, {&r->source, o->source});
 }
 
 int offer_to_record(const struct offer *o, int day, struct offer_record *r, struct err *err)
@@ -74,15 +58,10 @@ int offer_to_record(const struct offer *o, int day, struct offer_record *r, stru
     struct buf name = {0};
     book_name(o, &name);
     int rc = buf_check(&name, err);
-    const struct {
-        char **to;
-        const char *text;
-    } texts[] = {{&r->offer, buf_str(&name)}, {&r->provider, o->provider},
-                 {&r->name, o->name},         {&r->region, o->region},
-                 {&r->zone, o->zone},         {&r->gpu, o->gpu},
-                 {&r->cpu, o->cpu},           {&r->kind, offer_kind_word(o->kind)}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
-        rc = text_set(texts[i].to, texts[i].text, err);
+    if (rc == 0)
+        rc = TEXTS_SET(err, {&r->offer, buf_str(&name)}, {&r->provider, o->provider},
+                       {&r->name, o->name}, {&r->region, o->region}, {&r->zone, o->zone},
+                       {&r->gpu, o->gpu}, {&r->cpu, o->cpu}, {&r->kind, offer_kind_word(o->kind)});
     buf_release(&name);
     if (o->vcpus_milli > 0 || o->gpus_milli > 0)
         r->gpus = some_real(o->gpus_milli / 1000.0);
@@ -102,15 +81,13 @@ static int add_history(void *arg, const struct offer *o, struct err *err)
     struct offer_price *p = LIST_ADD(&r->history, err);
     if (!p)
         return ERR_MEMORY;
-    int rc = set_money(&p->price, o->rate, err);
-    if (rc == 0)
-        rc = text_set(&p->currency, o->currency, err);
+    char price[MONEY_BYTES], since[12], seen[12];
+    money_text(o->rate, price);
+    offer_date(o->since, since);
+    offer_date(o->day, seen);
     p->per_s = some_int(o->per_s);
-    if (rc == 0)
-        rc = set_date(&p->since, o->since, err);
-    if (rc == 0)
-        rc = set_date(&p->seen, o->day, err);
-    return rc == 0 ? text_set(&p->source, o->source, err) : rc;
+    return TEXTS_SET(err, {&p->price, price}, {&p->currency, o->currency}, {&p->since, since},
+                     {&p->seen, seen}, {&p->source, o->source});
 }
 
 // The billing rule in words.
@@ -125,12 +102,9 @@ static int add_tariff(const struct offer *offer, int day, struct offer_record *r
         if (assumed)
             buf_adds(&words, "ASSUMED: ");
         tariff_words(tariff, &words);
-        rc = buf_check(&words, err);
+        rc = text_take(&r->tariff, &words, err);
     }
-    if (rc == 0)
-        rc = text_set(&r->tariff, buf_str(&words), err);
     tariff_book_close(book);
-    buf_release(&words);
     return rc;
 }
 
@@ -144,8 +118,9 @@ static int add_risk(const struct book *book, const struct offer *o, int day, str
     r->interruptions.high_percent = some_int(risk.high_percent);
     if (risk.saving_percent >= 0)
         r->interruptions.saving_percent = some_int(risk.saving_percent);
-    int rc = set_date(&r->interruptions.date, risk.day, err);
-    return rc == 0 ? text_set(&r->interruptions.source, risk.source, err) : rc;
+    char date[12];
+    offer_date(risk.day, date);
+    return TEXTS_SET(err, {&r->interruptions.date, date}, {&r->interruptions.source, risk.source});
 }
 
 int offer_describe(const struct book *book, const struct offer *offer, int day,

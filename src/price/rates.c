@@ -82,10 +82,8 @@ static int read_row(struct rates_item *item, const struct csv *csv, const int at
     for (int i = 0; i < COLUMNS; i++)
         if (read_column(item, i, csv_text(csv, at[i]), err) != 0)
             return csv_context(csv, at[i], err);
-    if (item->row.from >= item->row.to) {
-        err_set(err, ERR_FORMAT, "expected a date after 'from'");
-        return csv_context(csv, at[TO], err);
-    }
+    if (item->row.from >= item->row.to)
+        return csv_fault(csv, at[TO], err, "expected a date after 'from'");
     const char *currency = csv_text(csv, at[CURRENCY]);
     struct buf text = {0};
     buf_printf(&text, "%s%c%s%c%s", csv_text(csv, at[PROVIDER]), '\0', csv_text(csv, at[OFFER]),
@@ -101,9 +99,8 @@ static int read_row(struct rates_item *item, const struct csv *csv, const int at
 
 static int read_rows(struct rates *rates, struct csv *csv, struct err *err)
 {
-    int at[COLUMNS], rc = 0;
-    for (int i = 0; rc == 0 && i < COLUMNS; i++)
-        rc = csv_need(csv, columns[i], &at[i], err);
+    int at[COLUMNS];
+    int rc = csv_find(csv, columns, COLUMNS, COLUMNS, at, err);
     if (rc == 0)
         rc = csv_only(csv, columns, COLUMNS, err);
     while (rc == 0 && (rc = csv_next(csv, err)) > 0) {

@@ -64,10 +64,9 @@ static int read_row(struct scheduling *row, const struct csv *csv, const struct 
         if (read_number(csv_text(csv, at->number[i]), numbers[i].money, to, err) != 0)
             return csv_context(csv, at->number[i], err);
     }
-    if (row->function_unit_ms == 0) {
-        err_set(err, ERR_FORMAT, "expected a number above 0");
-        return csv_context(csv, csv_column(csv, "function_unit_ms"), err);
-    }
+    if (row->function_unit_ms == 0)
+        return csv_fault(csv, csv_column(csv, "function_unit_ms"), err,
+                         "expected a number above 0");
     return 0;
 }
 

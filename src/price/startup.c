@@ -38,21 +38,15 @@ static int read_row(const struct csv *csv, const int *at, struct startup_row *ro
         rc = read_time(csv, at[LOW], &row->low_ns, err);
     if (rc == 0)
         rc = read_time(csv, at[HIGH], &row->high_ns, err);
-    if (rc == 0 && (row->low_ns > row->ns || row->high_ns < row->ns)) {
-        err_set(err, ERR_FORMAT, "expected low, seconds and high in ascending order");
-        rc = csv_context(csv, at[LOW], err);
-    }
+    if (rc == 0 && (row->low_ns > row->ns || row->high_ns < row->ns))
+        rc = csv_fault(csv, at[LOW], err, "expected low, seconds and high in ascending order");
     buf_printf(&source, "%s, %s", csv_text(csv, at[SOURCE]), csv_text(csv, at[DATE]));
     if (rc == 0)
-        rc = buf_check(&source, err);
+        rc = text_take(&row->source, &source, err);
     if (rc == 0)
-        rc = text_set(&row->source, buf_str(&source), err);
-    if (rc == 0)
-        rc = text_set(&row->provider, csv_text(csv, at[PROVIDER]), err);
-    if (rc == 0)
-        rc = text_set(&row->machine, csv_text(csv, at[MACHINE]), err);
-    if (rc == 0)
-        rc = text_set(&row->part, csv_text(csv, at[PART]), err);
+        rc = TEXTS_SET(err, {&row->provider, csv_text(csv, at[PROVIDER])},
+                       {&row->machine, csv_text(csv, at[MACHINE])},
+                       {&row->part, csv_text(csv, at[PART])});
     buf_release(&source);
     return rc;
 }
@@ -64,8 +58,7 @@ static int read_file(struct startups *startups, const char *path, struct err *er
     int rc = csv_open(&csv, path, NULL, err);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < COLUMNS && rc == 0; i++)
-        rc = csv_need(&csv, names[i], &at[i], err);
+    rc = csv_find(&csv, names, COLUMNS, COLUMNS, at, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0) {
         struct startup_row *row = LIST_ADD(&startups->rows, err);
         rc = row ? read_row(&csv, at, row, err) : ERR_MEMORY;

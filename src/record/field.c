@@ -10,6 +10,16 @@
 
 #include "base/utf8.h"
 
+#define HUNDRED_YEARS_S                 (100 * 366 * 86400.0)
+#define RANGE(name, least, most, words) const struct field_range name = {least, most, words}
+RANGE(range_s, 0, HUNDRED_YEARS_S, "out of range: expected 0 to 100 years");
+RANGE(range_ms, 0, HUNDRED_YEARS_S * 1e3, "out of range: expected 0 to 100 years");
+RANGE(range_us, 0, HUNDRED_YEARS_S * 1e6, "out of range: expected 0 to 100 years");
+RANGE(range_ns, 0, HUNDRED_YEARS_S * 1e9, "out of range: expected 0 to 100 years");
+RANGE(range_from_0, 0, DBL_MAX, "out of range: expected 0 or more");
+RANGE(range_share, 0, 1, "out of range: expected 0 to 1");
+RANGE(range_percent, 0, 100, "out of range: expected 0 to 100");
+
 static bool record_is_empty(const struct field *fields, const void *record);
 static json_t *record_to_json(const struct field *fields, const void *record, struct err *err);
 
@@ -329,6 +339,15 @@ int text_set(char **member, const char *text, struct err *err)
     return 0;
 }
 
+int text_take(char **member, struct buf *text, struct err *err)
+{
+    int rc = buf_check(text, err);
+    if (rc == 0)
+        rc = text_set(member, buf_str(text), err);
+    buf_release(text);
+    return rc;
+}
+
 int texts_set(const struct text_pair *pairs, size_t count, struct err *err)
 {
     int rc = 0;
@@ -366,6 +385,15 @@ int texts_add(void *texts, const char *text, struct err *err)
     }
     *item = copy;
     return 0;
+}
+
+int texts_take(void *texts, struct buf *text, struct err *err)
+{
+    int rc = buf_check(text, err);
+    if (rc == 0)
+        rc = texts_add(texts, buf_str(text), err);
+    buf_release(text);
+    return rc;
 }
 
 int reals_set(void *reals_, const double *values, size_t count, struct err *err)

@@ -2,8 +2,8 @@
 // field: describes a record's members in a table, which drives its JSON.
 //
 // Every record that rooms share (machine, run, offer, bill) is a plain struct and a const table of
-// its fields. The table drives writing and reading JSON, releasing memory, and docs/json.md. So a
-// member is declared in two places: struct and table.
+// its fields. The table drives writing and reading JSON, releasing memory, and docs/json.md.
+// record/begin.def makes both from one list.
 //
 // An unknown value is absent: a null text, a number or list whose `known` is false, an object
 // without known members. JSON leaves absent values out; there is no null, and no zero that means
@@ -76,6 +76,10 @@ struct field_range {
     const char *not_so; // error text: "out of range: expected 0 to 100 years"
 };
 
+// Times in these units, from 0 to 100 years; shares from 0 to 1; percentages from 0 to 100.
+extern const struct field_range range_s, range_ms, range_us, range_ns;
+extern const struct field_range range_from_0, range_share, range_percent;
+
 struct field {
     const char *name; // the JSON key, with its unit last: "size_bytes"; null ends a table
     enum field_kind kind;
@@ -89,6 +93,10 @@ struct field {
 #define FIELD(kind_, type, member, doc_)                                                           \
     {                                                                                              \
         .name = #member, .kind = kind_, .at = offsetof(type, member), .doc = doc_                  \
+    }
+#define FIELD_NUMBER(kind_, type, member, range_, doc_)                                            \
+    {                                                                                              \
+        .name = #member, .kind = kind_, .at = offsetof(type, member), .doc = doc_, .range = range_ \
     }
 #define FIELD_SUB(kind_, type, member, table, doc_)                                                \
     {                                                                                              \
@@ -126,6 +134,9 @@ void record_release(const struct field *fields, void *record);
 // becomes null.
 int text_set(char **member, const char *text, struct err *err) MUST_USE;
 
+// text_set() from a buffer, which it checks and releases.
+int text_take(char **member, struct buf *text, struct err *err) MUST_USE;
+
 // text_set() for several members: TEXTS_SET(err, {&run->id, id}, {&run->name, name}).
 struct text_pair {
     char **to;
@@ -139,7 +150,8 @@ int texts_set(const struct text_pair *pairs, size_t count, struct err *err) MUST
 // Appends a zeroed item and returns it; null if memory runs out.
 void *list_add(void *list, size_t item_size, struct err *err) MUST_USE;
 #define LIST_ADD(list, err) list_add((list), sizeof *(list)->items, (err))
-int texts_add(void *texts, const char *text, struct err *err) MUST_USE;
+int texts_add(void *texts, const char *text, struct err *err) MUST_USE;  // an empty one: nothing
+int texts_take(void *texts, struct buf *text, struct err *err) MUST_USE; // releases `text`
 int reals_set(void *reals, const double *values, size_t count, struct err *err) MUST_USE;
 
 // The table as Markdown rows ("| `cpu.sockets` | integer | ... |"), for docs/json.md.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/read.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/array.h"
 
 enum { DEPTH_MAX = 2048, FIELDS_MAX = 192 }; // the depth limit is jansson's
 
@@ -422,15 +423,10 @@ static int read_text(struct reader *r, char **member)
 
 static int add_real(struct reader *r, struct list *list, size_t *room, double value)
 {
-    if (list->count == *room) {
-        *room = *room ? *room * 2 : 16;
-        double *items = realloc(list->items, *room * sizeof *items);
-        if (!items)
-            return err_memory(r->err);
-        list->items = items;
-    }
-    ((double *)list->items)[list->count++] = value;
-    return 0;
+    int rc = array_grow(&list->items, list->count, room, sizeof value, r->err);
+    if (rc == 0)
+        ((double *)list->items)[list->count++] = value;
+    return rc;
 }
 
 static int judge(struct reader *r, const struct field *field, double value)

@@ -138,8 +138,7 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
         plot_cell(l->panel, series, point, columns[i], &cell);
         if (cell.len > 0)
             buf_printf(tip, "%s%s%s", before[i], buf_str(&cell), i == 2 ? ")" : "");
-        tip->failed |= cell.failed;
-        buf_release(&cell);
+        buf_drop(tip, &cell);
     }
 }
 
@@ -174,8 +173,7 @@ static void draw_bar(struct buf *out, const struct layout *l, size_t s, const st
         if (high - low > 1)
             svg_whisker(out, low, middle, high, middle);
     }
-    out->failed |= tip.failed;
-    buf_release(&tip);
+    buf_drop(out, &tip);
 }
 
 static void draw_value(struct buf *out, const struct layout *l, const struct plot_point *p,
@@ -196,8 +194,7 @@ static void draw_name(struct buf *out, const struct layout *l, const struct plot
                  p->marked.v ? "hd en" : "en", buf_str(&name));
     else
         svg_text(out, 0, y + 16, p->marked.v ? "hd hl" : "hl", buf_str(&name));
-    out->failed |= name.failed;
-    buf_release(&name);
+    buf_drop(out, &name);
 }
 
 // Draws the bars, then the lines, then the texts on top.

@@ -4,7 +4,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "advise/compare.h"
 #include "base/csv.h"
@@ -44,8 +43,7 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
     buf_addc(out, ' ');
     table_markdown_text(out, buf_str(&name));
     buf_adds(out, " |");
-    out->failed |= name.failed;
-    buf_release(&name);
+    buf_drop(out, &name);
     buf_printf(out, " %lld |", (long long)row->runs.v);
     compare_time_words(row, text);
     add_figure(out, text, &row->time_s.low, &row->time_s.high, " s");
@@ -103,8 +101,7 @@ static void markdown_workload(struct buf *out, const struct compare_workload *wo
             table_markdown_text(out, row->reasons.items[j]);
         }
         buf_adds(out, "\n");
-        out->failed |= name.failed;
-        buf_release(&name);
+        buf_drop(out, &name);
     }
     compare_notes_release(&notes);
 }
@@ -140,8 +137,7 @@ static void put_texts(struct csv_writer *w, char *const *items, size_t count)
     for (size_t i = 0; i < count; i++)
         buf_printf(&joined, "%s%s", i ? "; " : "", items[i]);
     table_csv_text(w, buf_str(&joined));
-    w->out->failed |= joined.failed;
-    buf_release(&joined);
+    buf_drop(w->out, &joined);
 }
 
 static void csv_row(struct csv_writer *w, const struct compare_workload *workload,

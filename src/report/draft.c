@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/draft.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void draft_set(struct draft *d, char **member, const char *text)

@@ -96,9 +96,8 @@ void html_paragraph(struct buf *out, const char *class, const char *text)
 
 void html_begin_table(struct buf *out, const char *label)
 {
-    buf_adds(out, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
-    markup_text(out, label);
-    buf_adds(out, "\"><table>\n");
+    markup_in(out, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", label,
+              "\"><table>\n");
 }
 
 void html_end_table(struct buf *out)
@@ -142,8 +141,7 @@ static void figure_text(struct buf *out, const char *text)
         buf_add(&piece, text, (size_t)(to - text));
         markup_text(out, buf_str(&piece));
         buf_adds(out, "<wbr>");
-        out->failed |= piece.failed;
-        buf_release(&piece);
+        buf_drop(out, &piece);
     }
     markup_text(out, text);
 }
@@ -204,8 +202,7 @@ static void plot_row(struct buf *out, const bool *shown, const struct plot_panel
             continue;
         plot_cell(panel, series, point, c, &text);
         html_cell(out, class_of(c), buf_str(&text));
-        out->failed |= text.failed;
-        buf_release(&text);
+        buf_drop(out, &text);
     }
     buf_adds(out, "</tr>\n");
 }
@@ -223,8 +220,7 @@ static void plot_table(struct buf *out, const struct plot *plot)
             continue;
         plot_head(plot, c, &name);
         head_cell(out, class_of(c), buf_str(&name));
-        out->failed |= name.failed;
-        buf_release(&name);
+        buf_drop(out, &name);
     }
     buf_adds(out, "</tr></thead>\n<tbody>\n");
     for (size_t p = 0; p < plot->panels.count; p++) {
@@ -290,9 +286,7 @@ void html_run(struct buf *out, const struct html_run *run)
         markup_text(out, pieces[i]);
     }
     if (run->id) {
-        buf_adds(out, "<span class=\"id\">");
-        markup_text(out, run->id);
-        buf_adds(out, "</span>");
+        markup_in(out, "<span class=\"id\">", run->id, "</span>");
     }
     buf_adds(out, "</td>");
 }
@@ -368,8 +362,7 @@ static void run_table(struct buf *out, const struct page *page)
                 continue;
             run_cell(run, c, &text);
             html_cell(out, run_columns[c].class, buf_str(&text));
-            out->failed |= text.failed;
-            buf_release(&text);
+            buf_drop(out, &text);
         }
         buf_adds(out, "</tr>\n");
     }
@@ -434,9 +427,8 @@ static void compare_row(struct buf *out, struct compare_notes *notes, const stru
     compare_notes_of(notes, row, words);
     html_cell(out, "", words);
     buf_adds(out, "</tr>\n");
-    out->failed |= name.failed || cost.failed;
-    buf_release(&name);
-    buf_release(&cost);
+    buf_drop(out, &name);
+    buf_drop(out, &cost);
 }
 
 static void compare_apart(struct buf *out, const struct compare_workload *w)
@@ -450,11 +442,8 @@ static void compare_apart(struct buf *out, const struct compare_workload *w)
         compare_label(row, &text);
         for (size_t k = 0; k < row->reasons.count; k++)
             buf_printf(&text, "%s%s", k ? "; " : ": ", row->reasons.items[k]);
-        buf_adds(out, "<li>");
-        markup_text(out, buf_str(&text));
-        buf_adds(out, "</li>\n");
-        out->failed |= text.failed;
-        buf_release(&text);
+        markup_in(out, "<li>", buf_str(&text), "</li>\n");
+        buf_drop(out, &text);
     }
     buf_adds(out, "</ul>\n");
 }
@@ -480,9 +469,7 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
     if (notes.numbers.count > 0)
         buf_adds(out, "<ol>\n");
     for (size_t i = 0; i < notes.numbers.count && !out->failed; i++) {
-        buf_adds(out, "<li>");
-        markup_text(out, notes.items[i]);
-        buf_adds(out, "</li>\n");
+        markup_in(out, "<li>", notes.items[i], "</li>\n");
     }
     if (notes.numbers.count > 0)
         buf_adds(out, "</ol>\n");
@@ -520,8 +507,7 @@ static void bill_row(struct buf *out, const struct quote *quote, const struct bi
     advice_whose(quote, b, &whose);
     html_cell(out, "long", buf_str(&whose));
     buf_adds(out, "</tr>\n");
-    out->failed |= whose.failed;
-    buf_release(&whose);
+    buf_drop(out, &whose);
 }
 
 void html_quote(struct buf *out, const struct quote *quote, int level)
@@ -629,8 +615,7 @@ void html_provenance(struct buf *out, const struct page *page)
         "Intervals are 95 % confidence intervals.");
     sources(out, page);
     buf_adds(out, "</footer>\n");
-    out->failed |= text.failed;
-    buf_release(&text);
+    buf_drop(out, &text);
 }
 
 void html_page(struct buf *out, const struct page *page)

@@ -66,6 +66,13 @@ void markup_text(struct buf *out, const char *text)
     }
 }
 
+void markup_in(struct buf *out, const char *before, const char *text, const char *after)
+{
+    buf_adds(out, before);
+    markup_text(out, text);
+    buf_adds(out, after);
+}
+
 void markup_number(struct buf *out, double number)
 {
     char text[40];

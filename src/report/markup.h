@@ -10,6 +10,9 @@
 // Control characters and invalid UTF-8 become U+FFFD.
 void markup_text(struct buf *out, const char *text);
 
+// The same between two pieces of markup: markup_in(out, "<li>", name, "</li>\n").
+void markup_in(struct buf *out, const char *before, const char *text, const char *after);
+
 // Appends a number with at most two decimals, for coordinates.
 void markup_number(struct buf *out, double number);
 

@@ -9,54 +9,14 @@
 #include "base/money.h"
 #include "ledger/published.h"
 #include "record/read.h"
-#include "record/table.h"
 #include "report/draft.h"
 #include "report/focus.h"
 #include "version.h"
 
 #define QUOTES_MOST 12 // workloads
 
-// ---- the record
-
-#define LIST(member, table, doc) FIELD_SUB(FIELD_LIST, T, member, table, doc)
-
-#define T struct page_run
-static const struct field page_run_fields[] = {
-    TEXT(id, "run id"),
-    TEXT(name, "name"),
-    TEXT(workload, "workload"),
-    TEXT(framework, "framework"),
-    TEXT(machine, "machine"),
-    TEXT(started, "start time"),
-    TEXT(ended, "how it ended"),
-    TEXT(problem, "why it failed; killed: how much is known"),
-    REAL(time_s, "time of the whole training"),
-    REAL(low_s, "lower end of the 95 % interval, if projected"),
-    REAL(high_s, "upper end"),
-    TEXT(basis, "measured, projected or published"),
-    REAL(accuracy, "test accuracy, 0 to 1"),
-    TEXT(source, "published or imported: source"),
-    FIELD(FIELD_TEXTS, T, taints, "why the figures may be noisy"),
-    FIELD_END,
-};
-#undef T
-
-#define T struct page
-const struct field page_fields[] = {
-    TEXT(schema, "`" PAGE_SCHEMA "`"),
-    TEXT(title, "title"),
-    TEXT(made, "date it was made"),
-    TEXT(program, "version of fare"),
-    TEXT(from, "source of the runs"),
-    FIELD(FIELD_TEXTS, T, verdict, "two sentences, and the answer to a deadline"),
-    LIST(runs, page_run_fields, "measured runs, newest first"),
-    INT(left_out, "number of runs that are only in the comparison"),
-    FIELD_IN(T, compare, compare_fields, "comparison, as in `fare compare`"),
-    LIST(quotes, quote_fields, "costs, as in `fare quote`"),
-    LIST(plots, plot_fields, "plots, as data"),
-    FIELD_END,
-};
-#undef T
+#define RECORD_TABLES
+#include "report/page.def"
 
 const char *const plot_kinds[] = {"cost",  "relative", "frontier", "accuracy", "use", "steps",
                                   "batch", "gpus",     "prices",   "buy",      NULL};
@@ -176,9 +136,7 @@ static int add_runs(struct gathering *g, struct err *err)
             buf_printf(&from, "the ledger %s", ledger_name(ledger));
     }
     if (rc == 0)
-        rc = buf_check(&from, err);
-    if (rc == 0)
-        rc = text_set(&g->page->from, buf_str(&from), err);
+        rc = text_take(&g->page->from, &from, err);
     buf_release(&from);
     ledger_free(ledger);
     return rc;
@@ -334,11 +292,7 @@ static int set_title(struct gathering *g, struct err *err)
     else
         buf_printf(&text, "%lld runs%s%s: time and cost", (long long)page->compare.runs.v,
                    only_machine(page) ? " on " : "", or_unknown(only_machine(page), ""));
-    int rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = text_set(&g->page->title, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    return text_take(&g->page->title, &text, err);
 }
 
 static int set_provenance(struct page *page, struct err *err)

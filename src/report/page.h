@@ -13,37 +13,7 @@
 
 #define PAGE_SCHEMA "fare.page/1"
 
-struct page_run { // one measured run
-    char *id;
-    char *name;
-    char *workload;
-    char *framework;
-    char *machine;
-    char *started;
-    char *ended;
-    char *problem;                           // why it failed or was killed, and how much is known
-    struct maybe_real time_s, low_s, high_s; // of the whole training
-    char *basis;                             // "measured", "projected", "published"
-    struct maybe_real accuracy;              // 0 to 1
-    char *source;
-    LIST_OF(char *) taints;
-};
-
-struct page {
-    char *schema;
-    char *title;
-    char *made;              // the date
-    char *program;           // "fare 0.1.0 (build 3f71c56)"
-    char *from;              // source of the runs: a ledger, a published set
-    LIST_OF(char *) verdict; // two sentences, and the answer to a deadline
-    LIST_OF(struct page_run) runs;
-    struct maybe_int left_out; // runs not listed or plotted individually
-    struct compare compare;
-    LIST_OF(struct quote) quotes;
-    LIST_OF(struct plot) plots;
-};
-
-extern const struct field page_fields[];
+#include "report/page.def"
 
 // Kinds of plots, as --plot takes them; ends with null.
 extern const char *const plot_kinds[];

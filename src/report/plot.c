@@ -1,91 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/plot.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "record/table.h"
 #include "report/scale.h"
 
-// ---- the record
-
-#define LIST(member, table, doc) FIELD_SUB(FIELD_LIST, T, member, table, doc)
-
-#define T struct plot_axis
-static const struct field axis_fields[] = {
-    TEXT(name, "name"),
-    TEXT(unit, "unit; `day` counts from 1970-01-01"),
-    BOOL(cut, "starts at the smallest value, not at zero"),
-    FIELD_END,
-};
-#undef T
-
-#define T struct plot_point
-static const struct field point_fields[] = {
-    TEXT(label, "name"),
-    TEXT(group, "bars: group it stands in"),
-    REAL(x, "position"),
-    REAL(x_low, "lower end of the 95 % interval"),
-    REAL(x_high, "upper end"),
-    REAL(y, "value; length of a bar"),
-    REAL(y_low, "lower end of the 95 % interval"),
-    REAL(y_high, "upper end"),
-    BOOL(marked, "marked, as explained by `marks` of the panel"),
-    TEXT(note, "note"),
-    FIELD_END,
-};
-#undef T
-
-#define T struct plot_series
-static const struct field series_fields[] = {
-    TEXT(name, "name of the series"),
-    LIST(points, point_fields, "its points"),
-    FIELD_END,
-};
-#undef T
-
-#define T struct plot_line
-static const struct field line_fields[] = {
-    TEXT(name, "name"),
-    REAL(x, "position of a vertical line"),
-    REAL(y, "position of a horizontal line"),
-    FIELD_END,
-};
-#undef T
-
-#define T struct plot_band
-static const struct field band_fields[] = {
-    TEXT(name, "name"),
-    REAL(from, "start on the x axis"),
-    REAL(to, "end on the x axis"),
-    FIELD_END,
-};
-#undef T
-
-#define T struct plot_panel
-const struct field plot_panel_fields[] = {
-    TEXT(title, "title"),
-    TEXT(form, "`bars`, `lines`, `steps` or `points`"),
-    TEXT(marks, "meaning of marked points"),
-    TEXT(unmarked, "meaning of the other points"),
-    FIELD_IN(T, x, axis_fields, "horizontal axis"),
-    FIELD_IN(T, y, axis_fields, "vertical axis; for bars, the axis along them"),
-    LIST(series, series_fields, "series of points"),
-    LIST(lines, line_fields, "reference values"),
-    LIST(bands, band_fields, "ranges of the x axis"),
-    FIELD_END,
-};
-#undef T
-
-#define T struct plot
-const struct field plot_fields[] = {
-    TEXT(kind, "kind, as --plot takes it"),
-    TEXT(title, "title"),
-    TEXT(says, "how to read it"),
-    LIST(panels, plot_panel_fields, "panels, side by side"),
-    FIELD_END,
-};
-#undef T
+#define RECORD_TABLES
+#include "report/plot.def"
 
 // ---- the table
 

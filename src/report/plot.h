@@ -8,55 +8,7 @@
 
 #include "record/field.h"
 
-struct plot_axis {
-    char *name;            // "cost of one training"
-    char *unit;            // see report/scale.h
-    struct maybe_bool cut; // starts at the smallest value, not at zero
-};
-
-struct plot_point {
-    char *label; // name of the bar, or text beside the point
-    char *group; // bars of one group stand together, below its name
-    struct maybe_real x, x_low, x_high;
-    struct maybe_real y, y_low, y_high; // bars: their length is y
-    struct maybe_bool marked;           // the base, the frontier, or the price used
-    char *note;
-};
-
-struct plot_series {
-    char *name;
-    LIST_OF(struct plot_point) points;
-};
-
-struct plot_line { // a reference value
-    char *name;
-    struct maybe_real x, y; // one of them: a vertical or horizontal line
-};
-
-struct plot_band { // a part of the x axis
-    char *name;
-    struct maybe_real from, to;
-};
-
-struct plot_panel {
-    char *title;
-    char *form;     // "bars", "lines", "steps" or "points"
-    char *marks;    // meaning of marked points; absent: none is marked
-    char *unmarked; // meaning of the others
-    struct plot_axis x, y;
-    LIST_OF(struct plot_series) series;
-    LIST_OF(struct plot_line) lines;
-    LIST_OF(struct plot_band) bands;
-};
-
-struct plot {
-    char *kind;  // "cost"
-    char *title; // "Cost of one training"
-    char *says;  // how to read it, and what it does not show
-    LIST_OF(struct plot_panel) panels;
-};
-
-extern const struct field plot_fields[], plot_panel_fields[];
+#include "report/plot.def"
 
 // One panel as an SVG element, `width` pixels wide. `id` is unique in a page.
 void plot_panel_svg(struct buf *out, const struct plot_panel *panel, double width, const char *id);

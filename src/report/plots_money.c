@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Price plots: price history, and rent or buy.
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -220,8 +220,7 @@ static void draw_frame(struct buf *out, const struct layout *l)
     struct buf cut = {0};
     glyphs_cut(&cut, title, SVG_SMALL, l->width);
     svg_text(out, 0, 11, "sm mu", buf_str(&cut));
-    out->failed |= cut.failed;
-    buf_release(&cut);
+    buf_drop(out, &cut);
 }
 
 static void draw_references(struct buf *out, const struct layout *l, struct above *row)
@@ -300,8 +299,7 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
         plot_cell(l->panel, series, p, columns[i], &cell);
         if (cell.len > 0)
             buf_printf(tip, "%s%s", tip->len ? ", " : "", buf_str(&cell));
-        tip->failed |= cell.failed;
-        buf_release(&cell);
+        buf_drop(tip, &cell);
     }
 }
 
@@ -339,8 +337,7 @@ static void draw_markers(struct buf *out, const struct layout *l, size_t s)
         struct buf tip = {0};
         tip_of(l, series, p, &tip);
         svg_marker(out, x, y, s, !l->panel->marks || p->marked.v, buf_str(&tip));
-        out->failed |= tip.failed;
-        buf_release(&tip);
+        buf_drop(out, &tip);
     }
 }
 
@@ -391,8 +388,7 @@ static void name_lines(struct buf *out, const struct layout *l)
         glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - NAMES_AT);
         draw_sample(out, ends[i].series, l->right + SAMPLE_AT, ends[i].y);
         svg_text(out, l->right + NAMES_AT, ends[i].y + 4, "", buf_str(&name));
-        out->failed |= name.failed;
-        buf_release(&name);
+        buf_drop(out, &name);
     }
     free(ends);
 }
@@ -419,8 +415,7 @@ static double draw_legend(struct buf *out, const struct layout *l, double y)
         draw_sample(out, s, 0, y + 8);
         svg_text(out, 34, y + 12, "", buf_str(&name));
         y += LEGEND_ROW;
-        out->failed |= name.failed;
-        buf_release(&name);
+        buf_drop(out, &name);
     }
     return y;
 }
@@ -469,8 +464,7 @@ static void name_point(struct buf *out, struct placement *placement, const struc
         placement_add_name(placement, &b);
         break;
     }
-    out->failed |= text.failed;
-    buf_release(&text);
+    buf_drop(out, &text);
 }
 
 static int by_x(const void *a, const void *b)

@@ -180,8 +180,7 @@ double svg_axis_below(struct buf *out, const struct scale *scale, const char *na
     double half = glyphs_width(buf_str(&cut), SVG_SMALL) / 2;
     double middle = fmin(fmax((scale->from + scale->to) / 2, half), width - half);
     svg_text(out, middle, bottom + 32, "sm mu mi", buf_str(&cut));
-    out->failed |= cut.failed;
-    buf_release(&cut);
+    buf_drop(out, &cut);
     return bottom + 38;
 }
 
@@ -219,8 +218,7 @@ void plot_panel_svg(struct buf *out, const struct plot_panel *panel, double widt
     buf_adds(out, "; the table has the figures\">\n");
     buf_add(out, buf_str(&body), body.len);
     buf_adds(out, "</svg>\n");
-    out->failed |= body.failed;
-    buf_release(&body);
+    buf_drop(out, &body);
 }
 
 // Draws the panels below their titles, in one or two columns. A row is as high as its highest
@@ -249,8 +247,7 @@ static double draw_panels(struct buf *out, const struct plot *plot, double top)
         buf_adds(out, "<g transform=\"translate(0 22)\">\n");
         row = fmax(row, 22 + draw(out, panel, width, id));
         buf_adds(out, "</g></g>\n");
-        out->failed |= title.failed;
-        buf_release(&title);
+        buf_drop(out, &title);
     }
     return top + row + MARGIN;
 }
@@ -273,8 +270,7 @@ static double draw_words(struct buf *out, const char *text, double top, double w
     }
     if (line.len > 0)
         svg_text(out, 20, top += 16, "mu", buf_str(&line));
-    out->failed |= line.failed;
-    buf_release(&line);
+    buf_drop(out, &line);
     return top + 20;
 }
 
@@ -294,6 +290,5 @@ void plot_svg(struct buf *out, const struct plot *plot)
     svg_rect(out, 0, 0, width, height, "bg", NULL);
     buf_add(out, buf_str(&body), body.len);
     buf_adds(out, "</svg>\n");
-    out->failed |= body.failed;
-    buf_release(&body);
+    buf_drop(out, &body);
 }

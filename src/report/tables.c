@@ -34,8 +34,7 @@ void table_csv_text(struct csv_writer *w, const char *text)
     struct buf quoted = {0};
     buf_printf(&quoted, "'%s", text);
     csv_put(w, buf_str(&quoted));
-    w->out->failed |= quoted.failed;
-    buf_release(&quoted);
+    buf_drop(w->out, &quoted);
 }
 
 // ---- a plot's figures
@@ -77,8 +76,7 @@ static void markdown_row(void *arg, const struct plot_panel *panel,
         buf_addc(m->out, ' ');
         table_markdown_text(m->out, buf_str(&cell));
         buf_adds(m->out, " |");
-        m->out->failed |= cell.failed;
-        buf_release(&cell);
+        buf_drop(m->out, &cell);
     }
     buf_addc(m->out, '\n');
 }
@@ -90,8 +88,7 @@ static void markdown_foot(struct buf *out, const struct page *page)
     buf_addc(out, '\n');
     table_markdown_text(out, buf_str(&text));
     buf_addc(out, '\n');
-    out->failed |= text.failed;
-    buf_release(&text);
+    buf_drop(out, &text);
 }
 
 void plot_markdown(struct buf *out, const struct plot *plot, const struct page *page)
@@ -108,8 +105,7 @@ void plot_markdown(struct buf *out, const struct plot *plot, const struct page *
         buf_addc(out, ' ');
         table_markdown_text(out, buf_str(&head));
         buf_adds(out, " |");
-        out->failed |= head.failed;
-        buf_release(&head);
+        buf_drop(out, &head);
     }
     buf_adds(out, "\n|");
     for (enum plot_column c = 0; c < PLOT_COLUMNS; c++)
@@ -184,8 +180,7 @@ static void markdown_quote(struct buf *out, const struct quote *quote)
         advice_whose(quote, b, &whose);
         table_markdown_text(out, buf_str(&whose));
         buf_adds(out, " |\n");
-        out->failed |= whose.failed;
-        buf_release(&whose);
+        buf_drop(out, &whose);
     }
 }
 

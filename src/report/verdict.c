@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict at the top of a report: the fastest, the cheapest, and the answer to a deadline.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/money.h"
 #include "report/draft.h"
-
-static int say(struct page *page, struct buf *text, struct err *err)
-{
-    int rc = buf_check(text, err);
-    if (rc == 0 && text->len > 0)
-        rc = texts_add(&page->verdict, buf_str(text), err);
-    buf_release(text);
-    return rc;
-}
 
 static void add_time(struct buf *out, double seconds)
 {
@@ -54,7 +44,7 @@ static int say_run(struct page *page, const struct page_run *run, struct err *er
         buf_adds(&text, ")");
     }
     buf_printf(&text, "%s%s.", run->basis ? ", " : "", or_unknown(run->basis, ""));
-    return say(page, &text, err);
+    return texts_take(&page->verdict, &text, err);
 }
 
 static int say_many(struct page *page, struct err *err)
@@ -80,7 +70,7 @@ static int say_many(struct page *page, struct err *err)
                    or_unknown(most->machine, "an unknown machine"));
     }
     buf_adds(&text, ".");
-    return say(page, &text, err);
+    return texts_take(&page->verdict, &text, err);
 }
 
 // The cheapest place of one workload; without a run asked for, also whose time it is.
@@ -133,7 +123,7 @@ static int say_quotes(struct page *page, struct err *err)
         say_cheapest(&text, &page->quotes.items[0]);
     else if (page->quotes.count > 0)
         say_sum(page, &text);
-    return say(page, &text, err);
+    return texts_take(&page->verdict, &text, err);
 }
 
 // ---- the deadline
@@ -235,7 +225,7 @@ static int say_deadline(const struct page_ask *ask, struct page *page, const str
         advice_deadline(&jobs[at].ask, deadline_ns, &page->quotes.items[at], &text);
     if (start > 0 && text.len > start)
         text.data[start] = 'w'; // "mlp: within"
-    return say(page, &text, err);
+    return texts_take(&page->verdict, &text, err);
 }
 
 // ---- together
@@ -294,7 +284,7 @@ int page_verdict(const struct page_ask *ask, struct page *page, const struct quo
     struct buf text = {0};
     if (page->runs.count == 0) {
         buf_adds(&text, "There are no runs to report on.");
-        return say(page, &text, err);
+        return texts_take(&page->verdict, &text, err);
     }
     int rc = say_two(ask, page, err);
     for (size_t i = 0; i < page->compare.workloads.count && ask->wishes.deadline_ns.known; i++)

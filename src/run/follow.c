@@ -386,8 +386,8 @@ static bool apply_about(struct follow *f, json_t *json)
         TAKE(threads);
         TAKE(seed);
         TAKE(steps_per_epoch);
-        TAKE(l1.pairs_per_s);
-        TAKE(l1.largest_error);
+        TAKE(l1_pairs_per_s);
+        TAKE(l1_largest_error);
 #undef TAKE
         if (told.epochs.known)
             f->told_epochs = told.epochs.v;

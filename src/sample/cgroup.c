@@ -4,9 +4,6 @@
 // Times of nested groups may overlap, so the largest counts.
 #include "machine/cgroup.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "sample/proc_file.h"
 #include "sample/source.h"
 

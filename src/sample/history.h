@@ -7,7 +7,6 @@
 #ifndef FARE_SAMPLE_HISTORY_H
 #define FARE_SAMPLE_HISTORY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "record/field.h"

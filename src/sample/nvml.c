@@ -4,7 +4,6 @@
 // and its power and memory are totals over all instances, so all figures stay absent.
 #include "machine/nvml.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "machine/nvml_ask.h"

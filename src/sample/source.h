@@ -87,8 +87,8 @@ struct source {
     bool (*begin)(void *state, struct place *place);
 };
 
-extern const struct source source_cpu, source_memory, source_io, source_net, source_rapl,
-    source_cgroup, source_nvml, source_amdgpu;
+extern const struct source source_cpu, source_memory, source_net, source_rapl, source_cgroup,
+    source_nvml, source_amdgpu;
 
 extern const struct source *const sources[]; // ends with null
 

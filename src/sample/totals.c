@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sample/totals.h"
 
-#include <string.h>
-
 #define CARD_WATTS_MAX 10000 // a faster energy counter is broken
 
 #define SHORTEST_S 0.05

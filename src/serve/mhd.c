@@ -8,26 +8,8 @@
 
 struct mhd_api mhd;
 
-#define SYMBOL(name)                                                                               \
-    {                                                                                              \
-        "MHD_" #name, offsetof(struct mhd_api, name), DL_REQUIRED                                  \
-    }
-static const struct dl_symbol symbols[] = {
-    SYMBOL(start_daemon),
-    SYMBOL(stop_daemon),
-    SYMBOL(get_daemon_info),
-    SYMBOL(get_connection_info),
-    SYMBOL(get_connection_values),
-    SYMBOL(lookup_connection_value),
-    SYMBOL(basic_auth_get_username_password),
-    SYMBOL(create_response_from_buffer),
-    SYMBOL(add_response_header),
-    SYMBOL(queue_response),
-    SYMBOL(destroy_response),
-    SYMBOL(suspend_connection),
-    SYMBOL(resume_connection),
-    SYMBOL(free),
-};
+#define SYMBOL(name) {"MHD_" #name, offsetof(struct mhd_api, name), DL_REQUIRED},
+static const struct dl_symbol symbols[] = {MHD_FUNCTIONS(SYMBOL)};
 static const char *const names[] = {"libmicrohttpd.so.12", NULL};
 static const struct dl_spec spec = {
     .what = "libmicrohttpd",

@@ -90,9 +90,7 @@ static void list_row(struct buf *out, const struct run *run)
         date[DATE_BYTES];
     buf_adds(out, "<tr><td><a href=\"/runs/");
     frame_escape(out, run->id);
-    buf_adds(out, "\">");
-    markup_text(out, name_of(run));
-    buf_adds(out, "</a></td>");
+    markup_in(out, "\">", name_of(run), "</a></td>");
     html_cell(out, "", run->workload);
     html_cell(out, "long", run_place(run));
     html_cell(out, "", run->ended);
@@ -249,8 +247,7 @@ static void show(struct buf *out, const struct request *request, const struct ru
     buf_adds(&path, "/runs/");
     frame_escape(&path, run->id);
     frame_json_link(out, request, buf_str(&path));
-    out->failed |= path.failed;
-    buf_release(&path);
+    buf_drop(out, &path);
     for (size_t i = 0; i < page->plots.count; i++)
         html_plot(out, &page->plots.items[i], 2, i);
     frame_end(out);

@@ -174,17 +174,14 @@ static void offer_row(struct buf *out, const struct listing_line *line)
         snprintf(seen + strlen(seen), sizeof seen - strlen(seen), ", OLD");
     buf_adds(out, "<tr><td class=\"long\"><a href=\"/offer?name=");
     frame_escape(out, buf_str(&name));
-    buf_adds(out, "\">");
-    markup_text(out, buf_str(&name));
-    buf_adds(out, "</a></td>");
+    markup_in(out, "\">", buf_str(&name), "</a></td>");
     price_cell(out, line->usd_hour);
     price_cell(out, offer_unit(o, line->usd_hour));
     html_cell(out, "", gpus);
     html_cell(out, "num", vcpus);
     html_cell(out, "num", seen);
     buf_adds(out, "</tr>\n");
-    out->failed |= name.failed;
-    buf_release(&name);
+    buf_drop(out, &name);
 }
 
 void form_prices(struct buf *out, const struct request *request)

@@ -74,9 +74,8 @@ static void run_row(struct buf *out, const struct run *run)
                  strlen(run->started) > 11 ? run->started + 11 : "");
     if (run->batch.known)
         snprintf(batch, sizeof batch, "batch %lld", (long long)run->batch.v);
-    buf_adds(out, "<tr><td><input type=\"checkbox\" name=\"run\" value=\"");
-    markup_text(out, run->id);
-    buf_adds(out, "\" aria-label=\"Compare ");
+    markup_in(out, "<tr><td><input type=\"checkbox\" name=\"run\" value=\"", run->id,
+              "\" aria-label=\"Compare ");
     markup_text(out, run->id);
     buf_adds(out, "\"></td>");
     buf_adds(&href, "/runs/");
@@ -95,9 +94,8 @@ static void run_row(struct buf *out, const struct run *run)
     html_cell(out, "num", started);
     html_cell(out, "", run->ended);
     buf_adds(out, "</tr>\n");
-    out->failed |= href.failed || name.failed;
-    buf_release(&href);
-    buf_release(&name);
+    buf_drop(out, &href);
+    buf_drop(out, &name);
 }
 
 // Read only the fields that a row shows.
@@ -273,9 +271,7 @@ static void show_run(struct buf *out, const struct request *request, const struc
     frame_begin(out, run && run->name ? run->name : page->title);
     html_paragraph(out, "mute", id);
     if (run && run->problem) {
-        buf_adds(out, "<p><strong>");
-        markup_text(out, run->ended ? run->ended : "failed");
-        buf_adds(out, "</strong>: ");
+        markup_in(out, "<p><strong>", run->ended ? run->ended : "failed", "</strong>: ");
         markup_text(out, run->problem);
         buf_adds(out, "</p>\n");
     }

@@ -4,7 +4,6 @@
 // a convolution and its batch norm.
 #include "workload/workload.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #define DECAY   0.9997F

@@ -50,7 +50,7 @@ static int images(const char *name, struct err *err)
 {
     uint8_t *pixels, sum[32];
     int64_t count;
-    int rc = idx_images(files_at(name), &pixels, &count, sum, err);
+    int rc = idx_file(files_at(name), true, &pixels, &count, sum, err);
     if (rc == 0)
         free(pixels);
     else
@@ -62,7 +62,7 @@ static int labels(const char *name, struct err *err)
 {
     uint8_t *bytes, sum[32];
     int64_t count;
-    int rc = idx_labels(files_at(name), &bytes, &count, sum, err);
+    int rc = idx_file(files_at(name), false, &bytes, &count, sum, err);
     if (rc == 0)
         free(bytes);
     else

@@ -12,12 +12,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!input_open(&input, data, size))
         return 0;
     unsigned total = 0;
-    if (idx_images(input.path, &bytes, &count, sum, NULL) == 0) {
+    if (idx_file(input.path, true, &bytes, &count, sum, NULL) == 0) {
         for (int64_t i = 0; i < count * IDX_SIDE * IDX_SIDE; i++)
             total += bytes[i];
         free(bytes);
     }
-    if (idx_labels(input.path, &bytes, &count, sum, NULL) == 0) {
+    if (idx_file(input.path, false, &bytes, &count, sum, NULL) == 0) {
         for (int64_t i = 0; i < count; i++)
             total += bytes[i];
         free(bytes);

@@ -82,8 +82,9 @@ static void check(const struct reading *a, const struct reading *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct source *const tried[] = {&source_cpu, &source_memory, &source_io,
-                                                 &source_net, &source_rapl,   &source_cgroup};
+    static const struct source *const tried[] = {&source_cpu, &source_memory, &source_net,
+                                                 &source_rapl, &source_cgroup};
+    enum { TRIED = sizeof tried / sizeof *tried };
     if (size > 65536)
         return 0;
     if (text_fd < 0)
@@ -92,11 +93,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     put(data, half);
     struct place place = {.tree = {.root = root}, .pid = 100};
     struct reading readings[2] = {{.at_ns = 0}, {.at_ns = 500000000, .number = 1}};
-    void *states[6];
-    bool open[6];
+    void *states[TRIED];
+    bool open[TRIED];
     if (tasks_new(&place.tasks, &place.tree, 100, NULL) != 0)
         place.tasks = NULL;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < TRIED; i++) {
         states[i] = calloc(1, tried[i]->size);
         assert(states[i]);
         open[i] = tried[i]->open(states[i], &place, NULL) == 0;
@@ -106,12 +107,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             put(data + half, size - half);
         if (place.tasks)
             tasks_read(place.tasks);
-        for (int i = 0; i < 6; i++)
+        for (int i = 0; i < TRIED; i++)
             if (open[i])
                 tried[i]->read(states[i], &place, &readings[l]);
     }
     check(&readings[0], &readings[1]);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < TRIED; i++) {
         tried[i]->close(states[i]);
         free(states[i]);
     }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of the records that are only data.
+#include "record/bill.h"
+#include "record/compare.h"
+#include "record/offer.h"
+#include "record/price_import.h"
+#include "record/schedule.h"
+#include "record/workload.h"
+
+#define RECORD_TABLES
+#include "record/bill.def"
+#include "record/compare.def"
+#include "record/offer.def"
+#include "record/price_import.def"
+#include "record/schedule.def"
+#include "record/workload.def"
