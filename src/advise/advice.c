@@ -483,7 +483,7 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
     int64_t use_s = 0, tenths = 0;
     double own_s = base_seconds(ask);
     if (!ask->asked && (ask->evidence_count == 0 || ask->evidence[0].run->source)) {
-        buf_adds(&text, "Rent or buy: name a run, whose machine would be bought.");
+        buf_adds(&text, "Rent or buy: name a run; its machine is the one to buy.");
         return texts_take(&quote->advice, &text, err);
     }
     for (size_t i = 0; !rent && i < quote->bills.count; i++)

@@ -186,9 +186,10 @@ void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_B
     char from[MONEY_BYTES], to[MONEY_BYTES];
     int decimals = significant_decimals(magnitude(nano));
     uint64_t width = high > low ? (uint64_t)high - (uint64_t)low : 0;
-    while (decimals > 0 && unit_at(decimals) < width / 100)
+    int least = magnitude(nano) >= MONEY_UNIT ? 2 : 0;
+    while (decimals > least && unit_at(decimals) < width / 100)
         decimals--;
-    while (ends_in_zero(nano, decimals) && ends_in_zero(low, decimals) &&
+    while (decimals > least && ends_in_zero(nano, decimals) && ends_in_zero(low, decimals) &&
            ends_in_zero(high, decimals))
         decimals--;
     money_rounded(nano, decimals, MONEY_HALF_UP, amount);

@@ -43,7 +43,7 @@ void money_short(int64_t nano, char out[MONEY_BYTES]);
 #define MONEY_INTERVAL_BYTES (2 * MONEY_BYTES)
 
 // As money_short(), with its interval: "0.52" and "0.51-0.53", "" where that does not show. No
-// digit is finer than a hundredth of the interval's width: "52.3" and "48.0-57.0".
+// digit below a dollar is finer than a hundredth of the interval's width.
 void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
                     char interval[MONEY_INTERVAL_BYTES]);
 
