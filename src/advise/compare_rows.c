@@ -201,9 +201,10 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     if (rc == 0 && to->assumed.v) {
         char note[160];
         const char *provider = price->provider[0] ? price->provider : NULL;
-        snprintf(note, sizeof note, "%s%.60s%s: whole seconds are assumed",
+        snprintf(note, sizeof note, "%s%.60s%s: whole %s are assumed",
                  provider ? "how " : "who rents it out is not known, nor how they charge",
-                 provider ? provider : "", provider ? " charges is not known" : "");
+                 provider ? provider : "", provider ? " charges is not known" : "",
+                 priced_by_month(&price->priced) ? "months" : "seconds");
         rc = texts_add(&row->notes, note, err);
     }
     return rc;

@@ -18,9 +18,10 @@ struct bill_time {
     } parts[BILL_PARTS_MAX];
     size_t count;
     int64_t total_ns;
-    int64_t low_ns, high_ns; // 95 % interval, with the range of a start-up by default; -1: none
-    int64_t startup_ns;      // of the total: before the training's own time
-    const char *basis;       // "measured", "projected", "published"
+    int64_t low_ns, high_ns; // interval: 95 % of a projection, the range of a default; -1: none
+    int64_t boot_low_ns, boot_high_ns; // of that, the part of a boot, which is parts[0]
+    int64_t startup_ns;                // of the total: before the training's own time
+    const char *basis;                 // "measured", "projected", "published"
 };
 
 // What the full training takes by itself: its phases where it was made to the end, the projection

@@ -63,7 +63,7 @@ struct bill {
     char *before_credit; // USD, if the user's credit pays a part
     char *total;         // USD, without tax
     char *by_hours;      // an assumed rule: the total if started hours were charged
-    char *low;           // of the 95 % interval
+    char *low;           // of the interval
     char *high;
     struct maybe_bool incomplete; // the tariff lacks a price for something requested
     char *waiting;                // cost of a person's waiting time, if requested; not in the total
