@@ -33,7 +33,8 @@ static const struct field price_fields[] = {
     TEXT(usd_per_hour, "as published; absent if unknown, or if the runs have different prices"),
     TEXT(from, "where it comes from"),
     TEXT(rule, "how it is charged, in words"),
-    BOOL(assumed, "the provider's rule is unknown: whole seconds are assumed"),
+    BOOL(assumed,
+         "the provider's rule is unknown: whole seconds, or the offer's months, are assumed"),
     FIELD_END,
 };
 #undef T
