@@ -270,8 +270,14 @@ static int add_items(struct job *job, const struct schedule_bill *bill, struct e
     double starts = (double)bill->starts / (double)bill->starts_in;
     long long tasks = (long long)job->record->tasks.v;
     clock_words(bill->up_ns, charged, sizeof charged);
-    int rc = add_item(job, "machine", &bill->machine, err, "%.6g × %s at %s an hour",
-                      starts * (double)tasks, charged, job->record->rate_per_hour);
+    char rate[64];
+    snprintf(rate, sizeof rate, "%s an hour", job->record->rate_per_hour);
+    int rc = priced_by_month(&s->priced)
+                 ? add_item(job, "machine", &bill->machine, err,
+                            "%lld × each month in which it starts", tasks)
+                 : add_item(job, "machine", &bill->machine, err, "%.6g × %s at %s",
+                            starts * (double)tasks, charged,
+                            bill->by_day ? "the spot price of each day" : rate);
     if (rc == 0 && bill->fees.known)
         rc = add_item(job, "fees", &bill->fees, err, "%lld × %s a month", tasks,
                       plain(s->priced.rule.monthly_fee, text));

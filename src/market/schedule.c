@@ -148,13 +148,17 @@ static int by_month(const struct schedule *s, const struct schedule_bill *bill,
 }
 
 // Each start of the calendar month at the price of its day.
-static int by_history(const struct schedule *s, struct start *sum, struct err *err)
+static int by_history(const struct schedule *s, const struct start *first,
+                      struct schedule_bill *bill, struct start *sum, struct err *err)
 {
-    int64_t length_s, from = s->month_s / DAY_S;
+    int64_t length_s, from = s->month_s / DAY_S, even = 0;
     int rc = month_length_s(s, &length_s, err);
     for (int64_t day = from; rc == 0 && day < from + length_s / DAY_S; day++)
         if (crontab_count(&s->tab, day, day + 1) > 0)
             rc = day_price(s, day * DAY_S, sum, err);
+    if (rc == 0)
+        rc = money_scale(first->total, bill->starts, 1, MONEY_DOWN, &even, err);
+    bill->by_day = sum->total != even;
     return rc;
 }
 
@@ -209,7 +213,7 @@ static int machine_price(const struct schedule *s, struct schedule_bill *bill, s
     if (rule->tier_count > 0 || rule->monthly_cap >= 0)
         return in_turn(s, bill, sum, err);
     if (follows_prices(s))
-        return by_history(s, sum, err);
+        return by_history(s, &one, bill, sum, err);
     return rule->clock_units ? by_clock(s, bill, sum, err)
                              : add_start(sum, &one, bill->starts, bill->starts_in, err);
 }

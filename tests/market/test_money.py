@@ -386,7 +386,8 @@ def spot_history():
     # Another month at the prices of November.
     same(total("@monthly", *args, "--month", "2018-06", "--date", "2018-11-01"), F("100.80"))
     # 9 x 0.20 + 22 x 0.40.
-    same(total("@daily", "--up", "1h", "--offer", "aws/moves:spot", "--month", "2026-10"), F("10.60"))
+    c = cron("@daily", "--up", "1h", "--offer", "aws/moves:spot", "--month", "2026-10")
+    same((F(c["total"]), c["items"][0]["what"]), (F("10.60"), "31 × 1 h 00 min at the spot price of each day"))
     # At 23:30 the ninth's start has half an hour of each.
     same(total("30 23 * * *", "--up", "1h", "--offer", "aws/moves:spot", "--month", "2026-10"),
          8 * F("0.20") + F("0.30") + 22 * F("0.40"))
