@@ -85,21 +85,26 @@ static double longest(const struct bill *bill)
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
 }
 
-// The cost at the end of the interval.
-static int64_t dearest(const struct bill *bill)
+static int64_t at_least(int64_t amount, const char *text)
 {
-    int64_t high = 0, total = bill_total(bill);
-    bool known = bill->high && money_parse(bill->high, &high, NULL) == 0;
-    return known && high > total ? high : total;
+    int64_t other = 0;
+    return text && money_parse(text, &other, NULL) == 0 && other > amount ? other : amount;
 }
 
-// Within `budget` even at the end of its interval; null: no budget.
+// What it may cost at worst. Nothing is cheap by an assumed rule alone.
+static int64_t dearest(const struct bill *bill)
+{
+    return at_least(at_least(bill_total(bill), bill->high), bill->by_hours);
+}
+
+// For at most `budget`, at worst and with everything priced; null: whatever it costs.
 static const struct bill *fastest(const struct quote *quote, const int64_t *budget)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if ((!budget || dearest(b) <= *budget) && (!best || b->time_s.v < best->time_s.v))
+        bool within = !budget || (!b->incomplete.v && dearest(b) <= *budget);
+        if (within && (!best || b->time_s.v < best->time_s.v))
             best = b;
     }
     return best;
@@ -245,8 +250,14 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
     } else {
         const struct bill *cheap = &quote->bills.items[0];
         bool nearly = bill_total(cheap) <= w->budget.v;
-        buf_printf(&text, " no offer is %saffordable; the cheapest is ",
-                   nearly ? "certainly " : "");
+        bool interval = at_least(0, cheap->high) > w->budget.v;
+        bool hours = !interval && at_least(0, cheap->by_hours) > w->budget.v;
+        buf_printf(&text, " no offer is %saffordable%s; the cheapest is ",
+                   nearly ? "certainly " : "",
+                   !nearly    ? ""
+                   : interval ? " at the end of its interval"
+                   : hours    ? " if started hours are charged"
+                              : "");
         add_bill_words(&text, cheap);
     }
     buf_adds(&text, ".");
@@ -279,54 +290,86 @@ static double seconds_for(const struct bill *bill, double runs)
     return startup + runs * (bill->time_s.v - startup);
 }
 
-// The bill for `runs` runs in one go on the offer of `bill`, with the traffic of `traffic` runs.
+// The start-up of the run of `bill` in its parts, of which a boot may be free, then `runs` runs.
+static int time_for(const struct quote_ask *ask, const struct bill *bill, const struct offer *offer,
+                    double runs, struct bill_time *time, struct err *err)
+{
+    const struct run *run = NULL;
+    bool known = false;
+    int rc = 0;
+    for (size_t i = 0; i < ask->evidence_count && !run; i++) {
+        const char *id = ask->evidence[i].run->id;
+        run = id && bill->run && strcmp(id, bill->run) == 0 ? ask->evidence[i].run : NULL;
+    }
+    if (run && !is_own(bill))
+        rc = quote_time(ask, run, offer, time, &known, err);
+    if (!known)
+        *time = (struct bill_time){.total_ns = (int64_t)(bill->time_s.v * 1e9)};
+    time->count = 0;
+    for (int64_t at = 0; at < time->startup_ns; time->count++)
+        at += time->parts[time->count].ns;
+    double ns = fmin(runs * (double)(time->total_ns - time->startup_ns), 9e18);
+    time->parts[time->count++] = (struct bill_part){"run", (int64_t)ns, NULL};
+    time->total_ns = time->startup_ns + (int64_t)ns;
+    time->low_ns = time->high_ns = -1;
+    time->basis = "derived";
+    return rc;
+}
+
+// The bill for `runs` runs in one go on the offer of `bill`. `traffic` of them pay for egress and
+// ingress: each run does, on whatever machine. `*worst` (optional): by started hours, where the
+// rule is assumed.
 static int bill_for(const struct quote_ask *ask, const struct bill *bill, double runs,
-                    int64_t traffic, int64_t *total, struct err *err)
+                    int64_t traffic, int64_t *total, int64_t *worst, struct err *err)
 {
     struct offer offer;
     struct bill again = {0};
+    struct bill_time time = {0};
     struct wishes wishes = ask->wishes;
-    struct bill_time time = {.low_ns = -1, .high_ns = -1, .basis = "derived"};
-    double startup = bill->startup_s.known ? bill->startup_s.v : 0;
     wishes.without_credit = true;
     wishes.runs = traffic;
     if (traffic == 0)
         wishes.egress_bytes = wishes.ingress_bytes = 0;
-    time.total_ns = (int64_t)fmin(seconds_for(bill, runs) * 1e9, 9e18);
-    time.startup_ns = (int64_t)(startup * 1e9);
-    if (time.startup_ns > 0)
-        time.parts[time.count++] = (struct bill_part){"boot", time.startup_ns, NULL};
-    time.parts[time.count++] = (struct bill_part){"run", time.total_ns - time.startup_ns, NULL};
     int rc = quote_offer(ask, bill, &offer, err);
+    if (rc == 0)
+        rc = time_for(ask, bill, &offer, runs, &time, err);
     if (rc == 0)
         rc = bill_make(ask->market, &wishes, &offer, bill->offer, &time, 0, &again, err);
     if (rc == 0)
         *total = bill_total(&again);
+    if (rc == 0 && worst)
+        *worst = dearest(&again);
     record_release(bill_fields, &again);
     return rc;
 }
 
-// The cheapest offer that completes `runs` runs, one after the other, within a month.
+// The cheapest offer for `runs` runs in a month, one after the other, that a month is enough for.
+// One with something unpriced is named only where all have.
 static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, double runs,
                         const struct bill **found, int64_t *least, struct err *err)
 {
+    int64_t least_worst = 0;
     *found = NULL;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        int64_t total = 0;
+        int64_t total = 0, worst = 0;
         double startup = b->startup_s.known ? b->startup_s.v : 0;
         double seconds = runs * (b->time_s.v - startup);
         if (seconds * 1e9 > (double)MONTH_NS)
             continue;
-        int rc = ask->own && is_own(b) ? own_month(ask->own, seconds, &total, err)
-                                       : bill_for(ask, b, runs, (int64_t)ceil(runs), &total, err);
+        bool own = ask->own && is_own(b);
+        int rc = own ? own_month(ask->own, seconds, &total, err)
+                     : bill_for(ask, b, runs, (int64_t)ceil(runs), &total, &worst, err);
         if (rc == ERR_MEMORY)
             return rc;
         if (rc != 0)
             continue;
-        if (!*found || total < *least) {
+        worst = own ? total : worst;
+        bool half = b->incomplete.v, found_half = *found && (*found)->incomplete.v;
+        if (!*found || (half == found_half ? worst < least_worst : found_half)) {
             *found = b;
             *least = total;
+            least_worst = worst;
         }
     }
     return 0;
@@ -372,7 +415,8 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
         if (found) {
             buf_printf(&text, ": %s, ", found->offer);
             add_money(&text, total);
-            buf_adds(&text, " a month, in one go.");
+            buf_printf(&text, " a month, in one go%s.",
+                       found->incomplete.v ? ", without what its tariff has no price for" : "");
         } else {
             buf_adds(&text, ": none of these machines is fast enough on its own.");
         }
@@ -395,14 +439,14 @@ static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, i
     int64_t share = (runs + *machines - 1) / *machines, rest = runs % share;
     *machines = runs / share + (rest > 0);
     *seconds = seconds_for(bill, (double)share);
-    // Traffic is charged for all runs together: allowances and price steps are per account.
-    int rc = bill_for(ask, bill, (double)share, runs, &with, err);
+    // Traffic is paid once for all runs: free allowances and steps are the account's.
+    int rc = bill_for(ask, bill, (double)share, runs, &with, NULL, err);
     if (rc == 0)
-        rc = bill_for(ask, bill, (double)share, 0, &without, err);
+        rc = bill_for(ask, bill, (double)share, 0, &without, NULL, err);
     if (rc == 0)
         rc = money_scale(without, runs / share, 1, MONEY_HALF_EVEN, &full, err);
     if (rc == 0 && rest > 0)
-        rc = bill_for(ask, bill, (double)rest, 0, &last, err);
+        rc = bill_for(ask, bill, (double)rest, 0, &last, NULL, err);
     if (rc == 0)
         rc = money_add(full, last, total, err);
     return rc == 0 ? money_add(*total, with - without, total, err) : rc;
@@ -415,7 +459,7 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
     int64_t one = 0, all = 0, machines = 0;
     double seconds = 0, runs = (double)w->runs;
     struct buf text = {0};
-    int rc = bill_for(ask, strong, runs, w->runs, &one, err);
+    int rc = bill_for(ask, strong, runs, w->runs, &one, NULL, err);
     if (rc == 0)
         rc = bill_parallel(ask, cheap, w->runs, seconds_for(strong, runs), &machines, &seconds,
                            &all, err);
@@ -465,9 +509,12 @@ int advice_break_even(const struct quote_ask *ask, const struct own_machine *own
     if (rc == 0)
         rc = priced_average_hour(&price, own->use_s_a_month, &hour, err);
     double startup = rent->startup_s.known ? rent->startup_s.v : 0;
+    double rent_s = rent->time_s.v - startup, unit = 1e9; // nanoseconds, or more for long runs
+    while (fmax(rent_s, own_s) * unit > 1e12)
+        unit /= 10;
     const struct own_rent against = {.rate = hour,
-                                     .own_speed = (int64_t)((rent->time_s.v - startup) * 1e3),
-                                     .rent_speed = (int64_t)(own_s * 1e3)};
+                                     .own_speed = (int64_t)fmax(rent_s * unit, 1),
+                                     .rent_speed = (int64_t)fmax(own_s * unit, 1)};
     if (rc == 0)
         rc = own_break_even(own, &against, use_s, err);
     if (rc == 0 && *use_s >= 0)

@@ -199,8 +199,9 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     if (rc == 0 && to->assumed.v) {
         char note[160];
         const char *provider = price->provider[0] ? price->provider : NULL;
-        snprintf(note, sizeof note, "the %s%.60s is unknown: whole seconds are assumed",
-                 provider ? "billing rule of " : "provider", provider ? provider : "");
+        snprintf(note, sizeof note, "the %s%.60s is unknown: whole %s are assumed",
+                 provider ? "billing rule of " : "provider", provider ? provider : "",
+                 priced_by_month(&price->priced) ? "months" : "seconds");
         rc = texts_add(&row->notes, note, err);
     }
     return rc;

@@ -10,6 +10,7 @@
 #include "base/units.h"
 
 #define MISFITS_MAX 20
+#define GPUS_MAX    1000000 // of one machine: a record may claim any number
 
 struct proof { // a run whose time is known
     const struct quote_evidence *from;
@@ -32,7 +33,6 @@ struct search {
     const struct quote_ask *ask;
     const struct book *book;
     const struct devices *devices;
-    const struct currencies *currencies;
     int day; // of the prices
     struct proof *proofs;
     size_t proof_count;
@@ -163,7 +163,7 @@ static bool is_alike(const struct search *s, const struct proof *p, const struct
 {
     if (p->gpus > 0)
         return p->device && same(offer->gpu, p->device->name) &&
-               offer->gpus_milli >= p->gpus * 1000;
+               offer->gpus_milli / 1000 >= p->gpus;
     return !*offer->gpu && same_processor(s, p, offer);
 }
 
@@ -180,7 +180,7 @@ static const char *too_small(const struct search *s, const struct proof *p,
     int64_t gpu_mib = offer->gpu_memory_mib ? offer->gpu_memory_mib
                       : device              ? device->memory_mib
                                             : 0;
-    if (p->gpus * 1000 > offer->gpus_milli)
+    if (p->gpus > offer->gpus_milli / 1000)
         snprintf(why, 160, "does not fit: it has %g GPU%s, the run used %lld",
                  offer->gpus_milli / 1000.0, offer->gpus_milli == 1000 ? "" : "s",
                  (long long)p->gpus);
@@ -247,13 +247,17 @@ static const struct proof *find_proof(const struct search *s, const struct offer
     return find_proofs(s, offer, best);
 }
 
-// Regions may have prices in different currencies.
-static int64_t hour_in_usd(const struct search *s, const struct offer *offer)
+// To choose among regions, which may have their own factors and currencies.
+static int hour_in_usd(const struct search *s, const struct offer *offer, int64_t *usd,
+                       struct err *err)
 {
-    int64_t usd = 0;
-    int rc = currency_to_usd(s->currencies, offer->currency, s->day, offer_per_hour(offer), &usd,
-                             NULL, NULL, NULL);
-    return rc == 0 ? usd : INT64_MAX;
+    struct priced price;
+    int rc = market_price(s->ask->market, offer, &s->ask->wishes, &price, NULL);
+    if (rc == 0)
+        rc = priced_hour(&price, usd, NULL);
+    if (rc != 0)
+        *usd = INT64_MAX; // it becomes a misfit
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
 // The same offer in another region. The book is sorted by name, so it is near the end.
@@ -301,8 +305,12 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
     size_t training = p->from->training;
     if (too_small(s, p, offer, why))
         return training == 0 ? misfit(s->quote, offer, why, err) : 0;
-    int64_t per_hour = hour_in_usd(s, offer);
-    struct candidate *c = s->ask->every_region ? NULL : twin(s, offer, training);
+    bool every = s->ask->every_region;
+    int64_t per_hour = 0;
+    int rc = every ? 0 : hour_in_usd(s, offer, &per_hour, err);
+    if (rc != 0)
+        return rc;
+    struct candidate *c = every ? NULL : twin(s, offer, training);
     if (c && c->per_hour <= per_hour)
         return 0;
     if (!c)
@@ -528,7 +536,7 @@ static int add_named(struct search *s, struct err *err)
         rc = check_assumed(s, &c, err);
     if (rc != 0)
         return rc;
-    if (too_small(s, c.proof, &c.offer, why) && c.proof->gpus > 0)
+    if (too_small(s, c.proof, &c.offer, why))
         return misfit(s->quote, &c.offer, why, err);
     rc = add_bill(ask, &c, assumed ? "assumed" : NULL, s->quote, err);
     if (rc == 0 && assumed && s->quote->bills.count > 0)
@@ -553,7 +561,7 @@ static int add_own(struct search *s, struct err *err)
                       ? p->run->machine.gpus.v
                       : p->gpus;
     c.offer.gpu = p->gpus > 0 && p->device ? p->device->name : "";
-    c.offer.gpus_milli = p->gpus > 0 ? (int)(has * 1000) : 0;
+    c.offer.gpus_milli = p->gpus <= 0 ? 0 : has < GPUS_MAX ? (int)has * 1000 : GPUS_MAX * 1000;
     c.offer.day = s->day;
     size_t before = s->quote->bills.count;
     rc = add_bill(ask, &c, NULL, s->quote, err);
@@ -634,8 +642,6 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     int rc = market_book(ask->market, &s.book, err);
     if (rc == 0)
         rc = market_devices(ask->market, &s.devices, err);
-    if (rc == 0)
-        rc = market_currencies(ask->market, &s.currencies, err);
     if (rc == 0)
         rc = gather(&s, err);
     if (rc == 0)

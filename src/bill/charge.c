@@ -68,7 +68,7 @@ static int64_t charged_length(const struct rule *rule, const struct charge_use *
 // ---- the price of the time, month by month
 
 // The sum over the tiers of nanoseconds × per cent, for the time from `from_ns` to `to_ns` of a
-// month's use.
+// month's use; without tiers, the nanoseconds.
 static int64_t tiered(const struct rule *rule, int64_t month_ns, int64_t from_ns, int64_t to_ns)
 {
     int64_t sum = 0, begin_ns = 0;
@@ -81,7 +81,15 @@ static int64_t tiered(const struct rule *rule, int64_t month_ns, int64_t from_ns
             sum += portion * tier->percent;
         begin_ns = end_ns;
     }
-    return rule->tier_count > 0 ? sum : (to_ns - from_ns) * 100;
+    return rule->tier_count > 0 ? sum : to_ns - from_ns;
+}
+
+static int price_between(const struct rule *rule, int64_t month_ns, int64_t from_ns, int64_t to_ns,
+                         int64_t *price, struct err *err)
+{
+    return money_scale(rule->rate, tiered(rule, month_ns, from_ns, to_ns),
+                       rule->per_ns * (rule->tier_count > 0 ? 100 : 1), MONEY_HALF_EVEN, price,
+                       err);
 }
 
 // The price of `part_ns` after `used_ns` of one month. A cap is for the whole month, earlier uses
@@ -90,12 +98,10 @@ static int month_price(const struct rule *rule, int64_t month_ns, int64_t used_n
                        int64_t *price, struct err *err)
 {
     int64_t cap = rule->monthly_cap, from_ns = cap >= 0 ? 0 : used_ns, before = 0;
-    int64_t upto = tiered(rule, month_ns, from_ns, used_ns + part_ns);
-    int rc = money_scale(rule->rate, upto, rule->per_ns * 100, MONEY_HALF_EVEN, price, err);
+    int rc = price_between(rule, month_ns, from_ns, used_ns + part_ns, price, err);
     if (rc != 0 || cap < 0)
         return rc;
-    rc = money_scale(rule->rate, tiered(rule, month_ns, 0, used_ns), rule->per_ns * 100,
-                     MONEY_HALF_EVEN, &before, err);
+    rc = price_between(rule, month_ns, 0, used_ns, &before, err);
     *price = smaller(*price, cap) - smaller(before, cap);
     return rc;
 }

@@ -10,7 +10,7 @@
 #define MONTH_S    (INT64_C(30) * 86400)
 #define MW_PER_KW  INT64_C(1000000)
 #define MOST_MW    INT64_C(1000000000)     // a megawatt
-#define MOST_SPEED INT64_C(10000000000000) // milliseconds of 300 years
+#define MOST_SPEED INT64_C(10000000000000) // so that all fits into 128 bits
 
 static int check(const struct own_machine *m, struct err *err)
 {
@@ -47,9 +47,8 @@ static int power(const struct own_machine *m, struct own_hour *hour, struct err 
 // Interest on the mean of purchase and resale: the machine loses its value evenly.
 static int interest(const struct own_machine *m, struct own_hour *hour, struct err *err)
 {
-    int64_t year = 0;
-    int rc =
-        money_scale(m->purchase + m->resale, m->interest, 2 * 10000, MONEY_HALF_EVEN, &year, err);
+    int64_t year = 0, mean = m->resale + (m->purchase - m->resale) / 2;
+    int rc = money_scale(mean, m->interest, 10000, MONEY_HALF_EVEN, &year, err);
     return rc == 0 ? money_scale(year, HOUR_S, 12 * m->use_s_a_month, MONEY_HALF_EVEN,
                                  &hour->interest, err)
                    : rc;

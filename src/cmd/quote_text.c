@@ -103,10 +103,10 @@ static void say_exchange(struct out *out, const struct quote *q, size_t rows)
 static void show_table(struct out *out, const struct quote *q, size_t rows)
 {
     static const struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, 30},  {"GPUs", TABLE_LEFT, 5},
-        {"time", TABLE_RIGHT},         {"USD", TABLE_POINT},
-        {"95 % of it", TABLE_LEFT, 4}, {"before credit", TABLE_POINT, 3},
-        {"with you", TABLE_POINT},     {"seen", TABLE_LEFT, 2}};
+        {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},
+        {"time", TABLE_RIGHT},        {"USD", TABLE_POINT},
+        {"interval", TABLE_LEFT, 4},  {"before credit", TABLE_POINT, 3},
+        {"with you", TABLE_POINT},    {"seen", TABLE_LEFT, 2}};
     struct table table = TABLE(columns);
     bool marked = false, estimated = false;
     rows = rows < q->bills.count ? rows : q->bills.count;
@@ -119,7 +119,7 @@ static void show_table(struct out *out, const struct quote *q, size_t rows)
     table_print(&table, out);
     if (marked)
         out_wrap(out, 0,
-                 "* the provider's rules are not known (per second is assumed), or have no price "
+                 "* the provider's rules are not known (one is assumed), or have no price "
                  "for something you asked for: --offer shows it.");
     if (estimated)
         out_wrap(out, 0,
@@ -177,13 +177,13 @@ static void show_bill(struct out *out, const struct bill *b)
     show_items(out, b);
     cost_words(b, total, interval);
     if (*interval)
-        out_wrapf(out, 2, "%s USD with 95 %% confidence in the time", interval);
+        out_wrapf(out, 2, "%s USD at the ends of the time's interval", interval);
     if (b->waiting) {
         short_money(b->waiting, total);
         out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);
     }
     if (b->tariff_assumed.known && b->tariff_assumed.v)
-        out_wrap(out, 2, "This provider's rules are not known: per second is assumed.");
+        out_wrap(out, 2, "This provider's rules are not known: the rule above is assumed.");
     if (b->basis && strcmp(b->basis, "assumed") == 0)
         out_wrap(
             out, 2,

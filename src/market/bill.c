@@ -182,7 +182,7 @@ static int seen_day(const struct making *m)
 // A negotiated rate replaces the list price and has no age.
 static bool own_rate(const struct making *m)
 {
-    return m->price.own && m->price.own->rate >= 0;
+    return m->price.own_rate;
 }
 
 static int set_own_date(struct making *m, struct err *err)
@@ -207,7 +207,7 @@ static int describe(struct making *m, const char *name, struct err *err)
     struct buf words = {0};
     char rate[MONEY_BYTES];
     money_text(m->price.rate, rate);
-    tariff_words(tariff, &words);
+    priced_words(&m->price, false, &words);
     const struct {
         char **to;
         const char *from;
@@ -312,15 +312,19 @@ static int note_own(struct making *m, struct err *err)
     return texts_add(&m->bill->notes, text, err);
 }
 
-// An item that the user asked for and the tariff does not price is unknown, not free.
-static int note_unpriced(struct making *m, struct err *err)
+// What the user asked for and the tariff has no price for is not free: it is unknown.
+static int note_unpriced(struct making *m, int64_t length_ns, struct err *err)
 {
     const struct tariff *tariff = m->price.tariff;
+    bool disk = m->wishes->storage_gb > 0;
+    bool kept = m->wishes->keep_ns.known && m->wishes->keep_ns.v > length_ns;
+    const char *stopped = tariff->storage_stopped_rate;
+    stopped = stopped ? stopped : tariff->storage_rate;
     const struct {
         bool asked;
         const char *rate, *what;
-    } parts[] = {{m->wishes->storage_gb > 0, tariff->disk_included.v ? "0" : tariff->storage_rate,
-                  "storage"},
+    } parts[] = {{disk && !tariff->disk_included.v, tariff->storage_rate, "storage"},
+                 {disk && tariff->disk_included.v && kept, stopped, "storage while stopped"},
                  {m->wishes->egress_bytes > 0, tariff->egress_rate, "traffic out"},
                  {m->wishes->ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
     int rc = 0;
@@ -377,7 +381,7 @@ static int take_credit(struct making *m, struct err *err)
     rc = text_set(&b->before_credit, b->total, err);
     if (rc == 0)
         rc = add_usd(m, "credit", how, -paid, err);
-    char **const amounts[] = {&b->total, &b->low, &b->high};
+    char **const amounts[] = {&b->total, &b->low, &b->high, &b->by_hours};
     for (size_t i = 0; rc == 0 && i < sizeof amounts / sizeof *amounts; i++) {
         int64_t amount = 0;
         rc = *amounts[i] ? money_parse(*amounts[i], &amount, err) : 0;
@@ -427,8 +431,10 @@ static struct bill_time without_boot(const struct bill_time *time)
         rest.parts[i] = time->parts[i + 1];
     rest.total_ns -= boot;
     rest.startup_ns -= boot;
-    rest.low_ns -= time->low_ns >= 0 ? boot : 0;
-    rest.high_ns -= time->high_ns >= 0 ? boot : 0;
+    rest.low_ns -= time->low_ns >= 0 ? time->boot_low_ns : 0;
+    rest.high_ns -= time->high_ns >= 0 ? time->boot_high_ns : 0;
+    if (rest.low_ns == rest.high_ns) // it was that of the boot alone
+        rest.low_ns = rest.high_ns = -1;
     return rest;
 }
 
@@ -443,7 +449,7 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     if (rc == 0)
         rc = wishes->list_price ? 0 : market_rates(market, &m.rates, err);
     if (rc != 0)
-        return err_context(err, "%s", name);
+        return rc;
     struct bill_time charged = priced_boots_free(&m.price) ? without_boot(whole) : *whole;
     const struct bill_time *time = &charged;
     rc = priced_charge(&m.price, wishes, time->total_ns, &m.charge, err);
@@ -472,7 +478,7 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     if (rc == 0)
         rc = add_by_hours(&m, time->total_ns, err);
     if (rc == 0)
-        rc = note_unpriced(&m, err);
+        rc = note_unpriced(&m, time->total_ns, err);
     if (rc == 0)
         rc = take_credit(&m, err);
     if (rc == 0)
@@ -484,7 +490,7 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
         bill->low_s = some_real((double)whole->low_ns / 1e9);
         bill->high_s = some_real((double)whole->high_ns / 1e9);
     }
-    return rc == 0 ? 0 : err_context(err, "%s", name);
+    return rc;
 }
 
 static int64_t amount_of(const char *text)

@@ -18,9 +18,10 @@ struct bill_time {
     } parts[BILL_PARTS_MAX];
     size_t count;
     int64_t total_ns;
-    int64_t low_ns, high_ns; // 95 % interval, widened by the range of default start-up; -1: none
-    int64_t startup_ns;      // part of the total: time before the training
-    const char *basis;       // "measured", "projected", "published"
+    int64_t low_ns, high_ns; // interval: 95 % of a projection, the range of a default; -1: none
+    int64_t boot_low_ns, boot_high_ns; // of that, the part of a boot, which is parts[0]
+    int64_t startup_ns;                // of the total: before the training's own time
+    const char *basis;                 // "measured", "projected", "published"
 };
 
 // The time of the full training without start-up: its phases if it was trained to the end, the

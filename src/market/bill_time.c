@@ -128,6 +128,8 @@ static void add_startup(struct start *s, const struct startups *defaults, const 
         add_given(s, "boot", run->phases.boot_ns.v);
     else
         add_default(s, "boot", startup_find(defaults, offer, "boot"), 0);
+    s->time.boot_low_ns = s->low_ns;
+    s->time.boot_high_ns = s->high_ns;
     if (given->image_ns.known)
         add_given(s, "image", given->image_ns.v);
     else if (!none && !ours) // fare needs no image; its bundle is small

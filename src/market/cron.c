@@ -138,7 +138,7 @@ static int note_price(struct job *job, struct err *err)
     const struct priced *p = &job->schedule.priced;
     const struct currencies *currencies;
     const char *source = "", *const used[] = {p->paid_in, p->fees_in};
-    bool own = p->own && p->own->rate >= 0, capped = p->tariff->capped_by_month.v;
+    bool own = p->own_rate, capped = p->tariff->capped_by_month.v;
     int64_t ignored;
     int rc = market_currencies(job->market, &currencies, err);
     if (rc == 0 && !own && p->offer.day > 0 && offer_old(&p->offer, p->day))
@@ -181,7 +181,6 @@ static int find_rule(struct job *job, struct err *err)
         rc = market_price(job->market, &offer, &wishes, p, err);
     if (rc != 0)
         return rc;
-    bool own = p->own && p->own->rate >= 0 && ask->rate < 0;
     book_name(&offer, &text);
     rc = buf_check(&text, err);
     if (rc == 0) // as the user wrote it, unless the book chose a region
@@ -200,7 +199,7 @@ static int find_rule(struct job *job, struct err *err)
     if (rc == 0)
         rc = set_amount(&r->rate_per_hour, hour, err);
     if (rc == 0)
-        rc = text_set(&r->rate_source, own ? "from your rates.csv" : offer.source, err);
+        rc = text_set(&r->rate_source, p->own_rate ? "from your rates.csv" : offer.source, err);
     buf_release(&text);
     return rc == 0 ? note_price(job, err) : rc;
 }
@@ -210,7 +209,7 @@ static int find_beside(struct job *job, struct err *err)
 {
     const struct scheduling *given = &job->ask->beside;
     struct scheduling *b = &job->schedule.beside;
-    const struct priced *p = &job->schedule.priced;
+    struct priced *p = &job->schedule.priced;
     int rc = scheduling_find(b, NULL, NULL, p->offer.provider, job->ask->day, err);
     const struct {
         int64_t *to, from;
@@ -225,6 +224,8 @@ static int find_beside(struct job *job, struct err *err)
         if (members[i].from >= 0)
             *members[i].to = members[i].from;
     b->disk_stopped_rate = -1;
+    if (given->disk_rate >= 0) // for the whole month
+        p->rule.disk_included = false;
     if (rc == 0 && b->disk_rate < 0 && p->tariff->storage_rate) {
         rc = priced_usd(p, p->rule.storage_rate, &b->disk_rate, err);
         if (rc == 0)
@@ -270,8 +271,14 @@ static int add_items(struct job *job, const struct schedule_bill *bill, struct e
     double starts = (double)bill->starts / (double)bill->starts_in;
     long long tasks = (long long)job->record->tasks.v;
     clock_words(bill->up_ns, charged, sizeof charged);
-    int rc = add_item(job, "machine", &bill->machine, err, "%.6g × %s at %s an hour",
-                      starts * (double)tasks, charged, job->record->rate_per_hour);
+    char rate[64];
+    snprintf(rate, sizeof rate, "%s an hour", job->record->rate_per_hour);
+    int rc = priced_by_month(&s->priced)
+                 ? add_item(job, "machine", &bill->machine, err,
+                            "%lld × each month in which it starts", tasks)
+                 : add_item(job, "machine", &bill->machine, err, "%.6g × %s at %s",
+                            starts * (double)tasks, charged,
+                            bill->by_day ? "the spot price of each day" : rate);
     if (rc == 0 && bill->fees.known)
         rc = add_item(job, "fees", &bill->fees, err, "%lld × %s a month", tasks,
                       plain(s->priced.rule.monthly_fee, text));

@@ -7,8 +7,9 @@
 #include "base/clock.h"
 #include "base/money.h"
 
-#define HOUR_S INT64_C(3600)
-#define DAY_S  INT64_C(86400)
+#define HOUR_S           INT64_C(3600)
+#define DAY_S            INT64_C(86400)
+#define SHORTEST_MONTH_S (28 * DAY_S)
 
 static int day_of(int64_t date_s)
 {
@@ -28,8 +29,9 @@ static int cap_by_month(struct priced *p, const struct currencies *currencies, s
     const struct tariff *t = p->tariff;
     if (!t->capped_by_month.known || !t->capped_by_month.v || p->offer.kind == OFFER_SPOT)
         return 0;
-    if (p->offer.kind == OFFER_MONTHLY) { // listed by the month, charged by the hour
-        p->rule.monthly_cap = p->rule.rate;
+    if (p->offer.kind == OFFER_MONTHLY) {
+        if (!p->own_rate && !p->rate_given && p->per_s >= SHORTEST_MONTH_S)
+            p->rule.monthly_cap = p->rule.rate; // charged by the hour, listed by the month
         return 0;
     }
     struct offer month, wanted = p->offer;
@@ -99,7 +101,9 @@ static void find_own(const struct rates *rates, bool rate_given, struct priced *
     p->rate = p->offer.rate;
     p->per_s = p->offer.per_s;
     p->paid_in = p->offer.currency;
-    if (p->own && p->own->rate >= 0 && !rate_given) {
+    p->rate_given = rate_given;
+    p->own_rate = p->own && p->own->rate >= 0 && !rate_given;
+    if (p->own_rate) {
         p->rate = p->own->rate;
         p->per_s = HOUR_S;
         p->paid_in = p->own->currency;
@@ -147,8 +151,9 @@ int market_price(struct market *market, const struct offer *offer, const struct 
     money_text(p->rate, rate);
     if (rc == 0)
         rc = rule_read(&p->rule, &priced, rate, err);
-    if (rc == 0 && !(p->own && p->own->rate >= 0) && !w->rate_given)
+    if (rc == 0 && !p->own_rate && !p->rate_given)
         rc = rule_in_region(&p->rule, &priced, offer->region, err);
+    p->rate = p->rule.rate;
     if (rc == 0)
         rc = one_currency(p, currencies, err);
     return rc == 0 ? cap_by_month(p, currencies, err) : rc;
@@ -156,17 +161,15 @@ int market_price(struct market *market, const struct offer *offer, const struct 
 
 // ---- charging
 
-static int64_t times(int64_t a, int64_t b)
+static int use_of(const struct priced *p, const struct wishes *w, int64_t length_ns,
+                  struct charge_use *use, struct err *err)
 {
-    int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
-static struct charge_use use_of(const struct priced *p, const struct wishes *w, int64_t length_ns)
-{
-    int64_t runs = w->runs > 1 ? w->runs : 1;
+    int64_t runs = w->runs > 1 ? w->runs : 1, egress = 0, ingress = 0;
     bool kept = w->keep_ns.known && w->storage_gb > 0;
-    return (struct charge_use){
+    if (__builtin_mul_overflow(w->egress_bytes, runs, &egress) ||
+        __builtin_mul_overflow(w->ingress_bytes, runs, &ingress))
+        return err_set(err, ERR_OVERFLOW, "more traffic than can be counted");
+    *use = (struct charge_use){
         .start_s = p->start_s,
         .length_ns = length_ns,
         .used_ns = w->used_ns,
@@ -174,59 +177,84 @@ static struct charge_use use_of(const struct priced *p, const struct wishes *w, 
         .storage_gb = w->storage_gb,
         .storage_ns = kept && w->keep_ns.v < length_ns ? w->keep_ns.v : length_ns,
         .stopped_ns = kept && w->keep_ns.v > length_ns ? w->keep_ns.v - length_ns : 0,
-        .egress_bytes = times(w->egress_bytes, runs),
-        .ingress_bytes = times(w->ingress_bytes, runs),
+        .egress_bytes = egress,
+        .ingress_bytes = ingress,
         .discount_permille = p->own ? p->own->discount_permille : 0,
     };
+    return 0;
 }
 
-struct history { // of a spot price, while it is integrated
+struct history { // of a spot price, while it is added up; times are nanoseconds after the start
     const struct priced *priced;
-    int64_t from_s; // start of the price `rate`
-    int64_t end_ns; // after the start
-    int64_t rate;   // nano-units for offer.per_s, from `from_s` on
-    __int128 sum;   // of rate × nanoseconds
+    int64_t unit_ns; // a price that changes within a unit counts from the next on; 1: at once
+    int64_t from_ns; // where `rate` began to count
+    int64_t end_ns;
+    int64_t rate; // nano-units for offer.per_s
+    __int128 sum; // of rate × nanoseconds
     bool changed;
 };
 
-// Adds the current price up to `at_ns` after the start.
 static void count_until(struct history *h, int64_t at_ns)
 {
-    int64_t begun_ns = (h->from_s - h->priced->start_s) * NS_PER_S;
-    int64_t end_ns = at_ns < h->end_ns ? at_ns : h->end_ns;
-    begun_ns = begun_ns > 0 ? begun_ns : 0;
-    if (end_ns > begun_ns)
-        h->sum += (__int128)h->rate * (end_ns - begun_ns);
+    h->sum += (__int128)h->rate * (at_ns - h->from_ns);
+    h->from_ns = at_ns;
 }
 
 static int see_price(void *arg, const struct offer *offer, struct err *err)
 {
     struct history *h = arg;
     const struct priced *p = h->priced;
-    int64_t since_s = (int64_t)offer->since * DAY_S;
+    int64_t since_s = (int64_t)offer->since * DAY_S, after_s = since_s - p->start_s;
     (void)err;
-    // Ignores prices before the start, after the end, and in another unit or currency.
-    if (since_s <= p->start_s || since_s >= p->start_s + h->end_ns / NS_PER_S + 1 ||
+    // A price in another unit or currency is no change of this one.
+    if (since_s <= p->day * DAY_S || after_s > h->end_ns / NS_PER_S ||
         offer->per_s != p->offer.per_s || strcmp(offer->currency, p->offer.currency) != 0)
         return 0;
-    count_until(h, (since_s - p->start_s) * NS_PER_S);
+    int64_t at_ns = after_s > 0 ? after_s * NS_PER_S : 0;
+    at_ns += (h->unit_ns - at_ns % h->unit_ns) % h->unit_ns;
+    if (at_ns >= h->end_ns)
+        return 0;
+    count_until(h, at_ns);
     h->changed |= offer->rate != h->rate;
-    h->from_s = since_s;
     h->rate = offer->rate;
     return 0;
 }
 
-// If a spot price changed within `charged_ns`, sets the rule's price to the mean over that time.
-static int follow_spot(const struct priced *p, int64_t charged_ns, struct rule *rule, bool *changed,
-                       struct err *err)
+// The mean of the prices in `currency`, for all of the time, as the rule's.
+static int set_mean(const struct history *h, struct rule *rule, struct err *err)
+{
+    const struct priced *p = h->priced;
+    const struct currencies *currencies;
+    __int128 per = (__int128)p->offer.per_s * NS_PER_S, price = (h->sum + per / 2) / per;
+    if (price > INT64_MAX)
+        return err_set(err, ERR_OVERFLOW, "the price of the time is too large");
+    rule->rate = (int64_t)price;
+    rule->per_ns = h->end_ns;
+    int rc = 0;
+    if (p->rate != p->offer.rate) // a factor of its region, a commitment
+        rc = money_scale(rule->rate, p->rate, p->offer.rate, MONEY_HALF_EVEN, &rule->rate, err);
+    if (rc == 0 && p->fees_in)
+        rc = market_currencies(p->market, &currencies, err);
+    if (rc == 0 && p->fees_in)
+        rc = currency_to_usd(currencies, p->paid_in, p->day, rule->rate, &rule->rate, NULL, NULL,
+                             err);
+    return rc;
+}
+
+// Where a spot price changed within `charged_ns`, the rule with the mean price.
+static int follow_spot(const struct priced *p, const struct wishes *w, int64_t charged_ns,
+                       struct rule *rule, bool *changed, struct err *err)
 {
     const struct book *book;
-    struct history h = {
-        .priced = p, .from_s = p->start_s, .end_ns = charged_ns, .rate = p->offer.rate};
-    bool simple = rule->tier_count == 0 && rule->monthly_cap < 0 && rule->rate == p->offer.rate;
+    bool by_hour = rule->unit_ns == HOUR_S * NS_PER_S && !w->prorated;
+    struct history h = {.priced = p,
+                        .unit_ns = by_hour ? rule->unit_ns : 1,
+                        .end_ns = charged_ns,
+                        .rate = p->offer.rate};
+    bool simple = rule->tier_count == 0 && rule->monthly_cap < 0;
     *changed = false;
     if (p->offer.kind != OFFER_SPOT || !simple || charged_ns <= 0 || p->offer.day <= 0 ||
-        p->day >= book_today() || (p->own && p->own->rate >= 0))
+        p->day >= book_today() || p->own_rate || p->rate_given || w->without_history)
         return 0;
     int rc = market_book(p->market, &book, err);
     if (rc == 0)
@@ -234,25 +262,22 @@ static int follow_spot(const struct priced *p, int64_t charged_ns, struct rule *
     if (rc != 0 || !h.changed)
         return rc;
     count_until(&h, charged_ns);
-    __int128 per = (__int128)p->offer.per_s * NS_PER_S, price = (h.sum + per / 2) / per;
-    if (price > INT64_MAX)
-        return err_set(err, ERR_OVERFLOW, "the price of the time is too large");
-    rule->rate = (int64_t)price; // for all of the time
-    rule->per_ns = charged_ns;
     *changed = true;
-    return 0;
+    return set_mean(&h, rule, err);
 }
 
 int priced_charge(const struct priced *p, const struct wishes *w, int64_t length_ns,
                   struct charge *charge, struct err *err)
 {
-    const struct charge_use use = use_of(p, w, length_ns);
-    bool changed;
+    struct charge_use use;
+    bool changed = false;
     struct rule rule = p->rule;
-    rule.billed_while_stopped = false; // only the disk is kept, not the machine
-    int rc = charge_use(&rule, &use, charge, err);
+    rule.billed_while_stopped = false; // a disk is kept without its machine
+    int rc = use_of(p, w, length_ns, &use, err);
     if (rc == 0)
-        rc = follow_spot(p, charge->charged_ns, &rule, &changed, err);
+        rc = charge_use(&rule, &use, charge, err);
+    if (rc == 0)
+        rc = follow_spot(p, w, charge->charged_ns, &rule, &changed, err);
     return rc == 0 && changed ? charge_use(&rule, &use, charge, err) : rc;
 }
 
@@ -280,12 +305,13 @@ int priced_hour(const struct priced *p, int64_t *nano_usd, struct err *err)
 int priced_average_hour(const struct priced *p, int64_t use_s, int64_t *nano_usd, struct err *err)
 {
     struct priced month = *p;
-    const struct wishes none = {0};
+    const struct wishes machine = {.without_history = true};
     int64_t total = 0;
     month.rule.setup_fee = 0;
-    if (use_s < 1 || !clock_month(p->start_s, 0, &month.start_s))
+    month.start_s = PRICED_MONTH_S;
+    if (use_s < 1)
         return err_set(err, ERR_FORMAT, "a machine is used for a second or more a month");
-    int rc = priced_total(&month, &none, use_s * NS_PER_S, &total, err);
+    int rc = priced_total(&month, &machine, use_s * NS_PER_S, &total, err);
     return rc == 0 ? money_scale(total, HOUR_S, use_s, MONEY_HALF_EVEN, nano_usd, err) : rc;
 }
 
@@ -314,10 +340,18 @@ bool priced_boots_free(const struct priced *p)
     return p->tariff->boot_free.known && p->tariff->boot_free.v;
 }
 
+bool priced_by_month(const struct priced *p)
+{
+    return p->rule.unit_ns >= SHORTEST_MONTH_S * NS_PER_S;
+}
+
 void priced_words(const struct priced *p, bool prorated, struct buf *out)
 {
+    struct tariff charged = *p->tariff;
+    if (p->assumed && priced_by_month(p)) // an offer by the month without a known rule
+        charged.unit_ms = some_int(p->rule.unit_ns / NS_PER_MS);
     if (prorated)
         buf_adds(out, "rate × time");
     else
-        tariff_words(p->tariff, out);
+        tariff_words(&charged, out);
 }

@@ -22,6 +22,7 @@ struct wishes {               // all zero: the machine alone, now, as its provid
     bool without_credit;           // a credit pays one bill, not many
     bool rate_given;               // the user gave the offer's rate, which overrides rates.csv
     bool list_price;               // without the user's own rates, discounts and credits
+    bool without_history;          // a spot price stays as it is on the day of the price
     struct maybe_int hour_of_mine; // nano-USD for an hour of waiting; absent: not counted
 };
 
@@ -36,8 +37,9 @@ struct priced {
     const struct tariff *tariff;
     bool assumed;                // the provider's rules are unknown
     const struct rates_row *own; // (optional) the user's own rate, discount or credit
+    bool own_rate, rate_given;   // the rate is that of `own`, or one that the user gave
     int64_t committed;           // months of the commitment in the rate; 0: none
-    int64_t rate, per_s;         // price of `per_s` seconds, in `paid_in`
+    int64_t rate, per_s;         // what is paid for the time, in `paid_in`, in its region
     const char *paid_in;
     const char *fees_in;   // currency of the fees, if it was another and was converted; else null
     struct rule rule;      // all amounts in `currency`
@@ -48,8 +50,8 @@ struct priced {
 int market_price(struct market *market, const struct offer *offer, const struct wishes *wishes,
                  struct priced *out, struct err *err) MUST_USE;
 
-// One use of the machine for `length_ns`, in `currency`. A spot price is integrated over the
-// changes in its history during that time.
+// One use of the machine for `length_ns`, in `currency`. The price of a spot machine is integrated
+// over the changes that its history has in that time; `start_s` may lie after the day of the price.
 int priced_charge(const struct priced *priced, const struct wishes *wishes, int64_t length_ns,
                   struct charge *charge, struct err *err) MUST_USE;
 
@@ -63,8 +65,9 @@ int priced_usd(const struct priced *priced, int64_t amount, int64_t *nano_usd,
 // The list price of an hour, in nano-USD.
 int priced_hour(const struct priced *priced, int64_t *nano_usd, struct err *err) MUST_USE;
 
-// The average cost of an hour if the machine is used for `use_s` of a month: with discounts,
-// sustained use, caps and monthly fees, without set-up fees.
+// What an hour costs on average when the machine is used for `use_s` of a month of 30 days, without
+// set-up fees: discounts, sustained use, caps and monthly fees included.
+#define PRICED_MONTH_S INT64_C(1527811200) // 2018-06-01, where a month of 30 days begins
 int priced_average_hour(const struct priced *priced, int64_t use_s, int64_t *nano_usd,
                         struct err *err) MUST_USE;
 
@@ -74,6 +77,9 @@ int priced_longest(const struct priced *priced, const struct wishes *wishes, int
                    int64_t most_ns, int64_t *longest_ns, struct err *err) MUST_USE;
 
 bool priced_boots_free(const struct priced *priced);
+
+// Whole months are charged, not hours of them.
+bool priced_by_month(const struct priced *priced);
 
 // The rule in words, appended.
 void priced_words(const struct priced *priced, bool prorated, struct buf *out);

@@ -121,7 +121,7 @@ static int note_price(struct run_price *price, struct err *err)
 {
     const struct priced *p = &price->priced;
     const struct currencies *currencies;
-    bool own = p->own && p->own->rate >= 0;
+    bool own = p->own_rate;
     int64_t usd;
     const char *source = "";
     if (!own && p->offer.day > 0 && offer_old(&p->offer, p->day))
@@ -174,7 +174,7 @@ static int by_book(struct run_prices *p, const char *name, struct run_price *out
     rc = buf_check(&full, err);
     if (rc == 0)
         rc = set_price(p, &known->offer, out, err);
-    bool own = rc == 0 && out->priced.own && out->priced.own->rate >= 0;
+    bool own = rc == 0 && out->priced.own_rate;
     snprintf(out->from, sizeof out->from, "%s: %.100s on %.10s%s", own ? "rates.csv" : "book",
              buf_str(&full), date, !own && offer_estimated(&known->offer) ? ", estimated" : "");
     buf_release(&full);
@@ -206,6 +206,7 @@ static int by_hour(struct run_prices *p, const struct run *run, int64_t nano, st
     struct buf key = {0};
     size_t number = 0;
     bool fresh;
+    out->wishes.rate_given = true; // whatever its region
     buf_printf(&key, "%d %lld %c %s\x1f%s", wishes_day(&out->wishes), (long long)nano,
                offer.kind == OFFER_SPOT ? 's' : 'd', offer.provider, offer.name);
     int rc = number_of(&p->rule_keys, &key, (void **)&p->rules, &p->rule_space, sizeof *p->rules,

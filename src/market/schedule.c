@@ -8,8 +8,8 @@
 #define DAY_S        INT64_C(86400)
 #define MONTH_S      (30 * DAY_S)
 #define MOST_TASKS   INT64_C(1000000)
-#define MONTHS_CYCLE INT64_C(4800)       // calendar months in CRONTAB_CYCLE_DAYS
-#define JUNE_S       INT64_C(1527811200) // 2018-06-01: a month of 30 days
+#define MONTHS_CYCLE INT64_C(4800) // calendar months in CRONTAB_CYCLE_DAYS
+#define DAY_MINUTES  1440
 
 // ---- the month
 
@@ -23,6 +23,12 @@ static int month_length_s(const struct schedule *s, int64_t *length_s, struct er
         return err_set(err, ERR_FORMAT, "the month is not in the years 1 to 9999");
     *length_s = next_s - s->month_s;
     return 0;
+}
+
+// Where the starts lie on the calendar.
+static int64_t first_s(const struct schedule *s)
+{
+    return s->month_s >= 0 ? s->month_s : PRICED_MONTH_S;
 }
 
 static int count_starts(const struct schedule *s, struct schedule_bill *bill, struct err *err)
@@ -62,16 +68,25 @@ struct start {               // the cost of one start, or of several
     int64_t charged_ns;
 };
 
-// `used_ns` matters for tiers and caps. Set-up fees are paid once, not every month; the monthly fee
-// is a line of its own.
-static int one_start(const struct schedule *s, int64_t used_ns, struct start *out, struct err *err)
+// The spot prices of a calendar month count as they change in it, unless those of another date
+// were asked for.
+static bool follows_prices(const struct schedule *s)
+{
+    return s->priced.offer.kind == OFFER_SPOT && s->month_s >= 0 &&
+           s->priced.day == s->month_s / DAY_S;
+}
+
+// `used_ns` matters where a month's time is not all the same price. Set-up fees are paid once, not
+// every month; the month's fee is a line of its own.
+static int one_start(const struct schedule *s, int64_t start_s, int64_t used_ns, struct start *out,
+                     struct err *err)
 {
     const int64_t most_ns = 62 * DAY_S * NS_PER_S;
-    const struct wishes wishes = {.used_ns = used_ns < most_ns ? used_ns : most_ns};
+    const struct wishes wishes = {.used_ns = used_ns < most_ns ? used_ns : most_ns,
+                                  .without_history = !follows_prices(s)};
     struct priced priced = s->priced;
-    struct charge charge;
-    priced.start_s = (s->month_s >= 0 ? s->month_s : JUNE_S) +
-                     60 * (s->tab.minutes ? __builtin_ctzll(s->tab.minutes) : 0);
+    struct charge charge = {0};
+    priced.start_s = start_s;
     priced.rule.monthly_fee = priced.rule.setup_fee = 0;
     int rc = priced_charge(&priced, &wishes, s->up_ns, &charge, err);
     if (rc == 0)
@@ -94,33 +109,113 @@ static int add_start(struct start *sum, const struct start *one, int64_t times, 
     return rc == 0 ? money_add(sum->discount, discount, &sum->discount, err) : rc;
 }
 
+// In which minutes of a day it starts.
+static size_t starts_of_day(const struct crontab *tab, int minutes[DAY_MINUTES])
+{
+    size_t count = 0;
+    for (int m = 0; m < DAY_MINUTES; m++)
+        if ((tab->hours >> (m / 60) & 1) && (tab->minutes >> (m % 60) & 1))
+            minutes[count++] = m;
+    return count;
+}
+
+// All starts of a day, each at its own time.
+static int day_price(const struct schedule *s, int64_t day_s, struct start *sum, struct err *err)
+{
+    int minutes[DAY_MINUTES], rc = 0;
+    size_t count = starts_of_day(&s->tab, minutes);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct start one;
+        rc = one_start(s, day_s + INT64_C(60) * minutes[i], 0, &one, err);
+        if (rc == 0)
+            rc = add_start(sum, &one, 1, 1, err);
+        sum->charged_ns += rc == 0 ? one.charged_ns : 0;
+    }
+    return rc;
+}
+
+// A machine that is paid by the month costs each month in which it starts.
+static int by_month(const struct schedule *s, const struct schedule_bill *bill,
+                    const struct start *one, struct start *sum, struct err *err)
+{
+    int64_t months = 0, at_s, next_s;
+    if (s->month_s >= 0)
+        return add_start(sum, one, bill->starts > 0, 1, err);
+    for (int i = 0; i < MONTHS_CYCLE; i++)
+        if (clock_month(0, i, &at_s) && clock_month(0, i + 1, &next_s))
+            months += crontab_count(&s->tab, at_s / DAY_S, next_s / DAY_S) > 0;
+    return add_start(sum, one, months, MONTHS_CYCLE, err);
+}
+
+// Each start of the calendar month at the price of its day.
+static int by_history(const struct schedule *s, const struct start *first,
+                      struct schedule_bill *bill, struct start *sum, struct err *err)
+{
+    int64_t length_s, from = s->month_s / DAY_S, even = 0;
+    int rc = month_length_s(s, &length_s, err);
+    for (int64_t day = from; rc == 0 && day < from + length_s / DAY_S; day++)
+        if (crontab_count(&s->tab, day, day + 1) > 0)
+            rc = day_price(s, day * DAY_S, sum, err);
+    if (rc == 0)
+        rc = money_scale(first->total, bill->starts, 1, MONEY_DOWN, &even, err);
+    bill->by_day = sum->total != even;
+    return rc;
+}
+
+// Where units begin on the clock, starts at different times touch more or fewer of them.
+static int by_clock(const struct schedule *s, struct schedule_bill *bill, struct start *sum,
+                    struct err *err)
+{
+    struct start day = {0};
+    int64_t count = __builtin_popcount(s->tab.hours) * __builtin_popcountll(s->tab.minutes);
+    int rc = day_price(s, first_s(s), &day, err);
+    if (rc == 0 && count > 0)
+        rc = add_start(sum, &day, bill->starts, bill->starts_in * count, err);
+    bill->up_ns = count > 0 ? day.charged_ns / count : bill->up_ns;
+    return rc;
+}
+
+// One after the other, as the time before counts for tiers and caps: a month has at most 44640
+// starts.
+static int in_turn(const struct schedule *s, const struct schedule_bill *bill, struct start *sum,
+                   struct err *err)
+{
+    int minutes[DAY_MINUTES] = {0}, rc = 0;
+    size_t count = starts_of_day(&s->tab, minutes);
+    int64_t whole = bill->starts / bill->starts_in, rest = bill->starts % bill->starts_in;
+    int64_t used_ns = 0, used_most = 62 * DAY_S * NS_PER_S;
+    struct start one;
+    for (int64_t i = 0; i <= whole && rc == 0; i++) {
+        int minute = count > 0 ? minutes[(size_t)i % count] : 0;
+        rc = one_start(s, first_s(s) + INT64_C(60) * minute, used_ns, &one, err);
+        if (rc == 0)
+            rc = add_start(sum, &one, i < whole ? 1 : rest, i < whole ? 1 : bill->starts_in, err);
+        used_ns = used_ns + one.charged_ns < used_most ? used_ns + one.charged_ns : used_most;
+    }
+    return rc;
+}
+
 // All starts of a month on one machine.
 static int machine_price(const struct schedule *s, struct schedule_bill *bill, struct start *sum,
                          struct err *err)
 {
     struct start one;
     const struct rule *rule = &s->priced.rule;
-    int rc = one_start(s, 0, &one, err);
+    int minutes[DAY_MINUTES] = {0};
+    starts_of_day(&s->tab, minutes);
+    int rc = one_start(s, first_s(s) + INT64_C(60) * minutes[0], 0, &one, err);
     *sum = (struct start){0};
     if (rc != 0)
         return rc;
     bill->up_ns = one.charged_ns;
-    if (s->priced.offer.kind == OFFER_MONTHLY) // paid for the month, used or not
-        return add_start(sum, &one, bill->starts > 0, 1, err);
-    if (rule->tier_count == 0 && rule->monthly_cap < 0)
-        return add_start(sum, &one, bill->starts, bill->starts_in, err);
-    // One after the other: a month has at most 44640 starts.
-    int64_t whole = bill->starts / bill->starts_in, rest = bill->starts % bill->starts_in;
-    int64_t used_ns = 0, used_most = 62 * DAY_S * NS_PER_S;
-    for (int64_t i = 0; i < whole && rc == 0; i++) {
-        rc = one_start(s, used_ns, &one, err);
-        if (rc == 0)
-            rc = add_start(sum, &one, 1, 1, err);
-        used_ns = used_ns + one.charged_ns < used_most ? used_ns + one.charged_ns : used_most;
-    }
-    if (rc == 0)
-        rc = one_start(s, used_ns, &one, err);
-    return rc == 0 ? add_start(sum, &one, rest, bill->starts_in, err) : rc;
+    if (priced_by_month(&s->priced))
+        return by_month(s, bill, &one, sum, err);
+    if (rule->tier_count > 0 || rule->monthly_cap >= 0)
+        return in_turn(s, bill, sum, err);
+    if (follows_prices(s))
+        return by_history(s, &one, bill, sum, err);
+    return rule->clock_units ? by_clock(s, bill, sum, err)
+                             : add_start(sum, &one, bill->starts, bill->starts_in, err);
 }
 
 // ---- disk, scheduler, functions
@@ -156,7 +251,7 @@ static int disks(const struct schedule *s, const struct schedule_bill *starts, i
     rule.billed_while_stopped = false; // the disk alone
     int rc = month_length_s(s, &length_s, err);
     int64_t month_ns = length_s * NS_PER_S, up_ns = up_in_month(s, starts, month_ns);
-    const struct charge_use use = {.start_s = s->month_s >= 0 ? s->month_s : JUNE_S,
+    const struct charge_use use = {.start_s = first_s(s),
                                    .storage_gb = s->disk_gb,
                                    .storage_ns = up_ns,
                                    .stopped_ns = month_ns - up_ns};
@@ -320,10 +415,9 @@ int schedule_always(const struct schedule *s, struct schedule_line *line, struct
     struct start one;
     int64_t length_s;
     int rc = month_length_s(s, &length_s, err);
-    whole.up_ns = length_s * NS_PER_S;
-    whole.tab.minutes = 1; // from the first second on
+    whole.up_ns = priced_by_month(&s->priced) ? 1 : length_s * NS_PER_S; // however long a month
     if (rc == 0)
-        rc = one_start(&whole, 0, &one, err);
+        rc = one_start(&whole, first_s(s), 0, &one, err);
     *line = (struct schedule_line){.known = true};
     bool hours = s->month_s < 0 && s->priced.offer.kind != OFFER_MONTHLY;
     if (rc == 0)

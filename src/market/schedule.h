@@ -30,8 +30,9 @@ struct schedule_line {
 };
 
 struct schedule_bill {         // a month's
-    int64_t starts, starts_in; // of one task: `starts` in `starts_in` months, an exact fraction
-    int64_t up_ns;             // charged for each
+    int64_t starts, starts_in; // of one task: `starts` in `starts_in` months, so that it is exact
+    int64_t up_ns;             // charged for each, on average
+    bool by_day;               // the spot price changed in the month: each at that of its day
     struct schedule_line machine, fees, disk, rules, functions, discount, total;
 };
 

@@ -30,10 +30,35 @@ static int read_time(const struct csv *csv, int column, int64_t *ns, struct err 
     return rc == 0 ? 0 : csv_context(csv, column, err);
 }
 
+// A misspelt word would hide the row that it was meant to replace.
+static int check_word(const struct csv *csv, int column, const char *const *words, struct err *err)
+{
+    const char *text = csv_text(csv, column);
+    for (size_t i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return 0;
+    struct buf expected = {0};
+    for (size_t i = 0; words[i]; i++)
+        buf_printf(&expected, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
+    int rc = buf_check(&expected, err);
+    if (rc == 0) {
+        err_set(err, ERR_FORMAT, "expected %s", buf_str(&expected));
+        rc = csv_context(csv, column, err);
+    }
+    buf_release(&expected);
+    return rc;
+}
+
 static int read_row(const struct csv *csv, const int *at, struct startup_row *row, struct err *err)
 {
+    static const char *const machines[] = {"vm", "container", "bare-metal", "any", NULL};
+    static const char *const parts[] = {"boot", "image", "kernels", NULL};
     struct buf source = {0};
-    int rc = read_time(csv, at[SECONDS], &row->ns, err);
+    int rc = check_word(csv, at[MACHINE], machines, err);
+    if (rc == 0)
+        rc = check_word(csv, at[PART], parts, err);
+    if (rc == 0)
+        rc = read_time(csv, at[SECONDS], &row->ns, err);
     if (rc == 0)
         rc = read_time(csv, at[LOW], &row->low_ns, err);
     if (rc == 0)
@@ -109,10 +134,12 @@ static const char *kind_of(const struct startups *startups, const struct offer *
 {
     if (offer->bare_metal)
         return "bare-metal";
-    for (size_t i = 0; i < startups->rows.count; i++)
-        if (strcmp(startups->rows.items[i].provider, offer->provider) == 0 &&
-            strcmp(startups->rows.items[i].machine, "bare-metal") != 0)
-            return startups->rows.items[i].machine;
+    for (size_t i = 0; i < startups->rows.count; i++) {
+        const struct startup_row *row = &startups->rows.items[i];
+        if (strcmp(row->provider, offer->provider) == 0 && strcmp(row->machine, "any") != 0 &&
+            strcmp(row->machine, "bare-metal") != 0)
+            return row->machine;
+    }
     return "vm";
 }
 

@@ -298,6 +298,16 @@ static void long_and_far(void **state)
     const struct tariff t = {.rate = TEXT("98.32")};
     const struct charge_use month = {.start_s = date("2024-02-01"), .length_ns = 30 * 24 * H};
     assert_int_equal(charge_of(&t, &month).total, nano("70790.4"));
+    // One price for 1,100 days, as a spot price that changed gives it; each of 37 months is
+    // rounded.
+    struct rule whole = rule_of(&t);
+    const struct charge_use days = {.start_s = date("2019-01-01"), .length_ns = 1100 * 24 * H};
+    struct charge all;
+    struct err none = {0};
+    whole.rate = nano("4404");
+    whole.per_ns = days.length_ns;
+    assert_ok(charge_use(&whole, &days, &all, &none), &none);
+    assert_true(llabs(all.total - nano("4404")) <= 18);
     const struct tariff dear = {.rate = TEXT("9000000")};
     const struct charge_use year = {.start_s = date("2024-02-01"), .length_ns = 366 * 24 * H};
     struct rule rule = rule_of(&dear);

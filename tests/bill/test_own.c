@@ -122,6 +122,30 @@ static void power_counts(void **state)
     assert_int_equal(use_s, 0);
 }
 
+// Interest on the mean of purchase and resale, 3,000 at 12 % a year: 30 a month of 100 h. And where
+// their sum leaves 64 bits: 10 % of 5,000,000,000 over 8,640 h.
+static void interest_counts(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct own_machine m = bought("4000");
+    struct own_hour hour;
+    int64_t use_s;
+    m.resale = nano("2000");
+    m.interest = 1200;
+    m.use_s_a_month = 100 * 3600;
+    assert_ok(own_hour(&m, &hour, &err), &err);
+    assert_int_equal(hour.interest, nano("0.30"));
+    m = bought("5000000000");
+    m.resale = m.purchase;
+    m.interest = 1000;
+    assert_ok(own_hour(&m, &hour, &err), &err);
+    assert_int_equal(hour.interest, nano("57870.370370370"));
+    const struct own_rent rent = {nano("50000"), 1, 1};
+    assert_ok(own_break_even(&m, &rent, &use_s, &err), &err);
+    assert_int_equal(use_s, -1);
+}
+
 static void what_cannot_be(void **state)
 {
     (void)state;
@@ -165,7 +189,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_break_even), cmocka_unit_test(an_hour),
         cmocka_unit_test(hardly_used),          cmocka_unit_test(power_counts),
-        cmocka_unit_test(what_cannot_be),
+        cmocka_unit_test(what_cannot_be),       cmocka_unit_test(interest_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,4 +271,272 @@ def interrupted():
     assert "unknown option" in fare("quote", RUN + "here", "--interrupted", code=2)
 
 
+# ---- found by a review of every step from an offer to a bill
+
+offers("nobody,server,here,monthly,,,765,USD,2026-11-01,test",
+       "nobody,cheap,here,on-demand,H100,1,3.00,USD,2026-11-01,test",
+       "hetzner,rented,here,monthly,,,72,EUR,2026-11-01,test",
+       "aws,fast,here,on-demand,H100,1,3.60,USD,2026-11-01,test",
+       "aws,odd,here,on-demand,T4,1,0.36,XYZ,2026-11-01,test",
+       "aws,moves,here,spot,T4,1,0.20,USD,2026-10-01,test",
+       "aws,moves,here,spot,T4,1,0.40,USD,2026-10-10,test",
+       "aws,hist,here,spot,,,0.10,USD,2018-05-01,test",
+       "aws,hist,here,spot,,,0.50,USD,2018-06-10,test",
+       "aws,hist,here,spot,,,0.20,USD,2018-10-01,test",
+       "aws,years,here,spot,T4,1,0.10,USD,2019-01-01,test",
+       "aws,years,here,spot,T4,1,0.20,USD,2020-01-01,test",
+       "aws,euro,here,spot,T4,1,0.36,EUR,2026-11-01,test",
+       "aws,euro,here,spot,T4,1,0.72,EUR,2026-11-10,test",
+       "aws,hourly,here,spot,T4,1,0.10,USD,2017-05-01,test",
+       "aws,hourly,here,spot,T4,1,1.00,USD,2017-05-10,test",
+       "ovhcloud,clock,here,on-demand,T4,1,0.36,EUR,2026-11-01,test",
+       "ovhcloud,one,here,on-demand,,,1.00,EUR,2026-11-01,test",
+       "lambda,box,here,on-demand,H100,1,3.60,USD,2026-11-01,test",
+       "gcp,n1-test,here,on-demand,H100,1,3.60,USD,2025-12-01,test",
+       "vastai,host,here,on-demand,T4,1,0.36,USD,2026-11-01,test",
+       "runpod,pod,here,on-demand,T4,1,0.36,USD,2026-11-01,test",
+       "verda,box,here,on-demand,T4,1,0.36,USD,2026-11-01,test",
+       "modal,container,us,on-demand,A10,1,2.00,USD,2026-11-01,test",
+       "modal,container,,on-demand,A10,1,2.50,USD,2026-11-01,test")
+(CONFIG / "offers" / "memory.csv").write_text("provider,name,region,kind,vcpus,memory_gib,price,currency,date,source\n"
+                                              "aws,eight,here,on-demand,8,64,0.50,USD,2026-11-01,test\n")
+(HERE / "more.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [
+    record("hour", 3600, T4), record("blink", 0.0004, H100), record("pytorch", 10, T4, framework="pytorch"),
+    record("modal", 3600, "NVIDIA A10", machine={"provider": "modal", "instance_type": "container", "region": "us"}),
+    record("paid", 3600, "NVIDIA A10", machine={"provider": "modal", "instance_type": "container", "region": "us"},
+           labels=[{"key": "price_per_hour_usd", "value": "2.00"}]),
+    record("huge", 3600, use={"memory_peak_bytes": 2**40}),
+    record("gpus", 3600, H100, use={"gpus": 18446744073709552, "gpu_list": [{"name": H100}]}),
+    {**record("years", 1100 * 86400, T4), "started": "2019-01-01T00:00:00Z"},
+    {**record("halfpast", 3600, T4), "started": "2017-05-09T23:30:00Z"},
+    {**record("twohours", 7200, T4), "started": "2017-05-09T23:30:00Z"}]))
+fare("runs", "import", str(HERE / "more.jsonl"))
+
+
+def own(name, text):
+    """A file of the user's own for the time of one check."""
+    class Own:
+        def __enter__(self):
+            (CONFIG / name).write_text(text)
+
+        def __exit__(self, *_):
+            (CONFIG / name).unlink()
+    return Own()
+
+
+def rates(row):
+    return own("rates.csv", "provider,offer,discount_percent,credit,rate,currency,from,to\n" + row + "\n")
+
+
+def total(*args):
+    return F(cron(*args)["total"])
+
+
+@check("cron: a server by the month that is charged by the hour costs its hours")
+def hours_of_a_month():
+    # 30 x 12 h of the 720 that the price is for: 36 EUR, 45 USD. 31 days of 24 h are more than the month's 72 EUR.
+    args = ("--offer", "hetzner/rented:monthly")
+    same(total("@daily", "--up", "12h", *args, "--month", "2026-11"), F(45))
+    same(total("@daily", "--up", "24h", *args, "--month", "2026-12"), F(90))
+
+
+@check("cron: a server that is paid by the month costs the months in which it starts")
+def months_with_a_start():
+    args = ("--offer", "nobody/server:monthly", *DAY)
+    same(total("@yearly", "--up", "1h", *args), F(765) / 12)
+    same(total("0 0 1,15 1,7 *", "--up", "1h", *args), F(765) / 6)
+    same(total("0 0 1,15 * *", "--up", "1h", *args), F(765))
+
+
+@check("cron: a server that is always up costs one month, however long, and says so")
+def long_month():
+    december = cron("@daily", "--up", "1h", "--offer", "nobody/server:monthly", "--month", "2026-12")
+    same([F(december["total"]), F(december["always_up"][0]["amount"])], [F(765), F(765)])
+    assert december["rule"].startswith("per started month of 30 days;"), december["rule"]
+    words = bill(RUN + "month", "--offer", "nobody/server:monthly", *DAY)["words"]
+    assert words.startswith("per started month of 30 days;"), words
+
+
+@check("a rate by the hour is no price of a month")
+def hourly_rate():
+    # 500 h x 0.05 = 25: USD by --rate, EUR (31.25 USD) by rates.csv.
+    same(total("@monthly", "--up", "500h", "--offer", "hetzner/new:monthly", "--rate", "0.05"), F(25))
+    with rates("hetzner,rented:monthly,,,0.05,EUR,,"):
+        b = bill(RUN + "small", "--offer", "hetzner/rented:monthly", "--date", "2026-11-01", "--boot", "0")
+    same(F(b["total"]), F("31.25"))
+
+
+@check("a price that the user gave, or an import kept, is the price")
+def given_price():
+    with rates("aws,fast,,,1.00,USD,,"):
+        same(cost(RUN + "here", "--price", "h100=3.60"), F("3.60"))
+    # Not 1.5 times that, as Modal's list prices are in a region.
+    same(cost(RUN + "modal", "--price", "a10=2.00"), F(2))
+    same(cost(RUN + "paid"), F(2))
+    same(cost(RUN + "modal"), F(3))
+
+
+@check("cron: spot prices are those of the date, or of each day of the month")
+def spot_history():
+    # 504 h at 0.20, the price of November 2018, and not those of the June that stands for any month.
+    args = ("--offer", "aws/hist:spot", "--up", "504h")
+    same(total("@monthly", *args, "--date", "2018-11-01"), F("100.80"))
+    # In June 2018: nine days at 0.10, twelve at 0.50.
+    same(total("@monthly", *args, "--month", "2018-06"), 216 * F("0.10") + 288 * F("0.50"))
+    # Another month at the prices of November.
+    same(total("@monthly", *args, "--month", "2018-06", "--date", "2018-11-01"), F("100.80"))
+    # 9 x 0.20 + 22 x 0.40.
+    c = cron("@daily", "--up", "1h", "--offer", "aws/moves:spot", "--month", "2026-10")
+    same((F(c["total"]), c["items"][0]["what"]), (F("10.60"), "31 × 1 h 00 min at the spot price of each day"))
+    # At 23:30 the ninth's start has half an hour of each.
+    same(total("30 23 * * *", "--up", "1h", "--offer", "aws/moves:spot", "--month", "2026-10"),
+         8 * F("0.20") + F("0.30") + 22 * F("0.40"))
+
+
+@check("spot for years")
+def spot_years():
+    # 365 days at 0.10 and 735 at 0.20 an hour; each of 37 months is rounded.
+    off = cost(RUN + "years", "--offer", "aws/years:spot") - (365 * 24 * F("0.10") + 735 * 24 * F("0.20"))
+    assert abs(off) <= F(37, 2 * 10**9), float(off)
+
+
+@check("spot in another currency than the fees")
+def spot_currency():
+    # AWS's fees are in USD. A day at 0.36 EUR and one at 0.72: 25.92 EUR.
+    b = bill(RUN + "days", "--offer", "aws/euro:spot", "--date", "2026-11-09", "--boot", "0")
+    same(F(b["total"]), F("25.92") * F("1.25"))
+
+
+@check("spot by the hour: each hour costs the price at its start")
+def spot_hours():
+    # Until October 2017. 23:30 to 00:30 costs 0.10, although the price is 1.00 from midnight on; the next hour 1.00.
+    same(cost(RUN + "halfpast", "--offer", "aws/hourly:spot"), F("0.10"))
+    same(cost(RUN + "twohours", "--offer", "aws/hourly:spot"), F("1.10"))
+
+
+@check("of several runs in one go only the boot is free, not the download")
+def boot_apart():
+    # OVHcloud, clock hours, 0.36 EUR: 2 h of download and each run's hour; the boot is not charged.
+    args = ("--offer", "ovhcloud/clock", *DAY, "--boot", "60s", "--download", "2h")
+    same(F(bill(RUN + "hour", *args)["total"]), 3 * F("0.36") * F("1.25"))
+    text = advice(RUN + "hour", *args, "--runs", "2")
+    assert "2 runs one after the other, in one go, on ovhcloud/clock@here: 4 h 01 min, 1.80 USD" in text, text
+
+
+@check("a boot that is free moves no end of the interval")
+def free_boot():
+    # Lambda: an hour at 3.60, whether the machine takes 180 or 600 s to come up.
+    b = bill(RUN + "here", "--offer", "lambda/box", *DAY)
+    same(F(b["total"]), F("3.60"))
+    assert "low" not in b and "high" not in b, b
+    same((b["low_s"], b["high_s"]), (3780.0, 4200.0))
+
+
+@check("cron: every clock hour that a start touches is charged")
+def clock_hours():
+    # :10 to :25 touches one, :50 to :05 two. 720 x 3 h at 1 EUR.
+    c = cron("10,50 * * * *", "--up", "15m", "--offer", "ovhcloud/one", *DAY)
+    same((F(c["total"]), c["charged_s"]), (720 * 3 * F("1.25"), 5400.0))
+
+
+@check("rent or buy does not depend on the month")
+def any_month():
+    # Sustained use brings 3.60 to 70 % over a month: 2.52. 1814.40 / 2.52 = 720 h.
+    for month in ("2026-01", "2026-02", "2026-04"):
+        text = advice(RUN + "here", "--offer", "gcp/n1-test", "--date", month + "-10", "--boot", "0", "--buy", "1814.40")
+        assert " 30.0 days" in text, (month, text)
+
+
+@check("rent or buy: a run of less than a millisecond")
+def blink():
+    text = advice(RUN + "blink", "--offer", "aws/fast", *DAY, "--boot", "0", "--buy", "2592")
+    assert " 30.0 days" in text, text
+
+
+@check("rent or buy: the interest on thousands of millions")
+def rich():
+    # Nothing is lost on the resale, but 10 % of 5,000,000,000 a year is more than any rent.
+    text = advice(RUN + "here", "--offer", "aws/fast", *DAY, "--boot", "0", "--buy", "5000000000", "--resale", "5000000000",
+                  "--interest", "10%")
+    assert "never pays" in text, text
+
+
+@check("a disk that is included is not free while it is kept")
+def kept_disk():
+    args = (RUN + "ten", "--offer", "vastai/host", *DAY, "--storage", "10GB")
+    assert "incomplete" not in bill(*args)
+    b = bill(*args, "--keep", "10d")
+    assert b["incomplete"] and any(n.startswith("storage while stopped: the tariff has no price") for n in b["notes"]), b
+    # A rate of the user's own is for the whole month: 10 x 0.10.
+    c = json.loads(fare("cron", "@daily", "--up", "12h", "--offer", "vastai/host", *DAY, "--disk", "10GB", "--disk-rate", "0.10",
+                        "--rules", "0", "--function-ms", "0", "--json"))
+    same(F(next(i for i in c["items"] if i["name"] == "disk")["amount"]), F(1))
+
+
+@check("advice: an assumed rule or a missing price makes nothing the cheapest")
+def assumed_advice():
+    # nobody/cheap: 3.25 per second, 6.00 by started hours; aws/fast: 3.70.
+    args = (RUN + "here", "--gpu", "h100", *DAY, "--hours-per-month", "1")
+    for more in ((), ("--storage", "10GB")):
+        uses = [a for a in quote(*args, *more)["advice"] if a.startswith("For ")]
+        assert len(uses) == 3 and not any("nobody/cheap" in a for a in uses[:2]), uses
+    text = advice(RUN + "here", "--provider", "nobody", *DAY, "--budget", "3.50")
+    assert "For 3.50 USD there is none for sure, if started hours are charged; the cheapest is nobody/cheap" in text, text
+
+
+@check("a credit pays by an assumed rule too")
+def credit_order():
+    # 3.25 or 6.00 USD, all of it paid by the credit: before 3.70.
+    with rates("nobody,cheap,,10,,USD,,"):
+        q = quote(RUN + "here", "--gpu", "h100", *DAY)
+    order = [b["offer"] for b in q["bills"]]
+    first = q["bills"][0]
+    same((first["offer"], F(first["total"]), F(first["by_hours"])), ("nobody/cheap@here", F(0), F(0)), order)
+
+
+@check("the region is chosen by its price with its factor")
+def region_factor():
+    # 2.00 in us costs 1.5 times as much: 3.00 an hour. Without a region it is 2.50.
+    args = (RUN + "modal", *DAY, "--provider", "modal", "--boot", "0", "--gpu", "a10")
+    same([(b["region"] if "region" in b else "", b["rate"], F(b["total"])) for b in quote(*args)["bills"]
+          if b["name"] == "container"], [("", "2.50", F("2.50"))])
+    b = bill(RUN + "modal", "--offer", "modal/container@us", *DAY, "--boot", "0")
+    same((b["rate"], F(b["total"])), ("3.00", F(3)))
+
+
+@check("Verda's unit is a guess, and its bills say so")
+def verda():
+    assert bill(RUN + "ten", "--offer", "verda/box", *DAY)["tariff_assumed"]
+
+
+@check("start-up: what kind of machine a provider rents out")
+def kinds():
+    args = (RUN + "pytorch", *DAY, "--offer")
+    same(bill(*args, "vastai/host")["startup_s"], 180.0 + 270.0)
+    head = "provider,machine,part,seconds,low,high,source,date\n"
+    with own("startup.csv", head + "runpod,any,boot,10,10,10,mine,2026-11-01\n"):
+        same(bill(*args, "runpod/pod")["startup_s"], 10.0 + 270.0)
+    for row, expected in (("aws,VM,boot", "expected vm, container, bare-metal or any"),
+                          ("aws,vm,bot", "expected boot, image or kernels")):
+        with own("startup.csv", head + row + ",10,10,10,mine,2026-11-01\n"):
+            text = fare("quote", RUN + "here", "--offer", "aws/fast", code=1)
+        assert expected in " ".join(text.split()) and "startup.csv" in text, text
+
+
+@check("more GPUs, memory and traffic than there is")
+def hostile():
+    q = quote(RUN + "gpus", "--offer", "aws/fast", *DAY)
+    assert not q["bills"] and "the run used 18446744073709552" in q["misfits"][0]["why"], q
+    q = quote(RUN + "huge", "--offer", "aws/eight", *DAY)
+    assert not q["bills"] and q["misfits"][0]["why"] == "does not fit: the run needed 1 TiB of memory", q
+    text = advice(RUN + "here", "--offer", "aws/fast", *DAY, "--egress", "4000000TB", "--runs", "10")
+    assert "10 runs are too many to price" in text, text
+
+
+@check("a misfit names its offer once")
+def once_named():
+    m = next(m for m in quote(RUN + "ten", *DAY, "--provider", "aws")["misfits"] if m["offer"] == "aws/odd@here")
+    assert "XYZ" in m["why"] and "aws/odd" not in m["why"], m
+
+
 tap.done()

@@ -158,6 +158,49 @@ static void caps_and_tiers(void **state)
     assert_int_equal(line.price - nano("0.40"), nano("511")); // 504 of 720 h, for 730 h
 }
 
+// Clock hours at 1.00: 15 minutes from :10 on touch one, from :50 on two. 720 × 3 h.
+static void clock_hours(void **state)
+{
+    (void)state;
+    struct schedule s = published("10,50 * * * *", 0);
+    struct tariff t = {.unit_ms = {3600000, true}, .clock_units = {true, true}};
+    struct err err = {0};
+    s.up_ns = 900 * S;
+    assert_ok(rule_read(&s.priced.rule, &t, "1.00", &err), &err);
+    assert_int_equal(bill_of(&s, 1).machine.price, nano("2160"));
+    assert_int_equal(bill_of(&s, 1).up_ns, 5400 * S); // on average
+    s.priced.rule.monthly_cap = nano("1000");
+    assert_int_equal(bill_of(&s, 1).machine.price, nano("1000"));
+    // Twice in January: 4 h, in one of twelve months.
+    s = published("50 0,12 1 1 *", 0);
+    s.up_ns = 900 * S;
+    assert_ok(rule_read(&s.priced.rule, &t, "1.00", &err), &err);
+    assert_int_equal(bill_of(&s, 1).machine.price, 333333333);
+}
+
+// 100.00 for 30 days and in units of 30 days: each month with a start costs that, and a long one no
+// more.
+static void whole_months(void **state)
+{
+    (void)state;
+    const struct {
+        const char *cron, *price;
+    } cases[] = {{"@daily", "100"}, {"@yearly", "8.333333333"}, {"0 0 1,15 2,8 *", "16.666666667"}};
+    struct tariff t = {.unit_ms = {2592000000, true}, .per_s = {2592000, true}};
+    struct schedule_line line;
+    struct err err = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct schedule s = published(cases[i].cron, 0);
+        assert_ok(rule_read(&s.priced.rule, &t, "100", &err), &err);
+        s.priced.offer.kind = OFFER_MONTHLY;
+        assert_int_equal(bill_of(&s, 1).machine.price, nano(cases[i].price));
+        s.disk_gb = 0;
+        assert_true(clock_parse("2026-12-01", &s.month_s));
+        assert_ok(schedule_always(&s, &line, &err), &err);
+        assert_int_equal(line.price, nano("100"));
+    }
+}
+
 static void not_known(void **state)
 {
     (void)state;
@@ -197,7 +240,8 @@ int main(void)
         cmocka_unit_test(four_hourly),    cmocka_unit_test(always_up),
         cmocka_unit_test(calendar_month), cmocka_unit_test(on_average),
         cmocka_unit_test(caps_and_tiers), cmocka_unit_test(not_known),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(refused),        cmocka_unit_test(clock_hours),
+        cmocka_unit_test(whole_months),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
