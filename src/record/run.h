@@ -218,7 +218,7 @@ struct run {
     struct run_data data;
     struct run_machine machine;
     struct run_program program;
-    char *host; // who measured, as --identity says: "sha256:" and 16 digits, the name, or nothing
+    char *host; // as --identity says: hashed (run_hashed_name), plain, or absent
     char *user;
     LIST_OF(struct run_library) libraries;
     LIST_OF(char *) command; // the user's command
@@ -293,6 +293,11 @@ int run_begin_record(struct run *run, int64_t date_s, struct err *err) MUST_USE;
 
 // Copies the parts of a machine's record that a run keeps.
 int run_set_machine(struct run *run, const struct machine *machine, struct err *err) MUST_USE;
+
+// A host's or user's name as records have it by default: "sha256:" and 16 digits, the same for the
+// same name.
+#define RUN_HASHED_BYTES 24
+void run_hashed_name(const char *name, char out[RUN_HASHED_BYTES]);
 
 // The value of a label; null if missing.
 const char *run_label(const struct run *run, const char *key);
