@@ -34,6 +34,7 @@ const struct field schedule_fields[] = {
     REAL(up_s, "time the machine runs per start"),
     REAL(charged_s, "time charged per start"),
     INT(tasks, "number of tasks"),
+    INT(machine_tasks, "tasks that one machine can run before they start again"),
     TEXT(offer, "the offer that is started and stopped"),
     TEXT(rate_per_hour, "price per hour, in USD"),
     TEXT(rate_source, "source of the price"),

@@ -31,6 +31,7 @@ struct schedule_record {
     struct maybe_real up_s;      // per start
     struct maybe_real charged_s; // per start
     struct maybe_int tasks;
+    struct maybe_int machine_tasks; // that one machine can run before they start again
     char *offer;
     char *rate_per_hour;
     char *rate_source;
