@@ -48,8 +48,8 @@ static void bill_row(struct buf *out, const struct quote *quote, const struct bi
 static void bill_table(struct buf *out, const struct quote *quote, bool other)
 {
     static const struct html_column columns[] = {
-        {"offer", "long"}, {"time", "num"},   {"start-up", "num"}, {"USD (interval)", "num"},
-        {"GPUs", ""},      {"framework", ""}, {"year", "num"},     {"price seen", ""},
+        {"offer", "long"}, {"time", "num"}, {"start-up", "num"}, {"USD (interval)", "num"},
+        {"GPUs", ""},      {"with", ""},    {"year", "num"},     {"price seen", ""},
         {"basis", ""},     {"run", "long"}};
     static const struct html_column other_columns[] = {
         {"offer", "long"},         {"time", "num"}, {"start-up", "num"},

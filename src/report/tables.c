@@ -205,7 +205,7 @@ static void markdown_quote(struct buf *out, const struct quote *quote)
         buf_adds(out, "\n## Cost of ");
         table_markdown_text(out, quote->workload);
         buf_adds(out, " by offer\n\n"
-                      "| offer | time | start-up | USD | framework | year | price seen | run "
+                      "| offer | time | start-up | USD | with | year | price seen | run "
                       "|\n|---|--:|--:|--:|---|--:|---|---|\n");
     }
     for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++)

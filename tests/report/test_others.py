@@ -139,7 +139,7 @@ OTHERS = "Other trainings of cifar, not comparable with the one above"
 page = Tables(fare("report", "--workload", "cifar", "--ledger", LEDGER, "-o", "-")).found
 head, *lines = page["cifar"]
 found = {line[0]: dict(zip(head, line)) for line in lines}
-report("the page: framework, year and start-up", found["bolt/slow@here"]["framework"] == "fare" and
+report("the page: framework, year and start-up", found["bolt/slow@here"]["with"] == "fare" and
        found["bolt/slow@here"]["year"] == "2026" and found["bolt/slow@here"]["start-up"] == "1 min 00 s" and
        found["acme/slow@here"]["start-up"] == "", found)
 head, *lines = page.get(OTHERS, [[]])
