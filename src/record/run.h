@@ -218,7 +218,7 @@ struct run {
     struct run_data data;
     struct run_machine machine;
     struct run_program program;
-    char *host; // as --identity says: hashed (run_hashed_name), plain, or absent
+    char *host; // who measured, as --identity says: "sha256:" and 16 digits, the name, or nothing
     char *user;
     LIST_OF(struct run_library) libraries;
     LIST_OF(char *) command; // the user's command
