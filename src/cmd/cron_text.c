@@ -2,7 +2,6 @@
 // The cost of a scheduled task, for people.
 #include "cmd/cron.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +9,6 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "cmd/table.h"
-
-#define MONTH_S (30 * 86400.0)
 
 static void short_amount(const char *amount, char out[MONEY_BYTES])
 {
@@ -47,35 +44,38 @@ static void head(struct out *out, const struct schedule_record *r)
 }
 
 // "From 10 tasks on (14 with the free allowances), one machine for all of them is cheaper: ..."
-static void cheaper_words(const struct schedule_record *r, const struct schedule_alternative *a,
-                          struct buf *text)
+static void cheaper_words(const struct schedule_alternative *a, struct buf *text)
 {
-    if (a->cheaper_from_tasks.known && a->cheaper_from_tasks.v == 1)
+    bool paid = a->cheaper_from_tasks.known, with = a->cheaper_from_tasks_with_allowances.known;
+    if (!paid && !with) {
+        buf_printf(text, "One machine for all tasks is never cheaper: %s.", a->name);
+        return;
+    }
+    if (paid && a->cheaper_from_tasks.v == 1)
         buf_adds(text, "From the first task on");
-    else if (a->cheaper_from_tasks.known)
+    else if (paid)
         buf_printf(text, "From %lld tasks on", (long long)a->cheaper_from_tasks.v);
     else
-        buf_adds(text, "For no number of tasks");
-    if (a->cheaper_from_tasks_with_allowances.known)
-        buf_printf(text, " (%lld with the free allowances)",
+        buf_adds(text, "Only with the free allowances");
+    if (with)
+        buf_printf(text, paid ? " (%lld with the free allowances)" : " and from %lld tasks on",
                    (long long)a->cheaper_from_tasks_with_allowances.v);
     buf_printf(text, " one machine for all of them is cheaper: %s.", a->name);
-    double work_s = (double)a->cheaper_from_tasks.v * r->starts.v * r->up_s.v;
-    if (a->cheaper_from_tasks.known && work_s > MONTH_S)
-        buf_printf(text,
-                   " But those have %.0f hours of work a month: about %.0f of them would run on it "
-                   "at the same time.",
-                   work_s / 3600, ceil(work_s / MONTH_S));
 }
 
 static void alternatives(struct out *out, const struct schedule_record *r)
 {
+    bool limited = r->tasks.v > r->machine_tasks.v;
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
         struct buf text = {0};
-        cheaper_words(r, a, &text);
+        cheaper_words(a, &text);
         out_wrap_take(out, 0, &text);
+        limited |= !a->cheaper_from_tasks.known;
     }
+    if (limited && r->always_up.count > 0)
+        out_wrapf(out, 0, "One machine can run at most %s of this kind before they start again.",
+                  units_count(r->machine_tasks.v, "task").s);
 }
 
 void cron_text(struct out *out, const struct schedule_record *r)

@@ -95,11 +95,8 @@ static void power_words(const struct run *run, int64_t total_ns, int64_t kwh, ch
 static void add_machine(struct table *table, const struct bill *b)
 {
     char there[48], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], cost[MONEY_BYTES + 1];
-    int64_t low = 0, high = 0, total = bill_total(b);
-    bool known = b->low && b->high && money_parse(b->low, &low, NULL) == 0 &&
-                 money_parse(b->high, &high, NULL) == 0;
     clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
-    money_interval(total, known ? low : total, known ? high : total, amount, interval);
+    bill_amount(b, amount, interval);
     snprintf(cost, sizeof cost, "%s%s", amount, b->price_old.v ? "*" : "");
     const char *const cells[] = {b->offer, there, cost, interval};
     table_row(table, OUT_PLAIN, cells, NULL);

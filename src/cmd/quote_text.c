@@ -10,7 +10,8 @@
 #include "base/units.h"
 #include "cmd/table.h"
 
-#define ROWS 15 // without --all
+#define ROWS        15 // without --all
+#define OTHERS_ROWS 5  // of each other training
 
 static void short_money(const char *amount, char out[MONEY_BYTES])
 {
@@ -32,7 +33,7 @@ static void age_words(const struct bill *b, char *out, size_t size)
     if (b->price_own.v)
         snprintf(out, size, "yours");
     else
-        snprintf(out, size, "%s%s", old ? "OLD: " : "", units_count(b->price_age_days.v, "day").s);
+        snprintf(out, size, "%lld d%s", (long long)b->price_age_days.v, old ? " OLD" : "");
 }
 
 static void gpu_words(const struct bill *b, char out[64])
@@ -50,11 +51,7 @@ static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 2],
                        char interval[MONEY_INTERVAL_BYTES])
 {
     char amount[MONEY_BYTES];
-    int64_t low = 0, high = 0;
-    bool known = b->low && b->high && money_parse(b->low, &low, NULL) == 0 &&
-                 money_parse(b->high, &high, NULL) == 0;
-    int64_t total = bill_total(b);
-    money_interval(total, known ? low : total, known ? high : total, amount, interval);
+    bill_amount(b, amount, interval);
     snprintf(cost, MONEY_BYTES + 2, "%s%s%s", b->price_estimated.v ? "~" : "", amount,
              b->incomplete.v || b->tariff_assumed.v ? "*" : "");
 }
@@ -68,65 +65,137 @@ static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
         money_short(total, out);
 }
 
-static void add_row(struct table *table, const struct bill *b)
+// `other`: a label above the table says what was trained.
+static void add_row(struct table *table, const struct bill *b, bool other)
 {
     char gpus[64], time[48], cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
-    char before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48];
+    char before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "";
     gpu_words(b, gpus);
+    if (b->startup_s.v > 0)
+        clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
+    if (b->year.known && !other)
+        snprintf(year, sizeof year, "%lld", (long long)b->year.v);
     time_words(b, time, sizeof time);
     cost_words(b, cost, interval);
     if (b->before_credit)
         short_money(b->before_credit, before);
     waiting_words(b, waiting);
     age_words(b, age, sizeof age);
-    const char *const cells[] = {b->offer, gpus, time, cost, interval, before, waiting, age};
+    const char *with = b->framework && !other ? b->framework : "";
+    const char *const cells[] = {b->offer, gpus,    time, startup, cost, interval,
+                                 before,   waiting, with, year,    age};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 
-// The rates of exchange behind the rows, each once, with their dates: one may be OLD.
-static void say_exchange(struct out *out, const struct quote *q, size_t rows)
+struct footnotes { // of all tables, printed below the last
+    size_t rows;
+    bool marked, estimated;
+    double startup_low_s, startup_high_s; // high 0: none
+    const char *exchange[8];              // rates of exchange, each once: one may be OLD
+    size_t exchange_count;
+};
+
+static void note_row(struct footnotes *notes, const struct bill *b)
 {
-    enum { MOST = 8 };
-    const char *said[MOST];
-    size_t count = 0;
-    for (size_t i = 0; i < rows && count < MOST; i++) {
-        const char *text = q->bills.items[i].exchange;
-        for (size_t k = 0; text && k < count; k++)
-            text = strcmp(said[k], text) == 0 ? NULL : text;
-        if (text) {
-            said[count++] = text;
-            out_wrap(out, 0, text);
-        }
-    }
+    enum { MOST = sizeof notes->exchange / sizeof *notes->exchange };
+    const char *text = b->exchange;
+    double s = b->startup_s.v;
+    notes->estimated |= b->price_estimated.v;
+    notes->marked |= b->incomplete.v || b->tariff_assumed.v;
+    notes->startup_low_s = notes->rows == 0 || s < notes->startup_low_s ? s : notes->startup_low_s;
+    notes->startup_high_s = s > notes->startup_high_s ? s : notes->startup_high_s;
+    notes->rows++;
+    for (size_t i = 0; text && i < notes->exchange_count; i++)
+        text = strcmp(notes->exchange[i], text) == 0 ? NULL : text;
+    if (text && notes->exchange_count < MOST)
+        notes->exchange[notes->exchange_count++] = text;
 }
 
-static void show_table(struct out *out, const struct quote *q, size_t rows)
+static void say_startup(struct out *out, const struct footnotes *notes)
 {
-    static const struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},
-        {"time", TABLE_RIGHT},        {"USD", TABLE_POINT},
-        {"interval", TABLE_LEFT, 4},  {"before credit", TABLE_POINT, 3},
-        {"with you", TABLE_POINT},    {"seen", TABLE_LEFT, 2}};
-    struct table table = TABLE(columns);
-    bool marked = false, estimated = false;
-    rows = rows < q->bills.count ? rows : q->bills.count;
-    for (size_t i = 0; i < rows; i++) {
-        const struct bill *b = &q->bills.items[i];
-        add_row(&table, b);
-        estimated |= b->price_estimated.v;
-        marked |= b->incomplete.v || b->tariff_assumed.v;
-    }
-    table_print(&table, out);
-    if (marked)
+    char low[48], high[48];
+    if (notes->startup_high_s <= 0)
+        return;
+    clock_words((int64_t)(notes->startup_low_s * 1e9), low, sizeof low);
+    clock_words((int64_t)(notes->startup_high_s * 1e9), high, sizeof high);
+    bool range = strcmp(low, high) != 0, some = notes->startup_low_s > 0;
+    out_wrapf(out, 0,
+              "The times include start-up (%s%s%s): --offer shows the source of each figure, "
+              "--boot 0 leaves it out.",
+              !some   ? "up to "
+              : range ? low
+                      : "",
+              some && range ? " to " : "", high);
+}
+
+static void say_footnotes(struct out *out, const struct footnotes *notes)
+{
+    if (notes->marked)
         out_wrap(out, 0,
                  "* the provider's rules are not known (one is assumed), or have no price "
                  "for something you asked for: --offer shows it.");
-    if (estimated)
+    if (notes->estimated)
         out_wrap(out, 0,
                  "~ the price is an estimate: nobody published it. --offer shows its source.");
-    say_exchange(out, q, rows);
-    if (q->bills.count > rows)
-        out_printf(out, "%zu more; --all shows them.\n", q->bills.count - rows);
+    say_startup(out, notes);
+    for (size_t i = 0; i < notes->exchange_count; i++)
+        out_wrap(out, 0, notes->exchange[i]);
+}
+
+// Those of `variant`; null: all.
+static void show_table(struct out *out, const struct bill *bills, size_t count, const char *variant,
+                       size_t most, struct footnotes *notes)
+{
+    static const struct table_column columns[] = {
+        {"offer", TABLE_LEFT, 0, 30},      {"GPUs", TABLE_LEFT, 5},   {"time", TABLE_RIGHT},
+        {"start-up", TABLE_RIGHT, 6},      {"USD", TABLE_POINT},      {"interval", TABLE_LEFT, 4},
+        {"before credit", TABLE_POINT, 3}, {"with you", TABLE_POINT}, {"with", TABLE_LEFT, 1, 7},
+        {"year", TABLE_LEFT, 1},           {"seen", TABLE_LEFT, 2}};
+    struct table table = TABLE(columns);
+    size_t all = 0, shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct bill *b = &bills[i];
+        if (variant && strcmp(b->variant ? b->variant : "", variant) != 0)
+            continue;
+        if (all++ >= most)
+            continue;
+        add_row(&table, b, variant != NULL);
+        note_row(notes, b);
+        shown++;
+    }
+    table_print(&table, out);
+    if (all > shown)
+        out_printf(out, "%zu more; --all shows them.\n", all - shown);
+}
+
+static bool said_before(const char *const *said, size_t count, const char *text)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(said[i], text) == 0)
+            return true;
+    return false;
+}
+
+// Other trainings of the workload: a table for each, under its label.
+static void show_others(struct out *out, const struct quote *q, bool all, struct footnotes *notes)
+{
+    const char *said[QUOTE_TRAININGS];
+    size_t count = 0;
+    out_printf(out, "\n");
+    out_styled(out, OUT_BOLD, "Other trainings of %s", q->workload);
+    out_printf(out, "\n");
+    out_wrapf(out, 0, "They are not comparable with %s.",
+              q->bills.count > 0 ? "the one above" : "the one you asked for");
+    for (size_t i = 0; i < q->others.count && count < QUOTE_TRAININGS; i++) {
+        const char *variant = q->others.items[i].variant ? q->others.items[i].variant : "";
+        if (said_before(said, count, variant))
+            continue;
+        said[count++] = variant;
+        out_printf(out, "\n");
+        out_wrapf(out, 0, "%s:", variant);
+        show_table(out, q->others.items, q->others.count, variant, all ? SIZE_MAX : OTHERS_ROWS,
+                   notes);
+    }
 }
 
 // ---- one bill
@@ -144,8 +213,11 @@ static void show_items(struct out *out, const struct bill *b)
             const char *const before[] = {"before credit", "", b->before_credit};
             table_row(&table, OUT_PLAIN, before, NULL);
         }
-        const char *const cells[] = {item->what, item->how ? item->how : "", item->amount};
-        table_row(&table, OUT_PLAIN, cells, NULL);
+        // "1 min 41 s, assumed: its source": the source has a line of its own.
+        const char *how = item->how ? item->how : "", *source = strstr(how, ", assumed: ");
+        snprintf(time, sizeof time, "%.*s", source ? (int)(source - how) : (int)strlen(how), how);
+        const char *const cells[] = {item->what, source ? time : how, item->amount};
+        table_row(&table, OUT_PLAIN, cells, source ? source + 2 : NULL);
     }
     time_words(b, time, sizeof time);
     const char *const total[] = {"total, without tax", time, b->total};
@@ -182,8 +254,15 @@ static void show_bill(struct out *out, const struct bill *b)
         short_money(b->waiting, total);
         out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);
     }
-    if (b->tariff_assumed.known && b->tariff_assumed.v)
+    if (b->tariff_assumed.v && b->by_hours) {
+        short_money(b->by_hours, total);
+        out_wrapf(out, 2,
+                  "This provider's rules are not known. Assumed: per second; started hours would "
+                  "cost %s USD.",
+                  total);
+    } else if (b->tariff_assumed.v) {
         out_wrap(out, 2, "This provider's rules are not known: the rule above is assumed.");
+    }
     if (b->basis && strcmp(b->basis, "assumed") == 0)
         out_wrap(
             out, 2,
@@ -209,6 +288,15 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
         out_wrap(out, 0,
                  "You have no run of this workload, and none is published. 'fare run' measures "
                  "one.");
+    } else if (!job->asked && job->quote.others.count > 0 && o->offer) {
+        out_wrapf(
+            out, 0,
+            "%s was measured only for other trainings of %s. 'fare quote %s --offer %s' shows "
+            "the cheapest of them line by line.",
+            o->offer, job->quote.workload, job->quote.others.items[0].run, o->offer);
+    } else if (!job->asked && job->quote.others.count > 0) {
+        out_wrapf(out, 0, "Such machines were measured only for other trainings of %s.",
+                  job->quote.workload);
     } else if (filtered(o)) {
         out_wrap(out, 0, "No run fits --gpu, --provider, --region, --kind and --max-age.");
     } else if (!bill_time_of(run, &time) && run_label(run, "relative_speed")) {
@@ -275,7 +363,11 @@ static void say_rest(struct out *out, const struct quote *q, const struct quote_
 static void show_title(struct out *out, const struct quote_job *job)
 {
     const struct quote *q = &job->quote;
-    out_wrapf(out, 0, "%s, the whole training%s%s%s\n", q->workload, q->date ? ", prices of " : "",
+    const char *label = NULL;
+    for (size_t i = 0; i < job->evidence_count && !label; i++)
+        label = job->evidence[i].training == 0 ? job->evidence[i].label : NULL;
+    out_wrapf(out, 0, "%s, the whole training%s%s%s%s%s%s\n", q->workload, label ? " (" : "",
+              label ? label : "", label ? ")" : "", q->date ? ", prices of " : "",
               q->date ? q->date : "",
               job->ask.wishes.prorated ? ", prorated (no provider charges this way)" : "");
 }
@@ -283,6 +375,7 @@ static void show_title(struct out *out, const struct quote_job *job)
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o)
 {
     const struct quote *q = &job->quote;
+    struct footnotes notes = {0};
     show_title(out, job);
     if (q->bills.count > 0 && !o->offer)
         say_of_others(out, job);
@@ -300,7 +393,12 @@ void quote_show(struct out *out, const struct quote_job *job, const struct quote
         for (size_t i = 0; i < q->advice.count; i++)
             out_wrap(out, 0, q->advice.items[i]);
         out_printf(out, "\n");
-        show_table(out, q, o->all ? SIZE_MAX : ROWS);
+        show_table(out, q->bills.items, q->bills.count, NULL, o->all ? SIZE_MAX : ROWS, &notes);
     }
+    if (q->others.count > 0)
+        show_others(out, q, o->all, &notes);
+    if (q->others.count > 0)
+        out_printf(out, "\n");
+    say_footnotes(out, &notes);
     say_rest(out, q, o);
 }

@@ -37,6 +37,8 @@ void runs_which(const struct runs_options *o, struct runs_which *which)
         .ended = o->ended,
         .gpu = o->gpu,
         .machine = o->machine,
+        .host = o->host,
+        .user = o->user,
         .since = o->since,
         .labels = o->label.items,
         .label_count = o->label.count,
@@ -167,7 +169,8 @@ static int print_list(const struct cmd_call *call, struct ledger *ledger, struct
     int rc = ledger_list(ledger, &filter, &runs, err);
     bool more = runs.runs.count > shown;
     bool filtered = filter.name || filter.workload || filter.framework || filter.ended ||
-                    filter.gpu || filter.machine || filter.since || filter.label_count > 0;
+                    filter.gpu || filter.machine || filter.host || filter.user || filter.since ||
+                    filter.label_count > 0;
     if (rc == 0 && runs.runs.count == 0)
         say_empty(call->out, ledger, filtered);
     else if (rc == 0)

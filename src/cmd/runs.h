@@ -13,7 +13,7 @@ struct runs_options {
     struct cmd_common common;
     const char *ledger;
     // which
-    const char *name, *workload, *framework, *gpu, *machine, *since, *ended, *sort;
+    const char *name, *workload, *framework, *gpu, *machine, *host, *user, *since, *ended, *sort;
     struct opt_texts label;
     int64_t last;
     bool all;
@@ -38,6 +38,10 @@ extern const struct command runs_export, runs_import, runs_push;
      "only runs on a GPU whose name contains this"}, \
     {"machine", 0, OPT_TEXT, "TEXT", NULL, AT(machine), "Which runs", \
      "only runs whose machine, instance type, processor or fingerprint contains this"}, \
+    {"host", 0, OPT_TEXT, "NAME", NULL, AT(host), "Which runs", \
+     "only runs made on the host of this name; records with hashed names match too"}, \
+    {"user", 0, OPT_TEXT, "NAME", NULL, AT(user), "Which runs", \
+     "only runs made by the user of this name, likewise"}, \
     {"name", 0, OPT_TEXT, "NAME", NULL, AT(name), "Which runs", "only runs of this name"}, \
     {"ended", 0, OPT_CHOICE, "HOW", run_ends, AT(ended), "Which runs", \
      "only runs that are finished, sampled, stopped, failed or killed"}, \

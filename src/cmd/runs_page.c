@@ -134,6 +134,11 @@ static void print_what(struct out *out, const struct run *run)
     out_parts(out, "Data", &facts);
 }
 
+static bool hashed(const char *name)
+{
+    return strncmp(name, "sha256:", 7) == 0;
+}
+
 static void print_machine(struct out *out, const struct run *run)
 {
     const struct run_machine *m = &run->machine;
@@ -156,6 +161,11 @@ static void print_machine(struct out *out, const struct run *run)
     if (m->memory_bytes.known)
         out_part(&facts, "%s", units_bytes(m->memory_bytes.v).s);
     out_parts(out, "Machine", &facts);
+    if (run->host && !hashed(run->host))
+        out_part(&facts, "on %s", run->host);
+    if (run->user && !hashed(run->user))
+        out_part(&facts, "by %s", run->user);
+    out_parts(out, "Measured", &facts);
 }
 
 static void print_steps(struct out *out, const struct run *run)

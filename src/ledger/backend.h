@@ -24,6 +24,7 @@ struct backend {
     const char *bulk_end;   // (optional) run after that
     const char *lock;       // (optional) run in a transaction before the schema changes
     const char *has_schema; // returns a row if the table fare_schema exists
+    const char *member[2];  // before and after the name of a member of `record`: its value as text
 
     // `where` is a path or URL; errors show `public_name` instead.
     int (*open)(const char *where, const char *public_name, void **db, struct err *err);

@@ -495,6 +495,7 @@ struct query {
     const char *values[VALUES_MAX];
     size_t count;
     struct buf patterns[2]; // for LIKE
+    char hashed[2][RUN_HASHED_BYTES];
     struct buf keys[VALUES_MAX / 2];
     size_t key_count;
 };
@@ -529,6 +530,17 @@ static void where_contains(struct query *q, struct buf *pattern, const char *col
     q->values[q->count++] = buf_str(pattern);
 }
 
+// A name that the record has as it is or hashed (run_hashed_name).
+static void where_member(struct query *q, const struct backend *backend, const char *member,
+                         const char *name, char hashed[RUN_HASHED_BYTES])
+{
+    run_hashed_name(name, hashed);
+    buf_printf(&q->sql, "%s(%s%s%s) IN ($%zu, $%zu)", q->count == 0 ? " WHERE " : " AND ",
+               backend->member[0], member, backend->member[1], q->count + 1, q->count + 2);
+    q->values[q->count++] = name;
+    q->values[q->count++] = hashed;
+}
+
 // For a few of the newest runs it is fastest to test each run for the label; for all runs, to start
 // from the label.
 static int where_label(struct query *q, const char *label, bool few, struct err *err)
@@ -555,8 +567,8 @@ const char *const ledger_sorts[] = {[LEDGER_STARTED] = "started",
                                     [LEDGER_NAME] = "name",
                                     NULL};
 
-static int add_filter(struct query *q, const struct ledger_filter *f, char since[CLOCK_ISO_BYTES],
-                      struct err *err)
+static int add_filter(struct query *q, const struct backend *backend, const struct ledger_filter *f,
+                      char since[CLOCK_ISO_BYTES], struct err *err)
 {
     const struct {
         const char *before, *value;
@@ -571,6 +583,10 @@ static int add_filter(struct query *q, const struct ledger_filter *f, char since
         where_contains(q, &q->patterns[0], "gpu", f->gpu);
     if (f->machine)
         where_contains(q, &q->patterns[1], "machine", f->machine);
+    if (f->host)
+        where_member(q, backend, "host", f->host, q->hashed[0]);
+    if (f->user)
+        where_member(q, backend, "user", f->user, q->hashed[1]);
     if (f->since) {
         normal_date(f->since, since);
         if (!since[0]) {
@@ -610,7 +626,7 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
                              : "record",
                order ? "(SELECT * FROM " : "");
     if (rc == 0)
-        rc = add_filter(&q, filter, since, err);
+        rc = add_filter(&q, ledger->place.backend, filter, since, err);
     buf_adds(&q.sql, " ORDER BY started DESC, id DESC");
     if (filter->limit > 0)
         buf_printf(&q.sql, " LIMIT %lld OFFSET %lld", (long long)filter->limit,

@@ -70,9 +70,10 @@ struct ledger_filter {
     const char *framework;
     const char *ended;
     const char *gpu;
-    const char *machine; // its name, instance type, processor or fingerprint
-    const char *since;   // a date, "2026-11-01"
-    const char **labels; // "key=value"; all must be there
+    const char *machine;     // its name, instance type, processor or fingerprint
+    const char *host, *user; // plain names; match hashed ones too
+    const char *since;       // a date, "2026-11-01"
+    const char **labels;     // "key=value"; all must be there
     size_t label_count;
     enum ledger_sort sort; // started and name: newest first; step and wall: shortest first
     int64_t limit;         // 0: none

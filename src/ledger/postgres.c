@@ -239,6 +239,7 @@ const struct backend backend_postgres = {
     .lock = "SELECT pg_advisory_xact_lock(4051970)", // an arbitrary number
     .has_schema = "SELECT 1 FROM pg_tables WHERE tablename = 'fare_schema' "
                   "AND schemaname = ANY (current_schemas(false))",
+    .member = {"record::json ->> '", "'"},
     .open = open_db,
     .close = close_db,
     .run = run,

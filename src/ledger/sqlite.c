@@ -240,6 +240,7 @@ const struct backend backend_sqlite = {
     .bulk_begin = CACHE_BULK,
     .bulk_end = CACHE_USUAL,
     .has_schema = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'fare_schema'",
+    .member = {"CASE WHEN json_valid(record) THEN json_extract(record, '$.", "') END"},
     .open = open_db,
     .close = close_db,
     .run = run,

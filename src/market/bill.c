@@ -508,3 +508,12 @@ int64_t bill_before_credit(const struct bill *bill)
 {
     return amount_of(bill->before_credit ? bill->before_credit : bill->total);
 }
+
+void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
+                 char interval[MONEY_INTERVAL_BYTES])
+{
+    int64_t low = 0, high = 0, total = bill_total(bill);
+    bool known = bill->low && bill->high && money_parse(bill->low, &low, NULL) == 0 &&
+                 money_parse(bill->high, &high, NULL) == 0;
+    money_interval(total, known ? low : total, known ? high : total, amount, interval);
+}

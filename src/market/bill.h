@@ -3,6 +3,7 @@
 #ifndef FARE_MARKET_BILL_H
 #define FARE_MARKET_BILL_H
 
+#include "base/money.h"
 #include "market/price.h"
 #include "record/bill.h"
 #include "record/run.h"
@@ -51,5 +52,9 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
 // The total, after and before credits, as a number for sorting and sums: nano-USD.
 int64_t bill_total(const struct bill *bill);
 int64_t bill_before_credit(const struct bill *bill);
+
+// The total and its interval for people, as money_interval().
+void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
+                 char interval[MONEY_INTERVAL_BYTES]);
 
 #endif

@@ -194,6 +194,7 @@ static int find_rule(struct job *job, struct err *err)
     if (rc == 0)
         rc = text_set(&r->tariff, p->tariff->id, err);
     r->rule_assumed = some_bool(p->assumed);
+    r->machine_tasks = some_int(schedule_capacity(&job->schedule));
     if (rc == 0)
         rc = priced_hour(p, &hour, err);
     if (rc == 0)

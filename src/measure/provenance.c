@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/fs.h"
-#include "base/sha256.h"
 #include "ledger/ledger.h"
 #include "version.h"
 
@@ -96,9 +95,8 @@ static int add_offer(const char *offer, struct run *run, struct err *err)
 // The name itself, or its hash: the same for the same name, so that a ledger can be filtered by it.
 static int set_name(char **member, const char *name, bool plain, struct err *err)
 {
-    char hex[SHA256_HEX_BYTES], hashed[32];
-    sha256_hex_of(name, strlen(name), hex);
-    snprintf(hashed, sizeof hashed, "sha256:%.16s", hex);
+    char hashed[RUN_HASHED_BYTES];
+    run_hashed_name(name, hashed);
     return text_set(member, plain ? name : hashed, err);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/sha256.h"
 
 #define RECORD_TABLES
 #include "record/run.def"
@@ -67,6 +68,13 @@ int run_set_machine(struct run *run, const struct machine *machine, struct err *
                        {&to->virtualisation, machine->system.virtualisation},
                        {&to->container, machine->system.container});
     return rc != 0 ? rc : set_gpus(to, machine, err);
+}
+
+void run_hashed_name(const char *name, char out[RUN_HASHED_BYTES])
+{
+    char hex[SHA256_HEX_BYTES];
+    sha256_hex_of(name, strlen(name), hex);
+    snprintf(out, RUN_HASHED_BYTES, "sha256:%.16s", hex);
 }
 
 const char *run_label(const struct run *run, const char *key)

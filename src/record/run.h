@@ -24,6 +24,11 @@ int run_begin_record(struct run *run, int64_t date_s, struct err *err) MUST_USE;
 // Copies the parts of a machine's record that a run keeps.
 int run_set_machine(struct run *run, const struct machine *machine, struct err *err) MUST_USE;
 
+// A host's or user's name as records have it by default: "sha256:" and 16 digits, the same for the
+// same name.
+#define RUN_HASHED_BYTES 24
+void run_hashed_name(const char *name, char out[RUN_HASHED_BYTES]);
+
 // The value of a label; null if missing.
 const char *run_label(const struct run *run, const char *key);
 

@@ -22,27 +22,37 @@ void compare_time_words(const struct compare_row *row, char out[COMPARE_CELL])
     snprintf(out, COMPARE_CELL, "%s%s", projected ? "~" : "", words);
 }
 
+// As money_interval(); false: the cost is not known.
+static bool cost_of(const struct compare_row *row, char amount[MONEY_BYTES],
+                    char interval[MONEY_INTERVAL_BYTES])
+{
+    int64_t nano = row->cost.nano_usd.v, low = nano, high = nano;
+    if (!row->cost.nano_usd.known)
+        return false;
+    if (!row->cost.low_usd || !row->cost.high_usd ||
+        money_parse(row->cost.low_usd, &low, NULL) != 0 ||
+        money_parse(row->cost.high_usd, &high, NULL) != 0)
+        low = high = nano;
+    money_interval(nano, low, high, amount, interval);
+    return true;
+}
+
 void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL])
 {
-    char text[MONEY_BYTES] = "-";
-    if (row->cost.nano_usd.known)
-        money_short(row->cost.nano_usd.v, text);
-    snprintf(out, COMPARE_CELL, "%s", text);
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    snprintf(out, COMPARE_CELL, "%s", cost_of(row, amount, interval) ? amount : "-");
 }
 
 bool compare_cost_interval(const struct compare_row *row, const char *before, const char *between,
                            char out[COMPARE_CELL])
 {
-    int64_t low, high;
-    char from[MONEY_BYTES], to[MONEY_BYTES];
-    if (!row->cost.low_usd || !row->cost.high_usd ||
-        money_parse(row->cost.low_usd, &low, NULL) != 0 ||
-        money_parse(row->cost.high_usd, &high, NULL) != 0)
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    if (!cost_of(row, amount, interval) || !*interval)
         return false;
-    money_short(low, from);
-    money_short(high, to);
-    snprintf(out, COMPARE_CELL, "%s%s%s%s%s", before, from, between, before, to);
-    return strcmp(from, to) != 0;
+    int low = (int)strcspn(interval, "-"); // no cost is negative
+    snprintf(out, COMPARE_CELL, "%s%.*s%s%s%s", before, low, interval, between, before,
+             interval + low + 1);
+    return true;
 }
 
 // Four decimals, and fewer where a ratio is large.

@@ -5,15 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/money.h"
 #include "report/compare.h"
 #include "report/markup.h"
 #include "report/scale.h"
 
-enum { BILLS_SHOWN = 15, OPEN_ROWS = 40 };
-
-#define NBSP "\u00a0" // no-break space
+enum { OPEN_ROWS = 40 };
 
 static const char style[] =
     ":root{color-scheme:light dark}"
@@ -475,61 +471,6 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
         buf_adds(out, "</ol>\n");
     compare_apart(out, w);
     compare_notes_release(&notes);
-}
-
-static void bill_row(struct buf *out, const struct quote *quote, const struct bill *b)
-{
-    struct buf whose = {0};
-    char time[48], gpus[96] = "", cost[3 * MONEY_BYTES], low[MONEY_BYTES], high[MONEY_BYTES];
-    char seen[64];
-    int64_t from = 0, to = 0;
-    clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
-    if (b->gpu && b->gpus.known)
-        snprintf(gpus, sizeof gpus, "%g" NBSP "×" NBSP "%.60s", b->gpus.v, b->gpu);
-    money_short(bill_total(b), cost);
-    if (b->low && b->high && money_parse(b->low, &from, NULL) == 0 &&
-        money_parse(b->high, &to, NULL) == 0) {
-        money_short(from, low);
-        money_short(to, high);
-        size_t len = strlen(cost);
-        if (strcmp(low, high) != 0)
-            snprintf(cost + len, sizeof cost - len, " (%s–%s)", low, high);
-    }
-    snprintf(seen, sizeof seen, "%.10s%s", b->price_date ? b->price_date : "",
-             b->price_old.v ? ", OLD" : "");
-    buf_adds(out, "<tr>");
-    html_cell(out, "long", b->offer);
-    html_cell(out, "num", time);
-    html_cell(out, "num", cost);
-    html_cell(out, "", gpus);
-    html_cell(out, "", seen);
-    html_cell(out, "", b->basis);
-    advice_whose(quote, b, &whose);
-    html_cell(out, "long", buf_str(&whose));
-    buf_adds(out, "</tr>\n");
-    buf_drop(out, &whose);
-}
-
-void html_quote(struct buf *out, const struct quote *quote, int level)
-{
-    static const struct html_column columns[] = {
-        {"offer", "long"},  {"time", "num"}, {"USD", "num"}, {"GPUs", ""},
-        {"price seen", ""}, {"basis", ""},   {"run", "long"}};
-    html_heading(out, level, quote->workload);
-    for (size_t i = 0; i < quote->advice.count; i++)
-        html_paragraph(out, "", quote->advice.items[i]);
-    if (quote->bills.count == 0 && quote->advice.count == 0)
-        html_paragraph(out, "", "No known offer fits.");
-    if (quote->bills.count == 0)
-        return;
-    html_begin_table(out, quote->workload);
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++)
-        bill_row(out, quote, &quote->bills.items[i]);
-    html_end_table(out);
-    if (quote->bills.count > BILLS_SHOWN)
-        buf_printf(out, "<p>%zu more: fare quote lists them.</p>\n",
-                   quote->bills.count - BILLS_SHOWN);
 }
 
 // ---- the whole page

@@ -160,28 +160,62 @@ void plot_csv(struct buf *out, const struct plot *plot)
 
 enum { BILLS_SHOWN = 15 };
 
+static void markdown_cell(struct buf *out, const char *text)
+{
+    table_markdown_text(out, text);
+    buf_adds(out, " | ");
+}
+
+static void markdown_bill(struct buf *out, const struct quote *quote, const struct bill *b,
+                          bool other)
+{
+    char time[48], startup[48] = "", cost[MONEY_BYTES], name[200];
+    struct buf whose = {0};
+    clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
+    if (b->startup_s.v > 0)
+        clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
+    money_short(bill_total(b), cost);
+    page_offer(b, name, sizeof name);
+    buf_adds(out, "| ");
+    markdown_cell(out, name);
+    buf_printf(out, "%s | %s | %s | ", time, startup, cost);
+    if (other) {
+        markdown_cell(out, b->variant);
+    } else {
+        markdown_cell(out, b->framework);
+        if (b->year.known)
+            buf_printf(out, "%lld", (long long)b->year.v);
+        buf_adds(out, " | ");
+    }
+    buf_printf(out, "%s%s | ", b->price_date ? b->price_date : "", b->price_old.v ? ", OLD" : "");
+    advice_whose(quote, b, &whose);
+    table_markdown_text(out, buf_str(&whose));
+    buf_adds(out, " |\n");
+    out->failed |= whose.failed;
+    buf_release(&whose);
+}
+
 static void markdown_quote(struct buf *out, const struct quote *quote)
 {
-    char time[48], cost[MONEY_BYTES], name[200];
-    buf_adds(out, "\n## Cost of ");
-    table_markdown_text(out, quote->workload);
-    buf_adds(out, " by offer\n\n| offer | time | USD | price seen | run |\n"
-                  "|---|--:|--:|---|---|\n");
-    for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++) {
-        const struct bill *b = &quote->bills.items[i];
-        struct buf whose = {0};
-        clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
-        money_short(bill_total(b), cost);
-        page_offer(b, name, sizeof name);
-        buf_adds(out, "| ");
-        table_markdown_text(out, name);
-        buf_printf(out, " | %s | %s | %s%s | ", time, cost, b->price_date ? b->price_date : "",
-                   b->price_old.v ? ", OLD" : "");
-        advice_whose(quote, b, &whose);
-        table_markdown_text(out, buf_str(&whose));
-        buf_adds(out, " |\n");
-        buf_drop(out, &whose);
+    if (quote->bills.count > 0) {
+        buf_adds(out, "\n## Cost of ");
+        table_markdown_text(out, quote->workload);
+        buf_adds(out, " by offer\n\n"
+                      "| offer | time | start-up | USD | with | year | price seen | run "
+                      "|\n|---|--:|--:|--:|---|--:|---|---|\n");
     }
+    for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++)
+        markdown_bill(out, quote, &quote->bills.items[i], false);
+    if (quote->others.count > 0) {
+        buf_adds(out, "\n## Other trainings of ");
+        table_markdown_text(out, quote->workload);
+        buf_printf(out, ", not comparable with the one %s\n\n",
+                   quote->bills.count > 0 ? "above" : "asked for");
+        buf_adds(out, "| offer | time | start-up | USD | training | price seen | run |\n"
+                      "|---|--:|--:|--:|---|---|---|\n");
+    }
+    for (size_t i = 0; i < quote->others.count && i < BILLS_SHOWN; i++)
+        markdown_bill(out, quote, &quote->others.items[i], true);
 }
 
 void page_markdown(struct buf *out, const struct page *page)
@@ -195,7 +229,6 @@ void page_markdown(struct buf *out, const struct page *page)
     }
     compare_markdown_tables(out, &page->compare);
     for (size_t i = 0; i < page->quotes.count; i++)
-        if (page->quotes.items[i].bills.count > 0)
-            markdown_quote(out, &page->quotes.items[i]);
+        markdown_quote(out, &page->quotes.items[i]);
     markdown_foot(out, page);
 }

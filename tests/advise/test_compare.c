@@ -343,7 +343,7 @@ static void noisy_and_stopped(void **state)
     assert_true(near(n->time.ratio, 200.0 / 120));
     const struct compare_workload *w = &c.workloads.items[0];
     assert_int_equal(w->sentences.count, 2);
-    assert_true(says(w->sentences.items, 1, "Cheapest: P + fare, $0.100 a training"));
+    assert_true(says(w->sentences.items, 1, "Cheapest: P + fare, $0.10 a training"));
     assert_true(says(w->sentences.items + 1, 1, "Fastest: P + fare, about 1 min 40 s"));
     record_release(compare_fields, &c);
     options.base = "n"; // a noisy base: nobody is judged

@@ -96,6 +96,7 @@ def tests():
         "id": f"r{i:04}", "started": f"2026-01-{i % 28 + 1:02}T00:00:00Z", "name": ["b", "B", "a_c", "ä"][i % 4],
         "workload": ["mlp", "cnn"][i % 2], "step_ms": (i * 37 % 100) / 8, "ended": "sampled",
         "machine": {"gpu": ["NVIDIA H100", "50%_off!"][i % 2]}, "future": {"x": [1, None]},
+        "user": ["ann", "sha256:49915e0d7d4b402e", "ben"][i % 3], "host": ["node-1", "b"][i % 2],  # "ann", hashed
         "labels": [{"key": "n", "value": str(i % 3)}]}) + "\n" for i in range(200)))
     lite = str(where / "lite.db")
     count = 200 + sum(len(Path(f).read_text().splitlines()) for f in files)
@@ -109,7 +110,8 @@ def tests():
                ["--gpu", "50%_OFF!", "--all"], ["--label", "n=2", "--sort", "step", "--all"],
                ["--sort", "name", "--all"], ["--sort", "wall", "--all"], ["--since", "2026-01-20", "--all"],
                ["--name", "ä", "--all"], ["--machine", "n1-highcpu", "--all"], ["--ended", "failed"],
-               ["--label", "n=1", "--label", "n=2"], ["--framework", "cntk", "--sort", "wall"]]
+               ["--label", "n=1", "--label", "n=2"], ["--framework", "cntk", "--sort", "wall"],
+               ["--user", "ann", "--host", "node-1", "--all"], ["--host", "b", "--sort", "step", "-n", "9"]]
     for query in queries:
         a, b = fare(where, *query, "--json"), fare(where, *query, "--json", url=lite)
         report(f"the same on both: {' '.join(query)}", a.returncode == 0 and a.stdout == b.stdout,
