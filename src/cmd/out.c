@@ -254,9 +254,9 @@ void out_sparkline(struct out *out, const char *label, const double *values, siz
 
 int out_record(struct out *out, const struct field *fields, const void *record, struct err *err)
 {
-    int rc = record_to_text(fields, record, &out->text, err);
+    TRY(record_to_text(fields, record, &out->text, err));
     buf_addc(&out->text, '\n');
-    return rc;
+    return 0;
 }
 
 int out_write(struct out *out, struct err *err)

@@ -117,8 +117,8 @@ static int put(void *arg, const char *id, const char *text, struct err *err)
         out_printf(e->out, "%s\n", text);
         return e->out->text.len > FLUSH_BYTES ? out_write(e->out, err) : 0;
     }
-    int rc = fs_add(e->writer, text, strlen(text), err);
-    return rc == 0 ? fs_add(e->writer, "\n", 1, err) : rc;
+    TRY(fs_add(e->writer, text, strlen(text), err));
+    return fs_add(e->writer, "\n", 1, err);
 }
 
 static int put_all(const struct cmd_call *call, struct ledger *ledger, struct exporting *e,

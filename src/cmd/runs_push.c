@@ -77,14 +77,13 @@ static int add(void *arg, const char *id, const char *text, struct err *err)
 {
     struct pushing *p = arg;
     size_t len = strlen(text) + 1;
-    int rc = 0;
     if (len > SERVE_BODY_MAX)
         return err_set(err, ERR_OVERFLOW, "run %s is longer than a server takes", id);
     if (p->piece.len > 0 && p->piece.len + len > PIECE_BYTES)
-        rc = send_piece(p, err);
+        TRY(send_piece(p, err));
     buf_add(&p->piece, text, len - 1);
     buf_addc(&p->piece, '\n');
-    return rc;
+    return 0;
 }
 
 static int push_all(const struct cmd_call *call, struct ledger *ledger, struct pushing *p,

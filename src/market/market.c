@@ -103,6 +103,6 @@ int market_startups(struct market *m, const struct startups **out, struct err *e
 int market_find(struct market *m, const char *name, int day, struct offer *out, struct err *err)
 {
     const struct book *book;
-    int rc = market_book(m, &book, err);
-    return rc == 0 ? book_find(book, name, day, out, err) : rc;
+    TRY(market_book(m, &book, err));
+    return book_find(book, name, day, out, err);
 }

@@ -571,20 +571,19 @@ static int note_end(struct job *job, bool *finished, struct err *err)
 static int note_relay(struct job *job, const struct relay *relay, const char *name, struct err *err)
 {
     char text[160];
-    int rc = 0;
     if (relay->lost) {
         const char *why = strerrordesc_np(relay->lost);
         snprintf(text, sizeof text, "part of its output was lost: cannot write to %s: %s", name,
                  why ? why : "unknown error");
-        rc = run_taint(job->run, text, err);
+        TRY(run_taint(job->run, text, err));
     }
-    if (rc == 0 && relay->blocked_ns > NS_PER_S) {
+    if (relay->blocked_ns > NS_PER_S) {
         char time[24];
         clock_words(relay->blocked_ns, time, sizeof time);
         snprintf(text, sizeof text, "it waited %s for the reader of its output", time);
-        rc = run_taint(job->run, text, err);
+        TRY(run_taint(job->run, text, err));
     }
-    return rc;
+    return 0;
 }
 
 // As shells have it; 0 where we ended it as planned.
@@ -676,14 +675,14 @@ int command_run(const struct command_options *options, struct session *session, 
 static int run(struct session *s, struct err *err)
 {
     const struct command_options options = {.argv = s->command, .output_to_stderr = s->o->json};
-    int rc = command_run(&options, s, err);
+    TRY(command_run(&options, s, err));
     int64_t late_ns = s->plan.until_ns > 0 ? clock_now_ns() - s->plan.until_ns : 0;
-    if (rc == 0 && late_ns > NS_PER_S && strcmp(s->run->ended, "stopped") == 0) {
+    if (late_ns > NS_PER_S && strcmp(s->run->ended, "stopped") == 0) {
         char late[24];
         clock_words(late_ns, late, sizeof late);
         buf_printf(s->says, "it took %s to end, which cost more: --grace sets the limit\n", late);
     }
-    return rc;
+    return 0;
 }
 
 static bool takes(const struct session *s)

@@ -11,10 +11,9 @@
 int describe_workload(const struct session *s, const char *framework, struct err *err)
 {
     struct run *run = s->run;
-    int rc = run->name ? 0 : text_set(&run->name, s->workload->name, err);
-    if (rc == 0)
-        rc = text_set(&run->workload, s->workload->name, err);
-    return rc == 0 ? text_set(&run->framework, framework, err) : rc;
+    TRY(run->name ? 0 : text_set(&run->name, s->workload->name, err));
+    TRY(text_set(&run->workload, s->workload->name, err));
+    return text_set(&run->framework, framework, err);
 }
 
 int describe_data(const struct data_pair *data, struct run *run, struct err *err)

@@ -17,9 +17,9 @@
 
 static int framework_dir(const char *with, struct buf *dir, struct err *err)
 {
-    int rc = folder_share(dir, err);
+    TRY(folder_share(dir, err));
     buf_printf(dir, "/frameworks/%s", with);
-    return rc == 0 ? buf_check(dir, err) : rc;
+    return buf_check(dir, err);
 }
 
 static int no_framework(const char *with, struct err *err)
@@ -43,17 +43,15 @@ static int no_framework(const char *with, struct err *err)
 static int find_script(const char *with, const char *name, struct buf *script, struct err *err)
 {
     struct stat st;
-    int rc = framework_dir(with, script, err);
-    if (rc != 0)
-        return rc;
+    TRY(framework_dir(with, script, err));
     if (strchr(with, '/') || stat(buf_str(script), &st) != 0 || !S_ISDIR(st.st_mode))
         return no_framework(with, err);
     buf_printf(script, "/%s.py", name);
-    rc = buf_check(script, err);
-    if (rc == 0 && stat(buf_str(script), &st) != 0)
-        rc = err_set(err, ERR_MISSING, "%s has no %s: there is no '%s'", with, name,
-                     buf_str(script));
-    return rc;
+    TRY(buf_check(script, err));
+    if (stat(buf_str(script), &st) != 0)
+        return err_set(err, ERR_MISSING, "%s has no %s: there is no '%s'", with, name,
+                       buf_str(script));
+    return 0;
 }
 
 static const char *find_python(void)

@@ -73,10 +73,9 @@ static int note_result(const struct session *s, const struct trainer_result *r, 
 static int note_all(const struct session *s, const struct trainer_result *r, struct run *run,
                     struct err *err)
 {
-    int rc = note_net(s, r, run, err);
-    if (rc == 0)
-        rc = note_result(s, r, run, err);
-    return rc == 0 ? note_epochs(run, r, err) : rc;
+    TRY(note_net(s, r, run, err));
+    TRY(note_result(s, r, run, err));
+    return note_epochs(run, r, err);
 }
 
 // Whether a full run, as defined, reached what a correct one does on the set that figure is for.
@@ -165,10 +164,10 @@ static int finished(void *context, struct engine_program *program, struct err *e
     const struct native *n = s->runner;
     if (s->o->generate == 0 || s->workload != &workload_textgen)
         return 0;
-    int rc = textgen_write(n->with.engine, program, &n->data, s->run->batch.v, (uint64_t)s->o->seed,
-                           0.5, s->o->generate, s->says, err);
+    TRY(textgen_write(n->with.engine, program, &n->data, s->run->batch.v, (uint64_t)s->o->seed, 0.5,
+                      s->o->generate, s->says, err));
     buf_addc(s->says, '\n');
-    return rc;
+    return 0;
 }
 
 // ---- together

@@ -110,8 +110,8 @@ static int set_identity(const char *identity, struct run *run, struct err *err)
     bool plain = identity && strcmp(identity, "plain") == 0;
     const char *login = getenv("LOGNAME") ? getenv("LOGNAME") : getenv("USER");
     snprintf(user, sizeof user, "uid %ld", (long)geteuid());
-    int rc = gethostname(host, sizeof host - 1) == 0 ? set_name(&run->host, host, plain, err) : 0;
-    return rc == 0 ? set_name(&run->user, login && *login ? login : user, plain, err) : rc;
+    TRY(gethostname(host, sizeof host - 1) == 0 ? set_name(&run->host, host, plain, err) : 0);
+    return set_name(&run->user, login && *login ? login : user, plain, err);
 }
 
 int provenance_set(const struct measure_options *o, const struct machine *machine, struct run *run,

@@ -461,13 +461,13 @@ static int evaluate(struct trainer *t, struct run_epoch *epoch, struct err *err)
     int64_t began_ns = clock_now_ns();
     struct engine_score score = {0};
     int64_t most = t->place.iteration >= t->total_steps ? 0 : t->o->max_test;
-    int rc = score_test(t, most, &score, err);
-    if (rc == 0 && score.count > 0 && !stopped(t)) {
+    TRY(score_test(t, most, &score, err));
+    if (score.count > 0 && !stopped(t)) {
         epoch->test_ns = some_int(clock_now_ns() - began_ns);
         epoch->test_loss = some_real(score.loss / (double)score.count);
         epoch->test_accuracy = some_real((double)score.correct / (double)score.count);
     }
-    return rc;
+    return 0;
 }
 
 static bool save_is_due(const struct trainer *t)

@@ -127,8 +127,8 @@ static int swap(const struct job *j, double *seconds, struct err *err)
     struct cuda_l1 g = args_of(j, 0, 0);
     struct launch launch;
     unsigned blocks = (unsigned)((j->m * j->pitch / 4 + 255) / 256);
-    int rc = cuda_launch_make(j->cuda, "l1_swap", blocks, 1, 256, 0, &g, sizeof g, &launch, err);
-    return rc == 0 ? timed(j, &launch, seconds, err) : rc;
+    TRY(cuda_launch_make(j->cuda, "l1_swap", blocks, 1, 256, 0, &g, sizeof g, &launch, err));
+    return timed(j, &launch, seconds, err);
 }
 
 // Rows [from, from + rows) of the result.
@@ -137,14 +137,11 @@ static int calculate(const struct job *j, int64_t from, int64_t rows, double *se
 {
     struct cuda_l1 g = args_of(j, from, rows);
     struct launch launch;
-    int rc = cuda_launch_make(j->cuda, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
-                              (unsigned)((j->m + TILE_M - 1) / TILE_M), THREADS,
-                              shared_bytes(j->cuda), &g, sizeof g, &launch, err);
-    if (rc == 0)
-        rc = timed(j, &launch, seconds, err);
-    if (rc == 0)
-        rc = cuda_download(j->cuda, j->result + from * j->m, j->out, rows * j->m * 4, err);
-    return rc;
+    TRY(cuda_launch_make(j->cuda, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
+                         (unsigned)((j->m + TILE_M - 1) / TILE_M), THREADS, shared_bytes(j->cuda),
+                         &g, sizeof g, &launch, err));
+    TRY(timed(j, &launch, seconds, err));
+    return cuda_download(j->cuda, j->result + from * j->m, j->out, rows * j->m * 4, err);
 }
 
 static int distances(const struct engine_options *options, const float *a, const float *b,
