@@ -3,7 +3,6 @@
 #include "cmd/prices.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -127,12 +126,11 @@ static int count_later(const struct book *book, struct book_filter filter,
     if (list->count > 0 || list->stale > 0)
         return 0;
     filter.aged = false;
-    int rc = book_each(book, &filter, count_one, &then, err);
+    TRY(book_each(book, &filter, count_one, &then, err));
     filter.day = INT_MAX;
-    if (rc == 0)
-        rc = book_each(book, &filter, count_one, &ever, err);
+    TRY(book_each(book, &filter, count_one, &ever, err));
     *later = ever > then ? ever - then : 0;
-    return rc;
+    return 0;
 }
 
 static int list_offers(const struct cmd_call *call, const struct book *book, const char *text,

@@ -3,7 +3,6 @@
 #include "cmd/report.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
