@@ -4,7 +4,6 @@
 //
 // Tensors are in every engine's order: the net's parameters, then the states of each trained one.
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "engine/dropout.h"

@@ -51,9 +51,8 @@ static int make(struct op *op, struct err *err)
 {
     struct aux *aux = (struct aux *)op;
     plan_needs_out(op->plan, op->layer->inputs[1], op->number, PLAN_BACKWARD);
-    aux->buffer = plan_buffer(op->plan, (size_t)op->plan->batch * sizeof *aux->rows, op->number,
-                              PLAN_BACKWARD, PLAN_BACKWARD, err);
-    return aux->buffer < 0 ? ERR_MEMORY : 0;
+    return plan_buffer(op, (size_t)op->plan->batch * sizeof *aux->rows, PLAN_BACKWARD,
+                       PLAN_BACKWARD, &aux->buffer, err);
 }
 
 const struct op_class aux_class = {.size = sizeof(struct aux),

@@ -105,8 +105,7 @@ static int make(struct op *op, struct err *err)
 {
     struct drop *drop = (struct drop *)op;
     size_t bytes = (size_t)(plan_numbers(op->plan, plan_output(op)) / 8 + 8);
-    drop->buffer = plan_buffer(op->plan, bytes, op->number, PLAN_FORWARD, PLAN_BACKWARD, err);
-    return drop->buffer < 0 ? ERR_MEMORY : 0;
+    return plan_buffer(op, bytes, PLAN_FORWARD, PLAN_BACKWARD, &drop->buffer, err);
 }
 
 const struct op_class drop_class = {.size = sizeof(struct drop),

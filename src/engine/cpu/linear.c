@@ -32,9 +32,7 @@ static int make_copy(struct linear *linear, struct linear_copy *copy,
     if (dnn_same(have, &copy->md))
         return 0;
     TRY(dnn_reorder(&copy->reorder, have, &copy->md, err));
-    copy->buffer =
-        plan_buffer(linear->op.plan, dnn_bytes(&copy->md), linear->op.number, from, to, err);
-    return copy->buffer < 0 ? ERR_MEMORY : 0;
+    return plan_buffer(&linear->op, dnn_bytes(&copy->md), from, to, &copy->buffer, err);
 }
 
 static int make_copies(struct linear *linear, struct err *err)
@@ -54,21 +52,18 @@ static int make_scratch(struct linear *linear, const struct dnn_primitive *p, en
                         int *buffer, struct err *err)
 {
     size_t bytes = dnn_scratch_bytes(p);
-    *buffer = bytes ? plan_buffer(linear->op.plan, bytes, linear->op.number, when, when, err) : -1;
-    return bytes && *buffer < 0 ? ERR_MEMORY : 0;
+    *buffer = -1;
+    return bytes ? plan_buffer(&linear->op, bytes, when, when, buffer, err) : 0;
 }
 
 static int make_sum(struct linear *linear, struct err *err)
 {
-    struct plan *plan = linear->op.plan;
     const struct value *input = plan_input(&linear->op, 0);
     linear->sum_buffer = -1;
     if (!linear->data.desc || !plan_adds(&linear->op, 0))
         return 0;
-    size_t bytes = (size_t)plan_numbers(plan, input) * number_bytes(input->grad_bf16);
-    linear->sum_buffer =
-        plan_buffer(plan, bytes, linear->op.number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-    return linear->sum_buffer < 0 ? ERR_MEMORY : 0;
+    size_t bytes = (size_t)plan_numbers(linear->op.plan, input) * number_bytes(input->grad_bf16);
+    return plan_buffer(&linear->op, bytes, PLAN_BACKWARD, PLAN_BACKWARD, &linear->sum_buffer, err);
 }
 
 int linear_finish(struct linear *linear, struct err *err)

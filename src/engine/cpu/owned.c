@@ -62,17 +62,14 @@ static int choose(struct owned *owned, struct err *err)
 
 static int make_buffers(struct owned *owned, struct err *err)
 {
-    struct plan *plan = owned->op.plan;
-    int number = owned->op.number;
     owned->turned_buffer = owned->partial_buffer = -1;
-    if (!plan->layers[owned->op.layer->inputs[0]].learns)
+    if (!owned->op.plan->layers[owned->op.layer->inputs[0]].learns)
         return 0;
     size_t row = (size_t)owned->batch * sizeof(float);
-    owned->turned_buffer =
-        plan_buffer(plan, (size_t)owned->units * row, number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-    owned->partial_buffer = plan_buffer(plan, (size_t)owned->threads * (size_t)owned->in * row,
-                                        number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-    return owned->turned_buffer < 0 || owned->partial_buffer < 0 ? ERR_MEMORY : 0;
+    TRY(plan_buffer(&owned->op, (size_t)owned->units * row, PLAN_BACKWARD, PLAN_BACKWARD,
+                    &owned->turned_buffer, err));
+    return plan_buffer(&owned->op, (size_t)owned->threads * (size_t)owned->in * row, PLAN_BACKWARD,
+                       PLAN_BACKWARD, &owned->partial_buffer, err);
 }
 
 static int bind(struct op *op, struct err *err)

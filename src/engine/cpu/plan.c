@@ -197,11 +197,12 @@ void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when)
     stretch(&span[home], plan_time(plan, layer, when));
 }
 
-int plan_buffer(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
-                struct err *err)
+int plan_buffer(const struct op *op, size_t bytes, enum plan_when from, enum plan_when to,
+                int *buffer, struct err *err)
 {
-    return arena_add(&plan->arena, bytes, plan_time(plan, layer, from), plan_time(plan, layer, to),
-                     err);
+    *buffer = arena_add(&op->plan->arena, bytes, plan_time(op->plan, op->number, from),
+                        plan_time(op->plan, op->number, to), err);
+    return *buffer < 0 ? ERR_MEMORY : 0;
 }
 
 // Lifetimes by the net: an output is written by its layer and read by its readers; a gradient is

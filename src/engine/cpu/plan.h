@@ -111,9 +111,9 @@ void plan_needs_out(struct plan *plan, int of, int layer, enum plan_when when);
 void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when);
 
 // Memory for one op: from its layer's forward or backward pass until the backward pass, or only
-// while it runs. -1 and `err` if memory runs out.
-int plan_buffer(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
-                struct err *err);
+// while it runs. `buffer` is for arena_at().
+int plan_buffer(const struct op *op, size_t bytes, enum plan_when from, enum plan_when to,
+                int *buffer, struct err *err) MUST_USE;
 
 static inline struct value *plan_input(const struct op *op, int which)
 {

@@ -165,8 +165,7 @@ static int make(struct op *op, struct err *err)
         return err_set(err, ERR_FAIL, "the window of a maximum pool holds at most %d cells",
                        PASS_POOL_DEAD - 1);
     size_t bytes = (size_t)(plan->batch * output->as.blocks * image_plane(&output->as));
-    pool->index_buffer = plan_buffer(plan, bytes, op->number, PLAN_FORWARD, PLAN_BACKWARD, err);
-    return pool->index_buffer < 0 ? ERR_MEMORY : 0;
+    return plan_buffer(op, bytes, PLAN_FORWARD, PLAN_BACKWARD, &pool->index_buffer, err);
 }
 
 const struct op_class pool_class = {.size = sizeof(struct pool),

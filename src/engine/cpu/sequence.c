@@ -141,7 +141,7 @@ static int make_lstm(struct op *op, struct err *err)
 {
     struct lstm_op *lstm = (struct lstm_op *)op;
     struct plan *plan = op->plan;
-    int number = op->number, from = op->layer->inputs[0];
+    int from = op->layer->inputs[0];
     const struct net_layer *input = &plan->layers[from];
     const struct value *value = &plan->values[from];
     struct lstm_spec spec = {.batch = plan->batch,
@@ -159,12 +159,10 @@ static int make_lstm(struct op *op, struct err *err)
     lstm->packed = -1;
     lstm->sum_buffer = -1;
     if (!value->absent) {
-        plan_needs_out(plan, from, number, PLAN_BACKWARD);
+        plan_needs_out(plan, from, op->number, PLAN_BACKWARD);
         if (input->learns && plan_adds(op, 0)) {
             size_t bytes = (size_t)plan_numbers(plan, value) * sizeof(float);
-            lstm->sum_buffer = plan_buffer(plan, bytes, number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-            if (lstm->sum_buffer < 0)
-                return ERR_MEMORY;
+            TRY(plan_buffer(op, bytes, PLAN_BACKWARD, PLAN_BACKWARD, &lstm->sum_buffer, err));
         }
     }
     return lstm_new(&spec, &lstm->lstm, err);

@@ -156,42 +156,34 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
     const struct gpu_plan *plan = &program->plan;
     int64_t size = program->recipe.batch;
     assert(batch->count >= 1 && batch->count <= size);
-    int rc = engine_check_batch(program->layers, program->layer_count, program->loss, batch,
-                                labelled, err);
-    if (rc == 0)
-        rc = cuda_drain(program, 0, err);
-    if (rc == 0 && training && program->iteration != program->lazy_iteration) {
-        rc = cuda_update_lazy_rows(program, err);
-        if (rc == 0)
-            rc = cuda_set_ages(program, program->iteration, err);
+    TRY(engine_check_batch(program->layers, program->layer_count, program->loss, batch, labelled,
+                           err));
+    TRY(cuda_drain(program, 0, err));
+    if (training && program->iteration != program->lazy_iteration) {
+        TRY(cuda_update_lazy_rows(program, err));
+        TRY(cuda_set_ages(program, program->iteration, err));
     }
-    if (rc != 0)
-        return rc;
     if (batch->image && !plan->tokens) {
         stage_image(program, batch);
-        rc = cuda_upload(program->cuda, plan->values[0].out, program->host_input,
-                         input_numbers(program) * (plan->images ? 2 : 4), err);
+        TRY(cuda_upload(program->cuda, plan->values[0].out, program->host_input,
+                        input_numbers(program) * (plan->images ? 2 : 4), err));
     }
     int time = program->layers[0].out.dim[0];
     int32_t *words = program->host_words;
-    if (rc == 0 && batch->tokens && plan->tokens) {
+    if (batch->tokens && plan->tokens) {
         memset(words, 0, (size_t)(size * time) * 4);
         memcpy(words, batch->tokens, (size_t)(batch->count * time) * 4);
-        rc = cuda_upload(program->cuda, plan->tokens, words, size * time * 4, err);
-        if (rc == 0)
-            rc = cuda_sync(program->cuda, err);
+        TRY(cuda_upload(program->cuda, plan->tokens, words, size * time * 4, err));
+        TRY(cuda_sync(program->cuda, err));
     }
-    if (rc == 0) {
-        memset(words, 0, (size_t)size * 4);
-        if (labelled)
-            memcpy(words, batch->labels, (size_t)batch->count * 4);
-        rc = cuda_upload(program->cuda, plan->labels, words, size * 4, err);
-    }
+    memset(words, 0, (size_t)size * 4);
+    if (labelled)
+        memcpy(words, batch->labels, (size_t)batch->count * 4);
+    TRY(cuda_upload(program->cuda, plan->labels, words, size * 4, err));
     struct cuda_now now;
     cuda_fill_now(program, batch, training, &now);
-    if (rc == 0)
-        rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
-    return rc == 0 ? cuda_sync(program->cuda, err) : rc;
+    TRY(cuda_upload(program->cuda, plan->now, &now, sizeof now, err));
+    return cuda_sync(program->cuda, err);
 }
 
 // The score of the step just launched.
@@ -250,11 +242,10 @@ static int cuda_set_phase(struct engine_program *program, int phase, struct err 
     if (phase < 0 || phase >= program->recipe.phase_count)
         return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
                        program->recipe.phase_count);
-    int rc = cuda_drain(program, 0, err);
-    if (rc == 0)
-        rc = cuda_init_states(&program->params, program->cuda, err);
+    TRY(cuda_drain(program, 0, err));
+    TRY(cuda_init_states(&program->params, program->cuda, err));
     program->phase = phase;
-    return rc == 0 ? cuda_set_ages(program, program->iteration, err) : rc;
+    return cuda_set_ages(program, program->iteration, err);
 }
 
 static void cuda_set_iteration(struct engine_program *program, int64_t iteration)

@@ -3,11 +3,9 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/tree.h"
 #include "engine/cuda/driver_parts.h"
 #include "engine/cuda/ptx.h"
@@ -213,6 +211,23 @@ int cuda_open_images(struct cuda *cuda, struct err *err)
     return rc;
 }
 
+static int make_events(struct cuda *cuda, void **events, int count, unsigned flags, struct err *err)
+{
+    for (int i = 0; i < count; i++)
+        TRY(CALL(cuda, cuEventCreate, err, &events[i], flags));
+    return 0;
+}
+
+static int open_streams(struct cuda *cuda, struct err *err)
+{
+    TRY(CALL(cuda, cuStreamCreate, err, &cuda->stream, STREAM_NON_BLOCKING));
+    TRY(CALL(cuda, cuStreamCreate, err, &cuda->copy_stream, STREAM_NON_BLOCKING));
+    TRY(make_events(cuda, cuda->marks, 2, 0, err));
+    TRY(make_events(cuda, cuda->events, CUDA_EVENTS, EVENT_NO_TIME, err));
+    TRY(make_events(cuda, cuda->uploaded, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err));
+    return make_events(cuda, cuda->released, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err);
+}
+
 int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err)
 {
     *out = NULL;
@@ -223,18 +238,7 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
     cuda->pieces = calloc(PIECES_MAX, sizeof *cuda->pieces);
     int rc = cuda->pieces ? open_shared(cuda, err) : err_memory(err);
     if (rc == 0)
-        rc = CALL(cuda, cuStreamCreate, err, &cuda->stream, STREAM_NON_BLOCKING);
-    if (rc == 0)
-        rc = CALL(cuda, cuStreamCreate, err, &cuda->copy_stream, STREAM_NON_BLOCKING);
-    for (int i = 0; rc == 0 && i < 2; i++)
-        rc = CALL(cuda, cuEventCreate, err, &cuda->marks[i], 0);
-    for (int i = 0; rc == 0 && i < CUDA_EVENTS; i++)
-        rc = CALL(cuda, cuEventCreate, err, &cuda->events[i], EVENT_NO_TIME);
-    for (int i = 0; rc == 0 && i < CUDA_STAGING_SLOTS; i++) {
-        rc = CALL(cuda, cuEventCreate, err, &cuda->uploaded[i], EVENT_NO_TIME);
-        if (rc == 0)
-            rc = CALL(cuda, cuEventCreate, err, &cuda->released[i], EVENT_NO_TIME);
-    }
+        rc = open_streams(cuda, err);
     if (rc != 0) {
         cuda_close(cuda);
         return rc;
@@ -518,9 +522,8 @@ int cuda_mark(struct cuda *cuda, int which, struct err *err)
 int cuda_between(struct cuda *cuda, double *seconds, struct err *err)
 {
     float ms = 0;
-    int rc = CALL(cuda, cuEventSynchronize, err, cuda->marks[1]);
-    if (rc == 0)
-        rc = CALL(cuda, cuEventElapsedTime, err, &ms, cuda->marks[0], cuda->marks[1]);
+    TRY(CALL(cuda, cuEventSynchronize, err, cuda->marks[1]));
+    TRY(CALL(cuda, cuEventElapsedTime, err, &ms, cuda->marks[0], cuda->marks[1]));
     *seconds = (double)ms / 1e3;
-    return rc;
+    return 0;
 }

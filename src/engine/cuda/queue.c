@@ -326,19 +326,14 @@ static int make_staging(struct engine_program *program, const struct engine_set 
     if (program->staged)
         return 0;
     program->staged_bytes = batch * set->channels * set->height * set->width;
-    int rc = cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &program->staged,
-                        err);
-    if (rc == 0)
-        rc =
-            cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &program->staged_labels, err);
-    if (rc == 0)
-        rc = cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &host[0],
-                             err);
-    if (rc == 0)
-        rc = cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &host[1], err);
+    TRY(cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &program->staged,
+                   err));
+    TRY(cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &program->staged_labels, err));
+    TRY(cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &host[0], err));
+    TRY(cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &host[1], err));
     program->host_staged = host[0];
     program->host_staged_labels = host[1];
-    return rc;
+    return 0;
 }
 
 int cuda_load(struct engine_program *program, const struct engine_set *from, bool held_out,

@@ -2,7 +2,6 @@
 #include "engine/cuda/plan/params.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
