@@ -68,12 +68,11 @@ static int has_own_rate(struct job *job, const struct offer *offer, bool *has, s
 {
     const struct rates *rates;
     char name[256];
-    int rc = market_rates(job->market, &rates, err);
+    TRY(market_rates(job->market, &rates, err));
     rates_name(offer, name, sizeof name);
-    const struct rates_row *own =
-        rc == 0 ? rates_find(rates, offer->provider, name, job->ask->day) : NULL;
+    const struct rates_row *own = rates_find(rates, offer->provider, name, job->ask->day);
     *has = own && own->rate >= 0;
-    return rc;
+    return 0;
 }
 
 // The offer of the book, or what the user says of one that is not in it.
@@ -83,10 +82,8 @@ static int find_offer(struct job *job, struct offer *offer, struct err *err)
     struct offer said;
     struct err why = {0};
     bool own = false;
-    int rc = split_offer(job, &said, err);
-    if (rc != 0)
-        return rc;
-    rc = market_find(job->market, ask->offer, ask->day, offer, &why);
+    TRY(split_offer(job, &said, err));
+    int rc = market_find(job->market, ask->offer, ask->day, offer, &why);
     if (rc == 0 && ask->rate < 0 && offer->kind == OFFER_SPOT && said.kind != OFFER_SPOT) {
         err_set(err, ERR_USAGE, "the book has a price for '%s' as spot only", ask->offer);
         return err_hint(err, "--offer %s:spot prices that; --rate gives a price on demand",
@@ -121,12 +118,12 @@ static int note_credit(struct job *job, struct err *err)
     const struct priced *p = &job->schedule.priced;
     const struct rates *rates;
     char name[256], credit[MONEY_BYTES];
-    int rc = market_rates(job->market, &rates, err);
+    TRY(market_rates(job->market, &rates, err));
     rates_name(&p->offer, name, sizeof name);
     const struct rates_row *row =
-        rc == 0 && rates ? rates_credit(rates, p->offer.provider, name, p->day, NULL) : NULL;
+        rates ? rates_credit(rates, p->offer.provider, name, p->day, NULL) : NULL;
     if (!row)
-        return rc;
+        return 0;
     money_short(row->credit, credit);
     return note(job, err, "Your credit of %s %s is not taken off: it is not for every month.",
                 credit, row->currency);
@@ -175,14 +172,11 @@ static int find_rule(struct job *job, struct err *err)
     struct offer offer;
     struct buf text = {0};
     int64_t hour = 0;
-    int rc = find_offer(job, &offer, err);
-    if (rc == 0)
-        rc = market_price(job->market, &offer, &wishes, p, err);
-    if (rc != 0)
-        return rc;
+    TRY(find_offer(job, &offer, err));
+    TRY(market_price(job->market, &offer, &wishes, p, err));
     bool own = p->own && p->own->rate >= 0 && ask->rate < 0;
     book_name(&offer, &text);
-    rc = buf_check(&text, err);
+    int rc = buf_check(&text, err);
     if (rc == 0) // as it was written, unless the book chose a region
         rc = text_set(&r->offer, offer.day > 0 ? buf_str(&text) : ask->offer, err);
     buf_reset(&text);
@@ -210,7 +204,7 @@ static int find_beside(struct job *job, struct err *err)
     const struct scheduling *given = &job->ask->beside;
     struct scheduling *b = &job->schedule.beside;
     const struct priced *p = &job->schedule.priced;
-    int rc = scheduling_find(b, NULL, NULL, p->offer.provider, job->ask->day, err);
+    TRY(scheduling_find(b, NULL, NULL, p->offer.provider, job->ask->day, err));
     const struct {
         int64_t *to, from;
     } members[] = {
@@ -218,18 +212,17 @@ static int find_beside(struct job *job, struct err *err)
         {&b->rule_rate, given->rule_rate},         {&b->function_ms, given->function_ms},
         {&b->function_rate, given->function_rate}, {&b->fixed_server, given->fixed_server}};
     // A small server is no alternative to a GPU, and its price of years ago no price.
-    if (rc == 0 && (*p->offer.gpu || job->ask->day - b->since > SERVER_AGE_MAX))
+    if (*p->offer.gpu || job->ask->day - b->since > SERVER_AGE_MAX)
         b->fixed_server = -1;
-    for (size_t i = 0; i < sizeof members / sizeof *members && rc == 0; i++)
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].from >= 0)
             *members[i].to = members[i].from;
     b->disk_stopped_rate = -1;
-    if (rc == 0 && b->disk_rate < 0 && p->tariff->storage_rate) {
-        rc = priced_usd(p, p->rule.storage_rate, &b->disk_rate, err);
-        if (rc == 0)
-            rc = priced_usd(p, p->rule.storage_stopped_rate, &b->disk_stopped_rate, err);
+    if (b->disk_rate < 0 && p->tariff->storage_rate) {
+        TRY(priced_usd(p, p->rule.storage_rate, &b->disk_rate, err));
+        TRY(priced_usd(p, p->rule.storage_stopped_rate, &b->disk_stopped_rate, err));
     }
-    return rc;
+    return 0;
 }
 
 // ---- the record

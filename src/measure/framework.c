@@ -92,14 +92,12 @@ static int note_definition(const struct session *s, const struct data_pair *data
     struct net net;
     struct recipe recipe = s->workload->recipe;
     struct buf words = {0};
-    int rc = workload_net(s->workload, data, &s->o->variant, &net, err);
-    if (rc != 0)
-        return rc;
+    TRY(workload_net(s->workload, data, &s->o->variant, &net, err));
     recipe.batch = s->batch > 0 ? s->batch : recipe.batch;
     checkpoint_fingerprint(&net, net_sum);
     checkpoint_recipe_text(&recipe, &words);
     snprintf(identity, sizeof identity, "sha256:%s", net_sum);
-    rc = buf_check(&words, err);
+    int rc = buf_check(&words, err);
     if (rc == 0)
         rc = text_set(&s->run->net, identity, err);
     if (rc == 0)
@@ -149,18 +147,14 @@ static void add_options(struct arguments *a, const struct session *s)
 static int check_end(const struct session *s, struct err *err)
 {
     struct run *run = s->run;
-    int rc = 0;
     if (strcmp(run->ended, "finished") == 0 && !(run->steps.known && run->steps.v > 0)) {
-        rc = text_set(&run->ended, "failed", err);
-        if (rc == 0)
-            rc = text_set(&run->problem, "it ended without having told of a step", err);
+        TRY(text_set(&run->ended, "failed", err));
+        TRY(text_set(&run->problem, "it ended without having told of a step", err));
     }
-    if (rc == 0 && strcmp(run->ended, "failed") == 0) {
-        rc = err_set(err, ERR_FAIL, "%s with '%s' failed: %s", s->o->with, find_python(),
-                     run->problem);
-        err_hint(err, "its own words are above; FARE_PYTHON names another Python");
-    }
-    return rc;
+    if (strcmp(run->ended, "failed") != 0)
+        return 0;
+    err_set(err, ERR_FAIL, "%s with '%s' failed: %s", s->o->with, find_python(), run->problem);
+    return err_hint(err, "its own words are above; FARE_PYTHON names another Python");
 }
 
 static int run_script(struct session *s, const char *script, const struct handover *handover,

@@ -52,10 +52,9 @@ static int fill(const struct session *s, struct run *part, struct err *err)
     if (!s->meter) // before it began
         return 0;
     session_look(s, &live);
-    int rc = live_fill(&live, s->price, &part->live, err);
-    if (rc == 0)
-        rc = s->fill ? s->fill(s, part, err) : meter_peek(s->meter, part, err);
-    return rc == 0 && s->sampler ? sampler_peek(s->sampler, part, err) : rc;
+    TRY(live_fill(&live, s->price, &part->live, err));
+    TRY(s->fill ? s->fill(s, part, err) : meter_peek(s->meter, part, err));
+    return s->sampler ? sampler_peek(s->sampler, part, err) : 0;
 }
 
 static void derive(struct run *run)
