@@ -110,7 +110,8 @@ static int set_identity(const char *identity, struct run *run, struct err *err)
     bool plain = identity && strcmp(identity, "plain") == 0;
     const char *login = getenv("LOGNAME") ? getenv("LOGNAME") : getenv("USER");
     snprintf(user, sizeof user, "uid %ld", (long)geteuid());
-    TRY(gethostname(host, sizeof host - 1) == 0 ? set_name(&run->host, host, plain, err) : 0);
+    if (gethostname(host, sizeof host - 1) == 0)
+        TRY(set_name(&run->host, host, plain, err));
     return set_name(&run->user, login && *login ? login : user, plain, err);
 }
 
