@@ -97,10 +97,15 @@ void buf_printf(struct buf *buf, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
+    buf_vprintf(buf, format, args);
+    va_end(args);
+}
+
+void buf_vprintf(struct buf *buf, const char *format, va_list args)
+{
     va_list again;
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, format, args);
-    va_end(args);
     char *space = len < 0 ? NULL : buf_reserve(buf, (size_t)len);
     if (space) {
         vsnprintf(space, (size_t)len + 1, format, again);

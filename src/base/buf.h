@@ -34,6 +34,7 @@ void buf_adds(struct buf *buf, const char *text);
 void buf_addc(struct buf *buf, char c);
 void buf_fill(struct buf *buf, char c, size_t count);
 void buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
+void buf_vprintf(struct buf *buf, const char *format, va_list args) PRINTF_LIKE(2, 0);
 
 // Space for `len` more bytes; returns where to write them, or null (and the failure sticks).
 // buf_advance() then counts those that were written.

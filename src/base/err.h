@@ -34,6 +34,15 @@ struct err {
 #define MUST_USE          __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
+// Returns the step's code from the calling function if the step fails. For functions that have
+// nothing to release; the others keep `rc` and go on to their clean-up.
+#define TRY(step)                                                                                  \
+    do {                                                                                           \
+        int try_rc = (step);                                                                       \
+        if (try_rc != 0)                                                                           \
+            return try_rc;                                                                         \
+    } while (0)
+
 // Each returns `code`, so that `return err_set(err, ERR_FORMAT, ...)` reads as one step.
 int err_set(struct err *err, int code, const char *format, ...) PRINTF_LIKE(3, 4);
 int err_setv(struct err *err, int code, const char *format, va_list args) PRINTF_LIKE(3, 0);

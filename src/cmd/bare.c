@@ -97,16 +97,16 @@ static int choose_engine(struct measure_options *o, const struct engine **engine
 {
     struct engine_options how = {0};
     struct err why = {0};
-    int rc = engine_choose(NULL, NULL, &how, engine, err);
-    if (rc == 0 && (*engine)->gpu && (*engine)->available(&how, &why) != 0) {
+    TRY(engine_choose(NULL, NULL, &how, engine, err));
+    if ((*engine)->gpu && (*engine)->available(&how, &why) != 0) {
         struct buf line = {0};
         buf_printf(&line, "%s; the figures below are the CPU's\n", why.text);
         out_complain(buf_str(&line));
         buf_release(&line);
         o->engine = "cpu";
-        rc = engine_choose(o->engine, NULL, &how, engine, err);
+        TRY(engine_choose(o->engine, NULL, &how, engine, err));
     }
-    return rc;
+    return 0;
 }
 
 // A run that fails is a row that says so; the others may still tell something. So is one for which
@@ -179,11 +179,10 @@ static int report_path(const struct bare_options *o, struct buf *path, struct er
         buf_adds(path, o->report);
         return buf_check(path, err);
     }
-    int rc = folder_data(path, err);
-    if (rc == 0)
-        rc = fs_mkdirs(buf_str(path), err);
+    TRY(folder_data(path, err));
+    TRY(fs_mkdirs(buf_str(path), err));
     buf_adds(path, "/report.html");
-    return rc == 0 ? buf_check(path, err) : rc;
+    return buf_check(path, err);
 }
 
 static int make_report(const struct bare_options *o, const struct run *runs, size_t count,

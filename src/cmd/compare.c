@@ -168,9 +168,7 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
     const struct compare_cmd_options *o = call->options;
     const char *format;
     struct out *out = call->out;
-    int rc = value_format(o->common.json, o->format, "table", &format, err);
-    if (rc != 0)
-        return rc;
+    TRY(value_format(o->common.json, o->format, "table", &format, err));
     if (strcmp(format, "json") == 0)
         return out_record(out, compare_fields, compare, err);
     if (strcmp(format, "csv") == 0)

@@ -105,22 +105,14 @@ static int take_beside(const struct cron_options *o, struct cron_ask *ask, struc
     struct scheduling *b = &ask->beside;
     *b = (struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, 0, -1};
     ask->rate = -1;
-    int rc = take_disk(o->disk, &ask->disk_gb, err);
-    if (rc == 0)
-        rc = value_amount("rate", o->rate, &ask->rate, err);
-    if (rc == 0)
-        rc = value_amount("disk-rate", o->disk_rate, &b->disk_rate, err);
-    if (rc == 0)
-        rc = take_count("rules", o->rules, &b->rules, err);
-    if (rc == 0)
-        rc = value_amount("rule-rate", o->rule_rate, &b->rule_rate, err);
-    if (rc == 0)
-        rc = take_count("function-ms", o->function_ms, &b->function_ms, err);
-    if (rc == 0)
-        rc = value_amount("function-rate", o->function_rate, &b->function_rate, err);
-    if (rc == 0)
-        rc = value_amount("always-up", o->always_up, &b->fixed_server, err);
-    return rc;
+    TRY(take_disk(o->disk, &ask->disk_gb, err));
+    TRY(value_amount("rate", o->rate, &ask->rate, err));
+    TRY(value_amount("disk-rate", o->disk_rate, &b->disk_rate, err));
+    TRY(take_count("rules", o->rules, &b->rules, err));
+    TRY(value_amount("rule-rate", o->rule_rate, &b->rule_rate, err));
+    TRY(take_count("function-ms", o->function_ms, &b->function_ms, err));
+    TRY(value_amount("function-rate", o->function_rate, &b->function_rate, err));
+    return value_amount("always-up", o->always_up, &b->fixed_server, err);
 }
 
 // A missing schedule, time or machine each say what to type.

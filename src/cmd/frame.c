@@ -5,11 +5,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
@@ -85,17 +83,17 @@ static const char *space_before(const struct command *command)
 static int check_rest(const struct command *command, const struct opt_rest *rest, struct err *err)
 {
     const char *name = name_of(command), *space = space_before(command);
-    int rc = 0;
-    if (rest->count > command->max_args)
-        rc = err_set(err, ERR_USAGE, "'fare%s%s' does not take the argument '%s'", space, name,
-                     rest->args[command->max_args]);
-    else if (rest->command && !command->takes_command)
-        rc = err_set(err, ERR_USAGE, "'fare%s%s' takes nothing after '--'", space, name);
-    if (rc != 0 && command->too_many && rest->count > command->max_args)
-        err_hint(err, "%s", command->too_many);
-    if (rc != 0)
-        err_hint(err, "'fare%s%s --help' shows how it is used", space, name);
-    return rc;
+    if (rest->count > command->max_args) {
+        err_set(err, ERR_USAGE, "'fare%s%s' does not take the argument '%s'", space, name,
+                rest->args[command->max_args]);
+        if (command->too_many)
+            err_hint(err, "%s", command->too_many);
+    } else if (rest->command && !command->takes_command) {
+        err_set(err, ERR_USAGE, "'fare%s%s' takes nothing after '--'", space, name);
+    } else {
+        return 0;
+    }
+    return err_hint(err, "'fare%s%s --help' shows how it is used", space, name);
 }
 
 // The command or subcommand below `command` that has the option `arg` and is not `but`.

@@ -54,30 +54,11 @@ void out_release(struct out *out)
     buf_release(&out->text);
 }
 
-static void add_v(struct out *out, const char *format, va_list args) PRINTF_LIKE(2, 0);
-static void add_v(struct out *out, const char *format, va_list args)
-{
-    char small[512];
-    va_list again;
-    va_copy(again, args);
-    int len = vsnprintf(small, sizeof small, format, args);
-    if (len >= 0 && (size_t)len < sizeof small) {
-        buf_add(&out->text, small, (size_t)len);
-    } else if (len >= 0) {
-        char *room = buf_reserve(&out->text, (size_t)len);
-        if (room) {
-            vsnprintf(room, (size_t)len + 1, format, again);
-            buf_advance(&out->text, (size_t)len);
-        }
-    }
-    va_end(again);
-}
-
 void out_printf(struct out *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    add_v(out, format, args);
+    buf_vprintf(&out->text, format, args);
     va_end(args);
 }
 
@@ -90,7 +71,7 @@ void out_styled(struct out *out, enum out_style style, const char *format, ...)
         buf_adds(&out->text, codes[style]);
     va_list args;
     va_start(args, format);
-    add_v(out, format, args);
+    buf_vprintf(&out->text, format, args);
     va_end(args);
     if (on)
         buf_adds(&out->text, "\033[0m");
@@ -159,12 +140,12 @@ void out_wrap_take(struct out *out, int indent, struct buf *text)
 
 void out_wrapf(struct out *out, int indent, const char *format, ...)
 {
-    struct out text = {.text = {0}};
+    struct buf text = {0};
     va_list args;
     va_start(args, format);
-    add_v(&text, format, args);
+    buf_vprintf(&text, format, args);
     va_end(args);
-    out_wrap_take(out, indent, &text.text);
+    out_wrap_take(out, indent, &text);
 }
 
 void out_bullet(struct out *out, const char *text)
@@ -175,18 +156,18 @@ void out_bullet(struct out *out, const char *text)
 
 void out_row(struct out *out, const char *label, const char *format, ...)
 {
-    struct out text = {.text = {0}};
+    struct buf text = {0};
     va_list args;
     va_start(args, format);
-    add_v(&text, format, args);
+    buf_vprintf(&text, format, args);
     va_end(args);
     if (label)
         out_styled(out, OUT_BOLD, "%-*s", LABEL_COLUMNS, label);
     else
         buf_fill(&out->text, ' ', LABEL_COLUMNS);
-    out_wrap_here(out, LABEL_COLUMNS, buf_str(&text.text));
-    out->text.failed |= text.text.failed;
-    out_release(&text);
+    out_wrap_here(out, LABEL_COLUMNS, buf_str(&text));
+    out->text.failed |= text.failed;
+    buf_release(&text);
 }
 
 void out_part(struct buf *row, const char *format, ...)
@@ -254,9 +235,9 @@ void out_sparkline(struct out *out, const char *label, const double *values, siz
 
 int out_record(struct out *out, const struct field *fields, const void *record, struct err *err)
 {
-    int rc = record_to_text(fields, record, &out->text, err);
+    TRY(record_to_text(fields, record, &out->text, err));
     buf_addc(&out->text, '\n');
-    return rc;
+    return 0;
 }
 
 int out_write(struct out *out, struct err *err)

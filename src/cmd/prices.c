@@ -3,7 +3,6 @@
 #include "cmd/prices.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -53,15 +52,11 @@ static int make_filter(const struct prices_options *o, const char *text, struct 
         .gpu_memory_mib = to_int(o->gpu_memory >> 20),
     };
     const char *word;
-    int rc = value_day(o->date, &f->day, err);
-    if (rc == 0 && o->gpus && (money_parse(o->gpus, &gpus, NULL) != 0 || gpus < 0))
-        rc = value_bad("gpus", o->gpus, "a number of 0 or more", err);
-    if (rc == 0)
-        rc = value_amount("max-price", o->max_price, max_rate, err);
-    if (rc == 0)
-        rc = value_kind(o->kind, o->spot, &word, err);
-    if (rc != 0)
-        return rc;
+    TRY(value_day(o->date, &f->day, err));
+    if (o->gpus && (money_parse(o->gpus, &gpus, NULL) != 0 || gpus < 0))
+        return value_bad("gpus", o->gpus, "a number of 0 or more", err);
+    TRY(value_amount("max-price", o->max_price, max_rate, err));
+    TRY(value_kind(o->kind, o->spot, &word, err));
     f->without_gpu = o->gpus && gpus == 0;
     f->gpus_milli = to_int(gpus / (MONEY_UNIT / 1000));
     if (word && offer_kind_parse(word, kind))
@@ -131,12 +126,11 @@ static int count_later(const struct book *book, struct book_filter filter,
     if (list->count > 0 || list->stale > 0)
         return 0;
     filter.aged = false;
-    int rc = book_each(book, &filter, count_one, &then, err);
+    TRY(book_each(book, &filter, count_one, &then, err));
     filter.day = INT_MAX;
-    if (rc == 0)
-        rc = book_each(book, &filter, count_one, &ever, err);
+    TRY(book_each(book, &filter, count_one, &ever, err));
     *later = ever > then ? ever - then : 0;
-    return rc;
+    return 0;
 }
 
 static int list_offers(const struct cmd_call *call, const struct book *book, const char *text,
@@ -188,10 +182,9 @@ static int page_of(const struct cmd_call *call, const struct book *book, struct 
     const struct prices_options *o = call->options;
     struct offer offer;
     int day = 0;
-    int rc = value_day(o->date, &day, err);
-    if (rc == 0)
-        rc = book_find(book, call->rest->args[0], day, &offer, err);
-    return rc == 0 ? prices_page(call, book, &offer, day, err) : rc;
+    TRY(value_day(o->date, &day, err));
+    TRY(book_find(book, call->rest->args[0], day, &offer, err));
+    return prices_page(call, book, &offer, day, err);
 }
 
 // The text may be the name of an offer, or a part of such names.

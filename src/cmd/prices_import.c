@@ -33,9 +33,8 @@ enum { FETCH_MAX = 256 << 20, FETCH_MS = 300000, FETCH_STALL_MS = 20000, SOURCES
 
 static int add_notes(const struct import_report *report, struct price_file *file, struct err *err)
 {
-    int rc = 0;
     file->notes.known = true;
-    for (size_t i = 0; i < report->note_count && rc == 0; i++) {
+    for (size_t i = 0; i < report->note_count; i++) {
         const struct import_note *note = &report->notes[i];
         struct price_note *to = LIST_ADD(&file->notes, err);
         if (!to)
@@ -44,28 +43,23 @@ static int add_notes(const struct import_report *report, struct price_file *file
         to->rows = some_int((int64_t)note->count);
         if (note->line > 0)
             to->line = some_int((int64_t)note->line);
-        rc = text_set(&to->why, note->why, err);
-        if (rc == 0)
-            rc = text_set(&to->example, note->example, err);
+        TRY(text_set(&to->why, note->why, err));
+        TRY(text_set(&to->example, note->example, err));
     }
-    return rc;
+    return 0;
 }
 
 static int add_file(struct price_import *import, const char *name,
                     const struct import_report *report, const char *error, struct err *err)
 {
     struct price_file *file = LIST_ADD(&import->files, err);
-    int rc = file ? text_set(&file->file, name, err) : ERR_MEMORY;
-    if (rc == 0 && error)
+    TRY(file ? text_set(&file->file, name, err) : ERR_MEMORY);
+    if (error)
         return text_set(&file->error, error, err);
     char date[12];
     offer_date(report->day, date);
-    if (rc == 0)
-        rc = text_set(&file->format, report->format, err);
-    if (rc == 0)
-        rc = text_set(&file->date, date, err);
-    if (rc != 0)
-        return rc;
+    TRY(text_set(&file->format, report->format, err));
+    TRY(text_set(&file->date, date, err));
     file->rows = some_int((int64_t)report->rows);
     file->offers = some_int((int64_t)report->offers);
     return add_notes(report, file, err);
@@ -133,12 +127,11 @@ static int begin(const struct cmd_call *call, struct importing **importing,
     const struct prices_options *o = call->options;
     struct import_options options = {.book = o->book, .format = o->format};
     import->files.known = true;
-    int rc = value_day(o->date, &options.day, err);
-    if (rc == 0 && o->book && strcmp(o->book, "-") == 0)
-        rc = err_set(err, ERR_USAGE, "'--book -' names no file to write to");
-    if (rc == 0)
-        rc = text_set(&import->schema, PRICE_IMPORT_SCHEMA, err);
-    return rc == 0 ? importing_begin(importing, &options, err) : rc;
+    TRY(value_day(o->date, &options.day, err));
+    if (o->book && strcmp(o->book, "-") == 0)
+        return err_set(err, ERR_USAGE, "'--book -' names no file to write to");
+    TRY(text_set(&import->schema, PRICE_IMPORT_SCHEMA, err));
+    return importing_begin(importing, &options, err);
 }
 
 static int import(const struct cmd_call *call, struct err *err)

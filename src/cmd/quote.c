@@ -153,8 +153,8 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     job->ask.every_region = o->all;
     job->ask.max_age = (int)(o->max_age / DAY_NS);
     const char *kind;
-    int rc = value_kind(o->kind, o->spot, &kind, err);
-    for (size_t i = 0; rc == 0 && kind && offer_kinds[i]; i++)
+    TRY(value_kind(o->kind, o->spot, &kind, err));
+    for (size_t i = 0; kind && offer_kinds[i]; i++)
         if (strcmp(kind, offer_kinds[i]) == 0)
             job->ask.kind = &kind_values[i];
     c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
@@ -170,21 +170,15 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
     w->buy = o->own.buy;
     if (o->runs > 1000000)
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
-    if (rc == 0)
-        rc = check_named(o, err);
-    if (rc == 0)
-        rc = value_day(o->date, &day, err);
+    TRY(check_named(o, err));
+    TRY(value_day(o->date, &day, err));
     c->start_s = day * INT64_C(86400);
     job->date = o->date;
-    if (rc == 0)
-        rc = value_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err);
-    if (rc == 0)
-        rc = value_amount("budget", o->budget, &w->budget.v, err);
+    TRY(value_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err));
+    TRY(value_amount("budget", o->budget, &w->budget.v, err));
     c->hour_of_mine.known = o->hour_of_mine;
     w->budget.known = o->budget;
-    if (rc == 0)
-        rc = value_own(&o->own, &w->own, err);
-    return rc;
+    return value_own(&o->own, &w->own, err);
 }
 
 // ---- together

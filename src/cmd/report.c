@@ -3,7 +3,6 @@
 #include "cmd/report.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -112,22 +111,20 @@ static int take_options(const struct cmd_call *call, struct page_ask *ask, struc
     if (o->deadline_ns >= 0)
         ask->wishes.deadline_ns = some_int(o->deadline_ns);
     ask->wishes.buy = o->own.buy;
-    int rc = value_day(o->date, &ask->day, err);
-    return rc == 0 ? value_own(&o->own, &ask->wishes.own, err) : rc;
+    TRY(value_day(o->date, &ask->day, err));
+    return value_own(&o->own, &ask->wishes.own, err);
 }
 
 // ---- writing
 
 int report_write(struct out *out, const char *path, const struct buf *text, struct err *err)
 {
-    int rc = buf_check(text, err);
-    if (rc == 0 && (!path || strcmp(path, "-") == 0)) {
+    TRY(buf_check(text, err));
+    if (!path || strcmp(path, "-") == 0) {
         buf_add(&out->text, buf_str(text), text->len);
         return 0;
     }
-    if (rc == 0)
-        rc = fs_write(path, buf_str(text), text->len, err);
-    return rc;
+    return fs_write(path, buf_str(text), text->len, err);
 }
 
 static const struct plot *find_plot(const struct page *page, const char *kind, struct err *err)

@@ -71,6 +71,11 @@ int runs_connect(struct ledger *ledger, struct err *err) MUST_USE;
 // The record of the run that the user named: in the ledger, or among the published.
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err) MUST_USE;
 
+// Gives fn() the records of the runs that are named from argument `first` on; without any, those
+// that the options select.
+int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, ledger_visit_fn *fn,
+              void *arg, struct err *err) MUST_USE;
+
 // "added 2 runs; 1 was there already".
 void runs_say_added(struct out *out, const char *verb, int64_t added, int64_t there);
 

@@ -27,9 +27,8 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
                                      .started = o->started,
                                      .labels = o->label.items,
                                      .label_count = o->label.count}};
-    int rc = ledger_import_begin(ledger, err);
-    if (rc != 0)
-        return rc;
+    TRY(ledger_import_begin(ledger, err));
+    int rc = 0;
     for (size_t i = 0; i < rest->count && rc == 0; i++)
         rc = import_file(&m, rest->args[i], err);
     if (rc == 0)
@@ -117,25 +116,25 @@ static int put(void *arg, const char *id, const char *text, struct err *err)
         out_printf(e->out, "%s\n", text);
         return e->out->text.len > FLUSH_BYTES ? out_write(e->out, err) : 0;
     }
-    int rc = fs_add(e->writer, text, strlen(text), err);
-    return rc == 0 ? fs_add(e->writer, "\n", 1, err) : rc;
+    TRY(fs_add(e->writer, text, strlen(text), err));
+    return fs_add(e->writer, "\n", 1, err);
 }
 
-static int put_all(const struct cmd_call *call, struct ledger *ledger, struct exporting *e,
-                   struct err *err)
+int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, ledger_visit_fn *fn,
+              void *arg, struct err *err)
 {
     const struct opt_rest *rest = call->rest;
     int rc = 0;
-    if (rest->count == 0) {
+    if (rest->count == first) {
         struct runs_which which;
         runs_which(call->options, &which);
-        return ledger_each(ledger, &which.filter, put, e, err);
+        return ledger_each(ledger, &which.filter, fn, arg, err);
     }
-    for (size_t i = 0; i < rest->count && rc == 0; i++) {
+    for (size_t i = first; i < rest->count && rc == 0; i++) {
         struct buf text = {0};
         rc = runs_find(ledger, rest->args[i], &text, err);
         if (rc == 0)
-            rc = put(e, "", buf_str(&text), err);
+            rc = fn(arg, rest->args[i], buf_str(&text), err);
         buf_release(&text);
     }
     return rc;
@@ -153,7 +152,7 @@ static int export(const struct cmd_call *call, struct err *err)
         e.writer = rc == 0 ? &writer : NULL;
     }
     if (rc == 0)
-        rc = put_all(call, ledger, &e, err);
+        rc = runs_each(call, ledger, 0, put, &e, err);
     if (e.writer && rc == 0)
         rc = fs_commit(&writer, err);
     else if (e.writer)

@@ -77,34 +77,13 @@ static int add(void *arg, const char *id, const char *text, struct err *err)
 {
     struct pushing *p = arg;
     size_t len = strlen(text) + 1;
-    int rc = 0;
     if (len > SERVE_BODY_MAX)
         return err_set(err, ERR_OVERFLOW, "run %s is longer than a server takes", id);
     if (p->piece.len > 0 && p->piece.len + len > PIECE_BYTES)
-        rc = send_piece(p, err);
+        TRY(send_piece(p, err));
     buf_add(&p->piece, text, len - 1);
     buf_addc(&p->piece, '\n');
-    return rc;
-}
-
-static int push_all(const struct cmd_call *call, struct ledger *ledger, struct pushing *p,
-                    struct err *err)
-{
-    const struct opt_rest *rest = call->rest;
-    int rc = 0;
-    if (rest->count == 1) {
-        struct runs_which which;
-        runs_which(call->options, &which);
-        rc = ledger_each(ledger, &which.filter, add, p, err);
-    }
-    for (size_t i = 1; i < rest->count && rc == 0; i++) {
-        struct buf text = {0};
-        rc = runs_find(ledger, rest->args[i], &text, err);
-        if (rc == 0)
-            rc = add(p, rest->args[i], buf_str(&text), err);
-        buf_release(&text);
-    }
-    return rc == 0 ? send_piece(p, err) : rc;
+    return 0;
 }
 
 static int check(const struct cmd_call *call, struct err *err)
@@ -128,10 +107,8 @@ static int push(const struct cmd_call *call, struct err *err)
     const struct runs_options *o = call->options;
     struct buf url = {0}, token = {0}, header = {0};
     struct ledger *ledger = NULL;
-    int rc = check(call, err);
-    if (rc != 0)
-        return rc;
-    rc = serve_token(o->token_file, &token, err);
+    TRY(check(call, err));
+    int rc = serve_token(o->token_file, &token, err);
     buf_adds(&url, call->rest->args[0]);
     while (url.len > 0 && url.data[url.len - 1] == '/')
         url.data[--url.len] = '\0';
@@ -145,7 +122,9 @@ static int push(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = runs_open(o, false, &ledger, err);
     if (rc == 0)
-        rc = push_all(call, ledger, &p, err);
+        rc = runs_each(call, ledger, 1, add, &p, err);
+    if (rc == 0)
+        rc = send_piece(&p, err);
     if (rc == 0 || p.added + p.there > 0)
         runs_say_added(call->out, "pushed", p.added, p.there);
     ledger_free(ledger);

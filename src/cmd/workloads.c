@@ -3,7 +3,6 @@
 #include "cmd/workloads.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/folders.h"
 #include "base/fs.h"

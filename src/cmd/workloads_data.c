@@ -2,7 +2,6 @@
 // workloads data: list the public data sets, fetch one, print its folder.
 #include "cmd/workloads.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 //
 // Tensors are in every engine's order: the net's parameters, then the states of each trained one.
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "engine/dropout.h"
@@ -275,18 +274,15 @@ static int ref_compile(const struct net *net, const struct recipe *recipe,
                        struct err *err)
 {
     *program = NULL;
-    int rc = ref_available(options, err);
-    if (rc == 0)
-        rc = ref_program_new(net, recipe, options->seed, program, err);
-    return rc == 0 ? ref_set_phase(*program, 0, err) : rc;
+    TRY(ref_available(options, err));
+    TRY(ref_program_new(net, recipe, options->seed, program, err));
+    return ref_set_phase(*program, 0, err);
 }
 
 static int ref_step(struct engine_program *program, const struct engine_batch *batch,
                     struct engine_score *score, struct err *err)
 {
-    int rc = check_batch(program, batch, true, err);
-    if (rc != 0)
-        return rc;
+    TRY(check_batch(program, batch, true, err));
     program->batch = batch;
     clear_gradients(program);
     forward(program, true);
@@ -311,9 +307,7 @@ static int ref_step(struct engine_program *program, const struct engine_batch *b
 static int ref_evaluate(struct engine_program *program, const struct engine_batch *batch,
                         struct engine_score *score, struct err *err)
 {
-    int rc = check_batch(program, batch, true, err);
-    if (rc != 0)
-        return rc;
+    TRY(check_batch(program, batch, true, err));
     program->batch = batch;
     forward(program, false);
     int last = program->layer_count - 1;
@@ -326,9 +320,7 @@ static int ref_evaluate(struct engine_program *program, const struct engine_batc
 static int ref_predict_batch(struct engine_program *program, const struct engine_batch *batch,
                              float *out, struct err *err)
 {
-    int rc = check_batch(program, batch, false, err);
-    if (rc != 0)
-        return rc;
+    TRY(check_batch(program, batch, false, err));
     program->batch = batch;
     forward(program, false);
     int last = program->layer_count - 1;

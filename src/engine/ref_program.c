@@ -135,31 +135,28 @@ static int fill_program(struct engine_program *program, const struct net *net,
 {
     program->recipe = *recipe;
     program->seed = seed;
-    int rc = recipe_check(recipe, net, err);
-    if (rc == 0)
-        rc = copy_net(program, net, err);
-    for (int i = 0; rc == 0 && i < net->layer_count; i++)
+    TRY(recipe_check(recipe, net, err));
+    TRY(copy_net(program, net, err));
+    for (int i = 0; i < net->layer_count; i++)
         if (make_layer(program, i, &program->buffers[i]) != 0)
-            rc = err_memory(err);
-    for (int i = 0; rc == 0 && i < net->param_count; i++)
-        rc = make_param(program, &program->params[i], &program->values[i], err);
-    for (int i = 0; rc == 0 && i < net->layer_count; i++)
+            return err_memory(err);
+    for (int i = 0; i < net->param_count; i++)
+        TRY(make_param(program, &program->params[i], &program->values[i], err));
+    for (int i = 0; i < net->layer_count; i++)
         if (program->layers[i].op == NET_LSTM)
             join_lstm(program, i);
-    return rc;
+    return 0;
 }
 
 int ref_program_new(const struct net *net, const struct recipe *recipe, uint64_t seed,
                     struct engine_program **out, struct err *err)
 {
     *out = NULL;
-    int rc = net_check(net, err);
-    if (rc != 0)
-        return rc;
+    TRY(net_check(net, err));
     struct engine_program *program = calloc(1, sizeof *program);
     if (!program)
         return err_memory(err);
-    rc = fill_program(program, net, recipe, seed, err);
+    int rc = fill_program(program, net, recipe, seed, err);
     if (rc != 0) {
         ref_program_free(program);
         return rc;

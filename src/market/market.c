@@ -52,18 +52,20 @@ int market_devices(struct market *m, const struct devices **out, struct err *err
     return rc;
 }
 
+// A file or folder of m->share.
+static int in_share(const struct market *m, const char *name, struct buf *path, struct err *err)
+{
+    buf_printf(path, "%s/%s", m->share, name);
+    return buf_check(path, err);
+}
+
 int market_tariffs(struct market *m, const struct tariff_book **out, struct err *err)
 {
     struct buf path = {0};
-    int rc = 0;
-    if (!m->tariffs && m->share) {
-        buf_printf(&path, "%s/providers", m->share);
-        rc = buf_check(&path, err);
-        if (rc == 0)
-            rc = tariff_book_read(&m->tariffs, buf_str(&path), NULL, err);
-    } else if (!m->tariffs) {
-        rc = tariff_book_open(&m->tariffs, err);
-    }
+    int rc = m->share ? in_share(m, "providers", &path, err) : 0;
+    if (rc == 0 && !m->tariffs)
+        rc = m->share ? tariff_book_read(&m->tariffs, buf_str(&path), NULL, err)
+                      : tariff_book_open(&m->tariffs, err);
     buf_release(&path);
     *out = m->tariffs;
     return rc;
@@ -72,15 +74,10 @@ int market_tariffs(struct market *m, const struct tariff_book **out, struct err 
 int market_currencies(struct market *m, const struct currencies **out, struct err *err)
 {
     struct buf path = {0};
-    int rc = 0;
-    if (!m->currencies && m->share) {
-        buf_printf(&path, "%s/currencies.csv", m->share);
-        rc = buf_check(&path, err);
-        if (rc == 0)
-            rc = currencies_read(&m->currencies, buf_str(&path), NULL, err);
-    } else if (!m->currencies) {
-        rc = currencies_open(&m->currencies, err);
-    }
+    int rc = m->share ? in_share(m, "currencies.csv", &path, err) : 0;
+    if (rc == 0 && !m->currencies)
+        rc = m->share ? currencies_read(&m->currencies, buf_str(&path), NULL, err)
+                      : currencies_open(&m->currencies, err);
     buf_release(&path);
     *out = m->currencies;
     return rc;
@@ -103,6 +100,6 @@ int market_startups(struct market *m, const struct startups **out, struct err *e
 int market_find(struct market *m, const char *name, int day, struct offer *out, struct err *err)
 {
     const struct book *book;
-    int rc = market_book(m, &book, err);
-    return rc == 0 ? book_find(book, name, day, out, err) : rc;
+    TRY(market_book(m, &book, err));
+    return book_find(book, name, day, out, err);
 }

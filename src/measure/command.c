@@ -181,20 +181,17 @@ static void hide(void *context)
 static int open_streams(struct job *job, struct err *err)
 {
     int to = job->options->output_to_stderr ? STDERR_FILENO : STDOUT_FILENO;
-    int rc = relay_open(&job->out, to, err);
+    TRY(relay_open(&job->out, to, err));
     // One stream where both end in the same place: their order is then kept.
-    if (rc == 0 && to != STDERR_FILENO && !same_file(to, STDERR_FILENO))
-        rc = relay_open(&job->err, STDERR_FILENO, err);
-    if (rc == 0)
-        rc = open_lines(&job->out_lines, err);
-    if (rc == 0)
-        rc = open_lines(&job->err_lines, err);
-    if (rc == 0)
-        rc = open_lines(&job->event_lines, err);
+    if (to != STDERR_FILENO && !same_file(to, STDERR_FILENO))
+        TRY(relay_open(&job->err, STDERR_FILENO, err));
+    TRY(open_lines(&job->out_lines, err));
+    TRY(open_lines(&job->err_lines, err));
+    TRY(open_lines(&job->event_lines, err));
     job->screen = !is_ours_alone();
     beside_progress(job)->before = job->session->watch.name ? hide : NULL;
     beside_progress(job)->context = job;
-    return rc;
+    return 0;
 }
 
 static int launch(struct job *job, const sigset_t *mask, struct err *err)
@@ -244,15 +241,14 @@ static int start_measuring(struct job *job, struct err *err)
                                            .within = limited ? s->plan.within : 0,
                                            .max_s = limited ? s->plan.max_s : 0,
                                            .at_the_latest = s->plan.max_s_given};
-    int rc = session_start(s, job->child.keeper, true, job->options->load_ns, err);
+    TRY(session_start(s, job->child.keeper, true, job->options->load_ns, err));
     if (s->meter)
         meter_before(s->meter, METER_LOAD, job->options->load_ns);
-    if (rc == 0)
-        rc = follow_new(&job->follow, &options, s->meter, job->run, err);
+    TRY(follow_new(&job->follow, &options, s->meter, job->run, err));
     s->runner = job;
     s->fill = fill;
     job->show_ns = clock_now_ns() + QUIET_MS * NS_PER_MS;
-    return rc;
+    return 0;
 }
 
 // ---- while it runs
@@ -501,15 +497,16 @@ static int describe(const struct job *job, struct err *err)
 {
     const struct command_options *o = job->options;
     struct run *run = job->run;
-    int rc = run->name ? 0 : name_of(o->argv, &run->name, err);
-    if (rc == 0 && !run->framework)
-        rc = text_set(&run->framework, "command", err);
+    if (!run->name)
+        TRY(name_of(o->argv, &run->name, err));
+    if (!run->framework)
+        TRY(text_set(&run->framework, "command", err));
     run->command.known = true;
-    for (size_t i = 0; o->argv[i] && rc == 0; i++)
-        rc = texts_add(&run->command, o->argv[i], err);
+    for (size_t i = 0; o->argv[i]; i++)
+        TRY(texts_add(&run->command, o->argv[i], err));
     if (!o->output_to_stderr)
         job->session->watch.name = run->name;
-    return rc;
+    return 0;
 }
 
 static const char *stopped_by(const struct job *job, bool sampled)
@@ -528,8 +525,8 @@ static int note_end(struct job *job, bool *finished, struct err *err)
     *finished = false;
     if (!job->child.ended) { // somebody ended the keeper
         run->full = some_bool(false);
-        int rc = text_set(&run->problem, "how it ended is not known", err);
-        return rc == 0 ? text_set(&run->ended, "failed", err) : rc;
+        TRY(text_set(&run->problem, "how it ended is not known", err));
+        return text_set(&run->ended, "failed", err);
     }
     char words[48] = "";
     if (WIFEXITED(status)) {
@@ -554,37 +551,36 @@ static int note_end(struct job *job, bool *finished, struct err *err)
     run->full = some_bool(*finished);
     bool failed = words[0] != '\0' && !job->ended_by_us && !job->interrupted;
     const char *by = failed ? NULL : stopped_by(job, sampled);
-    int rc = text_set(&run->ended,
-                      failed                           ? "failed"
-                      : job->interrupted               ? "interrupted"
-                      : job->ended_by_us && job->spent ? "stopped"
-                      : sampled                        ? "sampled"
-                                                       : "finished",
-                      err);
-    if (rc == 0 && by)
-        rc = text_set(&run->stopped_by, by, err);
-    if (rc == 0 && failed)
-        rc = text_set(&run->problem, words, err);
-    return rc;
+    TRY(text_set(&run->ended,
+                 failed                           ? "failed"
+                 : job->interrupted               ? "interrupted"
+                 : job->ended_by_us && job->spent ? "stopped"
+                 : sampled                        ? "sampled"
+                                                  : "finished",
+                 err));
+    if (by)
+        TRY(text_set(&run->stopped_by, by, err));
+    if (failed)
+        TRY(text_set(&run->problem, words, err));
+    return 0;
 }
 
 static int note_relay(struct job *job, const struct relay *relay, const char *name, struct err *err)
 {
     char text[160];
-    int rc = 0;
     if (relay->lost) {
         const char *why = strerrordesc_np(relay->lost);
         snprintf(text, sizeof text, "part of its output was lost: cannot write to %s: %s", name,
                  why ? why : "unknown error");
-        rc = run_taint(job->run, text, err);
+        TRY(run_taint(job->run, text, err));
     }
-    if (rc == 0 && relay->blocked_ns > NS_PER_S) {
+    if (relay->blocked_ns > NS_PER_S) {
         char time[24];
         clock_words(relay->blocked_ns, time, sizeof time);
         snprintf(text, sizeof text, "it waited %s for the reader of its output", time);
-        rc = run_taint(job->run, text, err);
+        TRY(run_taint(job->run, text, err));
     }
-    return rc;
+    return 0;
 }
 
 // As shells have it; 0 where we ended it as planned.
@@ -676,14 +672,14 @@ int command_run(const struct command_options *options, struct session *session, 
 static int run(struct session *s, struct err *err)
 {
     const struct command_options options = {.argv = s->command, .output_to_stderr = s->o->json};
-    int rc = command_run(&options, s, err);
+    TRY(command_run(&options, s, err));
     int64_t late_ns = s->plan.until_ns > 0 ? clock_now_ns() - s->plan.until_ns : 0;
-    if (rc == 0 && late_ns > NS_PER_S && strcmp(s->run->ended, "stopped") == 0) {
+    if (late_ns > NS_PER_S && strcmp(s->run->ended, "stopped") == 0) {
         char late[24];
         clock_words(late_ns, late, sizeof late);
         buf_printf(s->says, "it took %s to end, which cost more: --grace sets the limit\n", late);
     }
-    return rc;
+    return 0;
 }
 
 static bool takes(const struct session *s)

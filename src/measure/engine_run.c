@@ -2,7 +2,6 @@
 // engine_run: what the runners on fare's own engines share.
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/cpu/team.h"
@@ -11,20 +10,19 @@
 int describe_workload(const struct session *s, const char *framework, struct err *err)
 {
     struct run *run = s->run;
-    int rc = run->name ? 0 : text_set(&run->name, s->workload->name, err);
-    if (rc == 0)
-        rc = text_set(&run->workload, s->workload->name, err);
-    return rc == 0 ? text_set(&run->framework, framework, err) : rc;
+    TRY(run->name ? 0 : text_set(&run->name, s->workload->name, err));
+    TRY(text_set(&run->workload, s->workload->name, err));
+    return text_set(&run->framework, framework, err);
 }
 
 int describe_data(const struct data_pair *data, struct run *run, struct err *err)
 {
     struct run_data *to = &run->data;
-    int rc = text_set(&to->name, data->name, err);
-    if (rc == 0 && data->source)
-        rc = text_set(&to->source, data->source, err);
-    if (rc == 0 && data->identity)
-        rc = text_set(&to->identity, data->identity, err);
+    TRY(text_set(&to->name, data->name, err));
+    if (data->source)
+        TRY(text_set(&to->source, data->source, err));
+    if (data->identity)
+        TRY(text_set(&to->identity, data->identity, err));
     to->made = some_bool(data->made);
     to->train_samples = some_int(data->train.count);
     to->test_samples = some_int(data->test.count);
@@ -33,7 +31,7 @@ int describe_data(const struct data_pair *data, struct run *run, struct err *err
         to->time = some_int(data->train.time);
         to->vocabulary = some_int(data->train.vocabulary);
     }
-    return rc;
+    return 0;
 }
 
 static int describe_engine(const struct session *s, const struct engine_run *e, struct err *err)

@@ -17,9 +17,9 @@
 
 static int framework_dir(const char *with, struct buf *dir, struct err *err)
 {
-    int rc = folder_share(dir, err);
+    TRY(folder_share(dir, err));
     buf_printf(dir, "/frameworks/%s", with);
-    return rc == 0 ? buf_check(dir, err) : rc;
+    return buf_check(dir, err);
 }
 
 static int no_framework(const char *with, struct err *err)
@@ -43,17 +43,15 @@ static int no_framework(const char *with, struct err *err)
 static int find_script(const char *with, const char *name, struct buf *script, struct err *err)
 {
     struct stat st;
-    int rc = framework_dir(with, script, err);
-    if (rc != 0)
-        return rc;
+    TRY(framework_dir(with, script, err));
     if (strchr(with, '/') || stat(buf_str(script), &st) != 0 || !S_ISDIR(st.st_mode))
         return no_framework(with, err);
     buf_printf(script, "/%s.py", name);
-    rc = buf_check(script, err);
-    if (rc == 0 && stat(buf_str(script), &st) != 0)
-        rc = err_set(err, ERR_MISSING, "%s has no %s: there is no '%s'", with, name,
-                     buf_str(script));
-    return rc;
+    TRY(buf_check(script, err));
+    if (stat(buf_str(script), &st) != 0)
+        return err_set(err, ERR_MISSING, "%s has no %s: there is no '%s'", with, name,
+                       buf_str(script));
+    return 0;
 }
 
 static const char *find_python(void)
@@ -94,14 +92,12 @@ static int note_definition(const struct session *s, const struct data_pair *data
     struct net net;
     struct recipe recipe = s->workload->recipe;
     struct buf words = {0};
-    int rc = workload_net(s->workload, data, &s->o->variant, &net, err);
-    if (rc != 0)
-        return rc;
+    TRY(workload_net(s->workload, data, &s->o->variant, &net, err));
     recipe.batch = s->batch > 0 ? s->batch : recipe.batch;
     checkpoint_fingerprint(&net, net_sum);
     checkpoint_recipe_text(&recipe, &words);
     snprintf(identity, sizeof identity, "sha256:%s", net_sum);
-    rc = buf_check(&words, err);
+    int rc = buf_check(&words, err);
     if (rc == 0)
         rc = text_set(&s->run->net, identity, err);
     if (rc == 0)
@@ -151,18 +147,14 @@ static void add_options(struct arguments *a, const struct session *s)
 static int check_end(const struct session *s, struct err *err)
 {
     struct run *run = s->run;
-    int rc = 0;
     if (strcmp(run->ended, "finished") == 0 && !(run->steps.known && run->steps.v > 0)) {
-        rc = text_set(&run->ended, "failed", err);
-        if (rc == 0)
-            rc = text_set(&run->problem, "it ended without having told of a step", err);
+        TRY(text_set(&run->ended, "failed", err));
+        TRY(text_set(&run->problem, "it ended without having told of a step", err));
     }
-    if (rc == 0 && strcmp(run->ended, "failed") == 0) {
-        rc = err_set(err, ERR_FAIL, "%s with '%s' failed: %s", s->o->with, find_python(),
-                     run->problem);
-        err_hint(err, "its own words are above; FARE_PYTHON names another Python");
-    }
-    return rc;
+    if (strcmp(run->ended, "failed") != 0)
+        return 0;
+    err_set(err, ERR_FAIL, "%s with '%s' failed: %s", s->o->with, find_python(), run->problem);
+    return err_hint(err, "its own words are above; FARE_PYTHON names another Python");
 }
 
 static int run_script(struct session *s, const char *script, const struct handover *handover,

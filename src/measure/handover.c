@@ -168,9 +168,8 @@ static int begin(struct job *job, const struct data_pair *data, struct err *err)
 
 static int write_file(struct job *job, const struct data_pair *data, struct err *err)
 {
-    int rc = begin(job, data, err);
-    if (rc != 0)
-        return rc;
+    TRY(begin(job, data, err));
+    int rc = 0;
     for (int i = 0; rc == 0 && i < job->count; i++) {
         const struct safetensors_entry *e = &job->entries[i];
         int64_t len = e->type[0] == 'U' ? 1 : e->type[1] == '6' ? 8 : 4;

@@ -94,15 +94,12 @@ int live_fill(const struct live *live, const struct live_price *price, struct ru
         out->left_s = some_real(live->left_s);
     if (live->at_most)
         out->at_most = some_bool(true);
-    int rc = text_set(&out->at, now, err);
-    if (rc != 0 || live->bill < 0)
-        return rc;
-    rc = text_set(&out->offer, price->offer, err);
-    if (rc == 0)
-        rc = set_money(&out->usd_per_hour, price->hour, err);
-    if (rc == 0)
-        rc = set_money(&out->bill_usd, live->bill, err);
-    if (rc == 0)
-        rc = set_money(&out->projected_usd, live->projected, err);
-    return rc == 0 ? set_money(&out->whole_usd, live->whole, err) : rc;
+    TRY(text_set(&out->at, now, err));
+    if (live->bill < 0)
+        return 0;
+    TRY(text_set(&out->offer, price->offer, err));
+    TRY(set_money(&out->usd_per_hour, price->hour, err));
+    TRY(set_money(&out->bill_usd, live->bill, err));
+    TRY(set_money(&out->projected_usd, live->projected, err));
+    return set_money(&out->whole_usd, live->whole, err);
 }

@@ -88,14 +88,13 @@ static int set_deadline(struct measure *m, struct err *err)
     if (money_parse(o->max_spend, &budget, NULL) != 0 || budget <= 0)
         return err_set(err, ERR_USAGE, "--max-spend '%.40s': expected an amount such as 0.50",
                        o->max_spend);
-    int rc = measure_price_longest(o->offer, budget, &ns, &m->says, err);
-    if (rc == 0 && ns == 0)
+    TRY(measure_price_longest(o->offer, budget, &ns, &m->says, err));
+    if (ns == 0)
         return err_set(err, ERR_USAGE, "%s USD do not pay for the start of %s", o->max_spend,
                        o->offer);
     int64_t margin_ns = ns / 50 < SPEND_MARGIN_NS ? ns / 50 : SPEND_MARGIN_NS;
-    if (rc == 0)
-        m->plan.until_ns = m->plan.start_ns + ns - margin_ns;
-    return rc;
+    m->plan.until_ns = m->plan.start_ns + ns - margin_ns;
+    return 0;
 }
 
 // A command is a sample only where the user says how long all of it is.
@@ -138,19 +137,14 @@ int measure_open(struct measure *m, const struct measure_options *o, const struc
     if (o->max_time_ns > 0)
         m->plan.max_s = (double)o->max_time_ns / 1e9;
     m->runs.runs.known = true;
-    int rc = check(o, err);
-    if (rc == 0)
-        rc = read_within(o->within, &m->plan.within, err);
-    if (rc == 0)
-        rc = text_set(&m->runs.schema, RUNS_SCHEMA, err);
+    TRY(check(o, err));
+    TRY(read_within(o->within, &m->plan.within, err));
+    TRY(text_set(&m->runs.schema, RUNS_SCHEMA, err));
     const struct inspect_options inspect = {.no_cloud = o->no_cloud};
-    if (rc == 0 && !machine)
-        rc = machine_inspect(&inspect, &m->inspected, err);
-    if (rc == 0)
-        rc = open_price(m, err);
-    if (rc == 0)
-        rc = set_deadline(m, err);
-    return rc;
+    if (!machine)
+        TRY(machine_inspect(&inspect, &m->inspected, err));
+    TRY(open_price(m, err));
+    return set_deadline(m, err);
 }
 
 void measure_close(struct measure *m)

@@ -2,7 +2,6 @@
 // native: trains a workload with one of fare's own engines.
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "measure/runner.h"
@@ -39,19 +38,18 @@ static int note_net(const struct session *s, const struct trainer_result *r, str
 {
     char net[SHA256_HEX_BYTES + 8];
     snprintf(net, sizeof net, "sha256:%s", r->net);
-    int rc = text_set(&run->net, net, err);
-    if (rc == 0)
-        rc = text_set(&run->recipe, buf_str(&r->recipe), err);
+    TRY(text_set(&run->net, net, err));
+    TRY(text_set(&run->recipe, buf_str(&r->recipe), err));
     run->parameters = some_int(r->cost.parameters);
     run->step_flops = some_real(r->cost.forward_flops + r->cost.backward_flops);
     run->total_steps = some_int(r->total_steps);
     run->epochs = some_int(r->total_epochs);
     run->steps_per_epoch = some_int(r->steps_per_epoch);
     const struct recipe *recipe = &s->workload->recipe;
-    for (size_t i = 0; rc == 0 && i < run->stages.count; i++)
+    for (size_t i = 0; i < run->stages.count; i++)
         if (recipe->phases[i].only)
-            rc = text_set(&run->stages.items[i].only, recipe->phases[i].only, err);
-    return rc;
+            TRY(text_set(&run->stages.items[i].only, recipe->phases[i].only, err));
+    return 0;
 }
 
 static int note_result(const struct session *s, const struct trainer_result *r, struct run *run,
@@ -73,10 +71,9 @@ static int note_result(const struct session *s, const struct trainer_result *r, 
 static int note_all(const struct session *s, const struct trainer_result *r, struct run *run,
                     struct err *err)
 {
-    int rc = note_net(s, r, run, err);
-    if (rc == 0)
-        rc = note_result(s, r, run, err);
-    return rc == 0 ? note_epochs(run, r, err) : rc;
+    TRY(note_net(s, r, run, err));
+    TRY(note_result(s, r, run, err));
+    return note_epochs(run, r, err);
 }
 
 // Whether a full run, as defined, reached what a correct one does on the set that figure is for.
@@ -107,8 +104,8 @@ static int note_end(const struct session *s, const struct trainer_result *r, str
     const char *ended = r->stopped       ? run_plan_ended(&s->plan)
                         : s->run->full.v ? "finished"
                                          : "sampled";
-    int rc = text_set(&s->run->ended, ended, err);
-    return rc == 0 && by ? text_set(&s->run->stopped_by, by, err) : rc;
+    TRY(text_set(&s->run->ended, ended, err));
+    return by ? text_set(&s->run->stopped_by, by, err) : 0;
 }
 
 // ---- between steps
@@ -116,14 +113,14 @@ static int note_end(const struct session *s, const struct trainer_result *r, str
 static int fill(const struct session *s, struct run *part, struct err *err)
 {
     const struct trainer_progress *p = ((const struct native *)s->runner)->progress;
-    int rc = meter_peek(s->meter, part, err);
-    if (rc == 0 && p)
-        rc = note_all(s, p->result, part, err);
+    TRY(meter_peek(s->meter, part, err));
+    if (p)
+        TRY(note_all(s, p->result, part, err));
     if (p) {
         part->first_loss = losses_first(p->losses);
         part->last_loss = losses_last(p->losses);
     }
-    return rc;
+    return 0;
 }
 
 static void show(struct session *s, const struct trainer_progress *p)
@@ -165,10 +162,10 @@ static int finished(void *context, struct engine_program *program, struct err *e
     const struct native *n = s->runner;
     if (s->o->generate == 0 || s->workload != &workload_textgen)
         return 0;
-    int rc = textgen_write(n->with.engine, program, &n->data, s->run->batch.v, (uint64_t)s->o->seed,
-                           0.5, s->o->generate, s->says, err);
+    TRY(textgen_write(n->with.engine, program, &n->data, s->run->batch.v, (uint64_t)s->o->seed, 0.5,
+                      s->o->generate, s->says, err));
     buf_addc(s->says, '\n');
-    return rc;
+    return 0;
 }
 
 // ---- together

@@ -47,22 +47,20 @@ static int check_gpus(struct market *market, const struct offer *offer, const st
     if (!m->gpu || m->gpus.v != (offer->gpus_milli + 999) / 1000)
         return contradicts(offer, m, err);
     const struct devices *devices;
-    int rc = market_devices(market, &devices, err);
-    if (rc != 0)
-        return rc;
+    TRY(market_devices(market, &devices, err));
     const struct device *there = device_find(devices, offer->gpu),
                         *here = device_find(devices, m->gpu);
     if (there && here && there != here)
-        rc = contradicts(offer, m, err);
-    return rc;
+        TRY(contradicts(offer, m, err));
+    return 0;
 }
 
 static int check_offer(struct market *market, const char *name, const struct run *run,
                        struct err *err)
 {
     struct offer offer;
-    int rc = market_find(market, name, 0, &offer, err);
-    return rc == 0 ? check_gpus(market, &offer, &run->machine, err) : rc;
+    TRY(market_find(market, name, 0, &offer, err));
+    return check_gpus(market, &offer, &run->machine, err);
 }
 
 // ---- its price

@@ -108,29 +108,24 @@ static int set_identity(const char *identity, struct run *run, struct err *err)
     bool plain = identity && strcmp(identity, "plain") == 0;
     const char *login = getenv("LOGNAME") ? getenv("LOGNAME") : getenv("USER");
     snprintf(user, sizeof user, "uid %ld", (long)geteuid());
-    int rc = gethostname(host, sizeof host - 1) == 0 ? set_name(&run->host, host, plain, err) : 0;
-    return rc == 0 ? set_name(&run->user, login && *login ? login : user, plain, err) : rc;
+    if (gethostname(host, sizeof host - 1) == 0)
+        TRY(set_name(&run->host, host, plain, err));
+    return set_name(&run->user, login && *login ? login : user, plain, err);
 }
 
 int provenance_set(const struct measure_options *o, const struct machine *machine, struct run *run,
                    struct err *err)
 {
-    int rc = run_begin_record(run, clock_date_s(), err);
-    if (rc == 0)
-        rc = run_set_machine(run, machine, err);
-    if (rc == 0)
-        rc = text_set(&run->program.version, FARE_VERSION, err);
-    if (rc == 0)
-        rc = text_set(&run->program.build, FARE_BUILD, err);
-    if (rc == 0)
-        rc = note_command_line(&run->program, err);
-    if (rc == 0)
-        rc = set_identity(o->identity, run, err);
-    if (rc == 0 && o->name)
-        rc = text_set(&run->name, o->name, err);
-    if (rc == 0)
-        rc = add_labels(&o->labels, run, err);
-    return rc == 0 && o->offer ? add_offer(o->offer, run, err) : rc;
+    TRY(run_begin_record(run, clock_date_s(), err));
+    TRY(run_set_machine(run, machine, err));
+    TRY(text_set(&run->program.version, FARE_VERSION, err));
+    TRY(text_set(&run->program.build, FARE_BUILD, err));
+    TRY(note_command_line(&run->program, err));
+    TRY(set_identity(o->identity, run, err));
+    if (o->name)
+        TRY(text_set(&run->name, o->name, err));
+    TRY(add_labels(&o->labels, run, err));
+    return o->offer ? add_offer(o->offer, run, err) : 0;
 }
 
 // ---- boot

@@ -17,13 +17,13 @@ int session_start(struct session *s, pid_t pid, bool gpus, int64_t before_ns, st
     extern char **environ;
     s->start_ns = (s->plan.start_ns ? s->plan.start_ns : clock_now_ns()) - before_ns;
     s->keep_ns = 0;
-    int rc = meter_new(&s->meter, s->start_ns, err);
+    TRY(meter_new(&s->meter, s->start_ns, err));
     const struct sampler_options options = {.root = "",
                                             .env = pid ? environ : NULL,
                                             .pid = pid,
                                             .start_ns = s->start_ns,
                                             .no_gpus = !gpus};
-    return rc == 0 ? sampler_start(&s->sampler, &options, err) : rc;
+    return sampler_start(&s->sampler, &options, err);
 }
 
 void session_look(const struct session *s, struct live *live)
@@ -52,10 +52,9 @@ static int fill(const struct session *s, struct run *part, struct err *err)
     if (!s->meter) // before it began
         return 0;
     session_look(s, &live);
-    int rc = live_fill(&live, s->price, &part->live, err);
-    if (rc == 0)
-        rc = s->fill ? s->fill(s, part, err) : meter_peek(s->meter, part, err);
-    return rc == 0 && s->sampler ? sampler_peek(s->sampler, part, err) : rc;
+    TRY(live_fill(&live, s->price, &part->live, err));
+    TRY(s->fill ? s->fill(s, part, err) : meter_peek(s->meter, part, err));
+    return s->sampler ? sampler_peek(s->sampler, part, err) : 0;
 }
 
 static void derive(struct run *run)
@@ -71,8 +70,8 @@ static int cut_off(const struct session *s, struct run *part, struct err *err)
     snprintf(words, sizeof words, "cut off; this is its first %s", time);
     part->full = some_bool(false);
     derive(part);
-    int rc = text_set(&part->ended, "killed", err);
-    return rc == 0 ? text_set(&part->problem, words, err) : rc;
+    TRY(text_set(&part->ended, "killed", err));
+    return text_set(&part->problem, words, err);
 }
 
 void session_keep(struct session *s)

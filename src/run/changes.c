@@ -64,9 +64,8 @@ static int add_fresh(struct curve *curve, size_t t, double limit, double high, s
 static int cap_curve(const struct curve *from, struct curve *to, double low, size_t t, double limit,
                      struct err *err)
 {
-    int rc = 0;
     to->count = 0;
-    for (size_t i = 0; i < from->count && rc == 0; i++) {
+    for (size_t i = 0; i < from->count; i++) {
         const struct piece *p = &from->pieces[i];
         double begin = low, end = p->high; // where the piece is below the limit
         if (p->cost >= limit) {
@@ -77,18 +76,17 @@ static int cap_curve(const struct curve *from, struct curve *to, double low, siz
             end = fmin(end, p->centre + reach);
         }
         if (begin >= end) {
-            rc = add_fresh(to, t, limit, p->high, err);
+            TRY(add_fresh(to, t, limit, p->high, err));
         } else {
             if (low < begin)
-                rc = add_fresh(to, t, limit, begin, err);
-            if (rc == 0)
-                rc = add_piece(to, *p, end, err);
-            if (rc == 0 && end < p->high)
-                rc = add_fresh(to, t, limit, p->high, err);
+                TRY(add_fresh(to, t, limit, begin, err));
+            TRY(add_piece(to, *p, end, err));
+            if (end < p->high)
+                TRY(add_fresh(to, t, limit, p->high, err));
         }
         low = p->high;
     }
-    return rc;
+    return 0;
 }
 
 static double within(double x, double low, double high)
@@ -100,9 +98,8 @@ static double within(double x, double low, double high)
 static int add_value(const struct curve *from, struct curve *to, double low, double z, double cap,
                      struct err *err)
 {
-    int rc = 0;
     to->count = 0;
-    for (size_t i = 0; i < from->count && rc == 0; i++) {
+    for (size_t i = 0; i < from->count; i++) {
         const struct piece *p = &from->pieces[i];
         struct piece far = *p, near = *p;
         far.cost += cap * cap;
@@ -113,14 +110,14 @@ static int add_value(const struct curve *from, struct curve *to, double low, dou
 
         double begin = within(z - cap, low, p->high), end = within(z + cap, low, p->high);
         if (low < begin)
-            rc = add_piece(to, far, begin, err);
-        if (rc == 0 && begin < end)
-            rc = add_piece(to, near, end, err);
-        if (rc == 0 && end < p->high)
-            rc = add_piece(to, far, p->high, err);
+            TRY(add_piece(to, far, begin, err));
+        if (begin < end)
+            TRY(add_piece(to, near, end, err));
+        if (end < p->high)
+            TRY(add_piece(to, far, p->high, err));
         low = p->high;
     }
-    return rc;
+    return 0;
 }
 
 // The least cost at any level; *since is when the segment that has it began.

@@ -596,8 +596,7 @@ int follow_peek(struct follow *f, struct run *part, struct err *err)
 {
     if (f->plan_changed)
         plan(f);
-    int rc = meter_peek(f->meter, part, err);
-    if (rc == 0)
-        fill_totals(f, part);
-    return rc;
+    TRY(meter_peek(f->meter, part, err));
+    fill_totals(f, part);
+    return 0;
 }

@@ -422,7 +422,6 @@ int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *
     int64_t now_ns = close_phase(meter);
     const struct series *series = &meter->stages[main_stage(meter)];
     struct steady steady = {0};
-    int rc = 0;
     int64_t steps = 0, total_ns = 0;
     for (int i = 0; i < METER_STAGES_MAX; i++) {
         steps += meter->stages[i].steps;
@@ -430,23 +429,21 @@ int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *
     }
     if (steps > 0) {
         steady_judge(series, &meter->calibrate, &steady);
-        rc = steady_fill(&steady, series, &run->steady, err);
-        if (rc == 0)
-            rc = series_plot(series, &run->step_plot_ms, err);
+        TRY(steady_fill(&steady, series, &run->steady, err));
+        TRY(series_plot(series, &run->step_plot_ms, err));
         run->steps = some_int(steps);
         run->step_ms = some_real((double)total_ns / (double)steps / 1e6);
     }
-    if (rc == 0)
-        rc = fill_stages(meter, run, err);
+    TRY(fill_stages(meter, run, err));
     fill_phases(meter, steps > 0 ? &steady : NULL, &run->phases);
     calibrate_fill(&meter->calibrate, (double)run->phases.wall_ns.v / 1e9, &run->drift);
-    if (rc == 0 && finished)
-        rc = fill_checks(meter, (double)run->phases.wall_ns.v / 1e9, run, err);
-    else if (rc == 0 && meter->stopped)
+    if (finished)
+        TRY(fill_checks(meter, (double)run->phases.wall_ns.v / 1e9, run, err));
+    else if (meter->stopped)
         run->projection = meter->projection;
-    else if (rc == 0)
+    else
         project(meter, now_ns, &run->projection);
-    return rc;
+    return 0;
 }
 
 int meter_peek(const struct meter *meter, struct run *run, struct err *err)

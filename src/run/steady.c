@@ -2,7 +2,6 @@
 #include "run/steady.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "run/changes.h"
@@ -263,20 +262,17 @@ int steady_fill(const struct steady *steady, const struct series *series, struct
                 struct err *err)
 {
     static const char *const kinds[] = {"short", "flat", "warm-up", "slow-down", "unsteady"};
-    int rc = text_set(&out->kind, kinds[steady->kind], err);
+    TRY(text_set(&out->kind, kinds[steady->kind], err));
     int64_t n = series->count - steady->first;
     const double *x = series->step_ns + steady->first;
     out->first_step = some_int((int64_t)series_steps(series, 0, steady->first));
     out->steps = some_int((int64_t)series_steps(series, steady->first, series->count));
-    if (rc != 0 || n <= 0 || steady->kind == STEADY_UNSTEADY)
-        return rc;
+    if (n <= 0 || steady->kind == STEADY_UNSTEADY)
+        return 0;
     size_t outliers = 0;
     double median;
-    rc = stats_median(x, (size_t)n, &median, err);
-    if (rc == 0)
-        rc = stats_outliers(x, (size_t)n, &outliers, err);
-    if (rc != 0)
-        return rc;
+    TRY(stats_median(x, (size_t)n, &median, err));
+    TRY(stats_outliers(x, (size_t)n, &outliers, err));
     out->step_ms = some_real(median / 1e6);
     out->outliers = some_int((int64_t)outliers);
     if (n < SHORT)
@@ -292,10 +288,8 @@ int steady_fill(const struct steady *steady, const struct series *series, struct
     struct rng rng;
     rng_init(&rng, 1);
     struct stats_interval interval;
-    rc = stats_bootstrap_median(medians, (size_t)batches, RESAMPLES, 0.95, &rng, &interval, err);
-    if (rc == 0) {
-        out->low_ms = some_real(fmin(interval.low, median) / 1e6);
-        out->high_ms = some_real(fmax(interval.high, median) / 1e6);
-    }
-    return rc;
+    TRY(stats_bootstrap_median(medians, (size_t)batches, RESAMPLES, 0.95, &rng, &interval, err));
+    out->low_ms = some_real(fmin(interval.low, median) / 1e6);
+    out->high_ms = some_real(fmax(interval.high, median) / 1e6);
+    return 0;
 }

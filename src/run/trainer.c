@@ -266,24 +266,32 @@ static int load_set(struct trainer *t, const struct dataset *from,
     return rc;
 }
 
+// The samples of one part, as batches and, where the engine wants them, on the device.
+static int open_part(struct trainer *t, const struct dataset *set, bool training,
+                     struct batcher **out, struct err *err)
+{
+    const struct engine_options *o = &t->o->engine_options;
+    struct batcher_options batches = workload_batches(t->workload, o->seed, training, o->threads);
+    batches.batch = t->recipe.batch;
+    batches.form = t->form;
+    TRY(batcher_new(out, set, &batches, err));
+    return t->form == BATCH_VALUES ? 0 : load_set(t, set, &batches, !training, err);
+}
+
 static int prepare(struct trainer *t, struct err *err)
 {
     const struct trainer_options *o = t->o;
-    int rc = workload_net(t->workload, o->data, &o->workload_options, &t->net, err);
-    if (rc != 0)
-        return rc;
+    TRY(workload_net(t->workload, o->data, &o->workload_options, &t->net, err));
     checkpoint_fingerprint(&t->net, t->result->net);
     checkpoint_recipe_text(&t->recipe, &t->result->recipe);
     net_cost(&t->net, t->recipe.batch, &t->result->cost);
     if (t->engine->load_kernels) {
         meter_phase(o->meter, METER_KERNELS);
-        rc = t->engine->load_kernels(&t->net, &o->engine_options, err);
+        int rc = t->engine->load_kernels(&t->net, &o->engine_options, err);
         meter_phase(o->meter, METER_SETUP);
+        TRY(rc);
     }
-    if (rc == 0)
-        rc = t->engine->compile(&t->net, &t->recipe, &o->engine_options, &t->program, err);
-    if (rc != 0)
-        return rc;
+    TRY(t->engine->compile(&t->net, &t->recipe, &o->engine_options, &t->program, err));
     t->subject = (struct checkpoint_subject){.workload = t->workload->name,
                                              .data = o->data->name,
                                              .data_identity = o->data->identity,
@@ -291,43 +299,26 @@ static int prepare(struct trainer *t, struct err *err)
                                              .recipe = &t->recipe,
                                              .engine = t->engine,
                                              .options = o->engine_options};
-    int threads = o->engine_options.threads;
     t->form = choose_form(t);
     t->look_steps = 1;
-    struct batcher_options batches =
-        workload_batches(t->workload, o->engine_options.seed, true, threads);
-    batches.batch = t->recipe.batch;
-    batches.form = t->form;
-    rc = batcher_new(&t->train, &o->data->train, &batches, err);
-    if (rc == 0 && t->form != BATCH_VALUES)
-        rc = load_set(t, &o->data->train, &batches, false, err);
-    if (rc == 0 && o->data->test.count > 0) {
-        batches = workload_batches(t->workload, o->engine_options.seed, false, threads);
-        batches.batch = t->recipe.batch;
-        batches.form = t->form;
-        rc = batcher_new(&t->test, &o->data->test, &batches, err);
-        if (rc == 0 && t->form != BATCH_VALUES)
-            rc = load_set(t, &o->data->test, &batches, true, err);
-    }
-    if (rc == 0)
-        rc = plan(t, err);
-    if (rc == 0 && o->from) {
+    TRY(open_part(t, &o->data->train, true, &t->train, err));
+    if (o->data->test.count > 0)
+        TRY(open_part(t, &o->data->test, false, &t->test, err));
+    TRY(plan(t, err));
+    if (o->from) {
         int loaded = 0;
-        rc = checkpoint_load_parameters(o->from, t->engine, t->program, &loaded, &t->result->notes,
-                                        err);
+        TRY(checkpoint_load_parameters(o->from, t->engine, t->program, &loaded, &t->result->notes,
+                                       err));
         buf_printf(&t->result->notes, "%d tensors loaded from %s\n", loaded, o->from);
     }
-    if (rc == 0 && o->dir)
-        rc = fs_mkdirs(o->dir, err);
-    if (rc == 0 && o->dir)
-        rc = o->resume ? resume(t, err) : refuse_used_folder(t, err);
-    if (rc == 0)
-        rc = batcher_seek(t->train, t->place.epoch, t->place.step, err);
-    if (rc == 0) {
-        t->stage = t->place.phase;
-        plan_meter(t);
+    if (o->dir) {
+        TRY(fs_mkdirs(o->dir, err));
+        TRY(o->resume ? resume(t, err) : refuse_used_folder(t, err));
     }
-    return rc;
+    TRY(batcher_seek(t->train, t->place.epoch, t->place.step, err));
+    t->stage = t->place.phase;
+    plan_meter(t);
+    return 0;
 }
 
 // Of the steps that are queued all but `leave` are done, and what they scored is known. Some are
@@ -369,9 +360,7 @@ static int save(struct trainer *t, struct err *err)
 {
     if (!t->o->dir)
         return 0;
-    int asked = ask(t, 0, err);
-    if (asked != 0)
-        return asked;
+    TRY(ask(t, 0, err));
     meter_phase(t->o->meter, METER_CHECKPOINT);
     struct buf path = {0};
     int rc = checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err);
@@ -400,19 +389,14 @@ static int step(struct trainer *t, struct err *err)
     if (!t->jumps)
         t->stage = stage_of(&t->recipe, t->place.iteration);
     if (t->stage != t->place.phase) {
-        rc = ask_of_phase(t, err);
-        if (rc == 0)
-            rc = t->engine->set_phase(t->program, t->stage, err);
-        if (rc != 0)
-            return rc;
+        TRY(ask_of_phase(t, err));
+        TRY(t->engine->set_phase(t->program, t->stage, err));
         t->place.phase = t->stage;
     }
     double before = t->place.score.loss;
     struct engine_batch in = for_engine(t, &batch);
     t->engine->set_iteration(t->program, t->place.iteration);
-    rc = t->engine->step(t->program, &in, &t->place.score, err);
-    if (rc != 0)
-        return rc;
+    TRY(t->engine->step(t->program, &in, &t->place.score, err));
     t->result->steps++;
     t->result->samples += in.count;
     t->place.step++;
@@ -426,8 +410,8 @@ static int step(struct trainer *t, struct err *err)
     int64_t leave = last ? 0 : t->look_steps / 2;
     t->looked = ++t->queued >= t->look_steps + leave || last;
     if (t->looked)
-        rc = ask(t, leave, err);
-    return rc == 0 ? 1 : rc;
+        TRY(ask(t, leave, err));
+    return 1;
 }
 
 // Evaluates up to `most` samples of the held-out part, or all (0).
@@ -461,13 +445,13 @@ static int evaluate(struct trainer *t, struct run_epoch *epoch, struct err *err)
     int64_t began_ns = clock_now_ns();
     struct engine_score score = {0};
     int64_t most = t->place.iteration >= t->total_steps ? 0 : t->o->max_test;
-    int rc = score_test(t, most, &score, err);
-    if (rc == 0 && score.count > 0 && !stopped(t)) {
+    TRY(score_test(t, most, &score, err));
+    if (score.count > 0 && !stopped(t)) {
         epoch->test_ns = some_int(clock_now_ns() - began_ns);
         epoch->test_loss = some_real(score.loss / (double)score.count);
         epoch->test_accuracy = some_real((double)score.correct / (double)score.count);
     }
-    return rc;
+    return 0;
 }
 
 static bool save_is_due(const struct trainer *t)
@@ -480,9 +464,7 @@ static int probe(struct trainer *t, struct err *err)
 {
     struct engine_score score = {0};
     t->probed = true;
-    int asked = ask(t, 0, err);
-    if (asked != 0)
-        return asked;
+    TRY(ask(t, 0, err));
     int rc = t->test ? score_test(t, PROBE_BATCHES * t->recipe.batch, &score, err) : 0;
     meter_phase(t->o->meter, METER_TRAIN);
     t->asked_ns = clock_now_ns();

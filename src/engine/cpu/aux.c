@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An auxiliary loss. It shares memory with the net's own outputs and their gradient (plan.c,
 // share_in_place); only the other head's gradient is computed here.
-#include <stdlib.h>
-
 #include "engine/cpu/loss.h"
 #include "engine/cpu/plan.h"
 
@@ -49,21 +47,16 @@ static int bind(struct op *op, struct err *err)
     return 0;
 }
 
-static void release(struct op *op)
+static int make(struct op *op, struct err *err)
 {
-    free(op);
+    struct aux *aux = (struct aux *)op;
+    plan_needs_out(op->plan, op->layer->inputs[1], op->number, PLAN_BACKWARD);
+    return plan_buffer(op, (size_t)op->plan->batch * sizeof *aux->rows, PLAN_BACKWARD,
+                       PLAN_BACKWARD, &aux->buffer, err);
 }
 
-static const struct op_class aux_class = {bind, forward, backward, release};
-
-int aux_new(struct plan *plan, int number, struct op **op, struct err *err)
-{
-    struct aux *aux = op_allocate(sizeof *aux, &aux_class, plan, number, err);
-    *op = aux ? &aux->op : NULL;
-    if (!aux)
-        return ERR_MEMORY;
-    plan_needs_out(plan, aux->op.layer->inputs[1], number, PLAN_BACKWARD);
-    aux->buffer = plan_buffer(plan, (size_t)plan->batch * sizeof *aux->rows, number, PLAN_BACKWARD,
-                              PLAN_BACKWARD, err);
-    return aux->buffer < 0 ? ERR_MEMORY : 0;
-}
+const struct op_class aux_class = {.size = sizeof(struct aux),
+                                   .make = make,
+                                   .bind = bind,
+                                   .forward = forward,
+                                   .backward = backward};

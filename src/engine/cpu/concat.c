@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenation along the channels. Most inputs are written to their place in it directly (plan.c,
 // share_slices); the others are copied here.
-#include <stdlib.h>
+#include <string.h>
 
 #include "engine/cpu/number.h"
 #include "engine/cpu/plan.h"
@@ -110,15 +110,5 @@ static int backward(struct op *op, const struct pass *pass, struct err *err)
     return 0;
 }
 
-static void release(struct op *op)
-{
-    free(op);
-}
-
-static const struct op_class concat_class = {NULL, forward, backward, release};
-
-int concat_new(struct plan *plan, int number, struct op **op, struct err *err)
-{
-    *op = op_allocate(sizeof(struct op), &concat_class, plan, number, err);
-    return *op ? 0 : ERR_MEMORY;
-}
+const struct op_class concat_class = {
+    .size = sizeof(struct op), .forward = forward, .backward = backward};

@@ -67,33 +67,30 @@ static struct dnn_conv describe(const struct linear *conv)
 static int make_primitives(struct linear *conv, struct err *err)
 {
     struct dnn_conv desc = describe(conv), weights;
-    int rc = make(conv, make_forward, &conv->forward, desc, err);
-    if (rc != 0)
-        return rc;
+    TRY(make(conv, make_forward, &conv->forward, desc, err));
     linear_take_forward(conv);
     desc.src = conv->source.md;
     weights = desc;
     weights.weights = linear_parameter(conv, plan_slot(&conv->op, 0)->param.dim);
-    rc = make(conv, dnn_conv_weights, &conv->weights, weights, err);
-    if (rc == 0)
-        rc = linear_take_weights(conv, NULL, err);
-    if (rc == 0 && linear_learns_input(conv))
-        rc = make(conv, dnn_conv_data, &conv->data, desc, err);
-    return rc;
+    TRY(make(conv, dnn_conv_weights, &conv->weights, weights, err));
+    TRY(linear_take_weights(conv, NULL, err));
+    if (linear_learns_input(conv))
+        TRY(make(conv, dnn_conv_data, &conv->data, desc, err));
+    return 0;
 }
 
-int conv_new(struct plan *plan, int number, struct op **op, struct err *err)
+static int make_conv(struct op *op, struct err *err)
 {
-    struct linear *conv = op_allocate(sizeof *conv, &linear_class, plan, number, err);
-    *op = conv ? &conv->op : NULL;
-    if (!conv)
-        return ERR_MEMORY;
-    const struct net_layer *layer = conv->op.layer;
-    conv->given = image_md(plan, layer->inputs[0],
-                           plan_input(&conv->op, 0)->image ? dnn_image_tag() : dnnl_nchw);
-    conv->dst = conv->diff_dst = image_md(plan, number, dnn_image_tag());
+    struct linear *conv = (struct linear *)op;
+    const struct plan *plan = op->plan;
+    const struct net_layer *layer = op->layer;
+    conv->given =
+        image_md(plan, layer->inputs[0], plan_input(op, 0)->image ? dnn_image_tag() : dnnl_nchw);
+    conv->dst = conv->diff_dst = image_md(plan, op->number, dnn_image_tag());
     if (layer->bias)
-        conv->bias = dnn_tensor(1, plan_slot(&conv->op, 1)->param.dim, false, dnnl_a);
-    int rc = make_primitives(conv, err);
-    return rc == 0 ? linear_finish(conv, err) : rc;
+        conv->bias = dnn_tensor(1, plan_slot(op, 1)->param.dim, false, dnnl_a);
+    TRY(make_primitives(conv, err));
+    return linear_finish(conv, err);
 }
+
+const struct op_class conv_class = LINEAR_CLASS(make_conv);

@@ -42,8 +42,9 @@ struct engine_program {
 
 static int cpu_available(const struct engine_options *options, struct err *err)
 {
-    int rc = options->precision == ENGINE_BF16 ? dnn_try_bf16(err) : 0;
-    return rc == 0 ? dnn_open(err) : rc;
+    if (options->precision == ENGINE_BF16)
+        TRY(dnn_try_bf16(err));
+    return dnn_open(err);
 }
 
 static void cpu_release(struct engine_program *program)
@@ -109,22 +110,15 @@ static int cpu_set_phase(struct engine_program *program, int phase, struct err *
 
 static int build(struct engine_program *program, const struct net *net, struct err *err)
 {
-    int rc = recipe_check(&program->recipe, net, err);
-    if (rc == 0)
-        rc = copy_net(program, net, err);
-    if (rc == 0) {
-        struct plan_spec spec = spec_of(program, program->recipe.batch);
-        rc = plan_init(&program->plan, &spec, err);
-    }
-    if (rc == 0)
-        rc = params_allocate(&program->params, err);
-    if (rc == 0)
-        rc = params_start(&program->params, program->options.seed, err);
-    if (rc == 0)
-        rc = plan_bind(&program->plan, NULL, err);
-    if (rc == 0)
-        rc = optimizer_init(&program->optimizer, &program->params, program->plan.passes, err);
-    return rc == 0 ? cpu_set_phase(program, 0, err) : rc;
+    TRY(recipe_check(&program->recipe, net, err));
+    TRY(copy_net(program, net, err));
+    struct plan_spec spec = spec_of(program, program->recipe.batch);
+    TRY(plan_init(&program->plan, &spec, err));
+    TRY(params_allocate(&program->params, err));
+    TRY(params_start(&program->params, program->options.seed, err));
+    TRY(plan_bind(&program->plan, NULL, err));
+    TRY(optimizer_init(&program->optimizer, &program->params, program->plan.passes, err));
+    return cpu_set_phase(program, 0, err);
 }
 
 static int cpu_compile(const struct net *net, const struct recipe *recipe,
@@ -132,18 +126,15 @@ static int cpu_compile(const struct net *net, const struct recipe *recipe,
                        struct err *err)
 {
     *out = NULL;
-    int rc = net_check(net, err);
-    if (rc == 0)
-        rc = cpu_available(options, err);
-    if (rc != 0)
-        return rc;
+    TRY(net_check(net, err));
+    TRY(cpu_available(options, err));
     struct engine_program *program = calloc(1, sizeof *program);
     if (!program)
         return err_memory(err);
     program->recipe = *recipe;
     program->options = *options;
     program->threads = team_set(options->threads);
-    rc = build(program, net, err);
+    int rc = build(program, net, err);
     if (rc != 0) {
         err_context(err, "net '%s'", net->name);
         cpu_release(program);
@@ -225,20 +216,13 @@ static int cpu_step(struct engine_program *program, const struct engine_batch *b
 {
     struct plan *plan;
     team_set(program->threads);
-    int rc = check_batch(program, batch, true, err);
-    if (rc == 0)
-        rc = plan_for(program, batch->count, &plan, err);
-    if (rc != 0)
-        return rc;
+    TRY(check_batch(program, batch, true, err));
+    TRY(plan_for(program, batch->count, &plan, err));
     struct pass pass = pass_of(program, batch, true);
-    rc = plan_forward(plan, &pass, err);
-    if (rc != 0)
-        return rc;
+    TRY(plan_forward(plan, &pass, err));
     struct loss loss = loss_of(program, plan, batch, true);
     loss_run(&loss, score);
-    rc = plan_backward(plan, &pass, err);
-    if (rc != 0)
-        return rc;
+    TRY(plan_backward(plan, &pass, err));
     step_embeddings(program);
     optimizer_step(&program->optimizer, program->iteration);
     program->iteration++;
@@ -249,31 +233,27 @@ static int run_forward(struct engine_program *program, const struct engine_batch
                        bool labelled, struct err *err)
 {
     team_set(program->threads);
-    int rc = check_batch(program, batch, labelled, err);
+    TRY(check_batch(program, batch, labelled, err));
     struct pass pass = pass_of(program, batch, false);
-    return rc == 0 ? plan_forward(&program->plan, &pass, err) : rc;
+    return plan_forward(&program->plan, &pass, err);
 }
 
 static int cpu_evaluate(struct engine_program *program, const struct engine_batch *batch,
                         struct engine_score *score, struct err *err)
 {
-    int rc = run_forward(program, batch, true, err);
-    if (rc == 0) {
-        struct loss loss = loss_of(program, &program->plan, batch, false);
-        loss_run(&loss, score);
-    }
-    return rc;
+    TRY(run_forward(program, batch, true, err));
+    struct loss loss = loss_of(program, &program->plan, batch, false);
+    loss_run(&loss, score);
+    return 0;
 }
 
 static int cpu_predict(struct engine_program *program, const struct engine_batch *batch, float *out,
                        struct err *err)
 {
-    int rc = run_forward(program, batch, false, err);
-    if (rc == 0) {
-        struct loss loss = loss_of(program, &program->plan, batch, false);
-        loss_predict(&loss, out);
-    }
-    return rc;
+    TRY(run_forward(program, batch, false, err));
+    struct loss loss = loss_of(program, &program->plan, batch, false);
+    loss_predict(&loss, out);
+    return 0;
 }
 
 static void cpu_set_iteration(struct engine_program *program, int64_t iteration)

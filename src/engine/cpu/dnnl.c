@@ -112,11 +112,10 @@ int dnn_open(struct err *err)
     spec.user = LIBDNNL_TRAIN;
     if (engine)
         return 0;
-    int rc = advertises_amx() ? try_kernels(err) : 0;
-    if (rc == 0 && !dl.handle)
-        rc = dl_open(&dl, &spec, &api, err);
-    if (rc != 0)
-        return rc;
+    if (advertises_amx())
+        TRY(try_kernels(err));
+    if (!dl.handle)
+        TRY(dl_open(&dl, &spec, &api, err));
     // Keep a user's own cap: setting one here would replace it.
     if (trial.capped && !getenv("ONEDNN_MAX_CPU_ISA") && !getenv("DNNL_MAX_CPU_ISA"))
         CALL(NULL, set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16));

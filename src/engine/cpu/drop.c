@@ -2,7 +2,6 @@
 // Dropout. The mask is drawn once, as bits in memory order, and kept for the way back. If dropout
 // is the only reader, it works in place, and also clears the bits of numbers that a relu before it
 // zeroed, so that one backward pass does both.
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/cpu/number.h"
@@ -102,20 +101,15 @@ static int bind(struct op *op, struct err *err)
     return 0;
 }
 
-static void release(struct op *op)
+static int make(struct op *op, struct err *err)
 {
-    free(op);
+    struct drop *drop = (struct drop *)op;
+    size_t bytes = (size_t)(plan_numbers(op->plan, plan_output(op)) / 8 + 8);
+    return plan_buffer(op, bytes, PLAN_FORWARD, PLAN_BACKWARD, &drop->buffer, err);
 }
 
-static const struct op_class drop_class = {bind, forward, backward, release};
-
-int drop_new(struct plan *plan, int number, struct op **op, struct err *err)
-{
-    struct drop *drop = op_allocate(sizeof *drop, &drop_class, plan, number, err);
-    *op = drop ? &drop->op : NULL;
-    if (!drop)
-        return ERR_MEMORY;
-    size_t bytes = (size_t)(plan_numbers(plan, plan_output(&drop->op)) / 8 + 8);
-    drop->buffer = plan_buffer(plan, bytes, number, PLAN_FORWARD, PLAN_BACKWARD, err);
-    return drop->buffer < 0 ? ERR_MEMORY : 0;
-}
+const struct op_class drop_class = {.size = sizeof(struct drop),
+                                    .make = make,
+                                    .bind = bind,
+                                    .forward = forward,
+                                    .backward = backward};

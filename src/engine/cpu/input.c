@@ -2,7 +2,6 @@
 // The input of images. Convolutions and dense layers read floats from the caller's memory; for
 // everything else, and in bfloat16, they are copied. In training, missing samples of a partial
 // batch are zero: their gradient is zero, and zero times NaN would be NaN.
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/cpu/number.h"
@@ -73,15 +72,5 @@ static int bind(struct op *op, struct err *err)
     return 0;
 }
 
-static void release(struct op *op)
-{
-    free(op);
-}
-
-static const struct op_class input_class = {.bind = bind, .forward = forward, .free = release};
-
-int input_new(struct plan *plan, int number, struct op **op, struct err *err)
-{
-    *op = op_allocate(sizeof(struct input), &input_class, plan, number, err);
-    return *op ? 0 : ERR_MEMORY;
-}
+const struct op_class input_class = {
+    .size = sizeof(struct input), .bind = bind, .forward = forward};

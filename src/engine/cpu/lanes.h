@@ -12,13 +12,16 @@
 
 #include "engine/cpu/vec.h"
 
-// Calls a body with `bf16` as a constant in each branch, so that the loops inside know it.
-#define TYPED(bf16, call_f32, call_bf16)                                                           \
+// Calls a body with `as_bf16` as a constant in each branch, so that the loops inside know it.
+#define TYPED(bf16, call)                                                                          \
     do {                                                                                           \
-        if (bf16)                                                                                  \
-            call_bf16;                                                                             \
-        else                                                                                       \
-            call_f32;                                                                              \
+        if (bf16) {                                                                                \
+            const bool as_bf16 = true;                                                             \
+            call;                                                                                  \
+        } else {                                                                                   \
+            const bool as_bf16 = false;                                                            \
+            call;                                                                                  \
+        }                                                                                          \
     } while (0)
 
 typedef int32_t lanes __attribute__((vector_size(VEC_BITS / 8)));

@@ -28,7 +28,16 @@ struct linear {
     int sum_buffer; // the gradient before it is added to others'; -1: none
 };
 
-extern const struct op_class linear_class;
+// The class of either, which differ in make().
+int linear_bind(struct op *op, struct err *err) MUST_USE;
+int linear_forward(struct op *op, const struct pass *pass, struct err *err) MUST_USE;
+int linear_backward(struct op *op, const struct pass *pass, struct err *err) MUST_USE;
+void linear_release(struct op *op);
+#define LINEAR_CLASS(how)                                                                          \
+    {                                                                                              \
+        .size = sizeof(struct linear), .make = (how), .bind = linear_bind,                         \
+        .forward = linear_forward, .backward = linear_backward, .release = linear_release          \
+    }
 
 static inline bool linear_learns_input(const struct linear *linear)
 {

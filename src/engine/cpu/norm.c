@@ -251,10 +251,7 @@ static void release(struct op *op)
     free(norm->slope);
     free(norm->sums[0]);
     free(norm->sums[1]);
-    free(norm);
 }
-
-static const struct op_class norm_class = {NULL, forward, backward, release};
 
 static int allocate(struct norm *norm, struct err *err)
 {
@@ -270,19 +267,23 @@ static int allocate(struct norm *norm, struct err *err)
     return 0;
 }
 
-int norm_new(struct plan *plan, int number, struct op **op, struct err *err)
+static int make(struct op *op, struct err *err)
 {
-    struct norm *norm = op_allocate(sizeof *norm, &norm_class, plan, number, err);
-    *op = norm ? &norm->op : NULL;
-    if (!norm)
-        return ERR_MEMORY;
-    int blocks = plan_output(&norm->op)->as.blocks, threads = team_size();
+    struct norm *norm = (struct norm *)op;
+    struct plan *plan = op->plan;
+    int blocks = plan_output(op)->as.blocks, threads = team_size();
     norm->channels = blocks * plan->block;
     norm->parts = threads > blocks ? (threads + blocks - 1) / blocks : 1;
     if (norm->parts > plan->batch)
         norm->parts = (int)plan->batch;
     for (int i = 0; i < 4; i++)
-        params_pad(plan->params, norm->op.layer->first_param + i, norm->channels);
-    plan_needs_out(plan, norm->op.layer->inputs[0], number, PLAN_BACKWARD);
+        params_pad(plan->params, op->layer->first_param + i, norm->channels);
+    plan_needs_out(plan, op->layer->inputs[0], op->number, PLAN_BACKWARD);
     return allocate(norm, err);
 }
+
+const struct op_class norm_class = {.size = sizeof(struct norm),
+                                    .make = make,
+                                    .forward = forward,
+                                    .backward = backward,
+                                    .release = release};

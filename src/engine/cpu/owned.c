@@ -6,12 +6,10 @@
 // of 2.3. Here only the rows of the batch move.
 //
 // Weights lie in panels of `width` units: (units / width, in, width), `in` padded.
-#include "engine/cpu/owned.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/plan.h"
 #include "engine/cpu/team.h"
 
 #define MOST_THREADS 16 // each has its own gradient of the whole input; they are summed
@@ -64,17 +62,14 @@ static int choose(struct owned *owned, struct err *err)
 
 static int make_buffers(struct owned *owned, struct err *err)
 {
-    struct plan *plan = owned->op.plan;
-    int number = owned->op.number;
     owned->turned_buffer = owned->partial_buffer = -1;
-    if (!plan->layers[owned->op.layer->inputs[0]].learns)
+    if (!owned->op.plan->layers[owned->op.layer->inputs[0]].learns)
         return 0;
     size_t row = (size_t)owned->batch * sizeof(float);
-    owned->turned_buffer =
-        plan_buffer(plan, (size_t)owned->units * row, number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-    owned->partial_buffer = plan_buffer(plan, (size_t)owned->threads * (size_t)owned->in * row,
-                                        number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-    return owned->turned_buffer < 0 || owned->partial_buffer < 0 ? ERR_MEMORY : 0;
+    TRY(plan_buffer(&owned->op, (size_t)owned->units * row, PLAN_BACKWARD, PLAN_BACKWARD,
+                    &owned->turned_buffer, err));
+    return plan_buffer(&owned->op, (size_t)owned->threads * (size_t)owned->in * row, PLAN_BACKWARD,
+                       PLAN_BACKWARD, &owned->partial_buffer, err);
 }
 
 static int bind(struct op *op, struct err *err)
@@ -250,33 +245,27 @@ static int backward(struct op *op, const struct pass *pass, struct err *err)
     return 0;
 }
 
-static void release(struct op *op)
+static int make(struct op *op, struct err *err)
 {
-    free(op);
-}
-
-static const struct op_class owned_class = {bind, forward, backward, release};
-
-int owned_new(struct plan *plan, int number, struct op **op, struct err *err)
-{
-    struct owned *owned = op_allocate(sizeof *owned, &owned_class, plan, number, err);
-    *op = owned ? &owned->op : NULL;
-    if (!owned)
-        return ERR_MEMORY;
+    struct owned *owned = (struct owned *)op;
+    struct plan *plan = op->plan;
     owned->threads = team_size();
-    owned->in = plan_input(&owned->op, 0)->columns;
-    owned->units = owned->op.layer->units;
+    owned->in = plan_input(op, 0)->columns;
+    owned->units = op->layer->units;
     owned->width = width_for(owned->units, owned->threads);
     owned->panels = owned->units / owned->width;
     owned->stored = kernels_pad(owned->in);
     owned->batch = kernels_pad(plan->batch);
-    int rc = choose(owned, err);
-    if (rc == 0)
-        rc = make_buffers(owned, err);
-    if (rc != 0)
-        return rc;
-    plan_needs_out(plan, owned->op.layer->inputs[0], number, PLAN_BACKWARD);
-    if (owned->op.layer->relu && !plan_output(&owned->op)->relu_later)
-        plan_needs_out(plan, number, number, PLAN_BACKWARD);
+    TRY(choose(owned, err));
+    TRY(make_buffers(owned, err));
+    plan_needs_out(plan, op->layer->inputs[0], op->number, PLAN_BACKWARD);
+    if (op->layer->relu && !plan_output(op)->relu_later)
+        plan_needs_out(plan, op->number, op->number, PLAN_BACKWARD);
     return 0;
 }
+
+const struct op_class owned_class = {.size = sizeof(struct owned),
+                                     .make = make,
+                                     .bind = bind,
+                                     .forward = forward,
+                                     .backward = backward};

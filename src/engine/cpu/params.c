@@ -2,7 +2,6 @@
 #include "engine/cpu/params.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,12 +134,11 @@ int params_allocate(struct params *params, struct err *err)
         slot->at = *total;
         *total += rounded(slot->numbers);
     }
-    int rc = allocate_array(params, 0, params->trained + averages, &params->values, err);
-    if (rc == 0)
-        rc = allocate_array(params, 1, params->trained, &params->grads, err);
-    for (int s = 0; rc == 0 && s < params->states; s++)
-        rc = allocate_array(params, 2 + s, params->trained, &params->state[s], err);
-    for (int i = 0; rc == 0 && i < params->count; i++) {
+    TRY(allocate_array(params, 0, params->trained + averages, &params->values, err));
+    TRY(allocate_array(params, 1, params->trained, &params->grads, err));
+    for (int s = 0; s < params->states; s++)
+        TRY(allocate_array(params, 2 + s, params->trained, &params->state[s], err));
+    for (int i = 0; i < params->count; i++) {
         struct slot *slot = &params->slots[i];
         if (slot->embedding)
             continue;
@@ -149,7 +147,7 @@ int params_allocate(struct params *params, struct err *err)
         for (int s = 0; slot->param.trained && s < params->states; s++)
             slot->state[s] = params->state[s] + slot->at;
     }
-    return rc;
+    return 0;
 }
 
 int params_start(struct params *params, uint64_t seed, struct err *err)

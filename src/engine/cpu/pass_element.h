@@ -16,7 +16,7 @@ KERNEL_INLINE void add_body(void *to, const void *from, int64_t count, const boo
 
 KERNEL void pass_add(void *to, const void *from, int64_t count, bool bf16)
 {
-    TYPED(bf16, add_body(to, from, count, false), add_body(to, from, count, true));
+    TYPED(bf16, add_body(to, from, count, as_bf16));
 }
 
 KERNEL_INLINE void relu_back_body(const void *y, void *dy, int64_t count, const bool bf16)
@@ -27,7 +27,7 @@ KERNEL_INLINE void relu_back_body(const void *y, void *dy, int64_t count, const 
 
 KERNEL void pass_relu_back(const void *y, void *dy, int64_t count, bool bf16)
 {
-    TYPED(bf16, relu_back_body(y, dy, count, false), relu_back_body(y, dy, count, true));
+    TYPED(bf16, relu_back_body(y, dy, count, as_bf16));
 }
 
 KERNEL void pass_to_bf16(uint16_t *to, const float *from, int64_t count)
@@ -142,8 +142,7 @@ KERNEL_INLINE void drop_body(const void *x, void *y, uint8_t *bits, int64_t coun
 KERNEL void pass_drop(const void *x, void *y, uint8_t *bits, int64_t count, float scale, bool relu,
                       bool bf16)
 {
-    TYPED(bf16, drop_body(x, y, bits, count, scale, relu, false),
-          drop_body(x, y, bits, count, scale, relu, true));
+    TYPED(bf16, drop_body(x, y, bits, count, scale, relu, as_bf16));
 }
 
 KERNEL_INLINE void drop_back_body(const void *dy, void *dx, const uint8_t *bits, int64_t count,
@@ -161,8 +160,7 @@ KERNEL_INLINE void drop_back_body(const void *dy, void *dx, const uint8_t *bits,
 KERNEL void pass_drop_back(const void *dy, void *dx, const uint8_t *bits, int64_t count,
                            float scale, bool add, bool bf16)
 {
-    TYPED(bf16, drop_back_body(dy, dx, bits, count, scale, add, false),
-          drop_back_body(dy, dx, bits, count, scale, add, true));
+    TYPED(bf16, drop_back_body(dy, dx, bits, count, scale, add, as_bf16));
 }
 
 #endif

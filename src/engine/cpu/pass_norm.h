@@ -53,16 +53,14 @@ KERNEL void pass_norm_sum(const struct pass_norm *n, double *sum)
 {
     memset(sum, 0, (size_t)n->block * sizeof *sum);
     for (int at = 0; at < n->block; at += VL)
-        TYPED(n->bf16, norm_sum_body(n, at, sum, false, false),
-              norm_sum_body(n, at, sum, false, true));
+        TYPED(n->bf16, norm_sum_body(n, at, sum, false, as_bf16));
 }
 
 KERNEL void pass_norm_squares(const struct pass_norm *n, double *sum)
 {
     memset(sum, 0, (size_t)n->block * sizeof *sum);
     for (int at = 0; at < n->block; at += VL)
-        TYPED(n->bf16, norm_sum_body(n, at, sum, true, false),
-              norm_sum_body(n, at, sum, true, true));
+        TYPED(n->bf16, norm_sum_body(n, at, sum, true, as_bf16));
 }
 
 // The output before relu; the way back computes it again, with the same bits.
@@ -85,10 +83,9 @@ KERNEL void pass_norm_apply(const struct pass_norm *n)
 {
     for (int at = 0; at < n->block; at += VL) {
         if (n->relu)
-            TYPED(n->bf16, norm_apply_body(n, at, true, false), norm_apply_body(n, at, true, true));
+            TYPED(n->bf16, norm_apply_body(n, at, true, as_bf16));
         else
-            TYPED(n->bf16, norm_apply_body(n, at, false, false),
-                  norm_apply_body(n, at, false, true));
+            TYPED(n->bf16, norm_apply_body(n, at, false, as_bf16));
     }
 }
 
@@ -129,11 +126,9 @@ KERNEL void pass_norm_back_sums(const struct pass_norm *n, double *sum, double *
     memset(along, 0, (size_t)n->block * sizeof *along);
     for (int at = 0; at < n->block; at += VL) {
         if (n->relu)
-            TYPED(n->bf16, norm_back_sums_body(n, at, sum, along, true, false),
-                  norm_back_sums_body(n, at, sum, along, true, true));
+            TYPED(n->bf16, norm_back_sums_body(n, at, sum, along, true, as_bf16));
         else
-            TYPED(n->bf16, norm_back_sums_body(n, at, sum, along, false, false),
-                  norm_back_sums_body(n, at, sum, along, false, true));
+            TYPED(n->bf16, norm_back_sums_body(n, at, sum, along, false, as_bf16));
     }
 }
 
@@ -159,9 +154,9 @@ KERNEL void pass_norm_back(const struct pass_norm *n)
 {
     for (int at = 0; at < n->block; at += VL) {
         if (n->relu)
-            TYPED(n->bf16, norm_back_body(n, at, true, false), norm_back_body(n, at, true, true));
+            TYPED(n->bf16, norm_back_body(n, at, true, as_bf16));
         else
-            TYPED(n->bf16, norm_back_body(n, at, false, false), norm_back_body(n, at, false, true));
+            TYPED(n->bf16, norm_back_body(n, at, false, as_bf16));
     }
 }
 

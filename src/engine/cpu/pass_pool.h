@@ -94,14 +94,11 @@ KERNEL void pass_max_pool(const struct pass_pool *pool, const void *x, void *y, 
     int side = side_of(pool);
     for (int at = 0; at < pool->block; at += VL) {
         if (side == 2)
-            TYPED(pool->bf16, max_pool_body(pool, at, x, y, index, relu, 2, false),
-                  max_pool_body(pool, at, x, y, index, relu, 2, true));
+            TYPED(pool->bf16, max_pool_body(pool, at, x, y, index, relu, 2, as_bf16));
         else if (side == 3)
-            TYPED(pool->bf16, max_pool_body(pool, at, x, y, index, relu, 3, false),
-                  max_pool_body(pool, at, x, y, index, relu, 3, true));
+            TYPED(pool->bf16, max_pool_body(pool, at, x, y, index, relu, 3, as_bf16));
         else
-            TYPED(pool->bf16, max_pool_body(pool, at, x, y, index, relu, 0, false),
-                  max_pool_body(pool, at, x, y, index, relu, 0, true));
+            TYPED(pool->bf16, max_pool_body(pool, at, x, y, index, relu, 0, as_bf16));
     }
 }
 
@@ -162,11 +159,9 @@ KERNEL void pass_max_pool_back(const struct pass_pool *pool, const void *dy, con
     bool apart = side_of(pool) == 2 && pool->stride == 2 && !add;
     for (int at = 0; at < pool->block; at += VL) {
         if (apart)
-            TYPED(pool->bf16, max_pool_2_back_body(pool, at, dy, index, dx, false),
-                  max_pool_2_back_body(pool, at, dy, index, dx, true));
+            TYPED(pool->bf16, max_pool_2_back_body(pool, at, dy, index, dx, as_bf16));
         else
-            TYPED(pool->bf16, max_pool_back_body(pool, at, dy, index, dx, add, false),
-                  max_pool_back_body(pool, at, dy, index, dx, add, true));
+            TYPED(pool->bf16, max_pool_back_body(pool, at, dy, index, dx, add, as_bf16));
     }
 }
 
@@ -195,8 +190,7 @@ KERNEL_INLINE void average_pool_body(const struct pass_pool *pool, int at, const
 KERNEL void pass_average_pool(const struct pass_pool *pool, const void *x, void *y)
 {
     for (int at = 0; at < pool->block; at += VL)
-        TYPED(pool->bf16, average_pool_body(pool, at, x, y, false),
-              average_pool_body(pool, at, x, y, true));
+        TYPED(pool->bf16, average_pool_body(pool, at, x, y, as_bf16));
 }
 
 KERNEL_INLINE void average_pool_back_body(const struct pass_pool *pool, int at, const void *dy,
@@ -230,8 +224,7 @@ KERNEL_INLINE void average_pool_back_body(const struct pass_pool *pool, int at, 
 KERNEL void pass_average_pool_back(const struct pass_pool *pool, const void *dy, void *dx, bool add)
 {
     for (int at = 0; at < pool->block; at += VL)
-        TYPED(pool->bf16, average_pool_back_body(pool, at, dy, dx, add, false),
-              average_pool_back_body(pool, at, dy, dx, add, true));
+        TYPED(pool->bf16, average_pool_back_body(pool, at, dy, dx, add, as_bf16));
 }
 
 // ---- whole planes ----
@@ -248,8 +241,7 @@ KERNEL_INLINE void plane_sum_body(const void *x, int64_t pixels, int block, int 
 KERNEL void pass_plane_sum(const void *x, int64_t pixels, int block, float *sum, bool bf16)
 {
     for (int at = 0; at < block; at += VL)
-        TYPED(bf16, plane_sum_body(x, pixels, block, at, sum, false),
-              plane_sum_body(x, pixels, block, at, sum, true));
+        TYPED(bf16, plane_sum_body(x, pixels, block, at, sum, as_bf16));
 }
 
 KERNEL_INLINE void plane_fill_body(void *x, int64_t pixels, int block, int at, const float *value,
@@ -264,8 +256,7 @@ KERNEL void pass_plane_fill(void *x, int64_t pixels, int block, const float *val
                             bool bf16)
 {
     for (int at = 0; at < block; at += VL)
-        TYPED(bf16, plane_fill_body(x, pixels, block, at, value, add, false),
-              plane_fill_body(x, pixels, block, at, value, add, true));
+        TYPED(bf16, plane_fill_body(x, pixels, block, at, value, add, as_bf16));
 }
 
 #endif

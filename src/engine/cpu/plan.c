@@ -197,11 +197,12 @@ void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when)
     stretch(&span[home], plan_time(plan, layer, when));
 }
 
-int plan_buffer(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
-                struct err *err)
+int plan_buffer(const struct op *op, size_t bytes, enum plan_when from, enum plan_when to,
+                int *buffer, struct err *err)
 {
-    return arena_add(&plan->arena, bytes, plan_time(plan, layer, from), plan_time(plan, layer, to),
-                     err);
+    *buffer = arena_add(&op->plan->arena, bytes, plan_time(op->plan, op->number, from),
+                        plan_time(op->plan, op->number, to), err);
+    return *buffer < 0 ? ERR_MEMORY : 0;
 }
 
 // Lifetimes by the net: an output is written by its layer and read by its readers; a gradient is
@@ -257,56 +258,58 @@ static int make_buffers(struct plan *plan, struct err *err)
 
 // ---- making ----
 
-void *op_allocate(size_t size, const struct op_class *class, struct plan *plan, int number,
-                  struct err *err)
+// Null: nothing to compute.
+static const struct op_class *class_of(const struct plan *plan, int number)
 {
-    struct op *op = calloc(1, size);
-    if (!op) {
-        err_memory(err);
-        return NULL;
-    }
-    *op = (struct op){class, plan, &plan->layers[number], number};
-    return op;
-}
-
-static op_new *maker(enum net_op op)
-{
-    switch (op) {
+    switch (plan->layers[number].op) {
     case NET_IMAGE:
-        return input_new;
+        return &input_class;
     case NET_TOKENS:
         return NULL;
     case NET_ONE_HOT:
+        return plan->values[number].absent ? NULL : &one_hot_class;
     case NET_EMBEDDING:
+        return &embedding_class;
     case NET_LSTM:
-        return sequence_new;
+        return &lstm_class;
     case NET_DENSE:
-        return dense_new;
+        return owned_suits(plan, number) ? &owned_class : &dense_class;
     case NET_CONV:
-        return conv_new;
+        return &conv_class;
     case NET_BATCH_NORM:
-        return norm_new;
+        return &norm_class;
     case NET_MAX_POOL:
     case NET_AVERAGE_POOL:
     case NET_GLOBAL_AVERAGE:
-        return pool_new;
+        return &pool_class;
     case NET_DROPOUT:
-        return drop_new;
+        return &drop_class;
     case NET_CONCAT:
-        return concat_new;
+        return &concat_class;
     case NET_AUX:
-        return aux_new;
+        return &aux_class;
     }
     return NULL;
+}
+
+static int make_op(struct plan *plan, int number, struct err *err)
+{
+    const struct op_class *class = class_of(plan, number);
+    if (!class)
+        return 0;
+    struct op *op = calloc(1, class->size);
+    if (!op)
+        return err_memory(err);
+    *op = (struct op){class, plan, &plan->layers[number], number};
+    plan->ops[number] = op;
+    return class->make ? class->make(op, err) : 0;
 }
 
 static int make_ops(struct plan *plan, struct err *err)
 {
     int rc = 0;
     for (int i = 0; rc == 0 && i < plan->layer_count; i++) {
-        op_new *make = maker(plan->layers[i].op);
-        if (make)
-            rc = make(plan, i, &plan->ops[i], err);
+        rc = make_op(plan, i, err);
         if (rc != 0)
             err_context(err, "layer '%s'", plan->layers[i].name);
     }
@@ -340,8 +343,8 @@ int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err)
     share_slices(plan);
     share_in_place(plan);
     common_spans(plan);
-    int rc = make_ops(plan, err);
-    return rc == 0 ? make_buffers(plan, err) : rc;
+    TRY(make_ops(plan, err));
+    return make_buffers(plan, err);
 }
 
 int plan_bind(struct plan *plan, const struct arena *memory, struct err *err)
@@ -375,9 +378,12 @@ int plan_bind(struct plan *plan, const struct arena *memory, struct err *err)
 
 void plan_release(struct plan *plan)
 {
-    for (int i = 0; plan->ops && i < plan->layer_count; i++)
-        if (plan->ops[i])
-            plan->ops[i]->class->free(plan->ops[i]);
+    for (int i = 0; plan->ops && i < plan->layer_count; i++) {
+        struct op *op = plan->ops[i];
+        if (op && op->class->release)
+            op->class->release(op);
+        free(op);
+    }
     arena_release(&plan->arena);
     free(plan->values);
     free(plan->ops);
@@ -390,20 +396,18 @@ void plan_release(struct plan *plan)
 
 int plan_forward(struct plan *plan, const struct pass *pass, struct err *err)
 {
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < plan->layer_count; i++)
+    for (int i = 0; i < plan->layer_count; i++)
         if (plan->ops[i])
-            rc = plan->ops[i]->class->forward(plan->ops[i], pass, err);
-    return rc;
+            TRY(plan->ops[i]->class->forward(plan->ops[i], pass, err));
+    return 0;
 }
 
 int plan_backward(struct plan *plan, const struct pass *pass, struct err *err)
 {
-    int rc = 0;
-    for (int i = plan->layer_count - 1; rc == 0 && i >= 0; i--)
+    for (int i = plan->layer_count - 1; i >= 0; i--)
         if (plan->ops[i] && pass->reaches[i] && plan->ops[i]->class->backward)
-            rc = plan->ops[i]->class->backward(plan->ops[i], pass, err);
-    return rc;
+            TRY(plan->ops[i]->class->backward(plan->ops[i], pass, err));
+    return 0;
 }
 
 struct flat { // a pass over numbers one by one

@@ -9,8 +9,8 @@
 // lifetime in a step: layer l runs forward at time l and backward at time 2 L - l, the loss at
 // time L.
 //
-// An op is made in two stages: its x_new() chooses primitives and declares what memory it needs
-// when, its bind() gets the memory. The first plan chooses a parameter's layout; later plans of the
+// An op is made in two stages: make() chooses primitives and declares what memory it needs when,
+// bind() gets the memory. The first plan chooses a parameter's layout; later plans of the
 // same program use it.
 #ifndef FARE_ENGINE_CPU_PLAN_H
 #define FARE_ENGINE_CPU_PLAN_H
@@ -53,10 +53,12 @@ struct op;
 struct plan;
 
 struct op_class {
-    int (*bind)(struct op *op, struct err *err); // (optional) memory is there
+    size_t size; // of its own struct, which is zeroed and begins with struct op
     int (*forward)(struct op *op, const struct pass *pass, struct err *err);
+    int (*make)(struct op *op, struct err *err);                              // (optional)
+    int (*bind)(struct op *op, struct err *err);                              // (optional)
     int (*backward)(struct op *op, const struct pass *pass, struct err *err); // (optional)
-    void (*free)(struct op *op);
+    void (*release)(struct op *op); // (optional) frees what the struct points to
 };
 
 struct op { // the beginning of every op's own struct
@@ -109,9 +111,9 @@ void plan_needs_out(struct plan *plan, int of, int layer, enum plan_when when);
 void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when);
 
 // Memory for one op: from its layer's forward or backward pass until the backward pass, or only
-// while it runs. -1 and `err` if memory runs out.
-int plan_buffer(struct plan *plan, size_t bytes, int layer, enum plan_when from, enum plan_when to,
-                struct err *err);
+// while it runs. `buffer` is for arena_at().
+int plan_buffer(const struct op *op, size_t bytes, enum plan_when from, enum plan_when to,
+                int *buffer, struct err *err) MUST_USE;
 
 static inline struct value *plan_input(const struct op *op, int which)
 {
@@ -149,14 +151,12 @@ static inline int64_t plan_numbers(const struct plan *plan, const struct value *
 void plan_relu_back(const struct plan *plan, const struct value *value);
 void plan_add(const struct plan *plan, void *to, const void *from, int64_t count, bool bf16);
 
-// ---- the ops: one function per kind of layer, in the file of its name ----
+// ---- the ops: each in the file of its name; one_hot, embedding and lstm in sequence.c ----
 
-typedef int op_new(struct plan *plan, int number, struct op **op, struct err *err);
-op_new input_new, sequence_new, dense_new, conv_new, norm_new, pool_new, drop_new, concat_new,
-    aux_new;
+extern const struct op_class input_class, one_hot_class, embedding_class, lstm_class, dense_class,
+    conv_class, owned_class, norm_class, pool_class, drop_class, concat_class, aux_class;
 
-// Sets up the common part; null and `err` if memory runs out.
-void *op_allocate(size_t size, const struct op_class *class, struct plan *plan, int number,
-                  struct err *err);
+// Whether a dense layer can be `owned`: rows of f32, enough units for all threads.
+bool owned_suits(const struct plan *plan, int number);
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools: maximum, average, and the average of a whole image. A maximum pool that is the only reader
 // of a layer with relu applies the relu's mask on the way back.
-#include <stdlib.h>
-
 #include "engine/cpu/number.h"
 #include "engine/cpu/plan.h"
 #include "engine/cpu/team.h"
@@ -143,21 +141,12 @@ static int bind(struct op *op, struct err *err)
     return 0;
 }
 
-static void release(struct op *op)
+static int make(struct op *op, struct err *err)
 {
-    free(op);
-}
-
-static const struct op_class pool_class = {bind, forward, backward, release};
-
-int pool_new(struct plan *plan, int number, struct op **op, struct err *err)
-{
-    struct pool *pool = op_allocate(sizeof *pool, &pool_class, plan, number, err);
-    *op = pool ? &pool->op : NULL;
-    if (!pool)
-        return ERR_MEMORY;
-    const struct net_layer *layer = pool->op.layer;
-    const struct value *input = plan_input(&pool->op, 0), *output = plan_output(&pool->op);
+    struct pool *pool = (struct pool *)op;
+    struct plan *plan = op->plan;
+    const struct net_layer *layer = op->layer;
+    const struct value *input = plan_input(op, 0), *output = plan_output(op);
     pool->shape = (struct pass_pool){.in_h = input->as.height,
                                      .in_w = input->as.width,
                                      .out_h = output->as.height,
@@ -176,6 +165,11 @@ int pool_new(struct plan *plan, int number, struct op **op, struct err *err)
         return err_set(err, ERR_FAIL, "the window of a maximum pool holds at most %d cells",
                        PASS_POOL_DEAD - 1);
     size_t bytes = (size_t)(plan->batch * output->as.blocks * image_plane(&output->as));
-    pool->index_buffer = plan_buffer(plan, bytes, number, PLAN_FORWARD, PLAN_BACKWARD, err);
-    return pool->index_buffer < 0 ? ERR_MEMORY : 0;
+    return plan_buffer(op, bytes, PLAN_FORWARD, PLAN_BACKWARD, &pool->index_buffer, err);
 }
+
+const struct op_class pool_class = {.size = sizeof(struct pool),
+                                    .make = make,
+                                    .bind = bind,
+                                    .forward = forward,
+                                    .backward = backward};

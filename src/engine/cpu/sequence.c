@@ -2,7 +2,6 @@
 // The layers of sequences: one-hot vectors, embeddings, LSTMs. The work is in embedding.c and
 // lstm.c; here they become ops. An LSTM that is the only reader of an embedding, or reads one-hot
 // vectors, works on the tokens themselves; the layer between is never in memory.
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/cpu/embedding.h"
@@ -39,12 +38,7 @@ static int one_hot_forward(struct op *op, const struct pass *pass, struct err *e
     return 0;
 }
 
-static void plain_free(struct op *op)
-{
-    free(op);
-}
-
-static const struct op_class one_hot_class = {.forward = one_hot_forward, .free = plain_free};
+const struct op_class one_hot_class = {.size = sizeof(struct op), .forward = one_hot_forward};
 
 // ---- embedding ----
 
@@ -69,9 +63,6 @@ static int embedding_op_backward(struct op *op, const struct pass *pass, struct 
     return 0;
 }
 
-static const struct op_class embedding_class = {
-    .forward = embedding_op_forward, .backward = embedding_op_backward, .free = plain_free};
-
 static int make_embedding(struct op *op, struct err *err)
 {
     struct slot *slot = plan_slot(op, 0);
@@ -82,6 +73,11 @@ static int make_embedding(struct op *op, struct err *err)
                                         .way = EMBEDDING_AUTO};
     return slot->embedding ? 0 : embedding_new(&spec, &slot->embedding, err);
 }
+
+const struct op_class embedding_class = {.size = sizeof(struct op),
+                                         .make = make_embedding,
+                                         .forward = embedding_op_forward,
+                                         .backward = embedding_op_backward};
 
 // ---- LSTM ----
 
@@ -136,61 +132,44 @@ static int lstm_op_backward(struct op *op, const struct pass *pass, struct err *
     return 0;
 }
 
-static void lstm_op_free(struct op *op)
+static void lstm_op_release(struct op *op)
 {
     lstm_free(((struct lstm_op *)op)->lstm);
-    free(op);
 }
 
-static const struct op_class lstm_class = {
-    .forward = lstm_op_forward, .backward = lstm_op_backward, .free = lstm_op_free};
-
-static int make_lstm(struct lstm_op *op, struct err *err)
+static int make_lstm(struct op *op, struct err *err)
 {
-    struct plan *plan = op->op.plan;
-    int number = op->op.number, from = op->op.layer->inputs[0];
+    struct lstm_op *lstm = (struct lstm_op *)op;
+    struct plan *plan = op->plan;
+    int from = op->layer->inputs[0];
     const struct net_layer *input = &plan->layers[from];
     const struct value *value = &plan->values[from];
     struct lstm_spec spec = {.batch = plan->batch,
                              .time = input->out.dim[0],
                              .in = input->out.dim[1],
-                             .units = op->op.layer->units,
-                             .both_ways = op->op.layer->both_ways,
-                             .hard_gates = op->op.layer->hard_gates,
+                             .units = op->layer->units,
+                             .both_ways = op->layer->both_ways,
+                             .hard_gates = op->layer->hard_gates,
                              .training = true,
                              .input = LSTM_FEATURES};
     if (value->absent)
         spec.input = input->op == NET_ONE_HOT ? LSTM_ONE_HOT : LSTM_EMBEDDING;
     if (spec.input == LSTM_EMBEDDING)
         spec.embedding = plan->params->slots[input->first_param].embedding;
-    op->packed = -1;
-    op->sum_buffer = -1;
+    lstm->packed = -1;
+    lstm->sum_buffer = -1;
     if (!value->absent) {
-        plan_needs_out(plan, from, number, PLAN_BACKWARD);
-        if (input->learns && plan_adds(&op->op, 0)) {
+        plan_needs_out(plan, from, op->number, PLAN_BACKWARD);
+        if (input->learns && plan_adds(op, 0)) {
             size_t bytes = (size_t)plan_numbers(plan, value) * sizeof(float);
-            op->sum_buffer = plan_buffer(plan, bytes, number, PLAN_BACKWARD, PLAN_BACKWARD, err);
-            if (op->sum_buffer < 0)
-                return ERR_MEMORY;
+            TRY(plan_buffer(op, bytes, PLAN_BACKWARD, PLAN_BACKWARD, &lstm->sum_buffer, err));
         }
     }
-    return lstm_new(&spec, &op->lstm, err);
+    return lstm_new(&spec, &lstm->lstm, err);
 }
 
-int sequence_new(struct plan *plan, int number, struct op **op, struct err *err)
-{
-    const struct net_layer *layer = &plan->layers[number];
-    *op = NULL;
-    if (layer->op == NET_ONE_HOT && plan->values[number].absent)
-        return 0;
-    const struct op_class *class = layer->op == NET_ONE_HOT     ? &one_hot_class
-                                   : layer->op == NET_EMBEDDING ? &embedding_class
-                                                                : &lstm_class;
-    size_t size = layer->op == NET_LSTM ? sizeof(struct lstm_op) : sizeof(struct op);
-    *op = op_allocate(size, class, plan, number, err);
-    if (!*op)
-        return ERR_MEMORY;
-    if (layer->op == NET_EMBEDDING)
-        return make_embedding(*op, err);
-    return layer->op == NET_LSTM ? make_lstm((struct lstm_op *)*op, err) : 0;
-}
+const struct op_class lstm_class = {.size = sizeof(struct lstm_op),
+                                    .make = make_lstm,
+                                    .forward = lstm_op_forward,
+                                    .backward = lstm_op_backward,
+                                    .release = lstm_op_release};

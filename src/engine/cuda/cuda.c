@@ -21,10 +21,9 @@ static struct cuda_about last_about; // the GPU opened last, for the record
 static int cuda_available(const struct engine_options *options, struct err *err)
 {
     struct cuda_about about;
-    int rc = cuda_look(options->precision, &about, err);
-    if (rc == 0)
-        last_about = about;
-    return rc;
+    TRY(cuda_look(options->precision, &about, err));
+    last_about = about;
+    return 0;
 }
 
 static void cuda_release(struct engine_program *program)
@@ -60,54 +59,44 @@ static int build(struct engine_program *program, const struct net *net, struct e
 {
     size_t count = (size_t)net->layer_count;
     int64_t batch = program->recipe.batch;
-    int rc = recipe_check(&program->recipe, net, err);
-    if (rc != 0)
-        return rc;
+    TRY(recipe_check(&program->recipe, net, err));
     program->loss = net->loss;
     program->layer_count = net->layer_count;
     program->layers = malloc(count * sizeof *program->layers);
     if (!program->layers)
         return err_memory(err);
     memcpy(program->layers, net->layers, count * sizeof *program->layers);
-    rc = cuda_open(program->options.precision, &program->cuda, err);
-    if (rc != 0)
-        return rc;
+    TRY(cuda_open(program->options.precision, &program->cuda, err));
     struct cuda *cuda = program->cuda;
     last_about = *cuda_about(cuda);
     struct device device = cuda_device(cuda);
     if (images_in_bf16(net->layers, net->layer_count, device.precision))
-        rc = cuda_open_images(cuda, err);
-    if (rc == 0)
-        rc = gpu_params_new(&program->params, net, &program->recipe, &device, err);
+        TRY(cuda_open_images(cuda, err));
+    TRY(gpu_params_new(&program->params, net, &program->recipe, &device, err));
     program->plan = (struct gpu_plan){.device = device,
                                       .layers = program->layers,
                                       .layer_count = program->layer_count,
                                       .loss = net->loss,
                                       .batch = batch,
                                       .params = &program->params};
-    if (rc == 0)
-        rc = gpu_plan_new(&program->plan, PROGRAM_ROWS, err);
+    TRY(gpu_plan_new(&program->plan, PROGRAM_ROWS, err));
     struct launches *lists[PLAN_LISTS];
     gpu_plan_lists(&program->plan, lists);
-    for (int i = 0; rc == 0 && i < PLAN_LISTS; i++)
-        rc = cuda_bind(cuda, lists[i], err);
+    for (int i = 0; i < PLAN_LISTS; i++)
+        TRY(cuda_bind(cuda, lists[i], err));
     program->row_bytes = (int64_t)(sizeof(struct cuda_now) + (size_t)batch * 4 + 15) / 16 * 16;
-    if (rc == 0)
-        rc = cuda_alloc(cuda, PROGRAM_ROWS * program->row_bytes, &program->table, err);
-    void *host[4] = {0};
+    TRY(cuda_alloc(cuda, PROGRAM_ROWS * program->row_bytes, &program->table, err));
+    void *host[4];
     const int64_t bytes[4] = {PROGRAM_ROWS * program->row_bytes,
                               PROGRAM_ROWS * batch * (int64_t)sizeof *program->scores,
-                              rc == 0 ? input_numbers(program) * 4 : 0,
-                              rc == 0 ? batch * program->plan.values[0].rows * 4 : 0};
-    for (int i = 0; rc == 0 && i < 4; i++)
-        rc = cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err);
+                              input_numbers(program) * 4, batch * program->plan.values[0].rows * 4};
+    for (int i = 0; i < 4; i++)
+        TRY(cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err));
     program->rows = host[0];
     program->scores = host[1];
     program->host_input = host[2];
     program->host_words = host[3];
-    if (rc == 0)
-        rc = cuda_init_params(&program->params, cuda, program->options.seed, err);
-    return rc;
+    return cuda_init_params(&program->params, cuda, program->options.seed, err);
 }
 
 static int cuda_set_phase(struct engine_program *program, int phase, struct err *err);
@@ -117,15 +106,13 @@ static int cuda_compile(const struct net *net, const struct recipe *recipe,
                         struct err *err)
 {
     *out = NULL;
-    int rc = net_check(net, err);
-    if (rc != 0)
-        return rc;
+    TRY(net_check(net, err));
     struct engine_program *program = calloc(1, sizeof *program);
     if (!program)
         return err_memory(err);
     program->recipe = *recipe;
     program->options = *options;
-    rc = build(program, net, err);
+    int rc = build(program, net, err);
     if (rc == 0)
         rc = cuda_set_phase(program, 0, err);
     if (rc != 0) {
@@ -169,42 +156,34 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
     const struct gpu_plan *plan = &program->plan;
     int64_t size = program->recipe.batch;
     assert(batch->count >= 1 && batch->count <= size);
-    int rc = engine_check_batch(program->layers, program->layer_count, program->loss, batch,
-                                labelled, err);
-    if (rc == 0)
-        rc = cuda_drain(program, 0, err);
-    if (rc == 0 && training && program->iteration != program->lazy_iteration) {
-        rc = cuda_update_lazy_rows(program, err);
-        if (rc == 0)
-            rc = cuda_set_ages(program, program->iteration, err);
+    TRY(engine_check_batch(program->layers, program->layer_count, program->loss, batch, labelled,
+                           err));
+    TRY(cuda_drain(program, 0, err));
+    if (training && program->iteration != program->lazy_iteration) {
+        TRY(cuda_update_lazy_rows(program, err));
+        TRY(cuda_set_ages(program, program->iteration, err));
     }
-    if (rc != 0)
-        return rc;
     if (batch->image && !plan->tokens) {
         stage_image(program, batch);
-        rc = cuda_upload(program->cuda, plan->values[0].out, program->host_input,
-                         input_numbers(program) * (plan->images ? 2 : 4), err);
+        TRY(cuda_upload(program->cuda, plan->values[0].out, program->host_input,
+                        input_numbers(program) * (plan->images ? 2 : 4), err));
     }
     int time = program->layers[0].out.dim[0];
     int32_t *words = program->host_words;
-    if (rc == 0 && batch->tokens && plan->tokens) {
+    if (batch->tokens && plan->tokens) {
         memset(words, 0, (size_t)(size * time) * 4);
         memcpy(words, batch->tokens, (size_t)(batch->count * time) * 4);
-        rc = cuda_upload(program->cuda, plan->tokens, words, size * time * 4, err);
-        if (rc == 0)
-            rc = cuda_sync(program->cuda, err);
+        TRY(cuda_upload(program->cuda, plan->tokens, words, size * time * 4, err));
+        TRY(cuda_sync(program->cuda, err));
     }
-    if (rc == 0) {
-        memset(words, 0, (size_t)size * 4);
-        if (labelled)
-            memcpy(words, batch->labels, (size_t)batch->count * 4);
-        rc = cuda_upload(program->cuda, plan->labels, words, size * 4, err);
-    }
+    memset(words, 0, (size_t)size * 4);
+    if (labelled)
+        memcpy(words, batch->labels, (size_t)batch->count * 4);
+    TRY(cuda_upload(program->cuda, plan->labels, words, size * 4, err));
     struct cuda_now now;
     cuda_fill_now(program, batch, training, &now);
-    if (rc == 0)
-        rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
-    return rc == 0 ? cuda_sync(program->cuda, err) : rc;
+    TRY(cuda_upload(program->cuda, plan->now, &now, sizeof now, err));
+    return cuda_sync(program->cuda, err);
 }
 
 // The score of the step just launched.
@@ -213,11 +192,9 @@ static int take_score(struct engine_program *program, const struct engine_batch 
 {
     program->counts[program->queued % PROGRAM_ROWS] = (int)batch->count;
     program->launched = ++program->queued;
-    int rc = cuda_drain(program, 0, err);
+    TRY(cuda_drain(program, 0, err));
     int64_t steps;
-    if (rc == 0)
-        rc = cuda_collect(program, 0, score, &steps, err);
-    return rc;
+    return cuda_collect(program, 0, score, &steps, err);
 }
 
 static int cuda_step(struct engine_program *program, const struct engine_batch *batch,
@@ -243,10 +220,9 @@ static int cuda_evaluate(struct engine_program *program, const struct engine_bat
 {
     if (batch->samples)
         return cuda_queue(program, batch, false, err);
-    int rc = put_batch(program, batch, false, true, err);
-    if (rc == 0)
-        rc = cuda_launch_list(program->cuda, &program->plan.evaluate, err);
-    return rc == 0 ? take_score(program, batch, score, err) : rc;
+    TRY(put_batch(program, batch, false, true, err));
+    TRY(cuda_launch_list(program->cuda, &program->plan.evaluate, err));
+    return take_score(program, batch, score, err);
 }
 
 static int cuda_predict(struct engine_program *program, const struct engine_batch *batch,
@@ -254,12 +230,9 @@ static int cuda_predict(struct engine_program *program, const struct engine_batc
 {
     const struct gpu_plan *plan = &program->plan;
     int units = plan->values[plan->layer_count - 1].columns;
-    int rc = put_batch(program, batch, false, false, err);
-    if (rc == 0)
-        rc = cuda_launch_list(program->cuda, &plan->predict, err);
-    if (rc == 0)
-        rc = cuda_download(program->cuda, out, plan->probabilities, batch->count * units * 4, err);
-    return rc;
+    TRY(put_batch(program, batch, false, false, err));
+    TRY(cuda_launch_list(program->cuda, &plan->predict, err));
+    return cuda_download(program->cuda, out, plan->probabilities, batch->count * units * 4, err);
 }
 
 // ---- state ----
@@ -269,11 +242,10 @@ static int cuda_set_phase(struct engine_program *program, int phase, struct err 
     if (phase < 0 || phase >= program->recipe.phase_count)
         return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
                        program->recipe.phase_count);
-    int rc = cuda_drain(program, 0, err);
-    if (rc == 0)
-        rc = cuda_init_states(&program->params, program->cuda, err);
+    TRY(cuda_drain(program, 0, err));
+    TRY(cuda_init_states(&program->params, program->cuda, err));
     program->phase = phase;
-    return rc == 0 ? cuda_set_ages(program, program->iteration, err) : rc;
+    return cuda_set_ages(program, program->iteration, err);
 }
 
 static void cuda_set_iteration(struct engine_program *program, int64_t iteration)
@@ -294,19 +266,17 @@ static void cuda_tensor(const struct engine_program *program, int index,
 
 static int cuda_read(struct engine_program *program, int index, float *values, struct err *err)
 {
-    int rc = cuda_drain(program, 0, err);
-    if (rc == 0)
-        rc = cuda_update_lazy_rows(program, err);
-    return rc == 0 ? cuda_read_tensor(&program->params, program->cuda, index, values, err) : rc;
+    TRY(cuda_drain(program, 0, err));
+    TRY(cuda_update_lazy_rows(program, err));
+    return cuda_read_tensor(&program->params, program->cuda, index, values, err);
 }
 
 static int cuda_write(struct engine_program *program, int index, const float *values,
                       struct err *err)
 {
-    int rc = cuda_drain(program, 0, err);
-    if (rc == 0)
-        rc = cuda_update_lazy_rows(program, err);
-    return rc == 0 ? cuda_write_tensor(&program->params, program->cuda, index, values, err) : rc;
+    TRY(cuda_drain(program, 0, err));
+    TRY(cuda_update_lazy_rows(program, err));
+    return cuda_write_tensor(&program->params, program->cuda, index, values, err);
 }
 
 // Kernels stay loaded until the process ends.

@@ -23,7 +23,6 @@
 #define THREAD   __nvvm_read_ptx_sreg_tid_x()
 #define BLOCK    __nvvm_read_ptx_sreg_ctaid_x()
 #define BLOCK_Y  __nvvm_read_ptx_sreg_ctaid_y()
-#define BLOCK_Z  __nvvm_read_ptx_sreg_ctaid_z()
 #define BLOCKS   __nvvm_read_ptx_sreg_nctaid_x()
 #define BLOCKS_Y __nvvm_read_ptx_sreg_nctaid_y()
 // Written out: the compiler believes that its own word for it cannot change a shared variable.
@@ -54,21 +53,23 @@ struct alignas(16) u4 {
     u32 x, y, z, w;
 };
 
+// A macro, since a function of structures makes other code.
+#define ADD_FOUR(to, v) ((to).x += (v).x, (to).y += (v).y, (to).z += (v).z, (to).w += (v).w)
+
 // ---- numbers ----
 
-DEVICE float exp2_of(float x)
-{
-    float y;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-DEVICE float log2_of(float x)
-{
-    float y;
-    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
+// A function of one number that is one instruction.
+#define ONE_NUMBER(name, instruction)                                                              \
+    DEVICE float name(float x)                                                                     \
+    {                                                                                              \
+        float y;                                                                                   \
+        asm(instruction " %0, %1;" : "=f"(y) : "f"(x));                                            \
+        return y;                                                                                  \
+    }
+ONE_NUMBER(exp2_of, "ex2.approx.f32")
+ONE_NUMBER(log2_of, "lg2.approx.f32")
+ONE_NUMBER(sqrt_of, "sqrt.rn.f32")
+ONE_NUMBER(sqrt_fast, "sqrt.approx.f32") // to one or two in the last place
 
 DEVICE float exp_of(float x)
 {
@@ -78,21 +79,6 @@ DEVICE float exp_of(float x)
 DEVICE float log_of(float x)
 {
     return log2_of(x) * 0.6931471805599453f;
-}
-
-DEVICE float sqrt_of(float x)
-{
-    float y;
-    asm("sqrt.rn.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-// To one or two in the last place.
-DEVICE float sqrt_fast(float x)
-{
-    float y;
-    asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
 }
 
 DEVICE float divide(float a, float b)
@@ -153,18 +139,7 @@ DEVICE float high_of(u32 pair)
 }
 
 #if HAS_ASYNC
-// To about 5e-4 of 1: for operands of 10 or 7 bits.
-DEVICE float tanh_fast(float x)
-{
-    float y;
-    asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-DEVICE float sigmoid_fast(float x)
-{
-    return 0.5f * tanh_fast(0.5f * x) + 0.5f;
-}
+ONE_NUMBER(tanh_fast, "tanh.approx.f32") // to about 5e-4 of 1: for operands of 10 or 7 bits
 
 DEVICE u32 bf16_pair(float low, float high)
 {
@@ -194,21 +169,18 @@ DEVICE float half_high(u32 x)
     return y;
 }
 
-DEVICE void mma_tf32(float *c, const u32 *a, const u32 *b)
-{
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-DEVICE void mma_bf16(float *c, const u32 *a, const u32 *b)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
+// c += a b.
+#define MMA(name, shape, type)                                                                     \
+    DEVICE void name(float *c, const u32 *a, u32 b0, u32 b1)                                       \
+    {                                                                                              \
+        asm("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 "                        \
+            "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"                                   \
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                       \
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                       \
+    }
+MMA(mma_tf32, "m16n8k8", "tf32")
+MMA(mma_bf16, "m16n8k16", "bf16")
+MMA(mma_half, "m16n8k16", "f16")
 
 // d = a b + c.
 DEVICE void mma_half_to(float *d, const u32 *a, u32 b0, u32 b1, const float *c)
@@ -218,14 +190,6 @@ DEVICE void mma_half_to(float *d, const u32 *a, u32 b0, u32 b1, const float *c)
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]),
           "f"(c[2]), "f"(c[3]));
-}
-
-DEVICE void mma_half(float *c, const u32 *a, u32 b0, u32 b1)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #endif
 

@@ -3,11 +3,9 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/tree.h"
 #include "engine/cuda/driver_parts.h"
 #include "engine/cuda/ptx.h"
@@ -103,57 +101,45 @@ static int read_facts(struct opened *o, struct err *err)
 {
     struct cuda_about *about = &o->about;
     size_t memory = 0;
-    int rc = CALL(o, cuDriverGetVersion, err, &about->driver);
-    if (rc == 0)
-        rc = CALL(o, cuDeviceGet, err, &o->device, 0);
-    if (rc == 0)
-        rc = CALL(o, cuDeviceGetName, err, about->name, (int)sizeof about->name, o->device);
-    if (rc == 0)
-        rc = CALL(o, cuDeviceGetAttribute, err, &about->major, ATTRIBUTE_MAJOR, o->device);
-    if (rc == 0)
-        rc = CALL(o, cuDeviceGetAttribute, err, &about->minor, ATTRIBUTE_MINOR, o->device);
-    if (rc == 0)
-        rc =
-            CALL(o, cuDeviceGetAttribute, err, &about->processors, ATTRIBUTE_PROCESSORS, o->device);
-    if (rc == 0)
-        rc = CALL(o, cuDeviceGetAttribute, err, &about->shared, ATTRIBUTE_SHARED, o->device);
-    if (rc == 0)
-        rc = CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device);
+    TRY(CALL(o, cuDriverGetVersion, err, &about->driver));
+    TRY(CALL(o, cuDeviceGet, err, &o->device, 0));
+    TRY(CALL(o, cuDeviceGetName, err, about->name, (int)sizeof about->name, o->device));
+    TRY(CALL(o, cuDeviceGetAttribute, err, &about->major, ATTRIBUTE_MAJOR, o->device));
+    TRY(CALL(o, cuDeviceGetAttribute, err, &about->minor, ATTRIBUTE_MINOR, o->device));
+    TRY(CALL(o, cuDeviceGetAttribute, err, &about->processors, ATTRIBUTE_PROCESSORS, o->device));
+    TRY(CALL(o, cuDeviceGetAttribute, err, &about->shared, ATTRIBUTE_SHARED, o->device));
+    TRY(CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device));
     about->memory = (int64_t)memory;
     // Tests of the kernels for older and smaller GPUs set this.
     const char *other = getenv("FARE_CUDA_CAPABILITY");
     int64_t as;
-    if (rc == 0 && other && text_int(other, &as) && as > 0 && as < capability(about)) {
+    if (other && text_int(other, &as) && as > 0 && as < capability(about)) {
         about->major = (int)as / 10;
         about->minor = (int)as % 10;
         about->shared = (as < 80 ? 48 : 99) << 10;
     }
-    if (rc == 0 && (capability(about) < LEAST_CAPABILITY || about->driver < least_driver(about)))
-        rc = too_old(about, "", err);
-    else if (rc == 0 && !has_graphs(&o->api))
-        rc = too_old(about, " without CUDA graphs", err);
-    return rc;
+    if (capability(about) < LEAST_CAPABILITY || about->driver < least_driver(about))
+        return too_old(about, "", err);
+    return has_graphs(&o->api) ? 0 : too_old(about, " without CUDA graphs", err);
 }
 
 static int open_gpu(struct opened *o, struct err *err)
 {
     if (o->open)
         return 0;
-    int rc = o->dl.handle ? 0 : open_library(o, err), count = 0;
-    if (rc != 0)
-        return rc;
-    int code = o->api.cuInit(0);
+    if (!o->dl.handle)
+        TRY(open_library(o, err));
+    int count = 0, code = o->api.cuInit(0);
     if (code == 0)
         code = o->api.cuDeviceGetCount(&count);
     if (code == CUDA_NO_DEVICE || code == CUDA_STUB_LIBRARY || (code == 0 && count == 0))
         return err_set(err, ERR_MISSING, "the NVIDIA driver shows no GPU to this process");
     if (code != 0)
         return failed(&o->api, code, "cuInit", err);
-    rc = read_facts(o, err);
-    if (rc == 0)
-        rc = CALL(o, cuDevicePrimaryCtxRetain, err, &o->context, o->device);
-    o->open = rc == 0;
-    return rc;
+    TRY(read_facts(o, err));
+    TRY(CALL(o, cuDevicePrimaryCtxRetain, err, &o->context, o->device));
+    o->open = true;
+    return 0;
 }
 
 // The PTX for this GPU.
@@ -176,9 +162,7 @@ static int load_kernels(struct opened *o, int which, struct err *err)
     const char *ptx;
     if (o->modules[which])
         return 0;
-    int rc = find_kernels(o, which, &ptx, err);
-    if (rc != 0)
-        return rc;
+    TRY(find_kernels(o, which, &ptx, err));
     int code = o->api.cuModuleLoadDataEx(&o->modules[which], ptx, 2, options, values);
     if (code == CUDA_UNSUPPORTED_PTX)
         return too_old(&o->about, " and does not take fare's kernels", err);
@@ -227,6 +211,23 @@ int cuda_open_images(struct cuda *cuda, struct err *err)
     return rc;
 }
 
+static int make_events(struct cuda *cuda, void **events, int count, unsigned flags, struct err *err)
+{
+    for (int i = 0; i < count; i++)
+        TRY(CALL(cuda, cuEventCreate, err, &events[i], flags));
+    return 0;
+}
+
+static int open_streams(struct cuda *cuda, struct err *err)
+{
+    TRY(CALL(cuda, cuStreamCreate, err, &cuda->stream, STREAM_NON_BLOCKING));
+    TRY(CALL(cuda, cuStreamCreate, err, &cuda->copy_stream, STREAM_NON_BLOCKING));
+    TRY(make_events(cuda, cuda->marks, 2, 0, err));
+    TRY(make_events(cuda, cuda->events, CUDA_EVENTS, EVENT_NO_TIME, err));
+    TRY(make_events(cuda, cuda->uploaded, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err));
+    return make_events(cuda, cuda->released, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err);
+}
+
 int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err)
 {
     *out = NULL;
@@ -237,18 +238,7 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
     cuda->pieces = calloc(PIECES_MAX, sizeof *cuda->pieces);
     int rc = cuda->pieces ? open_shared(cuda, err) : err_memory(err);
     if (rc == 0)
-        rc = CALL(cuda, cuStreamCreate, err, &cuda->stream, STREAM_NON_BLOCKING);
-    if (rc == 0)
-        rc = CALL(cuda, cuStreamCreate, err, &cuda->copy_stream, STREAM_NON_BLOCKING);
-    for (int i = 0; rc == 0 && i < 2; i++)
-        rc = CALL(cuda, cuEventCreate, err, &cuda->marks[i], 0);
-    for (int i = 0; rc == 0 && i < CUDA_EVENTS; i++)
-        rc = CALL(cuda, cuEventCreate, err, &cuda->events[i], EVENT_NO_TIME);
-    for (int i = 0; rc == 0 && i < CUDA_STAGING_SLOTS; i++) {
-        rc = CALL(cuda, cuEventCreate, err, &cuda->uploaded[i], EVENT_NO_TIME);
-        if (rc == 0)
-            rc = CALL(cuda, cuEventCreate, err, &cuda->released[i], EVENT_NO_TIME);
-    }
+        rc = open_streams(cuda, err);
     if (rc != 0) {
         cuda_close(cuda);
         return rc;
@@ -306,8 +296,8 @@ static int device_alloc(void *cuda, int64_t bytes, bool zeroed, device_ptr *out,
 static int device_upload(void *cuda, device_ptr to, const void *from, int64_t bytes,
                          struct err *err)
 {
-    int rc = cuda_upload(cuda, to, from, bytes, err);
-    return rc == 0 ? cuda_sync(cuda, err) : rc;
+    TRY(cuda_upload(cuda, to, from, bytes, err));
+    return cuda_sync(cuda, err);
 }
 
 struct device cuda_device(struct cuda *cuda)
@@ -372,13 +362,12 @@ static int cut(struct cuda *cuda, size_t size, device_ptr *out, struct err *err)
     int i = 0;
     while (i < cuda->piece_count && cuda->pieces[i].rest < size)
         i++;
-    int rc = i < cuda->piece_count ? 0 : new_piece(cuda, piece_for(cuda, size), err);
-    if (rc == 0) {
-        *out = cuda->pieces[i].next;
-        cuda->pieces[i].next += size;
-        cuda->pieces[i].rest -= size;
-    }
-    return rc;
+    if (i == cuda->piece_count)
+        TRY(new_piece(cuda, piece_for(cuda, size), err));
+    *out = cuda->pieces[i].next;
+    cuda->pieces[i].next += size;
+    cuda->pieces[i].rest -= size;
+    return 0;
 }
 
 static size_t padded_size(int64_t bytes)
@@ -396,21 +385,19 @@ int cuda_alloc_zeros(struct cuda *cuda, int64_t bytes, device_ptr *out, struct e
 int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
 {
     size_t size = padded_size(bytes);
-    int rc = cut(cuda, size, out, err);
-    if (rc == 0 && getenv("FARE_CUDA_POISON"))
-        rc = CALL(cuda, cuMemsetD8Async, err, *out, 0xff, size, cuda->stream);
-    return rc;
+    TRY(cut(cuda, size, out, err));
+    if (getenv("FARE_CUDA_POISON"))
+        TRY(CALL(cuda, cuMemsetD8Async, err, *out, 0xff, size, cuda->stream));
+    return 0;
 }
 
 int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err)
 {
     assert((size_t)cuda->host_count < sizeof cuda->host / sizeof *cuda->host);
-    int rc = CALL(cuda, cuMemHostAlloc, err, out, (size_t)bytes, 0);
-    if (rc == 0) {
-        cuda->host[cuda->host_count++] = *out;
-        memset(*out, 0, (size_t)bytes);
-    }
-    return rc;
+    TRY(CALL(cuda, cuMemHostAlloc, err, out, (size_t)bytes, 0));
+    cuda->host[cuda->host_count++] = *out;
+    memset(*out, 0, (size_t)bytes);
+    return 0;
 }
 
 bool cuda_pin(struct cuda *cuda, const void *from, int64_t bytes)
@@ -431,8 +418,8 @@ int cuda_upload(struct cuda *cuda, device_ptr to, const void *from, int64_t byte
 
 int cuda_download(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, struct err *err)
 {
-    int rc = CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->stream);
-    return rc == 0 ? cuda_sync(cuda, err) : rc;
+    TRY(CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->stream));
+    return cuda_sync(cuda, err);
 }
 
 int cuda_sync(struct cuda *cuda, struct err *err)
@@ -456,10 +443,9 @@ static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
 
 int cuda_bind(struct cuda *cuda, struct launches *list, struct err *err)
 {
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < list->count; i++)
-        rc = bind(cuda, &list->items[i], err);
-    return rc;
+    for (int i = 0; i < list->count; i++)
+        TRY(bind(cuda, &list->items[i], err));
+    return 0;
 }
 
 int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned y,
@@ -479,16 +465,15 @@ int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
 
 int cuda_launch_now(struct cuda *cuda, struct launch *launch, struct err *err)
 {
-    int rc = bind(cuda, launch, err);
-    return rc == 0 ? cuda_launch(cuda, launch, err) : rc;
+    TRY(bind(cuda, launch, err));
+    return cuda_launch(cuda, launch, err);
 }
 
 int cuda_launch_list(struct cuda *cuda, const struct launches *list, struct err *err)
 {
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < list->count; i++)
-        rc = cuda_launch(cuda, &list->items[i], err);
-    return rc;
+    for (int i = 0; i < list->count; i++)
+        TRY(cuda_launch(cuda, &list->items[i], err));
+    return 0;
 }
 
 // ---- events and staging ----
@@ -505,8 +490,8 @@ int cuda_event_wait(struct cuda *cuda, int event, struct err *err)
 
 int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, struct err *err)
 {
-    int rc = CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream);
-    return rc == 0 ? CALL(cuda, cuStreamSynchronize, err, cuda->copy_stream) : rc;
+    TRY(CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
+    return CALL(cuda, cuStreamSynchronize, err, cuda->copy_stream);
 }
 
 int cuda_staging_wait(struct cuda *cuda, int slot, struct err *err)
@@ -517,10 +502,9 @@ int cuda_staging_wait(struct cuda *cuda, int slot, struct err *err)
 int cuda_staging_upload(struct cuda *cuda, int slot, device_ptr to, const void *from, int64_t bytes,
                         struct err *err)
 {
-    int rc = CALL(cuda, cuMemcpyHtoDAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream);
-    if (rc == 0)
-        rc = CALL(cuda, cuEventRecord, err, cuda->uploaded[slot], cuda->copy_stream);
-    return rc == 0 ? CALL(cuda, cuStreamWaitEvent, err, cuda->stream, cuda->uploaded[slot], 0) : rc;
+    TRY(CALL(cuda, cuMemcpyHtoDAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
+    TRY(CALL(cuda, cuEventRecord, err, cuda->uploaded[slot], cuda->copy_stream));
+    return CALL(cuda, cuStreamWaitEvent, err, cuda->stream, cuda->uploaded[slot], 0);
 }
 
 int cuda_staging_release(struct cuda *cuda, int slot, struct err *err)
@@ -538,9 +522,8 @@ int cuda_mark(struct cuda *cuda, int which, struct err *err)
 int cuda_between(struct cuda *cuda, double *seconds, struct err *err)
 {
     float ms = 0;
-    int rc = CALL(cuda, cuEventSynchronize, err, cuda->marks[1]);
-    if (rc == 0)
-        rc = CALL(cuda, cuEventElapsedTime, err, &ms, cuda->marks[0], cuda->marks[1]);
+    TRY(CALL(cuda, cuEventSynchronize, err, cuda->marks[1]));
+    TRY(CALL(cuda, cuEventElapsedTime, err, &ms, cuda->marks[0], cuda->marks[1]));
     *seconds = (double)ms / 1e3;
-    return rc;
+    return 0;
 }

@@ -172,10 +172,7 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
     f4 out = {sum[0], sum[1], sum[2], sum[3]};
     if (g.add) {
         f4 old = *to;
-        out.x += old.x;
-        out.y += old.y;
-        out.z += old.z;
-        out.w += old.w;
+        ADD_FOUR(out, old);
     }
     *to = out;
 }

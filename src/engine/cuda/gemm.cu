@@ -401,7 +401,7 @@ template <class S, int P> struct sums {
                     u32 u[4] = {bits(x[i][h][0]), bits(x[i][h][1]), bits(x[i][h + 1][0]),
                                 bits(x[i][h + 1][1])};
                     u32 v[2] = {bits(y[j][h]), bits(y[j][h + 1])};
-                    mma_tf32(c[i][j], u, v);
+                    mma_tf32(c[i][j], u, v[0], v[1]);
                 }
             } else {
                 u32 u[S::mt][4], v[S::nt][2];
@@ -419,7 +419,7 @@ template <class S, int P> struct sums {
                 for (int i = 0; i < S::mt; i++)
                     UNROLL
                 for (int j = 0; j < S::nt; j++)
-                    mma_bf16(c[i][j], u[i], v[j]);
+                    mma_bf16(c[i][j], u[i], v[j][0], v[j][1]);
             }
         }
 #endif
@@ -432,10 +432,7 @@ DEVICE void end_row(const float *bias, int relu, const u32 *stream, u32 threshol
 {
     if (bias) {
         f4 b = *(const f4 *)(bias + col);
-        v.x += b.x;
-        v.y += b.y;
-        v.z += b.z;
-        v.w += b.w;
+        ADD_FOUR(v, b);
     }
     if (relu) {
         v.x = max_of(v.x, 0);
@@ -478,10 +475,7 @@ DEVICE void store(const JOBS &jobs, const cuda_gemm &g, int z, int m, int n, f4 
         float *to = g.y + (long)m * g.ldy + n;
         if (g.add) {
             f4 old = *(const f4 *)to;
-            v.x += old.x;
-            v.y += old.y;
-            v.z += old.z;
-            v.w += old.w;
+            ADD_FOUR(v, old);
         }
         if (g.mask) {
             f4 y = *(const f4 *)(g.mask + (long)m * g.ldy + n);
@@ -582,10 +576,7 @@ DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shar
         UNROLL
         for (int w = 1; w < S::wk; w++) {
             f4 more = *(const f4 *)(shared + w * size + at);
-            v.x += more.x;
-            v.y += more.y;
-            v.z += more.z;
-            v.w += more.w;
+            ADD_FOUR(v, more);
         }
         if (KIND == WEIGHTS)
             store<KIND>(jobs, g, z, m0 + i % line * 4, n0 + i / line, v);
@@ -663,10 +654,7 @@ KERNEL(256, 1) gemm_finish(const cuda_finish f)
     f4 v = *(const f4 *)from;
     for (int k = 1; k < f.count; k++) {
         f4 more = *(const f4 *)(from + k * f.part);
-        v.x += more.x;
-        v.y += more.y;
-        v.z += more.z;
-        v.w += more.w;
+        ADD_FOUR(v, more);
     }
     end_row(f.bias, f.relu, DROP_STREAM(f.drop), f.drop.threshold, f.drop.scale, f.columns, row,
             col, v, f.y + (long)row * f.pitch + col);

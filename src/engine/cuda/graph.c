@@ -109,12 +109,12 @@ static int add_stages(struct cuda *cuda, struct graph *graph, struct graph_build
     b->before = calloc(total, sizeof *b->before);
     b->leaf = calloc(total, sizeof *b->leaf);
     b->forked = calloc(total, sizeof *b->forked);
-    int rc = b->nodes && b->waits && b->before && b->leaf && b->forked ? 0 : err_memory(err);
-    if (rc == 0)
-        rc = CALL(cuda, cuGraphCreate, err, &graph->graph, 0);
-    for (int i = 0; rc == 0 && i < count; i++)
-        rc = add_stage(cuda, graph, b, &stages[i], err);
-    return rc;
+    if (!b->nodes || !b->waits || !b->before || !b->leaf || !b->forked)
+        return err_memory(err);
+    TRY(CALL(cuda, cuGraphCreate, err, &graph->graph, 0));
+    for (int i = 0; i < count; i++)
+        TRY(add_stage(cuda, graph, b, &stages[i], err));
+    return 0;
 }
 
 static int instantiate(struct cuda *cuda, struct graph *graph, struct err *err)

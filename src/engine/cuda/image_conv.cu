@@ -326,7 +326,7 @@ template <class F> struct tile {
             for (int i = 0; i < F::mt; i++)
                 UNROLL
             for (int j = 0; j < F::nt; j++)
-                mma_bf16(c[i][j], a[i], &b[j / 2][2 * (j & 1)]);
+                mma_bf16(c[i][j], a[i], b[j / 2][2 * (j & 1)], b[j / 2][2 * (j & 1) + 1]);
         }
     }
 };

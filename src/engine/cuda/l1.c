@@ -73,22 +73,23 @@ struct job {
     float *result;
 };
 
+static int upload(const struct job *j, const float *a, const float *b, double *seconds,
+                  struct err *err)
+{
+    TRY(cuda_sync(j->cuda, err));
+    TRY(cuda_mark(j->cuda, 0, err));
+    TRY(cuda_upload(j->cuda, j->a, a, j->n * j->pitch * 4, err));
+    TRY(cuda_upload(j->cuda, j->b, b, j->m * j->pitch * 4, err));
+    TRY(cuda_mark(j->cuda, 1, err));
+    return cuda_between(j->cuda, seconds, err);
+}
+
 static int copy_in(const struct job *j, const float *a, const float *b, double *seconds,
                    struct err *err)
 {
-    int64_t a_bytes = j->n * j->pitch * 4, b_bytes = j->m * j->pitch * 4;
-    bool pinned_a = cuda_pin(j->cuda, a, a_bytes), pinned_b = cuda_pin(j->cuda, b, b_bytes);
-    int rc = cuda_sync(j->cuda, err);
-    if (rc == 0)
-        rc = cuda_mark(j->cuda, 0, err);
-    if (rc == 0)
-        rc = cuda_upload(j->cuda, j->a, a, a_bytes, err);
-    if (rc == 0)
-        rc = cuda_upload(j->cuda, j->b, b, b_bytes, err);
-    if (rc == 0)
-        rc = cuda_mark(j->cuda, 1, err);
-    if (rc == 0)
-        rc = cuda_between(j->cuda, seconds, err);
+    bool pinned_a = cuda_pin(j->cuda, a, j->n * j->pitch * 4);
+    bool pinned_b = cuda_pin(j->cuda, b, j->m * j->pitch * 4);
+    int rc = upload(j, a, b, seconds, err);
     if (pinned_a)
         cuda_unpin(j->cuda, a);
     if (pinned_b)
@@ -107,18 +108,15 @@ static struct cuda_l1 args_of(const struct job *j, int64_t from, int64_t rows)
         .dim = (int)j->pitch};
 }
 
-static int timed(const struct job *j, const struct launch *launch, double *seconds, struct err *err)
+static int timed(struct cuda *cuda, const struct launch *launch, double *seconds, struct err *err)
 {
-    double took = 0;
-    int rc = cuda_mark(j->cuda, 0, err);
-    if (rc == 0)
-        rc = cuda_launch(j->cuda, launch, err);
-    if (rc == 0)
-        rc = cuda_mark(j->cuda, 1, err);
-    if (rc == 0)
-        rc = cuda_between(j->cuda, &took, err);
+    double took;
+    TRY(cuda_mark(cuda, 0, err));
+    TRY(cuda_launch(cuda, launch, err));
+    TRY(cuda_mark(cuda, 1, err));
+    TRY(cuda_between(cuda, &took, err));
     *seconds += took;
-    return rc;
+    return 0;
 }
 
 // Puts b in the order that the kernel takes it in: neighbours change places.
@@ -127,8 +125,8 @@ static int swap(const struct job *j, double *seconds, struct err *err)
     struct cuda_l1 g = args_of(j, 0, 0);
     struct launch launch;
     unsigned blocks = (unsigned)((j->m * j->pitch / 4 + 255) / 256);
-    int rc = cuda_launch_make(j->cuda, "l1_swap", blocks, 1, 256, 0, &g, sizeof g, &launch, err);
-    return rc == 0 ? timed(j, &launch, seconds, err) : rc;
+    TRY(cuda_launch_make(j->cuda, "l1_swap", blocks, 1, 256, 0, &g, sizeof g, &launch, err));
+    return timed(j->cuda, &launch, seconds, err);
 }
 
 // Rows [from, from + rows) of the result.
@@ -137,14 +135,11 @@ static int calculate(const struct job *j, int64_t from, int64_t rows, double *se
 {
     struct cuda_l1 g = args_of(j, from, rows);
     struct launch launch;
-    int rc = cuda_launch_make(j->cuda, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
-                              (unsigned)((j->m + TILE_M - 1) / TILE_M), THREADS,
-                              shared_bytes(j->cuda), &g, sizeof g, &launch, err);
-    if (rc == 0)
-        rc = timed(j, &launch, seconds, err);
-    if (rc == 0)
-        rc = cuda_download(j->cuda, j->result + from * j->m, j->out, rows * j->m * 4, err);
-    return rc;
+    TRY(cuda_launch_make(j->cuda, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
+                         (unsigned)((j->m + TILE_M - 1) / TILE_M), THREADS, shared_bytes(j->cuda),
+                         &g, sizeof g, &launch, err));
+    TRY(timed(j->cuda, &launch, seconds, err));
+    return cuda_download(j->cuda, j->result + from * j->m, j->out, rows * j->m * 4, err);
 }
 
 static int distances(const struct engine_options *options, const float *a, const float *b,
@@ -187,21 +182,15 @@ static double peak(const struct engine_options *options)
 {
     struct cuda *cuda = NULL;
     struct launch launch;
-    double seconds = 0, best = 0;
+    double best = 0;
     struct cuda_l1 g = {.dim = PEAK_ROUNDS};
-    int rc = take(options, &cuda, NULL);
-    if (rc != 0)
+    if (take(options, &cuda, NULL) != 0)
         return 0;
     unsigned blocks = 2 * (unsigned)cuda_about(cuda)->processors;
-    rc = cuda_launch_make(cuda, "l1_peak", blocks, 1, 256, 0, &g, sizeof g, &launch, NULL);
+    int rc = cuda_launch_make(cuda, "l1_peak", blocks, 1, 256, 0, &g, sizeof g, &launch, NULL);
     for (int i = 0; rc == 0 && i < 3; i++) {
-        rc = cuda_mark(cuda, 0, NULL);
-        if (rc == 0)
-            rc = cuda_launch(cuda, &launch, NULL);
-        if (rc == 0)
-            rc = cuda_mark(cuda, 1, NULL);
-        if (rc == 0)
-            rc = cuda_between(cuda, &seconds, NULL);
+        double seconds = 0;
+        rc = timed(cuda, &launch, &seconds, NULL);
         // Two additions make a pair.
         double pairs = (double)blocks * 256 * PEAK_ROUNDS * (PEAK_PAIRS + PEAK_ADDED / 2.0);
         if (rc == 0 && seconds > 0 && pairs / seconds > best)

@@ -66,25 +66,28 @@ int cuda_update_lazy_rows(struct engine_program *program, struct err *err)
     if (plan->catch_up.count == 0)
         return 0;
     struct cuda_now now = {.age = (int)program->lazy_iteration, .step = program->queued};
-    int rc = cuda_upload(program->cuda, plan->now, &now, sizeof now, err);
-    if (rc == 0)
-        rc = cuda_launch_list(program->cuda, &plan->catch_up, err);
-    return rc == 0 ? cuda_set_ages(program, program->lazy_iteration, err) : rc;
+    TRY(cuda_upload(program->cuda, plan->now, &now, sizeof now, err));
+    TRY(cuda_launch_list(program->cuda, &plan->catch_up, err));
+    return cuda_set_ages(program, program->lazy_iteration, err);
 }
 
 // ---- the queue ----
 
+// How many of `count` rows follow each other in the ring from this one on.
+static int rows_together(int row, int count)
+{
+    return count < PROGRAM_ROWS - row ? count : PROGRAM_ROWS - row;
+}
+
 static int copy_rows(struct engine_program *program, int from, int to, struct err *err)
 {
-    int rc = 0;
-    while (rc == 0 && from < to) {
-        int row = from % PROGRAM_ROWS,
-            count = to - from < PROGRAM_ROWS - row ? to - from : PROGRAM_ROWS - row;
-        rc = cuda_upload(program->cuda, program->table + (device_ptr)(row * program->row_bytes),
-                         program->rows + row * program->row_bytes, count * program->row_bytes, err);
-        from += count;
+    for (int count; from < to; from += count) {
+        int row = from % PROGRAM_ROWS;
+        count = rows_together(row, to - from);
+        TRY(cuda_upload(program->cuda, program->table + (device_ptr)(row * program->row_bytes),
+                        program->rows + row * program->row_bytes, count * program->row_bytes, err));
     }
-    return rc;
+    return 0;
 }
 
 // The first step's samples are gathered before it; those of each later step while the step before
@@ -126,7 +129,7 @@ static int length_for(const struct engine_program *program, int steps)
 static int make_graphs(struct engine_program *program, bool evaluate, struct err *err)
 {
     const struct launches *list = &program->plan.evaluate;
-    int phase = program->phase, rc = 0;
+    int phase = program->phase;
     if (evaluate && !program->evaluate) {
         const struct graph_stage stages[] = {
             {.items = &program->gather_held_out, .count = 1, .barrier = true},
@@ -134,10 +137,10 @@ static int make_graphs(struct engine_program *program, bool evaluate, struct err
         };
         return cuda_graph_new(program->cuda, stages, 2, &program->evaluate, err);
     }
-    for (int i = evaluate ? -1 : length_for(program, STEPS_MAX); rc == 0 && i >= 0; i--)
+    for (int i = evaluate ? -1 : length_for(program, STEPS_MAX); i >= 0; i--)
         if (!program->train[phase][i])
-            rc = train_graph(program, lengths[i], &program->train[phase][i], err);
-    return rc;
+            TRY(train_graph(program, lengths[i], &program->train[phase][i], err));
+    return 0;
 }
 
 // The next queued steps, as many at once as a graph has.
@@ -158,11 +161,9 @@ static int launch_some(struct engine_program *program, struct err *err)
 
 static int launch_queued(struct engine_program *program, struct err *err)
 {
-    int rc = copy_rows(program, program->launched, program->queued, err);
-    while (rc == 0 && program->launched < program->queued)
-        rc = launch_some(program, err);
-    if (rc != 0)
-        return rc;
+    TRY(copy_rows(program, program->launched, program->queued, err));
+    while (program->launched < program->queued)
+        TRY(launch_some(program, err));
     int event = program->event_count++ % CUDA_EVENTS;
     program->events[event] = program->launched;
     return cuda_event_record(program->cuda, event, err);
@@ -173,7 +174,8 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
     int64_t batch = program->recipe.batch, bytes = batch * (int64_t)sizeof *program->scores;
     if (program->queued - program->done <= leave)
         return 0;
-    int rc = program->launched < program->queued - leave ? launch_queued(program, err) : 0;
+    if (program->launched < program->queued - leave)
+        TRY(launch_queued(program, err));
     // The first event after the steps that must be done.
     int end = program->launched, event = -1;
     for (int i = program->event_count - 1; i >= 0 && i > program->event_count - CUDA_EVENTS; i--) {
@@ -183,19 +185,16 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
         end = at;
         event = i % CUDA_EVENTS;
     }
-    if (rc == 0 && end == program->launched && end < program->queued) // else the GPU would idle
-        rc = launch_queued(program, err);
-    if (rc == 0)
-        rc =
-            event >= 0 ? cuda_event_wait(program->cuda, event, err) : cuda_sync(program->cuda, err);
-    for (int from = program->done; rc == 0 && from < end;) {
-        int row = from % PROGRAM_ROWS,
-            count = end - from < PROGRAM_ROWS - row ? end - from : PROGRAM_ROWS - row;
-        rc = cuda_fetch(program->cuda, program->scores + row * batch,
-                        program->plan.scores + (device_ptr)(row * bytes), count * bytes, err);
-        from += count;
+    if (end == program->launched && end < program->queued) // else the GPU would idle
+        TRY(launch_queued(program, err));
+    TRY(event >= 0 ? cuda_event_wait(program->cuda, event, err) : cuda_sync(program->cuda, err));
+    for (int from = program->done, count; from < end; from += count) {
+        int row = from % PROGRAM_ROWS;
+        count = rows_together(row, end - from);
+        TRY(cuda_fetch(program->cuda, program->scores + row * batch,
+                       program->plan.scores + (device_ptr)(row * bytes), count * bytes, err));
     }
-    for (; rc == 0 && program->done < end; program->done++) {
+    for (; program->done < end; program->done++) {
         int row = program->done % PROGRAM_ROWS;
         const struct cuda_score *score = program->scores + row * batch;
         for (int i = 0; i < program->counts[row]; i++) {
@@ -205,7 +204,7 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
         program->uncollected.count += program->counts[row];
         program->uncollected_steps++;
     }
-    return rc;
+    return 0;
 }
 
 static int check_labels(const struct engine_program *program, const int32_t *labels, int64_t count,
@@ -227,20 +226,16 @@ static int stage_batch(struct engine_program *program, const struct engine_batch
     int64_t size = program->recipe.batch;
     uint8_t *bytes = program->host_staged + slot * program->staged_bytes;
     int32_t *labels = program->host_staged_labels + slot * size;
-    int rc = check_labels(program, batch->labels, batch->count, err);
-    if (rc == 0)
-        rc = cuda_staging_wait(program->cuda, slot, err);
-    if (rc != 0)
-        return rc;
+    TRY(check_labels(program, batch->labels, batch->count, err));
+    TRY(cuda_staging_wait(program->cuda, slot, err));
     memcpy(bytes, batch->bytes, (size_t)(program->staged_bytes / size * batch->count));
     memcpy(labels, batch->labels, (size_t)batch->count * sizeof *labels);
-    rc = cuda_staging_upload(program->cuda, slot,
-                             program->staged + (device_ptr)(slot * program->staged_bytes), bytes,
-                             program->staged_bytes, err);
-    return rc == 0 ? cuda_staging_upload(program->cuda, slot,
-                                         program->staged_labels + (device_ptr)(slot * size) * 4,
-                                         labels, size * 4, err)
-                   : rc;
+    TRY(cuda_staging_upload(program->cuda, slot,
+                            program->staged + (device_ptr)(slot * program->staged_bytes), bytes,
+                            program->staged_bytes, err));
+    return cuda_staging_upload(program->cuda, slot,
+                               program->staged_labels + (device_ptr)(slot * size) * 4, labels,
+                               size * 4, err);
 }
 
 int cuda_queue(struct engine_program *program, const struct engine_batch *batch, bool training,
@@ -248,26 +243,19 @@ int cuda_queue(struct engine_program *program, const struct engine_batch *batch,
 {
     int slot = program->queued % CUDA_STAGING_SLOTS;
     assert((training ? program->gather : &program->gather_held_out)->function); // load() was called
-    int rc = program->queued - program->done >= PROGRAM_ROWS - 1
-                 ? cuda_drain(program, PROGRAM_ROWS / 2, err)
-                 : 0;
-    if (rc == 0 && training && program->iteration != program->lazy_iteration) {
-        rc = cuda_drain(program, 0, err);
-        if (rc == 0)
-            rc = cuda_update_lazy_rows(program, err);
-        if (rc == 0)
-            rc = cuda_set_ages(program, program->iteration, err);
+    if (program->queued - program->done >= PROGRAM_ROWS - 1)
+        TRY(cuda_drain(program, PROGRAM_ROWS / 2, err));
+    if (training && program->iteration != program->lazy_iteration) {
+        TRY(cuda_drain(program, 0, err));
+        TRY(cuda_update_lazy_rows(program, err));
+        TRY(cuda_set_ages(program, program->iteration, err));
     }
-    if (rc != 0)
-        return rc;
     char *row = program->rows + program->queued % PROGRAM_ROWS * program->row_bytes;
     struct cuda_now now;
     cuda_fill_now(program, batch, training, &now);
     if (batch->bytes) {
         now.from = (int)(slot * program->recipe.batch);
-        rc = stage_batch(program, batch, slot, err);
-        if (rc != 0)
-            return rc;
+        TRY(stage_batch(program, batch, slot, err));
     }
     memcpy(row, &now, sizeof now);
     memcpy(row + sizeof now, batch->samples, (size_t)batch->count * 4);
@@ -279,8 +267,8 @@ int cuda_queue(struct engine_program *program, const struct engine_batch *batch,
         program->lazy_iteration = program->iteration;
     }
     if (batch->bytes) {
-        rc = launch_queued(program, err);
-        return rc == 0 ? cuda_staging_release(program->cuda, slot, err) : rc;
+        TRY(launch_queued(program, err));
+        return cuda_staging_release(program->cuda, slot, err);
     }
     int enough = lengths[length_for(program, STEPS_MAX)];
     return program->queued - program->launched >= enough ? launch_queued(program, err) : 0;
@@ -307,22 +295,21 @@ static int load_part(struct engine_program *program, const void *from, int64_t b
     *out = 0;
     if (!from)
         return 0;
-    int rc = cuda_alloc(program->cuda, bytes, out, err);
-    if (rc == 0)
-        rc = cuda_upload(program->cuda, *out, from, bytes, err);
-    return rc == 0 ? cuda_sync(program->cuda, err) : rc;
+    TRY(cuda_alloc(program->cuda, bytes, out, err));
+    TRY(cuda_upload(program->cuda, *out, from, bytes, err));
+    return cuda_sync(program->cuda, err);
 }
 
 // Labels and tokens are input: kernels use them as indices.
 static int check_set(const struct engine_program *program, const struct engine_set *from,
                      struct err *err)
 {
-    int rc = check_labels(program, from->labels, from->count, err);
-    for (int64_t i = 0; rc == 0 && from->tokens && i < from->token_count; i++)
+    TRY(check_labels(program, from->labels, from->count, err));
+    for (int64_t i = 0; from->tokens && i < from->token_count; i++)
         if (from->tokens[i] < 0 || from->tokens[i] >= program->layers[0].vocabulary)
             return err_set(err, ERR_FORMAT, "token %d is not in the vocabulary of %d",
                            from->tokens[i], program->layers[0].vocabulary);
-    return rc;
+    return 0;
 }
 
 int64_t cuda_free_bytes(struct engine_program *program)
@@ -339,19 +326,14 @@ static int make_staging(struct engine_program *program, const struct engine_set 
     if (program->staged)
         return 0;
     program->staged_bytes = batch * set->channels * set->height * set->width;
-    int rc = cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &program->staged,
-                        err);
-    if (rc == 0)
-        rc =
-            cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &program->staged_labels, err);
-    if (rc == 0)
-        rc = cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &host[0],
-                             err);
-    if (rc == 0)
-        rc = cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &host[1], err);
+    TRY(cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &program->staged,
+                   err));
+    TRY(cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &program->staged_labels, err));
+    TRY(cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &host[0], err));
+    TRY(cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &host[1], err));
     program->host_staged = host[0];
     program->host_staged_labels = host[1];
-    return rc;
+    return 0;
 }
 
 int cuda_load(struct engine_program *program, const struct engine_set *from, bool held_out,
@@ -361,27 +343,22 @@ int cuda_load(struct engine_program *program, const struct engine_set *from, boo
     int64_t pixels = (int64_t)from->height * from->width;
     struct gpu_set set = {0};
     bool staged = !from->pixels && !from->tokens;
-    int rc = staged ? make_staging(program, from, err) : check_set(program, from, err);
-    if (rc == 0)
-        rc = load_part(program, from->pixels, from->count * from->channels * pixels, &set.pixels,
-                       err);
-    if (rc == 0)
-        rc = load_part(program, from->tokens ? NULL : from->scale, sizeof from->scale, &set.scale,
-                       err);
-    if (rc == 0)
-        rc = load_part(program, from->tokens, from->token_count * 4, &set.tokens, err);
-    if (rc == 0)
-        rc = load_part(program, from->starts, (from->count + 1) * 8, &set.starts, err);
-    if (rc == 0 && !staged)
-        rc = load_part(program, from->labels, from->count * 4, &set.labels, err);
+    TRY(staged ? make_staging(program, from, err) : check_set(program, from, err));
+    TRY(load_part(program, from->pixels, from->count * from->channels * pixels, &set.pixels, err));
+    if (!from->tokens)
+        TRY(load_part(program, from->scale, sizeof from->scale, &set.scale, err));
+    TRY(load_part(program, from->tokens, from->token_count * 4, &set.tokens, err));
+    TRY(load_part(program, from->starts, (from->count + 1) * 8, &set.starts, err));
     if (staged) {
         set.pixels = program->staged;
         set.labels = program->staged_labels;
+    } else {
+        TRY(load_part(program, from->labels, from->count * 4, &set.labels, err));
     }
-    for (int i = 0; rc == 0 && i < (held_out ? 1 : plan->buffer_count); i++) {
+    for (int i = 0; i < (held_out ? 1 : plan->buffer_count); i++) {
         struct launch *gather = held_out ? &program->gather_held_out : &program->gather[i];
         gpu_gather(plan, i, from, &set, program->table, program->row_bytes, gather);
-        rc = cuda_bind(program->cuda, &(struct launches){.items = gather, .count = 1}, err);
+        TRY(cuda_bind(program->cuda, &(struct launches){.items = gather, .count = 1}, err));
     }
-    return rc;
+    return 0;
 }

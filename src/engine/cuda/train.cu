@@ -245,10 +245,7 @@ KERNEL(256, 1) optimize(const cuda_optimize g)
     f4 d4 = *(const f4 *)from;
     for (int k = 1; k < param->parts; k++) {
         f4 more = *(const f4 *)(from + k * param->part);
-        d4.x += more.x;
-        d4.y += more.y;
-        d4.z += more.z;
-        d4.w += more.w;
+        ADD_FOUR(d4, more);
     }
     step_four(g.optimizer, at, param->decayed ? g.optimizer.weight_decay : 0, d4);
 }
@@ -418,10 +415,7 @@ KERNEL(128, 8) embed_back(const cuda_embed g)
 #pragma unroll 4
         for (int i = warp; i < count; i += 4) {
             f4 d = *(const f4 *)(dy + (i64)all[i] * pitch);
-            sum.x += d.x;
-            sum.y += d.y;
-            sum.z += d.z;
-            sum.w += d.w;
+            ADD_FOUR(sum, d);
         }
     }
     sums[warp][lane] = sum;
@@ -430,10 +424,7 @@ KERNEL(128, 8) embed_back(const cuda_embed g)
         UNROLL
         for (int k = 1; k < 4; k++) {
             f4 d = sums[k][lane];
-            sum.x += d.x;
-            sum.y += d.y;
-            sum.z += d.z;
-            sum.w += d.w;
+            ADD_FOUR(sum, d);
         }
         i64 at = (i64)token * pitch + c;
         if (g.lazy) {

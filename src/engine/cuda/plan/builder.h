@@ -35,6 +35,7 @@ void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t
 void gpu_plan_fork(const struct builder *b);
 void gpu_plan_join(const struct builder *b);
 
+bool gpu_is_joined(const struct gpu_plan *plan, int layer);         // a concatenation reads it
 struct cuda_drop gpu_plan_drop(const struct builder *b, int layer); // a layer of -1: none
 struct cuda_optimizer gpu_plan_optimizer(const struct gpu_plan *plan);
 

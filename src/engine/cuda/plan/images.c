@@ -113,15 +113,9 @@ static struct lifetime lifetime_of(const struct gpu_plan *plan, int layer)
 
 static bool has_own_gradient(const struct gpu_plan *plan, int layer)
 {
-    const struct net_layer *l = &plan->layers[layer];
-    if (!is_image(plan, layer) || l->op == NET_IMAGE || l->op == NET_CONV)
-        return false;
-    for (int i = layer + 1; i < plan->layer_count; i++)
-        if (plan->layers[i].op == NET_CONCAT)
-            for (int k = 0; k < plan->layers[i].input_count; k++)
-                if (plan->layers[i].inputs[k] == layer)
-                    return false; // it lies in the concatenation's
-    return true;
+    enum net_op op = plan->layers[layer].op;
+    return is_image(plan, layer) && op != NET_IMAGE && op != NET_CONV &&
+           !gpu_is_joined(plan, layer); // it lies in the concatenation's
 }
 
 // The smallest memory that is free and large enough; else new memory.
@@ -584,20 +578,15 @@ static void pool(struct builder *b, int layer, bool back)
                                 .left = l->pad_left,
                                 .add = back && b->written[input],
                                 .back = back};
-    if (average && g.size_h == 3 && g.size_w == 3 && g.stride == 1 && g.top == 1 && g.left == 1 &&
-        g.out_height == g.height && g.out_width == g.width) {
-        gpu_plan_add(b, "image_average_3", tiles(plan->batch * g.height * g.channels / 8, 256),
-                     tiles(g.width, CUDA_WALK), 256, 0, &g, sizeof g);
-        if (back)
-            depend_back(b, layer, input);
-        else
-            depend(b, input, layer);
-        wrote(b, input, back);
-        return;
-    }
     const char *kernel = back ? (average ? "image_average_back" : "image_max_back")
                               : (average ? "image_average" : "image_max");
-    gpu_plan_each(b, kernel, plan->batch * (back ? in : out)->rows * g.channels / 8, &g, sizeof g);
+    if (average && g.size_h == 3 && g.size_w == 3 && g.stride == 1 && g.top == 1 && g.left == 1 &&
+        g.out_height == g.height && g.out_width == g.width)
+        gpu_plan_add(b, "image_average_3", tiles(plan->batch * g.height * g.channels / 8, 256),
+                     tiles(g.width, CUDA_WALK), 256, 0, &g, sizeof g);
+    else
+        gpu_plan_each(b, kernel, plan->batch * (back ? in : out)->rows * g.channels / 8, &g,
+                      sizeof g);
     if (back)
         depend_back(b, layer, input);
     else

@@ -2,7 +2,6 @@
 #include "engine/cuda/plan/params.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,12 +155,12 @@ int gpu_params_new(struct gpu_params *p, const struct net *net, const struct rec
         place_layer(p, net, i);
     int64_t bytes = p->size * (int64_t)sizeof(float);
     void *driver = device->driver;
-    int rc = device->alloc(driver, bytes, true, &p->values, err); // nothing writes the padding
-    for (int k = 0; rc == 0 && k < p->states; k++)
-        rc = device->alloc(driver, bytes, false, &p->state[k], err);
-    if (rc == 0 && images)
-        rc = device->alloc(driver, p->size * 2, true, &p->rounded, err);
-    return rc;
+    TRY(device->alloc(driver, bytes, true, &p->values, err)); // nothing writes the padding
+    for (int k = 0; k < p->states; k++)
+        TRY(device->alloc(driver, bytes, false, &p->state[k], err));
+    if (images)
+        TRY(device->alloc(driver, p->size * 2, true, &p->rounded, err));
+    return 0;
 }
 
 void gpu_params_free(struct gpu_params *p)

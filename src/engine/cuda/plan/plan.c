@@ -350,8 +350,7 @@ static bool leaves_padding(enum net_op op)
     return op == NET_IMAGE || op == NET_LSTM || op == NET_CONCAT;
 }
 
-// Likewise its gradient, which a concatenation copies.
-static bool is_joined(const struct gpu_plan *plan, int layer)
+bool gpu_is_joined(const struct gpu_plan *plan, int layer)
 {
     for (int i = layer + 1; i < plan->layer_count; i++)
         for (int k = 0; plan->layers[i].op == NET_CONCAT && k < plan->layers[i].input_count; k++)
@@ -380,10 +379,11 @@ static void give_memory(struct builder *b, int i)
     value->out = same                    ? same->out
                  : leaves_padding(l->op) ? gpu_plan_alloc_zeros(b, bytes)
                                          : gpu_plan_alloc(b, bytes);
-    value->grad = same                 ? same->grad
-                  : !wants             ? 0
-                  : is_joined(plan, i) ? gpu_plan_alloc_zeros(b, bytes)
-                                       : gpu_plan_alloc(b, bytes);
+    value->grad = same     ? same->grad
+                  : !wants ? 0
+                  // Copies of a concatenation's gradient leave padding alone too.
+                  : gpu_is_joined(plan, i) ? gpu_plan_alloc_zeros(b, bytes)
+                                           : gpu_plan_alloc(b, bytes);
     device_ptr *extra = &plan->extra[4 * i];
     if (same && l->op == NET_DROPOUT) { // its reader must know
         value->masked = same->masked;

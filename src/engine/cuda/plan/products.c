@@ -161,75 +161,53 @@ void gpu_weights_add(struct builder *b, struct cuda_gemm *g)
 
 // ---- a layer's products ----
 
-struct walk { // windows over the input; a dense layer has one, over all of it
-    int height, width, pitch, out_height, out_width, taps, kernel_w, stride, top, left;
-    int rows; // of the output, for one sample
-};
-
-static struct walk walk_of(const struct gpu_plan *plan, int layer)
+// A product whose windows go over a layer's input; a dense layer has one, over all of it. `rows`:
+// of the output, for one sample.
+static struct cuda_gemm windows_of(const struct gpu_plan *plan, int layer, int *rows)
 {
     const struct net_layer *l = &plan->layers[layer];
     const struct value *in = &plan->values[l->inputs[0]];
     const struct net_shape *shape = &plan->layers[l->inputs[0]].out;
-    if (l->op == NET_CONV)
-        return (struct walk){.height = shape->dim[1],
-                             .width = shape->dim[2],
-                             .pitch = in->pitch,
-                             .out_height = l->out.dim[1],
-                             .out_width = l->out.dim[2],
-                             .taps = l->kernel_h * l->kernel_w,
-                             .kernel_w = l->kernel_w,
-                             .stride = l->stride,
-                             .top = l->pad_top,
-                             .left = l->pad_left,
-                             .rows = l->out.dim[1] * l->out.dim[2]};
     bool steps = l->op == NET_LSTM; // each a row
-    return (struct walk){.height = 1,
-                         .width = 1,
-                         .pitch = steps ? in->pitch : in->rows * in->pitch,
-                         .out_height = 1,
-                         .out_width = 1,
-                         .taps = 1,
-                         .kernel_w = 1,
-                         .stride = 1,
-                         .rows = steps ? in->rows : 1};
-}
-
-static void set_walk(struct cuda_gemm *g, const struct walk *w)
-{
-    g->height = w->height;
-    g->width = w->width;
-    g->pitch = w->pitch;
-    g->out_height = w->out_height;
-    g->out_width = w->out_width;
-    g->taps = w->taps;
-    g->kernel_w = w->kernel_w;
-    g->stride = w->stride;
-    g->top = w->top;
-    g->left = w->left;
+    *rows = l->op == NET_CONV ? l->out.dim[1] * l->out.dim[2] : steps ? in->rows : 1;
+    if (l->op == NET_CONV)
+        return (struct cuda_gemm){.height = shape->dim[1],
+                                  .width = shape->dim[2],
+                                  .pitch = in->pitch,
+                                  .out_height = l->out.dim[1],
+                                  .out_width = l->out.dim[2],
+                                  .taps = l->kernel_h * l->kernel_w,
+                                  .kernel_w = l->kernel_w,
+                                  .stride = l->stride,
+                                  .top = l->pad_top,
+                                  .left = l->pad_left};
+    return (struct cuda_gemm){.height = 1,
+                              .width = 1,
+                              .pitch = steps ? in->pitch : in->rows * in->pitch,
+                              .out_height = 1,
+                              .out_width = 1,
+                              .taps = 1,
+                              .kernel_w = 1,
+                              .stride = 1};
 }
 
 void gpu_linear_forward(struct builder *b, const struct linear *l, bool relu, int drop)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *layer = &plan->layers[l->layer];
-    struct walk walk = walk_of(plan, l->layer);
-    struct cuda_gemm g = {.m = (int)plan->batch * walk.rows,
-                          .n = l->units,
-                          .k = walk.taps * walk.pitch,
-                          .a = on_gpu(plan->values[layer->inputs[0]].out),
-                          .b = on_gpu(gpu_params_at(plan->params, l->block->at)),
-                          .y = on_gpu(l->y),
-                          .ldb = walk.taps * walk.pitch,
-                          .ldy = l->pitch,
-                          .units = l->units,
-                          .bias = layer->op == NET_LSTM || layer->bias
-                                      ? on_gpu(gpu_params_at(plan->params, l->block->bias_at))
-                                      : NULL,
-                          .relu = relu,
-                          .columns = l->units,
-                          .drop = gpu_plan_drop(b, drop)};
-    set_walk(&g, &walk);
+    int rows;
+    struct cuda_gemm g = windows_of(plan, l->layer, &rows);
+    g.m = (int)plan->batch * rows;
+    g.n = g.units = g.columns = l->units;
+    g.k = g.ldb = g.taps * g.pitch;
+    g.a = on_gpu(plan->values[layer->inputs[0]].out);
+    g.b = on_gpu(gpu_params_at(plan->params, l->block->at));
+    g.y = on_gpu(l->y);
+    g.ldy = l->pitch;
+    if (layer->op == NET_LSTM || layer->bias)
+        g.bias = on_gpu(gpu_params_at(plan->params, l->block->bias_at));
+    g.relu = relu;
+    g.drop = gpu_plan_drop(b, drop);
     forward_gemm(b, &g);
 }
 
@@ -237,39 +215,36 @@ void gpu_linear_weights(struct builder *b, const struct linear *l)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *layer = &plan->layers[l->layer];
-    struct walk walk = walk_of(plan, l->layer);
-    bool biased = layer->op == NET_LSTM || layer->bias;
-    int64_t bias_at = l->block->bias_at - l->block->at;
-    struct cuda_gemm g = {.m = walk.taps * walk.pitch,
-                          .n = l->pitch,
-                          .k = (int)plan->batch * walk.rows,
-                          .a = on_gpu(plan->values[layer->inputs[0]].out),
-                          .b = on_gpu(l->dy),
-                          .y = on_gpu(l->block->grad),
-                          .part = l->block->size,
-                          .ldb = l->pitch,
-                          .ldy = walk.taps * walk.pitch,
-                          .units = l->units,
-                          .parts = l->block->parts,
-                          .bias = biased ? on_gpu(l->dy) : NULL, // anything but null
-                          .bias_grad =
-                              biased ? on_gpu(l->block->grad + (device_ptr)bias_at * 4) : NULL,
-                          .fused = gpu_is_fused(l->block),
-                          .decayed = l->block->decayed,
-                          .at = l->block->at,
-                          .bias_at = l->block->bias_at};
+    int rows;
+    struct cuda_gemm g = windows_of(plan, l->layer, &rows);
+    g.m = g.ldy = g.taps * g.pitch;
+    g.n = g.ldb = l->pitch;
+    g.k = (int)plan->batch * rows;
+    g.a = on_gpu(plan->values[layer->inputs[0]].out);
+    g.b = on_gpu(l->dy);
+    g.y = on_gpu(l->block->grad);
+    g.part = l->block->size;
+    g.units = l->units;
+    g.parts = l->block->parts;
     g.per_part = (int)tiles(tiles(g.k, g.parts), 32) * 32;
-    set_walk(&g, &walk);
+    if (layer->op == NET_LSTM || layer->bias) {
+        g.bias = on_gpu(l->dy); // anything but null
+        g.bias_grad = on_gpu(l->block->grad + (device_ptr)(l->block->bias_at - l->block->at) * 4);
+    }
+    g.fused = gpu_is_fused(l->block);
+    g.decayed = l->block->decayed;
+    g.at = l->block->at;
+    g.bias_at = l->block->bias_at;
     gpu_weights_add(b, &g);
 }
 
 int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second)
 {
     const struct net_layer *l = &plan->layers[layer];
-    struct walk walk = walk_of(plan, layer);
-    int units = l->op == NET_LSTM ? 4 * l->units * (l->both_ways ? 2 : 1) : l->units;
-    int64_t m = second ? pad4(l->units) : walk.taps * walk.pitch;
-    struct cuda_gemm g = {.k = (int)plan->batch * walk.rows};
+    int rows, units = l->op == NET_LSTM ? 4 * l->units * (l->both_ways ? 2 : 1) : l->units;
+    struct cuda_gemm g = windows_of(plan, layer, &rows);
+    int64_t m = second ? pad4(l->units) : g.taps * g.pitch;
+    g.k = (int)plan->batch * rows;
     make_parts(&g, tiles(m, 128) * tiles(units, 64), 2 * plan->device.processors, 256, 32);
     return g.parts;
 }
@@ -278,32 +253,27 @@ void gpu_linear_back(struct builder *b, const struct linear *l)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *layer = &plan->layers[l->layer];
-    int input = layer->inputs[0];
+    int rows, input = layer->inputs[0];
     const struct value *in = &plan->values[input];
-    struct walk walk = walk_of(plan, l->layer);
+    struct cuda_gemm w = windows_of(plan, l->layer, &rows), g = w;
     if (!b->reaches[input])
         return;
-    struct cuda_gemm g = {.m = (int)plan->batch * (layer->op == NET_DENSE ? 1 : in->rows),
-                          .n = walk.pitch,
-                          .k = walk.taps * l->pitch,
-                          .a = on_gpu(l->dy),
-                          .b = on_gpu(gpu_params_at(plan->params, l->block->at)),
-                          .y = on_gpu(in->grad),
-                          .ldb = walk.taps * walk.pitch,
-                          .ldy = walk.pitch,
-                          .tap_pitch = walk.pitch,
-                          .units = l->units,
-                          .units_pitch = l->pitch,
-                          .mask = in->masked ? on_gpu(in->out) : NULL,
-                          .mask_scale =
-                              in->drop >= 0 ? 1.0f / (1.0f - plan->layers[in->drop].rate) : 1,
-                          .add = b->written[input]};
-    set_walk(&g, &walk);
-    g.height = walk.out_height; // windows walk through dy
-    g.width = walk.out_width;
-    g.pitch = l->pitch;
-    g.out_height = walk.height;
-    g.out_width = walk.width;
+    g.height = w.out_height; // windows walk through dy
+    g.width = w.out_width;
+    g.pitch = g.units_pitch = l->pitch;
+    g.out_height = w.height;
+    g.out_width = w.width;
+    g.m = (int)plan->batch * (layer->op == NET_DENSE ? 1 : in->rows);
+    g.n = g.ldy = g.tap_pitch = w.pitch;
+    g.k = w.taps * l->pitch;
+    g.a = on_gpu(l->dy);
+    g.b = on_gpu(gpu_params_at(plan->params, l->block->at));
+    g.y = on_gpu(in->grad);
+    g.ldb = w.taps * w.pitch;
+    g.units = l->units;
+    g.mask = in->masked ? on_gpu(in->out) : NULL;
+    g.mask_scale = in->drop >= 0 ? 1.0f / (1.0f - plan->layers[in->drop].rate) : 1;
+    g.add = b->written[input];
     back_gemm(b, &g);
     b->written[input] = true;
 }
