@@ -440,16 +440,13 @@ static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, i
     *machines = runs / share + (rest > 0);
     *seconds = seconds_for(bill, (double)share);
     // Traffic is paid once for all runs: free allowances and steps are the account's.
-    int rc = bill_for(ask, bill, (double)share, runs, &with, NULL, err);
-    if (rc == 0)
-        rc = bill_for(ask, bill, (double)share, 0, &without, NULL, err);
-    if (rc == 0)
-        rc = money_scale(without, runs / share, 1, MONEY_HALF_EVEN, &full, err);
-    if (rc == 0 && rest > 0)
-        rc = bill_for(ask, bill, (double)rest, 0, &last, NULL, err);
-    if (rc == 0)
-        rc = money_add(full, last, total, err);
-    return rc == 0 ? money_add(*total, with - without, total, err) : rc;
+    TRY(bill_for(ask, bill, (double)share, runs, &with, NULL, err));
+    TRY(bill_for(ask, bill, (double)share, 0, &without, NULL, err));
+    TRY(money_scale(without, runs / share, 1, MONEY_HALF_EVEN, &full, err));
+    if (rest > 0)
+        TRY(bill_for(ask, bill, (double)rest, 0, &last, NULL, err));
+    TRY(money_add(full, last, total, err));
+    return money_add(*total, with - without, total, err);
 }
 
 static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
@@ -538,9 +535,7 @@ static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, s
             rent = &quote->bills.items[i];
     if (own_s <= 0 || !rent)
         return 0;
-    int rc = advice_break_even(ask, &w->own, rent, own_s, &use_s, &tenths, err);
-    if (rc != 0)
-        return rc;
+    TRY(advice_break_even(ask, &w->own, rent, own_s, &use_s, &tenths, err));
     buf_printf(&text, "Buying a machine like %s for ",
                base_machine(ask) ? base_machine(ask) : "the one measured");
     add_money(&text, w->own.purchase);
@@ -586,7 +581,6 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
     struct bill_time time;
     struct buf text = {0};
     bool some = ask->gpu || ask->provider || ask->region || ask->kind;
-    int rc = 0;
     if (ask->offer || quote->misfits.count > 0)
         return 0; // it has its own reasons
     if (quote->outdated) {
@@ -594,15 +588,15 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
         add_machine(&text, ask);
         buf_printf(&text, ", was last seen %s ago: too old to count.",
                    units_count(quote->outdated_days.v, "day").s);
-        rc = texts_take(&quote->advice, &text, err);
+        TRY(texts_take(&quote->advice, &text, err));
     } else if (quote_base(ask, &time)) {
         buf_printf(&text, "No offer in the book%s is known to be the same as ",
                    some ? " of those asked for" : "");
         add_machine(&text, ask);
         buf_adds(&text, ".");
-        rc = texts_take(&quote->advice, &text, err);
+        TRY(texts_take(&quote->advice, &text, err));
     }
-    return rc == 0 && w->deadline_ns.known ? say_deadline(ask, w, quote, err) : rc;
+    return w->deadline_ns.known ? say_deadline(ask, w, quote, err) : 0;
 }
 
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
@@ -610,20 +604,18 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
 {
     if (quote->bills.count == 0)
         return say_nothing(ask, w, quote, err);
-    int rc = say_cheapest(quote, err);
-    if (rc == 0 && quote->bills.count > 2)
-        rc = say_frontier(quote, err);
-    if (rc == 0 && w->deadline_ns.known)
-        rc = say_deadline(ask, w, quote, err);
-    if (rc == 0 && w->budget.known)
-        rc = say_budget(w, quote, err);
-    if (rc == 0 && w->use_ns_a_month > 0)
-        rc = say_use(ask, w, quote, err);
-    if (rc == 0 && w->runs > 1)
-        rc = say_runs(ask, w, quote, err);
-    if (rc == 0 && w->buy)
-        rc = say_buy(ask, w, quote, err);
-    if (rc == 0)
-        rc = say_credits(w, quote, err);
-    return rc;
+    TRY(say_cheapest(quote, err));
+    if (quote->bills.count > 2)
+        TRY(say_frontier(quote, err));
+    if (w->deadline_ns.known)
+        TRY(say_deadline(ask, w, quote, err));
+    if (w->budget.known)
+        TRY(say_budget(w, quote, err));
+    if (w->use_ns_a_month > 0)
+        TRY(say_use(ask, w, quote, err));
+    if (w->runs > 1)
+        TRY(say_runs(ask, w, quote, err));
+    if (w->buy)
+        TRY(say_buy(ask, w, quote, err));
+    return say_credits(w, quote, err);
 }

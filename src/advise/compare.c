@@ -295,11 +295,10 @@ static void section_key(const struct run *run, struct buf *key)
 static int find_section(struct comparing *c, const struct run *run, size_t *number, struct err *err)
 {
     section_key(run, &c->key);
-    int rc = buf_check(&c->key, err);
-    if (rc == 0)
-        rc = index_number(&c->section_index, buf_str(&c->key), c->key.len, number, err);
-    if (rc != 0 || *number < c->section_count)
-        return rc;
+    TRY(buf_check(&c->key, err));
+    TRY(index_number(&c->section_index, buf_str(&c->key), c->key.len, number, err));
+    if (*number < c->section_count)
+        return 0;
     struct section *sections =
         one_more(c->sections, c->section_count, &c->section_room, sizeof *sections, err);
     if (!sections)

@@ -195,6 +195,6 @@ int compare_choose(struct comparing *c, struct compare *out, struct err *err)
 {
     if (!c->base.text)
         return by_itself(c, out, err);
-    int rc = by_selector(c, err);
-    return rc == 0 ? text_set(&out->base, c->base.text, err) : rc;
+    TRY(by_selector(c, err));
+    return text_set(&out->base, c->base.text, err);
 }

@@ -151,9 +151,7 @@ static int add_section(struct comparing *c, struct section *section, struct comp
                        struct err *err)
 {
     struct compare_workload *to = LIST_ADD(&out->workloads, err);
-    int rc = to ? text_set(&to->workload, section->title, err) : ERR_MEMORY;
-    if (rc != 0)
-        return rc;
+    TRY(to ? text_set(&to->workload, section->title, err) : ERR_MEMORY);
     to->rows.known = to->apart.known = true;
     compare_details(c, section);
     // Without a base, rows are judged against the first.
@@ -163,18 +161,18 @@ static int add_section(struct comparing *c, struct section *section, struct comp
             reference = section->groups[i];
     if (reference == NO_GROUP)
         reference = section->groups[0];
-    for (size_t i = 0; i < section->count && rc == 0; i++)
-        rc = add_row(c, section, section->groups[i], reference, to, err);
-    if (rc == 0 && to->rows.count > 0)
+    for (size_t i = 0; i < section->count; i++)
+        TRY(add_row(c, section, section->groups[i], reference, to, err));
+    if (to->rows.count > 0)
         qsort(to->rows.items, to->rows.count, sizeof *to->rows.items, by_cost);
-    if (rc == 0 && to->apart.count > 0)
+    if (to->apart.count > 0)
         qsort(to->apart.items, to->apart.count, sizeof *to->apart.items, by_cost);
-    if (rc == 0 && section->base != NO_GROUP && to->rows.count > 0) {
+    if (section->base != NO_GROUP && to->rows.count > 0) {
         struct buf label = {0};
         compare_label(&to->rows.items[0], &label);
-        rc = text_take(&to->base, &label, err);
+        TRY(text_take(&to->base, &label, err));
     }
-    return rc == 0 ? compare_sentences(to, err) : rc;
+    return compare_sentences(to, err);
 }
 
 static int check_words(const struct comparing *c, struct err *err)
@@ -192,19 +190,17 @@ int comparing_finish(struct comparing *c, struct compare *out, struct err *err)
 {
     out->workloads.known = true;
     out->runs = some_int(c->runs);
-    int rc = check_words(c, err);
-    if (rc == 0)
-        rc = TEXTS_SET(err, {&out->schema, COMPARE_SCHEMA},
-                       {&out->rule, c->prorated ? "prorated" : "paid"});
-    if (rc == 0 && c->date)
-        rc = text_set(&out->date, c->date, err);
-    if (rc == 0)
-        rc = estimate_all(c, err);
-    if (rc == 0 && c->group_count > 0)
-        rc = compare_choose(c, out, err);
-    if (rc == 0 && c->section_count > 0)
+    TRY(check_words(c, err));
+    TRY(TEXTS_SET(err, {&out->schema, COMPARE_SCHEMA},
+                  {&out->rule, c->prorated ? "prorated" : "paid"}));
+    if (c->date)
+        TRY(text_set(&out->date, c->date, err));
+    TRY(estimate_all(c, err));
+    if (c->group_count > 0)
+        TRY(compare_choose(c, out, err));
+    if (c->section_count > 0)
         qsort(c->sections, c->section_count, sizeof *c->sections, by_title);
-    for (size_t i = 0; i < c->section_count && rc == 0; i++)
-        rc = add_section(c, &c->sections[i], out, err);
-    return rc == 0 ? compare_summary(out, err) : rc;
+    for (size_t i = 0; i < c->section_count; i++)
+        TRY(add_section(c, &c->sections[i], out, err));
+    return compare_summary(out, err);
 }

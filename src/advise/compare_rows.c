@@ -309,17 +309,15 @@ static void fill_mean(const struct group *g, size_t at, double most, struct comp
 // Time and cost are unknown, and no provider's rule applies.
 static int fill_relative(const struct group *g, struct compare_row *row, struct err *err)
 {
-    int rc = text_set(&row->kind, "relative", err);
-    if (rc == 0)
-        rc = texts_add(&row->notes,
-                       "only relative speeds are known, not times: cost ÷ base is price × time, "
-                       "without units and minimums",
-                       err);
-    if (rc == 0 && !g->price.known)
+    TRY(text_set(&row->kind, "relative", err));
+    TRY(texts_add(&row->notes,
+                  "only relative speeds are known, not times: cost ÷ base is price × time, "
+                  "without units and minimums",
+                  err));
+    if (!g->price.known)
         return fill_price(g, row, err); // with the reason
-    if (rc == 0)
-        rc = set_money(&row->price.usd_per_hour, g->price.hour, err);
-    return rc == 0 ? text_set(&row->price.from, g->price.from, err) : rc;
+    TRY(set_money(&row->price.usd_per_hour, g->price.hour, err));
+    return text_set(&row->price.from, g->price.from, err);
 }
 
 static bool any_early(const struct group *g)
@@ -403,8 +401,8 @@ int compare_row_against(const struct group *g, const struct group *base, struct 
                         struct err *err)
 {
     bool noisy = g->run.taints.count + base->run.taints.count > 0;
-    int rc = fill_against(&g->time, &base->time, noisy, "faster", "slower", &row->time, err);
-    if (rc == 0 && g->costed && base->costed)
-        rc = fill_against(&g->cost, &base->cost, noisy, "cheaper", "dearer", &row->money, err);
-    return rc;
+    TRY(fill_against(&g->time, &base->time, noisy, "faster", "slower", &row->time, err));
+    if (g->costed && base->costed)
+        TRY(fill_against(&g->cost, &base->cost, noisy, "cheaper", "dearer", &row->money, err));
+    return 0;
 }

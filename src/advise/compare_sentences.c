@@ -126,19 +126,18 @@ static void write_sentence(const struct measure *measure, const struct compare_w
 
 int compare_sentences(struct compare_workload *workload, struct err *err)
 {
-    int rc = 0;
     size_t winners = count_winners(workload);
     if (workload->rows.count > 1 && winners < 2)
         return texts_add(&workload->sentences,
                          winners > 0 ? "No verdict: all rows but one are noisy or stopped."
                                      : "No verdict: all rows are noisy or stopped.",
                          err);
-    for (size_t i = 0; i < MEASURES && winners > 1 && rc == 0; i++) {
+    for (size_t i = 0; i < MEASURES && winners > 1; i++) {
         struct buf sentence = {0};
         write_sentence(&measures[i], workload, &sentence);
-        rc = texts_take(&workload->sentences, &sentence, err);
+        TRY(texts_take(&workload->sentences, &sentence, err));
     }
-    return rc;
+    return 0;
 }
 
 // ---- over all workloads

@@ -191,13 +191,12 @@ int evidence_choose(const struct evidence_ask *ask, struct quote_evidence *out,
                     struct comparison *against, size_t *count, struct err *err)
 {
     const struct run *reference = find_reference(ask);
-    int rc = 0;
     *count = 0;
-    for (size_t i = 0; i < ask->count && rc == 0; i++)
+    for (size_t i = 0; i < ask->count; i++)
         if (is_usable(ask, i))
-            rc = judge(ask, reference, i, &against[i], &out[(*count)++], err);
-    if (rc != 0 || *count == 0)
-        return rc;
+            TRY(judge(ask, reference, i, &against[i], &out[(*count)++], err));
+    if (*count == 0)
+        return 0;
     qsort(out, *count, sizeof *out, by_training);
     *count = number_others(out, *count);
     return 0;

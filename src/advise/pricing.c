@@ -69,10 +69,10 @@ static int read_list(const char **texts, size_t count, read_fn *read, struct sai
     if (count == 0)
         return 0;
     *out = calloc(count, sizeof **out);
-    int rc = *out ? 0 : err_memory(err);
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = read(&(*out)[(*out_count)++], texts[i], err);
-    return rc;
+    TRY(*out ? 0 : err_memory(err));
+    for (size_t i = 0; i < count; i++)
+        TRY(read(&(*out)[(*out_count)++], texts[i], err));
+    return 0;
 }
 
 static int read_date(const char *text, int64_t *date_s, struct err *err)

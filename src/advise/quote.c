@@ -307,9 +307,7 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
         return training == 0 ? misfit(s->quote, offer, why, err) : 0;
     bool every = s->ask->every_region;
     int64_t per_hour = 0;
-    int rc = every ? 0 : hour_in_usd(s, offer, &per_hour, err);
-    if (rc != 0)
-        return rc;
+    TRY(every ? 0 : hour_in_usd(s, offer, &per_hour, err));
     struct candidate *c = every ? NULL : twin(s, offer, training);
     if (c && c->per_hour <= per_hour)
         return 0;
@@ -326,14 +324,13 @@ static int consider(void *search, const struct offer *offer, struct err *err)
 {
     struct search *s = search;
     struct choice best[QUOTE_TRAININGS];
-    int rc = 0;
     if (!wanted_gpu(s, offer))
         return 0;
     count_group(s, offer, find_proofs(s, offer, best) != NULL);
-    for (size_t i = 0; i < QUOTE_TRAININGS && rc == 0; i++)
+    for (size_t i = 0; i < QUOTE_TRAININGS; i++)
         if (best[i].proof)
-            rc = add_candidate(s, offer, best[i].proof, err);
-    return rc;
+            TRY(add_candidate(s, offer, best[i].proof, err));
+    return 0;
 }
 
 // ---- bills
@@ -349,20 +346,19 @@ static int add_notes(const struct candidate *c, struct bill *bill, struct err *e
     const struct comparison *against = c->proof->from->against;
     if (c->proof->gpus > 0)
         bill->gpus_used = some_int(c->proof->gpus);
-    int rc = 0;
     if (run_failed(run))
-        rc = texts_add(&bill->notes, "the run failed: its time is a guess", err);
+        TRY(texts_add(&bill->notes, "the run failed: its time is a guess", err));
     else if (run_stopped(run) && !against)
-        rc = texts_add(&bill->notes, "the run was stopped early", err);
-    for (size_t i = 0; rc == 0 && i < run->taints.count; i++)
-        rc = texts_add(&bill->notes, run->taints.items[i], err);
-    for (size_t i = 0; rc == 0 && against && i < against->reasons.count; i++)
-        rc = texts_add(&bill->notes, against->reasons.items[i], err);
-    if (rc == 0 && run->projection.assumption.known && run->projection.assumption.v &&
+        TRY(texts_add(&bill->notes, "the run was stopped early", err));
+    for (size_t i = 0; i < run->taints.count; i++)
+        TRY(texts_add(&bill->notes, run->taints.items[i], err));
+    for (size_t i = 0; against && i < against->reasons.count; i++)
+        TRY(texts_add(&bill->notes, against->reasons.items[i], err));
+    if (run->projection.assumption.known && run->projection.assumption.v &&
         strcmp(c->proof->time.basis, "projected") == 0)
-        rc = texts_add(&bill->notes,
-                       "part of the training was not in the sample: its time was assumed", err);
-    return rc;
+        TRY(texts_add(&bill->notes,
+                      "part of the training was not in the sample: its time was assumed", err));
+    return 0;
 }
 
 // A price that cannot be computed (a currency without a rate, an overflow) makes this offer a
@@ -415,12 +411,11 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
 static int add_other_trainings(struct search *s, const struct offer *offer,
                                const struct choice best[QUOTE_TRAININGS], struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 1; i < QUOTE_TRAININGS && rc == 0; i++)
+    for (size_t i = 1; i < QUOTE_TRAININGS; i++)
         if (best[i].proof)
-            rc = add_bill(s->ask, &(struct candidate){*offer, best[i].proof, 0}, NULL, s->quote,
-                          err);
-    return rc;
+            TRY(add_bill(s->ask, &(struct candidate){*offer, best[i].proof, 0}, NULL, s->quote,
+                         err));
+    return 0;
 }
 
 // The amount to pay, plus the cost of waiting if it is counted.
@@ -515,33 +510,29 @@ static int add_named(struct search *s, struct err *err)
     struct candidate c = {.proof = NULL};
     struct choice best[QUOTE_TRAININGS];
     char why[160];
-    int rc = book_find(s->book, ask->offer, s->day, &c.offer, err);
-    if (rc != 0)
-        return rc;
+    TRY(book_find(s->book, ask->offer, s->day, &c.offer, err));
     const struct proof *first = s->proof_count > 0 ? &s->proofs[0] : NULL;
     if (ask->asked)
         c.proof = first && first->asked ? first : NULL;
     else
         c.proof = find_proofs(s, &c.offer, best);
     if (!ask->asked)
-        rc = add_other_trainings(s, &c.offer, best, err);
-    if (rc != 0 || (!c.proof && s->quote->others.count > 0))
-        return rc;
+        TRY(add_other_trainings(s, &c.offer, best, err));
+    if (!c.proof && s->quote->others.count > 0)
+        return 0;
     bool assumed = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
     if (!c.proof && !ask->asked)
         c.proof = first;
     if (!c.proof)
         return 0;
     if (assumed)
-        rc = check_assumed(s, &c, err);
-    if (rc != 0)
-        return rc;
+        TRY(check_assumed(s, &c, err));
     if (too_small(s, c.proof, &c.offer, why))
         return misfit(s->quote, &c.offer, why, err);
-    rc = add_bill(ask, &c, assumed ? "assumed" : NULL, s->quote, err);
-    if (rc == 0 && assumed && s->quote->bills.count > 0)
-        rc = note_assumed(s, &c, err);
-    return rc;
+    TRY(add_bill(ask, &c, assumed ? "assumed" : NULL, s->quote, err));
+    if (assumed && s->quote->bills.count > 0)
+        TRY(note_assumed(s, &c, err));
+    return 0;
 }
 
 // The machine of the first run, bought, as an offer with a price per hour of use.

@@ -34,9 +34,7 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
 static int add_asked(struct quote_job *job, const char *text, size_t len, struct err *err)
 {
     struct run *run = LIST_ADD(&job->runs, err);
-    int rc = run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY;
-    if (rc != 0)
-        return rc;
+    TRY(run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY);
     const char *name = run->workload ? run->workload : run->name;
     return text_set(&job->workload, name ? name : "command", err);
 }
@@ -97,18 +95,17 @@ static int add_others(struct quote_job *job, struct ledger *ledger, const struct
                       struct err *err)
 {
     struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
-    int rc = ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0;
-    if (rc == 0)
-        rc = published_each(NULL, add_run, job, err);
+    TRY(ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0);
+    TRY(published_each(NULL, add_run, job, err));
     const struct run *reference = job->asked ? &job->runs.items[0] : like;
-    return rc == 0 ? choose_evidence(job, reference, like != NULL, err) : rc;
+    return choose_evidence(job, reference, like != NULL, err);
 }
 
 static int open_ledger(struct quote_job *job, const char *where, struct ledger **ledger,
                        struct err *err)
 {
-    int rc = where && !*where ? 0 : ledger_new(ledger, where, err);
-    return rc == 0 && *ledger ? ledger_connect(*ledger, &job->says, err) : rc;
+    TRY(where && !*where ? 0 : ledger_new(ledger, where, err));
+    return *ledger ? ledger_connect(*ledger, &job->says, err) : 0;
 }
 
 static int load(struct quote_job *job, const char *word, const struct run *like, const char *where,
@@ -252,12 +249,11 @@ int quote_assemble(struct quote_job *job, struct err *err)
     own_power(job);
     if (job->wishes.buy && job->asked)
         job->ask.own = &job->wishes.own;
-    int rc = TEXTS_SET(err, {&q->schema, QUOTE_SCHEMA}, {&q->workload, job->workload},
-                       {&q->run, job->asked ? job->runs.items[0].id : NULL}, {&q->date, job->date},
-                       {&q->rule, job->ask.wishes.prorated ? "prorated" : "paid"});
-    if (rc == 0)
-        rc = quote_make(&job->ask, q, err);
-    return rc == 0 ? advice_make(&job->ask, &job->wishes, q, err) : rc;
+    TRY(TEXTS_SET(err, {&q->schema, QUOTE_SCHEMA}, {&q->workload, job->workload},
+                  {&q->run, job->asked ? job->runs.items[0].id : NULL}, {&q->date, job->date},
+                  {&q->rule, job->ask.wishes.prorated ? "prorated" : "paid"}));
+    TRY(quote_make(&job->ask, q, err));
+    return advice_make(&job->ask, &job->wishes, q, err);
 }
 
 void quote_release(struct quote_job *job)

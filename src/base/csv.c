@@ -129,10 +129,9 @@ static void row_release(struct csv_row *row)
 
 static int row_begin_field(struct csv_row *row, struct err *err)
 {
-    int rc = array_grow(&row->starts, row->count, &row->capacity, sizeof *row->starts, err);
-    if (rc == 0)
-        row->starts[row->count++] = row->text.len;
-    return rc;
+    TRY(array_grow(&row->starts, row->count, &row->capacity, sizeof *row->starts, err));
+    row->starts[row->count++] = row->text.len;
+    return 0;
 }
 
 static const char *row_text(const struct csv_row *row, size_t field)

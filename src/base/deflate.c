@@ -52,9 +52,7 @@ static void release(void *context, void *memory)
 int deflate_begin(struct deflate *deflate, enum deflate_form form, struct err *err)
 {
     deflate->stream = NULL;
-    int rc = load(err);
-    if (rc != 0)
-        return rc;
+    TRY(load(err));
     z_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return err_memory(err);

@@ -32,7 +32,7 @@ int folder_config(struct buf *out, struct err *err)
 int folder_share(struct buf *out, struct err *err)
 {
     const char *given = getenv("FARE_SHARE");
-    int rc = given && *given ? 0 : fs_program_dir(out, err);
+    TRY(given && *given ? 0 : fs_program_dir(out, err));
     buf_adds(out, given && *given ? given : "/../share");
-    return rc == 0 ? buf_check(out, err) : rc;
+    return buf_check(out, err);
 }

@@ -78,9 +78,7 @@ void gzip_release(struct gzip *gzip)
 static int read_plain(struct gzip *gzip, void *into, size_t size, size_t *made, struct err *err)
 {
     size_t got;
-    int rc = fill(gzip, &got, err);
-    if (rc != 0)
-        return rc;
+    TRY(fill(gzip, &got, err));
     *made = got < size ? got : size;
     memcpy(into, gzip->next, *made);
     gzip->next += *made;

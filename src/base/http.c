@@ -202,13 +202,13 @@ static int prepare(struct transfer *t)
     set_ptr(t, CURLOPT_ERRORBUFFER, t->said);
     set_ptr(t, CURLOPT_PRIVATE, t);
     set_method(t, call);
-    int rc = https || call->follow ? set_certificates(t, https) : 0;
-    if (rc == 0 && t->setup == CURLE_OUT_OF_MEMORY)
-        rc = err_memory(&call->err);
-    else if (rc == 0 && t->setup != CURLE_OK) // 7.87, the first with CURLOPT_QUICK_EXIT
-        rc = err_set(&call->err, ERR_FAIL, "libcurl is older than 7.87: %s",
-                     curl.easy_strerror(t->setup));
-    return rc;
+    TRY(https || call->follow ? set_certificates(t, https) : 0);
+    if (t->setup == CURLE_OUT_OF_MEMORY)
+        return err_memory(&call->err);
+    else if (t->setup != CURLE_OK) // 7.87, the first with CURLOPT_QUICK_EXIT
+        return err_set(&call->err, ERR_FAIL, "libcurl is older than 7.87: %s",
+                       curl.easy_strerror(t->setup));
+    return 0;
 }
 
 // Files need no loop.

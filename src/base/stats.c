@@ -109,9 +109,7 @@ static int check_values(const double *x, size_t n, struct err *err)
 // A copy to reorder, of checked values.
 static int copy_values(const double *x, size_t n, double **copy, struct err *err)
 {
-    int rc = check_values(x, n, err);
-    if (rc != 0)
-        return rc;
+    TRY(check_values(x, n, err));
     *copy = malloc(n * sizeof **copy);
     if (!*copy)
         return err_memory(err);
@@ -122,9 +120,7 @@ static int copy_values(const double *x, size_t n, double **copy, struct err *err
 int stats_median(const double *x, size_t n, double *median, struct err *err)
 {
     double *copy;
-    int rc = copy_values(x, n, &copy, err);
-    if (rc != 0)
-        return rc;
+    TRY(copy_values(x, n, &copy, err));
     *median = stats_median_of(copy, n);
     free(copy);
     return 0;
@@ -133,9 +129,7 @@ int stats_median(const double *x, size_t n, double *median, struct err *err)
 int stats_mad(const double *x, size_t n, double *median, double *mad, struct err *err)
 {
     double *copy;
-    int rc = copy_values(x, n, &copy, err);
-    if (rc != 0)
-        return rc;
+    TRY(copy_values(x, n, &copy, err));
     double middle = stats_median_of(copy, n);
     for (size_t i = 0; i < n; i++)
         copy[i] = fabs(copy[i] - middle);
@@ -150,9 +144,7 @@ int stats_mad(const double *x, size_t n, double *median, double *mad, struct err
 int stats_outliers(const double *x, size_t n, size_t *count, struct err *err)
 {
     double median, mad;
-    int rc = stats_mad(x, n, &median, &mad, err);
-    if (rc != 0)
-        return rc;
+    TRY(stats_mad(x, n, &median, &mad, err));
     *count = 0;
     for (size_t i = 0; i < n; i++)
         *count += fabs(x[i] - median) > STATS_OUTLIER_MADS * mad;

@@ -233,18 +233,17 @@ static int storage(const struct rule *rule, const struct charge_use *use, struct
         {rule->disk_included ? 0 : rule->storage_rate, 0, running_ns, &charge->storage},
         {rule->storage_stopped_rate, running_ns, whole_ns - running_ns, &charge->storage_stopped},
     };
-    int rc = 0;
-    for (size_t i = 0; use->storage_gb > 0 && i < 2 && rc == 0; i++) {
+    for (size_t i = 0; use->storage_gb > 0 && i < 2; i++) {
         int64_t per_month = 0;
-        rc = money_scale(parts[i].rate, gb, 1, MONEY_DOWN, &per_month, err); // exact
-        if (rc == 0 && rule->storage_calendar_month)
-            rc =
-                by_calendar(per_month, start_s, parts[i].from_ns, parts[i].ns, parts[i].price, err);
-        else if (rc == 0)
-            rc = money_scale(per_month, parts[i].ns, rule->storage_month_ns, MONEY_HALF_EVEN,
-                             parts[i].price, err);
+        TRY(money_scale(parts[i].rate, gb, 1, MONEY_DOWN, &per_month, err)); // exact
+        if (rule->storage_calendar_month)
+            TRY(by_calendar(per_month, start_s, parts[i].from_ns, parts[i].ns, parts[i].price,
+                            err));
+        else
+            TRY(money_scale(per_month, parts[i].ns, rule->storage_month_ns, MONEY_HALF_EVEN,
+                            parts[i].price, err));
     }
-    return rc;
+    return 0;
 }
 
 // From the month's byte `from` to its byte `to`. The free bytes count towards the steps' bounds.
@@ -273,11 +272,9 @@ static int traffic(const struct rule *rule, const struct charge_use *use, struct
     int64_t to;
     if (__builtin_add_overflow(use->egress_used_bytes, use->egress_bytes, &to))
         return err_set(err, ERR_OVERFLOW, "more traffic than can be counted");
-    int rc = egress_price(rule, use->egress_used_bytes, to, &charge->egress, err);
-    if (rc == 0)
-        rc = money_scale(rule->ingress_rate, use->ingress_bytes, rule->gb_bytes, MONEY_HALF_EVEN,
-                         &charge->ingress, err);
-    return rc;
+    TRY(egress_price(rule, use->egress_used_bytes, to, &charge->egress, err));
+    return money_scale(rule->ingress_rate, use->ingress_bytes, rule->gb_bytes, MONEY_HALF_EVEN,
+                       &charge->ingress, err);
 }
 
 // ---- together
@@ -329,17 +326,12 @@ int charge_use(const struct rule *rule, const struct charge_use *use, struct cha
                struct err *err)
 {
     memset(charge, 0, sizeof *charge);
-    int rc = check(use, err);
-    if (rc != 0)
-        return rc;
-    rc = machine(rule, use, charge, err);
-    if (rc == 0)
-        rc = fees(rule, use, charge, err);
-    if (rc == 0)
-        rc = storage(rule, use, charge, err);
-    if (rc == 0)
-        rc = traffic(rule, use, charge, err);
-    return rc == 0 ? add_up(rule, use, charge, err) : rc;
+    TRY(check(use, err));
+    TRY(machine(rule, use, charge, err));
+    TRY(fees(rule, use, charge, err));
+    TRY(storage(rule, use, charge, err));
+    TRY(traffic(rule, use, charge, err));
+    return add_up(rule, use, charge, err);
 }
 
 int charge_parts(const struct charge *charge, int64_t gpus, int64_t gpus_used,

@@ -153,20 +153,19 @@ int crontab_parse(struct crontab *tab, const char *text, struct err *err)
         }
         text = means;
     }
-    int rc = split(text, fields, err);
-    for (int i = 0; rc == 0 && i < FIELDS; i++)
-        rc = read_field(&kinds[i], fields[i], &bits[i], err);
-    if (rc == 0)
-        *tab = (struct crontab){
-            .minutes = bits[0],
-            .hours = (uint32_t)bits[1],
-            .days = (uint32_t)bits[2],
-            .months = (uint32_t)bits[3],
-            .weekdays = (uint32_t)bits[4],
-            .any_day = fields[2][0] == '*',
-            .any_weekday = fields[4][0] == '*',
-        };
-    return rc;
+    TRY(split(text, fields, err));
+    for (int i = 0; i < FIELDS; i++)
+        TRY(read_field(&kinds[i], fields[i], &bits[i], err));
+    *tab = (struct crontab){
+        .minutes = bits[0],
+        .hours = (uint32_t)bits[1],
+        .days = (uint32_t)bits[2],
+        .months = (uint32_t)bits[3],
+        .weekdays = (uint32_t)bits[4],
+        .any_day = fields[2][0] == '*',
+        .any_weekday = fields[4][0] == '*',
+    };
+    return 0;
 }
 
 // ---- counting

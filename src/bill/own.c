@@ -36,40 +36,33 @@ static int power(const struct own_machine *m, struct own_hour *hour, struct err 
     hour->power_known = m->busy_mw >= 0 && m->kwh >= 0;
     if (!hour->power_known)
         return 0;
-    int rc = money_scale(m->kwh, m->busy_mw, MW_PER_KW, MONEY_HALF_EVEN, &hour->power, err);
+    TRY(money_scale(m->kwh, m->busy_mw, MW_PER_KW, MONEY_HALF_EVEN, &hour->power, err));
     // Each hour of use carries (month - use) / use idle hours.
-    if (rc == 0 && m->idle_mw > 0)
-        rc = money_scale(m->kwh, m->idle_mw * (MONTH_S - m->use_s_a_month),
-                         MW_PER_KW * m->use_s_a_month, MONEY_HALF_EVEN, &hour->idle, err);
-    return rc;
+    if (m->idle_mw > 0)
+        TRY(money_scale(m->kwh, m->idle_mw * (MONTH_S - m->use_s_a_month),
+                        MW_PER_KW * m->use_s_a_month, MONEY_HALF_EVEN, &hour->idle, err));
+    return 0;
 }
 
 // Interest on the mean of purchase and resale: the machine loses its value evenly.
 static int interest(const struct own_machine *m, struct own_hour *hour, struct err *err)
 {
     int64_t year = 0, mean = m->resale + (m->purchase - m->resale) / 2;
-    int rc = money_scale(mean, m->interest, 10000, MONEY_HALF_EVEN, &year, err);
-    return rc == 0 ? money_scale(year, HOUR_S, 12 * m->use_s_a_month, MONEY_HALF_EVEN,
-                                 &hour->interest, err)
-                   : rc;
+    TRY(money_scale(mean, m->interest, 10000, MONEY_HALF_EVEN, &year, err));
+    return money_scale(year, HOUR_S, 12 * m->use_s_a_month, MONEY_HALF_EVEN, &hour->interest, err);
 }
 
 int own_hour(const struct own_machine *m, struct own_hour *hour, struct err *err)
 {
     memset(hour, 0, sizeof *hour);
-    int rc = check(m, err);
-    if (rc == 0)
-        rc = money_scale(m->purchase - m->resale, HOUR_S, m->life_months * m->use_s_a_month,
-                         MONEY_HALF_EVEN, &hour->purchase, err);
-    if (rc == 0)
-        rc = power(m, hour, err);
-    if (rc == 0)
-        rc = interest(m, hour, err);
-    if (rc == 0)
-        rc = money_add(hour->purchase, hour->power, &hour->total, err);
-    if (rc == 0)
-        rc = money_add(hour->total, hour->idle, &hour->total, err);
-    return rc == 0 ? money_add(hour->total, hour->interest, &hour->total, err) : rc;
+    TRY(check(m, err));
+    TRY(money_scale(m->purchase - m->resale, HOUR_S, m->life_months * m->use_s_a_month,
+                    MONEY_HALF_EVEN, &hour->purchase, err));
+    TRY(power(m, hour, err));
+    TRY(interest(m, hour, err));
+    TRY(money_add(hour->purchase, hour->power, &hour->total, err));
+    TRY(money_add(hour->total, hour->idle, &hour->total, err));
+    return money_add(hour->total, hour->interest, &hour->total, err);
 }
 
 int own_offer(const struct own_machine *machine, const char *name, struct offer *offer,
@@ -98,9 +91,7 @@ int own_break_even(const struct own_machine *m, const struct own_rent *rent, int
                    struct err *err)
 {
     struct own_hour hour;
-    int rc = own_hour(m, &hour, err);
-    if (rc != 0)
-        return rc;
+    TRY(own_hour(m, &hour, err));
     if (rent->rate < 0 || rent->own_speed < 1 || rent->rent_speed < 1 ||
         rent->own_speed > MOST_SPEED || rent->rent_speed > MOST_SPEED)
         return err_set(err, ERR_FORMAT, "a rent is 0 or more, and a speed above 0");
@@ -121,8 +112,8 @@ int own_break_even(const struct own_machine *m, const struct own_rent *rent, int
 int own_break_even_days(const struct own_machine *m, int64_t use_s, int64_t *tenths,
                         struct err *err)
 {
-    int rc = check(m, err);
-    return rc == 0 ? money_scale(use_s, 300, m->use_s_a_month, MONEY_HALF_UP, tenths, err) : rc;
+    TRY(check(m, err));
+    return money_scale(use_s, 300, m->use_s_a_month, MONEY_HALF_UP, tenths, err);
 }
 
 static void amount(struct buf *out, int64_t nano)

@@ -69,9 +69,7 @@ static int read_rate(struct rule *rule, const struct tariff *t, const char *rate
 int rule_read(struct rule *rule, const struct tariff *t, const char *rate, struct err *err)
 {
     memset(rule, 0, sizeof *rule);
-    int rc = read_rate(rule, t, rate, err);
-    if (rc != 0)
-        return rc;
+    TRY(read_rate(rule, t, rate, err));
     rule->per_ns = number(t->per_s, 3600) * NS_PER_S;
     rule->unit_ns = number(t->unit_ms, 1000) * NS_PER_MS;
     rule->clock_units = t->clock_units.v;

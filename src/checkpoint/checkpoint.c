@@ -273,9 +273,7 @@ static int get_int(const struct safetensors *st, const char *key, int64_t max, i
                    struct err *err)
 {
     const char *text;
-    int rc = get_text(st, key, &text, err);
-    if (rc != 0)
-        return rc;
+    TRY(get_text(st, key, &text, err));
     if (!text_int(text, value) || *value < 0 || *value > max)
         return err_set(err, ERR_FORMAT, "'%s': its %s is '%.32s'", st->path, key, text);
     return 0;
@@ -284,9 +282,7 @@ static int get_int(const struct safetensors *st, const char *key, int64_t max, i
 static int get_loss(const struct safetensors *st, double *value, struct err *err)
 {
     const char *text;
-    int rc = get_text(st, "loss_sum", &text, err);
-    if (rc != 0)
-        return rc;
+    TRY(get_text(st, "loss_sum", &text, err));
     char *end;
     *value = strtod(text, &end);
     if (end == text || *end != '\0')
@@ -409,9 +405,9 @@ static int note_difference(const struct safetensors *st, const char *key, const 
                            struct buf *notes, struct err *err)
 {
     const char *there;
-    int rc = get_text(st, key, &there, err);
-    if (rc != 0 || strcmp(there, here) == 0)
-        return rc;
+    TRY(get_text(st, key, &there, err));
+    if (strcmp(there, here) == 0)
+        return 0;
     buf_printf(notes, "%s was ", key);
     add_printable(notes, there);
     buf_printf(notes, ", is %s: the run does not end in the same bits as one that never stopped\n",
@@ -424,13 +420,9 @@ static int note_differences(const struct safetensors *st, const struct checkpoin
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", subject->options.threads);
-    int rc = note_difference(st, "engine", subject->engine->name, notes, err);
-    if (rc == 0)
-        rc = note_difference(st, "precision", precision_name(subject->options.precision), notes,
-                             err);
-    if (rc == 0)
-        rc = note_difference(st, "threads", threads, notes, err);
-    return rc;
+    TRY(note_difference(st, "engine", subject->engine->name, notes, err));
+    TRY(note_difference(st, "precision", precision_name(subject->options.precision), notes, err));
+    return note_difference(st, "threads", threads, notes, err);
 }
 
 static int restore_tensors(const struct safetensors *st, const struct engine *engine,

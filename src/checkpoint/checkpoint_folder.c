@@ -57,10 +57,9 @@ struct iterations {
 
 static int add_iteration(struct iterations *found, int64_t iteration, struct err *err)
 {
-    int rc = array_grow(&found->list, found->count, &found->cap, sizeof *found->list, err);
-    if (rc == 0)
-        found->list[found->count++] = iteration;
-    return rc;
+    TRY(array_grow(&found->list, found->count, &found->cap, sizeof *found->list, err));
+    found->list[found->count++] = iteration;
+    return 0;
 }
 
 static int highest_first(const void *a_, const void *b_)

@@ -118,16 +118,11 @@ static int read_shape(struct scan *scan, struct safetensors_tensor *t, struct er
 
 static int read_offsets(struct scan *scan, int64_t *begin, int64_t *end, struct err *err)
 {
-    int rc = scan_expect(scan, '[', err);
-    if (rc == 0)
-        rc = scan_whole(scan, begin, err);
-    if (rc == 0)
-        rc = scan_expect(scan, ',', err);
-    if (rc == 0)
-        rc = scan_whole(scan, end, err);
-    if (rc == 0)
-        rc = scan_expect(scan, ']', err);
-    return rc;
+    TRY(scan_expect(scan, '[', err));
+    TRY(scan_whole(scan, begin, err));
+    TRY(scan_expect(scan, ',', err));
+    TRY(scan_whole(scan, end, err));
+    return scan_expect(scan, ']', err);
 }
 
 // Whether type, shape and offsets agree.

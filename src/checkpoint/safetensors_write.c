@@ -93,9 +93,7 @@ static int make_header(struct buf *out, const struct safetensors_text *texts, in
     *total = 0;
     buf_fill(out, '\0', LENGTH_BYTES);
     buf_addc(out, '{');
-    int rc = text_count > 0 ? add_texts(out, texts, text_count, err) : 0;
-    if (rc != 0)
-        return rc;
+    TRY(text_count > 0 ? add_texts(out, texts, text_count, err) : 0);
     for (int i = 0; i < count; i++) {
         const struct safetensors_entry *e = &entries[i];
         int64_t bytes = bytes_of(e->type);
@@ -111,12 +109,10 @@ static int make_header(struct buf *out, const struct safetensors_text *texts, in
     }
     buf_addc(out, '}');
     buf_fill(out, ' ', (ALIGNMENT - out->len % ALIGNMENT) % ALIGNMENT);
-    rc = buf_check(out, err);
-    if (rc == 0) {
-        uint64_t length = out->len - LENGTH_BYTES;
-        memcpy(out->data, &length, LENGTH_BYTES);
-    }
-    return rc;
+    TRY(buf_check(out, err));
+    uint64_t length = out->len - LENGTH_BYTES;
+    memcpy(out->data, &length, LENGTH_BYTES);
+    return 0;
 }
 
 int safetensors_begin(struct safetensors_writer *w, const char *path,

@@ -197,22 +197,21 @@ static int digits(struct scan *scan, struct err *err)
 
 static int skip_number(struct scan *scan, struct err *err)
 {
-    int rc = 0;
     scan->at += peek(scan) == '-';
     if (peek(scan) == '0')
         scan->at++;
     else
-        rc = digits(scan, err);
-    if (rc == 0 && peek(scan) == '.') {
+        TRY(digits(scan, err));
+    if (peek(scan) == '.') {
         scan->at++;
-        rc = digits(scan, err);
+        TRY(digits(scan, err));
     }
-    if (rc == 0 && (peek(scan) | 32) == 'e') {
+    if ((peek(scan) | 32) == 'e') {
         scan->at++;
         scan->at += peek(scan) == '-' || peek(scan) == '+';
-        rc = digits(scan, err);
+        TRY(digits(scan, err));
     }
-    return rc;
+    return 0;
 }
 
 static int skip_value(struct scan *scan, int depth, struct buf *text, struct err *err)

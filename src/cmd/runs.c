@@ -84,8 +84,8 @@ int runs_open(const struct runs_options *o, bool writes, struct ledger **ledger,
 
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
-    int rc = strncmp(word, "published-", 10) == 0 ? 0 : runs_connect(ledger, err);
-    return rc == 0 ? published_or_ledger(ledger, word, text, err) : rc;
+    TRY(strncmp(word, "published-", 10) == 0 ? 0 : runs_connect(ledger, err));
+    return published_or_ledger(ledger, word, text, err);
 }
 
 void runs_say_added(struct out *out, const char *verb, int64_t added, int64_t there)
@@ -207,10 +207,8 @@ static int print_published(const struct cmd_call *call, struct err *err)
 static int load(struct ledger *ledger, const char *word, struct run *run, struct buf *text,
                 struct err *err)
 {
-    int rc = runs_find(ledger, word, text, err);
-    if (rc == 0)
-        rc = record_from_text(run_fields, buf_str(text), text->len, run, err);
-    return rc;
+    TRY(runs_find(ledger, word, text, err));
+    return record_from_text(run_fields, buf_str(text), text->len, run, err);
 }
 
 static int against(const struct cmd_call *call, const struct run *a, const struct run *b,

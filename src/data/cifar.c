@@ -120,17 +120,14 @@ static bool has(const struct folder *folder, const char *name)
 static int read_all(const struct folder *folder, struct data_pair *pair, struct identity *identity,
                     struct err *err)
 {
-    int rc = 0;
-    for (int i = 1; rc == 0 && i <= BATCHES; i++) {
+    for (int i = 1; i <= BATCHES; i++) {
         char name[32];
         snprintf(name, sizeof name, "data_batch_%d.bin", i);
         // Batch 1 is required, so that an empty folder is an error; the others are optional.
         if (i == 1 || has(folder, name))
-            rc = find_file(folder, name, &pair->train, identity, err);
+            TRY(find_file(folder, name, &pair->train, identity, err));
     }
-    if (rc == 0)
-        rc = find_file(folder, "test_batch.bin", &pair->test, identity, err);
-    return rc;
+    return find_file(folder, "test_batch.bin", &pair->test, identity, err);
 }
 
 int cifar_open(const char *dir, const struct data_options *options, struct data_pair *pair,

@@ -45,9 +45,7 @@ static int grow(struct corpus *corpus, struct err *err)
 
 int corpus_end(struct corpus *corpus, int32_t label, int64_t keep, struct err *err)
 {
-    int rc = grow(corpus, err);
-    if (rc != 0)
-        return rc;
+    TRY(grow(corpus, err));
     int64_t start = corpus->count ? corpus->starts[corpus->count] : 0;
     int64_t len = corpus->token_count - start;
     if (len > keep) {

@@ -96,9 +96,7 @@ static int make(const struct public_set *set, const struct data_options *options
     if (train < 1 || test < 0 || train > INT32_MAX || test > INT32_MAX)
         return err_set(err, ERR_USAGE, "cannot make %lld and %lld samples", (long long)train,
                        (long long)test);
-    int rc = set->make(options, train, test, pair, err);
-    if (rc != 0)
-        return rc;
+    TRY(set->make(options, train, test, pair, err));
     struct buf source = {0}, identity = {0};
     unsigned long long seed = options->seed;
     buf_printf(&source, "made from seed %llu", seed);

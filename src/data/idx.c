@@ -87,12 +87,10 @@ static int find_and_read(const struct folder *folder, const char *const endings[
                          struct buf *path, struct err *err)
 {
     uint8_t sum[SHA256_BYTES];
-    int rc = folder_find(folder, endings, path, err);
-    if (rc == 0)
-        rc = idx_file(buf_str(path), images, bytes, count, sum, err);
-    if (rc == 0)
-        identity_add(identity, sum, endings[0]);
-    return rc;
+    TRY(folder_find(folder, endings, path, err));
+    TRY(idx_file(buf_str(path), images, bytes, count, sum, err));
+    identity_add(identity, sum, endings[0]);
+    return 0;
 }
 
 static int read_half(const struct folder *folder, const char *const images[],

@@ -101,10 +101,10 @@ int image_read(struct image_reader *reader, int64_t i, uint8_t *out, struct err 
     }
     const char *path = files->pool + files->offsets[i];
     size_t len = 0;
-    int rc = read_file(path, reader->bytes, files->largest + 1, &len, err);
-    if (rc == 0 && len > files->largest)
-        rc = err_set(err, ERR_FORMAT, "'%s' has grown since the set was opened", path);
-    return rc == 0 ? jpeg_decode(reader->jpeg, path, reader->bytes, len, out, err) : rc;
+    TRY(read_file(path, reader->bytes, files->largest + 1, &len, err));
+    if (len > files->largest)
+        return err_set(err, ERR_FORMAT, "'%s' has grown since the set was opened", path);
+    return jpeg_decode(reader->jpeg, path, reader->bytes, len, out, err);
 }
 
 // ---- the folders ----
@@ -187,10 +187,8 @@ static int kind_of(const char *name)
 static int add_entry(struct listing *list, const struct folder *folder, const char *class,
                      const char *name, struct err *err)
 {
-    int rc = array_grow(&list->entries, (size_t)list->count, &list->capacity, sizeof *list->entries,
-                        err);
-    if (rc != 0)
-        return rc;
+    TRY(array_grow(&list->entries, (size_t)list->count, &list->capacity, sizeof *list->entries,
+                   err));
     struct entry *entry = &list->entries[list->count];
     *entry = (struct entry){.path = list->pool.len, .label = list->classes};
     entry->name = list->pool.len + strlen(folder->path) - strlen(class);

@@ -10,9 +10,7 @@ int lines_open(struct lines *lines, const char *path, int64_t max_bytes, size_t 
                struct err *err)
 {
     memset(lines, 0, sizeof *lines);
-    int rc = gzip_open(&lines->gzip, path, max_bytes, err);
-    if (rc != 0)
-        return rc;
+    TRY(gzip_open(&lines->gzip, path, max_bytes, err));
     lines->max_line = max_line;
     lines->size = FIRST_SIZE;
     lines->buffer = malloc(lines->size);

@@ -71,9 +71,7 @@ static int add_word(void *context, const char *word, size_t len, struct err *err
     struct reading *r = context;
     int32_t number = NUMBER_UNKNOWN;
     if (r->into == &r->train) {
-        int rc = vocabulary_add(&r->vocabulary, word, len, &number, err);
-        if (rc != 0)
-            return rc;
+        TRY(vocabulary_add(&r->vocabulary, word, len, &number, err));
     } else {
         number = vocabulary_find(&r->vocabulary, word, len);
     }
@@ -86,12 +84,9 @@ static int add_review(struct reading *r, char *text, size_t len, int32_t label, 
     if (bad < len)
         return err_set(err, ERR_FORMAT, "byte %zu of the text is not UTF-8 (%02x)", bad,
                        (unsigned char)text[bad]);
-    int rc = corpus_add(r->into, NUMBER_START, err);
-    if (rc == 0)
-        rc = reviews_split(text, len, add_word, r, err);
-    if (rc == 0)
-        rc = corpus_end(r->into, label, REVIEWS_TIME, err);
-    return rc;
+    TRY(corpus_add(r->into, NUMBER_START, err));
+    TRY(reviews_split(text, len, add_word, r, err));
+    return corpus_end(r->into, label, REVIEWS_TIME, err);
 }
 
 // ---- tables ----

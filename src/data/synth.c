@@ -204,12 +204,10 @@ int synth_make_text(const struct data_options *o, int64_t train, int64_t test,
     if (!tokens)
         return err_memory(err);
     synth_grammar(o->seed, tokens, count);
-    int rc = text_windows(tokens, count, SYNTH_ALPHABET, &pair->train, err);
-    if (rc == 0)
-        rc = text_words(synth_alphabet, SYNTH_ALPHABET, &pair->words, err);
-    if (rc == 0)
-        pair->word_count = SYNTH_ALPHABET;
-    return rc;
+    TRY(text_windows(tokens, count, SYNTH_ALPHABET, &pair->train, err));
+    TRY(text_words(synth_alphabet, SYNTH_ALPHABET, &pair->words, err));
+    pair->word_count = SYNTH_ALPHABET;
+    return 0;
 }
 
 static int make_flower_set(uint64_t seed, bool test, int64_t count, struct dataset *set,
@@ -234,6 +232,6 @@ static int make_flower_set(uint64_t seed, bool test, int64_t count, struct datas
 int synth_make_flowers(const struct data_options *o, int64_t train, int64_t test,
                        struct data_pair *pair, struct err *err)
 {
-    int rc = make_flower_set(o->seed, false, train, &pair->train, err);
-    return rc == 0 ? make_flower_set(o->seed, true, test, &pair->test, err) : rc;
+    TRY(make_flower_set(o->seed, false, train, &pair->train, err));
+    return make_flower_set(o->seed, true, test, &pair->test, err);
 }

@@ -106,8 +106,8 @@ static int add_word(void *context, const char *word, size_t len, struct err *err
 {
     struct reading *r = context;
     int32_t number;
-    int rc = vocabulary_add(&r->vocabulary, word, len, &number, err);
-    return rc == 0 ? corpus_add(&r->corpus, number, err) : rc;
+    TRY(vocabulary_add(&r->vocabulary, word, len, &number, err));
+    return corpus_add(&r->corpus, number, err);
 }
 
 static int read_header(struct reading *r, struct lines *lines, const char *path, struct err *err)

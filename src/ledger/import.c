@@ -41,8 +41,8 @@ int import_label(struct run *run, const char *key, const char *value, struct err
         if (!label)
             return ERR_MEMORY;
     }
-    int rc = text_set(&label->key, key, err);
-    return rc == 0 ? text_set(&label->value, value, err) : rc;
+    TRY(text_set(&label->key, key, err));
+    return text_set(&label->value, value, err);
 }
 
 bool import_number(const char *text, struct maybe_real *out)
@@ -170,8 +170,8 @@ int import_log(const struct importer *importer, const char *file, const char *te
                const struct import_options *options, struct runs *out, struct err *err)
 {
     size_t first = out->runs.count;
-    int rc = importer->read(file, text, len, out, err);
-    for (size_t i = first; i < out->runs.count && rc == 0; i++)
-        rc = finish(&out->runs.items[i], importer, file, options, err);
-    return rc;
+    TRY(importer->read(file, text, len, out, err));
+    for (size_t i = first; i < out->runs.count; i++)
+        TRY(finish(&out->runs.items[i], importer, file, options, err));
+    return 0;
 }

@@ -14,10 +14,9 @@ enum { LINE_MAX_BYTES = 64 << 20, CHUNK_BYTES = 1 << 20 };
 static int add_text(struct import_job *m, const char *text, size_t len, struct err *err)
 {
     bool added;
-    int rc = ledger_import_add(m->ledger, text, len, &added, err);
-    if (rc == 0)
-        *(added ? &m->added : &m->there) += 1;
-    return rc;
+    TRY(ledger_import_add(m->ledger, text, len, &added, err));
+    *(added ? &m->added : &m->there) += 1;
+    return 0;
 }
 
 // Imports every whole line in the buffer and moves the rest to its beginning.

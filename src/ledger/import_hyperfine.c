@@ -72,16 +72,15 @@ static int read_result(const json_t *result, struct run *run, struct err *err)
     bool failed = run->exit_code.v != 0;
     if (!json_is_array(json_object_get(result, "exit_codes")))
         run->exit_code.known = false;
-    int rc = TEXTS_SET(err, {&run->ended, failed ? "failed" : "finished"},
-                       {&run->framework, "command"}, {&run->name, command});
-    if (rc == 0)
-        rc = texts_add(&run->command, command, err);
+    TRY(TEXTS_SET(err, {&run->ended, failed ? "failed" : "finished"}, {&run->framework, "command"},
+                  {&run->name, command}));
+    TRY(texts_add(&run->command, command, err));
     static const char *const labels[][2] = {{"stddev", "stddev_s"}, {"median", "median_s"},
                                             {"min", "min_s"},       {"max", "max_s"},
                                             {"user", "user_s"},     {"system", "system_s"}};
-    for (size_t i = 0; i < sizeof labels / sizeof *labels && rc == 0; i++)
-        rc = label_number(run, result, labels[i][0], labels[i][1], err);
-    return rc == 0 ? read_times(run, result, err) : rc;
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        TRY(label_number(run, result, labels[i][0], labels[i][1], err));
+    return read_times(run, result, err);
 }
 
 static int read_log(const char *file, const char *text, size_t len, struct runs *out,

@@ -94,10 +94,10 @@ static int sum_up(struct run *run, struct err *err)
     run->first_loss = run->epoch_list.items[0].train_loss;
     run->last_loss = last->train_loss;
     run->test_accuracy = last->test_accuracy;
-    int rc = text_set(&run->ended, "finished", err);
-    if (rc == 0 && timed && tested)
-        rc = import_label(run, "epoch_time", "includes validation", err);
-    return rc;
+    TRY(text_set(&run->ended, "finished", err));
+    if (timed && tested)
+        TRY(import_label(run, "epoch_time", "includes validation", err));
+    return 0;
 }
 
 // "mnist_mlp_tensorflow.csv" names workload and framework.

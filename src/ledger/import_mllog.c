@@ -76,9 +76,7 @@ static int on_time(struct state *s, const char *key, const json_t *event, double
         s->run_start = ms;
     } else if (strcmp(key, "run_stop") == 0) {
         s->run_stop = ms;
-        int rc = until(s->run_start, ms, &run->phases.wall_ns, err);
-        if (rc != 0)
-            return rc;
+        TRY(until(s->run_start, ms, &run->phases.wall_ns, err));
         const char *status =
             json_string_value(json_object_get(json_object_get(event, "metadata"), "status"));
         bool good = status && strcmp(status, "success") == 0;

@@ -115,18 +115,17 @@ static void normal_date(const char *text, char out[CLOCK_ISO_BYTES])
 
 static int insert_labels(struct ledger *ledger, const struct row *row, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < row->labels.count && rc == 0; i++) {
+    for (size_t i = 0; i < row->labels.count; i++) {
         const struct run_label *label = &row->labels.items[i];
         const char *values[] = {label->key, label->value ? label->value : "", row->id};
         if (label->key)
-            rc = ledger->place.backend->run(
+            TRY(ledger->place.backend->run(
                 ledger->db,
                 "INSERT INTO fare_label (name, value, run) VALUES ($1, $2, $3) "
                 "ON CONFLICT DO NOTHING",
-                values, 3, NULL, NULL, NULL, err);
+                values, 3, NULL, NULL, NULL, err));
     }
-    return rc;
+    return 0;
 }
 
 static int insert_head(struct ledger *ledger, const struct row *row, const char *text,
@@ -324,17 +323,14 @@ static int count_pending(const struct place *place, size_t *spooled, size_t *run
 
 int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
 {
-    int rc = 0;
     if (ledger->db && !ledger->in_memory)
         return 0;
     disconnect(ledger);
     if (ledger->place.backend == &backend_sqlite)
-        rc = make_folder(&ledger->place, err);
-    if (rc == 0)
-        rc = open_in(ledger, ledger->place.where, err);
-    if (rc == 0)
-        deliver(ledger, says);
-    return rc;
+        TRY(make_folder(&ledger->place, err));
+    TRY(open_in(ledger, ledger->place.where, err));
+    deliver(ledger, says);
+    return 0;
 }
 
 int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
@@ -445,10 +441,10 @@ out:
 
 int ledger_import_begin(struct ledger *ledger, struct err *err)
 {
-    int rc = ledger_make(ledger, NULL, err);
-    if (rc == 0 && ledger->place.backend->bulk_begin)
-        rc = ledger_sql(ledger, ledger->place.backend->bulk_begin, err);
-    return rc == 0 ? ledger_begin(ledger, err) : rc;
+    TRY(ledger_make(ledger, NULL, err));
+    if (ledger->place.backend->bulk_begin)
+        TRY(ledger_sql(ledger, ledger->place.backend->bulk_begin, err));
+    return ledger_begin(ledger, err);
 }
 
 static void bulk_end(struct ledger *ledger)
@@ -595,10 +591,9 @@ static int add_filter(struct query *q, const struct backend *backend, const stru
         }
         where(q, "started >= ", since);
     }
-    int rc = 0;
-    for (size_t i = 0; i < f->label_count && rc == 0; i++)
-        rc = where_label(q, f->labels[i], f->limit > 0, err);
-    return rc;
+    for (size_t i = 0; i < f->label_count; i++)
+        TRY(where_label(q, f->labels[i], f->limit > 0, err));
+    return 0;
 }
 
 int ledger_visit_row(void *arg, const char *const *values, struct err *err)
@@ -661,8 +656,8 @@ int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struc
                 struct err *err)
 {
     runs->runs.known = true;
-    int rc = text_set(&runs->schema, RUNS_SCHEMA, err);
-    return rc == 0 ? ledger_each(ledger, filter, add_run, runs, err) : rc;
+    TRY(text_set(&runs->schema, RUNS_SCHEMA, err));
+    return ledger_each(ledger, filter, add_run, runs, err);
 }
 
 static int add_stamp(void *arg, const char *const *values, struct err *err)
@@ -673,9 +668,7 @@ static int add_stamp(void *arg, const char *const *values, struct err *err)
 
 int ledger_stamp(struct ledger *ledger, struct buf *stamp, struct err *err)
 {
-    int rc = ledger_connect(ledger, NULL, err);
-    if (rc == 0)
-        rc = ledger->place.backend->run(ledger->db, "SELECT COUNT(*), MAX(id) FROM fare_run", NULL,
-                                        0, add_stamp, stamp, NULL, err);
-    return rc;
+    TRY(ledger_connect(ledger, NULL, err));
+    return ledger->place.backend->run(ledger->db, "SELECT COUNT(*), MAX(id) FROM fare_run", NULL, 0,
+                                      add_stamp, stamp, NULL, err);
 }

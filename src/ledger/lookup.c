@@ -17,8 +17,8 @@ static int add_match(void *arg, const char *const *values, struct err *err)
     if (found->count++ == 0) {
         buf_adds(&found->id, values[0]);
         buf_adds(&found->text, values[1]);
-        int rc = buf_check(&found->id, err);
-        return rc == 0 ? buf_check(&found->text, err) : rc;
+        TRY(buf_check(&found->id, err));
+        return buf_check(&found->text, err);
     }
     buf_adds(&found->second, values[0]);
     return buf_check(&found->second, err);
@@ -177,10 +177,8 @@ int ledger_pinned(struct ledger *ledger, const char *run, ledger_visit_fn *visit
                   struct err *err)
 {
     struct ledger_visit v = {visit, arg};
-    int rc = ledger_connect(ledger, NULL, err);
-    if (rc == 0)
-        rc = ledger->place.backend->run(
-            ledger->db, "SELECT made, record FROM fare_quote WHERE run = $1 ORDER BY made DESC",
-            &run, 1, ledger_visit_row, &v, NULL, err);
-    return rc;
+    TRY(ledger_connect(ledger, NULL, err));
+    return ledger->place.backend->run(
+        ledger->db, "SELECT made, record FROM fare_quote WHERE run = $1 ORDER BY made DESC", &run,
+        1, ledger_visit_row, &v, NULL, err);
 }

@@ -190,13 +190,13 @@ static int prepare(struct db *db, const char *sql, char name[16], struct err *er
 static int give_rows(const PGresult *result, backend_row_fn *row, void *arg, struct err *err)
 {
     const char *values[16];
-    int rc = 0, columns = pq.nfields(result);
-    for (int r = 0; r < pq.ntuples(result) && rc == 0; r++) {
+    int columns = pq.nfields(result);
+    for (int r = 0; r < pq.ntuples(result); r++) {
         for (int c = 0; c < columns && c < 16; c++)
             values[c] = pq.getisnull(result, r, c) ? NULL : pq.getvalue(result, r, c);
-        rc = row(arg, values, err);
+        TRY(row(arg, values, err));
     }
-    return rc;
+    return 0;
 }
 
 static int run(void *db_, const char *sql, const char *const *values, size_t count,

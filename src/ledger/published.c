@@ -125,12 +125,12 @@ static int compare(void *arg, const char *id, const char *text, struct err *err)
     search->matches++;
     buf_reset(search->text);
     buf_adds(search->text, text);
-    int rc = buf_check(search->text, err);
-    if (rc == 0 && id[len] == '\0') {
+    TRY(buf_check(search->text, err));
+    if (id[len] == '\0') {
         search->matches = 1;
         return 1; // exact: stop
     }
-    return rc;
+    return 0;
 }
 
 int published_find(const char *dir, const char *word, struct buf *text, struct err *err)

@@ -69,8 +69,8 @@ static int read_head(const char *text, size_t len, struct row *row, struct err *
 int row_read(const char *text, size_t len, struct row *row, struct err *err)
 {
     memset(row, 0, sizeof *row);
-    int rc = record_from_text(run_fields, text, len, NULL, err);
-    return rc == 0 ? read_head(text, len, row, err) : rc;
+    TRY(record_from_text(run_fields, text, len, NULL, err));
+    return read_head(text, len, row, err);
 }
 
 int row_judge(const char *text, size_t len, struct row *row, struct err *err)

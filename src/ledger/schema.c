@@ -70,11 +70,11 @@ static int read_version(const struct backend *backend, void *db, int64_t *versio
 {
     bool there = false;
     *version = 0;
-    int rc = backend->run(db, backend->has_schema, NULL, 0, set_true, &there, NULL, err);
-    if (rc == 0 && there)
-        rc = backend->run(db, "SELECT version FROM fare_schema", NULL, 0, read_number, version,
-                          NULL, err);
-    return rc;
+    TRY(backend->run(db, backend->has_schema, NULL, 0, set_true, &there, NULL, err));
+    if (there)
+        TRY(backend->run(db, "SELECT version FROM fare_schema", NULL, 0, read_number, version, NULL,
+                         err));
+    return 0;
 }
 
 static int check(int64_t version, const char *name, struct err *err)
@@ -170,13 +170,12 @@ static int add_head(void *arg, const char *const *values, struct err *err)
 static int insert_heads(const struct backend *backend, void *db, const struct heads *heads,
                         struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < heads->count && rc == 0; i++) {
+    for (size_t i = 0; i < heads->count; i++) {
         const char *const values[] = {heads->items[i].run, heads->items[i].head};
         if (values[1])
-            rc = backend->run(db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL, NULL, err);
+            TRY(backend->run(db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL, NULL, err));
     }
-    return rc;
+    return 0;
 }
 
 static int fill_heads(const struct backend *backend, void *db, struct err *err)

@@ -32,14 +32,11 @@ static int gpus_isolated(struct probe *probe, struct machine *machine, struct er
 int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *err)
 {
     bool recorded = *probe->tree.root != '\0';
-    int rc = 0;
     if (!recorded)
-        rc = memory_bandwidth(machine, &machine->bandwidth, err);
-    if (rc == 0 && !recorded && probe->folder)
-        rc = disk_bandwidth(probe->folder, &machine->bandwidth, err);
-    else if (rc == 0 && !recorded)
-        rc = text_set(&machine->bandwidth.disk_problem, "the working folder was deleted", err);
-    if (rc != 0)
-        return rc;
+        TRY(memory_bandwidth(machine, &machine->bandwidth, err));
+    if (!recorded && probe->folder)
+        TRY(disk_bandwidth(probe->folder, &machine->bandwidth, err));
+    else if (!recorded)
+        TRY(text_set(&machine->bandwidth.disk_problem, "the working folder was deleted", err));
     return recorded ? cuda_bandwidth(probe, machine, err) : gpus_isolated(probe, machine, err);
 }

@@ -210,15 +210,14 @@ static int gpus_measure(const struct libcuda *api, struct nvml *nvml, struct mac
             return problem_set(&start, &row->problem, err);
         return has_nvidia(machine) ? ERR_MEMORY : 0;
     }
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < count; i++) {
+    for (int i = 0; i < count; i++) {
         struct bench b = start;
         struct machine_gpu_bandwidth *row = LIST_ADD(&machine->bandwidth.gpus, err);
         if (!row)
             return ERR_MEMORY;
-        rc = gpu_measure(&b, i, row, err);
+        TRY(gpu_measure(&b, i, row, err));
     }
-    return rc;
+    return 0;
 }
 
 int cuda_bandwidth(struct probe *probe, struct machine *machine, struct err *err)

@@ -387,12 +387,9 @@ static int measure_disk(struct disk *disk, struct machine_bandwidth *out, struct
         return err_memory(err);
     fill_block(disk, (uint64_t)clock_now_ns());
     set_direct(disk, true);
-    int rc = write_file(disk, out, err);
-    if (rc == 0)
-        rc = read_file(disk, out, err);
-    if (rc == 0)
-        rc = text_set(&out->disk_method, disk->direct ? "direct" : "fsync", err);
-    return rc;
+    TRY(write_file(disk, out, err));
+    TRY(read_file(disk, out, err));
+    return text_set(&out->disk_method, disk->direct ? "direct" : "fsync", err);
 }
 
 int disk_bandwidth(const char *folder, struct machine_bandwidth *out, struct err *err)

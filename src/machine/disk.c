@@ -197,11 +197,8 @@ int probe_disk(struct probe *probe, struct machine_disk *disk, struct err *err)
         return 0;
     if (!recorded && realpath(folder, resolved))
         folder = resolved;
-    int rc = text_set(&disk->folder, folder, err);
-    if (rc == 0)
-        rc = read_mount(&probe->tree, folder, disk, err);
-    if (rc != 0)
-        return rc;
+    TRY(text_set(&disk->folder, folder, err));
+    TRY(read_mount(&probe->tree, folder, disk, err));
     struct statvfs st;
     if (!recorded && statvfs(folder, &st) == 0 && st.f_blocks > 0) {
         disk->total_bytes = some_int((int64_t)(st.f_blocks * st.f_frsize));

@@ -61,10 +61,10 @@ static int add_broken(struct search *s, const struct pci_gpu *pci, const char *p
     if (!gpu)
         return ERR_MEMORY;
     gpu->works = some_bool(false);
-    int rc = text_set(&gpu->problem, problem, err);
-    if (rc == 0 && pci->vendor == PCI_NVIDIA)
-        rc = text_set(&gpu->driver, s->module, err);
-    return rc;
+    TRY(text_set(&gpu->problem, problem, err));
+    if (pci->vendor == PCI_NVIDIA)
+        TRY(text_set(&gpu->driver, s->module, err));
+    return 0;
 }
 
 // If another driver holds an NVIDIA GPU, this is usually the whole explanation.
@@ -108,16 +108,15 @@ static void explain(const struct search *s, const struct pci_gpu *pci, const str
 
 static int nvidia_broken(struct search *s, const struct err *why, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->bus.items.count; i++) {
+    for (size_t i = 0; i < s->bus.items.count; i++) {
         const struct pci_gpu *pci = &s->bus.items.items[i];
         char words[400];
         if (pci->vendor != PCI_NVIDIA)
             continue;
         explain(s, pci, why, words, sizeof words);
-        rc = add_broken(s, pci, words, err);
+        TRY(add_broken(s, pci, words, err));
     }
-    return rc;
+    return 0;
 }
 
 static struct machine_gpu *listed(struct search *s, const char *address)
@@ -147,25 +146,24 @@ static struct machine_gpu *without_address(struct search *s)
 static int nvidia_rest(struct search *s, struct err *err)
 {
     size_t answered = s->machine->gpus.count;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->bus.items.count; i++) {
+    for (size_t i = 0; i < s->bus.items.count; i++) {
         const struct pci_gpu *pci = &s->bus.items.items[i];
         char words[256];
         if (pci->vendor != PCI_NVIDIA || listed(s, pci->address))
             continue;
         struct machine_gpu *lost = without_address(s);
         if (held_by_other(pci, words, sizeof words))
-            rc = add_broken(s, pci, words, err);
+            TRY(add_broken(s, pci, words, err));
         else if (pci->driver[0] == '\0')
-            rc = add_broken(s, pci, "NVIDIA's driver is loaded, but not bound to it", err);
+            TRY(add_broken(s, pci, "NVIDIA's driver is loaded, but not bound to it", err));
         else if (lost)
-            rc = pci_gpu_describe(pci, &s->names, lost, err);
+            TRY(pci_gpu_describe(pci, &s->names, lost, err));
         else if (answered == 0)
-            rc = add_broken(
-                s, pci, "NVIDIA's driver is bound to it, but its library lists no GPU: " PASS_IN,
-                err);
+            TRY(add_broken(s, pci,
+                           "NVIDIA's driver is bound to it, but its library lists no GPU: " PASS_IN,
+                           err));
     }
-    return rc;
+    return 0;
 }
 
 // Reports a library that hangs or crashes even if the bus shows no GPU.

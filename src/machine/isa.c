@@ -360,9 +360,9 @@ static int add_set(struct machine_cpu *cpu, const char *name, bool advertised,
     if (!isa)
         return ERR_MEMORY;
     isa->advertised = some_bool(advertised);
-    int rc = text_set(&isa->name, name, err);
-    if (rc != 0 || !result)
-        return rc;
+    TRY(text_set(&isa->name, name, err));
+    if (!result)
+        return 0;
     isa->works = some_bool(works);
     if (works)
         return 0;

@@ -408,13 +408,12 @@ int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **li
 
 int libraries_finish(struct libraries *s, struct machine *machine, struct err *err)
 {
-    int rc = 0;
     if (!s)
         return 0;
     machine->gpu_libraries.known = true;
-    for (size_t i = 0; rc == 0 && i < s->count; i++)
-        rc = finish(&s->probe->tree, &s->files[i], machine, err);
-    return rc == 0 ? tree_check(&s->probe->tree, err) : rc;
+    for (size_t i = 0; i < s->count; i++)
+        TRY(finish(&s->probe->tree, &s->files[i], machine, err));
+    return tree_check(&s->probe->tree, err);
 }
 
 void libraries_free(struct libraries *s)

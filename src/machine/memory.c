@@ -75,9 +75,7 @@ static void read_shm(struct tree *tree, struct machine_memory *memory)
 int probe_memory(struct probe *probe, struct machine_memory *memory, struct err *err)
 {
     struct cgroup cgroup;
-    int rc = cgroup_read(&probe->tree, &cgroup, err);
-    if (rc != 0)
-        return rc;
+    TRY(cgroup_read(&probe->tree, &cgroup, err));
     read_meminfo(&probe->tree, memory);
     read_shm(&probe->tree, memory);
     memory->limit_bytes = cgroup.limit_bytes;

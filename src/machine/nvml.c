@@ -219,11 +219,10 @@ static int read_switches(struct nvml_reader *r, struct machine_gpu *gpu, struct 
     unsigned long long bits = 0;
     if (!nvml_ask_reasons(r, &bits))
         return 0;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < NVML_REASONS; i++)
+    for (size_t i = 0; i < NVML_REASONS; i++)
         if (bits & nvml_reasons[i].bit)
-            rc = texts_add(&gpu->throttling, nvml_reasons[i].words, err);
-    return rc;
+            TRY(texts_add(&gpu->throttling, nvml_reasons[i].words, err));
+    return 0;
 }
 
 // An instance is called "NVIDIA A100-SXM4-40GB MIG 3g.20gb": a common prefix, then its profile.
@@ -315,17 +314,12 @@ static int read_processes(struct nvml_reader *r, struct tree *tree, struct machi
 static int read_gpu(struct nvml_reader *r, struct tree *tree, struct machine_gpu *gpu,
                     struct err *err)
 {
-    int rc = read_identity(r, gpu, err);
-    if (rc == 0) {
-        read_numbers(r, gpu);
-        rc = read_switches(r, gpu, err);
-    }
-    if (rc == 0 && gpu->mig.known && gpu->mig.v)
-        rc = read_mig(r, gpu, err);
-    if (rc == 0)
-        rc = read_processes(r, tree, gpu, err);
-    if (rc != 0)
-        return rc;
+    TRY(read_identity(r, gpu, err));
+    read_numbers(r, gpu);
+    TRY(read_switches(r, gpu, err));
+    if (gpu->mig.known && gpu->mig.v)
+        TRY(read_mig(r, gpu, err));
+    TRY(read_processes(r, tree, gpu, err));
     bool silent = !gpu->name && !gpu->uuid && !gpu->memory_total_bytes.known;
     gpu->works = some_bool(!r->lost_call && !silent);
     if (gpu->works.v)

@@ -241,11 +241,10 @@ static int start(struct proc *child, const struct trial *trial, bool capped, str
 int onednn_start(struct onednn *onednn, bool bf16, struct err *err)
 {
     memset(onednn, 0, sizeof *onednn);
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
+    for (int i = 0; i < ONEDNN_TRIALS; i++)
         if (bf16 || trials[i].type == dnnl_f32)
-            rc = start(&onednn->children[i], &trials[i], false, err);
-    return rc;
+            TRY(start(&onednn->children[i], &trials[i], false, err));
+    return 0;
 }
 
 // A trial's end, and the lines it printed.
@@ -321,17 +320,16 @@ static int record_trial(struct proc *child, const struct trial *trial,
 static int finish(struct onednn *onednn, struct machine_library *library, struct err *err)
 {
     bool again[ONEDNN_TRIALS] = {false};
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
+    for (int i = 0; i < ONEDNN_TRIALS; i++)
         if (onednn->children[i].pid > 0)
-            rc = record_trial(&onednn->children[i], &trials[i], library, &again[i], err);
-    for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
+            TRY(record_trial(&onednn->children[i], &trials[i], library, &again[i], err));
+    for (int i = 0; i < ONEDNN_TRIALS; i++)
         if (again[i])
-            rc = start(&onednn->children[i], &trials[i], true, err);
-    for (int i = 0; rc == 0 && i < ONEDNN_TRIALS; i++)
+            TRY(start(&onednn->children[i], &trials[i], true, err));
+    for (int i = 0; i < ONEDNN_TRIALS; i++)
         if (again[i] && onednn->children[i].pid > 0)
-            rc = record_trial(&onednn->children[i], &trials[i], library, &again[i], err);
-    return rc;
+            TRY(record_trial(&onednn->children[i], &trials[i], library, &again[i], err));
+    return 0;
 }
 
 int onednn_finish(struct onednn *onednn, struct machine_cpu *cpu, struct err *err)
@@ -339,12 +337,12 @@ int onednn_finish(struct onednn *onednn, struct machine_cpu *cpu, struct err *er
     struct machine_library *library = LIST_ADD(&cpu->libraries, err);
     if (!library)
         return ERR_MEMORY;
-    int rc = finish(onednn, library, err);
-    if (rc == 0 && library->kernels.count == 0)
+    TRY(finish(onednn, library, err));
+    if (library->kernels.count == 0)
         cpu->libraries.count--; // not installed
-    else if (rc == 0)
-        rc = text_set(&library->name, "oneDNN", err);
-    return rc;
+    else
+        TRY(text_set(&library->name, "oneDNN", err));
+    return 0;
 }
 
 void onednn_kill(struct onednn *onednn)

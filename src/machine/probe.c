@@ -4,20 +4,12 @@
 
 int probe_machine(struct probe *probe, struct machine *machine, struct err *err)
 {
-    int rc = probe_cpu(probe, &machine->cpu, err);
-    if (rc == 0)
-        rc = probe_isa(probe, &machine->cpu, err);
-    if (rc == 0)
-        rc = probe_memory(probe, &machine->memory, err);
-    if (rc == 0)
-        rc = probe_disk(probe, &machine->disk, err);
-    if (rc == 0)
-        rc = probe_system(probe, &machine->system, err);
-    if (rc == 0)
-        rc = probe_gpus(probe, machine, err);
-    if (rc == 0)
-        rc = probe_where(probe, &machine->where, err);
-    if (rc == 0)
-        rc = machine_fingerprint(machine, err);
-    return rc;
+    TRY(probe_cpu(probe, &machine->cpu, err));
+    TRY(probe_isa(probe, &machine->cpu, err));
+    TRY(probe_memory(probe, &machine->memory, err));
+    TRY(probe_disk(probe, &machine->disk, err));
+    TRY(probe_system(probe, &machine->system, err));
+    TRY(probe_gpus(probe, machine, err));
+    TRY(probe_where(probe, &machine->where, err));
+    return machine_fingerprint(machine, err);
 }

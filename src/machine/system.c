@@ -297,19 +297,12 @@ int probe_system(struct probe *probe, struct machine_system *system, struct err 
 {
     struct tree *tree = &probe->tree;
     struct cgroup cgroup;
-    int rc = read_os(tree, system, err);
-    if (rc == 0)
-        rc = text_set(&system->virtualisation, find_virtualisation(tree), err);
-    if (rc == 0)
-        rc = read_container(probe, system, err);
-    if (rc == 0)
-        rc = cgroup_read(tree, &cgroup, err);
-    if (rc != 0)
-        return rc;
+    TRY(read_os(tree, system, err));
+    TRY(text_set(&system->virtualisation, find_virtualisation(tree), err));
+    TRY(read_container(probe, system, err));
+    TRY(cgroup_read(tree, &cgroup, err));
     if (cgroup.version)
-        rc = text_set(&system->cgroup, cgroup.version, err);
-    if (rc != 0)
-        return rc;
+        TRY(text_set(&system->cgroup, cgroup.version, err));
     read_battery(tree, system);
     read_load(tree, system);
     return tree_check(tree, err);

@@ -35,12 +35,10 @@ static int add_usd(struct making *m, const char *what, const char *how, int64_t 
                    struct err *err)
 {
     struct bill_item *item = LIST_ADD(&m->bill->items, err);
-    int rc = item ? text_set(&item->what, what, err) : ERR_MEMORY;
-    if (rc == 0)
-        rc = set_amount(&item->amount, usd, err);
-    if (rc == 0)
-        rc = text_set(&item->how, how, err);
-    return rc == 0 ? money_add(m->sum, usd, &m->sum, err) : rc;
+    TRY(item ? text_set(&item->what, what, err) : ERR_MEMORY);
+    TRY(set_amount(&item->amount, usd, err));
+    TRY(text_set(&item->how, how, err));
+    return money_add(m->sum, usd, &m->sum, err);
 }
 
 // An amount of 0 gets no line.
@@ -50,8 +48,8 @@ static int add_item(struct making *m, const char *what, const char *how, int64_t
     int64_t usd = 0;
     if (amount == 0)
         return 0;
-    int rc = priced_usd(&m->price, amount, &usd, err);
-    return rc == 0 ? add_usd(m, what, how, usd, err) : rc;
+    TRY(priced_usd(&m->price, amount, &usd, err));
+    return add_usd(m, what, how, usd, err);
 }
 
 static int add_times(struct making *m, const struct bill_time *time, int64_t gpus_used,
@@ -62,26 +60,22 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     for (size_t i = 0; i < time->count; i++)
         lengths[i] = time->parts[i].ns;
     int64_t used = gpus_used > 0 ? gpus_used : gpus; // a CPU run leaves none unused
-    int rc = charge_parts(&m->charge, gpus, used < gpus ? used : gpus, lengths, time->count, prices,
-                          &unused, err);
+    TRY(charge_parts(&m->charge, gpus, used < gpus ? used : gpus, lengths, time->count, prices,
+                     &unused, err));
     char how[64];
-    for (size_t i = 0; rc == 0 && i < time->count; i++) {
+    for (size_t i = 0; i < time->count; i++) {
         const struct bill_part *part = &time->parts[i];
         char words[48], with[300];
         clock_words(part->ns, words, sizeof words);
         snprintf(with, sizeof with, "%s%s%.200s", words, part->source ? ", assumed: " : "",
                  part->source ? part->source : "");
-        rc = add_item(m, part->what, with, prices[i], err);
+        TRY(add_item(m, part->what, with, prices[i], err));
     }
-    if (rc == 0) {
-        clock_words(m->charge.charged_ns - time->total_ns, how, sizeof how);
-        rc = add_item(m, "idle to the end of the billing unit", how, prices[time->count], err);
-    }
-    if (rc == 0) {
-        snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
-        rc = add_item(m, "unused GPUs", how, unused, err);
-    }
-    return rc;
+    clock_words(m->charge.charged_ns - time->total_ns, how, sizeof how);
+    TRY(add_item(m, "idle to the end of the billing unit", how, prices[time->count], err));
+    snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
+    TRY(add_item(m, "unused GPUs", how, unused, err));
+    return 0;
 }
 
 // "500 GB", in the provider's GB; "97.8 GB" where it is not whole.
@@ -119,39 +113,31 @@ static int add_rest(struct making *m, struct err *err)
     snprintf(discount, sizeof discount, "%lld.%lld %%", (long long)(permille / 10),
              (long long)(permille % 10));
     const struct charge *c = &m->charge;
-    int rc = add_item(m, "monthly fee", NULL, c->monthly_fee, err);
-    if (rc == 0)
-        rc = add_item(m, "set-up fee", NULL, c->setup_fee, err);
-    if (rc == 0)
-        rc = add_item(m, "storage", storage, c->storage, err);
-    if (rc == 0)
-        rc = add_item(m, "storage while stopped", storage, c->storage_stopped, err);
-    if (rc == 0)
-        rc = add_item(m, "egress", egress, c->egress, err);
-    if (rc == 0)
-        rc = add_item(m, "ingress", ingress, c->ingress, err);
-    if (rc == 0)
-        rc = add_item(m, "discount", discount, -c->discount, err);
-    return rc;
+    TRY(add_item(m, "monthly fee", NULL, c->monthly_fee, err));
+    TRY(add_item(m, "set-up fee", NULL, c->setup_fee, err));
+    TRY(add_item(m, "storage", storage, c->storage, err));
+    TRY(add_item(m, "storage while stopped", storage, c->storage_stopped, err));
+    TRY(add_item(m, "egress", egress, c->egress, err));
+    TRY(add_item(m, "ingress", ingress, c->ingress, err));
+    return add_item(m, "discount", discount, -c->discount, err);
 }
 
 // In USD. The remainder from converting and rounding each line is a line of its own.
 static int add_total(struct making *m, struct err *err)
 {
     int64_t usd = 0, rest = 0;
-    int rc = priced_usd(&m->price, m->charge.total, &usd, err);
-    if (rc == 0)
-        rc = money_sub(usd, m->sum, &rest, err);
-    if (rc == 0 && rest != 0)
-        rc = add_usd(m, "rounding", NULL, rest, err);
-    return rc == 0 ? set_amount(&m->bill->total, usd, err) : rc;
+    TRY(priced_usd(&m->price, m->charge.total, &usd, err));
+    TRY(money_sub(usd, m->sum, &rest, err));
+    if (rest != 0)
+        TRY(add_usd(m, "rounding", NULL, rest, err));
+    return set_amount(&m->bill->total, usd, err);
 }
 
 static int total_at(const struct making *m, int64_t length_ns, char **member, struct err *err)
 {
     int64_t usd = 0;
-    int rc = priced_total(&m->price, m->wishes, length_ns, &usd, err);
-    return rc == 0 ? set_amount(member, usd, err) : rc;
+    TRY(priced_total(&m->price, m->wishes, length_ns, &usd, err));
+    return set_amount(member, usd, err);
 }
 
 static int add_interval(struct making *m, const struct bill_time *time, struct err *err)
@@ -160,8 +146,8 @@ static int add_interval(struct making *m, const struct bill_time *time, struct e
     bill->charged_s = some_real((double)m->charge.charged_ns / 1e9);
     if (time->low_ns < 0 || time->high_ns < 0)
         return 0;
-    int rc = total_at(m, time->low_ns, &bill->low, err);
-    return rc == 0 ? total_at(m, time->high_ns, &bill->high, err) : rc;
+    TRY(total_at(m, time->low_ns, &bill->low, err));
+    return total_at(m, time->high_ns, &bill->high, err);
 }
 
 static int set_date(char **member, int day, struct err *err)
@@ -289,10 +275,8 @@ static int note_commitment(struct making *m, struct err *err)
         return texts_add(&m->bill->notes, "fare knows no such commitment of this provider", err);
     if (m->price.committed == 0)
         return 0;
-    int rc =
-        money_scale(m->price.rate, COMMITTED_MONTH_S, m->price.per_s, MONEY_HALF_EVEN, &month, err);
-    if (rc != 0)
-        return rc;
+    TRY(money_scale(m->price.rate, COMMITTED_MONTH_S, m->price.per_s, MONEY_HALF_EVEN, &month,
+                    err));
     money_short(month, amount);
     snprintf(text, sizeof text, "committed for %s: %s %s a month of 730 hours, used or not",
              units_count(m->price.committed, "month").s, amount, m->price.paid_in);
@@ -327,17 +311,16 @@ static int note_unpriced(struct making *m, int64_t length_ns, struct err *err)
                  {disk && tariff->disk_included.v && kept, stopped, "storage while stopped"},
                  {m->wishes->egress_bytes > 0, tariff->egress_rate, "traffic out"},
                  {m->wishes->ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof parts / sizeof *parts; i++) {
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         char text[120];
         snprintf(text, sizeof text, "%s: not in the total, since the tariff has no price for it",
                  parts[i].what);
         if (!parts[i].asked || parts[i].rate)
             continue;
         m->bill->incomplete = some_bool(true);
-        rc = texts_add(&m->bill->notes, text, err);
+        TRY(texts_add(&m->bill->notes, text, err));
     }
-    return rc;
+    return 0;
 }
 
 // The sum of the user's credits that are valid on the day, in USD, and its description.
@@ -374,22 +357,19 @@ static int take_credit(struct making *m, struct err *err)
     char how[64] = "", left[MONEY_BYTES], text[160];
     struct bill *b = m->bill;
     int64_t credit = 0, total = bill_total(b);
-    int rc = total > 0 ? find_credit(m, &credit, how, sizeof how, err) : 0;
-    if (rc != 0 || credit <= 0)
-        return rc;
+    TRY(total > 0 ? find_credit(m, &credit, how, sizeof how, err) : 0);
+    if (credit <= 0)
+        return 0;
     int64_t paid = credit < total ? credit : total;
-    rc = text_set(&b->before_credit, b->total, err);
-    if (rc == 0)
-        rc = add_usd(m, "credit", how, -paid, err);
+    TRY(text_set(&b->before_credit, b->total, err));
+    TRY(add_usd(m, "credit", how, -paid, err));
     char **const amounts[] = {&b->total, &b->low, &b->high, &b->by_hours};
-    for (size_t i = 0; rc == 0 && i < sizeof amounts / sizeof *amounts; i++) {
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
         int64_t amount = 0;
-        rc = *amounts[i] ? money_parse(*amounts[i], &amount, err) : 0;
-        if (rc == 0 && *amounts[i])
-            rc = set_amount(amounts[i], amount > credit ? amount - credit : 0, err);
+        TRY(*amounts[i] ? money_parse(*amounts[i], &amount, err) : 0);
+        if (*amounts[i])
+            TRY(set_amount(amounts[i], amount > credit ? amount - credit : 0, err));
     }
-    if (rc != 0)
-        return rc;
     money_short(credit - paid, left);
     snprintf(text, sizeof text, "your credit with %.40s pays %s; %s USD of it would be left",
              m->offer->provider, paid == total ? "all of it" : "a part", left);
@@ -401,9 +381,9 @@ static int count_waiting(struct making *m, const struct bill_time *time, struct 
     int64_t waiting = 0;
     if (!m->wishes->hour_of_mine.known)
         return 0;
-    int rc = money_scale(m->wishes->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S,
-                         MONEY_HALF_EVEN, &waiting, err);
-    return rc == 0 ? set_amount(&m->bill->waiting, waiting, err) : rc;
+    TRY(money_scale(m->wishes->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S, MONEY_HALF_EVEN,
+                    &waiting, err));
+    return set_amount(&m->bill->waiting, waiting, err);
 }
 
 // Under an assumed rule, also the cost by started hours.
@@ -415,8 +395,8 @@ static int add_by_hours(struct making *m, int64_t length_ns, struct err *err)
         return 0;
     price.rule.unit_ns = 3600 * NS_PER_S;
     price.rule.rounding = RULE_UP;
-    int rc = priced_total(&price, m->wishes, length_ns, &usd, err);
-    return rc == 0 ? set_amount(&m->bill->by_hours, usd, err) : rc;
+    TRY(priced_total(&price, m->wishes, length_ns, &usd, err));
+    return set_amount(&m->bill->by_hours, usd, err);
 }
 
 // Some providers do not charge for boot.

@@ -149,9 +149,9 @@ int bill_time_on(struct market *market, const struct run *run, bool itself,
     struct start s = {0};
     struct bill_time own;
     *is_known = bill_time_of(run, &own);
-    int rc = *is_known ? market_startups(market, &defaults, err) : 0;
-    if (rc != 0 || !*is_known)
-        return rc;
+    TRY(*is_known ? market_startups(market, &defaults, err) : 0);
+    if (!*is_known)
+        return 0;
     add_startup(&s, defaults, run, itself, offer, given);
     *out = s.time;
     out->startup_ns = s.time.total_ns;

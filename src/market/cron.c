@@ -140,24 +140,24 @@ static int note_price(struct job *job, struct err *err)
     const char *source = "", *const used[] = {p->paid_in, p->fees_in};
     bool own = p->own_rate, capped = p->tariff->capped_by_month.v;
     int64_t ignored;
-    int rc = market_currencies(job->market, &currencies, err);
-    if (rc == 0 && !own && p->offer.day > 0 && offer_old(&p->offer, p->day))
-        rc = note(job, err, "OLD: the price was last seen %s before.",
-                  units_count(offer_age(&p->offer, p->day), "day").s);
-    for (size_t i = 0; i < 2 && rc == 0; i++) {
+    TRY(market_currencies(job->market, &currencies, err));
+    if (!own && p->offer.day > 0 && offer_old(&p->offer, p->day))
+        TRY(note(job, err, "OLD: the price was last seen %s before.",
+                 units_count(offer_age(&p->offer, p->day), "day").s));
+    for (size_t i = 0; i < 2; i++) {
         if (!used[i])
             continue;
-        rc = currency_to_usd(currencies, used[i], p->day, 0, &ignored, NULL, &source, err);
-        if (rc == 0 && *source)
-            rc = note(job, err, "%s: %s.", used[i], source);
+        TRY(currency_to_usd(currencies, used[i], p->day, 0, &ignored, NULL, &source, err));
+        if (*source)
+            TRY(note(job, err, "%s: %s.", used[i], source));
     }
-    if (rc == 0 && capped && p->rule.monthly_cap < 0 && p->offer.kind == OFFER_ON_DEMAND)
-        rc = note(job, err, "Its monthly price, which would cap a month's hours, is unknown.");
-    if (rc == 0 && p->rule.billed_while_stopped)
-        rc = note(job, err, "A stopped machine is charged too: delete it after each task.");
-    if (rc == 0 && p->rule.setup_fee > 0)
-        rc = note(job, err, "The set-up fee, paid once, is left out.");
-    return rc == 0 ? note_credit(job, err) : rc;
+    if (capped && p->rule.monthly_cap < 0 && p->offer.kind == OFFER_ON_DEMAND)
+        TRY(note(job, err, "Its monthly price, which would cap a month's hours, is unknown."));
+    if (p->rule.billed_while_stopped)
+        TRY(note(job, err, "A stopped machine is charged too: delete it after each task."));
+    if (p->rule.setup_fee > 0)
+        TRY(note(job, err, "The set-up fee, paid once, is left out."));
+    return note_credit(job, err);
 }
 
 static int set_amount(char **member, int64_t nano, struct err *err)
@@ -248,14 +248,13 @@ static int add_item(struct job *job, const char *name, const struct schedule_lin
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     struct schedule_item *item = LIST_ADD(&job->record->items, err);
-    int rc = item ? text_set(&item->name, name, err) : ERR_MEMORY;
-    if (rc == 0)
-        rc = text_set(&item->what, line->known ? what : "price not known, left out", err);
-    if (rc == 0 && line->known)
-        rc = set_amount(&item->amount, line->price, err);
-    if (rc == 0 && line->known)
-        rc = set_amount(&item->with_allowances, line->free_price, err);
-    return rc;
+    TRY(item ? text_set(&item->name, name, err) : ERR_MEMORY);
+    TRY(text_set(&item->what, line->known ? what : "price not known, left out", err));
+    if (line->known)
+        TRY(set_amount(&item->amount, line->price, err));
+    if (line->known)
+        TRY(set_amount(&item->with_allowances, line->free_price, err));
+    return 0;
 }
 
 static const char *plain(int64_t nano, char text[MONEY_BYTES])
@@ -274,33 +273,29 @@ static int add_items(struct job *job, const struct schedule_bill *bill, struct e
     clock_words(bill->up_ns, charged, sizeof charged);
     char rate[64];
     snprintf(rate, sizeof rate, "%s an hour", job->record->rate_per_hour);
-    int rc = priced_by_month(&s->priced)
-                 ? add_item(job, "machine", &bill->machine, err,
-                            "%lld × each month in which it starts", tasks)
-                 : add_item(job, "machine", &bill->machine, err, "%.6g × %s at %s",
-                            starts * (double)tasks, charged,
-                            bill->by_day ? "the spot price of each day" : rate);
-    if (rc == 0 && bill->fees.known)
-        rc = add_item(job, "fees", &bill->fees, err, "%lld × %s a month", tasks,
-                      plain(s->priced.rule.monthly_fee, text));
-    if (rc == 0 && s->disk_gb > 0)
-        rc = add_item(job, "disk", &bill->disk, err, "%lld GB at %s a GB",
-                      (long long)s->disk_gb * tasks, plain(b->disk_rate, text));
-    if (rc == 0 && b->rules != 0)
-        rc = add_item(job, "rules", &bill->rules, err, "%lld of the scheduler at %s",
-                      (long long)b->rules * tasks, plain(b->rule_rate, text));
-    if (rc == 0 && b->function_ms != 0)
-        rc = add_item(job, "functions", &bill->functions, err, "%.6g × %g s at %s per %lld ms",
-                      starts * 2 * (double)tasks, (double)b->function_ms / 1000,
-                      plain(b->function_rate, text), (long long)b->function_unit_ms);
-    if (rc == 0 && bill->discount.known)
-        rc = add_item(job, "discount", &bill->discount, err, "%g %%, from your rates.csv",
-                      (double)s->priced.own->discount_permille / 10);
-    if (rc == 0)
-        rc = set_amount(&job->record->total, bill->total.price, err);
-    if (rc == 0)
-        rc = set_amount(&job->record->total_with_allowances, bill->total.free_price, err);
-    return rc;
+    TRY(priced_by_month(&s->priced) ? add_item(job, "machine", &bill->machine, err,
+                                               "%lld × each month in which it starts", tasks)
+                                    : add_item(job, "machine", &bill->machine, err,
+                                               "%.6g × %s at %s", starts * (double)tasks, charged,
+                                               bill->by_day ? "the spot price of each day" : rate));
+    if (bill->fees.known)
+        TRY(add_item(job, "fees", &bill->fees, err, "%lld × %s a month", tasks,
+                     plain(s->priced.rule.monthly_fee, text)));
+    if (s->disk_gb > 0)
+        TRY(add_item(job, "disk", &bill->disk, err, "%lld GB at %s a GB",
+                     (long long)s->disk_gb * tasks, plain(b->disk_rate, text)));
+    if (b->rules != 0)
+        TRY(add_item(job, "rules", &bill->rules, err, "%lld of the scheduler at %s",
+                     (long long)b->rules * tasks, plain(b->rule_rate, text)));
+    if (b->function_ms != 0)
+        TRY(add_item(job, "functions", &bill->functions, err, "%.6g × %g s at %s per %lld ms",
+                     starts * 2 * (double)tasks, (double)b->function_ms / 1000,
+                     plain(b->function_rate, text), (long long)b->function_unit_ms));
+    if (bill->discount.known)
+        TRY(add_item(job, "discount", &bill->discount, err, "%g %%, from your rates.csv",
+                     (double)s->priced.own->discount_permille / 10));
+    TRY(set_amount(&job->record->total, bill->total.price, err));
+    return set_amount(&job->record->total_with_allowances, bill->total.free_price, err);
 }
 
 static int add_alternative(struct job *job, const char *name, const struct schedule_line *line,
@@ -308,20 +303,16 @@ static int add_alternative(struct job *job, const char *name, const struct sched
 {
     int64_t tasks = -1, with = -1;
     struct schedule_alternative *a = LIST_ADD(&job->record->always_up, err);
-    int rc = a ? text_set(&a->name, name, err) : ERR_MEMORY;
-    if (rc == 0)
-        rc = set_amount(&a->amount, line->price, err);
-    if (rc == 0)
-        rc = set_amount(&a->with_allowances, line->free_price, err);
-    if (rc == 0)
-        rc = schedule_break_even(&job->schedule, line->price, false, &tasks, err);
-    if (rc == 0)
-        rc = schedule_break_even(&job->schedule, line->free_price, true, &with, err);
-    if (rc == 0 && tasks > 0)
+    TRY(a ? text_set(&a->name, name, err) : ERR_MEMORY);
+    TRY(set_amount(&a->amount, line->price, err));
+    TRY(set_amount(&a->with_allowances, line->free_price, err));
+    TRY(schedule_break_even(&job->schedule, line->price, false, &tasks, err));
+    TRY(schedule_break_even(&job->schedule, line->free_price, true, &with, err));
+    if (tasks > 0)
         a->cheaper_from_tasks = some_int(tasks);
-    if (rc == 0 && with > 0)
+    if (with > 0)
         a->cheaper_from_tasks_with_allowances = some_int(with);
-    return rc;
+    return 0;
 }
 
 static int add_alternatives(struct job *job, struct err *err)
@@ -330,41 +321,36 @@ static int add_alternatives(struct job *job, struct err *err)
     struct schedule_line machine, disk;
     struct schedule bare = *s;
     bare.disk_gb = 0; // the machine alone, as in price lists
-    int rc = schedule_always(&bare, &machine, err);
-    if (rc == 0)
-        rc = add_alternative(job,
-                             s->month_s < 0 ? "the same machine for 730 h, no disk"
-                                            : "the same machine all month, no disk",
-                             &machine, err);
-    if (rc == 0 && s->disk_gb > 0 && s->beside.disk_rate >= 0) {
-        rc = schedule_always(s, &disk, err);
-        if (rc == 0)
-            rc = add_alternative(job, "the same machine with its disk", &disk, err);
+    TRY(schedule_always(&bare, &machine, err));
+    TRY(add_alternative(job,
+                        s->month_s < 0 ? "the same machine for 730 h, no disk"
+                                       : "the same machine all month, no disk",
+                        &machine, err));
+    if (s->disk_gb > 0 && s->beside.disk_rate >= 0) {
+        TRY(schedule_always(s, &disk, err));
+        TRY(add_alternative(job, "the same machine with its disk", &disk, err));
     }
-    if (rc == 0 && s->beside.fixed_server >= 0) {
+    if (s->beside.fixed_server >= 0) {
         const struct schedule_line fixed = {true, s->beside.fixed_server, s->beside.fixed_server};
-        rc = add_alternative(job, "a small fixed server", &fixed, err);
+        TRY(add_alternative(job, "a small fixed server", &fixed, err));
     }
-    return rc;
+    return 0;
 }
 
 static int add_notes(struct job *job, const struct schedule_bill *bill, struct err *err)
 {
     const struct schedule *s = &job->schedule;
-    int rc = 0;
     if (bill->starts == 0)
-        rc = note(job, err, "It does not start in %s: only the fixed costs remain.",
-                  job->record->month);
-    if (rc == 0 && s->beside.source)
-        rc = note(job, err, "Prices and free allowances of disk, scheduler and functions: %s.",
-                  s->beside.source);
-    if (rc == 0 && (!bill->disk.known || !bill->rules.known || !bill->functions.known))
-        rc = note(job, err,
-                  "Unknown prices are left out of the total. Give them with --disk-rate, --rules, "
-                  "--rule-rate, --function-ms and --function-rate.");
-    if (rc == 0)
-        rc = note(job, err, "Tax is left out.");
-    return rc;
+        TRY(note(job, err, "It does not start in %s: only the fixed costs remain.",
+                 job->record->month));
+    if (s->beside.source)
+        TRY(note(job, err, "Prices and free allowances of disk, scheduler and functions: %s.",
+                 s->beside.source));
+    if (!bill->disk.known || !bill->rules.known || !bill->functions.known)
+        TRY(note(job, err,
+                 "Unknown prices are left out of the total. Give them with --disk-rate, --rules, "
+                 "--rule-rate, --function-ms and --function-rate."));
+    return note(job, err, "Tax is left out.");
 }
 
 int cron_make(struct market *market, const struct cron_ask *ask, struct schedule_record *r,

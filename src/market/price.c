@@ -68,22 +68,20 @@ static int one_currency(struct priced *p, const struct currencies *currencies, s
     size_t count = rule_fees(r, fees);
     bool any = false;
     int64_t ignored;
-    int rc = 0;
     for (size_t i = 0; i < count; i++)
         any |= *fees[i] > 0;
     p->currency = p->paid_in;
     if (any && strcmp(theirs, p->paid_in) != 0) {
         p->fees_in = theirs;
         p->currency = "USD";
-        rc = currency_to_usd(currencies, p->paid_in, p->day, r->rate, &r->rate, NULL, NULL, err);
-        for (size_t i = 0; i < count && rc == 0; i++)
+        TRY(currency_to_usd(currencies, p->paid_in, p->day, r->rate, &r->rate, NULL, NULL, err));
+        for (size_t i = 0; i < count; i++)
             if (*fees[i] > 0)
-                rc =
-                    currency_to_usd(currencies, theirs, p->day, *fees[i], fees[i], NULL, NULL, err);
+                TRY(currency_to_usd(currencies, theirs, p->day, *fees[i], fees[i], NULL, NULL,
+                                    err));
     }
-    return rc == 0 ? currency_to_usd(currencies, p->currency, p->day, 0, &ignored,
-                                     &p->unit_nano_usd, NULL, err)
-                   : rc;
+    return currency_to_usd(currencies, p->currency, p->day, 0, &ignored, &p->unit_nano_usd, NULL,
+                           err);
 }
 
 void rates_name(const struct offer *offer, char *out, size_t size)
@@ -230,15 +228,14 @@ static int set_mean(const struct history *h, struct rule *rule, struct err *err)
         return err_set(err, ERR_OVERFLOW, "the price of the time is too large");
     rule->rate = (int64_t)price;
     rule->per_ns = h->end_ns;
-    int rc = 0;
     if (p->rate != p->offer.rate) // a factor of its region, a commitment
-        rc = money_scale(rule->rate, p->rate, p->offer.rate, MONEY_HALF_EVEN, &rule->rate, err);
-    if (rc == 0 && p->fees_in)
-        rc = market_currencies(p->market, &currencies, err);
-    if (rc == 0 && p->fees_in)
-        rc = currency_to_usd(currencies, p->paid_in, p->day, rule->rate, &rule->rate, NULL, NULL,
-                             err);
-    return rc;
+        TRY(money_scale(rule->rate, p->rate, p->offer.rate, MONEY_HALF_EVEN, &rule->rate, err));
+    if (p->fees_in)
+        TRY(market_currencies(p->market, &currencies, err));
+    if (p->fees_in)
+        TRY(currency_to_usd(currencies, p->paid_in, p->day, rule->rate, &rule->rate, NULL, NULL,
+                            err));
+    return 0;
 }
 
 // Where a spot price changed within `charged_ns`, the rule with the mean price.
@@ -256,11 +253,10 @@ static int follow_spot(const struct priced *p, const struct wishes *w, int64_t c
     if (p->offer.kind != OFFER_SPOT || !simple || charged_ns <= 0 || p->offer.day <= 0 ||
         p->day >= book_today() || p->own_rate || p->rate_given || w->without_history)
         return 0;
-    int rc = market_book(p->market, &book, err);
-    if (rc == 0)
-        rc = book_history(book, &p->offer, see_price, &h, err);
-    if (rc != 0 || !h.changed)
-        return rc;
+    TRY(market_book(p->market, &book, err));
+    TRY(book_history(book, &p->offer, see_price, &h, err));
+    if (!h.changed)
+        return 0;
     count_until(&h, charged_ns);
     *changed = true;
     return set_mean(&h, rule, err);
@@ -273,12 +269,10 @@ int priced_charge(const struct priced *p, const struct wishes *w, int64_t length
     bool changed = false;
     struct rule rule = p->rule;
     rule.billed_while_stopped = false; // a disk is kept without its machine
-    int rc = use_of(p, w, length_ns, &use, err);
-    if (rc == 0)
-        rc = charge_use(&rule, &use, charge, err);
-    if (rc == 0)
-        rc = follow_spot(p, w, charge->charged_ns, &rule, &changed, err);
-    return rc == 0 && changed ? charge_use(&rule, &use, charge, err) : rc;
+    TRY(use_of(p, w, length_ns, &use, err));
+    TRY(charge_use(&rule, &use, charge, err));
+    TRY(follow_spot(p, w, charge->charged_ns, &rule, &changed, err));
+    return changed ? charge_use(&rule, &use, charge, err) : 0;
 }
 
 int priced_usd(const struct priced *p, int64_t amount, int64_t *nano_usd, struct err *err)
@@ -290,16 +284,15 @@ int priced_total(const struct priced *p, const struct wishes *w, int64_t length_
                  int64_t *nano_usd, struct err *err)
 {
     struct charge charge;
-    int rc = priced_charge(p, w, length_ns, &charge, err);
-    return rc == 0 ? priced_usd(p, charge.total, nano_usd, err) : rc;
+    TRY(priced_charge(p, w, length_ns, &charge, err));
+    return priced_usd(p, charge.total, nano_usd, err);
 }
 
 int priced_hour(const struct priced *p, int64_t *nano_usd, struct err *err)
 {
     int64_t hour;
-    int rc =
-        money_scale(p->rule.rate, HOUR_S * NS_PER_S, p->rule.per_ns, MONEY_HALF_EVEN, &hour, err);
-    return rc == 0 ? priced_usd(p, hour, nano_usd, err) : rc;
+    TRY(money_scale(p->rule.rate, HOUR_S * NS_PER_S, p->rule.per_ns, MONEY_HALF_EVEN, &hour, err));
+    return priced_usd(p, hour, nano_usd, err);
 }
 
 int priced_average_hour(const struct priced *p, int64_t use_s, int64_t *nano_usd, struct err *err)
@@ -311,8 +304,8 @@ int priced_average_hour(const struct priced *p, int64_t use_s, int64_t *nano_usd
     month.start_s = PRICED_MONTH_S;
     if (use_s < 1)
         return err_set(err, ERR_FORMAT, "a machine is used for a second or more a month");
-    int rc = priced_total(&month, &machine, use_s * NS_PER_S, &total, err);
-    return rc == 0 ? money_scale(total, HOUR_S, use_s, MONEY_HALF_EVEN, nano_usd, err) : rc;
+    TRY(priced_total(&month, &machine, use_s * NS_PER_S, &total, err));
+    return money_scale(total, HOUR_S, use_s, MONEY_HALF_EVEN, nano_usd, err);
 }
 
 int priced_longest(const struct priced *p, const struct wishes *w, int64_t budget, int64_t most_ns,

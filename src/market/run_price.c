@@ -133,12 +133,11 @@ static int note_price(struct run_price *price, struct err *err)
         add_note(price, "your own rate for %.40s", p->offer.provider);
     if (p->own && p->own->discount_permille > 0)
         add_note(price, "your own discount for %.40s", p->offer.provider);
-    int rc = market_currencies(p->market, &currencies, err);
-    if (rc == 0)
-        rc = currency_to_usd(currencies, p->paid_in, p->day, 0, &usd, NULL, &source, err);
-    if (rc == 0 && *source) // "OLD: 1.228 USD on 2018-02-01, derived from ..."
+    TRY(market_currencies(p->market, &currencies, err));
+    TRY(currency_to_usd(currencies, p->paid_in, p->day, 0, &usd, NULL, &source, err));
+    if (*source) // "OLD: 1.228 USD on 2018-02-01, derived from ..."
         add_note(price, "1 %.3s = %.*s", p->paid_in, (int)strcspn(source, ","), source);
-    return rc;
+    return 0;
 }
 
 // ---- the sources of a price

@@ -34,9 +34,7 @@ static int64_t first_s(const struct schedule *s)
 static int count_starts(const struct schedule *s, struct schedule_bill *bill, struct err *err)
 {
     int64_t length_s, gap_s = crontab_gap_s(&s->tab);
-    int rc = month_length_s(s, &length_s, err);
-    if (rc != 0)
-        return rc;
+    TRY(month_length_s(s, &length_s, err));
     if (s->month_s >= 0) {
         int64_t day = s->month_s / DAY_S;
         bill->starts = crontab_count(&s->tab, day, day + length_s / DAY_S);
@@ -101,12 +99,10 @@ static int add_start(struct start *sum, const struct start *one, int64_t times, 
                      struct err *err)
 {
     int64_t total = 0, discount = 0;
-    int rc = money_scale(one->total, times, in, MONEY_HALF_EVEN, &total, err);
-    if (rc == 0)
-        rc = money_scale(one->discount, times, in, MONEY_HALF_EVEN, &discount, err);
-    if (rc == 0)
-        rc = money_add(sum->total, total, &sum->total, err);
-    return rc == 0 ? money_add(sum->discount, discount, &sum->discount, err) : rc;
+    TRY(money_scale(one->total, times, in, MONEY_HALF_EVEN, &total, err));
+    TRY(money_scale(one->discount, times, in, MONEY_HALF_EVEN, &discount, err));
+    TRY(money_add(sum->total, total, &sum->total, err));
+    return money_add(sum->discount, discount, &sum->discount, err);
 }
 
 // In which minutes of a day it starts.
@@ -277,8 +273,8 @@ static int rules(const struct schedule *s, int64_t tasks, struct schedule_line *
     if (!line->known)
         return 0;
     int64_t count = tasks * b->rules, paid = above_zero(count - above_zero(b->free_rules));
-    int rc = money_scale(b->rule_rate, count, 1, MONEY_DOWN, &line->price, err);
-    return rc == 0 ? money_scale(b->rule_rate, paid, 1, MONEY_DOWN, &line->free_price, err) : rc;
+    TRY(money_scale(b->rule_rate, count, 1, MONEY_DOWN, &line->price, err));
+    return money_scale(b->rule_rate, paid, 1, MONEY_DOWN, &line->free_price, err);
 }
 
 // One call starts the machine and one stops it; each is charged in whole units.
@@ -295,11 +291,9 @@ static int functions(const struct schedule *s, int64_t tasks, const struct sched
     if (__builtin_mul_overflow(units, bill->starts, &all))
         return err_set(err, ERR_OVERFLOW, "the functions run for too long");
     paid = above_zero(all - above_zero(b->free_function_ms) / unit_ms * bill->starts_in);
-    int rc =
-        money_scale(b->function_rate, all, bill->starts_in, MONEY_HALF_EVEN, &line->price, err);
-    return rc == 0 ? money_scale(b->function_rate, paid, bill->starts_in, MONEY_HALF_EVEN,
-                                 &line->free_price, err)
-                   : rc;
+    TRY(money_scale(b->function_rate, all, bill->starts_in, MONEY_HALF_EVEN, &line->price, err));
+    return money_scale(b->function_rate, paid, bill->starts_in, MONEY_HALF_EVEN, &line->free_price,
+                       err);
 }
 
 // ---- together
@@ -308,8 +302,8 @@ static int add_line(struct schedule_line *total, const struct schedule_line *lin
 {
     if (!line->known)
         return 0;
-    int rc = money_add(total->price, line->price, &total->price, err);
-    return rc == 0 ? money_add(total->free_price, line->free_price, &total->free_price, err) : rc;
+    TRY(money_add(total->price, line->price, &total->price, err));
+    return money_add(total->free_price, line->free_price, &total->free_price, err);
 }
 
 static int64_t permille(const struct schedule *s)
@@ -324,11 +318,9 @@ static int discount_line(const struct schedule *s, const struct schedule_line *l
     struct schedule_line off = {.known = true};
     if (!line->known || permille(s) == 0)
         return 0;
-    int rc = money_scale(-line->price, permille(s), 1000, MONEY_HALF_EVEN, &off.price, err);
-    if (rc == 0)
-        rc = money_scale(-line->free_price, permille(s), 1000, MONEY_HALF_EVEN, &off.free_price,
-                         err);
-    return rc == 0 ? add_line(discount, &off, err) : rc;
+    TRY(money_scale(-line->price, permille(s), 1000, MONEY_HALF_EVEN, &off.price, err));
+    TRY(money_scale(-line->free_price, permille(s), 1000, MONEY_HALF_EVEN, &off.free_price, err));
+    return add_line(discount, &off, err);
 }
 
 // The monthly fee of each machine.
@@ -349,8 +341,8 @@ static int price_starts(const struct schedule *s, struct schedule_bill *bill, st
                         struct err *err)
 {
     memset(bill, 0, sizeof *bill);
-    int rc = count_starts(s, bill, err);
-    return rc == 0 ? machine_price(s, bill, one, err) : rc;
+    TRY(count_starts(s, bill, err));
+    return machine_price(s, bill, one, err);
 }
 
 static int price_tasks(const struct schedule *s, int64_t tasks, const struct start *one,
@@ -391,21 +383,20 @@ int schedule_bill(const struct schedule *s, int64_t tasks, struct schedule_bill 
                   struct err *err)
 {
     struct start one;
-    int rc = price_starts(s, bill, &one, err);
-    if (rc == 0 && (tasks < 1 || tasks > MOST_TASKS))
-        rc = err_set(err, ERR_USAGE, "the number of tasks must be 1 to 1,000,000");
-    return rc == 0 ? price_tasks(s, tasks, &one, bill, err) : rc;
+    TRY(price_starts(s, bill, &one, err));
+    if (tasks < 1 || tasks > MOST_TASKS)
+        return err_set(err, ERR_USAGE, "the number of tasks must be 1 to 1,000,000");
+    return price_tasks(s, tasks, &one, bill, err);
 }
 
 static int at_most_cap(const struct schedule *s, int64_t *price, struct err *err)
 {
     int64_t cap = 0;
-    int rc = priced_usd(&s->priced, s->priced.rule.monthly_cap, &cap, err);
-    if (rc == 0)
-        rc = money_scale(cap, 1000 - permille(s), 1000, MONEY_HALF_EVEN, &cap, err);
-    if (rc == 0 && *price > cap)
+    TRY(priced_usd(&s->priced, s->priced.rule.monthly_cap, &cap, err));
+    TRY(money_scale(cap, 1000 - permille(s), 1000, MONEY_HALF_EVEN, &cap, err));
+    if (*price > cap)
         *price = cap;
-    return rc;
+    return 0;
 }
 
 int schedule_always(const struct schedule *s, struct schedule_line *line, struct err *err)

@@ -46,8 +46,8 @@ struct tables {
 static int read_table(void *arg, const char *path, struct err *err)
 {
     struct tables *t = arg;
-    int rc = t->own && !t->devices ? devices_open(&t->devices, err) : 0;
-    return rc == 0 ? import_table(&t->stock, path, t->devices, err) : rc;
+    TRY(t->own && !t->devices ? devices_open(&t->devices, err) : 0);
+    return import_table(&t->stock, path, t->devices, err);
 }
 
 // Reads the tables in a folder as a layer. A missing folder is an empty layer.

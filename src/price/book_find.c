@@ -196,9 +196,9 @@ static int too_early(const struct book *book, const struct wish *wish, const cha
     char on[CLOCK_ISO_BYTES], since[CLOCK_ISO_BYTES];
     int day = filter.day != 0 ? filter.day : book_today();
     filter.day = INT_MAX;
-    int rc = book_each(book, &filter, consider_first, &first, err);
-    if (rc != 0 || first.since <= day)
-        return rc;
+    TRY(book_each(book, &filter, consider_first, &first, err));
+    if (first.since <= day)
+        return 0;
     clock_iso(day * DAY_S, on);
     clock_iso(first.since * DAY_S, since);
     err_set(err, ERR_MISSING, "'%s' has no price on %.10s: its first is from %.10s", name, on,

@@ -61,9 +61,7 @@ static int add_alias(struct devices *d, const char *text, size_t len, size_t dev
     char key[NAME_MAX_BYTES];
     if (!plain(text, len, key))
         return len == 0 ? 0 : err_set(err, ERR_FORMAT, "'%.*s' is not a name", (int)len, text);
-    int rc = array_grow(&d->aliases, d->alias_count, &d->alias_room, sizeof *d->aliases, err);
-    if (rc != 0)
-        return rc;
+    TRY(array_grow(&d->aliases, d->alias_count, &d->alias_room, sizeof *d->aliases, err));
     char *copy = strdup(key);
     if (!copy)
         return err_memory(err);

@@ -12,9 +12,9 @@
 
 int files_shipped(const char *name, struct buf *path, struct err *err)
 {
-    int rc = folder_share(path, err);
+    TRY(folder_share(path, err));
     buf_printf(path, "/%s", name);
-    return rc == 0 ? buf_check(path, err) : rc;
+    return buf_check(path, err);
 }
 
 int files_own(const char *name, struct buf *path, struct err *err)

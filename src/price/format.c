@@ -156,12 +156,11 @@ int format_gib(const struct csv *csv, int column, int *mib, struct err *err)
 int format_fields(const struct csv *csv, const int *at, const struct format_field *fields,
                   size_t count, struct err *err)
 {
-    int rc = 0;
-    for (const struct format_field *f = fields; f < fields + count && rc == 0; f++)
-        rc = f->word    ? format_word(csv, at[f->column], f->word, err)
-             : f->milli ? format_milli(csv, at[f->column], f->milli, err)
-                        : format_gib(csv, at[f->column], f->gib, err);
-    return rc;
+    for (const struct format_field *f = fields; f < fields + count; f++)
+        TRY(f->word    ? format_word(csv, at[f->column], f->word, err)
+            : f->milli ? format_milli(csv, at[f->column], f->milli, err)
+                       : format_gib(csv, at[f->column], f->gib, err));
+    return 0;
 }
 
 // ---- GPUs ----

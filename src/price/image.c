@@ -154,9 +154,7 @@ static int check(struct image *m, const char *bytes, size_t size, struct err *er
     if (size < sizeof head)
         return bad(err, "it is too short");
     memcpy(&head, bytes, sizeof head);
-    int rc = check_head(&head, size, err);
-    if (rc != 0)
-        return rc;
+    TRY(check_head(&head, size, err));
     if (head.sum != image_sum(bytes + sizeof head, size - sizeof head))
         return bad(err, "it is damaged: its checksum is wrong");
     const char *p = bytes + sizeof head;
@@ -172,10 +170,9 @@ static int check(struct image *m, const char *bytes, size_t size, struct err *er
     p += head.risks * sizeof(struct image_risk);
     m->word_at = (const void *)p;
     m->words = p + head.words * sizeof(uint32_t);
-    rc = check_words(m, head.word_bytes, err);
-    if (rc == 0)
-        rc = check_rest(m, err);
-    return rc == 0 ? check_offers(m, err) : rc;
+    TRY(check_words(m, head.word_bytes, err));
+    TRY(check_rest(m, err));
+    return check_offers(m, err);
 }
 
 // ---- open and close ----

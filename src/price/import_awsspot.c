@@ -46,16 +46,12 @@ static int add_change(struct changes *c, const char *when, const char *zone, con
         return err_set(err, ERR_FORMAT, "'%.40s' is not a time", when);
     if (*zone == '\0' || *type == '\0' || strlen(zone) > 64 || strlen(type) > 64)
         return err_set(err, ERR_FORMAT, "a price without machine or zone");
-    int rc = format_decimal(price, &change.rate, err);
-    if (rc == 0)
-        rc = words_add(&c->words, type, &change.type, err);
-    if (rc == 0)
-        rc = words_add(&c->words, zone, &change.zone, err);
-    if (rc == 0)
-        rc = array_grow(&c->items, c->count, &c->cap, sizeof change, err);
-    if (rc == 0)
-        c->items[c->count++] = change;
-    return rc;
+    TRY(format_decimal(price, &change.rate, err));
+    TRY(words_add(&c->words, type, &change.type, err));
+    TRY(words_add(&c->words, zone, &change.zone, err));
+    TRY(array_grow(&c->items, c->count, &c->cap, sizeof change, err));
+    c->items[c->count++] = change;
+    return 0;
 }
 
 static int read_csv(struct import *im, struct changes *c, struct err *err)
@@ -205,8 +201,7 @@ static int add_days(struct import *im, const struct changes *c, size_t from, siz
     offer.region = region;
     offer.kind = OFFER_SPOT;
     offer.bare_metal = format_is_bare_metal(offer.name);
-    int rc = 0;
-    for (size_t i = from; i < to && rc == 0; i++) {
+    for (size_t i = from; i < to; i++) {
         bool same_day = i + 1 < to && day_of(&c->items[i]) == day_of(&c->items[i + 1]);
         if (same_day) {
             format_noted(im, 0, "several changes on one day: the last one counts", offer.name);
@@ -219,9 +214,9 @@ static int add_days(struct import *im, const struct changes *c, size_t from, siz
         offer.rate = c->items[i].rate;
         offer.since = day_of(&c->items[i]);
         offer.day = i + 1 < to ? day_of(&c->items[i + 1]) - 1 : last;
-        rc = format_add(im, &offer, err);
+        TRY(format_add(im, &offer, err));
     }
-    return rc;
+    return 0;
 }
 
 static int read_history(struct import *im, struct err *err)

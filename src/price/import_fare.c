@@ -48,12 +48,10 @@ struct table {
 
 static int words(const struct table *t, struct offer *o, struct err *err)
 {
-    int rc = FORMAT_FIELDS(&t->csv, t->at, err, {PROVIDER, .word = &o->provider},
-                           {NAME, .word = &o->name}, {REGION, .word = &o->region},
-                           {ZONE, .word = &o->zone}, {GPU, .word = &o->gpu}, {CPU, .word = &o->cpu},
-                           {CURRENCY, .word = &o->currency}, {SOURCE, .word = &o->source});
-    if (rc != 0)
-        return rc;
+    TRY(FORMAT_FIELDS(&t->csv, t->at, err, {PROVIDER, .word = &o->provider},
+                      {NAME, .word = &o->name}, {REGION, .word = &o->region},
+                      {ZONE, .word = &o->zone}, {GPU, .word = &o->gpu}, {CPU, .word = &o->cpu},
+                      {CURRENCY, .word = &o->currency}, {SOURCE, .word = &o->source}));
     if (*o->provider == '\0' || strchr(o->provider, '/'))
         return csv_fault(&t->csv, t->at[PROVIDER], err,
                          "a provider must be a word without a slash");
@@ -95,10 +93,8 @@ static int numbers(const struct table *t, struct offer *o, struct err *err)
 static int choices(const struct table *t, struct offer *o, struct err *err)
 {
     const char *kind, *metal, *per, *date;
-    int rc = FORMAT_FIELDS(&t->csv, t->at, err, {KIND, .word = &kind}, {BARE_METAL, .word = &metal},
-                           {PER, .word = &per}, {DATE, .word = &date});
-    if (rc != 0)
-        return rc;
+    TRY(FORMAT_FIELDS(&t->csv, t->at, err, {KIND, .word = &kind}, {BARE_METAL, .word = &metal},
+                      {PER, .word = &per}, {DATE, .word = &date}));
     if (*kind && !offer_kind_parse(kind, &o->kind))
         return csv_fault(&t->csv, t->at[KIND], err, "'%.40s' is not on-demand, spot or monthly",
                          kind);
@@ -128,16 +124,12 @@ static int add_row(struct import *im, const struct table *t, struct err *err)
 {
     struct offer offer = format_offer(im);
     im->report->rows++;
-    int rc = words(t, &offer, err);
-    if (rc == 0)
-        rc = numbers(t, &offer, err);
-    if (rc == 0)
-        rc = choices(t, &offer, err);
-    if (rc != 0)
-        return rc;
+    TRY(words(t, &offer, err));
+    TRY(numbers(t, &offer, err));
+    TRY(choices(t, &offer, err));
     offer.gpu = format_gpu(im, offer.gpu, offer.gpus_milli, &offer.gpu_memory_mib);
-    rc = format_add(im, &offer, err);
-    return rc == 0 ? stock_from(im->stock, im->name, csv_line(&t->csv), err) : rc;
+    TRY(format_add(im, &offer, err));
+    return stock_from(im->stock, im->name, csv_line(&t->csv), err);
 }
 
 static int read_table(struct import *im, struct err *err)

@@ -19,9 +19,7 @@ static bool knows(const char *head, size_t len)
 static int is_spot(const struct csv *csv, int column, bool *spot, struct err *err)
 {
     const char *text;
-    int rc = format_word(csv, column, &text, err);
-    if (rc != 0)
-        return rc;
+    TRY(format_word(csv, column, &text, err));
     *spot = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
     if (*spot || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
         return 0;
@@ -51,9 +49,7 @@ static int add_row(struct import *im, const struct csv *csv, const int *at, stru
     struct offer o = format_offer(im);
     bool priced = false;
     const char *vendor = "", *why = NULL;
-    int rc = read_row(csv, at, &o, &priced, &vendor, err);
-    if (rc != 0)
-        return rc;
+    TRY(read_row(csv, at, &o, &priced, &vendor, err));
     im->report->rows++;
     if (*o.name == '\0')
         why = "no name";

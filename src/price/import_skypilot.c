@@ -209,23 +209,18 @@ static int read_row(struct table *t, struct sky_row *row, struct err *err)
 {
     const struct csv *csv = &t->csv;
     *row = (struct sky_row){.line = csv_line(csv)};
-    int rc = FORMAT_FIELDS(csv, t->at, err, {TYPE, .word = &row->type}, {GPU, .word = &row->gpu},
-                           {REGION, .word = &row->region}, {ZONE, .word = &row->zone},
-                           {GPUS, .milli = &row->gpus_milli}, {VCPUS, .milli = &row->vcpus_milli},
-                           {MEMORY, .gib = &row->memory_mib});
-    if (rc == 0)
-        rc = format_price(csv, t->at[PRICE], &row->price, &row->has_price, err);
-    if (rc == 0)
-        rc = format_price(csv, t->at[SPOT], &row->spot, &row->has_spot, err);
-    return rc;
+    TRY(FORMAT_FIELDS(csv, t->at, err, {TYPE, .word = &row->type}, {GPU, .word = &row->gpu},
+                      {REGION, .word = &row->region}, {ZONE, .word = &row->zone},
+                      {GPUS, .milli = &row->gpus_milli}, {VCPUS, .milli = &row->vcpus_milli},
+                      {MEMORY, .gib = &row->memory_mib}));
+    TRY(format_price(csv, t->at[PRICE], &row->price, &row->has_price, err));
+    return format_price(csv, t->at[SPOT], &row->spot, &row->has_spot, err);
 }
 
 static int add_row(struct import *im, struct table *t, bool google, struct err *err)
 {
     struct sky_row row;
-    int rc = read_row(t, &row, err);
-    if (rc != 0)
-        return rc;
+    TRY(read_row(t, &row, err));
     im->report->rows++;
     const char *info = csv_text(&t->csv, t->at[INFO]);
     if (*row.gpu && is_other(row.gpu)) {
@@ -251,12 +246,12 @@ static int add_row(struct import *im, struct table *t, bool google, struct err *
     }
     bool is_part = false;
     if (google)
-        rc = gcp_add(&t->gcp, &row, &is_part, err);
+        TRY(gcp_add(&t->gcp, &row, &is_part, err));
     else if (*row.type == '\0') {
         format_left_out(im, row.line, "a GPU without a machine", row.gpu);
         is_part = true;
     }
-    return rc == 0 && !is_part ? sky_add(im, &row, err) : rc;
+    return !is_part ? sky_add(im, &row, err) : 0;
 }
 
 static int read_catalogue(struct import *im, struct err *err)

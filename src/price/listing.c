@@ -62,10 +62,9 @@ static int convert(struct listing *list, struct listing_line *line, struct err *
 
 static int append(struct listing *list, const struct listing_line *line, struct err *err)
 {
-    int rc = array_grow(&list->items, list->count, &list->cap, sizeof *line, err);
-    if (rc == 0)
-        list->items[list->count++] = *line;
-    return rc;
+    TRY(array_grow(&list->items, list->count, &list->cap, sizeof *line, err));
+    list->items[list->count++] = *line;
+    return 0;
 }
 
 static int collect(void *arg, const struct offer *offer, struct err *err)
@@ -76,9 +75,9 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
         list->stale++;
         return 0;
     }
-    int rc = convert(list, &line, err);
-    if (rc != 0 || (list->max_rate >= 0 && line.usd_hour > list->max_rate))
-        return rc;
+    TRY(convert(list, &line, err));
+    if ((list->max_rate >= 0 && line.usd_hour > list->max_rate))
+        return 0;
     list->seen++;
     if (list->all)
         return append(list, &line, err);
@@ -105,8 +104,8 @@ int listing_make(struct listing *list, const struct book *book, const struct boo
                  struct err *err)
 {
     list->day = filter->day;
-    int rc = book_each(book, filter, collect, list, err);
-    if (rc == 0 && list->count > 0)
+    TRY(book_each(book, filter, collect, list, err));
+    if (list->count > 0)
         qsort(list->items, list->count, sizeof *list->items, by_price);
-    return rc;
+    return 0;
 }

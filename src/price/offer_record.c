@@ -126,10 +126,8 @@ static int add_risk(const struct book *book, const struct offer *o, int day, str
 int offer_describe(const struct book *book, const struct offer *offer, int day,
                    struct offer_record *r, struct err *err)
 {
-    int rc = offer_to_record(offer, day, r, err);
-    if (rc == 0)
-        rc = book_history(book, offer, add_history, r, err);
-    if (rc == 0)
-        rc = add_tariff(offer, day, r, err);
-    return rc == 0 ? add_risk(book, offer, day, r, err) : rc;
+    TRY(offer_to_record(offer, day, r, err));
+    TRY(book_history(book, offer, add_history, r, err));
+    TRY(add_tariff(offer, day, r, err));
+    return add_risk(book, offer, day, r, err);
 }

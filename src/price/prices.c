@@ -18,9 +18,7 @@ static int insert(struct prices *prices, size_t at, const struct image_price *pr
 {
     if (prices->count == UINT16_MAX)
         return err_set(err, ERR_OVERFLOW, "an offer has more than %d prices", UINT16_MAX);
-    int rc = array_grow(&prices->items, prices->count, &prices->cap, sizeof *price, err);
-    if (rc != 0)
-        return rc;
+    TRY(array_grow(&prices->items, prices->count, &prices->cap, sizeof *price, err));
     struct image_price *place = prices->items + at;
     memmove(place + 1, place, (prices->count - at) * sizeof *place);
     *place = *price;
@@ -87,21 +85,18 @@ int prices_observe(struct prices *prices, const struct image_price *seen, bool *
         return 0;
     }
     *changed = true;
-    int rc = 0;
     if (between) {
         // Split a row: the other price was seen before and after, but not on this day.
         struct image_price later = items[k - 1];
         later.since = later.seen;
         items[k - 1].seen = items[k - 1].since;
-        rc = insert(prices, k, &later, err);
+        TRY(insert(prices, k, &later, err));
     }
-    if (rc == 0)
-        rc = insert(prices, k, seen, err);
-    if (rc == 0)
-        cut(prices, k);
-    if (rc == 0 && k > 0)
+    TRY(insert(prices, k, seen, err));
+    cut(prices, k);
+    if (k > 0)
         cut(prices, k - 1);
-    return rc;
+    return 0;
 }
 
 const struct image_price *prices_on(const struct image_price *items, size_t count, int day)

@@ -45,10 +45,10 @@ static int read_discount(const char *text, int64_t *permille, struct err *err)
 
 static int read_amount(const char *text, int64_t *nano, struct err *err)
 {
-    int rc = *text ? money_parse(text, nano, err) : 0;
-    if (rc == 0 && *text && *nano < 0)
-        rc = err_set(err, ERR_FORMAT, "expected an amount of zero or more");
-    return rc;
+    TRY(*text ? money_parse(text, nano, err) : 0);
+    if (*text && *nano < 0)
+        return err_set(err, ERR_FORMAT, "expected an amount of zero or more");
+    return 0;
 }
 
 static int read_column(struct rates_item *item, int column, const char *text, struct err *err)

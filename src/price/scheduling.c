@@ -76,12 +76,12 @@ static int consider_row(struct scheduling *out, const struct csv *csv, const str
     struct scheduling row = {0};
     int64_t day = 0;
     const char *from = csv_text(csv, at->from);
-    int rc = read_row(&row, csv, at, err);
-    if (rc == 0 && files_day(from, &day, err) != 0)
-        rc = csv_context(csv, at->from, err);
-    if (rc != 0 || strcmp(csv_text(csv, at->provider), search->provider) != 0 ||
+    TRY(read_row(&row, csv, at, err));
+    if (files_day(from, &day, err) != 0)
+        TRY(csv_context(csv, at->from, err));
+    if (strcmp(csv_text(csv, at->provider), search->provider) != 0 ||
         (search->found && !files_applies(day, search->best, search->day)))
-        return rc;
+        return 0;
     struct buf source = {0};
     buf_printf(&source, "%s: %s", from, csv_text(csv, at->source));
     row.source = buf_take(&source, err);

@@ -77,14 +77,11 @@ static int add_part(struct gcp *gcp, struct gcp_part **list, size_t *count, size
     struct gcp_part part = {.row = *row};
     const char *const texts[] = {row->type, row->gpu, row->region, row->zone};
     uint32_t *const numbers[] = {&part.type, &part.gpu, &part.region, &part.zone};
-    int rc = 0;
-    for (int i = 0; i < 4 && rc == 0; i++)
-        rc = words_add(&gcp->words, texts[i], numbers[i], err);
-    if (rc == 0)
-        rc = array_grow(list, *count, cap, sizeof part, err);
-    if (rc == 0)
-        (*list)[(*count)++] = part;
-    return rc;
+    for (int i = 0; i < 4; i++)
+        TRY(words_add(&gcp->words, texts[i], numbers[i], err));
+    TRY(array_grow(list, *count, cap, sizeof part, err));
+    (*list)[(*count)++] = part;
+    return 0;
 }
 
 int gcp_add(struct gcp *gcp, const struct sky_row *row, bool *is_part, struct err *err)
@@ -133,10 +130,10 @@ static int add_prices(struct sky_row *to, const struct sky_row *more, struct err
 {
     to->has_price &= more->has_price;
     to->has_spot &= more->has_spot;
-    int rc = to->has_price ? money_add(to->price, more->price, &to->price, err) : 0;
-    if (rc == 0 && to->has_spot)
-        rc = money_add(to->spot, more->spot, &to->spot, err);
-    return rc;
+    TRY(to->has_price ? money_add(to->price, more->price, &to->price, err) : 0);
+    if (to->has_spot)
+        TRY(money_add(to->spot, more->spot, &to->spot, err));
+    return 0;
 }
 
 static int add_together(const struct gcp *gcp, struct import *im, const struct gcp_part *host,
@@ -149,8 +146,8 @@ static int add_together(const struct gcp *gcp, struct import *im, const struct g
     row.zone = words_text(&gcp->words, host->zone);
     row.gpus_milli = gpu->row.gpus_milli;
     row.gpu_memory_mib = gpu->row.gpu_memory_mib;
-    int rc = add_prices(&row, &gpu->row, err);
-    return rc == 0 ? sky_add(im, &row, err) : rc;
+    TRY(add_prices(&row, &gpu->row, err));
+    return sky_add(im, &row, err);
 }
 
 // A machine type with its built-in GPUs.
@@ -162,9 +159,7 @@ static int finish_host(struct gcp *gcp, struct import *im, const struct gcp_part
         return 0;
     struct gcp_part key = {.zone = host->zone,
                            .row.gpus_milli = gpus_of_type(type, host->row.vcpus_milli)};
-    int rc = words_add(&gcp->words, gpu, &key.gpu, err);
-    if (rc != 0)
-        return rc;
+    TRY(words_add(&gcp->words, gpu, &key.gpu, err));
     type = words_text(&gcp->words, host->type); // words_add() may have moved it
     struct gcp_part *part =
         gcp->gpu_count > 0 ? bsearch(&key, gcp->gpus, gcp->gpu_count, sizeof key, by_gpu) : NULL;
@@ -193,9 +188,7 @@ static int finish_gpu(struct gcp *gcp, struct import *im, struct gcp_part *part,
     int gpus = part->row.gpus_milli / 1000;
     snprintf(type, sizeof type, "n1-standard-%d", gpus * HOST_VCPUS);
     struct gcp_part key = {.zone = part->zone};
-    int rc = words_add(&gcp->words, type, &key.type, err);
-    if (rc != 0)
-        return rc;
+    TRY(words_add(&gcp->words, type, &key.type, err));
     gpu = words_text(&gcp->words, part->gpu);
     const struct gcp_part *host =
         gcp->host_count > 0 ? bsearch(&key, gcp->hosts, gcp->host_count, sizeof key, by_type)
@@ -215,10 +208,9 @@ int gcp_finish(struct gcp *gcp, struct import *im, struct err *err)
         qsort(gcp->gpus, gcp->gpu_count, sizeof *gcp->gpus, by_gpu);
     if (gcp->host_count > 0)
         qsort(gcp->hosts, gcp->host_count, sizeof *gcp->hosts, by_type);
-    int rc = 0;
-    for (size_t i = 0; i < gcp->host_count && rc == 0; i++)
-        rc = finish_host(gcp, im, &gcp->hosts[i], err);
-    for (size_t i = 0; i < gcp->gpu_count && rc == 0; i++)
-        rc = finish_gpu(gcp, im, &gcp->gpus[i], err);
-    return rc;
+    for (size_t i = 0; i < gcp->host_count; i++)
+        TRY(finish_host(gcp, im, &gcp->hosts[i], err));
+    for (size_t i = 0; i < gcp->gpu_count; i++)
+        TRY(finish_gpu(gcp, im, &gcp->gpus[i], err));
+    return 0;
 }

@@ -29,10 +29,9 @@ static int grow(void *array, size_t count, size_t *cap, size_t size, struct err 
 static int add_words(struct words *words, const char *const *texts, uint32_t *const *numbers,
                      size_t count, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = words_add(words, texts[i], numbers[i], err);
-    return rc;
+    for (size_t i = 0; i < count; i++)
+        TRY(words_add(words, texts[i], numbers[i], err));
+    return 0;
 }
 
 int stock_add(struct stock *stock, const struct offer *o, struct err *err)
@@ -53,12 +52,10 @@ int stock_add(struct stock *stock, const struct offer *o, struct err *err)
                                  o->gpu,      o->cpu,  o->currency, o->source};
     uint32_t *const numbers[] = {&row.provider, &row.name, &row.region,         &row.zone,
                                  &row.gpu,      &row.cpu,  &row.price.currency, &row.price.source};
-    int rc = add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err);
-    if (rc == 0)
-        rc = grow(&stock->rows, stock->count, &stock->cap, sizeof row, err);
-    if (rc == 0)
-        stock->rows[stock->count++] = row;
-    return rc;
+    TRY(add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err));
+    TRY(grow(&stock->rows, stock->count, &stock->cap, sizeof row, err));
+    stock->rows[stock->count++] = row;
+    return 0;
 }
 
 int stock_from(struct stock *stock, const char *table, size_t line, struct err *err)
@@ -79,12 +76,10 @@ int stock_add_risk(struct stock *stock, const char *provider, const char *name, 
     };
     const char *const texts[] = {provider, name, region, risk->source};
     uint32_t *const numbers[] = {&row.provider, &row.name, &row.region, &row.source};
-    int rc = add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err);
-    if (rc == 0)
-        rc = grow(&stock->risks, stock->risk_count, &stock->risk_cap, sizeof row, err);
-    if (rc == 0)
-        stock->risks[stock->risk_count++] = row;
-    return rc;
+    TRY(add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err));
+    TRY(grow(&stock->risks, stock->risk_count, &stock->risk_cap, sizeof row, err));
+    stock->risks[stock->risk_count++] = row;
+    return 0;
 }
 
 // ---- zones ----
@@ -122,11 +117,11 @@ static bool same_offer(const struct stock_row *a, const struct stock_row *b)
 int stock_join_zones(struct stock *stock, size_t first, const char *zonal, struct err *err)
 {
     uint32_t none, provider = UINT32_MAX;
-    int rc = words_add(&stock->words, "", &none, err);
-    if (rc == 0 && zonal)
-        rc = words_add(&stock->words, zonal, &provider, err);
-    if (rc != 0 || first == stock->count)
-        return rc;
+    TRY(words_add(&stock->words, "", &none, err));
+    if (zonal)
+        TRY(words_add(&stock->words, zonal, &provider, err));
+    if (first == stock->count)
+        return 0;
     struct stock_row *rows = stock->rows, *end = rows + stock->count, *out = rows + first;
     qsort(out, stock->count - first, sizeof *out, by_region);
     for (struct stock_row *row = out, *next; row < end; row = next) {

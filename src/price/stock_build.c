@@ -134,14 +134,13 @@ static void apply_row(const struct stock_row *row, struct image_offer *to)
 
 static int copy_old_prices(struct making *m, const struct image_offer *from, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < from->price_count && rc == 0; i++) {
+    for (size_t i = 0; i < from->price_count; i++) {
         struct image_price price = m->old->prices[from->first_price + i];
         price.currency = m->translated[price.currency];
         price.source = m->translated[price.source];
-        rc = prices_append(&m->history, &price, err);
+        TRY(prices_append(&m->history, &price, err));
     }
-    return rc;
+    return 0;
 }
 
 // A jump by a factor of ten is more likely a wrong unit than a new price.

@@ -32,18 +32,16 @@ static int check_file(const struct tariffs *file, struct err *err)
 {
     if (!file->schema || strcmp(file->schema, TARIFF_SCHEMA) != 0)
         return err_set(err, ERR_FORMAT, "schema: expected \"" TARIFF_SCHEMA "\"");
-    int rc = 0;
-    for (size_t i = 0; i < file->tariffs.count && rc == 0; i++) {
+    for (size_t i = 0; i < file->tariffs.count; i++) {
         const struct tariff *t = &file->tariffs.items[i];
         if (!t->id || !t->provider)
-            rc = err_set(err, ERR_FORMAT, "tariffs[%zu]: expected an id and a provider", i);
-        for (size_t j = 0; j < i && rc == 0; j++)
+            return err_set(err, ERR_FORMAT, "tariffs[%zu]: expected an id and a provider", i);
+        for (size_t j = 0; j < i; j++)
             if (strcmp(file->tariffs.items[j].id, t->id) == 0)
-                rc = err_set(err, ERR_FORMAT, "tariffs[%zu]: '%s' appears twice", i, t->id);
-        if (rc == 0)
-            rc = tariff_check(t, err);
+                return err_set(err, ERR_FORMAT, "tariffs[%zu]: '%s' appears twice", i, t->id);
+        TRY(tariff_check(t, err));
     }
-    return rc;
+    return 0;
 }
 
 static int read_file(void *arg, const char *path, struct err *err)

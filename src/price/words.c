@@ -58,15 +58,11 @@ static int grow_slots(struct words *words, struct err *err)
 static int append(struct words *words, const char *text, size_t len, uint32_t *number,
                   struct err *err)
 {
-    int rc = array_grow(&words->at, words->count, &words->cap, sizeof *words->at, err);
-    if (rc != 0)
-        return rc;
+    TRY(array_grow(&words->at, words->count, &words->cap, sizeof *words->at, err));
     words->text.max = TEXT_MAX; // offsets must fit into 32 bits
     size_t at = words->text.len;
     buf_add(&words->text, text, len + 1);
-    rc = buf_check(&words->text, err);
-    if (rc != 0)
-        return rc;
+    TRY(buf_check(&words->text, err));
     words->at[words->count] = (uint32_t)at;
     *number = (uint32_t)words->count++;
     return 0;
@@ -74,23 +70,19 @@ static int append(struct words *words, const char *text, size_t len, uint32_t *n
 
 int words_add(struct words *words, const char *text, uint32_t *number, struct err *err)
 {
-    int rc = 0;
     if (words->count == 0 && *text != '\0')
-        rc = words_add(words, "", number, err);
-    if (rc == 0 && words->count * 2 >= words->slot_count)
-        rc = grow_slots(words, err);
-    if (rc != 0)
-        return rc;
+        TRY(words_add(words, "", number, err));
+    if (words->count * 2 >= words->slot_count)
+        TRY(grow_slots(words, err));
     size_t len = strlen(text);
     uint32_t *slot = slot_of(words, text, len);
     if (*slot != 0) {
         *number = *slot - 1;
         return 0;
     }
-    rc = append(words, text, len, number, err);
-    if (rc == 0)
-        *slot = *number + 1;
-    return rc;
+    TRY(append(words, text, len, number, err));
+    *slot = *number + 1;
+    return 0;
 }
 
 static int by_text(const void *a, const void *b, void *arg)

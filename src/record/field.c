@@ -350,10 +350,9 @@ int text_take(char **member, struct buf *text, struct err *err)
 
 int texts_set(const struct text_pair *pairs, size_t count, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = text_set(pairs[i].to, pairs[i].from, err);
-    return rc;
+    for (size_t i = 0; i < count; i++)
+        TRY(text_set(pairs[i].to, pairs[i].from, err));
+    return 0;
 }
 
 void *list_add(void *list_, size_t item_size, struct err *err)
@@ -375,9 +374,9 @@ void *list_add(void *list_, size_t item_size, struct err *err)
 int texts_add(void *texts, const char *text, struct err *err)
 {
     char *copy = NULL;
-    int rc = text_set(&copy, text, err);
-    if (rc != 0 || !copy)
-        return rc;
+    TRY(text_set(&copy, text, err));
+    if (!copy)
+        return 0;
     char **item = list_add(texts, sizeof *item, err);
     if (!item) {
         free(copy);

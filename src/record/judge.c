@@ -83,10 +83,8 @@ int run_judge(const char *started, struct maybe_bool full, const struct run_phas
     struct maybe_real took = {0};
     if (full.known && full.v && phases->wall_ns.known)
         took = some_real((double)phases->wall_ns.v / 1e9);
-    int rc = judge_phases(phases, err);
-    if (rc == 0)
-        rc = judge_projection(projection, took, err);
-    if (rc == 0)
-        rc = judge_interval("steady", steady->low_ms, steady->step_ms, steady->high_ms, err);
-    return rc == 0 ? judge_date(started, now_s, err) : rc;
+    TRY(judge_phases(phases, err));
+    TRY(judge_projection(projection, took, err));
+    TRY(judge_interval("steady", steady->low_ms, steady->step_ms, steady->high_ms, err));
+    return judge_date(started, now_s, err);
 }

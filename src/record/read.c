@@ -410,23 +410,22 @@ static int read_text(struct reader *r, char **member)
 {
     const char *text;
     size_t len;
-    int rc = read_string(r, &text, &len);
-    if (rc != 0 || !member)
-        return rc;
+    TRY(read_string(r, &text, &len));
+    if (!member)
+        return 0;
     if (text != r->text.data) {
         buf_reset(&r->text);
         buf_add(&r->text, text, len);
-        rc = buf_check(&r->text, r->err);
+        TRY(buf_check(&r->text, r->err));
     }
-    return rc == 0 ? text_set(member, buf_str(&r->text), r->err) : rc;
+    return text_set(member, buf_str(&r->text), r->err);
 }
 
 static int add_real(struct reader *r, struct list *list, size_t *room, double value)
 {
-    int rc = array_grow(&list->items, list->count, room, sizeof value, r->err);
-    if (rc == 0)
-        ((double *)list->items)[list->count++] = value;
-    return rc;
+    TRY(array_grow(&list->items, list->count, room, sizeof value, r->err));
+    ((double *)list->items)[list->count++] = value;
+    return 0;
 }
 
 static int judge(struct reader *r, const struct field *field, double value)
@@ -492,16 +491,16 @@ static int read_numeric(struct reader *r, const struct field *field, void *at)
     if (c != '-' && !(c >= '0' && c <= '9'))
         return wrong_type(r, field, expected);
     bool needed = at || r->judge || field->kind == FIELD_INT;
-    int rc = read_number(r, needed ? &number : NULL);
-    if (rc == 0 && field->kind == FIELD_INT && !number.whole)
-        rc = wrong_type(r, field, expected);
-    if (rc == 0 && r->judge)
-        rc = judge(r, field, number.real);
-    if (rc == 0 && at && field->kind == FIELD_INT)
+    TRY(read_number(r, needed ? &number : NULL));
+    if (field->kind == FIELD_INT && !number.whole)
+        TRY(wrong_type(r, field, expected));
+    if (r->judge)
+        TRY(judge(r, field, number.real));
+    if (at && field->kind == FIELD_INT)
         *(struct maybe_int *)at = some_int(number.integer);
-    else if (rc == 0 && at)
+    else if (at)
         *(struct maybe_real *)at = some_real(number.real);
-    return rc;
+    return 0;
 }
 
 static int read_field(struct reader *r, const struct field *field, void *at)

@@ -183,12 +183,9 @@ int tariff_check(const struct tariff *t, struct err *err)
     }
     if (!one_of(t->kind, kinds))
         return wrong(t, "kind", "on-demand, spot or monthly", err);
-    int rc = check_units(t, err);
-    if (rc == 0)
-        rc = check_dates(t, err);
-    if (rc == 0)
-        rc = check_lists(t, err);
-    if (rc == 0)
-        rc = check_egress(t, err);
-    return rc == 0 ? check_regions(t, err) : rc;
+    TRY(check_units(t, err));
+    TRY(check_dates(t, err));
+    TRY(check_lists(t, err));
+    TRY(check_egress(t, err));
+    return check_regions(t, err);
 }

@@ -80,15 +80,12 @@ static int list_bill(const struct quote_job *job, const struct bill *b, struct b
     for (size_t i = 0; i < job->evidence_count && !run; i++)
         if (b->run && strcmp(job->evidence[i].run->id, b->run) == 0)
             run = job->evidence[i].run;
-    int rc = quote_offer(&job->ask, b, &offer, err);
-    if (rc == 0 && run)
-        rc = quote_time(&job->ask, run, &offer, &time, &known, err);
-    if (rc == 0 && !known)
+    TRY(quote_offer(&job->ask, b, &offer, err));
+    if (run)
+        TRY(quote_time(&job->ask, run, &offer, &time, &known, err));
+    if (!known)
         return err_set(err, ERR_MISSING, "the run of '%s' no longer exists", b->offer);
-    if (rc == 0)
-        rc =
-            bill_make(job->ask.market, &wishes, &offer, b->offer, &time, b->gpus_used.v, list, err);
-    return rc;
+    return bill_make(job->ask.market, &wishes, &offer, b->offer, &time, b->gpus_used.v, list, err);
 }
 
 // The calendar months that contain the charges.

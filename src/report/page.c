@@ -156,14 +156,14 @@ static int list_run(struct page *page, const struct run *run, struct err *err)
             to->high_s = some_real((double)time.high_ns / 1e9);
         }
     }
-    int rc = TEXTS_SET(
-        err, {&to->id, run->id}, {&to->name, run->name}, {&to->workload, run->workload},
-        {&to->framework, run->framework}, {&to->machine, run_place(run)},
-        {&to->started, run->started}, {&to->ended, run->ended}, {&to->problem, run->problem},
-        {&to->basis, to->time_s.known ? time.basis : NULL}, {&to->source, run->source});
-    for (size_t i = 0; i < run->taints.count && rc == 0; i++)
-        rc = texts_add(&to->taints, run->taints.items[i], err);
-    return rc;
+    TRY(TEXTS_SET(err, {&to->id, run->id}, {&to->name, run->name}, {&to->workload, run->workload},
+                  {&to->framework, run->framework}, {&to->machine, run_place(run)},
+                  {&to->started, run->started}, {&to->ended, run->ended},
+                  {&to->problem, run->problem}, {&to->basis, to->time_s.known ? time.basis : NULL},
+                  {&to->source, run->source}));
+    for (size_t i = 0; i < run->taints.count; i++)
+        TRY(texts_add(&to->taints, run->taints.items[i], err));
+    return 0;
 }
 
 // ---- quotes
@@ -215,14 +215,13 @@ static int quote_run(const struct gathering *g, size_t first, struct quote_job *
                      struct err *err)
 {
     const struct run *run = &g->runs.items[first];
-    int rc = load_quote(g, first, job, err);
-    if (rc == 0 && (job->asked || g->ask->runs))
-        rc = text_set(&job->quote.run, run->id, err);
-    if (rc == 0)
-        rc = make_quote(g, job, err);
+    TRY(load_quote(g, first, job, err));
+    if (job->asked || g->ask->runs)
+        TRY(text_set(&job->quote.run, run->id, err));
+    TRY(make_quote(g, job, err));
     if (g->ask->says)
         buf_adds(g->ask->says, buf_str(&job->says));
-    return rc;
+    return 0;
 }
 
 static bool quoted(const struct quote_job *jobs, size_t count, const struct run *run)
@@ -237,15 +236,14 @@ static bool quoted(const struct quote_job *jobs, size_t count, const struct run 
 // in the comparison.
 static int add_quotes(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
 {
-    int rc = 0;
     struct bill_time time;
-    for (size_t i = 0; i < g->runs.count && *count < QUOTES_MOST && rc == 0; i++) {
+    for (size_t i = 0; i < g->runs.count && *count < QUOTES_MOST; i++) {
         const struct run *run = &g->runs.items[i];
         if (g->ask->published || quoted(jobs, *count, run) || !bill_time_of(run, &time))
             continue;
-        rc = quote_run(g, i, &jobs[(*count)++], err);
+        TRY(quote_run(g, i, &jobs[(*count)++], err));
     }
-    return rc;
+    return 0;
 }
 
 static int take_quotes(struct page *page, struct quote_job *jobs, size_t count, struct err *err)

@@ -250,15 +250,14 @@ static bool rent_is_cheaper(const struct page *page)
 static int say_compared(const struct page_ask *ask, struct page *page, char *const *items,
                         size_t count, struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < count && i < 2 && rc == 0; i++) {
+    for (size_t i = 0; i < count && i < 2; i++) {
         bool cheapest = strncmp(items[i], "Cheapest: ", 10) == 0;
         if (cheapest && !said(ask) && rent_is_cheaper(page))
-            rc = say_quotes(page, err);
+            TRY(say_quotes(page, err));
         else
-            rc = texts_add(&page->verdict, items[i], err);
+            TRY(texts_add(&page->verdict, items[i], err));
     }
-    return rc;
+    return 0;
 }
 
 static int say_two(const struct page_ask *ask, struct page *page, struct err *err)
@@ -270,12 +269,12 @@ static int say_two(const struct page_ask *ask, struct page *page, struct err *er
         items = c->workloads.items[0].sentences.items;
         count = c->workloads.items[0].sentences.count;
     }
-    int rc = say_compared(ask, page, items, count, err);
-    if (rc == 0 && count == 0)
-        rc = page->runs.count == 1 ? say_run(page, &page->runs.items[0], err) : say_many(page, err);
-    if (rc == 0 && page->verdict.count < 2)
-        rc = say_quotes(page, err);
-    return rc;
+    TRY(say_compared(ask, page, items, count, err));
+    if (count == 0)
+        TRY(page->runs.count == 1 ? say_run(page, &page->runs.items[0], err) : say_many(page, err));
+    if (page->verdict.count < 2)
+        TRY(say_quotes(page, err));
+    return 0;
 }
 
 int page_verdict(const struct page_ask *ask, struct page *page, const struct quote_job *jobs,

@@ -106,7 +106,6 @@ static int fill_host(struct filler *f, struct err *err)
     struct run_use *use = &f->run->use;
     const struct reading *first = &t->first, *last = &t->last;
     double seconds = (double)(last->at_ns - first->at_ns) * 1e-9;
-    int rc = 0;
     use->samples = some_int(t->readings);
     if (t->readings < 2)
         return 0;
@@ -132,14 +131,14 @@ static int fill_host(struct filler *f, struct err *err)
 
     double cpus = last->cpus.known ? (double)last->cpus.v : 1;
     if (seconds >= JUDGED_S && others >= OTHER_CPUS_MIN && others >= OTHER_SHARE_MIN * cpus)
-        rc = taint(f, err, "other programs used %.1f CPUs on average", others);
-    if (rc == 0 && seconds >= JUDGED_S && use->steal_percent.known &&
+        TRY(taint(f, err, "other programs used %.1f CPUs on average", others));
+    if (seconds >= JUDGED_S && use->steal_percent.known &&
         use->steal_percent.v >= 100 * STEAL_SHARE_MIN)
-        rc = taint(f, err, "the hypervisor took %.0f %% of the CPU time", use->steal_percent.v);
+        TRY(taint(f, err, "the hypervisor took %.0f %% of the CPU time", use->steal_percent.v));
     double held_s = use->throttled_ns.known ? (double)use->throttled_ns.v * 1e-9 : 0;
-    if (rc == 0 && held_s >= QUOTA_SHARE_MIN * seconds && held_s > 0)
-        rc = taint(f, err, "the cgroup's CPU quota throttled the run for %.1f s", held_s);
-    return rc;
+    if (held_s >= QUOTA_SHARE_MIN * seconds && held_s > 0)
+        TRY(taint(f, err, "the cgroup's CPU quota throttled the run for %.1f s", held_s));
+    return 0;
 }
 
 static struct maybe_real card_mean(const struct totals *t, int gpu, int figure)
@@ -172,16 +171,14 @@ static int taint_card(struct filler *f, int i, struct err *err)
     const struct gpu *gpu = &f->gpu->gpus[i];
     const struct card_totals *card = &f->gpu->cards[i];
     int64_t of = card->reasons_readings;
-    int rc = taint_throttled(f, gpu, card->heat_readings, of, "heat", err);
-    if (rc == 0)
-        rc = taint_throttled(f, gpu, card->limit_readings, of, "its power limit", err);
-    if (rc == 0)
-        rc = taint_throttled(f, gpu, card->slow_readings, of, "its hardware", err);
-    if (rc == 0 && gpu->others)
-        rc = taint(f, err, "another program used GPU %d", gpu->index);
-    if (rc == 0 && gpu->lost)
-        rc = taint(f, err, "GPU %d was lost during the run", gpu->index);
-    return rc;
+    TRY(taint_throttled(f, gpu, card->heat_readings, of, "heat", err));
+    TRY(taint_throttled(f, gpu, card->limit_readings, of, "its power limit", err));
+    TRY(taint_throttled(f, gpu, card->slow_readings, of, "its hardware", err));
+    if (gpu->others)
+        TRY(taint(f, err, "another program used GPU %d", gpu->index));
+    if (gpu->lost)
+        TRY(taint(f, err, "GPU %d was lost during the run", gpu->index));
+    return 0;
 }
 
 static int fill_card(struct filler *f, int i, struct err *err)
@@ -313,17 +310,15 @@ int totals_fill(struct totals *host, const struct totals *gpu, const struct tota
 {
     struct filler f = {
         .host = host, .gpu = context->gpu_silent ? NULL : gpu, .context = context, .run = run};
-    int rc = 0;
     choose_used(&f);
     while (host && host->history.count > SAMPLES_MAX)
         history_halve(&host->history);
     if (host)
-        rc = fill_host(&f, err);
-    if (rc == 0)
-        rc = fill_cards(&f, err);
-    if (rc == 0 && host)
-        rc = fill_samples(&f, err);
-    if (rc == 0 && context->gpu_silent)
-        rc = taint(&f, err, "the GPU driver stopped responding: GPU use is unknown");
-    return rc;
+        TRY(fill_host(&f, err));
+    TRY(fill_cards(&f, err));
+    if (host)
+        TRY(fill_samples(&f, err));
+    if (context->gpu_silent)
+        TRY(taint(&f, err, "the GPU driver stopped responding: GPU use is unknown"));
+    return 0;
 }

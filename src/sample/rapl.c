@@ -55,9 +55,7 @@ static int rapl_open(void *state, struct place *place, struct err *err)
     }
     buf_release(&names);
     buf_release(&kind);
-    int rc = tree_check(tree, err);
-    if (rc != 0)
-        return rc;
+    TRY(tree_check(tree, err));
     return rapl->count == 0 || unreadable ? ERR_MISSING : 0; // a partial sum would mislead
 }
 

@@ -18,10 +18,9 @@ enum { REFRESH_LEAST_S = 2, REFRESH_MOST_S = 30, WRITTEN_PARTS = 50 };
 // The journal's record describes the run as killed.
 static int read_running(const char *text, struct run *run, struct err *err)
 {
-    int rc = record_from_text(run_fields, text, strlen(text), run, err);
-    if (rc == 0)
-        rc = text_set(&run->ended, "running", err);
-    return rc == 0 ? text_set(&run->problem, NULL, err) : rc;
+    TRY(record_from_text(run_fields, text, strlen(text), run, err));
+    TRY(text_set(&run->ended, "running", err));
+    return text_set(&run->problem, NULL, err);
 }
 
 static const char *name_of(const struct run *run)
@@ -144,12 +143,12 @@ int live_list(const struct request *request, struct ledger *ledger, struct buf *
               struct err *err)
 {
     struct live_list list = {.out = out, .json = request->json};
-    int rc = ledger_running(ledger, NULL, list_one, &list, err);
-    if (rc == 0 && list.count > 0 && !request->json) {
+    TRY(ledger_running(ledger, NULL, list_one, &list, err));
+    if (list.count > 0 && !request->json) {
         html_end_table(out);
         html_heading(out, 2, "Finished runs");
     }
-    return rc;
+    return 0;
 }
 
 // ---- the page of one run

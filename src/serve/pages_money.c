@@ -66,12 +66,10 @@ static int make_quote(const struct request *request, const char *word, struct qu
                       struct err *err)
 {
     const struct serve_options *o = &request->site->options;
-    int rc = read_wishes(request, job, err);
-    if (rc == 0)
-        rc = quote_load(job, word, o->ledger, err);
-    if (rc == 0)
-        rc = market_open(&job->ask.market, o->book, NULL, err);
-    return rc == 0 ? quote_assemble(job, err) : rc;
+    TRY(read_wishes(request, job, err));
+    TRY(quote_load(job, word, o->ledger, err));
+    TRY(market_open(&job->ask.market, o->book, NULL, err));
+    return quote_assemble(job, err);
 }
 
 void form_quote(struct buf *out, const struct request *request)
@@ -133,11 +131,8 @@ static int book_wishes(const struct request *request, const struct devices *devi
                                    .gpu = device ? device->name : gpu,
                                    .provider = request_value(request, "provider"),
                                    .region = request_value(request, "region")};
-    int rc = read_number(request, "gpus", &gpus, err);
-    if (rc == 0)
-        rc = read_number(request, "max_price", max_rate, err);
-    if (rc != 0)
-        return rc;
+    TRY(read_number(request, "gpus", &gpus, err));
+    TRY(read_number(request, "max_price", max_rate, err));
     filter->without_gpu = gpus == 0;
     if (gpus > 0)
         filter->gpus_milli =

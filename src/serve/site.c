@@ -30,9 +30,7 @@ bool site_knows(const struct site *site, const char *token)
 
 int serve_token(const char *path, struct buf *token, struct err *err)
 {
-    int rc = fs_read(path, TOKEN_MOST + 2, token, err);
-    if (rc != 0)
-        return rc;
+    TRY(fs_read(path, TOKEN_MOST + 2, token, err));
     buf_trim(token);
     bool good = token->len >= TOKEN_LEAST && token->len <= TOKEN_MOST;
     for (size_t i = 0; i < token->len; i++)

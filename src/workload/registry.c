@@ -43,9 +43,7 @@ int workload_net(const struct workload *workload, const struct data_pair *data,
 {
     static const struct workload_options defaults;
     net_init(net, workload->name);
-    int rc = workload_check_options(workload, options, err);
-    if (rc != 0)
-        return rc;
+    TRY(workload_check_options(workload, options, err));
     if (!workload->build)
         return err_set(err, ERR_USAGE, "'%s' has no net", workload->name);
     workload->build(net, data, options ? options : &defaults);

@@ -164,7 +164,8 @@ static void rules(void **state)
     assert_string_equal(row_of(&c, "softlayer")->cost.usd, "3.60"); // a whole hour
     assert_string_equal(row_of(&c, "nobody")->cost.usd, "0.042");   // whole seconds
     assert_true(row_of(&c, "nobody")->price.assumed.v);
-    assert_true(says(row_of(&c, "nobody")->notes.items, 1, "the billing rule of nobody is unknown"));
+    assert_true(
+        says(row_of(&c, "nobody")->notes.items, 1, "the billing rule of nobody is unknown"));
     // By the millisecond, and 5 dollars for the month: what a quote says too.
     assert_string_equal(row_of(&c, "paperspace")->cost.usd, "5.0415");
     record_release(compare_fields, &c);

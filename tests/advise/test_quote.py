@@ -311,7 +311,7 @@ def advice():
     # 3060 s at 0.90 an hour are 0.765, which the budget has to pay too
     assert "For 0.765 USD the fastest is acme/one@here:spot, 0.75 USD (0.735 to 0.765) in 50 min 00 s, at a price" \
         in says("--budget", "0.765") and "(even at the end of its interval)" in says("--budget", "0.765")
-    assert "For 0.764 USD no offer is certainly affordable; the cheapest is acme/one@here:spot" \
+    assert "For 0.764 USD no offer is certainly affordable at the end of its interval; the cheapest is acme/one@here:spot" \
         in says("--budget", "0.764"), says("--budget", "0.764")
     assert "none of them is sure to finish; the fastest" in says("--deadline", "3059s")
     assert "For 0.749 USD no offer is affordable; the cheapest is" in says("--budget", "0.749")

@@ -466,7 +466,7 @@ def kept_disk():
     args = (RUN + "ten", "--offer", "vastai/host", *DAY, "--storage", "10GB")
     assert "incomplete" not in bill(*args)
     b = bill(*args, "--keep", "10d")
-    assert b["incomplete"] and any(n.startswith("storage while stopped: the tariff has no price") for n in b["notes"]), b
+    assert b["incomplete"] and any(n.startswith("storage while stopped: not in the total, since the tariff has no price") for n in b["notes"]), b
     # A rate of the user's own is for the whole month: 10 x 0.10.
     c = json.loads(fare("cron", "@daily", "--up", "12h", "--offer", "vastai/host", *DAY, "--disk", "10GB", "--disk-rate", "0.10",
                         "--rules", "0", "--function-ms", "0", "--json"))
@@ -481,7 +481,7 @@ def assumed_advice():
         uses = [a for a in quote(*args, *more)["advice"] if a.startswith("For ")]
         assert len(uses) == 3 and not any("nobody/cheap" in a for a in uses[:2]), uses
     text = advice(RUN + "here", "--provider", "nobody", *DAY, "--budget", "3.50")
-    assert "For 3.50 USD there is none for sure, if started hours are charged; the cheapest is nobody/cheap" in text, text
+    assert "For 3.50 USD no offer is certainly affordable if started hours are charged; the cheapest is nobody/cheap" in text, text
 
 
 @check("a credit pays by an assumed rule too")

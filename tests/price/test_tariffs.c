@@ -48,8 +48,9 @@ static void by_date(void **state)
 {
     (void)state;
     // No source gives their unit of time.
-    static const char *const guesses[] = {"default", "nimbix-on-demand", "paperspace-on-demand",
-                                          "cudo-on-demand", NULL};
+    static const char *const guesses[] = {
+        "default",        "nimbix-on-demand", "paperspace-on-demand",
+        "cudo-on-demand", "verda-on-demand",  NULL};
     struct tariff_book *book = shipped(NULL);
     static const struct {
         const char *provider;
