@@ -92,13 +92,13 @@ static void profile(struct engine_program *program, const char *what, const stru
     printf("    %-8s %.1f us\n", what, sum);
 }
 
-static void path(struct engine_program *program, int phase)
+static void path(struct engine_program *program, int stage)
 {
     const struct plan_buffer *buffer = &program->plan.buffers[0];
     const struct graph_stage whole[] = {
         {.items = program->gather, .count = 1},
         {.items = buffer->forward.items, .count = buffer->forward.count},
-        {.items = buffer->backward[phase].items, .count = buffer->backward[phase].count},
+        {.items = buffer->backward[stage].items, .count = buffer->backward[stage].count},
     };
     double before = 0;
     for (int p = 0; p < 3; p++)
@@ -160,12 +160,12 @@ static void keep(struct engine_program *program, float **values, bool back)
 
 // Where everything is trained, from the beginning: what a step takes depends on what was learned,
 // since rows of an embedding that hardly move are soon made up for.
-static void begin(struct engine_program *program, int phase, float *values)
+static void begin(struct engine_program *program, int stage, float *values)
 {
     struct err err = {0};
     keep(program, &values, true);
     engine_cuda.set_iteration(program, 0);
-    if (engine_cuda.set_phase(program, phase, &err) != 0)
+    if (engine_cuda.set_stage(program, stage, &err) != 0)
         die(&err);
 }
 
@@ -180,8 +180,8 @@ static void measure(const char *name)
     const char *precision = getenv("PRECISION") ? getenv("PRECISION") : "tf32";
     struct engine_options options = {.precision = precision_of(precision), .seed = 1};
     struct recipe recipe = w->recipe;
-    if (getenv("ALL_ROWS") && recipe.phase_count == 1)
-        recipe.phases[recipe.phase_count++] = recipe.phases[0]; // rows wait where there is one only
+    if (getenv("ALL_ROWS") && recipe.stage_count == 1)
+        recipe.stages[recipe.stage_count++] = recipe.stages[0]; // rows wait where there is one only
     struct engine_program *program;
     struct cuda *context; // keeps it, so that what is there before and after differs by the rest
     if (cuda_open(options.precision, &context, &err) != 0)
@@ -191,7 +191,7 @@ static void measure(const char *name)
         die(&err);
     if (getenv("ALL_ROWS") && program->plan.catch_up.count > 0)
         die(&(struct err){.text = "ALL_ROWS: rows wait for their steps all the same"});
-    int phase = recipe.phase_count - 1;
+    int stage = recipe.stage_count - 1;
     int64_t count = strcmp(name, "inception") == 0 ? 512 : 8192, batch = recipe.batch;
     const struct net_layer *in = &net.layers[0], *last = &net.layers[net.layer_count - 1];
     struct rng rng;
@@ -238,7 +238,7 @@ static void measure(const char *name)
     float *values;
     keep(program, &values, false);
     for (int round = 0; round < 6; round++) {
-        begin(program, phase, values);
+        begin(program, stage, values);
         struct engine_score score = {0};
         int64_t done, mark_ns = clock_now_ns();
         int n = 0;
@@ -270,8 +270,8 @@ static void measure(const char *name)
         const struct plan_buffer *buffer = &program->plan.buffers[0];
         profile(program, "gather", program->gather, 1);
         profile(program, "forward", buffer->forward.items, buffer->forward.count);
-        profile(program, "back", buffer->backward[phase].items, buffer->backward[phase].count);
-        path(program, phase);
+        profile(program, "back", buffer->backward[stage].items, buffer->backward[stage].count);
+        path(program, stage);
     }
     fflush(stdout);
     free(stretches);

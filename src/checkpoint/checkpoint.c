@@ -47,14 +47,14 @@ void checkpoint_recipe_text(const struct recipe *recipe, struct buf *out)
     add_number(out, "momentum", recipe->momentum);
     add_number(out, "weight_decay", recipe->weight_decay);
     buf_printf(out, " batch=%" PRId64, recipe->batch);
-    for (int i = 0; i < recipe->phase_count; i++) {
-        const struct recipe_phase *phase = &recipe->phases[i];
+    for (int i = 0; i < recipe->stage_count; i++) {
+        const struct recipe_stage *stage = &recipe->stages[i];
         char rate[24];
         snprintf(rate, sizeof rate, "phase%d.rate", i);
-        buf_printf(out, " phase%d.steps=%" PRId64, i, phase->steps);
-        add_number(out, rate, phase->rate);
-        if (phase->only)
-            buf_printf(out, " phase%d.only=%s", i, phase->only);
+        buf_printf(out, " phase%d.steps=%" PRId64, i, stage->steps);
+        add_number(out, rate, stage->rate);
+        if (stage->only)
+            buf_printf(out, " phase%d.only=%s", i, stage->only);
     }
 }
 
@@ -158,7 +158,7 @@ static void describe(struct texts *texts, const struct checkpoint_subject *subje
     put_int(texts, "epoch", place->epoch);
     put_int(texts, "step", place->step);
     put_int(texts, "iteration", place->iteration);
-    put_int(texts, "phase", place->phase);
+    put_int(texts, "phase", place->stage);
     char *loss = texts->numbers[texts->count]; // in hexadecimal, which is exact
     snprintf(loss, sizeof texts->numbers[0], "%a", place->score.loss);
     put(texts, "loss_sum", loss);
@@ -293,7 +293,7 @@ static int get_loss(const struct safetensors *st, double *value, struct err *err
 static int get_place(const struct safetensors *st, const struct recipe *recipe,
                      struct checkpoint_place *place, struct err *err)
 {
-    int64_t phase = 0;
+    int64_t stage = 0;
     memset(place, 0, sizeof *place);
     int rc = get_int(st, "epoch", INT64_MAX, &place->epoch, err);
     if (rc == 0)
@@ -301,7 +301,7 @@ static int get_place(const struct safetensors *st, const struct recipe *recipe,
     if (rc == 0)
         rc = get_int(st, "iteration", INT64_MAX, &place->iteration, err);
     if (rc == 0)
-        rc = get_int(st, "phase", recipe->phase_count > 0 ? recipe->phase_count - 1 : 0, &phase,
+        rc = get_int(st, "phase", recipe->stage_count > 0 ? recipe->stage_count - 1 : 0, &stage,
                      err);
     if (rc == 0)
         rc = get_int(st, "count", INT64_MAX, &place->score.count, err);
@@ -309,7 +309,7 @@ static int get_place(const struct safetensors *st, const struct recipe *recipe,
         rc = get_int(st, "correct", place->score.count, &place->score.correct, err);
     if (rc == 0)
         rc = get_loss(st, &place->score.loss, err);
-    place->phase = (int)phase;
+    place->stage = (int)stage;
     return rc;
 }
 
@@ -462,7 +462,7 @@ int checkpoint_restore(const char *path, const struct checkpoint_subject *subjec
         rc = note_differences(&st, subject, notes, err);
     // The phase first, because it resets the optimizer's state.
     if (rc == 0)
-        rc = subject->engine->set_phase(program, place->phase, err);
+        rc = subject->engine->set_stage(program, place->stage, err);
     if (rc == 0)
         rc = restore_tensors(&st, subject->engine, program, err);
     if (rc == 0)

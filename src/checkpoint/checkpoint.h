@@ -37,7 +37,7 @@ struct checkpoint_place {
     int64_t epoch;             // current, from 0
     int64_t step;              // completed steps of this epoch
     int64_t iteration;         // completed steps in all
-    int phase;                 // of the recipe
+    int stage;                 // of the recipe
     struct engine_score score; // of this epoch so far
 };
 

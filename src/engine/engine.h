@@ -130,8 +130,8 @@ struct engine {
     // The last layer's outputs after softmax or sigmoid: (batch, units). For printing text.
     int (*predict)(struct engine_program *program, const struct engine_batch *batch, float *out,
                    struct err *err);
-    // The recipe's phase; resets the optimizer's state. Programs start in phase 0.
-    int (*set_phase)(struct engine_program *program, int phase, struct err *err);
+    // The recipe's stage; resets the optimizer's state. Programs start in stage 0.
+    int (*set_stage)(struct engine_program *program, int stage, struct err *err);
     // The number of the next step: for the rate's decay, Adam's correction and dropout.
     void (*set_iteration)(struct engine_program *program, int64_t iteration);
     int (*tensor_count)(const struct engine_program *program);

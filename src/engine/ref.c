@@ -248,12 +248,12 @@ static void clear_gradients(struct engine_program *program)
 
 // ---- the verbs ----
 
-static int ref_set_phase(struct engine_program *program, int phase, struct err *err)
+static int ref_set_stage(struct engine_program *program, int stage, struct err *err)
 {
-    if (phase < 0 || phase >= program->recipe.phase_count)
-        return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
-                       program->recipe.phase_count);
-    program->phase = phase;
+    if (stage < 0 || stage >= program->recipe.stage_count)
+        return err_set(err, ERR_FAIL, "there is no stage %d of %d", stage,
+                       program->recipe.stage_count);
+    program->stage = stage;
     float first = program->recipe.optimizer == OPTIMIZER_RMSPROP_MOMENTUM ? 1 : 0;
     for (int i = 0; i < program->param_count; i++)
         for (int s = 0; s < 2; s++)
@@ -276,7 +276,7 @@ static int ref_compile(const struct net *net, const struct recipe *recipe,
     *program = NULL;
     TRY(ref_available(options, err));
     TRY(ref_program_new(net, recipe, options->seed, program, err));
-    return ref_set_phase(*program, 0, err);
+    return ref_set_stage(*program, 0, err);
 }
 
 static int ref_step(struct engine_program *program, const struct engine_batch *batch,
@@ -291,12 +291,12 @@ static int ref_step(struct engine_program *program, const struct engine_batch *b
              program->buffers[last].out, batch->labels, program->buffers[last].grad, score);
     backward(program);
     const struct recipe *recipe = &program->recipe;
-    const struct recipe_phase *phase = &recipe->phases[program->phase];
+    const struct recipe_stage *stage = &recipe->stages[program->stage];
     for (int i = 0; i < program->param_count; i++) {
         const struct net_param *param = &program->params[i];
         struct ref_param *p = &program->values[i];
-        if (param->trained && recipe_trains(phase, &program->layers[param->layer]))
-            ref_optimize(recipe, phase->rate, program->iteration, param->decayed, param->count,
+        if (param->trained && recipe_trains(stage, &program->layers[param->layer]))
+            ref_optimize(recipe, stage->rate, program->iteration, param->decayed, param->count,
                          p->grad, p->value, p->state[0], p->state[1]);
     }
     program->iteration++;
@@ -414,7 +414,7 @@ const struct engine engine_ref = {
     .step = ref_step,
     .evaluate = ref_evaluate,
     .predict = ref_predict_batch,
-    .set_phase = ref_set_phase,
+    .set_stage = ref_set_stage,
     .set_iteration = ref_set_iteration,
     .tensor_count = ref_tensor_count,
     .tensor = ref_tensor,

@@ -30,7 +30,7 @@ struct engine_program {
     enum net_loss loss;
     struct recipe recipe;
     uint64_t seed;
-    int phase;
+    int stage;
     int64_t iteration;
     struct ref_layer *buffers;        // (layer_count)
     struct ref_param *values;         // (param_count)

@@ -129,7 +129,7 @@ static void add_options(struct arguments *a, const struct session *s)
 {
     const struct measure_options *o = s->o;
     bool l1 = is_l1(s);
-    if (!o->full && s->workload->recipe.phase_count > 1)
+    if (!o->full && s->workload->recipe.stage_count > 1)
         add(a, "--sample", NULL);
     if (o->precision)
         add(a, "--precision", o->precision);

@@ -47,8 +47,8 @@ static int note_net(const struct session *s, const struct trainer_result *r, str
     run->steps_per_epoch = some_int(r->steps_per_epoch);
     const struct recipe *recipe = &s->workload->recipe;
     for (size_t i = 0; i < run->stages.count; i++)
-        if (recipe->phases[i].only)
-            TRY(text_set(&run->stages.items[i].only, recipe->phases[i].only, err));
+        if (recipe->stages[i].only)
+            TRY(text_set(&run->stages.items[i].only, recipe->stages[i].only, err));
     return 0;
 }
 

@@ -28,7 +28,7 @@ enum optimizer {
     OPTIMIZER_ADAM
 };
 
-struct recipe_phase { // a part of the training with its own rate; each resets the state
+struct recipe_stage { // a part of the training with its own rate; each resets the state
     int64_t steps;    // 0: to the end of the epochs
     float rate;
     // (optional) Train only layers of this name, in any part of the net: "d" is "d" and "aux.d".
@@ -36,7 +36,7 @@ struct recipe_phase { // a part of the training with its own rate; each resets t
     const char *only;
 };
 
-#define RECIPE_PHASES_MAX 2
+#define RECIPE_STAGES_MAX 2
 
 struct recipe {
     enum optimizer optimizer;
@@ -47,16 +47,16 @@ struct recipe {
     float momentum;
     float weight_decay;
     int64_t batch;
-    int64_t epochs; // 0: the phases' steps count
-    struct recipe_phase phases[RECIPE_PHASES_MAX];
-    int phase_count;
+    int64_t epochs; // 0: the stages' steps count
+    struct recipe_stage stages[RECIPE_STAGES_MAX];
+    int stage_count;
 };
 
-// Checks batch and phases, and that each phase trains something in this net.
+// Checks batch and stages, and that each stage trains something in this net.
 int recipe_check(const struct recipe *recipe, const struct net *net, struct err *err) MUST_USE;
 
-// Whether a phase trains the parameters of this layer.
-bool recipe_trains(const struct recipe_phase *phase, const struct net_layer *layer);
+// Whether a stage trains the parameters of this layer.
+bool recipe_trains(const struct recipe_stage *stage, const struct net_layer *layer);
 
 // State values per parameter value: 1 or 2.
 static inline int recipe_states(const struct recipe *recipe)

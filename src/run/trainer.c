@@ -89,19 +89,19 @@ static void tell(const struct trainer *t, bool evaluating)
 static int stage_of(const struct recipe *recipe, int64_t iteration)
 {
     int stage = 0;
-    while (stage + 1 < recipe->phase_count && recipe->phases[stage].steps > 0 &&
-           iteration >= recipe->phases[stage].steps) {
-        iteration -= recipe->phases[stage].steps;
+    while (stage + 1 < recipe->stage_count && recipe->stages[stage].steps > 0 &&
+           iteration >= recipe->stages[stage].steps) {
+        iteration -= recipe->stages[stage].steps;
         stage++;
     }
     return stage;
 }
 
-static int64_t steps_of_phases(const struct recipe *recipe)
+static int64_t steps_of_stages(const struct recipe *recipe)
 {
     int64_t steps = 0;
-    for (int i = 0; i < recipe->phase_count; i++)
-        steps += recipe->phases[i].steps;
+    for (int i = 0; i < recipe->stage_count; i++)
+        steps += recipe->stages[i].steps;
     return steps;
 }
 
@@ -117,7 +117,7 @@ static int plan(struct trainer *t, struct err *err)
     t->epochs = t->o->epochs > 0 ? t->o->epochs : t->recipe.epochs;
     t->total_steps = t->epochs * t->steps_per_epoch;
     if (by_steps && t->o->epochs == 0) {
-        t->total_steps = steps_of_phases(&t->recipe);
+        t->total_steps = steps_of_stages(&t->recipe);
         t->epochs = (t->total_steps + t->steps_per_epoch - 1) / t->steps_per_epoch;
     }
     t->last_step = t->total_steps;
@@ -125,7 +125,7 @@ static int plan(struct trainer *t, struct err *err)
     if (!p->full && p->steps > 0 && p->steps < t->last_step)
         t->last_step = p->steps;
     // A sample's checkpoint is the beginning of the training, so it cannot jump.
-    t->jumps = !p->full && t->recipe.phase_count > 1 && !t->o->dir;
+    t->jumps = !p->full && t->recipe.stage_count > 1 && !t->o->dir;
     t->result->epochs = calloc((size_t)t->epochs + 1, sizeof *t->result->epochs);
     t->result->steps_per_epoch = t->steps_per_epoch;
     t->result->total_steps = t->total_steps;
@@ -137,13 +137,13 @@ static int plan(struct trainer *t, struct err *err)
 static void plan_meter(struct trainer *t)
 {
     const struct trainer_options *o = t->o;
-    struct meter_plan plan = {.stages = t->recipe.phase_count,
+    struct meter_plan plan = {.stages = t->recipe.stage_count,
                               .within = o->plan->within,
                               .max_s = o->plan->max_s,
                               .calibrate = true};
     int64_t done = t->place.iteration, left = t->total_steps;
-    for (int i = 0; i < t->recipe.phase_count && i < METER_STAGES_MAX; i++) {
-        int64_t steps = t->recipe.phases[i].steps > 0 ? t->recipe.phases[i].steps : left;
+    for (int i = 0; i < t->recipe.stage_count && i < METER_STAGES_MAX; i++) {
+        int64_t steps = t->recipe.stages[i].steps > 0 ? t->recipe.stages[i].steps : left;
         steps = steps < left ? steps : left;
         left -= steps;
         int64_t before = done < steps ? done : steps;
@@ -316,7 +316,7 @@ static int prepare(struct trainer *t, struct err *err)
         TRY(o->resume ? resume(t, err) : refuse_used_folder(t, err));
     }
     TRY(batcher_seek(t->train, t->place.epoch, t->place.step, err));
-    t->stage = t->place.phase;
+    t->stage = t->place.stage;
     plan_meter(t);
     return 0;
 }
@@ -347,10 +347,10 @@ static int ask(struct trainer *t, int64_t leave, struct err *err)
 }
 
 // Before the phase changes: the steps that are queued belong to the one before.
-static int ask_of_phase(struct trainer *t, struct err *err)
+static int ask_of_stage(struct trainer *t, struct err *err)
 {
     int stage = t->stage;
-    t->stage = t->place.phase;
+    t->stage = t->place.stage;
     int rc = ask(t, 0, err);
     t->stage = stage;
     return rc;
@@ -388,10 +388,10 @@ static int step(struct trainer *t, struct err *err)
         return rc;
     if (!t->jumps)
         t->stage = stage_of(&t->recipe, t->place.iteration);
-    if (t->stage != t->place.phase) {
-        TRY(ask_of_phase(t, err));
-        TRY(t->engine->set_phase(t->program, t->stage, err));
-        t->place.phase = t->stage;
+    if (t->stage != t->place.stage) {
+        TRY(ask_of_stage(t, err));
+        TRY(t->engine->set_stage(t->program, t->stage, err));
+        t->place.stage = t->stage;
     }
     double before = t->place.score.loss;
     struct engine_batch in = for_engine(t, &batch);
@@ -474,8 +474,8 @@ static int probe(struct trainer *t, struct err *err)
 // Whether the sample goes on: in the next stage, where there is one.
 static bool goes_on(struct trainer *t)
 {
-    int last = t->recipe.phase_count - 1;
-    int64_t share = t->last_step * (t->stage + 1) / t->recipe.phase_count;
+    int last = t->recipe.stage_count - 1;
+    int64_t share = t->last_step * (t->stage + 1) / t->recipe.stage_count;
     bool enough = meter_enough(t->o->meter);
     if (t->o->plan->full)
         return true;

@@ -78,7 +78,7 @@ static int describe_net(const struct workload *w, bool layers, struct workload_i
         if (w->recipe.epochs > 0)
             info->epochs = some_int(w->recipe.epochs);
         else
-            info->steps = some_int(w->recipe.phases[0].steps + w->recipe.phases[1].steps);
+            info->steps = some_int(w->recipe.stages[0].steps + w->recipe.stages[1].steps);
         rc = text_set(&info->optimizer, optimizer_name(w->recipe.optimizer), err);
     }
     if (rc == 0 && layers)

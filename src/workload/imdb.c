@@ -19,7 +19,7 @@ static void build(struct net *net, const struct data_pair *data,
 #define BOTH_WAYS                                                                                  \
     {                                                                                              \
         .optimizer = OPTIMIZER_ADAM, .rho = 0.9F, .beta2 = 0.999F, .epsilon = 1e-8F, .batch = 32,  \
-        .epochs = 4, .phases = {{.rate = 0.001F}}, .phase_count = 1                                \
+        .epochs = 4, .stages = {{.rate = 0.001F}}, .stage_count = 1                                \
     }
 
 const struct workload workload_imdb = {

@@ -51,15 +51,15 @@ static void restored_run_ends_in_the_same_bits(void **state)
     // The same with a stop in the middle, in phase 1, whose state starts anew when it is entered.
     toy_start(&first);
     toy_train(&first, 0, 63);
-    struct checkpoint_place place = {.iteration = 63, .phase = first.phase, .epoch = 6, .step = 3};
-    assert_int_equal(place.phase, 1);
+    struct checkpoint_place place = {.iteration = 63, .stage = first.stage, .epoch = 6, .step = 3};
+    assert_int_equal(place.stage, 1);
     assert_ok(checkpoint_save(path, &toy_subject, &first, &place, &err), &err);
 
     toy_start(&second);
     memset(&place, 0xFF, sizeof place);
     assert_ok(checkpoint_restore(path, &toy_subject, &second, &place, &notes, &err), &err);
     assert_int_equal(place.iteration, 63);
-    assert_int_equal(second.phase, 1);
+    assert_int_equal(second.stage, 1);
     assert_int_equal(second.iteration, 63);
     assert_string_equal(buf_str(&notes), "");
     assert_memory_equal(second.values, first.values, sizeof first.values);
@@ -87,7 +87,7 @@ static void the_place_comes_back_exactly(void **state)
         assert_int_equal(back.epoch, 3);
         assert_int_equal(back.step, 41);
         assert_int_equal(back.iteration, 1241);
-        assert_int_equal(back.phase, 0);
+        assert_int_equal(back.stage, 0);
     }
     struct checkpoint_place place = somewhere, back;
     place.score.loss = nan(""); // a training that has gone astray is still a training
@@ -206,10 +206,10 @@ static void names_the_first_difference(void **state)
     recipe.rho = nextafterf(0.9F, 1); // numpy.nextafter(float32(0.9), 1) prints as 0.90000004
     expect_refused(&s, ERR_FAIL, "was trained with rho=0.9, not rho=0.90000004");
     recipe = toy_recipe;
-    recipe.phase_count = 1;
+    recipe.stage_count = 1;
     expect_refused(&s, ERR_FAIL, "was trained with phase1.steps=0, not nothing");
     recipe = toy_recipe;
-    recipe.phases[1].only = NULL;
+    recipe.stages[1].only = NULL;
     expect_refused(&s, ERR_FAIL, "was trained with phase1.only=head, not nothing");
     recipe = toy_recipe;
     recipe.epochs = 40; // longer than planned is fine

@@ -194,7 +194,7 @@ static int train_and_save(int64_t end, int say)
     while (place.iteration < end) {
         toy_train(&program, place.iteration, place.iteration + 1);
         place.iteration++;
-        place.phase = program.phase;
+        place.stage = program.stage;
         place.score.count += 10;
         place.score.loss += 1.0 / (double)place.iteration;
         if (checkpoint_path(dir, "mlp", place.iteration, &p, &err) != 0 ||

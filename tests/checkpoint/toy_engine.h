@@ -11,10 +11,10 @@
 #include "checkpoint/checkpoint.h"
 
 #define TOY_TENSORS 5
-#define TOY_PHASE_1 50 // the iteration at which phase 1 begins
+#define TOY_STAGE_1 50 // the iteration at which phase 1 begins
 
 struct engine_program {
-    int phase;
+    int stage;
     int64_t iteration;
     float values[TOY_TENSORS][6];
 };
@@ -42,10 +42,10 @@ static inline void toy_start(struct engine_program *p)
             p->values[t][i] = 0.1F + 0.01F * (float)(t * 7 + i);
 }
 
-static inline int toy_set_phase(struct engine_program *p, int phase, struct err *err)
+static inline int toy_set_stage(struct engine_program *p, int stage, struct err *err)
 {
     (void)err;
-    p->phase = phase;
+    p->stage = stage;
     memset(p->values[3], 0, sizeof p->values[3]);
     memset(p->values[4], 0, sizeof p->values[4]);
     return 0;
@@ -58,7 +58,7 @@ static inline void toy_set_iteration(struct engine_program *p, int64_t iteration
 
 static inline void toy_step(struct engine_program *p)
 {
-    float rate = 3.7F + 0.1F * (float)p->phase + 0.001F * (float)(p->iteration % 7);
+    float rate = 3.7F + 0.1F * (float)p->stage + 0.001F * (float)(p->iteration % 7);
     for (int t = 0; t < 3; t++)
         for (int i = 0; i < toy_count(t); i++) {
             float *state = &p->values[t == 0 ? 3 : 4][i], *value = &p->values[t][i];
@@ -73,8 +73,8 @@ static inline void toy_train(struct engine_program *p, int64_t from, int64_t to)
 {
     toy_set_iteration(p, from);
     while (p->iteration < to) {
-        if (p->iteration == TOY_PHASE_1)
-            toy_set_phase(p, 1, NULL);
+        if (p->iteration == TOY_STAGE_1)
+            toy_set_stage(p, 1, NULL);
         toy_step(p);
     }
 }
@@ -110,7 +110,7 @@ static inline int toy_write(struct engine_program *p, int index, const float *va
 
 static const struct engine toy_engine = {
     .name = "toy",
-    .set_phase = toy_set_phase,
+    .set_stage = toy_set_stage,
     .set_iteration = toy_set_iteration,
     .tensor_count = toy_tensor_count,
     .tensor = toy_tensor,
@@ -146,8 +146,8 @@ static const struct recipe toy_recipe = {
     .epsilon = 1e-8F,
     .batch = 128,
     .epochs = 20,
-    .phases = {{.steps = TOY_PHASE_1, .rate = 1e-3F}, {.rate = 1e-4F, .only = "head"}},
-    .phase_count = 2,
+    .stages = {{.steps = TOY_STAGE_1, .rate = 1e-3F}, {.rate = 1e-4F, .only = "head"}},
+    .stage_count = 2,
 };
 
 static const struct checkpoint_subject toy_subject = {

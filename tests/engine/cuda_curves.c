@@ -2,7 +2,7 @@
 // The losses of every workload that trains, step by step, on the cuda engine in each precision and
 // on the cpu engine in single precision: the same samples, made from a seed, the same start, and
 // the same dropout, whose masks all engines draw alike (engine/dropout.h). So every optimizer that
-// a workload uses is followed over some of its steps, with its phases, decay and momentum.
+// a workload uses is followed over some of its steps, with its stages, decay and momentum.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ struct follower {
     int64_t right;            // of the first step
 };
 
-// One with a phase for each half of the steps gets there.
+// One with a stage for each half of the steps gets there.
 static void follow(struct follower *f, const struct recipe *recipe, const struct batch *batch,
                    int step, int steps)
 {
@@ -72,8 +72,8 @@ static void follow(struct follower *f, const struct recipe *recipe, const struct
                                     .image = batch->image,
                                     .tokens = batch->tokens,
                                     .labels = batch->labels};
-    if (recipe->phase_count > 1 && step == steps / 2)
-        assert_ok(f->engine->set_phase(f->program, 1, &err), &err);
+    if (recipe->stage_count > 1 && step == steps / 2)
+        assert_ok(f->engine->set_stage(f->program, 1, &err), &err);
     f->engine->set_iteration(f->program, step);
     assert_ok(f->engine->step(f->program, &in, &score, &err), &err);
     assert_int_equal(score.count, batch->count);

@@ -24,15 +24,15 @@ static const struct recipe adam = {.optimizer = OPTIMIZER_ADAM,
                                    .beta2 = 0.999f,
                                    .epsilon = 1e-7f,
                                    .batch = BATCH,
-                                   .phases = {{.rate = 0.01f}},
-                                   .phase_count = 1};
+                                   .stages = {{.rate = 0.01f}},
+                                   .stage_count = 1};
 
 static const struct recipe rmsprop = {.optimizer = OPTIMIZER_RMSPROP,
                                       .batch = BATCH,
                                       .rho = 0.9f,
                                       .epsilon = 1e-7f,
-                                      .phases = {{.rate = 0.001f}},
-                                      .phase_count = 1};
+                                      .stages = {{.rate = 0.001f}},
+                                      .stage_count = 1};
 
 struct ended { // what is left of a training
     double loss, tested;

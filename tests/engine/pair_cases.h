@@ -23,8 +23,8 @@ static const struct recipe see_gradients = {.optimizer = OPTIMIZER_ADAM,
                                             .rho = 0,
                                             .beta2 = 0.5f,
                                             .epsilon = 1e-7f,
-                                            .phases = {{.rate = 0}},
-                                            .phase_count = 1};
+                                            .stages = {{.rate = 0}},
+                                            .stage_count = 1};
 
 struct pair {
     struct engine_program *subject, *ref;

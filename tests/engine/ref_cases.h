@@ -18,8 +18,8 @@ static const struct recipe see_gradients = {.optimizer = OPTIMIZER_ADAM,
                                             .beta2 = 0.5f,
                                             .epsilon = 1e-7f,
                                             .batch = 5,
-                                            .phases = {{.rate = 0}},
-                                            .phase_count = 1};
+                                            .stages = {{.rate = 0}},
+                                            .stage_count = 1};
 
 static inline struct engine_program *compile(const struct net *net, const struct recipe *recipe,
                                              int64_t batch, uint64_t seed)

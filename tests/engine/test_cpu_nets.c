@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole programs of the cpu engine: optimizers, the real nets over some steps, the same bits from
-// the same seed, tensors read and written, phases, mistakes. Numbers come from the reference
+// the same seed, tensors read and written, stages, mistakes. Numbers come from the reference
 // engine.
 #include "pair_cases.h"
 
@@ -104,8 +104,8 @@ static void optimizers_follow_their_rules(void **state)
         struct net net;
         struct pair pair;
         struct gap gap = {0};
-        recipe.phases[0].rate = 0.05f;
-        recipe.phase_count = 1;
+        recipe.stages[0].rate = 0.05f;
+        recipe.stage_count = 1;
         small_mlp(&net);
         pair_init(&pair, &net, &recipe, 13, &two_threads);
         engine_cpu.set_iteration(pair.subject, 3);
@@ -162,7 +162,7 @@ static void the_nets_learn_as_the_reference_does(void **state)
         defined(cases[i].workload, &cases[i].options, &net);
         // Small rates keep the two on one way: near a relu's corner they may part.
         struct recipe recipe = cases[i].workload->recipe;
-        recipe.phases[0].rate /= 10;
+        recipe.stages[0].rate /= 10;
         train_pair(&net, &recipe, cases[i].batch, cases[i].steps, 1e-4);
         net_release(&net);
     }
@@ -175,16 +175,16 @@ static const struct recipe inception_recipe = {
     .momentum = 0.9f,
     .weight_decay = 4e-5f,
     .batch = 6,
-    .phases = {{.rate = 0.01f, .only = "logits"}, {.rate = 0.01f}},
-    .phase_count = 2};
+    .stages = {{.rate = 0.01f, .only = "logits"}, {.rate = 0.01f}},
+    .stage_count = 2};
 
 static void a_small_inception_learns_as_the_reference_does(void **state)
 {
     (void)state;
     struct net net;
     struct recipe recipe = inception_recipe;
-    recipe.phases[0] = recipe.phases[1];
-    recipe.phase_count = 1;
+    recipe.stages[0] = recipe.stages[1];
+    recipe.stage_count = 1;
     for (int auxiliary = 0; auxiliary < 2; auxiliary++) {
         small_inception_of(&net, auxiliary);
         train_pair(&net, &recipe, 6, 4, 1e-4);
@@ -274,7 +274,7 @@ static void the_same_seed_gives_the_same_bits(void **state)
     }
     struct net net;
     struct recipe recipe = inception_recipe;
-    recipe.phases[0] = recipe.phases[1];
+    recipe.stages[0] = recipe.stages[1];
     for (int auxiliary = 0; auxiliary < 2; auxiliary++) {
         small_inception_of(&net, auxiliary);
         check_bits(&net, &recipe, 6, 2);
@@ -307,9 +307,9 @@ static void what_is_written_is_read(void **state)
     net_release(&net);
 }
 
-// ---- phases ----
+// ---- stages ----
 
-static void check_phases(bool auxiliary)
+static void check_stages(bool auxiliary)
 {
     struct net net;
     struct pair pair;
@@ -338,26 +338,26 @@ static void check_phases(bool auxiliary)
         free(x);
         free(y);
     }
-    assert_ok(engine_cpu.set_phase(pair.subject, 1, &err), &err);
-    assert_ok(engine_ref.set_phase(pair.ref, 1, &err), &err);
+    assert_ok(engine_cpu.set_stage(pair.subject, 1, &err), &err);
+    assert_ok(engine_ref.set_stage(pair.ref, 1, &err), &err);
     for (uint64_t i = 2; i < 4; i++) {
         struct engine_batch batch = pair_batch(&pair, i, 6);
         pair_step(&pair, &batch, &gap);
     }
     pair_tensors(&pair, true, &gap);
-    assert_within(&gap, 2e-4, "phases");
-    assert_int_equal(engine_cpu.set_phase(pair.subject, 2, &err), ERR_FAIL);
+    assert_within(&gap, 2e-4, "stages");
+    assert_int_equal(engine_cpu.set_stage(pair.subject, 2, &err), ERR_FAIL);
     engine_cpu.release(before);
     pair_release(&pair);
     net_release(&net);
 }
 
 // With an auxiliary head the layer of that name is there twice.
-static void a_phase_trains_its_layers_alone(void **state)
+static void a_stage_trains_its_layers_alone(void **state)
 {
     (void)state;
-    check_phases(false);
-    check_phases(true);
+    check_stages(false);
+    check_stages(true);
 }
 
 // ---- mistakes ----
@@ -386,7 +386,7 @@ static void mistakes_are_named(void **state)
     engine_cpu.release(program);
 
     err = (struct err){0};
-    recipe.phases[0].only = "f";
+    recipe.stages[0].only = "f";
     assert_int_equal(engine_cpu.compile(&net, &recipe, &two_threads, &program, &err), ERR_FAIL);
     assert_non_null(strstr(err.text, "there is no layer 'f' to train"));
     assert_null(program);
@@ -422,10 +422,10 @@ static void bf16_is_near_where_it_works(void **state)
         struct pair pair;
         struct gap gap = {0};
         struct recipe recipe = inception_recipe;
-        recipe.phases[0] = recipe.phases[1];
+        recipe.stages[0] = recipe.stages[1];
         if (cases[i]) {
             recipe = cases[i]->recipe;
-            recipe.phases[0].rate /= 10;
+            recipe.stages[0].rate /= 10;
             defined(cases[i], NULL, &net);
         } else {
             small_inception_of(&net, i % 2); // with and without the other head
@@ -452,7 +452,7 @@ int main(void)
         cmocka_unit_test(a_small_inception_learns_as_the_reference_does),
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
         cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(a_phase_trains_its_layers_alone),
+        cmocka_unit_test(a_stage_trains_its_layers_alone),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,8 +245,8 @@ static void lazy_rows_are_where_adam_would_have_them(void **state)
                                        .rho = 0.9f,
                                        .beta2 = 0.999f,
                                        .epsilon = 1e-7f,
-                                       .phases = {{.rate = 0.001f}},
-                                       .phase_count = 1};
+                                       .stages = {{.rate = 0.001f}},
+                                       .stage_count = 1};
     struct net net;
     struct pair pair;
     struct gap gap = {0};
@@ -293,8 +293,8 @@ static void optimizers_over_some_steps(void **state)
         const struct workload *workload = workload_find(from[i / 2], &err);
         assert_non_null(workload);
         struct recipe recipe = workload->recipe;
-        recipe.phases[0] = (struct recipe_phase){.rate = recipe.phases[0].rate};
-        recipe.phase_count = 1;
+        recipe.stages[0] = (struct recipe_stage){.rate = recipe.stages[0].rate};
+        recipe.stage_count = 1;
         net_init(&net, "optimized");
         int x = net_batch_norm(&net, first_without_bias(&net, size), 0.9f, 0.001f, false, "norm");
         struct net_conv conv = {.filters = 7, .kernel_h = 3, .kernel_w = 3, .stride = 2};

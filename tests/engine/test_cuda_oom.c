@@ -11,8 +11,8 @@ static const struct recipe recipe = {.optimizer = OPTIMIZER_ADAM,
                                      .beta2 = 0.999f,
                                      .epsilon = 1e-7f,
                                      .batch = 4,
-                                     .phases = {{.rate = 0.01f}},
-                                     .phase_count = 1};
+                                     .stages = {{.rate = 0.01f}},
+                                     .stage_count = 1};
 static const struct engine_options options = {.seed = 1, .precision = ENGINE_TF32};
 
 static void image_net(struct net *net)

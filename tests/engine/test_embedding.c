@@ -17,7 +17,7 @@ static const struct recipe adam = {.optimizer = OPTIMIZER_ADAM,
                                    .rho = 0.9F,
                                    .beta2 = 0.999F,
                                    .epsilon = 1e-8F,
-                                   .phases = {{.rate = 0.001F}}};
+                                   .stages = {{.rate = 0.001F}}};
 
 static struct embedding *embedding_of(const struct recipe *recipe, int vocabulary, int units,
                                       int positions, enum embedding_way way)
@@ -168,7 +168,7 @@ static void compare_rule(const struct recipe *recipe, int vocabulary, int units,
     }
     struct rng rng;
     rng_init(&rng, 3);
-    double rate = (double)recipe->phases[0].rate, travelled = 0;
+    double rate = (double)recipe->stages[0].rate, travelled = 0;
     for (int t = 0; t < steps; t++) {
         int32_t tokens[POSITIONS];
         draw_tokens(&rng, vocabulary, tokens, POSITIONS);
@@ -177,7 +177,7 @@ static void compare_rule(const struct recipe *recipe, int vocabulary, int units,
             dout[i] = 0.01F * (rng_float(&rng) - 0.5F);
             g[tokens[i / units] * units + i % units] += (double)dout[i];
         }
-        if (t == steps / 2) { // a new phase
+        if (t == steps / 2) { // a new stage
             rate /= 2;
             embedding_set_rate(e, (float)rate);
             embedding_reset_state(e);
@@ -219,13 +219,13 @@ static void test_rules(void **state)
          .rho = 0.9F,
          .epsilon = 1e-7F,
          .decay = 0.01F,
-         .phases = {{.rate = 0.001F}}},
+         .stages = {{.rate = 0.001F}}},
         {.optimizer = OPTIMIZER_RMSPROP_MOMENTUM,
          .rho = 0.9F,
          .momentum = 0.9F,
          .epsilon = 1,
-         .phases = {{.rate = 0.01F}}},
-        {.optimizer = OPTIMIZER_ADADELTA, .rho = 0.95F, .epsilon = 1e-7F, .phases = {{.rate = 1}}},
+         .stages = {{.rate = 0.01F}}},
+        {.optimizer = OPTIMIZER_ADADELTA, .rho = 0.95F, .epsilon = 1e-7F, .stages = {{.rate = 1}}},
     };
     for (int threads = 1; threads <= 3; threads++) {
         team_set(threads);

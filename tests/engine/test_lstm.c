@@ -224,7 +224,7 @@ static void answer(const struct problem *p, struct answer *a)
                                          .rho = 0.9F,
                                          .beta2 = 0.999F,
                                          .epsilon = 1e-8F,
-                                         .phases = {{.rate = 0.001F}}};
+                                         .stages = {{.rate = 0.001F}}};
     const size_t H = p->units, E = p->in, positions = (size_t)p->count * p->time;
     struct err err = {0};
     struct embedding *embedding = NULL;

@@ -45,8 +45,8 @@ static const struct recipe adam = {.optimizer = OPTIMIZER_ADAM,
                                    .beta2 = 0.999f,
                                    .epsilon = 1e-7f,
                                    .batch = 32,
-                                   .phases = {{.rate = 0.001f}},
-                                   .phase_count = 1};
+                                   .stages = {{.rate = 0.001f}},
+                                   .stage_count = 1};
 
 // The net is the caller's; `left`: allocations that succeed, or -1 for all.
 static int plan(struct made *m, enum engine_precision precision, int left)

@@ -9,8 +9,8 @@ static const struct recipe recipe = {.optimizer = OPTIMIZER_RMSPROP,
                                      .rho = 0.9f,
                                      .epsilon = 1e-7f,
                                      .batch = 4,
-                                     .phases = {{.rate = 0.01f}},
-                                     .phase_count = 1};
+                                     .stages = {{.rate = 0.01f}},
+                                     .stage_count = 1};
 static const struct engine_options options = {.seed = 1, .precision = ENGINE_TF32};
 static const uint32_t samples[4] = {1, 0, 1, 0};
 static const struct engine_batch batch = {.count = 4, .samples = samples};

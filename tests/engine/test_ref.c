@@ -47,14 +47,14 @@ static void test_last_batch(void **state)
     }
 }
 
-static const struct recipe phased = {.optimizer = OPTIMIZER_RMSPROP_MOMENTUM,
+static const struct recipe staged = {.optimizer = OPTIMIZER_RMSPROP_MOMENTUM,
                                      .rho = 0.9f,
                                      .epsilon = 1,
                                      .momentum = 0.9f,
                                      .weight_decay = 4e-5f,
                                      .batch = 5,
-                                     .phases = {{.rate = 0.5f, .only = "fc2"}, {.rate = 0.25f}},
-                                     .phase_count = 2};
+                                     .stages = {{.rate = 0.5f, .only = "fc2"}, {.rate = 0.25f}},
+                                     .stage_count = 2};
 
 // Which of the tensors differ from `before` (which takes the new values).
 static void changed(struct engine_program *program, float **before, bool *moved)
@@ -68,13 +68,13 @@ static void changed(struct engine_program *program, float **before, bool *moved)
     }
 }
 
-static void test_phases(void **state)
+static void test_stages(void **state)
 {
     (void)state;
     struct net net;
     struct err err = {0};
     build_images(&net);
-    struct engine_program *program = compile(&net, &phased, 5, 3);
+    struct engine_program *program = compile(&net, &staged, 5, 3);
     struct engine_batch batch = data(5, 3, 11);
     struct engine_score score = {0};
     int count = engine_ref.tensor_count(program);
@@ -92,7 +92,7 @@ static void test_phases(void **state)
         if (moved[i] != expected)
             fail_msg("%s %s", tensor.name, moved[i] ? "moved" : "did not move");
     }
-    assert_ok(engine_ref.set_phase(program, 1, &err), &err);
+    assert_ok(engine_ref.set_stage(program, 1, &err), &err);
     changed(program, before, moved);
     for (int i = 0; i < count; i++) { // starts anew: the squares at 1, the momentum at 0
         struct engine_tensor tensor;
@@ -105,7 +105,7 @@ static void test_phases(void **state)
     changed(program, before, moved);
     for (int i = 0; i < count; i++)
         assert_true(moved[i]);
-    assert_int_equal(engine_ref.set_phase(program, 2, &err), ERR_FAIL);
+    assert_int_equal(engine_ref.set_stage(program, 2, &err), ERR_FAIL);
     for (int i = 0; i < count; i++)
         free(before[i]);
     engine_ref.release(program);
@@ -119,7 +119,7 @@ static void test_step_follows_the_recipe(void **state)
     (void)state;
     struct net net;
     build_images(&net);
-    struct recipe recipe = phased;
+    struct recipe recipe = staged;
     recipe.weight_decay = 0.25f;
     struct engine_program *program = compile(&net, &recipe, 5, 3);
     struct engine_program *watcher = compile(&net, &see_gradients, 5, 3);
@@ -165,7 +165,7 @@ static void test_embedding_is_dense(void **state)
     struct recipe recipe = see_gradients;
     recipe.rho = 0.9f;
     recipe.beta2 = 0.999f;
-    recipe.phases[0].rate = 0.01f;
+    recipe.stages[0].rate = 0.01f;
     struct engine_program *program = compile(&net, &recipe, 1, 1);
     struct engine_score score = {0};
     int32_t word = 0, label = 1;
@@ -197,8 +197,8 @@ static void test_read_and_write(void **state)
     (void)state;
     struct net net;
     build_dropped(&net);
-    struct recipe recipe = phased;
-    recipe.phases[0].only = NULL;
+    struct recipe recipe = staged;
+    recipe.stages[0].only = NULL;
     struct engine_program *one = compile(&net, &recipe, 5, 3);
     struct engine_program *two = compile(&net, &recipe, 5, 3);
     struct engine_batch batch = data(5, 3, 11);
@@ -313,7 +313,7 @@ static void test_faults(void **state)
     struct engine_options options = {.seed = 1};
     struct engine_program *program = (struct engine_program *)&net;
     struct recipe recipe = see_gradients;
-    recipe.phases[0].only = "no such layer";
+    recipe.stages[0].only = "no such layer";
     assert_int_equal(engine_ref.compile(&net, &recipe, &options, &program, &err), ERR_FAIL);
     assert_null(program);
     assert_non_null(strstr(err.text, "'no such layer'"));
@@ -372,7 +372,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_last_batch),
-        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_stages),
         cmocka_unit_test(test_step_follows_the_recipe),
         cmocka_unit_test(test_embedding_is_dense),
         cmocka_unit_test(test_read_and_write),

@@ -29,8 +29,8 @@ static const struct recipe recipe = {.optimizer = OPTIMIZER_ADAM,
                                      .beta2 = 0.999f,
                                      .epsilon = 1e-7f,
                                      .batch = 2,
-                                     .phases = {{.rate = 0.01f}, {.rate = 0.1f}},
-                                     .phase_count = 2};
+                                     .stages = {{.rate = 0.01f}, {.rate = 0.1f}},
+                                     .stage_count = 2};
 
 static void (*const builds[2])(struct net *net) = {build_images, build_words};
 
@@ -76,7 +76,7 @@ static void test_nothing_is_allocated_later(void **state)
         int rc = engine_ref.step(program, &batch, &score, &err);
         rc |= engine_ref.evaluate(program, &batch, &score, &err);
         rc |= engine_ref.predict(program, &batch, out, &err);
-        rc |= engine_ref.set_phase(program, 1, &err);
+        rc |= engine_ref.set_stage(program, 1, &err);
         rc |= engine_ref.read(program, 0, values, &err);
         rc |= engine_ref.write(program, 0, values, &err);
         rc |= engine_ref.step(program, &batch, &score, &err);

@@ -16,7 +16,7 @@ static void assert_complete(const struct engine *engine)
     assert_non_null(engine->step);
     assert_non_null(engine->evaluate);
     assert_non_null(engine->predict);
-    assert_non_null(engine->set_phase);
+    assert_non_null(engine->set_stage);
     assert_non_null(engine->set_iteration);
     assert_non_null(engine->tensor_count);
     assert_non_null(engine->tensor);

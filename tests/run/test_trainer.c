@@ -77,8 +77,8 @@ static const struct workload workload = {
     .recipe = {.optimizer = OPTIMIZER_ADAM,
                .batch = 8,
                .epochs = 2,
-               .phases = {{.rate = 0.1F}},
-               .phase_count = 1},
+               .stages = {{.rate = 0.1F}},
+               .stage_count = 1},
     .build = build,
 };
 

@@ -74,10 +74,10 @@ static void the_auxiliary_head_adds_what_its_definition_says(void **state)
     net_release(&net);
 }
 
-static void the_first_phase_trains_both_heads(void **state)
+static void the_first_stage_trains_both_heads(void **state)
 {
     (void)state;
-    const struct recipe_phase *phase = &workload_inception.recipe.phases[0];
+    const struct recipe_stage *stage = &workload_inception.recipe.stages[0];
     for (int with = 0; with < 2; with++) {
         struct net net;
         struct err err = {0};
@@ -87,9 +87,9 @@ static void the_first_phase_trains_both_heads(void **state)
         assert_ok(recipe_check(&workload_inception.recipe, &net, &err), &err);
         int trained = 0;
         for (int i = 0; i < net.layer_count; i++)
-            trained += recipe_trains(phase, &net.layers[i]);
+            trained += recipe_trains(stage, &net.layers[i]);
         assert_int_equal(trained, 1 + with);
-        assert_true(recipe_trains(phase, &net.layers[layer_at(&net, with ? "aux.d" : "d")]));
+        assert_true(recipe_trains(stage, &net.layers[layer_at(&net, with ? "aux.d" : "d")]));
         net_release(&net);
     }
 }
@@ -170,7 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets),
         cmocka_unit_test(the_auxiliary_head_adds_what_its_definition_says),
-        cmocka_unit_test(the_first_phase_trains_both_heads),
+        cmocka_unit_test(the_first_stage_trains_both_heads),
         cmocka_unit_test(hard_gates_change_nothing_else),
         cmocka_unit_test(an_option_that_means_nothing_is_refused),
     };

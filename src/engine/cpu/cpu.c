@@ -29,7 +29,7 @@ struct engine_program {
     struct engine_options options;
     int threads;
     bool has_norm;
-    int phase;
+    int stage;
     int64_t iteration;
     struct params params;
     struct optimizer_walk optimizer;
@@ -89,13 +89,13 @@ static struct plan_spec spec_of(struct engine_program *program, int64_t batch)
                               .exact = program->has_norm};
 }
 
-static int cpu_set_phase(struct engine_program *program, int phase, struct err *err)
+static int cpu_set_stage(struct engine_program *program, int stage, struct err *err)
 {
-    if (phase < 0 || phase >= program->recipe.phase_count)
-        return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
-                       program->recipe.phase_count);
-    const struct recipe_phase *now = &program->recipe.phases[phase];
-    program->phase = phase;
+    if (stage < 0 || stage >= program->recipe.stage_count)
+        return err_set(err, ERR_FAIL, "there is no stage %d of %d", stage,
+                       program->recipe.stage_count);
+    const struct recipe_stage *now = &program->recipe.stages[stage];
+    program->stage = stage;
     params_reset_states(&program->params);
     for (int i = 0; i < program->layer_count; i++) {
         const struct net_layer *layer = &program->layers[i];
@@ -118,7 +118,7 @@ static int build(struct engine_program *program, const struct net *net, struct e
     TRY(params_start(&program->params, program->options.seed, err));
     TRY(plan_bind(&program->plan, NULL, err));
     TRY(optimizer_init(&program->optimizer, &program->params, program->plan.passes, err));
-    return cpu_set_phase(program, 0, err);
+    return cpu_set_stage(program, 0, err);
 }
 
 static int cpu_compile(const struct net *net, const struct recipe *recipe,
@@ -332,7 +332,7 @@ const struct engine engine_cpu = {
     .step = cpu_step,
     .evaluate = cpu_evaluate,
     .predict = cpu_predict,
-    .set_phase = cpu_set_phase,
+    .set_stage = cpu_set_stage,
     .set_iteration = cpu_set_iteration,
     .tensor_count = cpu_tensor_count,
     .tensor = cpu_tensor,

@@ -106,7 +106,7 @@ int embedding_new(const struct embedding_spec *spec, struct embedding **out, str
     e->positions = spec->positions;
     e->units = spec->units;
     e->recipe = *spec->recipe;
-    e->rate = spec->recipe->phases[0].rate;
+    e->rate = spec->recipe->stages[0].rate;
     double steady = fmax(steps_until_steady(e->recipe.rho), steps_until_steady(e->recipe.beta2));
     e->lazy =
         e->recipe.optimizer == OPTIMIZER_ADAM && spec->way != EMBEDDING_DENSE && steady < RATES_MAX;

@@ -35,7 +35,7 @@ struct embedding_spec {
     int64_t vocabulary;
     int units;
     int64_t positions;           // most tokens of a batch: batch × time
-    const struct recipe *recipe; // copied; the first phase's rate holds until another is set
+    const struct recipe *recipe; // copied; the first stage's rate holds until another is set
     enum embedding_way way;
 };
 
@@ -50,7 +50,7 @@ void embedding_free(struct embedding *embedding); // null is fine
 float *embedding_table(struct embedding *embedding);
 float *embedding_state(struct embedding *embedding, int which);
 
-// A new phase: another rate, and initial state.
+// A new stage: another rate, and initial state.
 void embedding_set_rate(struct embedding *embedding, float rate);
 void embedding_reset_state(struct embedding *embedding);
 

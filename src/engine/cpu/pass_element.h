@@ -81,22 +81,22 @@ KERNEL void pass_mask_rows(const struct dropout *dropout, uint64_t first, int64_
 }
 
 // The lanes are channels, each at its own place in the stream of blocks of four: lane l's number
-// of pixel p is word (p + phase) % 4 of its block (p + phase) / 4. Two blocks in a row hold the
-// words of four pixels for every phase.
+// of pixel p is word (p + stage) % 4 of its block (p + stage) / 4. Two blocks in a row hold the
+// words of four pixels for every stage.
 KERNEL_INLINE void mask_lanes(const struct dropout *dropout, uint64_t first, int64_t pixels,
                               int block, int at, uint8_t *bits)
 {
-    ulanes phase = {0}, counter = {0};
+    ulanes stage = {0}, counter = {0};
     for (int l = 0; l < VL; l++) {
         uint64_t number = first + (uint64_t)(at + l) * (uint64_t)pixels;
         assert(number / 4 + (uint64_t)pixels / 4 + 2 <= UINT32_MAX);
-        phase[l] = (uint32_t)(number % 4);
+        stage[l] = (uint32_t)(number % 4);
         counter[l] = (uint32_t)(number / 4);
     }
     const ulanes threshold = (ulanes){0} + dropout->threshold;
     uint32_t is[4];
     for (uint32_t p = 0; p < 4; p++)
-        is[p] = v_bits((lanes)(phase == p));
+        is[p] = v_bits((lanes)(stage == p));
     struct philox words;
     uint32_t kept[8];
     v_philox(counter, dropout->stream, dropout->key, &words);

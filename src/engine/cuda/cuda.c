@@ -30,7 +30,7 @@ static void cuda_release(struct engine_program *program)
 {
     if (!program)
         return;
-    for (int i = 0; program->cuda && i < RECIPE_PHASES_MAX; i++)
+    for (int i = 0; program->cuda && i < RECIPE_STAGES_MAX; i++)
         for (int k = 0; k < PROGRAM_LENGTHS; k++)
             cuda_graph_free(program->cuda, program->train[i][k]);
     if (program->cuda)
@@ -99,7 +99,7 @@ static int build(struct engine_program *program, const struct net *net, struct e
     return cuda_init_params(&program->params, cuda, program->options.seed, err);
 }
 
-static int cuda_set_phase(struct engine_program *program, int phase, struct err *err);
+static int cuda_set_stage(struct engine_program *program, int stage, struct err *err);
 
 static int cuda_compile(const struct net *net, const struct recipe *recipe,
                         const struct engine_options *options, struct engine_program **out,
@@ -114,7 +114,7 @@ static int cuda_compile(const struct net *net, const struct recipe *recipe,
     program->options = *options;
     int rc = build(program, net, err);
     if (rc == 0)
-        rc = cuda_set_phase(program, 0, err);
+        rc = cuda_set_stage(program, 0, err);
     if (rc != 0) {
         err_context(err, "net '%s'", net->name);
         cuda_release(program);
@@ -207,7 +207,7 @@ static int cuda_step(struct engine_program *program, const struct engine_batch *
     if (rc == 0)
         rc = cuda_launch_list(program->cuda, &plan->buffers[0].forward, err);
     if (rc == 0)
-        rc = cuda_launch_list(program->cuda, &plan->buffers[0].backward[program->phase], err);
+        rc = cuda_launch_list(program->cuda, &plan->buffers[0].backward[program->stage], err);
     if (rc == 0)
         rc = take_score(program, batch, score, err);
     program->iteration++;
@@ -237,14 +237,14 @@ static int cuda_predict(struct engine_program *program, const struct engine_batc
 
 // ---- state ----
 
-static int cuda_set_phase(struct engine_program *program, int phase, struct err *err)
+static int cuda_set_stage(struct engine_program *program, int stage, struct err *err)
 {
-    if (phase < 0 || phase >= program->recipe.phase_count)
-        return err_set(err, ERR_FAIL, "there is no phase %d of %d", phase,
-                       program->recipe.phase_count);
+    if (stage < 0 || stage >= program->recipe.stage_count)
+        return err_set(err, ERR_FAIL, "there is no stage %d of %d", stage,
+                       program->recipe.stage_count);
     TRY(cuda_drain(program, 0, err));
     TRY(cuda_init_states(&program->params, program->cuda, err));
-    program->phase = phase;
+    program->stage = stage;
     return cuda_set_ages(program, program->iteration, err);
 }
 
@@ -324,7 +324,7 @@ const struct engine engine_cuda = {
     .load = cuda_load,
     .collect = cuda_collect,
     .predict = cuda_predict,
-    .set_phase = cuda_set_phase,
+    .set_stage = cuda_set_stage,
     .set_iteration = cuda_set_iteration,
     .tensor_count = cuda_tensor_count,
     .tensor = cuda_tensor,

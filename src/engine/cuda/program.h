@@ -22,7 +22,7 @@ struct engine_program {
     struct cuda *cuda;
     struct gpu_params params;
     struct gpu_plan plan;
-    int phase;
+    int stage;
     int64_t iteration;
     int64_t lazy_iteration; // up to which lazy rows of an embedding are counted
     // The queue. Step number n has row n % PROGRAM_ROWS; queued >= launched >= done.
@@ -34,7 +34,7 @@ struct engine_program {
     int event_count;            // recorded so far; the last ones count
     bool evaluates[PROGRAM_ROWS];
     int counts[PROGRAM_ROWS]; // samples of the batch
-    struct graph *train[RECIPE_PHASES_MAX][PROGRAM_LENGTHS], *evaluate;
+    struct graph *train[RECIPE_STAGES_MAX][PROGRAM_LENGTHS], *evaluate;
     struct launch gather[PLAN_BUFFERS], gather_held_out;
     struct cuda_score *scores;       // on the host, pinned
     struct engine_score uncollected; // scores of steps that are done, for collect()

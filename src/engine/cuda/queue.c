@@ -21,7 +21,7 @@ static const int lengths[PROGRAM_LENGTHS] = {1, STEPS_MEDIUM, STEPS_MAX};
 static float rate_at(const struct engine_program *program, int64_t t)
 {
     const struct recipe *r = &program->recipe;
-    float rate = r->phases[program->phase].rate;
+    float rate = r->stages[program->stage].rate;
     if (r->optimizer == OPTIMIZER_ADAM)
         return (float)adam_rate(rate, pow((double)r->rho, (double)t + 1),
                                 pow((double)r->beta2, (double)t + 1));
@@ -101,7 +101,7 @@ static int train_graph(struct engine_program *program, int steps, struct graph *
     for (int i = 0; i < steps; i++) {
         int now = i % plan->buffer_count, next = (i + 1) % plan->buffer_count;
         const struct plan_buffer *buffer = &plan->buffers[now];
-        const struct launches *back = &buffer->backward[program->phase];
+        const struct launches *back = &buffer->backward[program->stage];
         bool gathered = i > 0 && plan->buffer_count > 1, ahead = i + 1 < steps && next != now;
         if (!gathered)
             stages[count++] =
@@ -118,18 +118,18 @@ static int train_graph(struct engine_program *program, int steps, struct graph *
 // Which graph is the longest of at most `steps`.
 static int length_for(const struct engine_program *program, int steps)
 {
-    int launches = gpu_plan_launches(&program->plan, program->phase), which = 0;
+    int launches = gpu_plan_launches(&program->plan, program->stage), which = 0;
     for (int i = 1; i < PROGRAM_LENGTHS; i++)
         if (lengths[i] <= steps && lengths[i] * launches <= LAUNCHES_MAX)
             which = i;
     return which;
 }
 
-// All graphs that the phase needs, so that none is made between later steps.
+// All graphs that the stage needs, so that none is made between later steps.
 static int make_graphs(struct engine_program *program, bool evaluate, struct err *err)
 {
     const struct launches *list = &program->plan.evaluate;
-    int phase = program->phase;
+    int stage = program->stage;
     if (evaluate && !program->evaluate) {
         const struct graph_stage stages[] = {
             {.items = &program->gather_held_out, .count = 1, .barrier = true},
@@ -138,8 +138,8 @@ static int make_graphs(struct engine_program *program, bool evaluate, struct err
         return cuda_graph_new(program->cuda, stages, 2, &program->evaluate, err);
     }
     for (int i = evaluate ? -1 : length_for(program, STEPS_MAX); i >= 0; i--)
-        if (!program->train[phase][i])
-            TRY(train_graph(program, lengths[i], &program->train[phase][i], err));
+        if (!program->train[stage][i])
+            TRY(train_graph(program, lengths[i], &program->train[stage][i], err));
     return 0;
 }
 
@@ -152,7 +152,7 @@ static int launch_some(struct engine_program *program, struct err *err)
            !program->evaluates[(program->launched + same) % PROGRAM_ROWS])
         same++;
     int which = length_for(program, same), rc = make_graphs(program, evaluates, err);
-    struct graph *graph = evaluates ? program->evaluate : program->train[program->phase][which];
+    struct graph *graph = evaluates ? program->evaluate : program->train[program->stage][which];
     if (rc == 0)
         rc = cuda_graph_launch(program->cuda, graph, err);
     program->launched += evaluates ? 1 : lengths[which];

@@ -130,7 +130,7 @@ static void place_layer(struct gpu_params *p, const struct net *net, int layer)
         const struct net_param *param = &p->slots[l->first_param].param;
         struct block *block = add_block(p, layer, param->dim[0] * pad4(l->units), 0);
         place(&p->slots[l->first_param], block->at, pad4(l->units), 1);
-        block->lazy = p->recipe.optimizer == OPTIMIZER_ADAM && p->recipe.phase_count == 1;
+        block->lazy = p->recipe.optimizer == OPTIMIZER_ADAM && p->recipe.stage_count == 1;
         break;
     }
     default:

@@ -242,11 +242,11 @@ static void back_layer(struct builder *b, int i, bool trains)
     }
 }
 
-static void build_backward(struct builder *b, struct launches *to, int phase)
+static void build_backward(struct builder *b, struct launches *to, int stage)
 {
     const struct gpu_plan *plan = b->plan;
     size_t count = (size_t)plan->layer_count;
-    const struct recipe_phase *now = &plan->params->recipe.phases[phase];
+    const struct recipe_stage *now = &plan->params->recipe.stages[stage];
     bool *flags = calloc(3 * count, sizeof *flags), *trains = flags;
     begin_list(b);
     if (!flags) {
@@ -454,14 +454,14 @@ static void build_step(struct builder *b, struct plan_buffer *buffer)
 {
     use_buffer(b->plan, buffer);
     build_forward(b, &buffer->forward, true, true);
-    for (int i = 0; i < b->plan->params->recipe.phase_count; i++)
+    for (int i = 0; i < b->plan->params->recipe.stage_count; i++)
         build_backward(b, &buffer->backward[i], i);
 }
 
-int gpu_plan_launches(const struct gpu_plan *plan, int phase)
+int gpu_plan_launches(const struct gpu_plan *plan, int stage)
 {
     const struct plan_buffer *buffer = &plan->buffers[0];
-    return 1 + buffer->forward.count + buffer->backward[phase].count;
+    return 1 + buffer->forward.count + buffer->backward[stage].count;
 }
 
 static void build_steps(struct builder *b)
@@ -470,7 +470,7 @@ static void build_steps(struct builder *b)
     bool small = false;
     first_buffer(plan);
     build_step(b, &plan->buffers[0]);
-    for (int i = 0; i < plan->params->recipe.phase_count; i++)
+    for (int i = 0; i < plan->params->recipe.stage_count; i++)
         small |= gpu_plan_launches(plan, i) <= PLAN_SMALL;
     if (!small || plan->images)
         return;
@@ -542,7 +542,7 @@ void gpu_plan_lists(struct gpu_plan *plan, struct launches *lists[PLAN_LISTS])
     int count = 0;
     for (int i = 0; i < PLAN_BUFFERS; i++) {
         lists[count++] = &plan->buffers[i].forward;
-        for (int k = 0; k < RECIPE_PHASES_MAX; k++)
+        for (int k = 0; k < RECIPE_STAGES_MAX; k++)
             lists[count++] = &plan->buffers[i].backward[k];
     }
     lists[count++] = &plan->evaluate;

@@ -36,7 +36,7 @@ struct value {
 struct plan_buffer {
     device_ptr tokens, labels, now, image;       // image: the first layer's output
     struct launches forward;                     // with dropout
-    struct launches backward[RECIPE_PHASES_MAX]; // and the optimizer
+    struct launches backward[RECIPE_STAGES_MAX]; // and the optimizer
 };
 
 struct reused_memory { // used by gradients of images one after the other
@@ -80,11 +80,11 @@ struct gpu_plan {
 int gpu_plan_new(struct gpu_plan *plan, int ring_rows, struct err *err) MUST_USE;
 void gpu_plan_free(struct gpu_plan *plan);
 
-// Launches of a training step in a phase of the recipe, including the gather.
-int gpu_plan_launches(const struct gpu_plan *plan, int phase);
+// Launches of a training step in a stage of the recipe, including the gather.
+int gpu_plan_launches(const struct gpu_plan *plan, int stage);
 
-// All lists of a plan, those of unused buffers and phases being empty; for drivers to bind.
-#define PLAN_LISTS (PLAN_BUFFERS * (1 + RECIPE_PHASES_MAX) + 3)
+// All lists of a plan, those of unused buffers and stages being empty; for drivers to bind.
+#define PLAN_LISTS (PLAN_BUFFERS * (1 + RECIPE_STAGES_MAX) + 3)
 void gpu_plan_lists(struct gpu_plan *plan, struct launches *lists[PLAN_LISTS]);
 
 // A data set on the GPU, as far as it has these (struct engine_set).

@@ -30,7 +30,7 @@ enum weights_group { WEIGHTS_WHOLE, WEIGHTS_IN_PARTS, WEIGHTS_OF_WINDOWS };
 void gpu_weights_add(struct builder *b, struct cuda_gemm *g);
 void gpu_weights_flush(struct builder *b, enum weights_group group);
 
-// The number of parts of a weights' gradient (split-K), the same for all phases. `second`: an
+// The number of parts of a weights' gradient (split-K), the same for all stages. `second`: an
 // LSTM's weights for the state.
 int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second);
 

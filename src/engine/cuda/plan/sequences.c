@@ -53,7 +53,7 @@ static struct cuda_embed embed_of(const struct builder *b, int layer)
                            .beta2 = recipe->beta2,
                            .epsilon = recipe->epsilon,
                            .momentum = recipe->momentum,
-                           .rate = recipe->phases[0].rate,
+                           .rate = recipe->stages[0].rate,
                            .grad = on_gpu(block->grad),
                            .order = on_gpu(plan->order),
                            .first = (int *)on_gpu(plan->order) + positions,
@@ -111,7 +111,7 @@ void gpu_embedding_memory(struct builder *b, int layer)
     for (int t = 0; b->rc == 0 && t < RATES_KNOWN; t++) {
         p1 *= (double)recipe->rho;
         p2 *= (double)recipe->beta2;
-        rates[t] = (float)adam_rate(recipe->phases[0].rate, p1, p2);
+        rates[t] = (float)adam_rate(recipe->stages[0].rate, p1, p2);
     }
     gpu_plan_upload(b, plan->rates, rates, RATES_KNOWN * 4);
     free(rates);
