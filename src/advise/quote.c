@@ -530,9 +530,11 @@ static int add_named(struct search *s, struct err *err)
     if (too_small(s, c.proof, &c.offer, why))
         return misfit(s->quote, &c.offer, why, err);
     TRY(add_bill(ask, &c, assumed ? "assumed" : NULL, s->quote, err));
-    if (assumed && s->quote->bills.count > 0)
-        TRY(note_assumed(s, &c, err));
-    return 0;
+    if (s->quote->bills.count == 0)
+        return 0;
+    if (c.offer.kind == OFFER_SPOT && !strchr(ask->offer, ':'))
+        TRY(texts_add(&s->quote->bills.items[0].notes, "the book has only its spot price", err));
+    return assumed ? note_assumed(s, &c, err) : 0;
 }
 
 // The machine of the first run, bought, as an offer with a price per hour of use.

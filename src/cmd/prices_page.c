@@ -87,7 +87,7 @@ static void price_rows(struct out *out, const struct page *page, int day)
     buf_reset(&text);
     if (offer_old(o, day))
         buf_printf(&text, "OLD: %s. ", units_count(offer_age(o, day), "day").s);
-    buf_printf(&text, "Last seen %s, since %s (%s)", r->seen, r->since, o->source);
+    buf_printf(&text, "%s, unchanged since %s (%s)", r->seen, r->since, o->source);
     out_row(out, "Seen", "%s", buf_str(&text));
     out->text.failed |= text.failed;
     buf_release(&text);

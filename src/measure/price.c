@@ -33,8 +33,7 @@ static int contradicts(const struct offer *offer, const struct run_machine *m, s
     else
         err_set(err, ERR_USAGE, "--offer %s: that machine has %d × %s, and this one %lld × %s",
                 buf_str(&name), count, offer->gpu, (long long)m->gpus.v, m->gpu);
-    err_hint(err, "run it on that machine, or name the offer that this machine is"); 'fare quote RUN "
-                  "--offer OFFER' prices a run on another");
+    err_hint(err, "run it on that machine, or name the offer that this machine is");
     buf_release(&name);
     return ERR_USAGE;
 }
