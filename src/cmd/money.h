@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// money: what bare `fare` ends with: for each workload sampled here its whole training, the power
-// it takes, and the cheapest machines to rent on which it was measured.
+// money: the end of bare `fare`: for each workload sampled here the time and power of its whole
+// training, and the cheapest rented machines it was measured on.
 #ifndef FARE_CMD_MONEY_H
 #define FARE_CMD_MONEY_H
 

@@ -202,8 +202,9 @@ static void print_whole(struct out *out, const struct run *run)
         out_row(out, "Whole run", "%s (95 %%: %s to %s), projected%s%s%s", seconds(p->wall_s.v).s,
                 seconds(p->low_s.v).s, seconds(p->high_s.v).s, p->after_s.known ? " after " : "",
                 p->after_s.known ? seconds(p->after_s.v).s : "",
-                p->assumption.known && p->assumption.v ? "; a part was not measured and is assumed"
-                                                       : "");
+                p->assumption.known && p->assumption.v
+                    ? "; one part was not measured and is assumed"
+                    : "");
     else if (p->wall_s.known)
         out_row(out, "Whole run", "%s, projected", seconds(p->wall_s.v).s);
     struct buf facts = {0};

@@ -20,7 +20,7 @@ static const struct cmd_example examples[] = {
     {NULL, NULL},
 };
 
-// "2.35 T", three digits that count.
+// "2.35 T": three significant digits.
 static struct units_text flops(double value)
 {
     static const char *const names[] = {"", " k", " M", " G", " T", " P"};
