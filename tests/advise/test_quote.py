@@ -711,7 +711,7 @@ acme,plain,here,spot,16,128,0.90,USD,hour,2026-11-01,mine
     text = fare("run", "mlp", "--max-spend", "1", code=2)
     assert "--offer" in text, text
     text = fare("run", "mlp", "--max-spend", "0.5", "--offer", "acme/plain@here", code=2)  # 600 s at least: 0.65
-    assert "do not pay for the start" in text, text
+    assert "is not enough to start" in text, text
     text = fare("run", "mlp", "--max-spend", "1", "--offer", "acme/none", "--no-ledger", code=1)
     assert "acme/none" in text, text
     # 0.0009 USD are 3.6 s of the spot machine
