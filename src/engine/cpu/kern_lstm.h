@@ -210,8 +210,8 @@ KERNEL void lstm_hard_cell_forward(const struct lstm_cell *cell)
     cell_forward(cell, true);
 }
 
-// What comes out before a gate of value s, d × along being its gradient: that times the slope,
-// s (1 - s) or, between the ends of a hard gate, 0.2. `ds` is d s, which is needed elsewhere too.
+// The gradient before a gate of value s, from d × along after it: that times the slope, s (1 - s)
+// or, between the ends of a hard gate, 0.2. `ds` is d s, which is needed elsewhere too.
 KERNEL_INLINE vec gate_back(vec d, vec ds, vec along, vec s, bool hard)
 {
     const vec rest = v_sub(v_set(1.0F), s);

@@ -43,7 +43,7 @@ struct lstm {
     float *dw_parts;  // (parts, Z, H)
     float *sum_parts; // (parts, sum_rows, Z) one-hot only
     int64_t sum_rows;
-    int32_t *self;        // (positions) features: each position is an input of its own
+    int32_t *self;        // (positions) features: each position is a separate input
     struct groups groups; // one-hot: the batch's tokens
     struct lstm_way way[2];
     void *memory; // holds all the floats
