@@ -64,7 +64,7 @@ static const struct cmd_example examples[] = {
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_METADATA", "Address that answers in place of the clouds' metadata services, or off"},
+    {"FARE_METADATA", "Address to use instead of the clouds' metadata services, or off"},
     {"FARE_NVML", "File to open as the NVIDIA management library"},
     {"FARE_CUDA", "File to open as the CUDA driver library"},
     {"FARE_ONEDNN", "File to open as oneDNN"},

@@ -11,7 +11,7 @@
 // Fills report->quotes: one for each run whose whole training is known. `ledger` as in ledger.h.
 int money_make(struct report *report, const char *ledger, struct err *err) MUST_USE;
 
-// `kwh`: nano-USD for a kilowatt-hour; -1: not known.
+// `kwh`: nano-USD for a kilowatt-hour; -1: unknown.
 void money_show(struct out *out, const struct report *report, int64_t kwh);
 
 #endif

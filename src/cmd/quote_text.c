@@ -257,11 +257,11 @@ static void show_bill(struct out *out, const struct bill *b)
     if (b->tariff_assumed.v && b->by_hours) {
         short_money(b->by_hours, total);
         out_wrapf(out, 2,
-                  "This provider's rules are not known. Assumed: per second; started hours would "
+                  "This provider's rules are unknown. Assumed: per second; started hours would "
                   "cost %s USD.",
                   total);
     } else if (b->tariff_assumed.v) {
-        out_wrap(out, 2, "This provider's rules are not known: the rule above is assumed.");
+        out_wrap(out, 2, "This provider's rules are unknown: the rule above is assumed.");
     }
     if (b->basis && strcmp(b->basis, "assumed") == 0)
         out_wrap(

@@ -174,7 +174,7 @@ static void hint_at_dashes(const struct opt_rest *rest, struct err *err)
     buf_adds(&line, len > 3 && strcmp(first + len - 3, ".py") == 0 ? "python" : "");
     for (size_t i = 0; i < rest->count; i++)
         buf_printf(&line, "%s%s", line.len > 0 ? " " : "", rest->args[i]);
-    err->hint[0] = '\0'; // in place of the list of workloads
+    err->hint[0] = '\0'; // instead of the list of workloads
     err_hint(err, "to measure a command, put it after '--': fare run -- %s", buf_str(&line));
     buf_release(&line);
 }

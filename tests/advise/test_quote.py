@@ -399,7 +399,7 @@ def filters_beside():
     for option in (("--region", "here"), ("--kind", "spot"), ("--provider", "acme"), ("--gpu", "h100"), ("--max-age", "5"),
                    ("--all",)):
         text = fare("quote", "20261110T000000Z-strong", "--offer", "acme/one", *option, code=2)
-        assert f"'{option[0]}' chooses among offers" in text, text
+        assert f"'{option[0]}' selects among offers" in text, text
 
 
 check("filters beside the name of an offer are refused", filters_beside)
@@ -664,7 +664,7 @@ def unpriced():
     q = quote("20261110T000000Z-strong", "--gpu", "h100", "--ingress", "5GB", "--provider", "acme")
     assert all(b["incomplete"] for b in q["bills"]), q["bills"]
     text = fare("quote", "20261110T000000Z-strong", "--gpu", "h100", "--ingress", "5GB", "--provider", "acme")
-    assert "have no price" in " ".join(text.split()), text
+    assert "lack the price of" in " ".join(text.split()), text
 
 
 check("what a tariff has no price for", unpriced)
