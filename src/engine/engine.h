@@ -37,7 +37,7 @@ struct engine_batch {
     uint32_t augment[4];  // key and stream of the random words that shift and flip images
 };
 
-// A data set for an engine to keep, and how samples are made of it (data/batcher.h has the rules).
+// A data set for an engine to keep, and how to form samples from it (rules: data/batcher.h).
 // It has pixels or tokens, valid until load() returns; with neither, the samples' bytes come with
 // each batch.
 struct engine_set {

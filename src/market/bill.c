@@ -78,7 +78,7 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     return 0;
 }
 
-// "500 GB", in the provider's GB; "97.8 GB" where it is not whole.
+// "500 GB", in the provider's GB; "97.8 GB" if it is not whole.
 static void traffic_words(const struct rule *rule, int64_t bytes, int64_t free_gb, char *out,
                           size_t size)
 {

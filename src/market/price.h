@@ -67,7 +67,7 @@ int priced_hour(const struct priced *priced, int64_t *nano_usd, struct err *err)
 
 // The average cost of an hour if the machine is used for `use_s` of a month of 30 days, without
 // set-up fees: discounts, sustained use, caps and monthly fees included.
-#define PRICED_MONTH_S INT64_C(1527811200) // 2018-06-01, where a month of 30 days begins
+#define PRICED_MONTH_S INT64_C(1527811200) // 2018-06-01, the start of a month of 30 days
 int priced_average_hour(const struct priced *priced, int64_t use_s, int64_t *nano_usd,
                         struct err *err) MUST_USE;
 

@@ -268,7 +268,7 @@ static void pass_signals(struct job *job)
             relay_resize(&job->out);
             relay_resize(&job->err);
         }
-        // The terminal told the whole group already; of a new size, too early.
+        // The terminal has signalled the whole group already, but a new size too early.
         if (!job->child.own_group && s.from_kernel && s.number != SIGWINCH)
             continue;
         child_signal(&job->child, s.number);

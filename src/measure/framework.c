@@ -218,7 +218,7 @@ static int run(struct session *s, struct err *err)
     else if (rc == 0)
         rc = run_script(s, buf_str(&script), &handover, err);
     struct err other = {0};
-    if (rc != 0 && s->run->workload && !s->run->ended && // its data could not be handed over
+    if (rc != 0 && s->run->workload && !s->run->ended && // its data could not be written
         (text_set(&s->run->ended, "failed", &other) != 0 ||
          text_set(&s->run->problem, err->text, &other) != 0))
         rc = err_memory(err);

@@ -7,9 +7,9 @@
 // and, if there is a held-out part, "test":
 //   P.y       labels: I32 (count)
 //   P.x       images: U8 (count, channels, height, width); texts of one length: I32 (count, time)
-//   P.tokens  other texts, in place of P.x: I32, all of them in a row, with either
+//   P.tokens  other texts, instead of P.x: I32, all concatenated, with either
 //   P.starts  I64 (count + 1): sample i is the tokens from starts[i] to starts[i + 1], at most
-//             `time` of them, with zeros behind; or
+//             `time` of them, padded with zeros; or
 //   `stride`  a text of the header: sample i is the `time` tokens from i × stride on
 // Texts of the header are the set's name, identity, source and classes; if samples are texts, also
 // vocabulary and time. Images are decoded or drawn a few at a time, never all held in memory.

@@ -26,7 +26,7 @@ struct live_price {    // of the machine; unknown without `cost`
 struct live {
     double elapsed_s;
     int64_t step, steps;            // of this run; steps 0: unknown
-    double left_s;                  // below 0: not known
+    double left_s;                  // below 0: unknown
     bool at_most;                   // the run may end earlier
     bool timed;                     // progress is measured by time, not by steps
     int64_t bill, projected, whole; // nano-USD; below 0: unknown

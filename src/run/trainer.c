@@ -375,7 +375,7 @@ static int save(struct trainer *t, struct err *err)
     return rc;
 }
 
-// One step. 1: made; 0: the epoch is over; negative: an error.
+// One step. 1: done; 0: the epoch is over; negative: an error.
 static int step(struct trainer *t, struct err *err)
 {
     struct batch batch;

@@ -2,7 +2,7 @@
 // An LSTM's work between its matrix products, on vec.h's operations. Sigmoid and tanh come from
 // one exponential: with t = n ln 2 + r, e^t - 1 = 2^n (e^r - 1) + (2^n - 1), which keeps its
 // relative precision near 0, where tanh needs it. Both are within 4 units of the last place. Hard
-// gates have kernels of their own; what the two share says `hard`, a constant where it is used.
+// gates have separate kernels; shared code takes `hard`, a constant in each caller.
 #ifndef FARE_ENGINE_CPU_KERN_LSTM_H
 #define FARE_ENGINE_CPU_KERN_LSTM_H
 

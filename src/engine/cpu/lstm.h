@@ -52,7 +52,7 @@ struct lstm_grads { // likewise; overwritten, never added to
 int lstm_new(const struct lstm_spec *spec, struct lstm **out, struct err *err) MUST_USE;
 void lstm_free(struct lstm *lstm); // null is fine
 
-// weights[0] forward, weights[1] backward (only where both ways). Copies what it needs.
+// weights[0] forward, weights[1] backward (only if both ways). Copies what it needs.
 void lstm_pack(struct lstm *lstm, const struct lstm_weights weights[2]);
 
 // `count` samples, at most the batch. Of the two inputs the one of the layer's kind is read; with
