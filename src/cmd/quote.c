@@ -375,7 +375,7 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command cmd_quote = {
     .name = "quote",
     .group = "Price",
-    .summary = "the cost on each machine to rent: bills, deadline, budget, rent or buy",
+    .summary = "the cost on rented machines: bills, deadline, budget, rent or buy",
     .arguments = "[RUN | WORKLOAD]",
     .about =
         "Prices a training on every machine that it was measured on: by the run named (default: "

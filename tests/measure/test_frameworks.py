@@ -134,7 +134,7 @@ def small_disk(folder, fake):
                        env={**os.environ, "FARE_PYTHON": str(fake), "TMPDIR": str(place)})
     # 200,285 windows of 40 characters, three apart, and as many labels, of four bytes each.
     report(name, p.returncode == 1 and f"they need {4 * (200_284 * 3 + 40 + 200_285)} bytes in '{place}/" in p.stderr
-           and " are free" in p.stderr and "TMPDIR" in p.stderr, p.stderr)
+           and "', which has " in p.stderr and "TMPDIR" in p.stderr, p.stderr)
 
 
 def stopped(fake, scratch):
