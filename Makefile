@@ -31,18 +31,18 @@ test: ## set up, build with both compilers, and run every test
 	    began=$$(date +%s); $(MAKE) --no-print-directory test-$$stage || exit 1; \
 	    echo "$$stage: $$(($$(date +%s) - began)) s"; done
 
-quick: ## build, and run in a minute the tests that take no longer
+quick: ## build, and run the quick tests: about a minute
 	@scripts/setup build test
 	@mkdir -p build
 	@$(with_tests)
 	@ninja -C build --quiet
 	@/usr/bin/python3 tests/run.py --build build --quick
 
-# Its parts, in their order.
+# The stages of `make test`, in order.
 test-setup:
 	@scripts/setup build test
 
-# The sanitized build takes the kernels of the other, which is why it is compiled second.
+# The sanitized build uses the kernels of the other, so it is compiled second.
 test-configure:
 	@mkdir -p build
 	@$(with_tests)
@@ -60,7 +60,7 @@ test-suite:
 dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz
 	@scripts/dist build dist
 
-gpu-check: dist ## and what checks it on a machine with a GPU: dist/fare-VERSION-gpu-check.tar.gz
+gpu-check: dist ## write the bundle and its check for a machine with a GPU: dist/fare-VERSION-gpu-check.tar.gz
 	@scripts/setup build test
 	@$(with_tests)
 	@ninja -C build --quiet engine_test_cuda bench_cuda
@@ -77,7 +77,7 @@ lint: ## the checks of the source
 	@scripts/setup build test
 	@scripts/lint
 
-format: ## let clang-format write the source anew
+format: ## format the source with clang-format
 	@scripts/setup test
 	@find src tests bench -regex '.*\.\(c\|h\|cu\|cuh\)' -exec clang-format -i {} +
 

@@ -119,7 +119,7 @@ static void add_label(struct buf *out, const struct run *run, const struct run *
     add_part(out, year_of(run) ? year : NULL);
     add_part(out, same_data ? reference->data.name : run->data.name);
     if (is_made(run) && run->data.name && !strstr(run->data.name, "made"))
-        buf_adds(out, " (made)");
+        buf_adds(out, " (generated)");
     if (comparable_samples(run) > 0) {
         add_part(out, "");
         add_grouped(out, comparable_samples(run));

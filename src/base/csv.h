@@ -74,7 +74,7 @@ struct csv {
 };
 
 // Both read the header. After a failure there is nothing to release, though releasing is
-// harmless; `name` stands for the file in errors.
+// harmless; errors name the file by `name`.
 int csv_open(struct csv *csv, const char *path, const struct csv_options *options,
              struct err *err) MUST_USE;
 int csv_init(struct csv *csv, const char *name, csv_read_fn *read, void *arg,

@@ -22,7 +22,7 @@ void deflate_release(struct deflate *deflate); // a zeroed struct is fine
 void deflate_again(struct deflate *deflate);   // begins the next stream of the same form
 
 // Reads from `*in`, advancing it and `*in_len`, and writes at most `size` bytes. 1: the stream has
-// ended; 0: it goes on; negative: an error that says what is wrong with the data.
+// ended; 0: it continues; negative: an error that says what is wrong with the data.
 int deflate_step(struct deflate *deflate, const uint8_t **in, size_t *in_len, void *out,
                  size_t size, size_t *made, struct err *err) MUST_USE;
 

@@ -15,7 +15,7 @@
 #include <stdarg.h>
 
 enum {
-    ERR_FAIL = -1,     // anything without a code of its own
+    ERR_FAIL = -1,     // anything without a specific code
     ERR_USAGE = -2,    // the user asked for something that does not exist: exit code 2
     ERR_MEMORY = -3,   // an allocation failed, or a cap was reached
     ERR_MISSING = -4,  // a file, library, symbol or host that is not there
@@ -35,7 +35,7 @@ struct err {
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
 // Returns the step's code from the calling function if the step fails. For functions that have
-// nothing to release; the others keep `rc` and go on to their clean-up.
+// nothing to release; the others keep `rc` and continue to their clean-up.
 #define TRY(step)                                                                                  \
     do {                                                                                           \
         int try_rc = (step);                                                                       \

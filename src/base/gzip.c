@@ -219,7 +219,7 @@ int gzip_end(struct gzip *gzip, uint8_t sum[SHA256_BYTES], struct err *err)
     if (got < 0)
         return (int)got;
     if (got > 0)
-        return err_set(err, ERR_FORMAT, "'%s' goes on after byte %lld, where it should end",
+        return err_set(err, ERR_FORMAT, "'%s' continues after byte %lld, where it should end",
                        gzip->path, (long long)at);
     sha256_done(&gzip->sha, sum);
     return 0;

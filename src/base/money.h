@@ -14,7 +14,7 @@
 
 #define MONEY_UNIT INT64_C(1000000000) // one dollar, one euro
 
-// What happens to the part that does not fit. The names are those of Python's decimal module.
+// How to round the part that does not fit. The names are those of Python's decimal module.
 enum money_rounding {
     MONEY_DOWN,      // dropped: towards zero
     MONEY_UP,        // away from zero: every started unit counts

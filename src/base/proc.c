@@ -223,7 +223,7 @@ void proc_result_release(struct proc_result *result)
 void proc_result_words(const struct proc_result *result, struct buf *out)
 {
     if (result->timed_out)
-        buf_printf(out, "no end within %lld ms", (long long)result->timeout_ms);
+        buf_printf(out, "not finished within %lld ms", (long long)result->timeout_ms);
     else if (result->exited)
         buf_printf(out, "exit code %d", result->exit_code);
     else if (sigabbrev_np(result->signal))

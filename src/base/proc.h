@@ -57,7 +57,7 @@ void proc_kill(struct proc *proc);
 
 void proc_result_release(struct proc_result *result);
 
-// "exit code 3", "signal SIGILL", "no end within 500 ms", for messages.
+// "exit code 3", "signal SIGILL", "not finished within 500 ms", for messages.
 void proc_result_words(const struct proc_result *result, struct buf *out);
 
 #endif

@@ -50,16 +50,17 @@ static const struct opt options[] = {
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Money",
      "price of a kilowatt-hour here, for the energy of the trainings"},
     {"report", 0, OPT_TEXT, "FILE", NULL, AT(report), "Report",
-     "write the report there (default: report.html in XDG_DATA_HOME/fare or ~/.local/share/fare)"},
+     "write the report to this file (default: report.html in XDG_DATA_HOME/fare or "
+     "~/.local/share/fare)"},
     {"no-report", 0, OPT_FLAG, NULL, NULL, AT(no_report), "Report",
-     "write no report; --json and --no-ledger write none either, unless --report says where"},
+     "write no report; without --report this is also the effect of --json and --no-ledger"},
     {"version", 'V', OPT_FLAG, NULL, NULL, AT(version), "About fare", "print the version"},
     {"man", 0, OPT_FLAG, NULL, NULL, AT(manual), "About fare",
      "print the manual page: fare --man | man -l -"},
     {"completion", 0, OPT_CHOICE, "SHELL", shells, AT(completion), "About fare",
      "print completions for bash, zsh or fish"},
     {"json-keys", 0, OPT_FLAG, NULL, NULL, AT(json_keys), "About fare",
-     "print what the keys of --json mean, as a Markdown table"},
+     "print the keys of --json and their meaning, as a Markdown table"},
     {NULL},
 };
 #undef AT
@@ -71,14 +72,14 @@ static const struct bare_options defaults = {
 
 static const struct cmd_example examples[] = {
     {"fare", "check this machine, and sample what it can train"},
-    {"fare -- python train.py", "measure a training of your own"},
+    {"fare -- python train.py", "measure your own training"},
     {"fare check --json", "just the machine, for scripts"},
     {"source <(fare --completion bash)", "complete commands and options in this shell"},
     {NULL, NULL},
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_LIBC", "If set to bundle, the bundle uses the C library it carries even where the "
+    {"FARE_LIBC", "If set to bundle, the bundle uses the C library it contains, even if the "
                   "system's is newer"},
     {NULL, NULL},
 };
@@ -92,7 +93,7 @@ static bool makes_sense(const struct workload *workload, const struct machine *m
     return !workload->heavy || engine->gpu || (cpu->usable_cpus.known && cpu->usable_cpus.v >= 32);
 }
 
-// A GPU that is there and cannot be used is told; the CPU is still worth a look.
+// If the GPU cannot be used, says so and measures the CPU.
 static int choose_engine(struct measure_options *o, const struct engine **engine, struct err *err)
 {
     struct engine_options how = {0};
@@ -109,8 +110,8 @@ static int choose_engine(struct measure_options *o, const struct engine **engine
     return 0;
 }
 
-// A run that fails is a row that says so; the others may still tell something. So is one for which
-// the GPU has too little memory; without a record it was ours that ran out.
+// A failed run becomes a row with its problem, and the next one starts; the same holds if the GPU
+// runs out of memory. Without a record, our own memory ran out.
 static int sample_one(struct measure *m, const struct workload *workload, struct err *err)
 {
     const struct measure_what what = {.workload = workload};
@@ -152,14 +153,14 @@ static void print_samples(struct out *out, const struct report *report, const st
     for (size_t i = 0; workloads[i]; i++)
         if (!makes_sense(workloads[i], &report->machine, engine))
             out_row(out, workloads[i]->name,
-                    "left out: too much for this processor. 'fare run %s' trains it all the same.",
+                    "left out: too much for this processor. 'fare run %s' trains it anyway.",
                     workloads[i]->name);
     if (interrupted)
-        out_printf(out, "Interrupted: these are the figures up to then.\n");
+        out_printf(out, "Interrupted: these are the figures so far.\n");
     money_show(out, report, kwh);
 }
 
-// Without a book or rules the measurement is still one.
+// A missing book or missing rules must not lose the measurement.
 static int price(struct report *report, const struct measure_options *o, struct err *err)
 {
     struct err why = {0};
@@ -208,7 +209,7 @@ static int make_report(const struct bare_options *o, const struct run *runs, siz
     return rc;
 }
 
-// The measurement is printed and kept already: a report that cannot be written is a warning.
+// The measurement is already printed and kept, so failing to write the report is only a warning.
 static void add_report(const struct bare_options *o, const struct run *runs, size_t count,
                        struct out *out)
 {
@@ -234,7 +235,7 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
         rc = machine_inspect(&inspect, &report.machine, err);
     if (rc == 0 && !o.common.json) {
         check_text(out, &report.machine);
-        rc = out_write(out, err); // there is something to read while the samples train
+        rc = out_write(out, err); // something to read while the samples train
     }
     if (rc == 0)
         rc = value_amount("kwh", o.kwh, &kwh, err);
@@ -326,8 +327,8 @@ const struct command cmd_bare = {
     .about =
         "Without a command fare does its main job, in about a minute: it checks this machine, "
         "trains a sample of each workload that makes sense on it, projects the whole trainings, "
-        "lists their costs on machines to rent where they were measured, and writes a report "
-        "with plots. After '--' comes a command of yours, which is measured as 'fare run' does.",
+        "lists their costs on rented machines they were measured on, and writes a report "
+        "with plots. 'fare -- COMMAND' measures your own command, as 'fare run' does.",
     .options = options,
     .options_size = sizeof(struct bare_options),
     .defaults = &defaults,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: what this machine is, what it can do, what will spoil a measurement or cost money.
+// check: this machine, its abilities, and causes of noisy measurements or extra cost.
 #include "cmd/check.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static const struct opt options_table[] = {
      "also measure memory, disk and GPU copies; takes seconds and writes a file of up to 256 MiB "
      "to the working folder, which it deletes"},
     {"no-cloud", 0, OPT_FLAG, NULL, NULL, AT(no_cloud), NULL,
-     "do not ask the cloud's metadata service where this machine is"},
+     "do not query the cloud's metadata service"},
     {"strict", 0, OPT_FLAG, NULL, NULL, AT(strict), NULL,
      "exit with 1 if a finding is a problem, for scripts that start a paid run"},
     {NULL},
@@ -59,12 +59,12 @@ static const struct cmd_example examples[] = {
     {"fare check", "look at this machine before you pay for a run on it"},
     {"fare check --bandwidth", "measure its memory, its disk and the way to its GPUs too"},
     {"fare check --json | jq .gpus", "for scripts: one JSON object"},
-    {"fare check --strict && python train.py", "train only where nothing will spoil it"},
+    {"fare check --strict && python train.py", "train only if there is no problem"},
     {NULL, NULL},
 };
 
 static const struct cmd_variable variables[] = {
-    {"FARE_METADATA", "Address that answers in place of the clouds' metadata services, or off"},
+    {"FARE_METADATA", "Address to use instead of the clouds' metadata services, or off"},
     {"FARE_NVML", "File to open as the NVIDIA management library"},
     {"FARE_CUDA", "File to open as the CUDA driver library"},
     {"FARE_ONEDNN", "File to open as oneDNN"},
@@ -82,11 +82,11 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command cmd_check = {
     .name = "check",
     .group = "Measure",
-    .summary = "what this machine is, what it can do, what will spoil a measurement",
+    .summary = "this machine, its abilities, and causes of noisy measurements",
     .about = "Looks at the processor, memory, disk, GPUs and the cloud around them, tries the "
-             "instruction sets and libraries that training uses, and lists what will spoil a "
-             "measurement or cost money, with what to do about it. Without --bandwidth it changes "
-             "nothing, and takes under a second where the drivers answer.",
+             "instruction sets and libraries that training uses, and lists causes of noisy "
+             "measurements and extra cost, with remedies. Without --bandwidth it changes nothing, "
+             "and takes under a second if the drivers answer.",
     .options = options_table,
     .options_size = sizeof(struct check_options),
     .examples = examples,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_text: a machine as text. Unknown facts are left out, except where a reader would take
-// silence for "none".
+// check_text: a machine as text. Unknown facts are left out, unless a reader would take silence
+// for "none".
 #include "cmd/check.h"
 
 #include <stdio.h>
@@ -101,7 +101,7 @@ static void disk(struct out *out, const struct machine_disk *d, struct buf *row)
     if (d->kind)
         out_part(row, "%s", d->kind);
     else if (d->filesystem)
-        out_part(row, "local or network not known");
+        out_part(row, "local or network: unknown");
     if (d->rotational.known)
         out_part(row, "%s", d->rotational.v ? "moving heads" : "no moving heads");
     if (d->free_bytes.known && d->total_bytes.known)
@@ -152,7 +152,7 @@ static void gpu_kind(const struct machine_gpu *g, struct buf *row)
                  g->mig_instances.items[i].name ? g->mig_instances.items[i].name : "instance");
 }
 
-// A figure of each: "0 98 - % in use", a dash where it is not known.
+// A figure of each: "0 98 - % in use", a dash if it is unknown.
 static void gpu_figures(const struct machine_gpu *gpus, size_t count, size_t member,
                         const char *unit, struct buf *row)
 {
@@ -294,14 +294,14 @@ static void findings(struct out *out, const struct machine *machine)
 {
     if (machine->findings.count == 0) {
         out_printf(out, "\n");
-        out_styled(out, OUT_GREEN, "Nothing found that would spoil a measurement.");
+        out_styled(out, OUT_GREEN, "Found nothing that would make measurements noisy.");
         out_printf(out, "\n");
         return;
     }
     out_printf(out, "\n");
     out_styled(out, OUT_BOLD, "%s",
-               out->width < 43 ? "What spoils a measurement or costs money"
-                               : "What will spoil a measurement or cost money");
+               out->width < 43 ? "Causes of noise or cost"
+                               : "Causes of noisy measurements or extra cost");
     out_printf(out, "\n");
     for (size_t i = 0; i < machine->findings.count; i++) {
         const struct machine_finding *f = &machine->findings.items[i];

@@ -2,10 +2,10 @@
 // cmd: the frame around the commands.
 //
 // A command is one file cmd/NAME.c that ends in one `const struct command`, and one row in
-// main.c's table. It has options of its own or a table of subcommands, which are commands too.
-// From the tables come parsing, --help, the man page and the completions.
+// main.c's table. It has options or a table of subcommands, which are commands too. The tables
+// drive parsing, --help, the man page and the completions.
 //
-// Exit codes: 0 done, 1 failed, 2 wrong usage; of a user's command its own. Every message on
+// Exit codes: 0 done, 1 failed, 2 wrong usage, or that of the user's command. Every message on
 // stderr starts with "fare: ".
 #ifndef FARE_CMD_CMD_H
 #define FARE_CMD_CMD_H
@@ -45,12 +45,12 @@ struct cmd_call {
 
 struct command {
     const char *name;      // "runs import": with those above it; null: bare fare
-    const char *group;     // heading in the list of commands; of those in main.c's table only
+    const char *group;     // heading in the list of commands; only for rows of main.c's table
     const char *summary;   // one line, no full stop
     const char *arguments; // (optional) for the usage line: "[RUN...]"
     const char *about;     // (optional) a paragraph for --help and the manual, beyond the summary
-    // (optional) null-terminated. Options, arguments and run() are theirs then. The first is meant
-    // where none is named, `with_argument` (default: the first too) where another word is given.
+    // (optional) null-terminated. Options, arguments and run() are then theirs. Without a name the
+    // first one runs; with another word `with_argument` (default: the first too).
     const struct command *const *subcommands;
     const struct command *with_argument;
     const struct opt *options; // (optional) beyond the common ones
@@ -58,7 +58,7 @@ struct command {
     // (optional) such a struct with the defaults. Numbers for which 0 is a possible value are -1.
     const void *defaults;
     size_t max_args;      // more are an error
-    const char *too_many; // (optional) hint where there are more
+    const char *too_many; // (optional) hint if there are more
     bool takes_command;   // whether "-- CMD ..." is allowed
     const struct cmd_example *examples;
     // (optional) environment variables it reads, beyond NO_COLOR
@@ -71,14 +71,14 @@ struct command {
 // bare fare; the table ends with null.
 int cmd_main(const struct command *const *commands, int argc, char **argv);
 
-// The option tables of a command, its own and the common ones, for opt_parse(). Of one with
+// The option tables of a command, its own and the common ones, for opt_parse(). For a command with
 // subcommands, those of the first.
 void cmd_tables(const struct command *command, const struct opt *tables[3]);
 
 // The last word of its name.
 const char *cmd_word(const struct command *command);
 
-// An option's help, with the words it takes where they come from a registry.
+// An option's help, with its choices if they come from a registry.
 void cmd_option_help(const struct opt *opt, struct buf *out);
 
 // From the tables (help.c, manual.c, completion.c).

@@ -25,8 +25,8 @@ static const char *const formats[] = {"table", "csv", "md", "json", NULL};
 #define AT(member) offsetof(struct compare_cmd_options, member)
 static const struct opt options[] = {
     {"base", 'b', OPT_TEXT, "SELECTOR", NULL, AT(base), NULL,
-     "what the others are relative to (default: the machine and framework that most workloads "
-     "were trained on, of those the oldest)"},
+     "compare with this (default: the machine and framework with the most workloads, the oldest "
+     "of them)"},
     {"format", 'f', OPT_CHOICE, "NAME", formats, AT(format), NULL,
      "table (default), csv, md or json"},
     LEDGER_ROW,
@@ -35,11 +35,11 @@ static const struct opt options[] = {
      "published results that come with fare, instead of the ledger: 2017-keras-backends "
      "or 2018-tweets, say"},
     {"price", 'p', OPT_TEXTS, "SELECTOR=USD_PER_HOUR", NULL, AT(price), "Cost",
-     "what those machines cost an hour, whatever else is known; may be given several times"},
+     "hourly price of those machines, overriding all others; may be given several times"},
     {"offer", 'o', OPT_TEXTS, "SELECTOR=OFFER", NULL, AT(offer), "Cost",
      "those machines are this offer of the book: aws/p3.2xlarge; may be given several times"},
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
-     "prices and billing rules of this date, instead of the run's own"},
+     "prices and billing rules of this date, instead of the date of the run"},
     {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
     {NULL},
@@ -71,12 +71,12 @@ static int add(void *arg, const char *id, const char *text, struct err *err)
     return rc;
 }
 
-// ---- runs that are named one by one
+// ---- runs named one by one
 
 struct words {
-    const char **items; // as given; "last" as the id that it stands for
+    const char **items; // as given; "last" replaced by its id
     char **ids;         // of "last", to be freed
-    struct buf *texts;  // the records, where all were found
+    struct buf *texts;  // the records, if all were found
     size_t count;
     bool all;
 };
@@ -178,11 +178,11 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
     else if (compare->runs.v > 0)
         compare_table(out, compare);
     else if (o->workload)
-        out_wrap(out, 0, "No run of that workload. 'fare runs --all' lists what is in the ledger.");
+        out_wrap(out, 0, "No run of that workload. 'fare runs --all' lists the ledger.");
     else
         out_wrap(out, 0,
                  "No runs in the ledger yet. 'fare run mlp' makes one in a few seconds; 'fare "
-                 "compare --published 2017-keras-backends' compares what others published.");
+                 "compare --published 2017-keras-backends' compares published results.");
     if (strcmp(format, "table") == 0 && compare->runs.v == 0 && ledger) {
         out_styled(out, OUT_DIM, "The ledger is %s", ledger);
         out_printf(out, "\n");
@@ -233,13 +233,13 @@ const struct command cmd_compare = {
     .summary = "runs side by side, in time and money, relative to a base",
     .arguments = "[RUN...]",
     .about =
-        "One table per workload: a row for each machine and framework with its time, its cost and "
-        "both relative to a base, with intervals where several runs or a projection give one, and "
-        "whether the difference is more than chance. What is not the same training stands apart, "
-        "with reasons. RUN and SELECTOR are a run's id, a label key=value, a machine or GPU, a "
-        "framework, or machine+framework; RUN also a name or a workload. What a machine costs "
-        "is --price, --offer, the price that an import kept, or the book's; otherwise its cost is "
-        "not known.",
+        "Prints one table per workload, with a row for each machine and framework: its time, its "
+        "cost and both relative to a base, with intervals if several runs or a projection give "
+        "one, and whether the difference could be chance. Runs of another training are listed "
+        "separately, with the reasons. RUN and SELECTOR are a run's id, a label key=value, a "
+        "machine or GPU, a framework, or machine+framework; RUN can also be a name or a workload. "
+        "The price of a machine is that of --price, --offer, an import, or the book; otherwise "
+        "its cost is unknown.",
     .options = options,
     .options_size = sizeof(struct compare_cmd_options),
     .max_args = 4096,

@@ -82,7 +82,7 @@ static void add_below(struct buf *line, const struct compare_row *row)
 
 static void add_row(struct table *table, struct compare_notes *notes, const struct compare_row *row)
 {
-    // "k80 + tensorflow", without the details, which stand below.
+    // "k80 + tensorflow"; the details are below.
     const struct compare_row bare = {.machine = row->machine, .framework = row->framework};
     struct buf name = {0}, below = {0};
     char texts[COLUMNS][COMPARE_CELL], numbers[COMPARE_CELL];

@@ -102,7 +102,7 @@ static void offer_options(const struct place *p, const struct opt *opt)
     }
 }
 
-// Its own options; of one with subcommands, those of the subcommands that need not be named.
+// The command's options, or those of the subcommands that run without being named.
 static const struct opt *own_options(const struct command *command, size_t which)
 {
     while (which == 0 && command->subcommands)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cron: what a task on a schedule costs, on a machine that is up only while it works.
+// cron: the cost of a scheduled task on a machine that is up only while it works.
 #include "cmd/cron.h"
 
 #include <stdio.h>
@@ -30,28 +30,28 @@ static const struct opt options[] = {
     {"up", 0, OPT_DURATION, "TIME", NULL, AT(up_ns), NULL,
      "how long the machine is up each time, from its start until it is off (2m)"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), NULL,
-     "the machine: PROVIDER/NAME, with :spot behind it for spot"},
+     "the machine: PROVIDER/NAME, or PROVIDER/NAME:spot"},
     {"rate", 0, OPT_TEXT, "USD", NULL, AT(rate), NULL,
-     "its price an hour, instead of the one that is known"},
+     "its price an hour, instead of the one in the book"},
     {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), NULL,
      "prices and rules of this date instead of today's"},
     {"month", 0, OPT_TEXT, "YYYY-MM", NULL, AT(month), NULL,
      "this calendar month (UTC) instead of one of 30 days"},
     {"tasks", 0, OPT_COUNT, "N", NULL, AT(tasks), NULL,
-     "so many such tasks, each with a machine of its own (default 1)", .least = 1},
-    {"disk", 0, OPT_TEXT, "SIZE", NULL, AT(disk), "Beside the machine",
-     "its disk, which stays while it is off (default 10GB)"},
-    {"disk-rate", 0, OPT_TEXT, "USD", NULL, AT(disk_rate), "Beside the machine", "a GB and month"},
-    {"rules", 0, OPT_TEXT, "N", NULL, AT(rules), "Beside the machine",
-     "rules of the provider's scheduler for a task: one to start, one to stop it"},
-    {"rule-rate", 0, OPT_TEXT, "USD", NULL, AT(rule_rate), "Beside the machine",
-     "a rule and month"},
-    {"function-ms", 0, OPT_TEXT, "N", NULL, AT(function_ms), "Beside the machine",
-     "how long the function runs that starts the machine, and again the one that stops it"},
-    {"function-rate", 0, OPT_TEXT, "USD", NULL, AT(function_rate), "Beside the machine",
-     "a unit of a function's time (100 ms)"},
-    {"always-up", 0, OPT_TEXT, "USD", NULL, AT(always_up), "Beside the machine",
-     "the month of a small server that is always up, to hold against it"},
+     "number of such tasks, each on its own machine (default 1)", .least = 1},
+    {"disk", 0, OPT_TEXT, "SIZE", NULL, AT(disk), "Other costs",
+     "its disk, which is kept while it is off (default 10GB)"},
+    {"disk-rate", 0, OPT_TEXT, "USD", NULL, AT(disk_rate), "Other costs", "price per GB and month"},
+    {"rules", 0, OPT_TEXT, "N", NULL, AT(rules), "Other costs",
+     "scheduler rules per task: one to start the machine, one to stop it"},
+    {"rule-rate", 0, OPT_TEXT, "USD", NULL, AT(rule_rate), "Other costs",
+     "price per rule and month"},
+    {"function-ms", 0, OPT_TEXT, "N", NULL, AT(function_ms), "Other costs",
+     "run time of the function that starts the machine, and of the one that stops it"},
+    {"function-rate", 0, OPT_TEXT, "USD", NULL, AT(function_rate), "Other costs",
+     "price per 100 ms of a function"},
+    {"always-up", 0, OPT_TEXT, "USD", NULL, AT(always_up), "Other costs",
+     "monthly price of a small server that is always up, for comparison"},
     {NULL},
 };
 #undef AT
@@ -60,7 +60,7 @@ static const struct cmd_example examples[] = {
     {"fare cron '0 */4 * * *' --up 2m --offer gcp/n1-standard-1:spot --date 2018-11-01",
      "a published case: 0.76 USD a month, 0.06 with the free allowances"},
     {"fare cron @hourly --up 5m --offer aws/t3.small --rate 0.0208 --tasks 12",
-     "twelve tasks, with a price of your own"},
+     "twelve tasks, at your own price"},
     {"fare cron '30 6 * * mon-fri' --up 20m --offer aws/g5.xlarge --month 2027-02",
      "the working days of one month"},
     {NULL, NULL},
@@ -115,28 +115,28 @@ static int take_beside(const struct cron_options *o, struct cron_ask *ask, struc
     return value_amount("always-up", o->always_up, &b->fixed_server, err);
 }
 
-// A missing schedule, time or machine each say what to type.
+// The errors for a missing schedule, time or machine show what to type.
 static int take_task(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
     if (!ask->schedule) {
-        err_set(err, ERR_USAGE, "when does it start? there is no schedule");
+        err_set(err, ERR_USAGE, "the schedule is missing: when does the task start?");
         return err_hint(err, "such as: fare cron '0 */4 * * *' --up 2m --offer PROVIDER/NAME");
     }
     int rc = crontab_parse(&ask->tab, ask->schedule, err);
     if (rc != 0)
         return rc == ERR_FORMAT ? ERR_USAGE : rc;
     if (crontab_cycle(&ask->tab) == 0) {
-        err_set(err, ERR_USAGE, "'%.60s' never starts: no month that it names has such a day",
+        err_set(err, ERR_USAGE, "'%.60s' never starts: none of its months has such a day",
                 ask->schedule);
         return err_hint(err,
                         "fields: minute hour day month weekday; '0 0 29 2 *' is every leap day");
     }
     if (o->up_ns < 0) {
-        err_set(err, ERR_USAGE, "how long is it up each time? there is no --up");
+        err_set(err, ERR_USAGE, "--up is missing: how long is the machine up each time?");
         return err_hint(err, "such as --up 2m");
     }
     if (!o->offer) {
-        err_set(err, ERR_USAGE, "which machine? there is no --offer");
+        err_set(err, ERR_USAGE, "--offer is missing: which machine?");
         return err_hint(err, "name it as PROVIDER/NAME, such as gcp/n1-standard-1:spot");
     }
     ask->up_ns = o->up_ns;
@@ -172,18 +172,14 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command cmd_cron = {
     .name = "cron",
     .group = "Price",
-    .summary = "what a task on a schedule costs a month",
+    .summary = "the monthly cost of a scheduled task",
     .arguments = "SCHEDULE --up TIME --offer OFFER",
     .about =
-        "A task that starts by the clock, on a machine that is started and stopped for it: what "
-        "that "
-        "costs a month, item by item, with and without the provider's free allowances, and from "
-        "how "
-        "many tasks on a machine that is always up is cheaper. The schedule has cron's five fields "
-        "(minute hour day month weekday, in UTC), or is @hourly, @daily, @weekly, @monthly or "
-        "@yearly. A month has 30 days, in which a task starts as often as it does on average, "
-        "unless "
-        "--month names one.",
+        "Shows the monthly cost of a scheduled task on a machine that is started and stopped for "
+        "it, item by item, with and without the provider's free allowances, and the number of "
+        "tasks from which a machine that is always up is cheaper. The schedule has cron's five "
+        "fields (minute hour day month weekday, in UTC), or is @hourly, @daily, @weekly, @monthly "
+        "or @yearly. Without --month, a month has 30 days and the average number of starts.",
     .options = options,
     .options_size = sizeof(struct cron_options),
     .defaults = &defaults,

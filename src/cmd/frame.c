@@ -111,7 +111,7 @@ static const struct command *owner_of(const struct command *command, const char 
     return found;
 }
 
-// Whether the argument after `arg` is its value, in any of the subcommands: which one is meant is
+// Whether the argument after `arg` is its value in any of the subcommands: the one that is meant is
 // not known yet.
 static bool takes_next(const struct command *command, const char *arg)
 {
@@ -130,7 +130,7 @@ static bool takes_next(const struct command *command, const char *arg)
     return false;
 }
 
-// Where the first argument that is no option stands, or below 0.
+// The index of the first argument that is not an option, or below 0.
 static int first_word(const struct command *command, int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -141,8 +141,8 @@ static int first_word(const struct command *command, int argc, char **argv)
     return -1;
 }
 
-// The subcommand that is named or meant. Its name is taken out of argv; `*named` is the last that
-// was named.
+// The subcommand that is named or implied. Removes its name from argv; `*named` is the last one
+// named.
 static const struct command *descend(const struct command *command, int *argc, char **argv,
                                      const struct command **named)
 {
@@ -181,7 +181,7 @@ static void hint_sibling(const struct command *top, const struct command *comman
 }
 
 // Parses the rest of the line with the command's own tables and runs it. `given` are the common
-// options that stood before the command's name.
+// options before the command's name.
 static int run_command(const struct command *const *commands, const struct command *top,
                        const struct cmd_common *given, int argc, char **argv, int *code,
                        struct err *err)
@@ -236,11 +236,11 @@ static int complete(const struct command *const *commands, int argc, char **argv
 
 static int misplaced(const char *option, const char *command, struct err *err)
 {
-    err_set(err, ERR_USAGE, "'%s' stands before the command", option);
-    return err_hint(err, "put it behind: fare %s %s", command, option);
+    err_set(err, ERR_USAGE, "'%s' is before the command", option);
+    return err_hint(err, "put it after the command: fare %s %s", command, option);
 }
 
-// Finds the command behind any common options. `fare help X` is `fare X --help`.
+// Finds the command after any common options. `fare help X` is `fare X --help`.
 static int dispatch(const struct command *const *commands, int argc, char **argv, int *code,
                     struct err *err)
 {
@@ -252,7 +252,7 @@ static int dispatch(const struct command *const *commands, int argc, char **argv
     if (argc > 0 && strcmp(argv[0], "--complete") == 0)
         return complete(commands, argc - 1, argv + 1, err);
     int used = 0;
-    // An option that only bare fare knows ends the search: then the whole line is bare fare's.
+    // If only bare fare knows the option, the whole line is for bare fare.
     int rc = opt_parse(tables, argc, argv, &given, true, &rest, &used, &ignored);
     bool bare = rc != 0 || rest.command || used == argc;
     opt_release(tables, &given, &rest);
@@ -295,7 +295,7 @@ int cmd_main(const struct command *const *commands, int argc, char **argv)
     // A closed pipe and a file at its size limit are errors of write(), reported like any other.
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); // a parent may have left it ignored: then nobody can be waited for
+    signal(SIGCHLD, SIG_DFL); // if a parent ignored it, waitpid() would not work
     fill_standard_descriptors();
     int skip = argc > 0; // exec() can start a program without even its own name
     int code = 0;

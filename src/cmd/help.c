@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Where the text of an option begins; below it on a narrow terminal.
+// The column of an option's text; on a narrow terminal the text is on the next line.
 static int help_column(const struct out *out)
 {
     return out->width < 60 ? 8 : 24;

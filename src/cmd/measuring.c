@@ -5,7 +5,7 @@
 
 #include "cmd/run_text.h"
 
-// Not in the header: a table of choices has one address.
+// Not in the header: a table of choices must have one address.
 const char *const measuring_identities[] = {"hashed", "plain", "none", NULL};
 
 int measuring_without_command(const struct measure_options *o, struct err *err)
@@ -17,8 +17,8 @@ int measuring_without_command(const struct measure_options *o, struct err *err)
                                                  : NULL;
     if (!name)
         return 0;
-    err_set(err, ERR_USAGE, "--%s is for a command, and there is none", name);
-    return err_hint(err, "put it behind '--': fare run --%s ... -- python train.py", name);
+    err_set(err, ERR_USAGE, "--%s needs a command", name);
+    return err_hint(err, "put it after '--': fare run --%s ... -- python train.py", name);
 }
 
 int measuring_command(const struct cmd_call *call, struct measure *m, struct err *err)

@@ -11,7 +11,7 @@
 int measuring_command(const struct cmd_call *call, struct measure *measure,
                       struct err *err) MUST_USE;
 
-// ERR_USAGE where an option was given that means nothing without a command.
+// ERR_USAGE if an option was given that needs a command.
 int measuring_without_command(const struct measure_options *options, struct err *err) MUST_USE;
 
 extern const char *const measuring_identities[];
@@ -24,23 +24,24 @@ extern const char *const measuring_identities[];
 
 #define MEASURING_SAMPLE(type, m)                                                                  \
     MEASURING_ROW("within", OPT_TEXT, "P%", type, m.within, "Sampling",                            \
-                  "stop when the total time is known to this (default 2%; 95 % interval)"),        \
+                  "stop when the total time is this precise (default 2%; 95 % interval)"),         \
         MEASURING_ROW("max-time", OPT_DURATION, "TIME", type, m.max_time_ns, "Sampling",           \
                       "time limit (default 60s; bare fare: 6s for each workload)"),                \
         MEASURING_ROW("max-spend", OPT_TEXT, "USD", type, m.max_spend, "Sampling",                 \
                       "stop before the bill for this machine exceeds this; needs --offer"),        \
-        MEASURING_ROW("offer", OPT_TEXT, "OFFER", type, m.offer, "Sampling",                       \
-                      "this machine is that offer of the book, PROVIDER/NAME: shows its bill "     \
-                      "while it runs; the run is labelled with it")
+        MEASURING_ROW(                                                                             \
+            "offer", OPT_TEXT, "OFFER", type, m.offer, "Sampling",                                 \
+            "assume this machine is this offer of the book, PROVIDER/NAME: shows the bill "        \
+            "while it runs, and labels the run")
 
 #define MEASURING_COMMAND(type, m)                                                                 \
     MEASURING_ROW("step-pattern", OPT_TEXT, "REGEX", type, m.step_pattern, "Commands",             \
-                  "a line of output that matches is progress: group 1 is the step, group 2 the "   \
-                  "total; without groups each is a step"),                                         \
+                  "lines of output that report progress: group 1 is the step, group 2 the total; " \
+                  "without groups each match is a step"),                                          \
         MEASURING_ROW("total-steps", OPT_COUNT, "N", type, m.total_steps, "Commands",              \
                       "steps of the whole training: stop once its total time is known"),           \
         MEASURING_ROW("total-epochs", OPT_COUNT, "N", type, m.total_epochs, "Commands",            \
-                      "the same in epochs, where the command tells how long one is"),              \
+                      "the same in epochs, if the command reports their length"),                  \
         MEASURING_ROW("grace", OPT_DURATION, "TIME", type, m.grace_ns, "Commands",                 \
                       "time between SIGTERM and SIGKILL (default 10s)")
 
@@ -60,6 +61,6 @@ extern const char *const measuring_identities[];
                       "where to keep it: a file (SQLite) or postgresql://USER@HOST/DATABASE"),     \
         MEASURING_ROW("no-ledger", OPT_FLAG, NULL, type, m.no_ledger, "Record", "do not keep it"), \
         MEASURING_ROW("no-cloud", OPT_FLAG, NULL, type, m.no_cloud, "Record",                      \
-                      "do not ask the cloud's metadata service where this machine is")
+                      "do not query the cloud's metadata service")
 
 #endif

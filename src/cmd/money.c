@@ -61,7 +61,7 @@ static const struct run *run_of(const struct report *report, const struct quote 
     return NULL;
 }
 
-// The energy of the whole training, from what the sample took; below 0: nothing measures it here.
+// The energy of the whole training, by that of the sample; below 0: not measurable here.
 static double joules(const struct run *run, int64_t total_ns)
 {
     const struct run_use *use = &run->use;
@@ -153,7 +153,7 @@ static void say_verdict(struct out *out, const struct report *report)
                  ratio > 1 ? "fast" : "slow");
     if (count == 0)
         snprintf(text, sizeof text,
-                 "No run of these on a rented machine is known. 'fare runs import' takes records "
+                 "There is no run of these on a rented machine. 'fare runs import' takes records "
                  "from others.");
     else
         snprintf(
@@ -162,9 +162,10 @@ static void say_verdict(struct out *out, const struct report *report)
             "included, for %s USD in all; renting is %s.%s%s 'fare quote WORKLOAD' shows the "
             "bills, their runs and the age of the prices; 'fare prices update' gets new ones.",
             count, count == 1 ? "was" : "were", here, there, cost, speed,
-            made ? " The samples here are generated, as many and as large as the real ones: they "
-                   "tell the time, not the accuracy."
-                 : "",
+            made
+                ? " The data here is generated, with as many and as large samples as the real set: "
+                  "it gives the time, not the accuracy."
+                : "",
             old ? " Prices with a * are OLD." : "");
     out_wrap(out, 0, text);
 }

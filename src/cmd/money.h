@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// money: what bare `fare` ends with: for each workload sampled here its whole training, the power
-// it takes, and the cheapest machines to rent on which it was measured.
+// money: the end of bare `fare`: for each workload sampled here the time and power of its whole
+// training, and the cheapest rented machines it was measured on.
 #ifndef FARE_CMD_MONEY_H
 #define FARE_CMD_MONEY_H
 
@@ -11,7 +11,7 @@
 // Fills report->quotes: one for each run whose whole training is known. `ledger` as in ledger.h.
 int money_make(struct report *report, const char *ledger, struct err *err) MUST_USE;
 
-// `kwh`: nano-USD for a kilowatt-hour; -1: not known.
+// `kwh`: nano-USD for a kilowatt-hour; -1: unknown.
 void money_show(struct out *out, const struct report *report, int64_t kwh);
 
 #endif

@@ -246,13 +246,13 @@ int out_write(struct out *out, struct err *err)
     if (rc == 0 && out->text.len > 0) {
         rc = fs_write_fd(out->fd, out->text.data, out->text.len, "the output", err);
         if (rc != 0)
-            err_hint(err, "the output is not complete: check where it goes");
+            err_hint(err, "the output is incomplete: check its target");
     }
     buf_reset(&out->text);
     return rc;
 }
 
-// It may hold a file's name or a server's answer: nothing in it may steer the terminal.
+// It may hold a file name or a server's answer: remove terminal escapes.
 static void complain(const char *text, size_t len)
 {
     static const char from[] = "fare: ";

@@ -16,7 +16,7 @@ struct out {
     bool colour;  // only on a terminal, without NO_COLOR, unless --color says otherwise
     bool unicode; // blocks and lines can be drawn; else ASCII
     int width;    // columns to fill: the terminal's, between 40 and 100; 80 elsewhere
-    int fd;       // where it goes: stdout, unless that belongs to somebody else
+    int fd;       // the target: stdout, unless a user's command has that
 };
 
 // `color` is the value of --color: "auto", "always", "never", or null for auto.
@@ -26,7 +26,7 @@ void out_release(struct out *out);
 void out_styled(struct out *out, enum out_style style, const char *format, ...) PRINTF_LIKE(3, 4);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// A space at which no line is broken, unless the line is too short for all of it.
+// A space at which a line breaks only if the text does not fit otherwise.
 #define OUT_GLUE '\x1f'
 
 // "Label    text", the text wrapped at spaces below itself. A null label continues the last.
@@ -38,12 +38,12 @@ void out_part(struct buf *row, const char *format, ...) PRINTF_LIKE(2, 3);
 void out_parts(struct out *out, const char *label, struct buf *row);
 
 // Text wrapped at spaces to the width, each line after `indent` spaces. The second form begins
-// where the cursor stands, which must be at that column.
+// at the cursor, which must be in that column.
 void out_wrap(struct out *out, int indent, const char *text);
 void out_wrap_here(struct out *out, int indent, const char *text);
 
-// The same for texts that are made: formatted, or taken from a buffer, which is released. An empty
-// buffer prints nothing.
+// The same for formatted text, and for a buffer, which is released. An empty buffer prints
+// nothing.
 void out_wrapf(struct out *out, int indent, const char *format, ...) PRINTF_LIKE(3, 4);
 void out_wrap_take(struct out *out, int indent, struct buf *text);
 
@@ -51,8 +51,8 @@ void out_bullet(struct out *out, const char *text); // "  - text", wrapped
 
 int out_columns(const char *text); // that it takes on a terminal
 
-// Values as a line of blocks, with the least and the largest below; means where there are more
-// than fit. Fewer than two are not drawn.
+// Values as a line of blocks, with the least and the largest below; means if there are more than
+// fit. Fewer than two are not drawn.
 void out_sparkline(struct out *out, const char *label, const double *values, size_t count,
                    const char *unit);
 

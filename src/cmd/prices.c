@@ -117,7 +117,7 @@ static int count_one(void *count, const struct offer *offer, struct err *err)
     return 0;
 }
 
-// How many are on offer at any later date, where there is none on the one asked for.
+// The number of offers at any later date, if there is none on the requested date.
 static int count_later(const struct book *book, struct book_filter filter,
                        const struct listing *list, size_t *later, struct err *err)
 {
@@ -147,7 +147,7 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
     if (rc != 0)
         return rc;
     const struct device *device = o->gpu ? device_find(devices, o->gpu) : NULL;
-    if (device) // else its name stays as it is: catalogues know more of them
+    if (device) // else keep the name: catalogues have more GPUs than devices.csv
         filter.gpu = device->name;
     filter.max_rate = list.max_rate > 0 ? list.max_rate : 0;
     int today = filter.day ? filter.day : book_today();
@@ -262,7 +262,7 @@ static const struct opt list_options[] = {
     {"max-price", 0, OPT_TEXT, "USD", NULL, AT(max_price), "Which offers",
      "only offers at or below this price an hour"},
     {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Which offers",
-     "only prices seen within this time: 30d, or 30 for days (default two years)",
+     "only prices seen within this time: 30d, or just 30 (default 730d)",
      .bare_ns = INT64_C(86400) * NS_PER_S},
     {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which offers", "only the first N (default 20)"},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which offers",
@@ -293,7 +293,7 @@ static const struct command prices_show = {
     .summary = "show one offer: machine, price, billing rule, history",
     .arguments = "OFFER",
     .about = "Shows the machine, the billing rule and the price history of an offer. OFFER is "
-             "PROVIDER/NAME, with @REGION and :spot where that matters.",
+             "PROVIDER/NAME, with @REGION and :spot if needed.",
     .options = show_options,
     .options_size = sizeof(struct prices_options),
     .max_args = 1,
@@ -310,8 +310,8 @@ const struct command cmd_prices = {
     .summary = "prices of machines to rent: list, show, import, update",
     .arguments = "[TEXT | OFFER]",
     .about =
-        "Lists machines to rent, from the prices that come with fare, those that were imported "
-        "and your own tables. 'fare prices TEXT' lists the offers that contain it, 'fare prices "
+        "Lists machines to rent, from the prices that come with fare, imported prices and your own "
+        "tables. 'fare prices TEXT' lists the offers that contain it, 'fare prices "
         "OFFER' shows one.",
     .subcommands = subcommands,
     .examples = examples,

@@ -7,7 +7,7 @@
 #include "price/listing.h"
 #include "price/offer_record.h"
 
-// Of all subcommands; each has a table with those it takes.
+// The options of all subcommands; each has a table with those it takes.
 struct prices_options {
     struct cmd_common common;
     const char *book, *date;
@@ -23,8 +23,8 @@ struct prices_options {
 
 extern const struct command prices_import, prices_update;
 
-// `everywhere`: offers are shown with their region, since there are several of each. `rate`: the
-// exchange rate that was used, in words, or null.
+// `everywhere`: show the region of each offer, since there may be several. `rate`: the exchange
+// rate used, in words, or null.
 void prices_table(struct out *out, const struct listing_line *lines, size_t count, int day,
                   bool everywhere, const char *rate);
 int prices_page(const struct cmd_call *call, const struct book *book, const struct offer *offer,

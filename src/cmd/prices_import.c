@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// prices import and update: files and addresses into the book, and which rows were left out.
+// prices import and update: adds files and addresses to the book, and lists the rows left out.
 #include "cmd/prices.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define CATALOGUE "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/"
 
-// Fetched where the user lists nothing else in price-sources.
+// Fetched unless the user lists other addresses in price-sources.
 static const char *const default_sources[] = {
     CATALOGUE "v7/aws/vms.csv",    CATALOGUE "v8/azure/vms.csv",      CATALOGUE "v8/gcp/vms.csv",
     CATALOGUE "v8/lambda/vms.csv", CATALOGUE "v8/paperspace/vms.csv", CATALOGUE "v8/runpod/vms.csv",
@@ -68,7 +68,7 @@ static int add_file(struct price_import *import, const char *name,
 static void print_file(struct out *out, const struct price_file *file)
 {
     if (file->error) {
-        out_styled(out, OUT_RED, "%s: nothing taken", file->file);
+        out_styled(out, OUT_RED, "%s: nothing imported", file->file);
         out_printf(out, "\n  ");
         out_wrap_here(out, 2, file->error);
         return;
@@ -109,11 +109,10 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
                counts->offers, counts->offers == 1 ? "" : "s", counts->prices,
                counts->prices == 1 ? "" : "s", counts->seen);
     if (counts->doubles > 0)
-        out_printf(call->out, "; %zu had a lower one of the same date", counts->doubles);
+        out_printf(call->out, "; %zu had a lower price of the same date", counts->doubles);
     out_printf(call->out, ".\n");
     if (counts->leaps > 0)
-        out_styled(call->out, OUT_YELLOW,
-                   "%zu changed more than tenfold: look whether the source is right.",
+        out_styled(call->out, OUT_YELLOW, "%zu changed more than tenfold: check the source.",
                    counts->leaps),
             out_printf(call->out, "\n");
     return 0;
@@ -198,8 +197,8 @@ struct updating {
     size_t count, failed;
 };
 
-// One source, into the stock. Its faults go into the list of files; the code is for those that
-// concern all sources.
+// Adds one source to the stock. Its errors go into the list of files; only errors that concern all
+// sources are returned.
 static int update_one(struct updating *u, const char *url, struct err *err)
 {
     struct buf path = {0};
@@ -278,7 +277,7 @@ static int update(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = print_all(call, &done, &counts, err);
     if (rc == 0 && u.failed > 0)
-        rc = err_set(err, ERR_FAIL, "%zu of %zu source%s gave nothing", u.failed, u.count,
+        rc = err_set(err, ERR_FAIL, "%zu of %zu source%s failed", u.failed, u.count,
                      u.count == 1 ? "" : "s");
     importing_free(u.importing);
     if (u.dir)
@@ -294,7 +293,7 @@ static int update(const struct cmd_call *call, struct err *err)
 static const struct opt options[] = {
     BOOK_ROW,
     {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), NULL,
-     "the date of the prices (default: the one in a file's name, or of its last change)"},
+     "the date of the prices (default: the date in the file name, or of the file's last change)"},
     {"format", 0, OPT_CHOICE, "NAME", NULL, AT(format), NULL,
      "the files' format, instead of guessing it", .choice = import_format},
     {NULL},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote: what a training costs, on everything it was measured on.
+// quote: the cost of a training on every machine that it was measured on.
 #include "cmd/quote.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "record/read.h"
 #include "report/focus.h"
 
-#define PIN_BILLS 2000 // a list of everything (--all) is not kept: it is long, and soon made again
+#define PIN_BILLS 2000 // longer lists (--all) are not kept: they are quickly computed again
 #define WRITE_AT  ((size_t)1 << 20)
 #define GB        INT64_C(1000000000)
 #define DAY_NS    (86400 * NS_PER_S)
@@ -37,7 +37,7 @@ static const struct opt options[] = {
     {"format", 0, OPT_CHOICE, "NAME", formats, AT(format), NULL,
      "table, json, or focus: rows of a FOCUS cost export (CSV)"},
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
-     "list the quotes that were made of this run, with the prices of then"},
+     "list earlier quotes of this run, with the prices they used"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
      "price only this offer, line by line, treating the run's machine as one"},
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
@@ -47,9 +47,9 @@ static const struct opt options[] = {
      "only on-demand, spot or monthly offers"},
     SPOT_ROW("Where"),
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
-     "every region and every offer, not only the cheapest of each"},
+     "every region and every offer, not only the cheapest of each machine"},
     {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Start-up",
-     "from ordering the machine until it is ready (default: as measured on such a machine, else "
+     "from ordering the machine until it is ready (default: as measured on such a machine, or "
      "the provider's typical time); 0 leaves start-up out"},
     {"image", 0, OPT_DURATION, "TIME", NULL, AT(image_ns), "Start-up",
      "pulling a container image or copying files"},
@@ -58,31 +58,31 @@ static const struct opt options[] = {
     {"install", 0, OPT_DURATION, "TIME", NULL, AT(setup_ns), "Start-up",
      "installing packages (default: not counted)"},
     {"date", 0, OPT_TEXT, "DATE", NULL, AT(date), "Price",
-     "prices and rules of this date instead of the newest"},
+     "use the prices and rules of this date instead of the newest"},
     {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Price",
-     "only prices seen within this time: 30d, or 30 for days (default 730d)", .bare_ns = DAY_NS},
+     "only prices seen within this time: 30d, or just 30 (default 730d)", .bare_ns = DAY_NS},
     {"rule", 0, OPT_CHOICE, "RULE", value_rules, AT(rule), "Price",
      "paid: as the provider charges (default); prorated: rate × exact time, without units, "
      "minimums and fees"},
     {"commit", 0, OPT_COUNT, "MONTHS", NULL, AT(commit), "Price",
-     "the rate of whoever promises to pay for so many months, where the provider has one",
-     .least = 1},
+     "use the N-month commitment rate, if offered", .least = 1},
     {"used-before", 0, OPT_DURATION, "TIME", NULL, AT(used_ns), "Price",
-     "what the same machine was used before in this month, for sustained use and caps"},
-    {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(storage), "Price", "a disk beside the machine"},
+     "time already used on this machine this month, for sustained-use discounts and caps"},
+    {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(storage), "Price", "size of an extra disk"},
     {"keep", 0, OPT_DURATION, "TIME", NULL, AT(keep_ns), "Price",
      "how long the disk is kept (default: as long as the machine runs)"},
     {"egress", 0, OPT_BYTES, "SIZE", NULL, AT(egress), "Price", "data that leaves the provider"},
-    {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that comes in"},
+    {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that enters the provider"},
     {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
-     "what an hour of your waiting is worth; shown beside the total"},
+     "the value of an hour of your time; the cost of waiting is shown beside the total"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
-     "the cheapest that is done within this time"},
-    {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice", "the fastest for this money"},
+     "name the cheapest offer that finishes within this time"},
+    {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice",
+     "name the fastest offer within this budget"},
     {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(own.hours_per_month), "Advice",
-     "the best for occasional, steady (so many hours) and heavy use", .least = 1},
+     "name the best offer for occasional, steady (H hours) and heavy use", .least = 1},
     {"runs", 0, OPT_COUNT, "N", NULL, AT(runs), "Advice",
-     "so many trainings: one strong machine, or several cheap ones in parallel", .least = 1},
+     "for N trainings, compare one fast machine with several cheap ones in parallel", .least = 1},
     OWN_ROWS("Advice"),
     {NULL},
 };
@@ -90,9 +90,9 @@ static const struct opt options[] = {
 
 static const struct cmd_example examples[] = {
     {"fare quote", "the last run, on every offer that fits it"},
-    {"fare quote tweets", "what others measured of that workload, at today's prices"},
+    {"fare quote tweets", "published results of that workload, at today's prices"},
     {"fare quote --offer aws/p3.2xlarge --storage 100GB --egress 5GB", "one bill, line by line"},
-    {"fare quote cnn --deadline 1h --kind spot", "the cheapest spot machine that is done in time"},
+    {"fare quote cnn --deadline 1h --kind spot", "the cheapest spot machine that finishes in time"},
     {"fare quote --buy 2500 --watts 400 --kwh 0.30", "rent or buy"},
     {"fare quote published-2018-tweets-aws-p3-2xlarge --date 2018-02-01 --rule prorated",
      "at the prices of another day"},
@@ -111,7 +111,7 @@ static int64_t whole_gb(int64_t bytes)
     return bytes / GB + (bytes % GB > 0);
 }
 
-// What chooses among offers says nothing beside the name of one.
+// Options that select offers conflict with --offer.
 static int check_named(const struct quote_options *o, struct err *err)
 {
     const struct {
@@ -122,14 +122,14 @@ static int check_named(const struct quote_options *o, struct err *err)
         {o->kind || o->spot, o->kind ? "--kind" : "--spot",
          "name the kind with the offer: PROVIDER/NAME:spot"},
         {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
-        {o->gpu, "--gpu", "leave one of the two out"},
+        {o->gpu, "--gpu", "use only one of the two"},
         {o->max_age != defaults.max_age, "--max-age",
-         "its price is used however old, and marked OLD"},
-        {o->all, "--all", "leave one of the two out"},
+         "the price is used whatever its age, and marked OLD"},
+        {o->all, "--all", "use only one of the two"},
     };
     for (size_t i = 0; o->offer && i < sizeof choices / sizeof *choices; i++)
         if (choices[i].given) {
-            err_set(err, ERR_USAGE, "'%s' chooses among offers, and '--offer' names one",
+            err_set(err, ERR_USAGE, "'%s' selects among offers, but '--offer' names one",
                     choices[i].option);
             return err_hint(err, "%s", choices[i].instead);
         }
@@ -183,7 +183,7 @@ static int take_options(struct quote_job *job, const struct quote_options *o, st
 
 // ---- together
 
-// What else makes it another quote: "storage 10 GB boot 1 min 00 s".
+// The other options that distinguish quotes: "storage 10 GB boot 1 min 00 s".
 static void add_sizes(const struct quote_options *o, struct buf *key)
 {
     const struct {
@@ -211,8 +211,8 @@ static void add_sizes(const struct quote_options *o, struct buf *key)
         buf_printf(key, " committed %s", units_count(o->commit, "month").s);
 }
 
-// Keeps what was quoted, with the prices used, beside the run: the same day's quote by the same
-// rule replaces it. A ledger that does not take it is a warning.
+// Keeps the quote with the run, including the prices used. It replaces a quote of the same day and
+// rule. A ledger that refuses it causes only a warning.
 static void pin(const struct quote_job *job, const struct quote_options *o)
 {
     struct ledger *ledger = NULL;
@@ -247,7 +247,7 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     buf_release(&key);
 }
 
-// Thousands of bills are written one by one, each on a line: together they may be more than memory.
+// Writes bills one by one, each on a line: thousands of them might not fit in memory.
 static int print_json(struct out *out, struct quote *quote, struct err *err)
 {
     static const char list[] = "\"bills\":[";
@@ -323,7 +323,7 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     if (rc == 0 && pinned.json)
         out_printf(call->out, "]}\n");
     else if (rc == 0 && pinned.count == 0)
-        out_printf(call->out, "No quote of this run is kept. 'fare quote RUN' makes one.\n");
+        out_printf(call->out, "No earlier quotes of this run. 'fare quote RUN' makes one.\n");
     else if (rc == 0)
         table_print(&pinned.table, call->out);
     buf_release(&pinned.table.rows);
@@ -339,7 +339,7 @@ static int run(const struct cmd_call *call, struct err *err)
     struct quote_job job = {.asked = !quote_is_workload(word)};
     if (call->rest->count > 1) {
         err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
-        return err_hint(err, "'fare compare' holds several against each other");
+        return err_hint(err, "'fare compare' compares several");
     }
     if (o->pinned)
         return list_pinned(call, word, err);
@@ -375,15 +375,15 @@ static int run(const struct cmd_call *call, struct err *err)
 const struct command cmd_quote = {
     .name = "quote",
     .group = "Price",
-    .summary = "what it costs, where: bills, deadline, budget, rent or buy",
+    .summary = "the cost on rented machines: bills, deadline, budget, rent or buy",
     .arguments = "[RUN | WORKLOAD]",
     .about =
-        "Prices a training on everything on which it was measured: the run named (default: the "
-        "last one), and other runs of the same training on other machines, imported and published "
-        "ones too. An offer fits where it has the same GPU, as many of them and enough memory; a "
-        "run on CPUs fits its own instance type, or the same processor with as many virtual CPUs. "
-        "Anything else is not measured, and not guessed. Each provider's own rules are applied: "
-        "units, minimums, fees, caps; tax is left out. Prices come from the book ('fare prices').",
+        "Prices a training on every machine that it was measured on: by the run named (default: "
+        "the last one) and by other runs of the same training, including imported and published "
+        "ones. An offer fits if it has the same GPU, as many of them and enough memory; a run on "
+        "CPUs fits its own instance type, or the same processor with as many virtual CPUs. There "
+        "are no guesses for other machines. Each provider's own rules apply: units, minimums, "
+        "fees, caps; tax is left out. Prices come from the book ('fare prices').",
     .options = options,
     .options_size = sizeof(struct quote_options),
     .defaults = &defaults,

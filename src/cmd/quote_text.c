@@ -46,7 +46,7 @@ static void gpu_words(const struct bill *b, char out[64])
         snprintf(out, 64, "%g×%s", b->gpus.v, b->gpu);
 }
 
-// The total with its marks, and its interval where it shows.
+// The total with its marks, and its interval if that is visible.
 static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 2],
                        char interval[MONEY_INTERVAL_BYTES])
 {
@@ -65,7 +65,7 @@ static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
         money_short(total, out);
 }
 
-// `other`: a label above the table says what was trained.
+// `other`: a label above the table names the training.
 static void add_row(struct table *table, const struct bill *b, bool other)
 {
     char gpus[64], time[48], cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
@@ -132,8 +132,8 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
 {
     if (notes->marked)
         out_wrap(out, 0,
-                 "* the provider's rules are not known (one is assumed), or have no price "
-                 "for something you asked for: --offer shows it.");
+                 "* the provider's rules are unknown (one is assumed), or lack the price of "
+                 "something you asked for: --offer shows it.");
     if (notes->estimated)
         out_wrap(out, 0,
                  "~ the price is an estimate: nobody published it. --offer shows its source.");
@@ -213,7 +213,7 @@ static void show_items(struct out *out, const struct bill *b)
             const char *const before[] = {"before credit", "", b->before_credit};
             table_row(&table, OUT_PLAIN, before, NULL);
         }
-        // "1 min 41 s, assumed: its source": the source has a line of its own.
+        // "1 min 41 s, assumed: its source": the source gets a separate line.
         const char *how = item->how ? item->how : "", *source = strstr(how, ", assumed: ");
         snprintf(time, sizeof time, "%.*s", source ? (int)(source - how) : (int)strlen(how), how);
         const char *const cells[] = {item->what, source ? time : how, item->amount};
@@ -257,11 +257,11 @@ static void show_bill(struct out *out, const struct bill *b)
     if (b->tariff_assumed.v && b->by_hours) {
         short_money(b->by_hours, total);
         out_wrapf(out, 2,
-                  "This provider's rules are not known. Assumed: per second; started hours would "
+                  "This provider's rules are unknown. Assumed: per second; started hours would "
                   "cost %s USD.",
                   total);
     } else if (b->tariff_assumed.v) {
-        out_wrap(out, 2, "This provider's rules are not known: the rule above is assumed.");
+        out_wrap(out, 2, "This provider's rules are unknown: the rule above is assumed.");
     }
     if (b->basis && strcmp(b->basis, "assumed") == 0)
         out_wrap(
@@ -330,12 +330,12 @@ static void say_more(struct out *out, const struct quote_job *job)
     if (q->outdated)
         out_wrapf(out, 0, "%s '--max-age %lldd' includes it.", q->advice.items[0],
                   (long long)q->outdated_days.v);
-    // The first is about offers, where there is a time to look for them with.
+    // With a known time, the first advice is about offers.
     for (size_t i = quote_base(&job->ask, &time) ? 1 : 0; i < q->advice.count; i++)
         out_wrap(out, 0, q->advice.items[i]);
 }
 
-// The run has no time of its own: those of others follow.
+// The run has no time: those of other runs follow.
 static void say_of_others(struct out *out, const struct quote_job *job)
 {
     struct bill_time time;

@@ -35,8 +35,8 @@ static const char *const formats[] = {"html", "md", "csv", "json", "focus", "ope
 #define AT(member) offsetof(struct report_options, member)
 static const struct opt options[] = {
     {"output", 'o', OPT_TEXT, "FILE", NULL, AT(output), NULL,
-     "write it there; '-' is standard output (default: report.html, a plot KIND.svg, other "
-     "formats to standard output)"},
+     "write to this file; '-' is standard output (default: report.html, a plot to KIND.svg, "
+     "other formats to standard output)"},
     {"format", 'f', OPT_CHOICE, "NAME", formats, AT(format), NULL,
      "html (default), or its tables: md, csv, json, focus (bills) or openmetrics"},
     {"plot", 0, OPT_CHOICE, "KIND", plot_kinds, AT(plot), NULL,
@@ -49,9 +49,9 @@ static const struct opt options[] = {
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which",
      "every run in the ledger, not only the newest twenty"},
     {"base", 'b', OPT_TEXT, "SELECTOR", NULL, AT(base), "Cost",
-     "what the others are relative to, as in 'fare compare'"},
+     "compare with this, as in 'fare compare'"},
     {"price", 'p', OPT_TEXTS, "SELECTOR=USD_PER_HOUR", NULL, AT(price), "Cost",
-     "what those machines cost an hour; may be given several times"},
+     "hourly price of those machines; may be given several times"},
     {"offer", 0, OPT_TEXTS, "SELECTOR=OFFER", NULL, AT(offer), "Cost",
      "those machines are this offer of the book: aws/p3.2xlarge; may be given several times"},
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
@@ -59,10 +59,10 @@ static const struct opt options[] = {
     {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
-     "draw it, and name the cheapest that is done within this time"},
+     "draw it, and name the cheapest machine that finishes within this time"},
     OWN_ROWS("Advice"),
     {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(own.hours_per_month), "Advice",
-     "how long it works in a month (default 720: always)", .least = 1},
+     "hours of use in a month (default 720: always)", .least = 1},
     {NULL},
 };
 #undef AT
@@ -70,7 +70,7 @@ static const struct opt options[] = {
 static const struct cmd_example examples[] = {
     {"fare report", "the newest runs, as report.html"},
     {"fare report last -o run.html", "one run"},
-    {"fare report --published 2017-keras-backends --base k80+tensorflow", "what others published"},
+    {"fare report --published 2017-keras-backends --base k80+tensorflow", "published results"},
     {"fare report --workload cnn --plot frontier --deadline 1h -o cnn.svg", "one plot"},
     {"fare report --workload cnn --format md", "tables to paste into a page or an issue"},
     {"fare report last --buy 2500 --watts 400 --kwh 0.30", "with rent or buy over the months"},
@@ -135,7 +135,7 @@ static const struct plot *find_plot(const struct page *page, const char *kind, s
         {"frontier", "two or more machines with time and price"},
         {"accuracy", "runs of two or more epochs"},
         {"use", "runs that were sampled while they ran"},
-        {"steps", "runs that told their steps"},
+        {"steps", "runs that reported their steps"},
         {"batch", "runs that differ in --batch"},
         {"gpus", "runs on different numbers of the same GPU"},
         {"prices", "offers in the book that fit"},
@@ -165,8 +165,8 @@ static int write_plot(const char *kind, const char *format, const struct page *p
     else if (strcmp(format, "json") == 0)
         return record_to_text(plot_fields, plot, text, err);
     else
-        return err_set(err, ERR_USAGE, "a plot's figures can be had as md, csv or json, not %s",
-                       format);
+        return err_set(err, ERR_USAGE,
+                       "the figures of a plot are available as md, csv or json, not %s", format);
     return 0;
 }
 
@@ -186,7 +186,7 @@ static int write_page(const char *format, const struct page *page, struct buf *t
     return 0;
 }
 
-// -o x.png holds no PNG: a name that promises something else is refused.
+// Refuses -o x.png and other endings that do not match the format.
 static int check_name(const char *path, bool plot, struct err *err)
 {
     static const char *const others[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf",
@@ -196,7 +196,7 @@ static int check_name(const char *path, bool plot, struct err *err)
         bool right = plot ? strcmp(others[i], ".svg") == 0 : strncmp(others[i], ".htm", 4) == 0;
         if (right || strcasecmp(dot, others[i]) != 0)
             continue;
-        err_set(err, ERR_USAGE, "%s, not what '%s' is called",
+        err_set(err, ERR_USAGE, "%s: '%s' has another ending",
                 plot ? "a plot is written as SVG" : "the page is written as HTML", path);
         return err_hint(err, plot ? "name it .svg; --format md, csv or json writes its figures"
                                   : "name it .html; --plot KIND writes SVG, --format md, csv or "
@@ -205,19 +205,20 @@ static int check_name(const char *path, bool plot, struct err *err)
     return 0;
 }
 
-// What would change nothing is said, and not passed over.
+// Options without effect are errors.
 static int check_together(const struct report_options *o, const char *format, struct err *err)
 {
     if (o->plot && o->format && strcmp(o->format, "html") == 0)
         return err_set(err, ERR_USAGE,
-                       "a plot is SVG, and its figures can be had as md, csv or json, not html");
+                       "a plot is SVG, its figures are available as md, csv or json, not html");
     if (o->published && (o->own.buy || strcmp(format, "focus") == 0))
-        return err_set(err, ERR_USAGE,
-                       "published results are not priced anew: %s needs runs, or --workload",
-                       o->own.buy ? "--buy" : "--format focus");
+        return err_set(
+            err, ERR_USAGE,
+            "published results keep their published prices: %s needs runs, or --workload",
+            o->own.buy ? "--buy" : "--format focus");
     if (!o->own.buy && o->own.hours_per_month > 0)
         return err_set(err, ERR_USAGE,
-                       "--hours-per-month is about a machine that is bought: it needs --buy USD");
+                       "--hours-per-month describes a machine to buy: it needs --buy USD");
     return o->output && strcmp(format, "html") == 0 ? check_name(o->output, o->plot != NULL, err)
                                                     : 0;
 }
@@ -228,13 +229,12 @@ static int say_no_runs(const char *workload, struct err *err)
     if (!workload) {
         err_set(err, ERR_MISSING, "there are no runs to report on");
         return err_hint(err, "'fare run mlp' makes one; 'fare report --published "
-                             "2017-keras-backends' shows what others published");
+                             "2017-keras-backends' shows published results");
     }
     err_set(err, ERR_MISSING, "there are no runs of '%s' to report on", workload);
     if (workload_find(workload, &near))
         return err_hint(err, "'fare run %s' makes one", workload);
-    return err_hint(err, "%s",
-                    near.hint[0] ? near.hint : "'fare workloads' lists what can be trained");
+    return err_hint(err, "%s", near.hint[0] ? near.hint : "'fare workloads' lists the workloads");
 }
 
 static int make(const struct report_options *o, const struct page_ask *ask, const char *format,
@@ -245,7 +245,7 @@ static int make(const struct report_options *o, const struct page_ask *ask, cons
         int rc = page_focus(ask, text, err);
         const char *head_end = strchr(buf_str(text), '\n');
         if (rc == 0 && head_end && !head_end[1])
-            out_complain("no offer in the book is known to fit these runs: there are no bills");
+            out_complain("no offer in the book fits these runs: there are no bills");
         return rc;
     }
     int rc = page_make(ask, &page, err);
@@ -293,12 +293,11 @@ const struct command cmd_report = {
     .summary = "a page with plots, or tables, to show to others",
     .arguments = "[RUN...]",
     .about =
-        "Writes one page that needs nothing else: what was measured where, the verdict in two "
-        "sentences, plots with their figures, runs side by side, and what they cost where. It "
-        "needs "
-        "no scripts, prints, and works on a phone and in dark mode. With --plot one plot as SVG; "
-        "with --format the tables as Markdown, CSV, JSON, rows of FOCUS or OpenMetrics. RUN is an "
-        "id, a name, 'last' or a published result; without any it is about the newest runs.",
+        "Writes one self-contained page: runs and machines, the verdict in two sentences, plots "
+        "with their figures, runs side by side, and their cost on each machine. The page has no "
+        "scripts, can be printed, and works on a phone and in dark mode. --plot writes one plot "
+        "as SVG; --format writes the tables as Markdown, CSV, JSON, FOCUS rows or OpenMetrics. "
+        "RUN is an id, a name, 'last' or a published result (default: the newest runs).",
     .options = options,
     .options_size = sizeof(struct report_options),
     .defaults = &defaults,

@@ -5,7 +5,7 @@
 
 #include "cmd/out.h"
 
-// To the file, whole or not at all; to `out` where the path is "-" or null.
+// Writes the whole file or none of it; to `out` if the path is "-" or null.
 int report_write(struct out *out, const char *path, const struct buf *text,
                  struct err *err) MUST_USE;
 

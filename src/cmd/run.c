@@ -30,20 +30,20 @@ static const struct opt options[] = {
     {"full", 0, OPT_FLAG, NULL, NULL, AT(full), "Training",
      "train to the end; without it, train a sample"},
     {"epochs", 0, OPT_COUNT, "N", NULL, AT(epochs), "Training",
-     "epochs of a full training, in place of the definition's", .least = 1},
+     "epochs of a full training, instead of the definition's", .least = 1},
     {"batch", 0, OPT_TEXT, "N,...", NULL, OF(batches), "Training",
-     "samples per step, in place of the definition's; several are run one after the other, to "
+     "samples per step, instead of the definition's; several are run one after the other, to "
      "show at which batch size gains stop"},
     {"repeat", 0, OPT_COUNT, "N", NULL, OF(repeat), "Training",
      "run N times, each in a fresh process, and report the spread between them", .least = 1},
     {"data", 0, OPT_TEXT, "DIR", NULL, AT(data), "Training",
-     "folder with the data (default: the set that 'fare workloads data get' fetched, or a made "
-     "one)"},
+     "folder with the data (default: the set that 'fare workloads data get' fetched, else "
+     "generated data)"},
     {"seed", 0, OPT_COUNT, "N", NULL, AT(seed), "Training",
      "seed of the parameters, the order, dropout and augmentation (default 1)"},
     {"engine", 0, OPT_CHOICE, "NAME", engine_names, AT(engine), "Training",
-     "cuda (default where there is an NVIDIA GPU; one that cannot be used is an error), cpu, or "
-     "ref: plain and slow, the reference that the others are tested against"},
+     "cuda (default if there is an NVIDIA GPU; an unusable one is an error), cpu, or ref: plain "
+     "and slow, the reference for tests of the others"},
     {"threads", 't', OPT_COUNT, "N", NULL, AT(threads), "Training",
      "threads (default: as many as this process may use)", .least = 1},
     {"precision", 0, OPT_CHOICE, "P", engine_precisions, AT(precision), "Training",
@@ -59,7 +59,7 @@ static const struct opt options[] = {
     {"resume", 0, OPT_FLAG, NULL, NULL, AT(resume), "Checkpoints",
      "continue from the newest checkpoint in that folder"},
     {"from", 0, OPT_TEXT, "FILE", NULL, AT(from), "Checkpoints",
-     "start from those parameters in a safetensors file that fit"},
+     "start from the parameters in a safetensors file, as far as they fit"},
     {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Single workloads",
      "textgen: print N characters from the trained net", .least = 1},
     {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Single workloads",
@@ -88,7 +88,7 @@ static const struct cmd_example examples[] = {
     {"fare run all --max-time 10s", "a sample of every workload, in one table"},
     {"fare run imdb --full --checkpoint runs --resume", "continue where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
-    {"fare run mlp --with pytorch", "the same training in PyTorch, to compare with"},
+    {"fare run mlp --with pytorch", "the same training in PyTorch, for comparison"},
     {"fare run --total-steps 20000 -- python train.py",
      "your own training, stopped once its total time is known"},
     {NULL, NULL},
@@ -96,7 +96,7 @@ static const struct cmd_example examples[] = {
 
 static const struct cmd_variable variables[] = {
     {"FARE_EVENTS",
-     "Where a command tells its progress, as JSON lines; fare sets it to a file, unless you "
+     "Where a command reports its progress, as JSON lines; fare sets it to a file, unless you "
      "set it to a path or fd:N"},
     {"FARE_PYTHON", "The Python that --with uses (default: python3)"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
@@ -112,7 +112,7 @@ static int check_options(const struct run_options *given, size_t names, struct e
     if (o->checkpoint_every > 0 && !o->checkpoint)
         return err_set(err, ERR_USAGE, "--checkpoint-every needs --checkpoint DIR");
     if (o->resume && o->from)
-        return err_set(err, ERR_USAGE, "--resume and --from cannot both say where to start");
+        return err_set(err, ERR_USAGE, "--resume and --from exclude each other");
     if (o->full && o->steps > 0)
         return err_set(err, ERR_USAGE, "--steps is for samples; a full training has --epochs");
     if (o->checkpoint && (given->repeat > 1 || (given->batches && strchr(given->batches, ','))))
@@ -160,7 +160,7 @@ static bool in_path(const char *name)
     return found;
 }
 
-// A script or a program in place of a workload: it belongs behind '--'.
+// A script or program was given as a workload: suggest '--' before it.
 static void hint_at_dashes(const struct opt_rest *rest, struct err *err)
 {
     const char *first = rest->args[0];
@@ -174,8 +174,8 @@ static void hint_at_dashes(const struct opt_rest *rest, struct err *err)
     buf_adds(&line, len > 3 && strcmp(first + len - 3, ".py") == 0 ? "python" : "");
     for (size_t i = 0; i < rest->count; i++)
         buf_printf(&line, "%s%s", line.len > 0 ? " " : "", rest->args[i]);
-    err->hint[0] = '\0'; // in place of the list of workloads
-    err_hint(err, "to measure a command, put it behind '--': fare run -- %s", buf_str(&line));
+    err->hint[0] = '\0'; // instead of the list of workloads
+    err_hint(err, "to measure a command, put it after '--': fare run -- %s", buf_str(&line));
     buf_release(&line);
 }
 
@@ -277,7 +277,7 @@ static int print(const struct cmd_call *call, struct measure *m, int rc, struct 
     run_text_notes(call->out, &m->runs, &m->plan);
     run_text_bills(call->out, m);
     if (measure_interrupted(m))
-        out_printf(call->out, "Interrupted: these are the figures up to then.\n");
+        out_printf(call->out, "Interrupted: these are the figures so far.\n");
     return 0;
 }
 
@@ -315,8 +315,8 @@ const struct command cmd_run = {
         "--full trains all of it, with the definition's epochs, and checks the result "
         "against that of a correct run, and the projections against the time it took. "
         "Ctrl-C ends a training cleanly, prints what was measured so far and exits with "
-        "130. After '--' comes a program of yours, measured in the same way: its "
-        "processes, time, exit code and, where it tells them, steps and losses (see "
+        "130. 'fare run -- COMMAND' measures your own program in the same way: its "
+        "processes, time, exit code and, if it reports them, steps and losses (see "
         "docs/measuring-a-command.md). Every run is kept in the ledger: 'fare runs' lists "
         "them.",
     .options = options,

@@ -33,7 +33,7 @@ static void outcome(char out[48], const struct run *run)
         snprintf(out, 48, "-");
 }
 
-// "31.2 s ± 2 %": projected, or measured where it was made to the end.
+// "31.2 s ± 2 %": projected, or measured if the training finished.
 static void whole(char out[48], const struct run *run)
 {
     char time[24];
@@ -106,7 +106,7 @@ void run_text_table(struct out *out, const struct run *runs, size_t count)
     table_print(&table, out);
 }
 
-// Said once for each workload, where the largest of its batches that has a speed comes by.
+// Printed once per workload, at its largest batch with a known speed.
 static void say_saturation(struct out *out, const struct runs *runs, size_t at)
 {
     const struct run_group *largest = &runs->groups.items[at], *enough = NULL;
@@ -152,7 +152,7 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
         for (size_t k = 0; k < run->taints.count; k++)
             out_row(out, run->workload, "%s", run->taints.items[k]);
         if (run->reached.known && !run->reached.v)
-            out_row(out, run->workload, "did not reach what a correct run reaches");
+            out_row(out, run->workload, "did not reach the result of a correct run");
     }
     for (size_t i = 0; i < runs->groups.count; i++) {
         const struct run_group *g = &runs->groups.items[i];

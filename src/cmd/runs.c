@@ -145,7 +145,7 @@ static void say_empty(struct out *out, struct ledger *ledger, bool filtered)
     else
         out_wrap(out, 0,
                  "No runs in the ledger yet. 'fare run mlp' makes one in a few seconds; 'fare runs "
-                 "--published' lists results that others published.");
+                 "--published' lists published results.");
     out_styled(out, OUT_DIM, "The ledger is %s", ledger_name(ledger));
     out_printf(out, "\n");
 }
@@ -160,7 +160,7 @@ static int print_list(const struct cmd_call *call, struct ledger *ledger, struct
         filter.limit = LAST;
     if (o->common.json)
         return json_list(call->out, ledger, &filter, err);
-    // One more than is shown tells whether there are more.
+    // One more than is shown, to know whether there are more.
     size_t shown =
         filter.sort == LEDGER_STARTED && filter.limit > 0 ? (size_t)filter.limit : SIZE_MAX;
     if (shown != SIZE_MAX)
@@ -286,7 +286,7 @@ static int show(const struct cmd_call *call, struct err *err)
                                 : err_hint(err, "to compare them: fare runs %s --against %s",
                                            rest->args[0], rest->args[1]);
     }
-    // Published results can be read where there is no ledger.
+    // Published results can be read without a ledger.
     bool shipped = strncmp(rest->args[0], "published-", 10) == 0;
     int rc = shipped ? ledger_new(&ledger, o->ledger, err) : runs_open(o, false, &ledger, err);
     if (rc == 0)
@@ -337,7 +337,7 @@ static const struct command runs_list = {
 static const struct opt show_options[] = {
     LEDGER_ROW,
     {"against", 0, OPT_TEXT, "RUN", NULL, AT(against), NULL,
-     "say whether the two runs can be compared, and why not"},
+     "show whether the two runs can be compared, and why not"},
     {NULL},
 };
 
@@ -376,7 +376,7 @@ const struct command cmd_runs = {
     .group = "Measure",
     .summary = "measured runs: list, show, compare, export, import, push",
     .arguments = "[RUN]",
-    .about = "Every run is kept in the ledger: a SQLite file of your own, or a team's PostgreSQL "
+    .about = "Every run is kept in the ledger: your SQLite file, or a team's PostgreSQL "
              "database. 'fare runs' lists the newest ones and 'fare runs RUN' shows one; the other "
              "commands move runs between ledgers and files.",
     .subcommands = subcommands,

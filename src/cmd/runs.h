@@ -8,7 +8,7 @@
 #include "cmd/values.h"
 #include "ledger/ledger.h"
 
-// Of all subcommands; each has a table with those it takes.
+// The options of all subcommands; each has a table with those it takes.
 struct runs_options {
     struct cmd_common common;
     const char *ledger;
@@ -39,9 +39,9 @@ extern const struct command runs_export, runs_import, runs_push;
     {"machine", 0, OPT_TEXT, "TEXT", NULL, AT(machine), "Which runs", \
      "only runs whose machine, instance type, processor or fingerprint contains this"}, \
     {"host", 0, OPT_TEXT, "NAME", NULL, AT(host), "Which runs", \
-     "only runs made on the host of this name; records with hashed names match too"}, \
+     "only runs on the host of this name; records with hashed names match too"}, \
     {"user", 0, OPT_TEXT, "NAME", NULL, AT(user), "Which runs", \
-     "only runs made by the user of this name, likewise"}, \
+     "only runs by the user of this name, likewise"}, \
     {"name", 0, OPT_TEXT, "NAME", NULL, AT(name), "Which runs", "only runs of this name"}, \
     {"ended", 0, OPT_CHOICE, "HOW", run_ends, AT(ended), "Which runs", \
      "only runs that are finished, sampled, stopped, failed or killed"}, \
@@ -56,7 +56,7 @@ extern const struct command runs_export, runs_import, runs_push;
      "started (default, newest first), step or wall (shortest first), or name"}
 // clang-format on
 
-// The filter of the command line; its texts are the options' and its own.
+// The filter of the command line; it borrows texts from the options.
 struct runs_which {
     struct ledger_filter filter;
     char since[CLOCK_ISO_BYTES];
@@ -68,11 +68,11 @@ int runs_open(const struct runs_options *options, bool writes, struct ledger **l
               struct err *err) MUST_USE;
 int runs_connect(struct ledger *ledger, struct err *err) MUST_USE;
 
-// The record of the run that the user named: in the ledger, or among the published.
+// The record of the run that the user named: from the ledger or the published results.
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err) MUST_USE;
 
-// Gives fn() the records of the runs that are named from argument `first` on; without any, those
-// that the options select.
+// Passes fn() the records of the runs named from argument `first` on; without any, those that the
+// options select.
 int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, ledger_visit_fn *fn,
               void *arg, struct err *err) MUST_USE;
 

@@ -92,8 +92,8 @@ const struct command runs_import = {
     .summary = "add runs from files, and from logs of other programs",
     .arguments = "FILE...",
     .about = "Reads files of 'fare runs export' and logs of Keras (CSVLogger), DAWNBench, MLPerf "
-             "and hyperfine into the ledger: all of them, or none if one is wrong. A run that is "
-             "there already is not added again.",
+             "and hyperfine into the ledger: all of them, or none if one is wrong. Runs "
+             "already in the ledger are not added again.",
     .options = import_options,
     .options_size = sizeof(struct runs_options),
     .max_args = 4096,
@@ -179,7 +179,7 @@ const struct command runs_export = {
     .name = "runs export",
     .summary = "write runs as JSON lines",
     .arguments = "[RUN...]",
-    .about = "Writes runs as JSON, one object per line, as they are kept: those that are named, "
+    .about = "Writes runs as JSON, one object per line, as they are kept: the runs named, "
              "those that the options select, or all.",
     .options = export_options,
     .options_size = sizeof(struct runs_options),

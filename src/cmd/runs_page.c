@@ -126,7 +126,7 @@ static void print_what(struct out *out, const struct run *run)
 
     const struct run_data *d = &run->data;
     if (d->name)
-        out_part(&facts, "%s%s", d->name, d->made.known && d->made.v ? " (made)" : "");
+        out_part(&facts, "%s%s", d->name, d->made.known && d->made.v ? " (generated)" : "");
     if (d->train_samples.known)
         out_part(&facts, "%s", units_count(d->train_samples.v, "sample").s);
     if (d->test_samples.known)
@@ -181,10 +181,10 @@ static void print_steps(struct out *out, const struct run *run)
     if (run->samples_per_s.known)
         out_part(&facts, "%.4g samples/s", run->samples_per_s.v);
     if (run->steps.known && run->total_steps.known)
-        out_part(&facts, "%lld of %lld made", (long long)run->steps.v,
+        out_part(&facts, "%lld of %lld done", (long long)run->steps.v,
                  (long long)run->total_steps.v);
     else if (run->steps.known)
-        out_part(&facts, "%lld made", (long long)run->steps.v);
+        out_part(&facts, "%lld done", (long long)run->steps.v);
     if (s->outliers.known && s->outliers.v > 0)
         out_part(&facts, "%lld outlier%s", (long long)s->outliers.v, s->outliers.v == 1 ? "" : "s");
     out_parts(out, "Step", &facts);
@@ -202,8 +202,9 @@ static void print_whole(struct out *out, const struct run *run)
         out_row(out, "Whole run", "%s (95 %%: %s to %s), projected%s%s%s", seconds(p->wall_s.v).s,
                 seconds(p->low_s.v).s, seconds(p->high_s.v).s, p->after_s.known ? " after " : "",
                 p->after_s.known ? seconds(p->after_s.v).s : "",
-                p->assumption.known && p->assumption.v ? "; a part was not measured and is assumed"
-                                                       : "");
+                p->assumption.known && p->assumption.v
+                    ? "; one part was not measured and is assumed"
+                    : "");
     else if (p->wall_s.known)
         out_row(out, "Whole run", "%s, projected", seconds(p->wall_s.v).s);
     struct buf facts = {0};

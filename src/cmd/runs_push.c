@@ -17,7 +17,7 @@ struct pushing {
     int64_t added, there;
 };
 
-// The server's words are another machine's: short, and an error's text is cleaned when it is shown.
+// The server's answer is not trusted: it is cut, and cleaned when the error is shown.
 static int refused(const struct pushing *p, const struct http_call *call, struct err *err)
 {
     char shown[HTTP_SHOWN_BYTES];
@@ -99,7 +99,7 @@ static int check(const struct cmd_call *call, struct err *err)
         return err_hint(err, "the file holds the token that the server was started with");
     }
     err_set(err, ERR_USAGE, "'fare runs push' needs the address of a 'fare serve'");
-    return err_hint(err, "http://HOST:8732, then the runs (default: all that the options select)");
+    return err_hint(err, "http://HOST:8732, then the runs (default: those the options select)");
 }
 
 static int push(const struct cmd_call *call, struct err *err)
@@ -153,8 +153,8 @@ const struct command runs_push = {
     .name = "runs push",
     .summary = "send runs to a 'fare serve' elsewhere",
     .arguments = "URL [RUN...]",
-    .about = "Sends runs to a server: those that are named, those that the options select, or "
-             "all. Runs that it has already are not added again.",
+    .about = "Sends runs to a server: the runs named, those that the options select, or all. "
+             "Runs that the server already has are not added again.",
     .options = options,
     .options_size = sizeof(struct runs_options),
     .max_args = 4096,

@@ -10,8 +10,8 @@
 
 enum { RANDOM_SHOWN = 6 };
 
-// The text to type for a run: of "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the first
-// of the random part, which ledger_find() takes; of others the whole id.
+// The text to type for a run: for "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the
+// start of the random part, which ledger_find() accepts; otherwise the whole id.
 static void short_id(const char *id, struct buf *out)
 {
     const char *tail = strrchr(id, '-');
@@ -52,7 +52,7 @@ static const char *place(const struct run *run)
     return name ? name : "-";
 }
 
-// "0.812 ±1 %": half the interval's width; "unsteady" where no figure stands for the steps.
+// "0.812 ±1 %": half the interval's width; "unsteady" if there is no single figure.
 static void step(const struct run *run, char out[32])
 {
     const struct run_steady *s = &run->steady;

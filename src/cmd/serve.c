@@ -19,11 +19,12 @@ static const struct serve_command defaults = {.listen = SERVE_DEFAULT};
 #define AT(member) offsetof(struct serve_command, member)
 static const struct opt options[] = {
     {"listen", 'l', OPT_TEXT, "ADDRESS:PORT", NULL, AT(listen), NULL,
-     "the address to listen on (default " SERVE_DEFAULT "); one that others can reach needs "
+     "the address to listen on (default " SERVE_DEFAULT
+     "); one that other machines can reach needs "
      "--token-file or --public"},
     {"token-file", 0, OPT_TEXT, "FILE", NULL, AT(token_file), NULL,
-     "a file with the token for writing, and for reading from elsewhere: a line of 16 characters "
-     "or more"},
+     "a file with the token for writing, and for reading from other machines: a line of at least "
+     "16 characters"},
     {"public", 0, OPT_FLAG, NULL, NULL, AT(everyone), NULL, "let everyone read without a token"},
     LEDGER_ROW,
     BOOK_ROW,
@@ -45,7 +46,7 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
-// Until SIGTERM, SIGINT or SIGHUP. They are blocked in all threads, and waited for here.
+// Waits for SIGTERM, SIGINT or SIGHUP, which are blocked in all threads.
 static void wait_for_end(struct serve *serve, const sigset_t *ends)
 {
     const struct timespec second = {.tv_sec = 1};
@@ -101,8 +102,8 @@ const struct command cmd_serve = {
     .summary = "the ledger and the prices as web pages",
     .about =
         "Serves lists of runs with filters, a page for each run, comparisons and quotes. Every "
-        "page "
-        "is also available as JSON, at its address with .json, and /metrics is for Prometheus. "
+        "page is also available as JSON, at its address with .json, and /metrics is for "
+        "Prometheus. "
         "Pages need no scripts. Only this machine can reach the server, unless --listen names "
         "another address: then reading needs the token in --token-file, or --public. 'fare runs "
         "push' sends runs to it, with the token; without a token nobody can write. Needs "

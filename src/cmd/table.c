@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { BROKEN = 2, FIRST_LEAST = 10 }; // columns before a row whose name stands above it
+enum { BROKEN = 2, FIRST_LEAST = 10 }; // columns before a row with its name above it
 
 struct layout {
     const struct table *table;
@@ -104,7 +104,7 @@ static void leave_out(struct layout *l)
     }
 }
 
-// The widest of those that may be shortened gives way first; at last the names.
+// Shortens the widest columns first, the names last.
 static void shorten(struct layout *l)
 {
     int least[TABLE_COLUMNS];

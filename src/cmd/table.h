@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // table: rows of texts in columns that fit the terminal.
 //
-// Add the rows, then print. A column is as wide as its widest cell, and left out where none of its
-// cells is known ("" or "-"). On a terminal that is too narrow, columns are left out by priority,
-// then shortened. The first column holds names to be pasted and is never cut: one that is too long
-// has a line of its own, above the rest of its row. The last one is wrapped, if aligned left.
+// Add the rows, then print. A column is as wide as its widest cell, and left out if all its cells
+// are unknown ("" or "-"). On a narrow terminal, columns are left out by priority, then shortened.
+// The first column holds names to paste and is never cut: a name that is too long goes on a
+// separate line above its row. The last column is wrapped, if aligned left.
 #ifndef FARE_CMD_TABLE_H
 #define FARE_CMD_TABLE_H
 
@@ -21,7 +21,7 @@ struct table_column {
     enum table_align align;
     int priority;      // 0: never left out; else the highest goes first
     int least;         // may be shortened to this width; 0: may not
-    const char *below; // (optional) where it is left out, its cells stand below with this behind
+    const char *below; // (optional) if left out, its cells are printed below, followed by this
 };
 
 enum { TABLE_COLUMNS = 12 }; // at most

@@ -61,16 +61,16 @@ struct own_options {
 #define SPOT_ROW(group) \
     {"spot", 0, OPT_FLAG, NULL, NULL, AT(spot), group, "the same as --kind spot"}
 
-// Of a command that has `own`, a machine to buy: all but --hours-per-month, which may mean more.
+// For a command with `own`, a machine to buy: all but --hours-per-month, which may mean more.
 #define OWN_ROWS(group) \
     {"buy", 0, OPT_TEXT, "USD", NULL, AT(own.buy), group, \
      "compare renting with buying a machine like the one measured for this much"}, \
     {"resale", 0, OPT_TEXT, "USD", NULL, AT(own.resale), group, \
-     "its value when it is sold at the end of its life"}, \
+     "its resale value at the end of its life"}, \
     {"watts", 0, OPT_COUNT, "W", NULL, AT(own.watts), group, \
      "its power under load (default: as the run measured it)"}, \
     {"idle-watts", 0, OPT_COUNT, "W", NULL, AT(own.idle_watts), group, \
-     "its power while it does not work (default: it is off then)"}, \
+     "its power while idle (default: it is switched off)"}, \
     {"interest", 0, OPT_TEXT, "P%", NULL, AT(own.interest), group, \
      "cost of capital a year, on the mean of price and resale (default 0)"}, \
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(own.kwh), group, "the price of a kilowatt-hour"}, \

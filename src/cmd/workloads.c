@@ -20,7 +20,7 @@ static const struct cmd_example examples[] = {
     {NULL, NULL},
 };
 
-// "2.35 T", three digits that count.
+// "2.35 T": three significant digits.
 static struct units_text flops(double value)
 {
     static const char *const names[] = {"", " k", " M", " G", " T", " P"};
@@ -170,9 +170,9 @@ static const struct command workloads_show = {
 static const struct command workloads_python = {
     .name = "workloads python-helper",
     .summary = "print fare.py, which reports a Python program's progress to fare",
-    .about = "Prints a Python module without dependencies. A program that imports it tells 'fare "
-             "run -- COMMAND' its steps, epochs and phases; docs/measuring-a-command.md describes "
-             "it.",
+    .about = "Prints a Python module without dependencies. A program that imports it reports its "
+             "steps, epochs and phases to 'fare run -- COMMAND'; docs/measuring-a-command.md "
+             "describes it.",
     .run = python_helper,
 };
 

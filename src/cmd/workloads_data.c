@@ -34,7 +34,7 @@ static const struct field row_fields[] = {
     FIELD(FIELD_TEXT, T, workloads, "the workloads that train on it"),
     FIELD(FIELD_TEXT, T, path, "its folder, present or not"),
     FIELD(FIELD_BOOL, T, here, "it was fetched"),
-    FIELD(FIELD_INT, T, download_bytes, "size of the download, where known"),
+    FIELD(FIELD_INT, T, download_bytes, "size of the download, if known"),
     FIELD_END,
 };
 #undef T

@@ -37,7 +37,7 @@ struct engine_batch {
     uint32_t augment[4];  // key and stream of the random words that shift and flip images
 };
 
-// A data set for an engine to keep, and how samples are made of it (data/batcher.h has the rules).
+// A data set for an engine to keep, and how to form samples from it (rules: data/batcher.h).
 // It has pixels or tokens, valid until load() returns; with neither, the samples' bytes come with
 // each batch.
 struct engine_set {
@@ -74,23 +74,23 @@ struct engine_library {
     char name[32], version[32], kernels[48];
 };
 
-struct engine_l1_times { // seconds; 0: not told
+struct engine_l1_times { // seconds; 0: unknown
     double to_device, calculation;
 };
 
-// L1 distances, which are no training: for the workload l1 alone.
+// L1 distances: only for the workload l1.
 struct engine_l1 {
     // (optional) Loads the kernels first: some drivers compile them at their first use.
     int (*load_kernels)(const struct engine_options *options, struct err *err);
-    // out (n × m) between the rows of a (n × dim) and b (m × dim). An engine with a device of its
-    // own fills `times`: its calculation does not begin with the call.
+    // out (n × m) between the rows of a (n × dim) and b (m × dim). An engine with a separate device
+    // fills `times`, since its calculation does not begin with the call.
     int (*distances)(const struct engine_options *options, const float *a, const float *b,
                      int64_t n, int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
                      struct err *err);
-    // (optional) The most it could do here: pairs of elements per second in a loop that touches
+    // (optional) Its peak on this machine: pairs of elements per second in a loop that uses
     // registers only.
     double (*peak)(const struct engine_options *options);
-    // (optional) Host memory that copies to the device reach directly; null where there is none.
+    // (optional) Host memory that the device can copy directly; null if there is none.
     // host_free() releases all of it.
     void *(*host_alloc)(const struct engine_options *options, int64_t bytes);
     void (*host_free)(void);
@@ -138,13 +138,13 @@ struct engine {
     void (*tensor)(const struct engine_program *program, int index, struct engine_tensor *tensor);
     int (*read)(struct engine_program *program, int index, float *values, struct err *err);
     int (*write)(struct engine_program *program, int index, const float *values, struct err *err);
-    // (optional) What it computes with, for the record: name, version and chosen kernels of library
+    // (optional) The libraries in use, for the record: name, version and chosen kernels of library
     // `index`; false beyond the last. After available() or compile().
     bool (*library)(int index, struct engine_library *library);
     const struct engine_l1 *l1; // (optional)
 };
 
-// The engines, in the order in which they are tried where the user names none: one row each.
+// The engines, in the order in which they are tried if the user names none: one row each.
 #define ENGINES(ROW)                                                                               \
     ROW(cuda)                                                                                      \
     ROW(cpu)                                                                                       \
@@ -157,15 +157,15 @@ ENGINES(ROW)
 extern const char *const engine_names[];
 extern const char *const engine_precisions[]; // in the order of enum engine_precision
 
-// The engine of that name, or without one (null) the GPU's where there is a GPU, else the CPU's. A
-// GPU that is there and cannot be used is still chosen, and available() says why: the CPU's figures
-// are not what such a machine was rented for. `precision` null: tf32 on a GPU that has it, else
-// f32; it lands in options->precision. ERR_USAGE for names and precisions that do not exist.
+// The engine of that name, or without one (null) the GPU's if there is a GPU, else the CPU's. A GPU
+// that cannot be used is still chosen, and available() says why: such a machine was not rented for
+// its CPU. `precision` null: tf32 on a GPU that has it, else f32; the choice is stored in
+// options->precision. ERR_USAGE for names and precisions that do not exist.
 int engine_choose(const char *name, const char *precision, struct engine_options *options,
                   const struct engine **engine, struct err *err) MUST_USE;
 
-// For engines: checks that the net knows every label and token of a batch; ERR_FORMAT names the
-// first that it does not. Engines use them as indices, and data may come from anywhere.
+// For engines: checks that every label and token of a batch is in the net's range; ERR_FORMAT names
+// the first that is not. Engines use them as indices, and data may be hostile.
 int engine_check_batch(const struct net_layer *layers, int layer_count, enum net_loss loss,
                        const struct engine_batch *batch, bool labelled, struct err *err) MUST_USE;
 

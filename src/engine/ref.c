@@ -407,7 +407,7 @@ static const struct engine_l1 ref_l1 = {.distances = ref_distances};
 const struct engine engine_ref = {
     .name = "ref",
     .precisions = 1U << ENGINE_F32,
-    .about = "plain C on one thread: slow, readable, what the others are tested against",
+    .about = "plain C on one thread: slow, readable, the reference for tests of the others",
     .available = ref_available,
     .compile = ref_compile,
     .release = ref_program_free,

@@ -77,7 +77,7 @@ static struct tap tap_at(const struct net_layer *layer, const struct net_shape *
     return tap;
 }
 
-// Of a row of outputs: where its inputs begin, for x = 0, and it itself.
+// A row of outputs, and the start of its inputs, for x = 0.
 static int64_t tap_input(const struct tap *tap, int y)
 {
     return (int64_t)(y * tap->stride + tap->y_shift) * tap->in_width + tap->x_shift;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// registry: finds an engine, and the code that engines share.
+// registry: finds an engine; also code that engines share.
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@ typedef int probe_part(struct probe *probe, struct machine *machine, struct err 
 
 // Runs `part` on a copy of `machine` in a child and returns the whole record in `got`, which the
 // caller zeroes and releases. If the child hangs or crashes, `got` stays empty and `how` says so:
-// "no end within 30000 ms", "signal SIGSEGV". Fails only when memory runs out.
+// "not finished within 30000 ms", "signal SIGSEGV". Fails only when memory runs out.
 int probe_isolated(struct probe *probe, const struct machine *machine, probe_part *part,
                    int64_t timeout_ms, struct machine *got, struct buf *how,
                    struct err *err) MUST_USE;

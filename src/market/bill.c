@@ -78,7 +78,7 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     return 0;
 }
 
-// "500 GB", in the provider's GB; "97.8 GB" where it is not whole.
+// "500 GB", in the provider's GB; "97.8 GB" if it is not whole.
 static void traffic_words(const struct rule *rule, int64_t bytes, int64_t free_gb, char *out,
                           size_t size)
 {
@@ -122,7 +122,7 @@ static int add_rest(struct making *m, struct err *err)
     return add_item(m, "discount", discount, -c->discount, err);
 }
 
-// In USD. The remainder from converting and rounding each line is a line of its own.
+// In USD. The remainder from converting and rounding each line is a separate line.
 static int add_total(struct making *m, struct err *err)
 {
     int64_t usd = 0, rest = 0;
@@ -251,7 +251,7 @@ static int note_exchange(struct making *m, const char *currency, struct err *err
     return rc;
 }
 
-// Marks a price that nobody published.
+// Marks a price that is an estimate.
 static int note_estimated(struct making *m, struct err *err)
 {
     struct buf text = {0};
@@ -296,7 +296,7 @@ static int note_own(struct making *m, struct err *err)
     return texts_add(&m->bill->notes, text, err);
 }
 
-// What the user asked for and the tariff has no price for is not free: it is unknown.
+// Items without a price in the tariff are not free: their cost is unknown.
 static int note_unpriced(struct making *m, int64_t length_ns, struct err *err)
 {
     const struct tariff *tariff = m->price.tariff;
@@ -351,7 +351,8 @@ static int find_credit(struct making *m, int64_t *credit, char *how, size_t size
     return rc;
 }
 
-// A credit pays the bill as far as it goes, as a line of its own, and reduces both interval ends.
+// A credit pays as much of the bill as it covers, as a separate line, and reduces both interval
+// ends.
 static int take_credit(struct making *m, struct err *err)
 {
     char how[64] = "", left[MONEY_BYTES], text[160];

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-#define LONGEST_S (50 * 365.25 * 86400) // nobody trains for longer
+#define LONGEST_S (50 * 365.25 * 86400) // no training is longer
 
 // Records come from anywhere: an impossible time counts as unknown.
 static bool can_be(double seconds)

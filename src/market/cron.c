@@ -249,7 +249,7 @@ static int add_item(struct job *job, const char *name, const struct schedule_lin
     va_end(args);
     struct schedule_item *item = LIST_ADD(&job->record->items, err);
     TRY(item ? text_set(&item->name, name, err) : ERR_MEMORY);
-    TRY(text_set(&item->what, line->known ? what : "price not known, left out", err));
+    TRY(text_set(&item->what, line->known ? what : "price unknown, left out", err));
     if (line->known)
         TRY(set_amount(&item->amount, line->price, err));
     if (line->known)

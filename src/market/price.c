@@ -185,7 +185,7 @@ static int use_of(const struct priced *p, const struct wishes *w, int64_t length
 struct history { // of a spot price, while it is added up; times are nanoseconds after the start
     const struct priced *priced;
     int64_t unit_ns; // a price that changes within a unit counts from the next on; 1: at once
-    int64_t from_ns; // where `rate` began to count
+    int64_t from_ns; // when `rate` began to apply
     int64_t end_ns;
     int64_t rate; // nano-units for offer.per_s
     __int128 sum; // of rate × nanoseconds
@@ -238,7 +238,7 @@ static int set_mean(const struct history *h, struct rule *rule, struct err *err)
     return 0;
 }
 
-// Where a spot price changed within `charged_ns`, the rule with the mean price.
+// If a spot price changed within `charged_ns`, the rule with the mean price.
 static int follow_spot(const struct priced *p, const struct wishes *w, int64_t charged_ns,
                        struct rule *rule, bool *changed, struct err *err)
 {

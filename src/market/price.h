@@ -65,9 +65,9 @@ int priced_usd(const struct priced *priced, int64_t amount, int64_t *nano_usd,
 // The list price of an hour, in nano-USD.
 int priced_hour(const struct priced *priced, int64_t *nano_usd, struct err *err) MUST_USE;
 
-// What an hour costs on average when the machine is used for `use_s` of a month of 30 days, without
+// The average cost of an hour if the machine is used for `use_s` of a month of 30 days, without
 // set-up fees: discounts, sustained use, caps and monthly fees included.
-#define PRICED_MONTH_S INT64_C(1527811200) // 2018-06-01, where a month of 30 days begins
+#define PRICED_MONTH_S INT64_C(1527811200) // 2018-06-01, the start of a month of 30 days
 int priced_average_hour(const struct priced *priced, int64_t use_s, int64_t *nano_usd,
                         struct err *err) MUST_USE;
 

@@ -21,7 +21,7 @@ struct run_price {
 };
 
 struct run_price_said { // by the user; all zero: nothing
-    const char *price;  // "--price k80", where `hour` was given
+    const char *price;  // "--price k80", if `hour` was given
     int64_t hour;       // nano-USD
     const char *offer;
 };

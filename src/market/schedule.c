@@ -74,8 +74,8 @@ static bool follows_prices(const struct schedule *s)
            s->priced.day == s->month_s / DAY_S;
 }
 
-// `used_ns` matters where a month's time is not all the same price. Set-up fees are paid once, not
-// every month; the month's fee is a line of its own.
+// `used_ns` matters if the price changes within a month. Set-up fees are paid once, not
+// every month; the month's fee is a separate line.
 static int one_start(const struct schedule *s, int64_t start_s, int64_t used_ns, struct start *out,
                      struct err *err)
 {

@@ -21,11 +21,11 @@
 #include "run/tail.h"
 
 enum {
-    TICK_MS = 50,      // how long poll() sleeps at most
+    TICK_MS = 50,      // the longest sleep of poll()
     KILL_MS = 50,      // between two rounds of SIGKILL
     GIVE_UP_MS = 5000, // for processes that not even SIGKILL ends
     SHOW_MS = 100,
-    QUIET_MS = 1000, // nothing is shown of a command that takes no longer
+    QUIET_MS = 1000, // shorter commands show no progress
 };
 
 struct job {
@@ -34,7 +34,7 @@ struct job {
     struct run *run; // the session's
     int64_t grace_ns;
     struct child child;
-    struct relay out, err; // err is none where both go to the same place
+    struct relay out, err; // err is unused if both go to the same place
     struct tail tail;
     struct event_lines out_lines, err_lines, event_lines;
     struct follow *follow;
@@ -48,8 +48,8 @@ struct job {
     bool ended_by_us;
     bool spent;      // because the budget was
     bool timed_out;  // or the time limit was reached
-    bool waited_out; // nobody reads our output any more, or the user does not want to wait
-    // The next signal for the processes that are to end: SIGTERM or SIGKILL, and when.
+    bool waited_out; // our output has no reader any more, or the user does not want to wait
+    // The next signal for processes that must end, SIGTERM or SIGKILL, and its time.
     int next_signal;
     int64_t next_ns;
     int64_t give_up_ns;
@@ -70,7 +70,7 @@ static void event_line(void *context, char *line, size_t len, bool ended)
         follow_event(job->follow, line, len);
 }
 
-// Modes of the terminal, such as a second screen or no cursor, are set by those who draw on it.
+// Programs that draw set terminal modes, such as a second screen or a hidden cursor.
 static void look_for_modes(struct job *job, const char *bytes, size_t len)
 {
     if (job->session->watch.name && !job->screen)
@@ -123,8 +123,8 @@ static bool sets(const char *entry, const char *variable)
     return strncmp(entry, variable, len) == 0 && entry[len] == '=';
 }
 
-// Ours, with the place for events, and with Python's lines coming when they are printed. The texts
-// stay where they are; `events` holds the new one.
+// Our environment, plus the path for events and unbuffered output of Python. Texts are not copied;
+// `events` holds the new one.
 static char **make_environment(const struct job *job, struct buf *events, struct err *err)
 {
     extern char **environ;
@@ -156,7 +156,7 @@ static int open_lines(struct event_lines *lines, struct err *err)
     return lines->line ? 0 : err_memory(err);
 }
 
-// Where nothing but its output, which passes through here, can come between the lines of a
+// Whether only the command's output, which passes through here, can come between our lines on the
 // terminal.
 static bool is_ours_alone(void)
 {
@@ -166,7 +166,7 @@ static bool is_ours_alone(void)
             (fstat(STDOUT_FILENO, &out) == 0 && !S_ISFIFO(out.st_mode) && !S_ISSOCK(out.st_mode)));
 }
 
-// The stream that goes where progress is shown.
+// The stream that goes to the terminal with our progress line.
 static struct relay *beside_progress(struct job *job)
 {
     return job->err.buffer ? &job->err : &job->out;
@@ -182,7 +182,7 @@ static int open_streams(struct job *job, struct err *err)
 {
     int to = job->options->output_to_stderr ? STDERR_FILENO : STDOUT_FILENO;
     TRY(relay_open(&job->out, to, err));
-    // One stream where both end in the same place: their order is then kept.
+    // If both go to the same place, one stream keeps their order.
     if (to != STDERR_FILENO && !same_file(to, STDERR_FILENO))
         TRY(relay_open(&job->err, STDERR_FILENO, err));
     TRY(open_lines(&job->out_lines, err));
@@ -268,7 +268,7 @@ static void pass_signals(struct job *job)
             relay_resize(&job->out);
             relay_resize(&job->err);
         }
-        // The terminal told the whole group already; of a new size, too early.
+        // The terminal has signalled the whole group already, but a new size too early.
         if (!job->child.own_group && s.from_kernel && s.number != SIGWINCH)
             continue;
         child_signal(&job->child, s.number);
@@ -283,7 +283,7 @@ static void pass_signals(struct job *job)
 
 static void work(struct job *job, bool out_writable, bool err_writable)
 {
-    // Events first: a program tells a step, then prints it, and it must not count twice.
+    // Events first: a program reports a step, then prints it, and it must not count twice.
     tail_read(&job->tail, from_events, job);
     relay_work(&job->out, out_writable, from_out, job);
     if (job->err.buffer)
@@ -305,7 +305,7 @@ static void wait_for_something(struct job *job)
         {job->tail.watch, POLLIN, 0},
         {job->tail.path ? -1 : job->tail.fd, POLLIN, 0},
     };
-    poll(fds, sizeof fds / sizeof *fds, TICK_MS); // negative descriptors are passed over
+    poll(fds, sizeof fds / sizeof *fds, TICK_MS); // poll() skips negative descriptors
     pass_signals(job);
     work(job, fds[3].revents != 0, fds[5].revents != 0);
 }
@@ -336,7 +336,7 @@ static void end_measuring(struct job *job, bool finished, struct err *err)
     job->rc = job->rc != 0 ? job->rc : rc != 0 ? rc : filled != 0 ? filled : derived;
 }
 
-// SIGTERM, then SIGKILL again and again until nothing is left.
+// SIGTERM, then SIGKILL repeatedly until no process is left.
 static void end_tree(struct job *job)
 {
     int64_t now = clock_now_ns();
@@ -360,9 +360,9 @@ static bool signal_waits(void)
     return poll(&(struct pollfd){signals_fd(), POLLIN, 0}, 1, 0) > 0;
 }
 
-// The command's last output is still on its way. Reads it for at most two seconds, since processes
-// it left behind may go on writing. Reads the events that are in the file now, for up to a minute:
-// the file may have no end, or holes, and the user may press Ctrl-C.
+// Reads the command's last output for at most two seconds, since processes it left behind may
+// continue to write. Reads the events that are in the file now, for up to a minute: the file may be
+// endless or have holes, and the user may press Ctrl-C.
 static void read_the_rest(struct job *job)
 {
     int64_t written = tail_written(&job->tail), now = clock_now_ns();
@@ -425,14 +425,14 @@ static void read_no_more(void *context, const char *bytes, size_t len)
     (void)context, (void)bytes, (void)len;
 }
 
-// After the measurement: the rest of the output, and of the tree.
+// After the measurement: relays the rest of the output and ends the rest of the tree.
 static void wait_for_the_rest(struct job *job)
 {
     if (job->next_signal == 0) {
         job->next_signal = SIGTERM;
         job->next_ns = clock_now_ns() + (job->interrupted ? 0 : job->grace_ns);
     }
-    // The reader of our output may take its time, unless the user wants an end.
+    // The reader of our output may be slow, unless the user interrupts.
     int64_t reader_until_ns = job->interrupted ? clock_now_ns() + NS_PER_S : INT64_MAX;
     for (;;) {
         struct relay *relays[] = {&job->out, &job->err};
@@ -450,7 +450,7 @@ static void wait_for_the_rest(struct job *job)
         }
         bool tree = job->child.status >= 0;
         bool gave_up = job->give_up_ns > 0 && clock_now_ns() > job->give_up_ns;
-        // With the tree gone nobody holds the other ends: what is there is all there is.
+        // The tree is gone, so no process holds the other ends: read the rest and stop.
         int ready = poll(fds, 4, tree || writing ? TICK_MS : 0);
         if ((!tree || gave_up) && !writing && (ready <= 0 || !open))
             break;
@@ -523,9 +523,9 @@ static int note_end(struct job *job, bool *finished, struct err *err)
     struct run *run = job->run;
     int status = job->child.wait_status;
     *finished = false;
-    if (!job->child.ended) { // somebody ended the keeper
+    if (!job->child.ended) { // another process killed the keeper
         run->full = some_bool(false);
-        TRY(text_set(&run->problem, "how it ended is not known", err));
+        TRY(text_set(&run->problem, "its exit code is unknown", err));
         return text_set(&run->ended, "failed", err);
     }
     char words[48] = "";
@@ -583,7 +583,7 @@ static int note_relay(struct job *job, const struct relay *relay, const char *na
     return 0;
 }
 
-// As shells have it; 0 where we ended it as planned.
+// As in shells; 0 if we ended it as planned.
 static int exit_code(const struct job *job, int rc)
 {
     const struct run *run = job->run;
@@ -654,7 +654,7 @@ int command_run(const struct command_options *options, struct session *session, 
             rc = start_measuring(&job, err);
         if (rc == 0)
             rc = measure(&job, err);
-        // Whatever failed on our side: nothing of it stays behind.
+        // After any failure on our side, leave no process behind.
         for (int i = 0; i < 100 && job.child.keeper > 0 && job.child.status >= 0; i++) {
             child_signal_all(&job.child, SIGKILL);
             clock_sleep_ns(10 * NS_PER_MS);
@@ -677,7 +677,8 @@ static int run(struct session *s, struct err *err)
     if (late_ns > NS_PER_S && strcmp(s->run->ended, "stopped") == 0) {
         char late[24];
         clock_words(late_ns, late, sizeof late);
-        buf_printf(s->says, "it took %s to end, which cost more: --grace sets the limit\n", late);
+        buf_printf(s->says, "it took %s to stop, which is billed too: --grace sets the limit\n",
+                   late);
     }
     return 0;
 }

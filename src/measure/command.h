@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// command: runs and measures a program of the user's as it is: its process tree, its end and the
-// progress it tells. Its input is ours, its output is passed on byte for byte, signals too; it can
-// fork, print binary or a hundred megabytes, tell nonsense or nothing.
+// command: runs and measures a user's program: its process tree, its exit and the progress it
+// reports. It inherits our input; its output is relayed byte for byte, and signals are passed on.
+// It can fork, print binary or hundreds of megabytes, and report nonsense or nothing.
 //
 // When the command itself ends, the measurement ends. Processes it left behind get the grace time
 // to end by themselves (uploads, say), then SIGTERM, and after the same time again SIGKILL; the run
@@ -16,14 +16,14 @@
 
 struct command_options {
     char *const *argv;     // null-terminated, not empty
-    bool output_to_stderr; // its stdout goes to our stderr, since ours is for something else
-    int64_t load_ns;       // spent on its data before: the run begins this much earlier
+    bool output_to_stderr; // its stdout goes to our stderr: our stdout is for the record
+    int64_t load_ns;       // spent on its data before its start: the run begins this much earlier
 };
 
-// Fills the record: name, framework, command, how it ended, and all that was measured. Fails where
-// the command cannot be started (ERR_MISSING: no such program) or measured; a command that itself
-// fails is no error: run->ended is then "failed". session->exit_code is the one a shell would give:
-// the command's own, 128 + the signal's number; 0 if we ended it as planned.
+// Fills the record: name, framework, command, how it ended, and all measurements. Fails if the
+// command cannot be started (ERR_MISSING: no such program) or measured. A command that fails itself
+// is not an error: run->ended is then "failed". session->exit_code is as in a shell: the command's
+// own, or 128 + the signal's number; 0 if we ended it as planned.
 int command_run(const struct command_options *options, struct session *session,
                 struct err *err) MUST_USE;
 

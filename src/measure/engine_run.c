@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// engine_run: what the runners on fare's own engines share.
+// engine_run: code shared by the runners on fare's own engines.
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static int describe_engine(const struct session *s, const struct engine_run *e, 
     struct run *run = s->run;
     run->threads = some_int(e->options.threads);
     run->seed = some_int(s->o->seed);
-    run->full = some_bool(false); // until it came to its end
+    run->full = some_bool(false); // until it finishes
     int rc = describe_workload(s, "fare", err);
     if (rc == 0 && s->o->variant.hard_gates)
         rc = text_set(&run->variant, "hard gates", err);
@@ -63,8 +63,8 @@ static int describe_engine(const struct session *s, const struct engine_run *e, 
     return rc;
 }
 
-// So that the peak is this run's own and not that of one before it in the same process. Where it
-// cannot be reset it is that of the process so far.
+// Resets the peak, so that it is not that of an earlier run in the same process. If that fails, it
+// is the peak of the process so far.
 static void reset_peak_memory(void)
 {
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
@@ -94,9 +94,9 @@ static int work_on(struct session *s, const struct engine_run *e,
     if (rc == 0)
         rc = e->engine->available(&e->options, err);
     if (rc != 0 && e->engine->gpu && !s->o->engine)
-        err_hint(err, "--engine cpu trains on the CPU; 'fare check' tells what is there");
+        err_hint(err, "--engine cpu trains on the CPU; 'fare check' shows the problem");
     if (rc == 0)
-        rc = describe_engine(s, e, err); // which knows its libraries once it is available
+        rc = describe_engine(s, e, err); // its libraries are known once it is available
     if (rc == 0)
         session_keep(s);
     return rc == 0 ? work(s, err) : rc;

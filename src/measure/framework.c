@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// framework: trains a workload with another framework (--with): a script of share/frameworks, run
-// and measured as a user's command is, with the samples that fare's own engines would get.
+// framework: trains a workload with another framework (--with): runs and measures a script of
+// share/frameworks like a user's command, with the same samples as fare's own engines.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static int no_framework(const char *with, struct err *err)
     if (list)
         closedir(list);
     err_set(err, ERR_USAGE, "there is no framework '%s'", with);
-    err_hint(err, "there is: %s", names.len ? buf_str(&names) : "none");
+    err_hint(err, "available: %s", names.len ? buf_str(&names) : "none");
     buf_release(&dir);
     buf_release(&names);
     return ERR_USAGE;
@@ -70,12 +70,12 @@ struct arguments {
 
 static void add(struct arguments *a, const char *name, const char *value)
 {
-    a->items[a->count++] = (char *)(uintptr_t)name; // exec promises not to change them
+    a->items[a->count++] = (char *)(uintptr_t)name; // exec() does not change them
     if (value)
         a->items[a->count++] = (char *)(uintptr_t)value;
 }
 
-// A value below `least` was not given.
+// Skips a value below `least`: it was not given.
 static void add_number(struct arguments *a, const char *name, int64_t value, int64_t least)
 {
     if (value < least)
@@ -143,18 +143,18 @@ static void add_options(struct arguments *a, const struct session *s)
     add_number(a, "--dim", l1 ? o->dim : 0, 1);
 }
 
-// A script that ends well without having trained is no training.
+// A script that exits with 0 without a step has failed.
 static int check_end(const struct session *s, struct err *err)
 {
     struct run *run = s->run;
     if (strcmp(run->ended, "finished") == 0 && !(run->steps.known && run->steps.v > 0)) {
         TRY(text_set(&run->ended, "failed", err));
-        TRY(text_set(&run->problem, "it ended without having told of a step", err));
+        TRY(text_set(&run->problem, "it ended without reporting a step", err));
     }
     if (strcmp(run->ended, "failed") != 0)
         return 0;
     err_set(err, ERR_FAIL, "%s with '%s' failed: %s", s->o->with, find_python(), run->problem);
-    return err_hint(err, "its own words are above; FARE_PYTHON names another Python");
+    return err_hint(err, "its messages are above; FARE_PYTHON names another Python");
 }
 
 static int run_script(struct session *s, const char *script, const struct handover *handover,
@@ -168,8 +168,8 @@ static int run_script(struct session *s, const char *script, const struct handov
     add_options(&a, s);
     const struct command_options options = {
         .argv = a.items, .output_to_stderr = s->o->json, .load_ns = handover->took_ns};
-    setenv("PYTHONDONTWRITEBYTECODE", "1", 1); // share/ stays as it is
-    s->plan.max_s_given = false;               // the script tells its total
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1); // do not write to share/
+    s->plan.max_s_given = false;               // the script reports its total
     if (is_l1(s))
         s->plan =
             (struct run_plan){.full = true, .until_ns = s->plan.until_ns, .stop = s->plan.stop};
@@ -179,7 +179,7 @@ static int run_script(struct session *s, const char *script, const struct handov
     return rc == 0 ? check_end(s, err) : rc;
 }
 
-// Opens or makes the set as fare's own training does, and writes it to a file for the script.
+// Opens or generates the set as fare's own training does, and writes it to a file for the script.
 static int hand_over(struct session *s, struct handover *handover, struct err *err)
 {
     struct data_pair data = {0};
@@ -205,7 +205,7 @@ static int run(struct session *s, struct err *err)
     int rc = find_script(o->with, s->workload->name, &script, err);
     if (rc == 0 && (o->engine || o->checkpoint || o->from || o->generate > 0))
         rc = err_set(err, ERR_USAGE,
-                     "engines, checkpoints and generated text are fare's own: "
+                     "engines, checkpoints and generated text are features of fare's own engines: "
                      "--with has none of them");
     if (rc == 0)
         rc = describe_workload(s, o->with, err);
@@ -218,7 +218,7 @@ static int run(struct session *s, struct err *err)
     else if (rc == 0)
         rc = run_script(s, buf_str(&script), &handover, err);
     struct err other = {0};
-    if (rc != 0 && s->run->workload && !s->run->ended && // its data could not be handed over
+    if (rc != 0 && s->run->workload && !s->run->ended && // its data could not be written
         (text_set(&s->run->ended, "failed", &other) != 0 ||
          text_set(&s->run->problem, err->text, &other) != 0))
         rc = err_memory(err);

@@ -29,12 +29,12 @@ struct job {
     bool stopped;
 };
 
-// Tells failures of writing from those of the data.
+// Distinguishes failures of writing from those of the data.
 static int unwritten(int rc, struct err *err)
 {
     if (rc == 0 || rc == ERR_MEMORY)
         return rc;
-    err_context(err, "cannot hand over the samples");
+    err_context(err, "cannot write the samples for the framework");
     err_hint(err, "TMPDIR names a folder with more room");
     return rc;
 }
@@ -107,7 +107,7 @@ static void add_entries(struct job *job, const struct data_pair *data)
             add_samples(job, names[i][2], names[i][3], sets[i]);
 }
 
-// ---- images that are decoded or drawn when they are needed: all are needed now
+// ---- images that are normally decoded or drawn on demand
 
 static int write_files(struct job *job, const struct dataset *set, struct err *err)
 {
@@ -127,16 +127,16 @@ static int write_files(struct job *job, const struct dataset *set, struct err *e
 
 // ---- the file
 
-// Not after a minute of decoding.
+// Checked first, not after a minute of decoding.
 static int check_room(const char *folder, int64_t bytes, struct err *err)
 {
     struct statvfs st;
     if (statvfs(folder, &st) != 0 || st.f_blocks == 0)
-        return 0; // it does not say
+        return 0; // unknown
     uint64_t room = (uint64_t)st.f_bavail * st.f_frsize;
     if (room >= (uint64_t)bytes)
         return 0;
-    return err_set(err, ERR_IO, "they need %lld bytes in '%s', where %llu are free",
+    return err_set(err, ERR_IO, "they need %lld bytes in '%s', which has %llu free",
                    (long long)bytes, folder, (unsigned long long)room);
 }
 

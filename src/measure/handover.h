@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// handover: a set that fare opened or made, as a file for a program that trains in another
-// framework: so both train on the same samples, cleaned, split and cropped alike.
+// handover: writes a set that fare opened or generated to a file, for a program that trains in
+// another framework, so that both train on the same samples, cleaned, split and cropped alike.
 //
-// It is one safetensors file in a temporary folder of its own ($TMPDIR, else /tmp), there until it
-// is removed: nothing grows old in a cache, and two runs at once have one each. For each part P,
-// "train" and, where there is a held-out part, "test":
+// It is one safetensors file in a new temporary folder ($TMPDIR, else /tmp), until it is removed:
+// there is no stale cache, and each of two simultaneous runs has its own. For each part P, "train"
+// and, if there is a held-out part, "test":
 //   P.y       labels: I32 (count)
 //   P.x       images: U8 (count, channels, height, width); texts of one length: I32 (count, time)
-//   P.tokens  other texts, in place of P.x: I32, all of them in a row, with either
+//   P.tokens  other texts, instead of P.x: I32, all concatenated, with either
 //   P.starts  I64 (count + 1): sample i is the tokens from starts[i] to starts[i + 1], at most
-//             `time` of them, with zeros behind; or
+//             `time` of them, padded with zeros; or
 //   `stride`  a text of the header: sample i is the `time` tokens from i × stride on
-// Texts of the header are the set's name, identity, source and classes; where samples are texts
-// also vocabulary and time. Images are decoded, or drawn, a few at a time and never all held.
+// Texts of the header are the set's name, identity, source and classes; if samples are texts, also
+// vocabulary and time. Images are decoded or drawn a few at a time, never all held in memory.
 #ifndef FARE_MEASURE_HANDOVER_H
 #define FARE_MEASURE_HANDOVER_H
 
@@ -28,9 +28,9 @@ struct handover {
     int64_t took_ns; // decoding and drawing, which fare's own training does too; not writing
 };
 
-// `threads` decode images; 0: as many as this process may use. On failure nothing is left behind;
-// an error for want of space says how much is needed, where, and that TMPDIR names another place.
-// Where the plan is over before it is written, it returns 0, and there is no path.
+// `threads` decode images; 0: as many as this process may use. On failure no file is left behind;
+// if space is short, the error names the size, the folder, and TMPDIR. If the plan is over before
+// the file is written, returns 0 without a path.
 int handover_write(struct handover *handover, const struct data_pair *data,
                    const struct run_plan *plan, int threads, struct err *err) MUST_USE;
 void handover_remove(struct handover *handover); // a zeroed struct is fine

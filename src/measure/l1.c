@@ -13,7 +13,7 @@
 #define SIDE_MAX   (1 << 20)
 #define SECONDS    3 // how long passes are repeated
 #define PASSES     5 // at least
-#define WHOLE      4 // passes that are the whole of it, as in PyTorch's script
+#define WHOLE      4 // passes of the whole run, as in PyTorch's script
 #define PAIRS      4096
 
 struct l1 {
@@ -75,8 +75,8 @@ static int pass(struct session *s, struct l1 *l, struct err *err)
     return rc;
 }
 
-// Between the passes runs the loop that tells what the processor could do: shared machines drift,
-// so both must be seen at the same time.
+// Alternates with the loop that measures the processor's peak: shared machines drift, so both must
+// be measured at the same time.
 static int passes(struct session *s, struct l1 *l, struct err *err)
 {
     const struct engine_l1 *engine = l->with.engine->l1;
@@ -110,7 +110,7 @@ static void note_result(const struct session *s, const struct l1 *l)
     run->reached = some_bool(run->l1_largest_error.v <= s->workload->reach);
 }
 
-// Where the engine's copies are fastest, or memory of one's own.
+// The engine's host memory, which it copies fastest, or else ordinary memory.
 static float *allocate(const struct engine_run *with, int64_t count, float **own)
 {
     const struct engine_l1 *engine = with->engine->l1;
@@ -131,7 +131,7 @@ static int calculate(struct session *s, struct l1 *l, struct err *err)
     if (rc == 0) {
         fill_uniform(l->a, o->n * o->dim, (uint64_t)o->seed);
         fill_uniform(l->b, o->m * o->dim, (uint64_t)o->seed + 1);
-        memset(l->out, 0, (size_t)(o->n * o->m) * sizeof *l->out); // its pages, before the clock
+        memset(l->out, 0, (size_t)(o->n * o->m) * sizeof *l->out); // map its pages before timing
         rc = passes(s, l, err);
     }
     if (rc == 0)
@@ -177,9 +177,9 @@ static int run(struct session *s, struct err *err)
 {
     struct l1 l = {.fastest_ns = INT64_MAX};
     s->runner = &l;
-    s->plan.max_s = 0; // passes, not a time
+    s->plan.max_s = 0; // limited by passes, not time
     if (s->o->precision && strcmp(s->o->precision, "f32") != 0)
-        buf_printf(s->says, "l1 is in f32, whatever --precision says\n");
+        buf_printf(s->says, "l1 ignores --precision and uses f32\n");
     return engine_run(s, "f32", &l.with, work, err);
 }
 

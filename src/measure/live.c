@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/money.h"
 
-#define MOST_S 3.15e9 // a hundred years: no projection of ours is longer
+#define MOST_S 3.15e9 // a hundred years: the longest projection
 
-// Whether the run ends before the training does; and whether by its time, not by its steps.
+// Whether the run ends before the training does, and whether its time decides that, not its steps.
 static bool is_part(const struct run_plan *plan)
 {
     return !plan->full || plan->max_s > 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// live: progress, remaining time and cost of a run that goes on.
+// live: progress, remaining time and cost of a run in progress.
 //
-// The line on the terminal and the record kept meanwhile (measure/session.h) both come from here.
-// Where the machine's price is not known there is no money. Looking allocates nothing.
+// The line on the terminal and the journal's record (measure/session.h) use it. Without a price of
+// the machine there is no cost. live_look() allocates nothing.
 #ifndef FARE_MEASURE_LIVE_H
 #define FARE_MEASURE_LIVE_H
 
@@ -14,8 +14,8 @@
 #include "run/meter.h"
 #include "run/plan.h"
 
-struct live_price {    // of the machine; without `cost` it is not known
-    const char *offer; // whose price it is and where it comes from, for people
+struct live_price {    // of the machine; unknown without `cost`
+    const char *offer; // the offer and the source of its price, for people
     int64_t hour;      // nano-USD
     int64_t before_ns; // paid for before the run's start: the machine's boot
     // The cost of that much use, in nano-USD; must not allocate.
@@ -25,18 +25,18 @@ struct live_price {    // of the machine; without `cost` it is not known
 
 struct live {
     double elapsed_s;
-    int64_t step, steps;            // of this run; steps 0: not known
-    double left_s;                  // below 0: not known
-    bool at_most;                   // it may end earlier
-    bool timed;                     // its time says how much is done, not its steps
-    int64_t bill, projected, whole; // nano-USD; below 0: not known
+    int64_t step, steps;            // of this run; steps 0: unknown
+    double left_s;                  // below 0: unknown
+    bool at_most;                   // the run may end earlier
+    bool timed;                     // progress is measured by time, not by steps
+    int64_t bill, projected, whole; // nano-USD; below 0: unknown
 };
 
 // `price` is optional.
 void live_look(const struct run_plan *plan, const struct live_price *price,
                const struct meter *meter, int64_t step, int64_t steps, struct live *out);
 
-// How much is done, 0 to 1; below 0: not known.
+// The share done, 0 to 1; below 0: unknown.
 double live_share(const struct live *live);
 
 int live_fill(const struct live *live, const struct live_price *price, struct run_live *out,

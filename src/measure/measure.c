@@ -22,11 +22,11 @@
 static const struct runner *const runners[] = {RUNNERS(ROW)};
 #undef ROW
 
-// Ending takes a moment, which must not begin another unit of the bill.
+// Leaves time to stop before the next billing unit begins.
 #define SPEND_MARGIN_NS (200 * NS_PER_MS)
 
 static volatile sig_atomic_t interrupted; // the signal's number
-static volatile sig_atomic_t apart_pid;   // a run in a process of its own, and in its own group
+static volatile sig_atomic_t apart_pid;   // a run in a separate process and group
 
 static void on_signal(int number)
 {
@@ -35,7 +35,7 @@ static void on_signal(int number)
         kill(apart_pid, number);
 }
 
-// The first one ends the run, a second one the program. Ignored signals stay ignored (nohup).
+// The first signal ends the run, a second one the program. Ignored signals stay ignored (nohup).
 static void catch_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
@@ -57,8 +57,8 @@ static int check(const struct measure_options *o, struct err *err)
         return err_set(err, ERR_USAGE,
                        "--within, --max-time and --max-spend are for samples, not for --full");
     if (o->max_spend && !o->offer) {
-        err_set(err, ERR_USAGE, "--max-spend needs --offer: what does this machine cost?");
-        return err_hint(err, "'fare prices TEXT' looks for offers");
+        err_set(err, ERR_USAGE, "--max-spend needs --offer for the price of this machine");
+        return err_hint(err, "'fare prices TEXT' searches offers");
     }
     return 0;
 }
@@ -78,7 +78,7 @@ static int read_within(const char *text, double *within, struct err *err)
     return 0;
 }
 
-// When --max-spend is spent on a machine whose use began at plan.start_ns.
+// The time when --max-spend is spent, if use of the machine began at plan.start_ns.
 static int set_deadline(struct measure *m, struct err *err)
 {
     const struct measure_options *o = m->o;
@@ -90,14 +90,13 @@ static int set_deadline(struct measure *m, struct err *err)
                        o->max_spend);
     TRY(measure_price_longest(o->offer, budget, &ns, &m->says, err));
     if (ns == 0)
-        return err_set(err, ERR_USAGE, "%s USD do not pay for the start of %s", o->max_spend,
-                       o->offer);
+        return err_set(err, ERR_USAGE, "%s USD is not enough to start %s", o->max_spend, o->offer);
     int64_t margin_ns = ns / 50 < SPEND_MARGIN_NS ? ns / 50 : SPEND_MARGIN_NS;
     m->plan.until_ns = m->plan.start_ns + ns - margin_ns;
     return 0;
 }
 
-// A command is a sample only where the user says how long all of it is.
+// A command is a sample only if the user gives its total length.
 static void plan_run(const struct measure *m, const struct measure_what *what,
                      struct run_plan *plan)
 {
@@ -113,7 +112,7 @@ static void plan_run(const struct measure *m, const struct measure_what *what,
 
 // ---- before the runs
 
-// The price needs a record with a machine and a date; the runs' own come later.
+// The price needs a record with a machine and a date, before there are runs.
 static int open_price(struct measure *m, struct err *err)
 {
     struct run run = {0};
@@ -156,7 +155,7 @@ void measure_close(struct measure *m)
     buf_release(&m->words);
 }
 
-// ---- a run in a process of its own
+// ---- a run in a separate process
 
 struct apart {
     const struct runner *runner;
@@ -182,7 +181,7 @@ static int run_in_child(void *context)
     return rc != 0;
 }
 
-// Of a process that did not come to its end, the journal has the last record.
+// If the process was killed, the journal has the last record.
 static void take_journal(const struct journal *journal, struct run *run)
 {
     struct buf text = {0};
@@ -199,7 +198,7 @@ static void take_journal(const struct journal *journal, struct run *run)
 
 static int run_apart(const struct runner *runner, struct session *s, struct err *err)
 {
-    // Its stderr is ours to read, so it draws on a copy of this one.
+    // We read its stderr, so it draws on a copy of ours.
     s->watch.fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     s->watch.group = getpgrp();
     struct apart a = {runner, s};
@@ -242,7 +241,7 @@ static struct journal *open_journal(const struct measure_options *o, const struc
     if (o->no_ledger || ledger_new(&ledger, o->ledger, NULL) != 0)
         return NULL;
     if (journal_open(&journal, ledger, run->id, NULL) != 0)
-        journal = NULL; // whether the run is kept is told at its end
+        journal = NULL; // the end of the run reports whether it was kept
     ledger_free(ledger);
     return journal;
 }
@@ -257,7 +256,7 @@ static void keep(struct measure *m, const struct run *run, struct journal *journ
         if (rc == 0)
             rc = ledger_record(ledger, run, &m->says, &err);
         if (rc != 0)
-            buf_printf(&m->says, "the run is not kept: %s\n", err.text);
+            buf_printf(&m->says, "the run was not kept: %s\n", err.text);
     }
     journal_close(journal, rc != 0, &m->says);
     ledger_free(ledger);
@@ -266,7 +265,7 @@ static void keep(struct measure *m, const struct run *run, struct journal *journ
 static const struct runner *runner_of(const struct session *s)
 {
     size_t i = 0;
-    while (!runners[i]->takes(s)) // the last takes all that is left
+    while (!runners[i]->takes(s)) // the last one takes everything
         i++;
     return runners[i];
 }
@@ -284,7 +283,7 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
     struct run *run = LIST_ADD(&m->runs.runs, err);
     if (!run)
         return ERR_MEMORY;
-    if (!m->begun && what->workload) // a command is passed the signals itself
+    if (!m->begun && what->workload) // signals are passed on to a command
         catch_signals();
     struct live_price price;
     struct session s = {.o = m->o,
@@ -304,11 +303,11 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
         rc = run_session(&s, m->o->apart, err);
     }
     m->begun = true;
-    m->plan.start_ns = 0; // the next one begins when it begins
+    m->plan.start_ns = 0; // set when the next run begins
     if (rc != 0 && what->workload)
         err_context(err, "%s", what->workload->name);
     if (run->ended && strcmp(run->ended, "interrupted") == 0 && !interrupted && what->workload)
-        interrupted = SIGINT; // a script got the signal; the next runs are not begun either
+        interrupted = SIGINT; // a script got the signal: start no further runs
     m->exit_code = interrupted ? 128 + interrupted : s.exit_code;
     if (run->ended) {
         keep(m, run, s.journal);
@@ -338,8 +337,8 @@ void measure_say_spent(struct measure *m, bool left_out)
     const char *ended = count > 0 ? m->runs.runs.items[count - 1].ended : NULL;
     if (m->plan.until_ns > 0 && !interrupted &&
         (left_out || (ended && strcmp(ended, "stopped") == 0)))
-        buf_printf(&m->says, "stopped: the %s USD of --max-spend are spent on %s\n",
-                   m->o->max_spend, m->o->offer);
+        buf_printf(&m->says, "stopped: --max-spend %s USD is spent on %s\n", m->o->max_spend,
+                   m->o->offer);
 }
 
 bool measure_stop_words(const struct run_plan *plan, const struct run *run, struct buf *out)

@@ -6,8 +6,8 @@
 //     // m.runs holds the records, m.says what a person should know, a line each
 //     measure_close(&m);
 //
-// A run that failed is kept too, with `ended` and `problem`; one that could not begin is not. A
-// ledger that does not take it is a line in m.says: the measurement itself is not lost with it.
+// Failed runs are kept too, with `ended` and `problem`, but not those that could not begin. If the
+// ledger refuses a run, m.says gets a line and m.runs still has the record.
 #ifndef FARE_MEASURE_MEASURE_H
 #define FARE_MEASURE_MEASURE_H
 
@@ -29,7 +29,7 @@ struct measure_options {
     const char *within; // "2%"
     int64_t max_time_ns;
     const char *max_spend, *offer;
-    double sample_s; // time limit of a sample where the user gives none; 0: MEASURE_MAX_TIME_S
+    double sample_s; // default time limit of a sample; 0: MEASURE_MAX_TIME_S
     // The record.
     const char *name;
     struct opt_texts labels;
@@ -37,16 +37,16 @@ struct measure_options {
     bool no_cloud;
     const char *ledger;
     bool no_ledger;
-    bool json; // our stdout is for the record: a command's goes to stderr
+    bool json; // our stdout is for the record; a command's stdout goes to stderr
     // A workload.
     const char *with;      // a framework; null: fare's own engines
-    const char *data;      // a folder; null: the fetched set, or a made one
-    const char *engine;    // null: the GPU's where there is one, else the CPU's
+    const char *data;      // a folder; null: the fetched set, or generated data
+    const char *engine;    // null: the GPU's if there is one, else the CPU's
     const char *precision; // null: tf32 on a GPU that has it, else f32
     struct workload_options variant;
     const char *checkpoint, *from;
     bool resume;
-    bool apart; // each run in a process of its own
+    bool apart; // each run in a separate process
     int64_t seed, threads, epochs;
     int64_t checkpoint_every;
     int64_t generate;  // textgen: characters to print at the end
@@ -66,7 +66,7 @@ struct measure_what {
 struct measure {
     const struct measure_options *o;
     const struct machine *machine;
-    struct machine inspected; // where the caller gave none
+    struct machine inspected; // if the caller gave none
     struct run_plan plan;
     struct measure_price *price;
     struct runs runs;
@@ -84,8 +84,8 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 // signal ends the program.
 int measure_run(struct measure *measure, const struct measure_what *what, struct err *err) MUST_USE;
 
-// Nothing more is begun: interrupted, or the budget is spent. And that it was spent, where that cut
-// a run off or left one out.
+// measure_over(): start no further runs, since one was interrupted or the budget is spent.
+// measure_say_spent() reports that the budget stopped a run or, with `left_out`, prevented one.
 bool measure_over(const struct measure *measure);
 bool measure_interrupted(const struct measure *measure);
 void measure_say_spent(struct measure *measure, bool left_out);
@@ -93,7 +93,7 @@ void measure_say_spent(struct measure *measure, bool left_out);
 void measure_close(struct measure *measure); // a zeroed one is fine
 
 // Why a sample ended: "stopped: total time known to ±2 %", or "stopped at the time limit (60 s):
-// total time known to ±7 %". False where it did not end by either.
+// total time known to ±7 %". False if it ended for another reason.
 bool measure_stop_words(const struct run_plan *plan, const struct run *run, struct buf *out);
 
 #endif

@@ -7,14 +7,14 @@
 #include "measure/runner.h"
 #include "run/trainer.h"
 
-#define SAMPLE_TEST 1000 // samples that are evaluated at the end of a sample
+#define SAMPLE_TEST 1000 // samples evaluated at the end of a sampled run
 #define SHOW_NS     (100 * NS_PER_MS)
 
 struct native {
     struct engine_run with;
     struct data_pair data;
-    const struct trainer_progress *progress; // while the record is kept
-    int64_t show_ns;                         // when it is shown next
+    const struct trainer_progress *progress; // while the journal's record is written
+    int64_t show_ns;                         // when progress is shown next
 };
 
 // ---- the record
@@ -22,7 +22,7 @@ struct native {
 static int note_epochs(struct run *run, const struct trainer_result *result, struct err *err)
 {
     for (int64_t i = 0; i < result->epoch_count; i++) {
-        if (!result->epochs[i].steps.v) // it is being trained
+        if (!result->epochs[i].steps.v) // in progress
             continue;
         struct run_epoch *row = LIST_ADD(&run->epoch_list, err);
         if (!row)
@@ -64,7 +64,7 @@ static int note_result(const struct session *s, const struct trainer_result *r, 
     run->first_loss = some_real(r->first_loss);
     run->last_loss = some_real(r->last_loss);
     if (!isfinite(r->last_loss))
-        return run_taint(run, "the loss is not a number any more: the training ran away", err);
+        return run_taint(run, "the loss is not a number any more: the training diverged", err);
     return 0;
 }
 
@@ -76,7 +76,7 @@ static int note_all(const struct session *s, const struct trainer_result *r, str
     return note_epochs(run, r, err);
 }
 
-// Whether a full run, as defined, reached what a correct one does on the set that figure is for.
+// Whether a full run of the definition, on its own set, reached the result of a correct run.
 static void note_reached(const struct session *s, const struct data_pair *data)
 {
     struct run *run = s->run;

@@ -20,7 +20,7 @@ struct measure_price {
     char words[800];
 };
 
-// ---- the offer that the user says this machine is
+// ---- the assumed offer (--offer)
 
 static int contradicts(const struct offer *offer, const struct run_machine *m, struct err *err)
 {
@@ -76,10 +76,10 @@ static void describe(struct measure_price *p)
     money_short(p->price.hour, hour);
     priced_words(&p->price.priced, false, &rule);
     const char *words = rule.failed ? "" : buf_str(&rule);
-    // A running hour's bill goes by the first part of the rule; the rest is for 'fare quote'.
+    // The bill of a run in progress uses the first part of the rule; 'fare quote' has the rest.
     snprintf(p->words, sizeof p->words, "%s USD an hour (%s), %.*s%s%s%s", hour, p->price.from,
              (int)strcspn(words, ";"), words,
-             p->price.priced.assumed ? " (assumed: this provider's rules are not known)" : "",
+             p->price.priced.assumed ? " (assumed: this provider's rules are unknown)" : "",
              p->price.note[0] ? "; " : "", p->price.note);
     buf_release(&rule);
 }
@@ -89,7 +89,7 @@ int measure_price_open(struct measure_price **out, const char *offer, const stru
 {
     const struct run_price_said said = {.offer = offer};
     *out = NULL;
-    // Opening the book takes a moment: not where there is nothing to look for.
+    // Opening the book takes a moment: avoid it if there is nothing to look for.
     bool named = offer || run_label(run, "price_per_hour_usd") ||
                  (run->machine.provider && run->machine.instance_type);
     if (!named)
@@ -102,7 +102,7 @@ int measure_price_open(struct measure_price **out, const char *offer, const stru
         rc = check_offer(p->market, offer, run, err);
     if (rc == 0)
         rc = run_prices_new(&p->prices, p->market, false, false, 0, err);
-    // A price that cannot be found out is none.
+    // Failing to find a price is not an error.
     if (rc != 0 || run_price(p->prices, run, &said, &p->price, NULL) != 0 || !p->price.known) {
         measure_price_close(p);
         return rc;
@@ -163,7 +163,7 @@ bool measure_price_bill(const struct measure_price *p, const struct run *run, st
         return false;
     buf_printf(out, "%s USD for this run", this);
     if (run->full.known && run->full.v)
-        buf_adds(out, ", which is the whole training");
+        buf_adds(out, " (the whole training)");
     else if (projection->wall_s.known && cost_words(p, run, projection->wall_s.v, whole))
         buf_printf(out, ", %s USD for the whole training", whole);
     money_short(p->price.hour, hour);
@@ -184,16 +184,15 @@ static int add_doubts(struct market *market, const struct offer *offer, struct b
     int rc = bill_make(market, &wishes, offer, offer->name, &moment, 0, &bill, err);
     if (rc == 0 && bill.price_old.v)
         buf_printf(says,
-                   "--max-spend counts with a price that is OLD, last seen %s, %s ago: 'fare "
-                   "prices update' gets new ones\n",
+                   "--max-spend uses an OLD price, last seen %s, %s ago: 'fare prices update' "
+                   "gets new ones\n",
                    bill.price_date, units_count(bill.price_age_days.v, "day").s);
     if (rc == 0 && bill.exchange && strstr(bill.exchange, "OLD"))
-        buf_printf(says, "--max-spend counts with a rate of exchange that is OLD: %s\n",
-                   bill.exchange);
+        buf_printf(says, "--max-spend uses an OLD exchange rate: %s\n", bill.exchange);
     if (rc == 0 && bill.price_estimated.v)
-        buf_printf(says, "--max-spend counts with a price that is %s\n", bill.price_source);
+        buf_printf(says, "--max-spend uses a price that is %s\n", bill.price_source);
     if (rc == 0 && bill.tariff_assumed.v)
-        buf_adds(says, "--max-spend: this provider's rules are not known; per second is assumed\n");
+        buf_adds(says, "--max-spend: this provider's rules are unknown; per second is assumed\n");
     record_release(bill_fields, &bill);
     return rc == 0 ? buf_check(says, err) : rc;
 }

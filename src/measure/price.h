@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// price: what this machine costs, for bills while a run goes on and for --max-spend. The only file
-// of this room that knows offers, rules and bills.
+// price: the price of this machine, for the bill of a run in progress and for --max-spend. The only
+// file of this folder that knows offers, rules and bills.
 //
-// The price is that of --offer, or of the offer that the machine is by its metadata. Where neither
-// is known there is none, which is no error: a null price has no cost.
+// The price is that of --offer, or of the offer found by the machine's metadata. Having neither is
+// not an error: a null price has no cost.
 #ifndef FARE_MEASURE_PRICE_H
 #define FARE_MEASURE_PRICE_H
 
@@ -15,26 +15,26 @@
 struct measure_price;
 
 // `run` has its machine, labels and start. An `offer` that does not exist is ERR_MISSING with a
-// suggestion; one with other GPUs than this machine has is ERR_USAGE. `*out` is null where no price
-// is known.
+// suggestion; one with other GPUs than this machine has is ERR_USAGE. `*out` is null if no price is
+// known.
 int measure_price_open(struct measure_price **out, const char *offer, const struct run *run,
                        struct err *err) MUST_USE;
 void measure_price_close(struct measure_price *price); // null is fine
 
-// For the run that begins now; its boot is paid for where the provider charges it.
+// For the run that begins now; includes its boot if the provider charges for that.
 void measure_price_begin(struct measure_price *price, const struct run *run,
                          struct live_price *live);
 
 // "3.06 USD an hour (book: aws/p3.2xlarge@us-east-1 on 2026-11-15), per second, at least 60 s"
 const char *measure_price_words(const struct measure_price *price);
 
-// The longest use of the offer that `budget` (nano-USD) pays for; 0 where not even its start does.
-// Doubts about the price are appended to `says`, a line each.
+// The longest use of the offer that `budget` (nano-USD) pays for; 0: it does not even pay for the
+// start. Appends doubts about the price to `says`, a line each.
 int measure_price_longest(const char *offer, int64_t budget, int64_t *longest_ns, struct buf *says,
                           struct err *err) MUST_USE;
 
-// Appends the cost of a run that is over and of its whole training: "0.10 USD for this run, 2.03
-// USD for the whole training; derived from ...". False: the price or the time is not known.
+// Appends the cost of an ended run and of its whole training: "0.10 USD for this run, 2.03 USD for
+// the whole training; derived from ...". False: the price or the time is unknown.
 bool measure_price_bill(const struct measure_price *price, const struct run *run, struct buf *out);
 
 #endif

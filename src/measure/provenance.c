@@ -14,11 +14,11 @@
 
 #define BOOT_MAX_S 3600
 
-// A bundle's program is started by its loader, with the loader's own arguments behind the name
+// The loader starts a bundle's program, with the loader's own arguments after the name
 // (launch/launch.c).
 #define LAUNCHED 6
 
-// How this program was called; the password of an address is left out.
+// The command line of this program, without passwords in addresses.
 static int note_command_line(struct run_program *program, struct err *err)
 {
     struct buf line = {0}, shown = {0};
@@ -30,7 +30,7 @@ static int note_command_line(struct run_program *program, struct err *err)
     char *text = buf_take(&line, err);
     if (!text)
         return ERR_MEMORY;
-    int number = 0, first = LAUNCHED; // of what follows the name
+    int number = 0, first = LAUNCHED; // of the argument after the name
     for (const char *arg = text; arg < text + len; arg += strlen(arg) + 1, number++) {
         if (number == 1 && strcmp(arg, "--library-path") != 0)
             first = 1;
@@ -72,7 +72,7 @@ static int add_labels(const struct opt_texts *labels, struct run *run, struct er
     return 0;
 }
 
-// The label tells that the machine was assumed to be that offer: metadata did not say so.
+// The label records that the offer was assumed, not found in metadata.
 static int add_offer(const char *offer, struct run *run, struct err *err)
 {
     const char *slash = strchr(offer, '/');
@@ -92,7 +92,7 @@ static int add_offer(const char *offer, struct run *run, struct err *err)
     return rc;
 }
 
-// The name itself, or its hash: the same for the same name, so that a ledger can be filtered by it.
+// The name or its hash, which is stable so that a ledger can be filtered by it.
 static int set_name(char **member, const char *name, bool plain, struct err *err)
 {
     char hashed[RUN_HASHED_BYTES];
@@ -130,9 +130,9 @@ int provenance_set(const struct measure_options *o, const struct machine *machin
 
 // ---- boot
 
-// Whether no earlier run has counted this start of the machine: then the time in between is that
-// run's, and no boot. The last start that was counted is a line in the user's data folder; where
-// nothing can be written every run counts it.
+// Whether no earlier run has counted this start of the machine: after one, the time since the start
+// is not boot. A line in the user's data folder holds the last start counted; if it cannot be
+// written, every run counts the start.
 static bool launch_is_new(const struct machine_where *where)
 {
     struct buf path = {0}, now = {0}, counted = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// provenance: what the record of a run says before the run begins: id, date, machine, program, who
-// measured, name and labels.
+// provenance: the part of a run's record that is known before it begins: id, date, machine,
+// program, user, name and labels.
 #ifndef FARE_MEASURE_PROVENANCE_H
 #define FARE_MEASURE_PROVENANCE_H
 
@@ -9,8 +9,8 @@
 int provenance_set(const struct measure_options *options, const struct machine *machine,
                    struct run *run, struct err *err) MUST_USE;
 
-// The time since the machine was launched, of the first run on it: boot, which is paid for. Absent
-// where the launch is not known, was over an hour ago, or an earlier run has counted it.
+// For the first run on a machine, the time since its launch: boot, which is paid for. Absent if the
+// launch is unknown, was over an hour ago, or an earlier run has counted it.
 struct maybe_int provenance_boot(const struct machine_where *where);
 
 #endif

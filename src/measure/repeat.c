@@ -8,7 +8,7 @@
 
 #define SATURATED 1.05 // a larger batch must train this many times the samples/s to count
 
-// The time of a step: the steady part's where there is one.
+// The step time: of the steady part if there is one.
 static struct maybe_real step_of(const struct run *run)
 {
     return run->steady.step_ms.known ? run->steady.step_ms : run->step_ms;
@@ -20,7 +20,7 @@ static bool same(const struct run *a, const struct run *b)
            a->batch.known == b->batch.known && a->batch.v == b->batch.v;
 }
 
-// The first of its kind stands for all of them.
+// The first run of a group represents it.
 static bool is_first(const struct runs *runs, size_t at)
 {
     for (size_t i = 0; i < at; i++)
@@ -58,7 +58,7 @@ static int add_group(struct runs *runs, size_t at, double *steps, double *rates,
     return text_set(&group->workload, first->workload, err);
 }
 
-// Whether a larger batch pays. Of the largest nobody knows: none was tried beside it.
+// Whether a larger batch gains; unknown for the largest one tried.
 static void mark_saturated(struct runs *runs)
 {
     for (size_t i = 0; i < runs->groups.count; i++) {

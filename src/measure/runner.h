@@ -8,14 +8,14 @@
 #include "measure/session.h"
 
 struct runner {
-    bool (*takes)(const struct session *session); // the first of the list that does, runs it
-    bool in_process; // it trains in this process: --repeat gives each run one of its own
+    bool (*takes)(const struct session *session); // the first in the list that returns true runs it
+    bool in_process; // it trains in this process: --repeat starts a process per run
     // Runs and fills session->run. After a failure the record has `ended` and `problem`, unless
-    // nothing was begun. The session's meter and sampler are released by the caller.
+    // nothing began. The caller releases the session's meter and sampler.
     int (*run)(struct session *session, struct err *err);
 };
 
-// The runners, in the order in which they are asked: one row each.
+// The runners, in the order of the calls to takes(): one row each.
 #define RUNNERS(ROW)                                                                               \
     ROW(command)                                                                                   \
     ROW(framework)                                                                                 \
@@ -25,7 +25,7 @@ struct runner {
 RUNNERS(ROW)
 #undef ROW
 
-// For runners with an engine of fare's own: chooses it, starts the session, describes both in the
+// For runners on fare's engines: chooses the engine, starts the session, describes both in the
 // record, and calls `work`. `precision` null: the engine's default.
 struct engine_run {
     const struct engine *engine;

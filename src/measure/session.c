@@ -7,7 +7,7 @@
 #include "record/read.h"
 #include "run/peak.h"
 
-// After a kill the last fiftieth of the run may be missing, and never more than a minute.
+// After a kill up to a fiftieth of the run is missing, and never more than a minute.
 #define LEAST_NS (2 * NS_PER_S)
 #define MOST_NS  (60 * NS_PER_S)
 #define PARTS    50
@@ -78,7 +78,7 @@ void session_keep(struct session *s)
 {
     if (!s->journal)
         return;
-    int64_t before_ns = clock_thread_ns(); // time that others take meanwhile is not its cost
+    int64_t before_ns = clock_thread_ns(); // thread time: excludes other processes
     struct run part = {0};
     struct buf text = {0};
     struct err ignored = {0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // session: one run while it is measured: its meter, sampler, journal and line on the terminal.
 //
-// measure.c fills the first part and hands the session to a runner (runner.h). The runner starts
-// it, tells how far it is between steps, and finishes it. Meanwhile the record is kept in a journal
-// (ledger/journal.h) every few seconds, as it would be if the run were killed now. The journal's
-// thread writes it; making the text takes a millisecond or two, and where it takes longer it is
-// made less often, so that it stays below SESSION_SHARE of the time.
+// measure.c fills the first part and passes the session to a runner (runner.h). The runner starts
+// it, reports progress between steps, and finishes it. Every few seconds the record goes to a
+// journal (ledger/journal.h), as it would be if the run were killed now. The journal's thread
+// writes it; making the text takes a millisecond or two, and is done less often if it takes longer,
+// to stay below SESSION_SHARE of the time.
 #ifndef FARE_MEASURE_SESSION_H
 #define FARE_MEASURE_SESSION_H
 
@@ -25,7 +25,7 @@ struct workload;
 
 struct session {
     const struct measure_options *o;
-    const struct workload *workload; // what is trained; null: a command of the user's
+    const struct workload *workload; // null: a user's command
     char *const *command;            // null-terminated; null: a workload
     int64_t batch;                   // 0: the definition's
     struct run_plan plan;
@@ -38,30 +38,30 @@ struct session {
     struct meter *meter;
     struct sampler *sampler;
     int64_t start_ns;
-    int64_t step, steps; // how far it is; 0: not known
-    // (optional) Adds what the runner knows to a copy of the record; without it the meter does.
+    int64_t step, steps; // progress; 0: unknown
+    // (optional) Adds the runner's figures to a copy of the record; without it the meter does.
     int (*fill)(const struct session *session, struct run *part, struct err *err);
     void *runner; // the runner's own
 
     int exit_code;   // of a command, as a shell would give it
-    int64_t keep_ns; // when the record is kept next
+    int64_t keep_ns; // when the record goes to the journal next
 };
 
-// `pid`: the process that is measured; 0: ourselves. `before_ns` of the run are over already.
+// `pid`: the process to measure; 0: ourselves. The run began `before_ns` ago.
 int session_start(struct session *session, pid_t pid, bool gpus, int64_t before_ns,
                   struct err *err) MUST_USE;
 
 void session_look(const struct session *session, struct live *live);
 
-// Whether the record is due to be kept; and keeps it now. Between steps, outside of what is timed.
-// A part that cannot be had is left out: the run itself goes on.
+// session_due(): whether it is time to journal the record; session_keep() does so. Call them
+// between steps, outside of timed parts. Parts that fail are left out; the run continues.
 bool session_due(const struct session *session);
 void session_keep(struct session *session);
 
-// Ends the sampling: what was used belongs to the training, not to its end.
+// Ends the sampling, so that resources used after the training do not count.
 int session_stop(struct session *session, struct err *err) MUST_USE;
 
-// Stops, where that has not happened, and derives what follows from what was measured.
+// Stops, if not done yet, and fills the figures derived from the measurement.
 int session_finish(struct session *session, struct err *err) MUST_USE;
 
 // Ends the line on the terminal too. A session that was not started is fine.

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 
-// When it will end, in local time: "10:32", with the day where it is not today.
+// The end time in local time: "10:32", with the day if it is not today.
 static const char *end_words(double left_s, char *out, size_t size)
 {
     time_t now = (time_t)clock_date_s(), then = now + (time_t)left_s;
@@ -41,7 +41,7 @@ static void money_words(struct watch *w, const struct live *live)
 
 static void begin(struct watch *w, const struct live *live)
 {
-    tzset(); // now, not in the middle of a training
+    tzset(); // now, not during the training
     progress_begin(&w->progress, w->fd > 0 ? w->fd : STDERR_FILENO, w->name, PROGRESS_TIME, 0);
     w->progress.group = w->group;
     w->progress.begun_ns = clock_now_ns() - (int64_t)(live->elapsed_s * 1e9);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// watch: the line on the terminal about a run that goes on: progress, when it ends, what it costs.
+// watch: the line on the terminal about a run in progress: progress, end time, cost.
 #ifndef FARE_MEASURE_WATCH_H
 #define FARE_MEASURE_WATCH_H
 
 #include "base/progress.h"
 #include "measure/live.h"
 
-// It is drawn on stderr, or on `fd`, where that is a terminal; a zeroed one draws nothing.
+// Draws on stderr or `fd` if that is a terminal; a zeroed struct draws nothing.
 struct watch {
     struct progress progress;
     const char *name; // of the run; must live as long
-    int fd;           // in place of stderr, where it is not 0
-    pid_t group;      // that draws here too: a run in a process of its own draws for its parent
+    int fd;           // instead of stderr, if not 0
+    pid_t group;      // may draw here too: a run in a separate process draws for its parent
     bool begun;
     char note[120], end[24], cost[48], costs[72];
 };

@@ -38,7 +38,7 @@ struct import_report {
     size_t note_count;
 };
 
-// The names of the formats; null behind the last.
+// The names of the formats; null after the last.
 const char *import_format(size_t i);
 
 struct import_options {
@@ -51,7 +51,7 @@ struct importing;
 int importing_begin(struct importing **out, const struct import_options *options,
                     struct err *err) MUST_USE;
 
-// `known_as` (optional) replaces the path where its name matters: "skypilot/aws/vms.csv" means the
+// `known_as` (optional) replaces the path if its name matters: "skypilot/aws/vms.csv" means the
 // provider aws. Compressed files are unpacked.
 int importing_file(struct importing *importing, const char *path, const char *known_as,
                    struct import_report *report, struct err *err) MUST_USE;

@@ -9,7 +9,7 @@
 #include "price/image.h"
 #include "price/stock.h"
 
-// Those that tell the format first, then the other one that is needed.
+// First the columns that identify the format, then the other required one.
 enum {
     PROVIDER,
     NAME,

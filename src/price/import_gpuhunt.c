@@ -4,7 +4,7 @@
 
 #include "price/format.h"
 
-// Those that tell the format first, then the others that are needed.
+// First the columns that identify the format, then the other required ones.
 enum { NAME, LOCATION, PRICE, GPU, SPOT, GPUS, CPU, MEMORY, GPU_MEMORY, VENDOR, COLUMNS };
 static const char *const columns[COLUMNS] = {"instance_name", "location",  "price", "gpu_name",
                                              "spot",          "gpu_count", "cpu",   "memory",

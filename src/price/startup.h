@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// startup: how long a machine takes from the order until a training starts, where nobody measured
-// it: share/startup.csv, and the user's own file of that name in front of it.
+// startup: default times from ordering a machine until a training starts, if they were not
+// measured: share/startup.csv; rows of the user's file of that name come first.
 //
 // The columns are provider ("*": any other), machine (vm, container, bare-metal, any), part (boot,
 // image, kernels), seconds with low and high, source, date.

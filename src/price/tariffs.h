@@ -24,8 +24,8 @@ int tariff_book_read(struct tariff_book **out, const char *shipped, const char *
                      struct err *err) MUST_USE;
 
 // The offer's tariff on that day (days since 1970; 0: today), by its provider, kind and name.
-// Without one it is "default": per second, no minimum. `*assumed` (optional) tells that the unit of
-// time is a guess: say so wherever the price is printed.
+// Without one it is "default": per second, no minimum. `*assumed` (optional) is set if the
+// unit of time is a guess: say so wherever the price is printed.
 const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
                                 bool *assumed);
 

@@ -7,7 +7,7 @@
 #include "record/field.h"
 
 #define COMPARE_SCHEMA   "fare.compare/1"
-#define COMPARE_UNPRICED "what it costs is not known" // a note on a row
+#define COMPARE_UNPRICED "its cost is unknown" // a note on a row
 
 #include "record/compare.def"
 

@@ -25,7 +25,7 @@ struct follow {
     bool stopped; // ignore further progress
 
     enum level level;
-    struct maybe_int worker; // whose steps count
+    struct maybe_int worker; // the one whose steps count
     struct counters counters;
     enum meter_phase phase;
 

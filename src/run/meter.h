@@ -55,7 +55,7 @@ struct meter;
 int meter_new(struct meter **meter, int64_t start_ns, struct err *err) MUST_USE;
 void meter_free(struct meter *meter); // null is fine
 
-// Sets the plan; it may change while the run goes on.
+// Sets the plan; it may change during the run.
 void meter_plan(struct meter *meter, const struct meter_plan *plan);
 
 // Books the first `ns` of the run to this phase; METER_SETUP follows. Call it before any other

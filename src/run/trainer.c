@@ -10,9 +10,9 @@
 #include "checkpoint/checkpoint.h"
 
 #define KEEP_CHECKPOINTS 2
-#define PROBE_STEPS      10 // then a few batches are evaluated, to know what that costs
+#define PROBE_STEPS      10 // then evaluate a few batches, to know the cost
 #define PROBE_BATCHES    8
-#define LOOK_STEPS       128 // an engine with a queue is asked after at most this many steps,
+#define LOOK_STEPS       128 // collect from an engine with a queue after at most this many steps
 #define LOOK_NS          50000000LL // or this time
 
 struct trainer {
@@ -26,7 +26,7 @@ struct trainer {
     struct checkpoint_subject subject;
     struct checkpoint_place place;
     int64_t total_steps; // of the whole training
-    int64_t last_step;   // where this run ends
+    int64_t last_step;   // of this run
     int64_t steps_per_epoch;
     int64_t epochs;
     int64_t epoch_began_ns;
@@ -36,10 +36,10 @@ struct trainer {
     bool jumps;  // a sample that spends some steps in each stage, whatever their length
     bool enough; // a sample that is over
     bool probed;
-    enum batch_form form; // what the engine is handed; other than values: it has a queue
-    int64_t queued;       // steps since it was asked last
-    int64_t asked_ns;     // when that was
-    int64_t look_steps;   // after how many steps it is asked
+    enum batch_form form; // of the batches for the engine; other than values: it has a queue
+    int64_t queued;       // steps since the last collect
+    int64_t asked_ns;     // time of the last collect
+    int64_t look_steps;   // steps between collects
     bool looked;          // just now
     struct trainer_result *result;
 };
@@ -108,7 +108,7 @@ static int64_t steps_of_stages(const struct recipe *recipe)
 static int plan(struct trainer *t, struct err *err)
 {
     t->steps_per_epoch = batcher_steps(t->train);
-    // A training that counts steps takes whole batches only: batch norm sees all of them.
+    // A training counted in steps uses whole batches only, for batch norm.
     bool by_steps = t->recipe.epochs == 0;
     if (by_steps && t->o->data->train.count >= t->recipe.batch)
         t->steps_per_epoch = t->o->data->train.count / t->recipe.batch;
@@ -178,7 +178,7 @@ static int resume(struct trainer *t, struct err *err)
     return rc;
 }
 
-// A new training among an old one's checkpoints would have its own taken for the older ones.
+// Checkpoints of a new training could be mistaken for those of an old one in the same folder.
 static int refuse_used_folder(const struct trainer *t, struct err *err)
 {
     struct buf path = {0};
@@ -186,21 +186,21 @@ static int refuse_used_folder(const struct trainer *t, struct err *err)
     if (rc > 0) {
         rc = err_set(err, ERR_USAGE, "'%s' already holds a training of %s: %s", t->o->dir,
                      t->workload->name, buf_str(&path));
-        err_hint(err, "--resume goes on with it; a new one needs another folder");
+        err_hint(err, "--resume continues it; a new training needs another folder");
     }
     buf_release(&path);
     return rc;
 }
 
-// ---- what the engine is handed ----
+// ---- data for the engine ----
 
 static int64_t image_bytes(const struct dataset *set)
 {
     return set->count * set->channels * set->height * set->width;
 }
 
-// Sets go to an engine with memory of its own once, where they fit; images that do not fit go there
-// batch by batch, meanwhile.
+// An engine with its own memory gets the sets once, if they fit; images that do not fit are sent
+// batch by batch while it trains.
 static enum batch_form choose_form(const struct trainer *t)
 {
     const struct data_pair *data = t->o->data;
@@ -266,7 +266,7 @@ static int load_set(struct trainer *t, const struct dataset *from,
     return rc;
 }
 
-// The samples of one part, as batches and, where the engine wants them, on the device.
+// The samples of one part, as batches and, if the engine keeps sets, on the device.
 static int open_part(struct trainer *t, const struct dataset *set, bool training,
                      struct batcher **out, struct err *err)
 {
@@ -321,8 +321,8 @@ static int prepare(struct trainer *t, struct err *err)
     return 0;
 }
 
-// Of the steps that are queued all but `leave` are done, and what they scored is known. Some are
-// left, so that the engine has something to do meanwhile.
+// Waits for all but `leave` of the queued steps and takes their scores. Leaving some keeps the
+// engine busy.
 static int ask(struct trainer *t, int64_t leave, struct err *err)
 {
     int64_t steps = 0;
@@ -337,7 +337,7 @@ static int ask(struct trainer *t, int64_t leave, struct err *err)
     double count = (double)(t->place.score.count - before.count);
     for (int64_t i = 0; count > 0 && i < steps; i++)
         losses_add(&t->losses, (t->place.score.loss - before.loss) / count);
-    // The first looks are close together, so that a slow start is seen.
+    // The first collects are close together, to notice a slow start.
     int64_t now_ns = clock_now_ns(), each_ns = (now_ns - t->asked_ns) / steps;
     t->asked_ns = now_ns;
     int64_t most = each_ns > 0 ? LOOK_NS / each_ns : LOOK_STEPS;
@@ -346,7 +346,7 @@ static int ask(struct trainer *t, int64_t leave, struct err *err)
     return 0;
 }
 
-// Before the phase changes: the steps that are queued belong to the one before.
+// Before a change of phase: queued steps belong to the old phase.
 static int ask_of_stage(struct trainer *t, struct err *err)
 {
     int stage = t->stage;
@@ -375,7 +375,7 @@ static int save(struct trainer *t, struct err *err)
     return rc;
 }
 
-// One step. 1: made; 0: the epoch is over; negative: an error.
+// One step. 1: done; 0: the epoch is over; negative: an error.
 static int step(struct trainer *t, struct err *err)
 {
     struct batch batch;
@@ -437,7 +437,7 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
     return rc < 0 ? rc : 0;
 }
 
-// A sample looks at a part of it, but where it came to the training's end: that is its result.
+// A sample evaluates only a part, unless it reached the end of the training.
 static int evaluate(struct trainer *t, struct run_epoch *epoch, struct err *err)
 {
     if (!t->test)
@@ -459,7 +459,7 @@ static bool save_is_due(const struct trainer *t)
     return t->o->save_every > 0 && t->place.iteration % t->o->save_every == 0;
 }
 
-// Once, early: a few batches of an evaluation, so that its cost is known. Changes nothing.
+// Once, early: evaluates a few batches to learn the cost. Changes no state.
 static int probe(struct trainer *t, struct err *err)
 {
     struct engine_score score = {0};
@@ -471,7 +471,7 @@ static int probe(struct trainer *t, struct err *err)
     return rc;
 }
 
-// Whether the sample goes on: in the next stage, where there is one.
+// Whether the sample continues, in the next stage if there is one.
 static bool goes_on(struct trainer *t)
 {
     int last = t->recipe.stage_count - 1;
@@ -558,7 +558,7 @@ static int run_epochs(struct trainer *t, struct err *err)
             t->place.score = (struct engine_score){0};
             rc = batcher_seek(t->train, t->place.epoch, 0, err);
         }
-        // At the end of an epoch the place is the beginning of the next.
+        // The end of an epoch is the beginning of the next.
         if (rc == 0 && (whole || ended || stopped(t)))
             rc = save(t, err);
     }

@@ -2,13 +2,13 @@
 // trainer: trains a workload on an engine, epoch by epoch.
 //
 // The same seed, engine and threads give the same losses, to the bit, also after a resume from a
-// checkpoint. A meter (run/meter.h) gets the time, phase by phase; a step's includes fetching its
-// batch, augmentation and deferred work. Nothing is allocated between the first and the last step,
-// except when the meter looks at them.
+// checkpoint. A meter (run/meter.h) gets the time, phase by phase; the step time includes fetching
+// the batch, augmentation and deferred work. Nothing is allocated between the first and the last
+// step, except by projections of the meter.
 //
-// A sample ends as its plan says. It begins like the full training, and where the recipe has
-// several stages it spends some steps in each. Early on it evaluates a few batches: the cost of an
-// evaluation belongs to the projection.
+// A sample ends by its plan. It begins like the full training, and if the recipe has several stages
+// it spends some steps in each. Early on it evaluates a few batches, since the projection needs the
+// cost of an evaluation.
 #ifndef FARE_RUN_TRAINER_H
 #define FARE_RUN_TRAINER_H
 
@@ -28,7 +28,7 @@
 
 struct trainer_result;
 
-// How far it is, after each step.
+// Progress, after each step.
 struct trainer_progress {
     int64_t step, steps;   // of the whole run; what is left of a resumed one included
     int64_t epoch, epochs; // from 0
@@ -52,7 +52,7 @@ struct trainer_options {
     int64_t max_test;   // 0: all; else evaluate this many samples, except at the training's end
     const char *dir;    // (optional) folder for checkpoints
     int64_t save_every; // steps between checkpoints; 0: at the end of each epoch
-    bool resume;        // go on from the newest checkpoint in `dir`
+    bool resume;        // continue from the newest checkpoint in `dir`
     const char *from;   // (optional) safetensors file to take matching parameters from
     void (*progress)(void *context, const struct trainer_progress *progress);
     void *context;
@@ -72,19 +72,19 @@ struct trainer_result {
     double first_loss, last_loss; // means over the first and last tenth of the steps made here
     bool stopped;                 // by a signal, or the budget was spent
     bool timed_out;               // a sample ended at its time limit
-    bool finished;                // the whole training was made, here or before
+    bool finished;                // the whole training is done, here or before
     char net[SHA256_HEX_BYTES];   // identity of its layers and shapes
     struct net_cost cost;         // of a step
     struct buf recipe;            // in words
-    struct buf notes;             // a line each: what was resumed, what was not loaded
+    struct buf notes;             // a line each: resumed, not loaded
 };
 
 int trainer_run(const struct workload *workload, const struct trainer_options *options,
                 struct trainer_result *result, struct err *err) MUST_USE;
 void trainer_result_release(struct trainer_result *result);
 
-// A set as engines take it. `pixels`: its own, or those that were decoded; null: they come with
-// each batch.
+// A set in the form for engines. `pixels`: its own or decoded ones; null: they come with each
+// batch.
 void trainer_set(const struct dataset *from, const uint8_t *pixels,
                  const struct batcher_options *batches, struct engine_set *set);
 

@@ -13,8 +13,8 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-// 1 and `dir`, 0 where there is none, or an error. DIR/mnist where that is a folder, else DIR: one
-// --data serves `fare run all`, and a folder with just the files serves one workload.
+// 1 and `dir`, 0 if there is none, or an error. DIR/mnist if that is a folder, else DIR: one --data
+// works for `fare run all`, and a folder with just the files for one workload.
 static int find_dir(const struct workload *workload, const char *data, struct buf *dir,
                     struct err *err)
 {
@@ -38,7 +38,7 @@ int workload_data_open(const struct workload *workload, const char *data, int th
     int found = find_dir(workload, data, &dir, err);
     const struct data_options options = {
         .dir = found > 0 ? buf_str(&dir) : NULL,
-        .seed = 1, // of made sets: the same data whatever the training's seed
+        .seed = 1, // of generated sets: the same data for every seed of the training
         .made_train = workload->made_train,
         .made_test = workload->made_test,
         .threads = threads,

@@ -6,7 +6,7 @@
 #include "record/workload.h"
 #include "workload/workload.h"
 
-// With `layers`, layer by layer. The record is the caller's to release, also after a failure.
+// With `layers`, layer by layer. The caller releases the record, also after a failure.
 int workload_describe(const struct workload *workload, bool layers, struct workload_info *info,
                       struct err *err) MUST_USE;
 

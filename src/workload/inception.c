@@ -11,7 +11,7 @@
 
 #define AUXILIARY_WEIGHT 0.4F
 
-// Convolution, batch norm, relu: `path` is where it stands in the PyTorch version.
+// Convolution, batch norm, relu: `path` is its name in the PyTorch version.
 static int conv(struct net *net, int x, int filters, int h, int w, int stride,
                 enum net_padding padding, const char *path)
 {

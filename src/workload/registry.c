@@ -31,8 +31,7 @@ int workload_check_options(const struct workload *workload, const struct workloa
                            struct err *err)
 {
     if (options && options->hard_gates && !workload->takes.hard_gates)
-        return err_set(err, ERR_USAGE, "'%s' has no LSTM whose gates could be hard",
-                       workload->name);
+        return err_set(err, ERR_USAGE, "'%s' has no LSTM for --hard-gates", workload->name);
     if (options && options->auxiliary && !workload->takes.auxiliary)
         return err_set(err, ERR_USAGE, "'%s' has no auxiliary head", workload->name);
     return 0;

@@ -32,17 +32,17 @@ struct workload_options {
 
 struct workload {
     const char *name;
-    const char *summary; // what it trains, in a line
+    const char *summary; // one line
     const char *origin;  // where the definition comes from, for people
     const char *data;    // the name of its set (data/sets.h)
     struct recipe recipe;
     bool shift_flip, flip, centre_unit; // see data/batcher.h
     enum workload_metric metric;
     double reach;       // a correct full training on its set reaches this; mean of three seeds
-    int64_t made_train; // samples made where there is no data
+    int64_t made_train; // samples to generate if there is no data
     int64_t made_test;
-    bool heavy; // too much for a small machine: bare fare leaves it out, and says so
-    struct workload_options takes; // the options that mean something here
+    bool heavy; // too much for a small machine: bare fare leaves it out with a note
+    struct workload_options takes; // the options that apply to it
     // Null for l1. Adds the layers to an empty net; mistakes stick in it.
     void (*build)(struct net *net, const struct data_pair *data,
                   const struct workload_options *options);
@@ -50,20 +50,20 @@ struct workload {
 
 extern const struct workload *const workloads[]; // ends with null
 
-// Null and ERR_USAGE, with "did you mean" where something is near.
+// Null and ERR_USAGE, with "did you mean" if a name is similar.
 const struct workload *workload_find(const char *name, struct err *err);
 
-// ERR_USAGE where an option is set that means nothing to this workload. Here and below null options
+// ERR_USAGE if an option is set that does not apply to this workload. Here and below null options
 // are the defaults.
 int workload_check_options(const struct workload *workload, const struct workload_options *options,
                            struct err *err) MUST_USE;
 
-// Whether this is the set that `reach` is for: not a made one, a part of it, or another of its
+// Whether `reach` applies to this set: not to a generated one, a part, or another of the same
 // form.
 bool workload_is_target(const struct workload *workload, const struct data_pair *data);
 
-// The set below `data` (the user's --data; null: where `fare workloads data get` put it), or else,
-// without `data`, the one that is made for this workload.
+// The set in `data` (the user's --data; null: the folder of `fare workloads data get`). Without
+// `data` and a fetched set, generates one for this workload.
 int workload_data_open(const struct workload *workload, const char *data, int threads,
                        struct data_pair *out, struct err *err) MUST_USE;
 

@@ -399,7 +399,7 @@ def filters_beside():
     for option in (("--region", "here"), ("--kind", "spot"), ("--provider", "acme"), ("--gpu", "h100"), ("--max-age", "5"),
                    ("--all",)):
         text = fare("quote", "20261110T000000Z-strong", "--offer", "acme/one", *option, code=2)
-        assert f"'{option[0]}' chooses among offers" in text, text
+        assert f"'{option[0]}' selects among offers" in text, text
 
 
 check("filters beside the name of an offer are refused", filters_beside)
@@ -664,7 +664,7 @@ def unpriced():
     q = quote("20261110T000000Z-strong", "--gpu", "h100", "--ingress", "5GB", "--provider", "acme")
     assert all(b["incomplete"] for b in q["bills"]), q["bills"]
     text = fare("quote", "20261110T000000Z-strong", "--gpu", "h100", "--ingress", "5GB", "--provider", "acme")
-    assert "have no price" in " ".join(text.split()), text
+    assert "lack the price of" in " ".join(text.split()), text
 
 
 check("what a tariff has no price for", unpriced)
@@ -711,7 +711,7 @@ acme,plain,here,spot,16,128,0.90,USD,hour,2026-11-01,mine
     text = fare("run", "mlp", "--max-spend", "1", code=2)
     assert "--offer" in text, text
     text = fare("run", "mlp", "--max-spend", "0.5", "--offer", "acme/plain@here", code=2)  # 600 s at least: 0.65
-    assert "do not pay for the start" in text, text
+    assert "is not enough to start" in text, text
     text = fare("run", "mlp", "--max-spend", "1", "--offer", "acme/none", "--no-ledger", code=1)
     assert "acme/none" in text, text
     # 0.0009 USD are 3.6 s of the spot machine

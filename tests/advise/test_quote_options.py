@@ -304,8 +304,8 @@ def spending_old():
     with own_file("offers/plain.csv", "provider,name,region,vcpus,memory_gib,price,currency,per,date,source\n"
                   "stale,plain,here,16,128,1.00,USD,hour,2026-10-01,mine\n"
                   "rhein,plain,de,16,128,2.00,EUR,hour,2026-11-01,mine\n"):
-        assert "a price that is OLD, last seen 2026-10-01" in says("stale/plain"), says("stale/plain")
-        assert "rate of exchange that is OLD: 1 EUR = OLD: 1.228 USD" in says("rhein/plain"), says("rhein/plain")
+        assert "an OLD price, last seen 2026-10-01" in says("stale/plain"), says("stale/plain")
+        assert "an OLD exchange rate: 1 EUR = OLD: 1.228 USD" in says("rhein/plain"), says("rhein/plain")
         with own_file("rates.csv", RATES + "stale,plain,,,0.50,USD,,\n"):
             assert "OLD" not in says("stale/plain"), says("stale/plain")
 

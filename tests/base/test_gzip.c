@@ -126,7 +126,7 @@ static void test_pieces(void **state)
     assert_ok(gzip_read_all(&gzip, 4, &bytes, &err), &err);
     assert_memory_equal(bytes, "3456", 4);
     free(bytes);
-    assert_fails(gzip_end(&gzip, sum, failed), ERR_FORMAT, "goes on after byte 7");
+    assert_fails(gzip_end(&gzip, sum, failed), ERR_FORMAT, "continues after byte 7");
     gzip_release(&gzip);
 
     // A length that nothing stands behind costs no memory: 1 TiB is asked for.

@@ -81,7 +81,7 @@ static void time_limit_ends_it(void **state)
     assert_true(r.timed_out);
     assert_int_equal(r.signal, SIGKILL);
     assert_in_range(r.wall_ns / NS_PER_MS, 100, 3000);
-    assert_words(&r, "no end within 100 ms");
+    assert_words(&r, "not finished within 100 ms");
     proc_result_release(&r);
     // Ignoring SIGTERM does not help, and its own children go too.
     run("trap '' TERM; sleep 20 & while :; do sleep 0.05; done",

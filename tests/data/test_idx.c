@@ -123,7 +123,7 @@ static void test_faults(void **state)
     put("cut", 0x803, 3, 28, -1);
     assert_fails(images("cut", failed), ERR_FORMAT, "cut' is cut off: it ends at byte 2367");
     put("over", 0x803, 3, 28, 1);
-    assert_fails(images("over", failed), ERR_FORMAT, "over' goes on after byte 2368");
+    assert_fails(images("over", failed), ERR_FORMAT, "over' continues after byte 2368");
     put("cut-labels", 0x801, 10, 0, -3);
     assert_fails(labels("cut-labels", failed), ERR_FORMAT, "it ends at byte 15");
     // Headers that promise more than any machine has; the packed one, too.

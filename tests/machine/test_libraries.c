@@ -274,7 +274,7 @@ static void one_that_hangs_is_ended(void **state)
     assert_int_equal(machine.gpu_libraries.count, 1);
     assert_library(machine.gpu_libraries.items, "cuDNN", "9.1.0", "/usr/lib64/libcudnn.so.9",
                    "/usr/lib64", "loader");
-    assert_string_equal(machine.gpu_libraries.items[0].problem, "no end within 100 ms");
+    assert_string_equal(machine.gpu_libraries.items[0].problem, "not finished within 100 ms");
     scratch_remove(&s);
     machine_release(&machine);
 }

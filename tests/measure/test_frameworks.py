@@ -109,9 +109,9 @@ def handed_over(folder):
 
     ledger = f"--ledger={folder}/failed.db"
     code, runs, err = fare("textgen", "--with", "pytorch", ledger, FARE_PYTHON=str(fake), TMPDIR=str(folder / "none"))
-    report("no room for it is an error that says where", code == 1 and "cannot hand over the samples" in err
+    report("no room for it is an error that says where", code == 1 and "cannot write the samples for the framework" in err
            and str(folder / "none") in err and "TMPDIR" in err, err)
-    report("and the run failed for that", runs[0]["ended"] == "failed" and "hand over" in runs[0]["problem"]
+    report("and the run failed for that", runs[0]["ended"] == "failed" and "cannot write the samples" in runs[0]["problem"]
            and runs[0]["framework"] == "pytorch", runs)
     limited = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 1000; exec "$0" "$@"', FARE, "run", "textgen",
                               "--with", "pytorch", "--no-ledger"], capture_output=True, text=True,
@@ -134,7 +134,7 @@ def small_disk(folder, fake):
                        env={**os.environ, "FARE_PYTHON": str(fake), "TMPDIR": str(place)})
     # 200,285 windows of 40 characters, three apart, and as many labels, of four bytes each.
     report(name, p.returncode == 1 and f"they need {4 * (200_284 * 3 + 40 + 200_285)} bytes in '{place}/" in p.stderr
-           and " are free" in p.stderr and "TMPDIR" in p.stderr, p.stderr)
+           and "', which has " in p.stderr and "TMPDIR" in p.stderr, p.stderr)
 
 
 def stopped(fake, scratch):

@@ -389,10 +389,11 @@ static void a_small_disk_is_an_error_before_anything_is_decoded(void **state)
     data.train.count = 1000000000;
     data.test.count = 0;
     assert_int_equal(handover_write(&h, &data, &no_end, 2, &err), ERR_IO);
-    assert_non_null(strstr(err.text, "cannot hand over the samples: they need 268207000000000 "
-                                     "bytes in '"));
+    assert_non_null(strstr(err.text,
+                           "cannot write the samples for the framework: they need 268207000000000 "
+                           "bytes in '"));
     assert_non_null(strstr(err.text, dir));
-    assert_non_null(strstr(err.text, " are free"));
+    assert_non_null(strstr(err.text, ", which has "));
     assert_non_null(strstr(err.hint, "TMPDIR"));
     assert_true(!h.path && nothing_left());
     data.train.count = count;
@@ -409,8 +410,9 @@ static void no_folder_is_an_error(void **state)
     setenv("TMPDIR", "/nonexistent", 1);
     assert_true(handover_write(&h, &data, &no_end, 2, &err) != 0);
     setenv("TMPDIR", dir, 1);
-    assert_string_equal(err.text, "cannot hand over the samples: cannot make a folder in "
-                                  "'/nonexistent': no such file or directory");
+    assert_string_equal(err.text,
+                        "cannot write the samples for the framework: cannot make a folder in "
+                        "'/nonexistent': no such file or directory");
     assert_non_null(strstr(err.hint, "TMPDIR"));
     assert_null(h.folder);
     data_release(&data);

@@ -238,7 +238,7 @@ if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)]
         report("on a disk that fills up the run goes on, and what was there stays whole", p.returncode == 0
                and json.loads(before)["ended"] == "killed" and len(got) == 1, f"{p.returncode} {said} {got}")
         report("and that is said once", said.count("could not be saved in case it is killed") == 1
-               and said.count("the run is not kept") == 1, said)
+               and said.count("the run was not kept") == 1, said)
     finally:
         subprocess.run(["umount", str(small)])
 else:

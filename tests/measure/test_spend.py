@@ -15,7 +15,7 @@ from tap import done, report  # noqa: E402
 FARE = os.environ["FARE"]
 CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
 HERE = Path(os.environ["TMPDIR"])
-SPENT = "fare: stopped: the 0.03 USD of --max-spend are spent on acme/one"
+SPENT = "fare: stopped: --max-spend 0.03 USD is spent on acme/one"
 
 (CONFIG / "offers").mkdir(parents=True)
 (CONFIG / "providers").mkdir()
@@ -114,7 +114,7 @@ for name, words in (("a workload", ["mlp", "--steps", "3"]), ("a command", ["--"
         code, runs, error, _ = fare(f"--max-spend={amount}", *words, spend=None)
         report(f"{name}: '{amount}' is no amount", code == 2 and "--max-spend" in error, error)
     code, runs, error, _ = fare(*words, offer="long/one", spend="5.99")
-    report(f"{name}: ten minutes at least are 6.00 USD", code == 2 and "5.99 USD do not pay for the start" in error, error)
+    report(f"{name}: ten minutes at least are 6.00 USD", code == 2 and "5.99 USD is not enough to start" in error, error)
     report(f"{name}: nothing was started", not mark.exists() and not runs)
     code, runs, error, _ = fare(*words, offer="long/one", spend="6")
     report(f"{name}: which 6 USD pay for", code == 0 and runs[0]["ended"] in ("finished", "sampled"), (code, runs, error))
@@ -126,5 +126,5 @@ p = subprocess.run([FARE, "run", "--no-ledger", "--max-time", "1s", "--", "sleep
 report("and says why", "sleep ran 1." in p.stderr and "; stopped at the time limit (1 s)\n" in p.stderr, p)
 code, lines = shown("--grace", "2s", "--", "sh", "-c", "trap '' TERM; sleep 30 & wait; sleep 30")
 report("a command that takes its time to end costs more, and that is said", SPENT in lines
-       and any("to end, which cost more" in line for line in lines), lines)
+       and any("to stop, which is billed too" in line for line in lines), lines)
 done()

@@ -76,7 +76,7 @@ report("the title says which training", first.startswith("cifar, the whole train
 report("a row of it: time, cost, framework, year", rows(first, r"^acme/one@here +(1×L4 +)?1 min 40 s +0\.10\* +fare 2026\b") and
        rows(first, r"^acme/slow@here +(1×M60 +)?33 min 20 s +0\.20\* +fare 2026\b"), first)
 report("others: their label", "not comparable with the one above" in second and
-       rows(second, r"^pytorch, 2024, drawn shapes \(made\), 100 samples:$"), second)
+       rows(second, r"^pytorch, 2024, drawn shapes \(generated\), 100 samples:$"), second)
 report("others: their rows", rows(second, r"^acme/slow@here +(1×M60 +)?50\.0 s +0\.005\*") and
        rows(second, r"^acme/other@here +(1×P6000 +)?40\.0 s +0\.004\*"), second)
 report("others are not the cheapest", "Cheapest: acme/slow@here, 0.20 USD" in first and "0.005" not in first and
@@ -145,10 +145,10 @@ report("the page: framework, year and start-up", found["bolt/slow@here"]["with"]
 head, *lines = page.get(OTHERS, [[]])
 found = {line[0]: dict(zip(head, line)) for line in lines}
 report("the page: others in a table of their own", found["acme/other@here"]["training"] ==
-       "pytorch, 2024, drawn shapes (made), 100 samples" and found["acme/other@here"]["time"] == "40.0 s", page)
+       "pytorch, 2024, drawn shapes (generated), 100 samples" and found["acme/other@here"]["time"] == "40.0 s", page)
 
 text = fare("report", "--workload", "cifar", "--ledger", LEDGER, "--format", "md")
 first, _, second = text.partition(f"## {OTHERS}\n")
 report("Markdown: framework, year and start-up", rows(first, r"^\| bolt/slow \| 34 min 20 s \| 1 min 00 s \| 0\.206 \| fare \| 2026 \|"), text)
-report("Markdown: others", rows(second, r"^\| acme/other \| 40\.0 s \|  \| 0\.004 \| pytorch, 2024, drawn shapes \\\(made\\\), 100 samples \|"), text)
+report("Markdown: others", rows(second, r"^\| acme/other \| 40\.0 s \|  \| 0\.004 \| pytorch, 2024, drawn shapes \\\(generated\\\), 100 samples \|"), text)
 done()

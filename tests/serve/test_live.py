@@ -272,8 +272,8 @@ for run, name in ((native, NASTY), (command, "told")):
     at = next((i for i, line in enumerate(end) if "for this" in line), 0)
     lines = end[at:at + 1] + [line for line in end[at + 1:at + 6] if line.startswith("   ")]
     said = " ".join(" ".join(lines).split())
-    wanted = f"{usd(cents(own))} USD for this run, " + (
-        f"{usd(cents(whole))} USD for the whole training;" if run is native else "which is the whole training;")
+    wanted = f"{usd(cents(own))} USD for this run" + (
+        f", {usd(cents(whole))} USD for the whole training;" if run is native else " (the whole training);")
     report(f"{run.columns} columns: the bill when it is over", f" {wanted} derived from 36.00 USD an hour (book: acme/one@here on "
            in said, (said, wanted))
     report(f"{run.columns} columns: that bill fits", max(map(len, lines)) <= run.columns and all(map(str.isascii, lines)), lines)

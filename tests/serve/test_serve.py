@@ -296,7 +296,7 @@ report("push: all of them, once", p.returncode == 0 and p.stdout == "pushed 29 r
 there = json.loads(s.ask("/runs.json?machine=another+box").text)["runs"]
 report("push: they are there", {r["id"] for r in there} == {r["id"] for r in others}, len(there))
 a = s.ask(f"/compare?run={others[3]['id']}&run={others[29]['id']}")
-report("a comparison's page names no options", "what it costs is not known" in a.text and "--price" not in a.text, a.text[-2000:])
+report("a comparison's page names no options", "its cost is unknown" in a.text and "--price" not in a.text, a.text[-2000:])
 (HERE / "wrong").write_text("wrong-wrong-wrong-wrong\n")
 p = push(token=HERE / "wrong")
 report("push: a wrong token", p.returncode == 1 and "401" in p.stderr and "wrong-wrong" not in p.stdout + p.stderr, p.stderr)

@@ -127,7 +127,7 @@ static void an_option_that_means_nothing_is_refused(void **state)
         struct net net;
         struct err err = {0};
         assert_int_equal(workload_net_as_defined(no_lstm[i], &hard, &net, &err), ERR_USAGE);
-        snprintf(text, sizeof text, "'%s' has no LSTM whose gates could be hard", no_lstm[i]->name);
+        snprintf(text, sizeof text, "'%s' has no LSTM for --hard-gates", no_lstm[i]->name);
         assert_string_equal(err.text, text);
         net_release(&net);
     }

@@ -31,7 +31,7 @@ struct tile {
     float *c;
 };
 
-// Each accumulator is a variable of its own: an array would live in memory. `rows` and `vecs` are
+// Each accumulator is a separate variable: an array would live in memory. `rows` and `vecs` are
 // constants at the call, so code beyond them vanishes.
 #define ROWS_DO(what) what(0) what(1) what(2) what(3) what(4) what(5)
 #define TILE_DECLARE(r)                                                                            \

@@ -95,7 +95,7 @@ KERNEL void l1_tile(const float *a, const float *b, int64_t dim, float *out)
         l1_run(a + k * L1_ROWS, b + k * L1_COLS, dim - k < L1_RUN ? dim - k : L1_RUN, out);
 }
 
-// As l1_run() without a load: the compiler is told that an operand may have changed.
+// Like l1_run() without loads: the empty asm makes the compiler assume a changed operand.
 KERNEL void l1_registers(int64_t rounds, float *out)
 {
     vec one = v_set(1.0F), x = v_set(0.5F), b0 = v_set(1.0F), b1 = b0;

@@ -2,7 +2,7 @@
 // An LSTM's work between its matrix products, on vec.h's operations. Sigmoid and tanh come from
 // one exponential: with t = n ln 2 + r, e^t - 1 = 2^n (e^r - 1) + (2^n - 1), which keeps its
 // relative precision near 0, where tanh needs it. Both are within 4 units of the last place. Hard
-// gates have kernels of their own; what the two share says `hard`, a constant where it is used.
+// gates have separate kernels; shared code takes `hard`, a constant in each caller.
 #ifndef FARE_ENGINE_CPU_KERN_LSTM_H
 #define FARE_ENGINE_CPU_KERN_LSTM_H
 
@@ -210,8 +210,8 @@ KERNEL void lstm_hard_cell_forward(const struct lstm_cell *cell)
     cell_forward(cell, true);
 }
 
-// What comes out before a gate of value s, d × along being its gradient: that times the slope,
-// s (1 - s) or, between the ends of a hard gate, 0.2. `ds` is d s, which is needed elsewhere too.
+// The gradient before a gate of value s, from d × along after it: that times the slope, s (1 - s)
+// or, between the ends of a hard gate, 0.2. `ds` is d s, which is needed elsewhere too.
 KERNEL_INLINE vec gate_back(vec d, vec ds, vec along, vec s, bool hard)
 {
     const vec rest = v_sub(v_set(1.0F), s);

@@ -52,7 +52,7 @@ struct lstm_grads { // likewise; overwritten, never added to
 int lstm_new(const struct lstm_spec *spec, struct lstm **out, struct err *err) MUST_USE;
 void lstm_free(struct lstm *lstm); // null is fine
 
-// weights[0] forward, weights[1] backward (only where both ways). Copies what it needs.
+// weights[0] forward, weights[1] backward (only if both ways). Copies what it needs.
 void lstm_pack(struct lstm *lstm, const struct lstm_weights weights[2]);
 
 // `count` samples, at most the batch. Of the two inputs the one of the layer's kind is read; with
@@ -63,7 +63,7 @@ void lstm_forward(struct lstm *lstm, const float *features, const int32_t *token
 
 // After lstm_forward() with the same `count`; once only, as it uses up what was kept. `dout` has
 // the shape of `out`. Fills grads[0], grads[1] and the gradient of the input: `dfeatures`
-// (count, time, in; null where nobody wants it) for LSTM_FEATURES, embedding_grad() for
+// (count, time, in; null if not needed) for LSTM_FEATURES, embedding_grad() for
 // LSTM_EMBEDDING, nothing for LSTM_ONE_HOT.
 void lstm_backward(struct lstm *lstm, const float *dout, const struct lstm_grads grads[2],
                    float *dfeatures);

@@ -26,7 +26,7 @@ struct lstm {
     int ways;
     int64_t h, e, z; // H, E, Z
     int64_t rows;    // most different inputs: positions, or the vocabulary
-    int64_t step;    // 1 where all steps are kept, 0 where each overwrites the one before
+    int64_t step;    // 1 if all steps are kept, 0 if each overwrites the one before
     int64_t count;   // samples of the last forward pass
 
     float *w_ih;      // (Z / 64, E, 64) panels of W_ih transposed: input → gates
@@ -35,7 +35,7 @@ struct lstm {
     float *input;     // (rows, E) the different inputs of the batch
     float *product;   // (rows, Z) W_ih x + b of each. One-hot: of each token, kept by lstm_pack()
     float *sums;      // (rows, Z) gradients of the gates, summed per input; may be `product`
-    float *dinput;    // (rows, E) only where E is not `in`
+    float *dinput;    // (rows, E) only if E is not `in`
     float *dw_ih;     // (Z, E)
     float *dw_hh;     // (Z, H)
     float *dbias;     // (Z)
@@ -43,7 +43,7 @@ struct lstm {
     float *dw_parts;  // (parts, Z, H)
     float *sum_parts; // (parts, sum_rows, Z) one-hot only
     int64_t sum_rows;
-    int32_t *self;        // (positions) features: each position is an input of its own
+    int32_t *self;        // (positions) features: each position is a separate input
     struct groups groups; // one-hot: the batch's tokens
     struct lstm_way way[2];
     void *memory; // holds all the floats

@@ -89,7 +89,7 @@ KERNEL void pass_norm_apply(const struct pass_norm *n)
     }
 }
 
-// The gradient behind the relu.
+// The gradient after the relu.
 #define NORM_GRADIENT(x, dy) (relu ? v_keep(v_above(NORM_OUT(x), v_zero()), dy) : (dy))
 
 KERNEL_INLINE void norm_back_sums_body(const struct pass_norm *n, int at, double *sum,

@@ -55,7 +55,7 @@ KERNEL_INLINE vec max_cells(const struct pass_pool *pool, const void *x, int64_t
     return best;
 }
 
-// `square` is the window's side where it is known and no window reaches over the edge, else 0.
+// `square` is the window's side if it is known and no window crosses the edge, else 0.
 KERNEL_INLINE void max_pool_body(const struct pass_pool *pool, int at, const void *x, void *y,
                                  uint8_t *index, bool relu, const int square, const bool bf16)
 {
