@@ -56,8 +56,8 @@ static struct cuda_embed embed_of(const struct builder *b, int layer)
                            .rate = recipe->stages[0].rate,
                            .grad = on_gpu(block->grad),
                            .order = on_gpu(plan->order),
-                           .first = (int *)on_gpu(plan->order) + positions,
-                           .count = (int *)on_gpu(plan->order) + 2 * positions};
+                           .first = on_gpu(plan->order + 4 * (uint64_t)positions),
+                           .count = on_gpu(plan->order + 8 * (uint64_t)positions)};
     set_shares(&g, (double)recipe->rho);
     return g;
 }
