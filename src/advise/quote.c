@@ -33,6 +33,8 @@ struct search {
     const struct quote_ask *ask;
     const struct book *book;
     const struct devices *devices;
+    const struct tariff_book *tariffs;
+    const struct currencies *currencies;
     int day; // of the prices
     struct proof *proofs;
     size_t proof_count;
@@ -42,6 +44,8 @@ struct search {
     const char *last_provider, *last_name;
     unsigned int kinds_seen, kinds_found;
     int64_t not_measured;
+    const char *factor_provider; // the last one, and whether its regions have factors
+    bool factors;
 };
 
 static bool same(const char *a, const char *b)
@@ -247,14 +251,24 @@ static const struct proof *find_proof(const struct search *s, const struct offer
     return find_proofs(s, offer, best);
 }
 
-// To choose among regions, which may have their own factors and currencies.
-static int hour_in_usd(const struct search *s, const struct offer *offer, int64_t *usd,
-                       struct err *err)
+// To choose among regions, which may have their own factors and currencies. Most providers have no
+// factors, and a book has many offers: their list prices are compared.
+static int hour_in_usd(struct search *s, const struct offer *offer, int64_t *usd, struct err *err)
 {
     struct priced price;
-    int rc = market_price(s->ask->market, offer, &s->ask->wishes, &price, NULL);
-    if (rc == 0)
-        rc = priced_hour(&price, usd, NULL);
+    int rc;
+    if (!s->factor_provider || strcmp(s->factor_provider, offer->provider) != 0) {
+        s->factor_provider = offer->provider;
+        s->factors = tariff_has_regions(s->tariffs, offer->provider);
+    }
+    if (!s->factors) {
+        rc = currency_to_usd(s->currencies, offer->currency, s->day, offer_per_hour(offer), usd,
+                             NULL, NULL, NULL);
+    } else {
+        rc = market_price(s->ask->market, offer, &s->ask->wishes, &price, NULL);
+        if (rc == 0)
+            rc = priced_hour(&price, usd, NULL);
+    }
     if (rc != 0)
         *usd = INT64_MAX; // it becomes a misfit
     return rc == ERR_MEMORY ? err_memory(err) : 0;
@@ -635,6 +649,10 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     int rc = market_book(ask->market, &s.book, err);
     if (rc == 0)
         rc = market_devices(ask->market, &s.devices, err);
+    if (rc == 0)
+        rc = market_tariffs(ask->market, &s.tariffs, err);
+    if (rc == 0)
+        rc = market_currencies(ask->market, &s.currencies, err);
     if (rc == 0)
         rc = gather(&s, err);
     if (rc == 0)

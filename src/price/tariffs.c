@@ -183,6 +183,15 @@ static const struct tariff *best(const struct tariff_book *book, size_t first, s
     return found;
 }
 
+bool tariff_has_regions(const struct tariff_book *book, const char *provider)
+{
+    const struct tariff *t;
+    for (size_t i = 0; (t = tariff_at(book, i)); i++)
+        if (t->regions.count > 0 && is_of(t, provider))
+            return true;
+    return false;
+}
+
 const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
                                 bool *assumed)
 {

@@ -29,6 +29,9 @@ int tariff_book_read(struct tariff_book **out, const char *shipped, const char *
 const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
                                 bool *assumed);
 
+// Whether some of the provider's tariffs have factors for regions.
+bool tariff_has_regions(const struct tariff_book *book, const char *provider);
+
 // All of them, the user's own first; null past the last.
 const struct tariff *tariff_at(const struct tariff_book *book, size_t index);
 

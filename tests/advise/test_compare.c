@@ -202,7 +202,7 @@ static void prices(void **state)
     const struct compare_row *none = row_of(&c, "C");
     assert_true(!none->cost.usd && !none->cost.nano_usd.known && !none->money.ratio.known &&
                 !none->trainings_per_usd.value.known);
-    assert_true(says(none->notes.items, none->notes.count, "not known"));
+    assert_true(says(none->notes.items, none->notes.count, "its cost is unknown"));
     assert_null(row_of(&c, "D")->cost.usd);
     assert_null(row_of(&c, "E")->cost.usd);
     assert_true(says(row_of(&c, "E")->notes.items, 1, "is not a price"));
