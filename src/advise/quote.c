@@ -50,7 +50,8 @@ struct search {
 
 static bool same(const char *a, const char *b)
 {
-    return a && b && *a && strcasecmp(a, b) == 0;
+    // Most names differ in their first letter, and a book has many.
+    return a && b && *a && (*a | 32) == (*b | 32) && strcasecmp(a, b) == 0;
 }
 
 // ---- evidence
