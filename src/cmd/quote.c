@@ -13,10 +13,11 @@
 #include "record/read.h"
 #include "report/focus.h"
 
-#define PIN_BILLS 2000 // longer lists (--all) are not kept: they are quickly computed again
-#define WRITE_AT  ((size_t)1 << 20)
-#define GB        INT64_C(1000000000)
-#define DAY_NS    (86400 * NS_PER_S)
+#define PIN_BILLS  200  // the cheapest are kept; the rest is quickly computed again
+#define JSON_BILLS 2000 // longer lists are written bill by bill
+#define WRITE_AT   ((size_t)1 << 20)
+#define GB         INT64_C(1000000000)
+#define DAY_NS     (86400 * NS_PER_S)
 
 static const char *const formats[] = {"table", "json", "focus", NULL};
 
@@ -222,8 +223,13 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     const char *id = job->quote.run;
     if (!job->asked || !id || strncmp(id, "published-", 10) == 0)
         return;
-    if (job->quote.bills.count == 0 || job->quote.bills.count + job->quote.others.count > PIN_BILLS)
+    struct quote kept = job->quote; // shares its texts
+    if (kept.bills.count == 0)
         return;
+    if (kept.bills.count > PIN_BILLS)
+        kept.bills.count = PIN_BILLS;
+    if (kept.others.count > PIN_BILLS)
+        kept.others.count = PIN_BILLS;
     clock_iso(clock_date_s(), made);
     made[10] = '\0';
     buf_printf(&key, "%s %s", made, job->quote.rule);
@@ -233,7 +239,7 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
         if (parts[i])
             buf_printf(&key, " %.80s", parts[i]);
     add_sizes(o, &key);
-    int rc = record_to_line(quote_fields, &job->quote, &line, &err);
+    int rc = record_to_line(quote_fields, &kept, &line, &err);
     if (rc == 0)
         rc = buf_check(&key, &err);
     if (rc == 0)
@@ -253,7 +259,7 @@ static int print_json(struct out *out, struct quote *quote, struct err *err)
     static const char list[] = "\"bills\":[";
     struct buf frame = {0};
     size_t count = quote->bills.count;
-    if (count <= PIN_BILLS)
+    if (count <= JSON_BILLS)
         return out_record(out, quote_fields, quote, err);
     quote->bills.count = 0;
     int rc = record_to_line(quote_fields, quote, &frame, err);
