@@ -286,8 +286,8 @@ static int own_month(const struct own_machine *own, double seconds, int64_t *tot
 // `runs` one after the other: the machine starts once.
 static double seconds_for(const struct bill *bill, double runs)
 {
-    double startup = bill->startup_s.known ? bill->startup_s.v : 0;
-    return startup + runs * (bill->time_s.v - startup);
+    double training = bill_training_s(bill);
+    return bill->time_s.v - training + runs * training;
 }
 
 // The start-up of the run of `bill` in its parts, of which a boot may be free, then `runs` runs.
@@ -353,8 +353,7 @@ static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, 
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
         int64_t total = 0, worst = 0;
-        double startup = b->startup_s.known ? b->startup_s.v : 0;
-        double seconds = runs * (b->time_s.v - startup);
+        double seconds = runs * bill_training_s(b);
         if (seconds * 1e9 > (double)MONTH_NS)
             continue;
         bool own = ask->own && is_own(b);
@@ -432,8 +431,8 @@ static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, i
                          double limit_s, int64_t *machines, double *seconds, int64_t *total,
                          struct err *err)
 {
-    double startup = bill->startup_s.known ? bill->startup_s.v : 0;
-    double fit = fmax(floor((limit_s - startup) / (bill->time_s.v - startup) * 1.0001), 1);
+    double training = bill_training_s(bill), startup = bill->time_s.v - training;
+    double fit = fmax(floor((limit_s - startup) / training * 1.0001), 1);
     int64_t most = (int64_t)fmin(fit, (double)runs), with, without = 0, full = 0, last = 0;
     *machines = (runs + most - 1) / most;
     int64_t share = (runs + *machines - 1) / *machines, rest = runs % share;
@@ -505,8 +504,7 @@ int advice_break_even(const struct quote_ask *ask, const struct own_machine *own
         rc = market_price(ask->market, &offer, &ask->wishes, &price, err);
     if (rc == 0)
         rc = priced_average_hour(&price, own->use_s_a_month, &hour, err);
-    double startup = rent->startup_s.known ? rent->startup_s.v : 0;
-    double rent_s = rent->time_s.v - startup, unit = 1e9; // nanoseconds, or more for long runs
+    double rent_s = bill_training_s(rent), unit = 1e9; // nanoseconds, or more for long runs
     while (fmax(rent_s, own_s) * unit > 1e12)
         unit /= 10;
     const struct own_rent against = {.rate = hour,

@@ -163,13 +163,6 @@ static void add_detail(const struct group *group, struct buf *out)
 
 // ---- figures
 
-static int set_money(char **to, int64_t nano, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return text_set(to, text, err);
-}
-
 static int fill_price(const struct group *g, struct compare_row *row, struct err *err)
 {
     const struct run_price *price = &g->price;
@@ -178,7 +171,7 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     if (!price->known)
         return texts_add(&row->notes, price->from[0] ? price->from : COMPARE_UNPRICED, err);
     if (g->least == g->most) {
-        rc = set_money(&to->usd_per_hour, price->hour, err);
+        rc = text_set_amount(&to->usd_per_hour, price->hour, err);
         if (rc == 0)
             rc = text_set(&to->from, price->from, err);
     } else {
@@ -228,11 +221,11 @@ static int spread_cost(const struct group *g, struct compare_row *row, struct er
         return 0;
     int rc = money_scale(mean, llround(low * 1e9), MONEY_UNIT, MONEY_HALF_EVEN, &nano, NULL);
     if (rc == 0)
-        rc = set_money(&row->cost.low_usd, nano, err);
+        rc = text_set_amount(&row->cost.low_usd, nano, err);
     if (rc == 0)
         rc = money_scale(mean, llround(high * 1e9), MONEY_UNIT, MONEY_HALF_EVEN, &nano, NULL);
     if (rc == 0)
-        rc = set_money(&row->cost.high_usd, nano, err);
+        rc = text_set_amount(&row->cost.high_usd, nano, err);
     return rc == ERR_OVERFLOW ? 0 : rc;
 }
 
@@ -242,11 +235,11 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
         return 0;
     const struct part *only = g->parts.count == 1 ? &g->parts.items[0] : NULL;
     row->cost.nano_usd = some_int(mean_cost(g));
-    int rc = set_money(&row->cost.usd, row->cost.nano_usd.v, err);
+    int rc = text_set_amount(&row->cost.usd, row->cost.nano_usd.v, err);
     if (rc == 0 && only && only->time_high > 0) {
-        rc = set_money(&row->cost.low_usd, only->cost_low, err);
+        rc = text_set_amount(&row->cost.low_usd, only->cost_low, err);
         if (rc == 0)
-            rc = set_money(&row->cost.high_usd, only->cost_high, err);
+            rc = text_set_amount(&row->cost.high_usd, only->cost_high, err);
     } else if (rc == 0 && g->cost.judged) {
         rc = spread_cost(g, row, err);
     }
@@ -316,7 +309,7 @@ static int fill_relative(const struct group *g, struct compare_row *row, struct 
                   err));
     if (!g->price.known)
         return fill_price(g, row, err); // with the reason
-    TRY(set_money(&row->price.usd_per_hour, g->price.hour, err));
+    TRY(text_set_amount(&row->price.usd_per_hour, g->price.hour, err));
     return text_set(&row->price.from, g->price.from, err);
 }
 

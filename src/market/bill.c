@@ -24,19 +24,12 @@ struct making {
     int64_t sum; // of the items so far, nano-USD
 };
 
-static int set_amount(char **member, int64_t nano, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return text_set(member, text, err);
-}
-
 static int add_usd(struct making *m, const char *what, const char *how, int64_t usd,
                    struct err *err)
 {
     struct bill_item *item = LIST_ADD(&m->bill->items, err);
     TRY(item ? text_set(&item->what, what, err) : ERR_MEMORY);
-    TRY(set_amount(&item->amount, usd, err));
+    TRY(text_set_amount(&item->amount, usd, err));
     TRY(text_set(&item->how, how, err));
     return money_add(m->sum, usd, &m->sum, err);
 }
@@ -130,14 +123,14 @@ static int add_total(struct making *m, struct err *err)
     TRY(money_sub(usd, m->sum, &rest, err));
     if (rest != 0)
         TRY(add_usd(m, "rounding", NULL, rest, err));
-    return set_amount(&m->bill->total, usd, err);
+    return text_set_amount(&m->bill->total, usd, err);
 }
 
 static int total_at(const struct making *m, int64_t length_ns, char **member, struct err *err)
 {
     int64_t usd = 0;
     TRY(priced_total(&m->price, m->wishes, length_ns, &usd, err));
-    return set_amount(member, usd, err);
+    return text_set_amount(member, usd, err);
 }
 
 static int add_interval(struct making *m, const struct bill_time *time, struct err *err)
@@ -369,7 +362,7 @@ static int take_credit(struct making *m, struct err *err)
         int64_t amount = 0;
         TRY(*amounts[i] ? money_parse(*amounts[i], &amount, err) : 0);
         if (*amounts[i])
-            TRY(set_amount(amounts[i], amount > credit ? amount - credit : 0, err));
+            TRY(text_set_amount(amounts[i], amount > credit ? amount - credit : 0, err));
     }
     money_short(credit - paid, left);
     snprintf(text, sizeof text, "your credit with %.40s pays %s; %s USD of it would be left",
@@ -384,7 +377,7 @@ static int count_waiting(struct making *m, const struct bill_time *time, struct 
         return 0;
     TRY(money_scale(m->wishes->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S, MONEY_HALF_EVEN,
                     &waiting, err));
-    return set_amount(&m->bill->waiting, waiting, err);
+    return text_set_amount(&m->bill->waiting, waiting, err);
 }
 
 // Under an assumed rule, also the cost by started hours.
@@ -397,7 +390,7 @@ static int add_by_hours(struct making *m, int64_t length_ns, struct err *err)
     price.rule.unit_ns = 3600 * NS_PER_S;
     price.rule.rounding = RULE_UP;
     TRY(priced_total(&price, m->wishes, length_ns, &usd, err));
-    return set_amount(&m->bill->by_hours, usd, err);
+    return text_set_amount(&m->bill->by_hours, usd, err);
 }
 
 // Some providers do not charge for boot.
@@ -478,6 +471,11 @@ static int64_t amount_of(const char *text)
 {
     int64_t nano = 0;
     return text && money_parse(text, &nano, NULL) == 0 ? nano : INT64_MAX;
+}
+
+double bill_training_s(const struct bill *bill)
+{
+    return bill->time_s.v - (bill->startup_s.known ? bill->startup_s.v : 0);
 }
 
 int64_t bill_total(const struct bill *bill)

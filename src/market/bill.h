@@ -49,6 +49,9 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
               const char *name, const struct bill_time *time, int64_t gpus_used, struct bill *bill,
               struct err *err) MUST_USE;
 
+// The training's own time in seconds: the bill's without start-up.
+double bill_training_s(const struct bill *bill);
+
 // The total, after and before credits, as a number for sorting and sums: nano-USD.
 int64_t bill_total(const struct bill *bill);
 int64_t bill_before_credit(const struct bill *bill);

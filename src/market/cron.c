@@ -160,13 +160,6 @@ static int note_price(struct job *job, struct err *err)
     return note_credit(job, err);
 }
 
-static int set_amount(char **member, int64_t nano, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return text_set(member, text, err);
-}
-
 static int find_rule(struct job *job, struct err *err)
 {
     const struct cron_ask *ask = job->ask;
@@ -198,7 +191,7 @@ static int find_rule(struct job *job, struct err *err)
     if (rc == 0)
         rc = priced_hour(p, &hour, err);
     if (rc == 0)
-        rc = set_amount(&r->rate_per_hour, hour, err);
+        rc = text_set_amount(&r->rate_per_hour, hour, err);
     if (rc == 0)
         rc = text_set(&r->rate_source, p->own_rate ? "from your rates.csv" : offer.source, err);
     buf_release(&text);
@@ -251,9 +244,9 @@ static int add_item(struct job *job, const char *name, const struct schedule_lin
     TRY(item ? text_set(&item->name, name, err) : ERR_MEMORY);
     TRY(text_set(&item->what, line->known ? what : "price unknown, left out", err));
     if (line->known)
-        TRY(set_amount(&item->amount, line->price, err));
+        TRY(text_set_amount(&item->amount, line->price, err));
     if (line->known)
-        TRY(set_amount(&item->with_allowances, line->free_price, err));
+        TRY(text_set_amount(&item->with_allowances, line->free_price, err));
     return 0;
 }
 
@@ -294,8 +287,8 @@ static int add_items(struct job *job, const struct schedule_bill *bill, struct e
     if (bill->discount.known)
         TRY(add_item(job, "discount", &bill->discount, err, "%g %%, from your rates.csv",
                      (double)s->priced.own->discount_permille / 10));
-    TRY(set_amount(&job->record->total, bill->total.price, err));
-    return set_amount(&job->record->total_with_allowances, bill->total.free_price, err);
+    TRY(text_set_amount(&job->record->total, bill->total.price, err));
+    return text_set_amount(&job->record->total_with_allowances, bill->total.free_price, err);
 }
 
 static int add_alternative(struct job *job, const char *name, const struct schedule_line *line,
@@ -304,8 +297,8 @@ static int add_alternative(struct job *job, const char *name, const struct sched
     int64_t tasks = -1, with = -1;
     struct schedule_alternative *a = LIST_ADD(&job->record->always_up, err);
     TRY(a ? text_set(&a->name, name, err) : ERR_MEMORY);
-    TRY(set_amount(&a->amount, line->price, err));
-    TRY(set_amount(&a->with_allowances, line->free_price, err));
+    TRY(text_set_amount(&a->amount, line->price, err));
+    TRY(text_set_amount(&a->with_allowances, line->free_price, err));
     TRY(schedule_break_even(&job->schedule, line->price, false, &tasks, err));
     TRY(schedule_break_even(&job->schedule, line->free_price, true, &with, err));
     if (tasks > 0)

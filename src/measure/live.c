@@ -76,9 +76,7 @@ double live_share(const struct live *live)
 
 static int set_money(char **member, int64_t nano, struct err *err)
 {
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return nano < 0 ? 0 : text_set(member, text, err);
+    return nano < 0 ? 0 : text_set_amount(member, nano, err);
 }
 
 int live_fill(const struct live *live, const struct live_price *price, struct run_live *out,

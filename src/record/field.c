@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/money.h"
 #include "base/utf8.h"
 
 #define HUNDRED_YEARS_S                 (100 * 366 * 86400.0)
@@ -337,6 +338,13 @@ int text_set(char **member, const char *text, struct err *err)
     free(*member);
     *member = copy;
     return 0;
+}
+
+int text_set_amount(char **member, int64_t nano, struct err *err)
+{
+    char text[MONEY_BYTES];
+    money_text(nano, text);
+    return text_set(member, text, err);
 }
 
 int text_take(char **member, struct buf *text, struct err *err)

@@ -134,6 +134,9 @@ void record_release(const struct field *fields, void *record);
 // becomes null.
 int text_set(char **member, const char *text, struct err *err) MUST_USE;
 
+// An amount of money with all its decimals.
+int text_set_amount(char **member, int64_t nano, struct err *err) MUST_USE;
+
 // text_set() from a buffer, which it checks and releases.
 int text_take(char **member, struct buf *text, struct err *err) MUST_USE;
 

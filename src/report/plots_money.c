@@ -117,8 +117,7 @@ static void rent_line(struct draft *d, const struct quote_job *job, const struct
         market_price(job->ask.market, &offer, &job->ask.wishes, &price, NULL) != 0 ||
         priced_average_hour(&price, own->use_s_a_month, &hour, NULL) != 0)
         return;
-    double startup = bill->startup_s.known ? bill->startup_s.v : 0;
-    double hours = (double)own->use_s_a_month / 3600 * (bill->time_s.v - startup) / own_s;
+    double hours = (double)own->use_s_a_month / 3600 * bill_training_s(bill) / own_s;
     double month = (double)hour / 1e9 * hours;
     page_offer(bill, name, sizeof name);
     draft_series(d, name);
