@@ -21,6 +21,14 @@
 #define EVENT_LINE_MAX    ((size_t)64 << 10)
 #define EVENT_PATTERN_MAX ((size_t)4 << 10) // longer lines are not progress
 
+enum event_counts {
+    COUNTS_UNKNOWN, // "it", or no word
+    COUNTS_STEPS,
+    COUNTS_EPOCHS,
+    COUNTS_SAMPLES, // trained: 640/60000
+    COUNTS_OTHER,   // files, bytes, shards, examples to tokenise: never training
+};
+
 struct event {
     struct maybe_int step;        // steps so far, by the program's count
     struct maybe_int steps;       // since its last event, if it does not count
@@ -44,7 +52,19 @@ struct event {
     struct maybe_int all_samples; // so far
     bool epoch_ended;
 
-    uint32_t bar;  // not 0: `step` comes from this progress bar, which may restart
+    // A counter of a line: a progress bar, or the numbers of one kind of log line. It may restart.
+    uint32_t bar;             // not 0: `step` and `total_steps` are this counter's
+    enum event_counts counts; // what it counts, by its words
+    const char *label;        // its words, in the line: "Building index"; null: none
+    size_t label_len;
+
+    // Announced: without `step`, `total_steps` is the whole training's; without `epoch`, `epochs`.
+    struct maybe_real epoch_at;  // epochs done, with a fraction: 0.53
+    struct maybe_int eval_every; // steps between two evaluations
+    struct maybe_int save_every; // steps between two checkpoints
+    struct maybe_real took_s;    // how long the reported evaluation or checkpoint took
+    const char *source;          // the format, to show ("Keras"); null: its reader's name
+
     json_t *about; // members of the run's record, or null; owns a reference
 };
 void event_release(struct event *event);
