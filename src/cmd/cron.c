@@ -103,7 +103,7 @@ static int take_dates(const struct cron_options *o, struct cron_ask *ask, struct
 static int take_beside(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
     struct scheduling *b = &ask->beside;
-    *b = (struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, 0, -1};
+    *b = SCHEDULING_UNKNOWN;
     ask->rate = -1;
     TRY(take_disk(o->disk, &ask->disk_gb, err));
     TRY(value_amount("rate", o->rate, &ask->rate, err));

@@ -204,7 +204,9 @@ static int find_beside(struct job *job, struct err *err)
     const struct scheduling *given = &job->ask->beside;
     struct scheduling *b = &job->schedule.beside;
     struct priced *p = &job->schedule.priced;
-    int rc = scheduling_find(b, NULL, NULL, p->offer.provider, job->ask->day, err);
+    const struct schedulings *schedulings;
+    TRY(market_schedulings(job->market, &schedulings, err));
+    *b = scheduling_find(schedulings, p->offer.provider, job->ask->day);
     const struct {
         int64_t *to, from;
     } members[] = {
@@ -212,20 +214,17 @@ static int find_beside(struct job *job, struct err *err)
         {&b->rule_rate, given->rule_rate},         {&b->function_ms, given->function_ms},
         {&b->function_rate, given->function_rate}, {&b->fixed_server, given->fixed_server}};
     // A small server does not replace a GPU, and a price from years ago is not an offer.
-    if (rc == 0 && (*p->offer.gpu || job->ask->day - b->since > SERVER_AGE_MAX))
+    if (*p->offer.gpu || job->ask->day - b->since > SERVER_AGE_MAX)
         b->fixed_server = -1;
-    for (size_t i = 0; i < sizeof members / sizeof *members && rc == 0; i++)
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].from >= 0)
             *members[i].to = members[i].from;
-    b->disk_stopped_rate = -1;
     if (given->disk_rate >= 0) // for the whole month
         p->rule.disk_included = false;
-    if (rc == 0 && b->disk_rate < 0 && p->tariff->storage_rate) {
-        rc = priced_usd(p, p->rule.storage_rate, &b->disk_rate, err);
-        if (rc == 0)
-            rc = priced_usd(p, p->rule.storage_stopped_rate, &b->disk_stopped_rate, err);
-    }
-    return rc;
+    if (b->disk_rate >= 0 || !p->tariff->storage_rate)
+        return 0;
+    TRY(priced_usd(p, p->rule.storage_rate, &b->disk_rate, err));
+    return priced_usd(p, p->rule.storage_stopped_rate, &b->disk_stopped_rate, err);
 }
 
 // ---- the record
@@ -385,7 +384,6 @@ int cron_make(struct market *market, const struct cron_ask *ask, struct schedule
         rc = add_alternatives(&job, err);
     if (rc == 0)
         rc = add_notes(&job, &bill, err);
-    scheduling_release(&job.schedule.beside);
     free(job.provider);
     free(job.name);
     return rc;

@@ -13,6 +13,7 @@ struct market {
     struct currencies *currencies;
     struct rates *rates;
     struct startups *startups;
+    struct schedulings *schedulings;
 };
 
 int market_open(struct market **out, const char *book, const char *share, struct err *err)
@@ -35,6 +36,7 @@ void market_close(struct market *m)
     currencies_close(m->currencies);
     rates_close(m->rates);
     startups_close(m->startups);
+    schedulings_close(m->schedulings);
     free(m);
 }
 
@@ -94,6 +96,13 @@ int market_startups(struct market *m, const struct startups **out, struct err *e
 {
     int rc = m->startups ? 0 : startups_open(&m->startups, err);
     *out = m->startups;
+    return rc;
+}
+
+int market_schedulings(struct market *m, const struct schedulings **out, struct err *err)
+{
+    int rc = m->schedulings ? 0 : schedulings_open(&m->schedulings, NULL, NULL, err);
+    *out = m->schedulings;
     return rc;
 }
 

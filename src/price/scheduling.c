@@ -11,6 +11,7 @@
 #include "base/money.h"
 #include "base/tree.h"
 #include "price/files.h"
+#include "record/field.h"
 
 #define AT(member) offsetof(struct scheduling, member)
 #define MOST       INT64_C(1000000000000)
@@ -37,10 +38,15 @@ struct columns {
     int provider, from, source, number[NUMBERS];
 };
 
-struct search {
-    const char *provider;
-    int64_t day, best;
-    bool found;
+struct row {
+    char *provider, *source;
+    bool own; // a provider in the user's file has no rows from the shipped one
+    int64_t day;
+    struct scheduling prices;
+};
+
+struct schedulings {
+    LIST_OF(struct row) rows; // the user's own first
 };
 
 static int read_number(const char *text, bool money, int64_t *out, struct err *err)
@@ -56,47 +62,30 @@ static int read_number(const char *text, bool money, int64_t *out, struct err *e
     return rc;
 }
 
-static int read_row(struct scheduling *row, const struct csv *csv, const struct columns *at,
+static int read_row(struct row *row, const struct csv *csv, const struct columns *at,
                     struct err *err)
 {
     for (int i = 0; i < NUMBERS; i++) {
-        int64_t *to = (int64_t *)((char *)row + numbers[i].at);
+        int64_t *to = (int64_t *)((char *)&row->prices + numbers[i].at);
         if (read_number(csv_text(csv, at->number[i]), numbers[i].money, to, err) != 0)
             return csv_context(csv, at->number[i], err);
     }
-    if (row->function_unit_ms == 0)
+    if (row->prices.function_unit_ms == 0)
         return csv_fault(csv, csv_column(csv, "function_unit_ms"), err,
                          "expected a number above 0");
-    return 0;
-}
-
-static int consider_row(struct scheduling *out, const struct csv *csv, const struct columns *at,
-                        struct search *search, struct err *err)
-{
-    struct scheduling row = {0};
-    int64_t day = 0;
     const char *from = csv_text(csv, at->from);
-    TRY(read_row(&row, csv, at, err));
-    if (files_day(from, &day, err) != 0)
-        TRY(csv_context(csv, at->from, err));
-    if (strcmp(csv_text(csv, at->provider), search->provider) != 0 ||
-        (search->found && !files_applies(day, search->best, search->day)))
-        return 0;
+    if (files_day(from, &row->day, err) != 0)
+        return csv_context(csv, at->from, err);
     struct buf source = {0};
     buf_printf(&source, "%s: %s", from, csv_text(csv, at->source));
-    row.source = buf_take(&source, err);
-    if (!row.source)
-        return ERR_MEMORY;
-    row.since = (int)day;
-    scheduling_release(out);
-    *out = row;
-    search->found = true;
-    search->best = day;
-    return 0;
+    TRY(text_take(&row->source, &source, err));
+    row->prices.source = row->source;
+    row->prices.since = (int)row->day;
+    row->prices.disk_stopped_rate = -1;
+    return text_set(&row->provider, csv_text(csv, at->provider), err);
 }
 
-static int read_file(struct scheduling *out, const char *path, struct search *search,
-                     struct err *err)
+static int read_file(struct schedulings *s, const char *path, bool own, struct err *err)
 {
     struct csv csv;
     struct columns at;
@@ -110,39 +99,61 @@ static int read_file(struct scheduling *out, const char *path, struct search *se
         rc = csv_need(&csv, "source", &at.source, err);
     for (int i = 0; rc == 0 && i < NUMBERS; i++)
         rc = csv_need(&csv, numbers[i].name, &at.number[i], err);
-    while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = consider_row(out, &csv, &at, search, err);
+    while (rc == 0 && (rc = csv_next(&csv, err)) > 0) {
+        struct row *row = LIST_ADD(&s->rows, err);
+        rc = row ? read_row(row, &csv, &at, err) : ERR_MEMORY;
+        if (row)
+            row->own = own;
+    }
     csv_release(&csv);
     return rc;
 }
 
-int scheduling_find(struct scheduling *out, const char *shipped, const char *own,
-                    const char *provider, int day, struct err *err)
+int schedulings_open(struct schedulings **out, const char *shipped, const char *own,
+                     struct err *err)
 {
+    struct schedulings *s = calloc(1, sizeof *s);
     struct buf path = {0}, own_path = {0};
-    struct search search = {.provider = provider, .day = day != 0 ? day : clock_date_s() / 86400};
-    memset(out, 0, sizeof *out);
-    for (int i = 0; i < NUMBERS; i++)
-        *(int64_t *)((char *)out + numbers[i].at) = -1;
-    int rc = 0;
-    if (!shipped)
-        rc = files_shipped("scheduling.csv", &path, err);
+    *out = NULL;
+    if (!s)
+        return err_memory(err);
+    int rc = shipped ? 0 : files_shipped("scheduling.csv", &path, err);
     if (rc == 0 && !own)
         rc = files_own("scheduling.csv", &own_path, err);
     own = own ? own : buf_str(&own_path);
     if (rc == 0 && *own && access(own, F_OK) == 0)
-        rc = read_file(out, own, &search, err);
-    if (rc == 0 && !search.found)
-        rc = read_file(out, shipped ? shipped : buf_str(&path), &search, err);
+        rc = read_file(s, own, true, err);
+    if (rc == 0)
+        rc = read_file(s, shipped ? shipped : buf_str(&path), false, err);
     buf_release(&path);
     buf_release(&own_path);
-    if (rc != 0)
-        scheduling_release(out);
+    if (rc == 0)
+        *out = s;
+    else
+        schedulings_close(s);
     return rc;
 }
 
-void scheduling_release(struct scheduling *scheduling)
+void schedulings_close(struct schedulings *s)
 {
-    free(scheduling->source);
-    scheduling->source = NULL;
+    for (size_t i = 0; s && i < s->rows.count; i++) {
+        free(s->rows.items[i].provider);
+        free(s->rows.items[i].source);
+    }
+    if (s)
+        free(s->rows.items);
+    free(s);
+}
+
+struct scheduling scheduling_find(const struct schedulings *s, const char *provider, int day)
+{
+    const struct row *best = NULL;
+    int64_t on = day != 0 ? day : clock_date_s() / 86400;
+    for (size_t i = 0; i < s->rows.count; i++) {
+        const struct row *row = &s->rows.items[i];
+        if (strcmp(row->provider, provider) == 0 &&
+            (!best || (best->own == row->own && files_applies(row->day, best->day, on))))
+            best = row;
+    }
+    return best ? best->prices : SCHEDULING_UNKNOWN;
 }

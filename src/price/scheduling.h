@@ -5,6 +5,7 @@
 #ifndef FARE_PRICE_SCHEDULING_H
 #define FARE_PRICE_SCHEDULING_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -15,15 +16,24 @@ struct scheduling {                       // amounts are nano-USD; -1: unknown
     int64_t function_ms;                  // per start, and again per stop
     int64_t function_rate, function_unit_ms, free_function_ms;
     int64_t fixed_server;      // a small server that is always up, per month
-    char *source;              // with the row's start date; on the heap
+    const char *source;        // with the row's start date; belongs to the table
     int since;                 // that date, in days since 1970
     int64_t disk_stopped_rate; // of a machine that is off; -1: the same
 };
 
+#define SCHEDULING_UNKNOWN                                                                         \
+    ((struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, 0, -1})
+
+struct schedulings;
+
+// `shipped` and `own` null: the default files. ERR_FORMAT names the file, line and column.
+int schedulings_open(struct schedulings **out, const char *shipped, const char *own,
+                     struct err *err) MUST_USE;
+void schedulings_close(struct schedulings *schedulings); // null is fine
+
 // The provider's newest row that starts on or before that day (since 1970; 0: today), or else its
-// first row; all unknown if there is none. `shipped` and `own` null: the default files.
-int scheduling_find(struct scheduling *out, const char *shipped, const char *own,
-                    const char *provider, int day, struct err *err) MUST_USE;
-void scheduling_release(struct scheduling *scheduling);
+// first row; all unknown if there is none.
+struct scheduling scheduling_find(const struct schedulings *schedulings, const char *provider,
+                                  int day);
 
 #endif

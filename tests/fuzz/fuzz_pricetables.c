@@ -38,13 +38,15 @@ static void as_rates(const char *path)
 
 static void as_scheduling(const char *path)
 {
-    struct scheduling s = {0};
+    struct schedulings *table = NULL;
     struct err err = {0};
-    int rc = scheduling_find(&s, path, "", "gcp", 17600, &err);
-    assert(rc == err.code);
-    if (rc == 0)
+    int rc = schedulings_open(&table, path, "", &err);
+    assert(rc == err.code && (rc == 0) == (table != NULL));
+    if (rc == 0) {
+        struct scheduling s = scheduling_find(table, "gcp", 17600);
         assert(s.disk_rate >= -1 && s.rules >= -1 && s.function_unit_ms != 0);
-    scheduling_release(&s);
+    }
+    schedulings_close(table);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

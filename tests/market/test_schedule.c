@@ -205,7 +205,7 @@ static void not_known(void **state)
 {
     (void)state;
     struct schedule s = published("0 */4 * * *", 60);
-    s.beside = (struct scheduling){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, 0, -1};
+    s.beside = SCHEDULING_UNKNOWN;
     struct schedule_bill b = bill_of(&s, 1);
     assert_false(b.disk.known || b.rules.known || b.functions.known);
     assert_int_equal(b.total.price, b.machine.price);

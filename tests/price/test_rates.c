@@ -97,18 +97,18 @@ static void malformed(void **state)
 static void by_the_clock(void **state)
 {
     (void)state;
-    struct scheduling s;
+    struct schedulings *table;
     struct err err = {0};
-    assert_ok(scheduling_find(&s, SHARE "/scheduling.csv", "", "gcp", day("2018-11-01"), &err),
-              &err);
+    assert_ok(schedulings_open(&table, SHARE "/scheduling.csv", "", &err), &err);
+    struct scheduling s = scheduling_find(table, "gcp", day("2018-11-01"));
     assert_int_equal(s.disk_rate, nano("0.04"));
     assert_int_equal(s.rules, 2);
     assert_int_equal(s.function_rate, 463);
     assert_int_equal(strncmp(s.source, "2018-11-01: ", 12), 0);
-    scheduling_release(&s);
-    assert_ok(scheduling_find(&s, SHARE "/scheduling.csv", "", "nobody", 0, &err), &err);
+    s = scheduling_find(table, "nobody", 0);
     assert_int_equal(s.disk_rate, -1);
     assert_null(s.source);
+    schedulings_close(table);
     const char *own =
         folder_put(folder_new(), "scheduling.csv",
                    COLUMNS "gcp,2020-01-01,1,,,,,,,,,,a\ngcp,2022-01-01,2,,,,,,,,,,b\n");
@@ -116,14 +116,18 @@ static void by_the_clock(void **state)
         const char *date, *rate;
     } cases[] = {
         {"2019-01-01", "1"}, {"2020-01-01", "1"}, {"2021-12-31", "1"}, {"2022-01-01", "2"}};
+    assert_ok(schedulings_open(&table, SHARE "/scheduling.csv", own, &err), &err);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_ok(
-            scheduling_find(&s, SHARE "/scheduling.csv", own, "gcp", day(cases[i].date), &err),
-            &err);
+        s = scheduling_find(table, "gcp", day(cases[i].date));
         assert_int_equal(s.disk_rate, nano(cases[i].rate));
         assert_int_equal(s.rules, -1);
-        scheduling_release(&s);
     }
+    schedulings_close(table);
+    own = folder_put(folder_new(), "scheduling.csv", COLUMNS "aws,2020-01-01,3,,,,,,,,,,a\n");
+    assert_ok(schedulings_open(&table, SHARE "/scheduling.csv", own, &err), &err);
+    assert_int_equal(scheduling_find(table, "aws", 0).disk_rate, nano("3"));
+    assert_int_equal(scheduling_find(table, "gcp", 0).disk_rate, nano("0.04"));
+    schedulings_close(table);
     static const struct {
         const char *row, *error;
     } bad[] = {
@@ -137,8 +141,8 @@ static void by_the_clock(void **state)
         struct err why = {0};
         snprintf(text, sizeof text, COLUMNS "%s", bad[i].row);
         own = folder_put(folder_new(), "scheduling.csv", text);
-        assert_int_equal(scheduling_find(&s, SHARE "/scheduling.csv", own, "gcp", 0, &why),
-                         ERR_FORMAT);
+        assert_int_equal(schedulings_open(&table, SHARE "/scheduling.csv", own, &why), ERR_FORMAT);
+        assert_null(table);
         if (!strstr(why.text, bad[i].error))
             fail_msg("%s: %s", bad[i].row, why.text);
     }

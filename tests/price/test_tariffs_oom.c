@@ -67,9 +67,11 @@ static void scheduling(void **state)
     OOM_EACH
     {
         struct err err = {0};
-        struct scheduling s = {0};
-        int rc = scheduling_find(&s, SHARE "/scheduling.csv", "", "gcp", 20000, &err);
-        scheduling_release(&s);
+        struct schedulings *s = NULL;
+        int rc = schedulings_open(&s, SHARE "/scheduling.csv", "", &err);
+        if (rc == 0)
+            assert_non_null(scheduling_find(s, "gcp", 20000).source);
+        schedulings_close(s);
         OOM_EXPECT(rc, &err);
     }
 }
