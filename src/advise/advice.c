@@ -452,13 +452,13 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
                     struct err *err)
 {
     const struct bill *strong = fastest(quote, NULL), *cheap = &quote->bills.items[0];
-    int64_t one = 0, all = 0, machines = 0;
+    int64_t in_turn = 0, parallel = 0, machines = 0;
     double seconds = 0, runs = (double)w->runs;
     struct buf text = {0};
-    int rc = bill_for(ask, strong, runs, w->runs, &one, NULL, err);
+    int rc = bill_for(ask, strong, runs, w->runs, &in_turn, NULL, err);
     if (rc == 0)
         rc = bill_parallel(ask, cheap, w->runs, seconds_for(strong, runs), &machines, &seconds,
-                           &all, err);
+                           &parallel, err);
     if (rc != 0 && rc != ERR_MEMORY) {
         memset(err, 0, sizeof *err);
         buf_printf(&text, "%lld runs are too many to price.", (long long)w->runs);
@@ -470,12 +470,12 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
                strong->offer);
     add_time(&text, seconds_for(strong, runs));
     buf_adds(&text, ", ");
-    add_money(&text, one);
+    add_money(&text, in_turn);
     if (cheap != strong || machines > 1) {
         buf_printf(&text, "; on %lld × %s in parallel: ", (long long)machines, cheap->offer);
         add_time(&text, seconds);
         buf_adds(&text, ", ");
-        add_money(&text, all);
+        add_money(&text, parallel);
     }
     buf_adds(&text, ".");
     return texts_take(&quote->advice, &text, err);

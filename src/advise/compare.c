@@ -126,19 +126,19 @@ void comparing_free(struct comparing *c)
     free(c);
 }
 
-// Room for one more item, zeroed.
-static void *one_more(void *items, size_t count, size_t *room, size_t size, struct err *err)
+// Makes room for one more item, zeroed.
+static void *grow_zeroed(void *items, size_t count, size_t *capacity, size_t size, struct err *err)
 {
-    if (count < *room)
+    if (count < *capacity)
         return items;
-    size_t more = *room ? *room * 2 : 4;
+    size_t more = *capacity ? *capacity * 2 : 4;
     char *grown = realloc(items, more * size);
     if (!grown) {
         err_memory(err);
         return NULL;
     }
-    memset(grown + *room * size, 0, (more - *room) * size);
-    *room = more;
+    memset(grown + *capacity * size, 0, (more - *capacity) * size);
+    *capacity = more;
     return grown;
 }
 
@@ -300,7 +300,7 @@ static int find_section(struct comparing *c, const struct run *run, size_t *numb
     if (*number < c->section_count)
         return 0;
     struct section *sections =
-        one_more(c->sections, c->section_count, &c->section_room, sizeof *sections, err);
+        grow_zeroed(c->sections, c->section_count, &c->section_capacity, sizeof *sections, err);
     if (!sections)
         return ERR_MEMORY;
     c->sections = sections;
@@ -356,7 +356,8 @@ static void group_key(struct comparing *c, size_t section, const struct run *run
 
 static int add_to_section(struct section *section, size_t group, struct err *err)
 {
-    size_t *groups = one_more(section->groups, section->count, &section->room, sizeof *groups, err);
+    size_t *groups =
+        grow_zeroed(section->groups, section->count, &section->capacity, sizeof *groups, err);
     if (!groups)
         return ERR_MEMORY;
     section->groups = groups;
@@ -391,7 +392,8 @@ static int find_group(struct comparing *c, size_t section, struct run *run, cons
         *out = &c->groups[number];
         return 0;
     }
-    struct group *groups = one_more(c->groups, c->group_count, &c->group_room, sizeof *groups, err);
+    struct group *groups =
+        grow_zeroed(c->groups, c->group_count, &c->group_capacity, sizeof *groups, err);
     if (!groups)
         return ERR_MEMORY;
     c->groups = groups;
@@ -424,7 +426,7 @@ static int keep(struct group *group, const char *id, const struct part *part,
                 const struct run_price *price, struct err *err)
 {
     struct part *parts =
-        one_more(group->parts.items, group->parts.count, &group->room, sizeof *parts, err);
+        grow_zeroed(group->parts.items, group->parts.count, &group->capacity, sizeof *parts, err);
     if (!parts)
         return ERR_MEMORY;
     group->parts.items = parts;

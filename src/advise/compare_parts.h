@@ -27,7 +27,7 @@ struct group {        // runs that are one row
     unsigned differs; // attributes that differ among rows of its machine and framework
     size_t section;
     LIST_OF(struct part) parts;
-    size_t room; // of parts
+    size_t capacity; // of parts
     LIST_OF(char *) ids;
     struct run_price price; // the first one's
     int64_t least, most;    // an hour
@@ -40,7 +40,7 @@ struct group {        // runs that are one row
 struct section { // a workload
     char *title;
     size_t *groups; // numbers
-    size_t count, room;
+    size_t count, capacity;
     size_t base; // the group's number, or NO_GROUP
     bool timed;  // some rows have times, not only relative speeds
 };
@@ -61,9 +61,9 @@ struct comparing {
     const char *date; // the options'
     struct index section_index, group_index;
     struct section *sections;
-    size_t section_count, section_room;
+    size_t section_count, section_capacity;
     struct group *groups;
-    size_t group_count, group_room;
+    size_t group_count, group_capacity;
     int64_t runs;
     struct buf key;
 };

@@ -7,25 +7,25 @@
 
 #include "advise/comparable.h"
 
-static void estimate_group(struct group *g, struct measured *room)
+static void estimate_group(struct group *g, struct measured *measured)
 {
     size_t n = g->parts.count;
     g->costed = g->timed;
     for (size_t i = 0; i < n; i++) {
         const struct part *part = &g->parts.items[i];
-        room[i] = (struct measured){part->time_s, part->time_low, part->time_high};
+        measured[i] = (struct measured){part->time_s, part->time_low, part->time_high};
         g->costed &= part->costed;
     }
     if (g->timed)
-        estimate_of(room, n, &g->time);
+        estimate_of(measured, n, &g->time);
     for (size_t i = 0; i < n; i++) {
         const struct part *part = &g->parts.items[i];
-        room[i] = part->relative ? (struct measured){part->relative_cost, 0, 0}
-                                 : (struct measured){(double)part->cost, (double)part->cost_low,
-                                                     (double)part->cost_high};
+        measured[i] = part->relative ? (struct measured){part->relative_cost, 0, 0}
+                                     : (struct measured){(double)part->cost, (double)part->cost_low,
+                                                         (double)part->cost_high};
     }
     if (g->costed)
-        estimate_of(room, n, &g->cost);
+        estimate_of(measured, n, &g->cost);
 }
 
 static int estimate_all(struct comparing *c, struct err *err)
@@ -33,12 +33,12 @@ static int estimate_all(struct comparing *c, struct err *err)
     size_t most = 1;
     for (size_t i = 0; i < c->group_count; i++)
         most = c->groups[i].parts.count > most ? c->groups[i].parts.count : most;
-    struct measured *room = calloc(most, sizeof *room);
-    if (!room)
+    struct measured *measured = calloc(most, sizeof *measured);
+    if (!measured)
         return err_memory(err);
     for (size_t i = 0; i < c->group_count; i++)
-        estimate_group(&c->groups[i], room);
-    free(room);
+        estimate_group(&c->groups[i], measured);
+    free(measured);
     return 0;
 }
 

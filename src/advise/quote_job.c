@@ -21,9 +21,9 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     bool wanted = rc == 0 && run.workload && strcmp(run.workload, job->workload) == 0;
     for (size_t i = 0; wanted && i < job->runs.count; i++)
         wanted = strcmp(job->runs.items[i].id, run.id) != 0;
-    struct run *kept = wanted ? LIST_ADD(&job->runs, err) : NULL;
-    if (kept) {
-        *kept = run;
+    struct run *added = wanted ? LIST_ADD(&job->runs, err) : NULL;
+    if (added) {
+        *added = run;
         return 0;
     }
     record_release(run_fields, &run);

@@ -25,12 +25,12 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
     size_t total = 0;
     for (;;) {
         // Files under /proc have size 0: read until the end, whatever stat() would say.
-        char *room = buf_reserve(out, 16384);
-        if (!room) {
+        char *into = buf_reserve(out, 16384);
+        if (!into) {
             rc = err_memory(err);
             break;
         }
-        ssize_t got = read(fd, room, 16384);
+        ssize_t got = read(fd, into, 16384);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
@@ -59,8 +59,8 @@ int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct 
             continue;
         if (put < 0 &&
             errno == EAGAIN) { // the pipe was left non-blocking: wait until it takes more
-            struct pollfd room = {fd, POLLOUT, 0};
-            if (poll(&room, 1, -1) >= 0 || errno == EINTR)
+            struct pollfd writable = {fd, POLLOUT, 0};
+            if (poll(&writable, 1, -1) >= 0 || errno == EINTR)
                 continue;
         }
         if (put < 0)
@@ -218,13 +218,13 @@ int fs_mkdirs(const char *path, struct err *err)
     for (size_t i = 1; i <= len; i++) {
         if (part[i] != '/' && part[i] != '\0')
             continue;
-        char kept = part[i];
+        char separator = part[i];
         part[i] = '\0';
         struct stat st;
         if (mkdir(part, 0777) != 0 &&
             !(errno == EEXIST && stat(part, &st) == 0 && S_ISDIR(st.st_mode)))
             return err_errno(err, errno, "cannot create the folder '%s'", part);
-        part[i] = kept;
+        part[i] = separator;
     }
     return 0;
 }

@@ -71,11 +71,11 @@ static void wrong_status(struct transfer *t, long status)
 
 // Both callbacks put the error into the call and return less than they were offered, which makes
 // libcurl end the transfer.
-static size_t on_body(char *bytes, size_t one, size_t len, void *context)
+static size_t on_body(char *bytes, size_t size, size_t len, void *context)
 {
     struct transfer *t = context;
     struct http_call *call = t->call;
-    (void)one; // always 1
+    (void)size; // always 1
     t->got += (int64_t)len;
     t->last_ns = clock_now_ns();
     if (t->got > max_of(t))
@@ -91,11 +91,11 @@ static size_t on_body(char *bytes, size_t one, size_t len, void *context)
     return call->err.code ? 0 : len;
 }
 
-static size_t on_header(char *bytes, size_t one, size_t len, void *context)
+static size_t on_header(char *bytes, size_t size, size_t len, void *context)
 {
     struct transfer *t = context;
     (void)bytes;
-    (void)one;
+    (void)size;
     t->last_ns = clock_now_ns();
     t->header_bytes += len;
     if (t->header_bytes > HEADER_MAX)

@@ -90,15 +90,15 @@ int money_parse(const char *text, int64_t *nano, struct err *err)
 // Writes `size` units of 10^-decimals.
 static void print(bool negative, uint64_t size, int decimals, char out[MONEY_BYTES])
 {
-    uint64_t one = 1;
+    uint64_t unit = 1;
     for (int i = 0; i < decimals; i++)
-        one *= 10;
+        unit *= 10;
     const char *sign = negative && size != 0 ? "-" : "";
     if (decimals == 0)
         snprintf(out, MONEY_BYTES, "%s%" PRIu64, sign, size);
     else
-        snprintf(out, MONEY_BYTES, "%s%" PRIu64 ".%0*" PRIu64, sign, size / one, decimals,
-                 size % one);
+        snprintf(out, MONEY_BYTES, "%s%" PRIu64 ".%0*" PRIu64, sign, size / unit, decimals,
+                 size % unit);
 }
 
 void money_text(int64_t nano, char out[MONEY_BYTES])

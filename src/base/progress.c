@@ -270,12 +270,12 @@ static void lay_out(const struct progress_view *view, size_t width, struct layou
         l->cost = view->costs;
         left -= costs - cost;
     }
-    bool ends = view->end && left_s(view) >= 0 && l->time[0];
-    if (ends && left >= 1 + strlen(view->end) + 2) {
+    bool shows_end = view->end && left_s(view) >= 0 && l->time[0];
+    if (shows_end && left >= 1 + strlen(view->end) + 2) {
         snprintf(l->end, sizeof l->end, " (%s)", view->end);
         left -= strlen(l->end);
     }
-    l->at_most = ends && view->at_most && left >= strlen("at most ");
+    l->at_most = shows_end && view->at_most && left >= strlen("at most ");
     left -= l->at_most ? strlen("at most ") : 0;
     l->note_end = view->note ? fitting(view->note, &left) : NULL;
     bool counts = known && view->unit != PROGRESS_TIME;

@@ -123,12 +123,12 @@ double rng_normal(struct rng *rng)
 
 static void swap(unsigned char *a, unsigned char *b, size_t size)
 {
-    unsigned char kept[64];
+    unsigned char temp[64];
     while (size > 0) {
-        size_t n = size < sizeof kept ? size : sizeof kept;
-        memcpy(kept, a, n);
+        size_t n = size < sizeof temp ? size : sizeof temp;
+        memcpy(temp, a, n);
         memcpy(a, b, n);
-        memcpy(b, kept, n);
+        memcpy(b, temp, n);
         a += n;
         b += n;
         size -= n;

@@ -82,12 +82,12 @@ void sha256_add(struct sha256 *sha, const void *bytes, size_t len)
             len -= sizeof sha->block;
             continue;
         }
-        size_t take = sizeof sha->block - held;
-        take = take < len ? take : len;
-        memcpy(sha->block + held, p, take);
-        p += take;
-        len -= take;
-        held += take;
+        size_t part = sizeof sha->block - held;
+        part = part < len ? part : len;
+        memcpy(sha->block + held, p, part);
+        p += part;
+        len -= part;
+        held += part;
         if (held == sizeof sha->block) {
             add_block(sha->hash, sha->block);
             held = 0;

@@ -62,9 +62,9 @@ static void select_kth(double *x, size_t n, size_t k)
             while (x[j] > pivot)
                 j--;
             if (i <= j) {
-                double kept = x[i];
+                double temp = x[i];
                 x[i++] = x[j];
-                x[j--] = kept;
+                x[j--] = temp;
             }
         }
         if (want <= j)

@@ -115,13 +115,13 @@ static int time_price(const struct rule *rule, const struct charge_use *use, int
     if (use->prorated)
         return money_scale(rule->rate, charged_ns, rule->per_ns, MONEY_HALF_EVEN, price, err);
     while (left_ns > 0) {
-        int64_t first_s, next_s, one;
+        int64_t first_s, next_s, month;
         if (!clock_month(at_s, 0, &first_s) || !clock_month(at_s, 1, &next_s))
             return after_9999(err);
         int64_t part_ns = smaller(left_ns, (next_s - at_s) * NS_PER_S);
-        int rc = month_price(rule, (next_s - first_s) * NS_PER_S, used_ns, part_ns, &one, err);
+        int rc = month_price(rule, (next_s - first_s) * NS_PER_S, used_ns, part_ns, &month, err);
         if (rc == 0)
-            rc = money_add(*price, one, price, err);
+            rc = money_add(*price, month, price, err);
         if (rc != 0)
             return rc;
         left_ns -= part_ns;
@@ -196,14 +196,14 @@ static int by_calendar(int64_t per_month, int64_t start_s, int64_t from_ns, int6
     int rc = 0;
     *price = 0;
     while (ns > 0 && rc == 0) {
-        int64_t first_s, next_s, one, at_s = start_s + from_ns / NS_PER_S;
+        int64_t first_s, next_s, month, at_s = start_s + from_ns / NS_PER_S;
         if (!clock_month(at_s, 0, &first_s) || !clock_month(at_s, 1, &next_s))
             return after_9999(err);
         int64_t part_ns = smaller(ns, (next_s - at_s) * NS_PER_S - from_ns % NS_PER_S);
-        rc = money_scale(per_month, part_ns, (next_s - first_s) * NS_PER_S, MONEY_HALF_EVEN, &one,
+        rc = money_scale(per_month, part_ns, (next_s - first_s) * NS_PER_S, MONEY_HALF_EVEN, &month,
                          err);
         if (rc == 0)
-            rc = money_add(*price, one, price, err);
+            rc = money_add(*price, month, price, err);
         from_ns += part_ns;
         ns -= part_ns;
     }
@@ -254,13 +254,13 @@ static int egress_price(const struct rule *rule, int64_t from, int64_t to, int64
     int rc = 0;
     for (int i = 0; i <= rule->egress_count && rc == 0; i++) {
         bool last = i == rule->egress_count;
-        int64_t end = last ? to : rule->egress_steps[i].upto_gb * rule->gb_bytes, one;
+        int64_t end = last ? to : rule->egress_steps[i].upto_gb * rule->gb_bytes, step;
         int64_t bytes = smaller(to, end) - larger(from, begin);
         if (bytes > 0)
             rc = money_scale(last ? rule->egress_rate : rule->egress_steps[i].rate, bytes,
-                             rule->gb_bytes, MONEY_HALF_EVEN, &one, err);
+                             rule->gb_bytes, MONEY_HALF_EVEN, &step, err);
         if (bytes > 0 && rc == 0)
-            rc = money_add(*price, one, price, err);
+            rc = money_add(*price, step, price, err);
         begin = larger(begin, end);
     }
     return rc;

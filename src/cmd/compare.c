@@ -126,10 +126,10 @@ static int find_word(struct words *words, size_t i, struct ledger *ledger, struc
 static int words_init(struct words *words, const struct opt_rest *rest, struct ledger *ledger,
                       struct err *err)
 {
-    size_t room = rest->count > 0 ? rest->count : 1;
-    words->items = calloc(room, sizeof *words->items);
-    words->ids = calloc(room, sizeof *words->ids);
-    words->texts = calloc(room, sizeof *words->texts);
+    size_t capacity = rest->count > 0 ? rest->count : 1;
+    words->items = calloc(capacity, sizeof *words->items);
+    words->ids = calloc(capacity, sizeof *words->ids);
+    words->texts = calloc(capacity, sizeof *words->texts);
     if (!words->items || !words->ids || !words->texts)
         return err_memory(err);
     words->count = rest->count;

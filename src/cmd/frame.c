@@ -120,10 +120,10 @@ static bool takes_next(const struct command *command, const char *arg)
         return false;
     for (const char *p = arg + 1; *p; p++) { // of "-an" each letter
         char letter[] = {'-', *p, '\0'};
-        const char *one = arg[1] == '-' ? arg : letter;
-        const struct opt *opt = opt_find(common, one);
+        const char *option = arg[1] == '-' ? arg : letter;
+        const struct opt *opt = opt_find(common, option);
         if (!opt)
-            owner_of(command, one, NULL, &opt);
+            owner_of(command, option, NULL, &opt);
         if (arg[1] == '-' || (opt && opt->kind != OPT_FLAG))
             return opt && opt->kind != OPT_FLAG && (arg[1] == '-' || p[1] == '\0');
     }

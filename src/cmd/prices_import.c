@@ -75,15 +75,16 @@ static void print_file(struct out *out, const struct price_file *file)
     }
     out_printf(out, "%s: %s, %s of %s (%s)\n", file->file, units_count(file->rows.v, "row").s,
                units_count(file->offers.v, "price").s, file->date, file->format);
-    for (int kept = 0; kept < 2; kept++) {
+    for (int imported = 0; imported < 2; imported++) {
         for (size_t i = 0; i < file->notes.count; i++) {
             const struct price_note *note = &file->notes.items[i];
-            if (note->left_out.v == kept)
+            if (note->left_out.v == imported)
                 continue;
             char where[32] = "";
             if (note->line.known)
                 snprintf(where, sizeof where, "line %lld: ", (long long)note->line.v);
-            out_printf(out, "  %-8s %7lld  ", kept ? "noted" : "left out", (long long)note->rows.v);
+            out_printf(out, "  %-8s %7lld  ", imported ? "noted" : "left out",
+                       (long long)note->rows.v);
             char text[512];
             snprintf(text, sizeof text, "%s (%s%s)", note->why, where,
                      note->example ? note->example : "-");

@@ -223,13 +223,13 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     const char *id = job->quote.run;
     if (!job->asked || !id || strncmp(id, "published-", 10) == 0)
         return;
-    struct quote kept = job->quote; // shares its texts
-    if (kept.bills.count == 0)
+    struct quote pinned = job->quote; // shares its texts
+    if (pinned.bills.count == 0)
         return;
-    if (kept.bills.count > PIN_BILLS)
-        kept.bills.count = PIN_BILLS;
-    if (kept.others.count > PIN_BILLS)
-        kept.others.count = PIN_BILLS;
+    if (pinned.bills.count > PIN_BILLS)
+        pinned.bills.count = PIN_BILLS;
+    if (pinned.others.count > PIN_BILLS)
+        pinned.others.count = PIN_BILLS;
     clock_iso(clock_date_s(), made);
     made[10] = '\0';
     buf_printf(&key, "%s %s", made, job->quote.rule);
@@ -239,7 +239,7 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
         if (parts[i])
             buf_printf(&key, " %.80s", parts[i]);
     add_sizes(o, &key);
-    int rc = record_to_line(quote_fields, &kept, &line, &err);
+    int rc = record_to_line(quote_fields, &pinned, &line, &err);
     if (rc == 0)
         rc = buf_check(&key, &err);
     if (rc == 0)

@@ -47,10 +47,10 @@ static const struct cmd_variable variables[] = {
 };
 
 // Waits for SIGTERM, SIGINT or SIGHUP, which are blocked in all threads.
-static void wait_for_end(struct serve *serve, const sigset_t *ends)
+static void wait_for_end(struct serve *serve, const sigset_t *stop_signals)
 {
     const struct timespec second = {.tv_sec = 1};
-    while (sigtimedwait(ends, NULL, &second) < 0)
+    while (sigtimedwait(stop_signals, NULL, &second) < 0)
         serve_tend(serve);
 }
 
@@ -80,17 +80,17 @@ static int run(const struct cmd_call *call, struct err *err)
                                            .everyone = o->everyone,
                                            .complain = out_complain};
     struct serve *serve = NULL;
-    sigset_t ends, before;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &ends, &before);
+    sigset_t stop_signals, before;
+    sigemptyset(&stop_signals);
+    sigaddset(&stop_signals, SIGTERM);
+    sigaddset(&stop_signals, SIGINT);
+    sigaddset(&stop_signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &stop_signals, &before);
     int rc = serve_start(&serve, &options_, err);
     if (rc == 0)
         rc = say_ready(call, serve, err);
     if (rc == 0)
-        wait_for_end(serve, &ends);
+        wait_for_end(serve, &stop_signals);
     serve_stop(serve);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;

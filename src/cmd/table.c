@@ -145,12 +145,12 @@ static void put_cell(struct buf *line, int width, const char *text, int pad)
 
 static int pad_of(const struct layout *l, size_t c, const char *text)
 {
-    int room = l->widths[c] - out_columns(text), pad = 0, lead = lead_of(text);
+    int slack = l->widths[c] - out_columns(text), pad = 0, lead = lead_of(text);
     if (l->table->columns[c].align == TABLE_RIGHT)
-        pad = room;
+        pad = slack;
     else if (l->table->columns[c].align == TABLE_POINT) // other texts end above the cents
         pad = l->leads[c] - (lead > 0 ? lead : out_columns(text) - 3);
-    return larger(pad < room ? pad : room, 0);
+    return larger(pad < slack ? pad : slack, 0);
 }
 
 static void add_below(struct buf *below, const char *text, const char *what)

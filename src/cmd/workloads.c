@@ -102,20 +102,20 @@ static void print_one(struct out *out, const struct workload_info *w)
     print_layers(out, w);
 }
 
-static int describe_all(const struct cmd_call *call, const struct workload *one, struct err *err)
+static int describe_all(const struct cmd_call *call, const struct workload *only, struct err *err)
 {
     const struct cmd_common *common = call->options;
     struct workload_list all = {0};
     int rc = text_set(&all.schema, WORKLOADS_SCHEMA, err);
     for (size_t i = 0; rc == 0 && workloads[i]; i++) {
-        if (one && workloads[i] != one)
+        if (only && workloads[i] != only)
             continue;
         struct workload_info *info = LIST_ADD(&all.workloads, err);
-        rc = info ? workload_describe(workloads[i], one != NULL, info, err) : ERR_MEMORY;
+        rc = info ? workload_describe(workloads[i], only != NULL, info, err) : ERR_MEMORY;
     }
     if (rc == 0 && common->json)
         rc = out_record(call->out, workload_list_fields, &all, err);
-    else if (rc == 0 && one)
+    else if (rc == 0 && only)
         print_one(call->out, &all.workloads.items[0]);
     else if (rc == 0)
         print_list(call->out, &all);
@@ -134,8 +134,8 @@ static int show(const struct cmd_call *call, struct err *err)
         err_set(err, ERR_USAGE, "'fare workloads show' needs the name of a workload");
         return err_hint(err, "'fare workloads' lists them");
     }
-    const struct workload *one = workload_find(call->rest->args[0], err);
-    return one ? describe_all(call, one, err) : ERR_USAGE;
+    const struct workload *only = workload_find(call->rest->args[0], err);
+    return only ? describe_all(call, only, err) : ERR_USAGE;
 }
 
 static int python_helper(const struct cmd_call *call, struct err *err)

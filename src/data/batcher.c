@@ -72,9 +72,9 @@ static void flip_rows(float *image, int64_t rows, int width)
 {
     for (int64_t r = 0; r < rows; r++, image += width)
         for (int a = 0, b = width - 1; a < b; a++, b--) {
-            float kept = image[a];
+            float left = image[a];
             image[a] = image[b];
-            image[b] = kept;
+            image[b] = left;
         }
 }
 

@@ -85,7 +85,7 @@ static void clause(struct writer *w)
 static void sentence(struct writer *w)
 {
     static const char *const links[] = {", and ", ", but ", "; for ", ": ", "--"};
-    static const char *const ends[] = {".", ".", ".", "!", "?"};
+    static const char *const end_marks[] = {".", ".", ".", "!", "?"};
     bool quoted = one_in(w, 8);
     if (quoted)
         put(w, "\"");
@@ -99,7 +99,7 @@ static void sentence(struct writer *w)
         noun_phrase(w);
         put(w, ")");
     }
-    PUT_ONE(w, ends);
+    PUT_ONE(w, end_marks);
     if (quoted)
         put(w, "\"");
 }

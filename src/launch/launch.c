@@ -126,14 +126,14 @@ static bool host_cxx_newer(const char *wanted, uint32_t than)
 // The loader's library path.
 struct path {
     char *text;
-    size_t len, room;
+    size_t len, capacity;
 };
 
 static void add(struct path *path, const char *dir, const char *sub)
 {
-    int len = snprintf(path->text + path->len, path->room - path->len, "%s%s%s",
+    int len = snprintf(path->text + path->len, path->capacity - path->len, "%s%s%s",
                        path->len ? ":" : "", dir, sub);
-    if (len > 0 && (size_t)len < path->room - path->len)
+    if (len > 0 && (size_t)len < path->capacity - path->len)
         path->len += (size_t)len;
 }
 
@@ -142,8 +142,8 @@ static void add(struct path *path, const char *dir, const char *sub)
 // override the administrator's cache.
 static char *library_path(const char *home, const char *wanted, bool own_c, bool own_cxx)
 {
-    struct path path = {.room = 8 * PATH_MAX + (wanted ? strlen(wanted) : 0)};
-    path.text = malloc(path.room);
+    struct path path = {.capacity = 8 * PATH_MAX + (wanted ? strlen(wanted) : 0)};
+    path.text = malloc(path.capacity);
     if (!path.text)
         return NULL;
     add(&path, home, "/lib");

@@ -20,10 +20,10 @@ static int add_text(struct import_job *m, const char *text, size_t len, struct e
 }
 
 // Imports every whole line in the buffer and moves the rest to its beginning.
-static int take_lines(struct import_job *m, const char *path, struct buf *room, size_t *number,
-                      struct err *err)
+static int import_whole_lines(struct import_job *m, const char *path, struct buf *lines,
+                              size_t *number, struct err *err)
 {
-    char *line = room->data, *end = room->data + room->len, *stop;
+    char *line = lines->data, *end = lines->data + lines->len, *stop;
     int rc = 0;
     while (rc == 0 && line < end && (stop = memchr(line, '\n', (size_t)(end - line)))) {
         ++*number;
@@ -37,8 +37,8 @@ static int take_lines(struct import_job *m, const char *path, struct buf *room, 
     }
     size_t left = line ? (size_t)(end - line) : 0;
     if (left > 0)
-        memmove(room->data, line, left);
-    room->len = left;
+        memmove(lines->data, line, left);
+    lines->len = left;
     return rc;
 }
 
@@ -48,11 +48,11 @@ static int import_lines(struct import_job *m, const char *path, struct err *err)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(err, errno, "cannot open '%s'", path);
-    struct buf room = {.max = LINE_MAX_BYTES};
+    struct buf lines = {.max = LINE_MAX_BYTES};
     size_t number = 0;
     int rc = 0;
     for (bool ended = false; rc == 0 && !ended;) {
-        char *into = buf_reserve(&room, CHUNK_BYTES);
+        char *into = buf_reserve(&lines, CHUNK_BYTES);
         ssize_t got = into ? read(fd, into, CHUNK_BYTES) : 0;
         if (!into)
             rc = err_set(err, ERR_MEMORY, "'%s', line %zu is too long", path, number + 1);
@@ -60,14 +60,14 @@ static int import_lines(struct import_job *m, const char *path, struct err *err)
             rc = err_errno(err, errno, "cannot read '%s'", path);
         if (rc != 0 || got < 0)
             continue;
-        buf_advance(&room, (size_t)got);
+        buf_advance(&lines, (size_t)got);
         ended = got == 0;
-        if (ended && room.len > 0 && room.data[room.len - 1] != '\n')
-            buf_addc(&room, '\n'); // the last line may lack it
-        rc = take_lines(m, path, &room, &number, err);
+        if (ended && lines.len > 0 && lines.data[lines.len - 1] != '\n')
+            buf_addc(&lines, '\n'); // the last line may lack it
+        rc = import_whole_lines(m, path, &lines, &number, err);
     }
     close(fd);
-    buf_release(&room);
+    buf_release(&lines);
     return rc;
 }
 
@@ -89,14 +89,14 @@ static int import_document(struct import_job *m, const char *path, const struct 
     json_t *json = json_loadb(buf_str(text), text->len, 0, &why);
     if (!json)
         return err_set(err, ERR_FORMAT, "'%s', line %d: %s", path, why.line, why.text);
-    json_t *runs = json_object_get(json, "runs"), *one;
+    json_t *runs = json_object_get(json, "runs"), *run;
     size_t index;
     int rc = 0;
     if (!runs)
         rc = add_json(m, json, err);
-    json_array_foreach(runs, index, one)
+    json_array_foreach(runs, index, run)
     {
-        rc = add_json(m, one, err);
+        rc = add_json(m, run, err);
         if (rc != 0) {
             err_context(err, "runs[%zu]", index);
             break;
@@ -127,14 +127,14 @@ static int import_other(struct import_job *m, const struct importer *importer, c
 }
 
 // The beginning of a file, to tell its format.
-static int read_head(const char *path, char *head, size_t room, size_t *len, struct err *err)
+static int read_head(const char *path, char *head, size_t size, size_t *len, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(err, errno, "cannot open '%s'", path);
     *len = 0;
     ssize_t got;
-    while (*len < room && (got = read(fd, head + *len, room - *len)) != 0) {
+    while (*len < size && (got = read(fd, head + *len, size - *len)) != 0) {
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)

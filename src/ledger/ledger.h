@@ -2,7 +2,7 @@
 // ledger: stores measured runs durably.
 //
 // The ledger is a SQLite file in the user's data folder or, by URL, a team's PostgreSQL database.
-// No other room uses SQL. Recording a run takes three steps: its JSON is written atomically as a
+// No other folder uses SQL. Recording a run takes three steps: its JSON is written atomically as a
 // file into a spool folder (base/fs), inserted into the database in one transaction, and the file
 // is removed. If a step fails or the process is killed, the run is in one of the two places, and
 // the next connection delivers it. A run that exists already is not added again.

@@ -165,10 +165,10 @@ static void start_workers(struct job *job, struct worker *workers, int wanted)
         do
             cpu++;
         while (!CPU_ISSET(cpu, &allowed));
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        pthread_setaffinity_np(worker->thread, sizeof one, &one); // best effort
+        cpu_set_t only;
+        CPU_ZERO(&only);
+        CPU_SET(cpu, &only);
+        pthread_setaffinity_np(worker->thread, sizeof only, &only); // best effort
     }
 }
 
@@ -224,12 +224,12 @@ static int64_t buffer_bytes(const struct machine *machine)
     if (bytes > 2 * GIB)
         bytes = 2 * caches > 2 * GIB ? 2 * caches : 2 * GIB;
     const struct machine_memory *memory = &machine->memory;
-    struct maybe_int room =
+    struct maybe_int usable =
         memory->available_bytes.known ? memory->available_bytes : memory->total_bytes;
-    if (memory->limit_bytes.known && (!room.known || memory->limit_bytes.v < room.v))
-        room = memory->limit_bytes;
-    if (room.known && bytes > room.v / 16)
-        bytes = room.v / 16;
+    if (memory->limit_bytes.known && (!usable.known || memory->limit_bytes.v < usable.v))
+        usable = memory->limit_bytes;
+    if (usable.known && bytes > usable.v / 16)
+        bytes = usable.v / 16;
     bytes -= bytes % (2 * MIB);
     return bytes > 0 && bytes >= 2 * caches ? bytes : 0;
 }
@@ -283,7 +283,7 @@ static int open_nameless(const char *folder, struct err *err)
     return fd;
 }
 
-static int64_t room_for_file(int fd)
+static int64_t test_file_bytes(int fd)
 {
     struct statvfs st;
     struct rlimit limit;
@@ -379,7 +379,7 @@ static int read_file(struct disk *disk, struct machine_bandwidth *out, struct er
 
 static int measure_disk(struct disk *disk, struct machine_bandwidth *out, struct err *err)
 {
-    disk->bytes = room_for_file(disk->fd);
+    disk->bytes = test_file_bytes(disk->fd);
     if (disk->bytes < BLOCK)
         return err_set(err, ERR_IO, "less than %lld MiB free", (long long)(10 * BLOCK / MIB));
     disk->block = aligned_alloc(4096, (size_t)BLOCK);

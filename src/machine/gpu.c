@@ -72,9 +72,9 @@ static bool held_by_other(const struct pci_gpu *pci, char *out, size_t size)
 {
     if (pci->driver[0] == '\0' || strcmp(pci->driver, "nvidia") == 0)
         return false;
-    bool kept = strstr(pci->driver, "vfio") != NULL;
+    bool reserved = strstr(pci->driver, "vfio") != NULL;
     snprintf(out, size, "bound to the kernel driver %s, not NVIDIA's%s", pci->driver,
-             kept ? ": reserved for a virtual machine" : "");
+             reserved ? ": reserved for a virtual machine" : "");
     return true;
 }
 

@@ -187,7 +187,7 @@ static void look_in_packages(struct libraries *s, const char *prefix, const char
 
 static void look_in_python(struct libraries *s, const char *prefix)
 {
-    static const char *const kept[] = {"site-packages", "dist-packages"};
+    static const char *const folders[] = {"site-packages", "dist-packages"};
     struct buf names = {0};
     char folder[PATH_BYTES];
     if (!prefix || *prefix != '/')
@@ -199,7 +199,7 @@ static void look_in_python(struct libraries *s, const char *prefix)
     char *cursor = names.data;
     for (char *name; (name = text_line(&cursor));)
         for (size_t i = 0; strncmp(name, "python3", 7) == 0 && i < 2; i++) {
-            int len = snprintf(folder, sizeof folder, "%s/lib/%s/%s", prefix, name, kept[i]);
+            int len = snprintf(folder, sizeof folder, "%s/lib/%s/%s", prefix, name, folders[i]);
             if (len > 0 && (size_t)len < sizeof folder)
                 look_in_packages(s, prefix, folder);
         }

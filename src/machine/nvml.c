@@ -273,14 +273,14 @@ static int add_process(struct machine_gpu *gpu, uint32_t pid, uint64_t bytes, st
     return 0;
 }
 
-static int add_processes(struct nvml_reader *r, enum nvml_list list, struct nvml_processes *room,
+static int add_processes(struct nvml_reader *r, enum nvml_list list, struct nvml_processes *listed,
                          struct machine_gpu *gpu, enum nvml_return *code, struct err *err)
 {
-    int rc = nvml_processes_ask(r->api, r->device, list, room, code, err);
+    int rc = nvml_processes_ask(r->api, r->device, list, listed, code, err);
     nvml_answered(r, "nvmlDeviceGetComputeRunningProcesses", *code);
-    for (unsigned int i = 0; rc == 0 && *code == NVML_SUCCESS && i < room->count; i++) {
+    for (unsigned int i = 0; rc == 0 && *code == NVML_SUCCESS && i < listed->count; i++) {
         uint64_t memory;
-        uint32_t pid = nvml_process(room, i, &memory);
+        uint32_t pid = nvml_process(listed, i, &memory);
         rc = add_process(gpu, pid, memory, err);
     }
     return rc;
@@ -289,12 +289,12 @@ static int add_processes(struct nvml_reader *r, enum nvml_list list, struct nvml
 static int read_processes(struct nvml_reader *r, struct tree *tree, struct machine_gpu *gpu,
                           struct err *err)
 {
-    struct nvml_processes room = {0};
+    struct nvml_processes listed = {0};
     enum nvml_return compute, graphics;
-    int rc = add_processes(r, NVML_COMPUTE, &room, gpu, &compute, err);
+    int rc = add_processes(r, NVML_COMPUTE, &listed, gpu, &compute, err);
     if (rc == 0)
-        rc = add_processes(r, NVML_GRAPHICS, &room, gpu, &graphics, err);
-    nvml_processes_release(&room);
+        rc = add_processes(r, NVML_GRAPHICS, &listed, gpu, &graphics, err);
+    nvml_processes_release(&listed);
     if (rc != 0)
         return rc;
     // The list is complete even if empty. If one query failed, the other still counts.

@@ -13,24 +13,24 @@ typedef enum nvml_return (*process_call)(struct nvml_device *, unsigned int *, v
 // drivers of the 530 and 535 series append 8 bytes. So its size is derived from the bytes written.
 enum { ENTRY_V1 = 16, ENTRY_V2 = 24, ENTRY_MAX = NVML_PROCESS_BYTES, UNTOUCHED = 0xA5 };
 
-static size_t entry_size(const unsigned char *bytes, unsigned int room, unsigned int count)
+static size_t entry_size(const unsigned char *bytes, unsigned int capacity, unsigned int count)
 {
-    size_t written = (size_t)room * ENTRY_MAX;
+    size_t written = (size_t)capacity * ENTRY_MAX;
     while (written > 0 && bytes[written - 1] == UNTOUCHED)
         written--;
-    // A driver may clear the whole buffer. `room` is odd, so 24 * room and 32 * count cannot be
-    // equal.
-    bool longer = written == (size_t)count * ENTRY_MAX || written == (size_t)room * ENTRY_MAX;
+    // A driver may clear the whole buffer. `capacity` is odd, so 24 * capacity and 32 * count
+    // cannot be equal.
+    bool longer = written == (size_t)count * ENTRY_MAX || written == (size_t)capacity * ENTRY_MAX;
     return longer && count > 0 ? ENTRY_MAX : ENTRY_V2;
 }
 
-static bool make_room(struct nvml_processes *out, unsigned int room)
+static bool reserve(struct nvml_processes *out, unsigned int capacity)
 {
-    unsigned char *larger = realloc(out->bytes, (size_t)room * ENTRY_MAX);
+    unsigned char *larger = realloc(out->bytes, (size_t)capacity * ENTRY_MAX);
     if (!larger)
         return false;
     out->bytes = larger;
-    out->room = room;
+    out->capacity = capacity;
     return true;
 }
 
@@ -39,19 +39,19 @@ static int query(struct nvml_device *device, process_call call, struct nvml_proc
 {
     unsigned int count;
     for (;;) {
-        if (out->room == 0 && !make_room(out, 33))
+        if (out->capacity == 0 && !reserve(out, 33))
             return err_memory(err);
-        memset(out->bytes, UNTOUCHED, (size_t)out->room * ENTRY_MAX);
-        count = out->room;
+        memset(out->bytes, UNTOUCHED, (size_t)out->capacity * ENTRY_MAX);
+        count = out->capacity;
         *code = call(device, &count, out->bytes);
-        if (*code != NVML_INSUFFICIENT_SIZE || out->fixed || out->room >= PROCESSES_MAX)
+        if (*code != NVML_INSUFFICIENT_SIZE || out->fixed || out->capacity >= PROCESSES_MAX)
             break;
         // Processes may start in between: allocate more than NVML says.
-        unsigned int base = count > out->room && count < PROCESSES_MAX ? count : out->room;
-        if (!make_room(out, (base * 2) | 1))
+        unsigned int base = count > out->capacity && count < PROCESSES_MAX ? count : out->capacity;
+        if (!reserve(out, (base * 2) | 1))
             return err_memory(err);
     }
-    if (*code == NVML_SUCCESS && count > out->room)
+    if (*code == NVML_SUCCESS && count > out->capacity)
         *code = NVML_UNKNOWN; // it wrote past the buffer, or the count is wrong
     out->count = *code == NVML_SUCCESS ? count : 0;
     return 0;
@@ -80,7 +80,7 @@ int nvml_processes_ask(const struct nvml_api *api, struct nvml_device *device, e
         out->entry = sizes[i];
     }
     if (*code == NVML_SUCCESS && out->entry == 0)
-        out->entry = entry_size(out->bytes, out->room, out->count);
+        out->entry = entry_size(out->bytes, out->capacity, out->count);
     return 0;
 }
 

@@ -9,11 +9,11 @@ enum nvml_list { NVML_COMPUTE, NVML_GRAPHICS };
 
 #define NVML_PROCESS_BYTES 32 // the largest entry of all versions
 
-// A reusable buffer. A zeroed one grows as needed. A `fixed` one has space for `room` entries (an
-// odd number) at `bytes`, owned by the caller.
+// A reusable buffer. A zeroed one grows as needed. A `fixed` one has space for `capacity` entries
+// (an odd number) at `bytes`, owned by the caller.
 struct nvml_processes {
     unsigned char *bytes;
-    unsigned int room;
+    unsigned int capacity;
     bool fixed;
     size_t entry; // bytes per entry
     unsigned int count;

@@ -128,7 +128,7 @@ static bool describe(struct session *s, const struct trial *trial)
 
 static bool make_primitive(struct session *s, const struct trial *trial, dnnl_primitive_desc_t *pd)
 {
-    const dnnl_dims_t one = {1, 1};
+    const dnnl_dims_t ones = {1, 1};
     union {
         dnnl_matmul_desc_t matmul;
         dnnl_convolution_desc_t convolution;
@@ -136,7 +136,7 @@ static bool make_primitive(struct session *s, const struct trial *trial, dnnl_pr
     if (trial->convolution)
         CALL(convolution_forward_desc_init(&op.convolution, dnnl_forward_training,
                                            dnnl_convolution_direct, &s->source, &s->weights_any,
-                                           NULL, &s->result, one, one, one));
+                                           NULL, &s->result, ones, ones, ones));
     else
         CALL(matmul_desc_init(&op.matmul, &s->source, &s->weights_any, NULL, &s->result));
     CALL(primitive_desc_create(pd, &op, NULL, s->engine, NULL));

@@ -294,14 +294,14 @@ static int note_unpriced(struct making *m, int64_t length_ns, struct err *err)
 {
     const struct tariff *tariff = m->price.tariff;
     bool disk = m->wishes->storage_gb > 0;
-    bool kept = m->wishes->keep_ns.known && m->wishes->keep_ns.v > length_ns;
+    bool keeps_disk = m->wishes->keep_ns.known && m->wishes->keep_ns.v > length_ns;
     const char *stopped = tariff->storage_stopped_rate;
     stopped = stopped ? stopped : tariff->storage_rate;
     const struct {
         bool asked;
         const char *rate, *what;
     } parts[] = {{disk && !tariff->disk_included.v, tariff->storage_rate, "storage"},
-                 {disk && tariff->disk_included.v && kept, stopped, "storage while stopped"},
+                 {disk && tariff->disk_included.v && keeps_disk, stopped, "storage while stopped"},
                  {m->wishes->egress_bytes > 0, tariff->egress_rate, "traffic out"},
                  {m->wishes->ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

@@ -56,8 +56,8 @@ static void add_projected(struct bill_time *t, const struct run_projection *p)
                  {"evaluate", ns_of(p->evaluate_s)},
                  {"checkpoint", ns_of(p->checkpoint_s)}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { // the parts never exceed the whole
-        int64_t room = wall - (t->total_ns - before);
-        add_part(t, parts[i].what, parts[i].ns < room ? parts[i].ns : room);
+        int64_t left = wall - (t->total_ns - before);
+        add_part(t, parts[i].what, parts[i].ns < left ? parts[i].ns : left);
     }
     add_part(t, t->total_ns == before ? "run" : "other", wall - (t->total_ns - before));
     if (p->low_s.known && p->high_s.known && p->low_s.v >= 0 && p->low_s.v <= p->wall_s.v &&

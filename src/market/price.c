@@ -163,7 +163,7 @@ static int use_of(const struct priced *p, const struct wishes *w, int64_t length
                   struct charge_use *use, struct err *err)
 {
     int64_t runs = w->runs > 1 ? w->runs : 1, egress = 0, ingress = 0;
-    bool kept = w->keep_ns.known && w->storage_gb > 0;
+    bool keeps_disk = w->keep_ns.known && w->storage_gb > 0;
     if (__builtin_mul_overflow(w->egress_bytes, runs, &egress) ||
         __builtin_mul_overflow(w->ingress_bytes, runs, &ingress))
         return err_set(err, ERR_OVERFLOW, "more traffic than can be counted");
@@ -173,8 +173,8 @@ static int use_of(const struct priced *p, const struct wishes *w, int64_t length
         .used_ns = w->used_ns,
         .prorated = w->prorated,
         .storage_gb = w->storage_gb,
-        .storage_ns = kept && w->keep_ns.v < length_ns ? w->keep_ns.v : length_ns,
-        .stopped_ns = kept && w->keep_ns.v > length_ns ? w->keep_ns.v - length_ns : 0,
+        .storage_ns = keeps_disk && w->keep_ns.v < length_ns ? w->keep_ns.v : length_ns,
+        .stopped_ns = keeps_disk && w->keep_ns.v > length_ns ? w->keep_ns.v - length_ns : 0,
         .egress_bytes = egress,
         .ingress_bytes = ingress,
         .discount_permille = p->own ? p->own->discount_permille : 0,

@@ -213,15 +213,16 @@ static int by_hour(struct run_prices *p, const struct run *run, int64_t nano, st
     buf_release(&key);
     if (rc != 0)
         return rc;
-    struct run_price *kept = &p->rules[number];
+    struct run_price *cached = &p->rules[number];
     if (fresh) {
-        *kept = *out;
-        rc = set_price(p, &offer, kept, err);
-        kept->priced.offer.provider = kept->priced.offer.name = ""; // texts of the run do not last
-        kept->priced.offer.region = "";
+        *cached = *out;
+        rc = set_price(p, &offer, cached, err);
+        cached->priced.offer.provider = cached->priced.offer.name =
+            ""; // texts of the run do not last
+        cached->priced.offer.region = "";
     }
     struct run_price here = *out;
-    *out = *kept;
+    *out = *cached;
     out->priced.start_s = out->wishes.start_s = here.wishes.start_s;
     memcpy(out->from, here.from, sizeof out->from);
     return rc;

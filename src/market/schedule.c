@@ -95,12 +95,12 @@ static int one_start(const struct schedule *s, int64_t start_s, int64_t used_ns,
     return rc;
 }
 
-static int add_start(struct start *sum, const struct start *one, int64_t times, int64_t in,
+static int add_start(struct start *sum, const struct start *start, int64_t times, int64_t in,
                      struct err *err)
 {
     int64_t total = 0, discount = 0;
-    TRY(money_scale(one->total, times, in, MONEY_HALF_EVEN, &total, err));
-    TRY(money_scale(one->discount, times, in, MONEY_HALF_EVEN, &discount, err));
+    TRY(money_scale(start->total, times, in, MONEY_HALF_EVEN, &total, err));
+    TRY(money_scale(start->discount, times, in, MONEY_HALF_EVEN, &discount, err));
     TRY(money_add(sum->total, total, &sum->total, err));
     return money_add(sum->discount, discount, &sum->discount, err);
 }
@@ -121,26 +121,26 @@ static int day_price(const struct schedule *s, int64_t day_s, struct start *sum,
     int minutes[DAY_MINUTES], rc = 0;
     size_t count = starts_of_day(&s->tab, minutes);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        struct start one;
-        rc = one_start(s, day_s + INT64_C(60) * minutes[i], 0, &one, err);
+        struct start start;
+        rc = one_start(s, day_s + INT64_C(60) * minutes[i], 0, &start, err);
         if (rc == 0)
-            rc = add_start(sum, &one, 1, 1, err);
-        sum->charged_ns += rc == 0 ? one.charged_ns : 0;
+            rc = add_start(sum, &start, 1, 1, err);
+        sum->charged_ns += rc == 0 ? start.charged_ns : 0;
     }
     return rc;
 }
 
 // A machine that is paid by the month costs each month in which it starts.
 static int by_month(const struct schedule *s, const struct schedule_bill *bill,
-                    const struct start *one, struct start *sum, struct err *err)
+                    const struct start *start, struct start *sum, struct err *err)
 {
     int64_t months = 0, at_s, next_s;
     if (s->month_s >= 0)
-        return add_start(sum, one, bill->starts > 0, 1, err);
+        return add_start(sum, start, bill->starts > 0, 1, err);
     for (int i = 0; i < MONTHS_CYCLE; i++)
         if (clock_month(0, i, &at_s) && clock_month(0, i + 1, &next_s))
             months += crontab_count(&s->tab, at_s / DAY_S, next_s / DAY_S) > 0;
-    return add_start(sum, one, months, MONTHS_CYCLE, err);
+    return add_start(sum, start, months, MONTHS_CYCLE, err);
 }
 
 // Each start of the calendar month at the price of its day.
@@ -180,13 +180,13 @@ static int in_turn(const struct schedule *s, const struct schedule_bill *bill, s
     size_t count = starts_of_day(&s->tab, minutes);
     int64_t whole = bill->starts / bill->starts_in, rest = bill->starts % bill->starts_in;
     int64_t used_ns = 0, used_most = 62 * DAY_S * NS_PER_S;
-    struct start one;
+    struct start start;
     for (int64_t i = 0; i <= whole && rc == 0; i++) {
         int minute = count > 0 ? minutes[(size_t)i % count] : 0;
-        rc = one_start(s, first_s(s) + INT64_C(60) * minute, used_ns, &one, err);
+        rc = one_start(s, first_s(s) + INT64_C(60) * minute, used_ns, &start, err);
         if (rc == 0)
-            rc = add_start(sum, &one, i < whole ? 1 : rest, i < whole ? 1 : bill->starts_in, err);
-        used_ns = used_ns + one.charged_ns < used_most ? used_ns + one.charged_ns : used_most;
+            rc = add_start(sum, &start, i < whole ? 1 : rest, i < whole ? 1 : bill->starts_in, err);
+        used_ns = used_ns + start.charged_ns < used_most ? used_ns + start.charged_ns : used_most;
     }
     return rc;
 }
@@ -195,23 +195,23 @@ static int in_turn(const struct schedule *s, const struct schedule_bill *bill, s
 static int machine_price(const struct schedule *s, struct schedule_bill *bill, struct start *sum,
                          struct err *err)
 {
-    struct start one;
+    struct start start;
     const struct rule *rule = &s->priced.rule;
     int minutes[DAY_MINUTES] = {0};
     starts_of_day(&s->tab, minutes);
-    int rc = one_start(s, first_s(s) + INT64_C(60) * minutes[0], 0, &one, err);
+    int rc = one_start(s, first_s(s) + INT64_C(60) * minutes[0], 0, &start, err);
     *sum = (struct start){0};
     if (rc != 0)
         return rc;
-    bill->up_ns = one.charged_ns;
+    bill->up_ns = start.charged_ns;
     if (priced_by_month(&s->priced))
-        return by_month(s, bill, &one, sum, err);
+        return by_month(s, bill, &start, sum, err);
     if (rule->tier_count > 0 || rule->monthly_cap >= 0)
         return in_turn(s, bill, sum, err);
     if (follows_prices(s))
-        return by_history(s, &one, bill, sum, err);
+        return by_history(s, &start, bill, sum, err);
     return rule->clock_units ? by_clock(s, bill, sum, err)
-                             : add_start(sum, &one, bill->starts, bill->starts_in, err);
+                             : add_start(sum, &start, bill->starts, bill->starts_in, err);
 }
 
 // ---- disk, scheduler, functions
@@ -337,20 +337,20 @@ static int month_fee(const struct schedule *s, int64_t machines, struct schedule
 }
 
 // The number of starts and the price of one machine.
-static int price_starts(const struct schedule *s, struct schedule_bill *bill, struct start *one,
+static int price_starts(const struct schedule *s, struct schedule_bill *bill, struct start *start,
                         struct err *err)
 {
     memset(bill, 0, sizeof *bill);
     TRY(count_starts(s, bill, err));
-    return machine_price(s, bill, one, err);
+    return machine_price(s, bill, start, err);
 }
 
-static int price_tasks(const struct schedule *s, int64_t tasks, const struct start *one,
+static int price_tasks(const struct schedule *s, int64_t tasks, const struct start *start,
                        struct schedule_bill *bill, struct err *err)
 {
     struct start all = {0};
     bill->discount = bill->total = (struct schedule_line){.known = true};
-    int rc = add_start(&all, one, tasks, 1, err);
+    int rc = add_start(&all, start, tasks, 1, err);
     if (rc == 0)
         rc = money_add(all.total, all.discount, &bill->machine.price, err);
     bill->machine.known = true;
@@ -382,11 +382,11 @@ static int price_tasks(const struct schedule *s, int64_t tasks, const struct sta
 int schedule_bill(const struct schedule *s, int64_t tasks, struct schedule_bill *bill,
                   struct err *err)
 {
-    struct start one;
-    TRY(price_starts(s, bill, &one, err));
+    struct start start;
+    TRY(price_starts(s, bill, &start, err));
     if (tasks < 1 || tasks > MOST_TASKS)
         return err_set(err, ERR_USAGE, "the number of tasks must be 1 to 1,000,000");
-    return price_tasks(s, tasks, &one, bill, err);
+    return price_tasks(s, tasks, &start, bill, err);
 }
 
 static int at_most_cap(const struct schedule *s, int64_t *price, struct err *err)
@@ -403,16 +403,16 @@ int schedule_always(const struct schedule *s, struct schedule_line *line, struct
 {
     struct schedule whole = *s;
     struct schedule_line disk = {0}, fee = {0}, discount = {.known = true};
-    struct start one;
+    struct start start;
     int64_t length_s;
     int rc = month_length_s(s, &length_s, err);
     whole.up_ns = priced_by_month(&s->priced) ? 1 : length_s * NS_PER_S; // however long a month
     if (rc == 0)
-        rc = one_start(&whole, first_s(s), 0, &one, err);
+        rc = one_start(&whole, first_s(s), 0, &start, err);
     *line = (struct schedule_line){.known = true};
     bool hours = s->month_s < 0 && s->priced.offer.kind != OFFER_MONTHLY;
     if (rc == 0)
-        rc = money_scale(one.total, hours ? SCHEDULE_MONTH_H : 720, 720, MONEY_HALF_EVEN,
+        rc = money_scale(start.total, hours ? SCHEDULE_MONTH_H : 720, 720, MONEY_HALF_EVEN,
                          &line->price, err);
     if (rc == 0 && s->priced.rule.monthly_cap >= 0)
         rc = at_most_cap(s, &line->price, err);
@@ -442,15 +442,15 @@ int schedule_break_even(const struct schedule *s, int64_t price, bool with_free,
                         struct err *err)
 {
     struct schedule_bill bill;
-    struct start one;
+    struct start start;
     // The answer, if any, is from low to high.
     int64_t low = 1, high = schedule_capacity(s);
-    int rc = price_starts(s, &bill, &one, err);
+    int rc = price_starts(s, &bill, &start, err);
     *tasks = -1;
     while (rc == 0 && low <= high) {
         int64_t middle = low + (high - low) / 2;
         // An overflow is more than any price.
-        bool more = price_tasks(s, middle, &one, &bill, NULL) != 0 ||
+        bool more = price_tasks(s, middle, &start, &bill, NULL) != 0 ||
                     (with_free ? bill.total.free_price : bill.total.price) > price;
         *tasks = more ? middle : *tasks;
         high = more ? middle - 1 : high;

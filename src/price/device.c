@@ -22,9 +22,9 @@ struct alias {
 
 struct devices {
     struct device *devices; // name and source are owned
-    size_t count, room;
+    size_t count, capacity;
     struct alias *aliases;
-    size_t alias_count, alias_room;
+    size_t alias_count, alias_capacity;
 };
 
 // "NVIDIA A100-SXM4-80GB" → "a100sxm480gb": letters and digits only, without makers' names. False
@@ -61,7 +61,7 @@ static int add_alias(struct devices *d, const char *text, size_t len, size_t dev
     char key[NAME_MAX_BYTES];
     if (!plain(text, len, key))
         return len == 0 ? 0 : err_set(err, ERR_FORMAT, "'%.*s' is not a name", (int)len, text);
-    TRY(array_grow(&d->aliases, d->alias_count, &d->alias_room, sizeof *d->aliases, err));
+    TRY(array_grow(&d->aliases, d->alias_count, &d->alias_capacity, sizeof *d->aliases, err));
     char *copy = strdup(key);
     if (!copy)
         return err_memory(err);
@@ -114,7 +114,7 @@ static int add_row(struct devices *d, const struct csv *csv, const int *at, stru
                    {BF16, &device.bf16_gflops},
                    {WATTS, &watts},
                    {YEAR, &year}};
-    int rc = array_grow(&d->devices, d->count, &d->room, sizeof *d->devices, err);
+    int rc = array_grow(&d->devices, d->count, &d->capacity, sizeof *d->devices, err);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && rc == 0; i++)
         rc = thousandths(csv, at[numbers[i].column], numbers[i].to, err);
     if (rc != 0)

@@ -421,9 +421,9 @@ static int read_text(struct reader *r, char **member)
     return text_set(member, buf_str(&r->text), r->err);
 }
 
-static int add_real(struct reader *r, struct list *list, size_t *room, double value)
+static int add_real(struct reader *r, struct list *list, size_t *capacity, double value)
 {
-    TRY(array_grow(&list->items, list->count, room, sizeof value, r->err));
+    TRY(array_grow(&list->items, list->count, capacity, sizeof value, r->err));
     ((double *)list->items)[list->count++] = value;
     return 0;
 }
@@ -437,7 +437,7 @@ static int judge(struct reader *r, const struct field *field, double value)
 }
 
 static int read_item(struct reader *r, const struct field *field, struct list *list, size_t index,
-                     size_t *room)
+                     size_t *capacity)
 {
     int rc;
     if (field->kind == FIELD_REALS) {
@@ -448,7 +448,7 @@ static int read_item(struct reader *r, const struct field *field, struct list *l
         rc = read_number(r, list || r->judge ? &number : NULL);
         if (rc == 0 && r->judge)
             rc = judge(r, field, number.real);
-        return rc == 0 && list ? add_real(r, list, room, number.real) : rc;
+        return rc == 0 && list ? add_real(r, list, capacity, number.real) : rc;
     }
     if (field->kind == FIELD_TEXTS) {
         if (peek(r) != '"')
@@ -473,12 +473,12 @@ static int read_list(struct reader *r, const struct field *field, struct list *l
 {
     if (peek(r) != '[')
         return wrong_type(r, field, "a list");
-    size_t count = 0, room = 0;
+    size_t count = 0, capacity = 0;
     int rc = enter(r);
     if (list)
         list->known = true;
     while (rc == 0 && (rc = next_item(r, ']', &count)) > 0)
-        rc = read_item(r, field, list, count - 1, &room);
+        rc = read_item(r, field, list, count - 1, &capacity);
     r->depth--;
     return rc;
 }

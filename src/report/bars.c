@@ -102,9 +102,9 @@ static void measure(struct layout *l)
     l->bar = l->panel->series.count > 1 ? 13 : 15;
     l->row = l->bar * (double)l->panel->series.count + (l->names > 0 ? 9 : 27);
     l->values += 6;
-    double room = l->width - l->names - l->values;
+    double bars_width = l->width - l->names - l->values;
     scale_make(&l->scale, low, high, SCALE_FROM_ZERO, l->panel->y.unit ? l->panel->y.unit : "",
-               (int)fmax(room / 64, 2));
+               (int)fmax(bars_width / 64, 2));
     l->scale.from = l->names;
     l->scale.to = l->width - l->values;
 }

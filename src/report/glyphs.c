@@ -47,32 +47,32 @@ double glyphs_width(const char *text, double size)
 }
 
 // Length in bytes of the prefix that fits.
-static size_t fitting(const char *text, size_t len, double size, double room)
+static size_t fitting(const char *text, size_t len, double size, double width)
 {
     size_t at = 0;
     while (at < len) {
         uint32_t c;
         size_t bytes = next(text + at, len - at, &c);
-        room -= width_of(c) * size;
-        if (room < 0)
+        width -= width_of(c) * size;
+        if (width < 0)
             break;
         at += bytes;
     }
     return at;
 }
 
-void glyphs_cut(struct buf *out, const char *text, double size, double room)
+void glyphs_cut(struct buf *out, const char *text, double size, double width)
 {
     size_t len = strlen(text);
-    if (glyphs_width(text, size) <= room) {
+    if (glyphs_width(text, size) <= width) {
         buf_adds(out, text);
         return;
     }
-    room -= width_of(0x2026) * size;
-    size_t head = fitting(text, len, size, room * 0.55), tail = len;
+    width -= width_of(0x2026) * size;
+    size_t head = fitting(text, len, size, width * 0.55), tail = len;
     for (size_t at = head; at < len;) {
         uint32_t c;
-        if (glyphs_width(text + at, size) <= room * 0.45) {
+        if (glyphs_width(text + at, size) <= width * 0.45) {
             tail = at;
             break;
         }

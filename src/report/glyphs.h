@@ -9,8 +9,8 @@
 // In pixels; `size` is the font size in pixels.
 double glyphs_width(const char *text, double size);
 
-// Appends `text`, shortened to `room` pixels with an ellipsis in the middle, because both ends help
-// to tell names apart.
-void glyphs_cut(struct buf *out, const char *text, double size, double room);
+// Appends `text`, shortened to `width` pixels with an ellipsis in the middle, because both ends
+// help to tell names apart.
+void glyphs_cut(struct buf *out, const char *text, double size, double width);
 
 #endif

@@ -14,7 +14,7 @@
 // PCIe rates take 40 ms per GPU, and processes come and go slowly.
 #define PCIE_EVERY      10
 #define PROCESSES_EVERY 4
-#define ROOM            129 // processes per GPU, odd; a longer list is skipped
+#define PROCESSES_MAX   129 // processes per GPU, odd; a longer list is skipped
 #define PIDS_MAX        256
 
 struct card {
@@ -38,7 +38,7 @@ struct nvidia {
     int pid_count;
     struct known_pid pids[PIDS_MAX];
     struct nvml_processes processes;
-    unsigned char room[ROOM * NVML_PROCESS_BYTES];
+    unsigned char process_bytes[PROCESSES_MAX * NVML_PROCESS_BYTES];
 };
 
 static int nvidia_open(void *state, struct place *place, struct err *err)
@@ -68,8 +68,8 @@ static bool nvidia_begin(void *state, struct place *place)
     const struct nvml_api *api = &n->nvml.api;
     n->open = true;
     n->first = place->gpu_count;
-    n->processes =
-        (struct nvml_processes){.bytes = n->room, .room = ROOM, .fixed = true, .count = 0};
+    n->processes = (struct nvml_processes){
+        .bytes = n->process_bytes, .capacity = PROCESSES_MAX, .fixed = true, .count = 0};
     unsigned int count = nvml_gpu_count(api);
     for (unsigned int i = 0; i < count && place->gpu_count < GPUS_MAX; i++) {
         struct card *card = &n->cards[n->count++];

@@ -86,9 +86,9 @@ int textgen_write(const struct engine *engine, struct engine_program *program,
     dataset_tokens(set, start, tokens);
     for (int i = 0; i < time; i++)
         add_token(out, data, tokens[i]);
-    const struct engine_batch one = {.count = 1, .tokens = tokens, .labels = labels};
+    const struct engine_batch sample = {.count = 1, .tokens = tokens, .labels = labels};
     for (int64_t i = 0; i < count && rc == 0; i++) {
-        rc = engine->predict(program, &one, odds, err);
+        rc = engine->predict(program, &sample, odds, err);
         if (rc != 0)
             break;
         int32_t next = draw(&rng, odds, classes, temperature, weights);

@@ -21,7 +21,7 @@ struct embedding {
     struct recipe recipe;
     bool lazy;
     float rate;
-    float *table;    // (vocabulary, units), with room for a whole last chunk
+    float *table;    // (vocabulary, units), padded to a whole last chunk
     float *state[2]; // the same
     float *grad;     // (positions, units)
     float *chunk;    // (threads_max, CHUNK_ROWS, units): gradients of the dense way

@@ -120,7 +120,7 @@ static void distances(void *job_, int thread, int threads)
     _mm_sfence(); // what was written past the cache is there for the others
 }
 
-static void *room(size_t count, size_t size)
+static void *alloc_lines(size_t count, size_t size)
 {
     // Whole cache lines, so that threads do not share one.
     return count > SIZE_MAX / size - 64 ? NULL : malloc(count * size + 64);
@@ -138,11 +138,11 @@ int l1_distances(const float *a, const float *b, int64_t n, int64_t m, int64_t d
     int rc = job.work ? 0 : err_memory(err);
     for (int i = 0; rc == 0 && i < threads; i++) {
         struct work *w = &job.work[i];
-        w->a = room((size_t)job.rows * (size_t)dim, sizeof *w->a);
-        w->b = room((size_t)(least(dim, DIM_BLOCK) * width), sizeof *w->b);
-        w->tile = room((size_t)(height * width), sizeof *w->tile);
+        w->a = alloc_lines((size_t)job.rows * (size_t)dim, sizeof *w->a);
+        w->b = alloc_lines((size_t)(least(dim, DIM_BLOCK) * width), sizeof *w->b);
+        w->tile = alloc_lines((size_t)(height * width), sizeof *w->tile);
         if (dim > DIM_BLOCK)
-            w->sums = room((size_t)(job.rows * width), sizeof *w->sums);
+            w->sums = alloc_lines((size_t)(job.rows * width), sizeof *w->sums);
         if (!w->a || !w->b || !w->tile || (dim > DIM_BLOCK && !w->sums))
             rc = err_memory(err);
     }

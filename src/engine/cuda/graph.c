@@ -13,7 +13,7 @@ struct graph {
 // A graph under construction. A leaf is a node that no other waits for yet.
 struct graph_builder {
     void **nodes;
-    void **waits;  // room for what one node waits for
+    void **waits;  // the nodes that one node waits for
     void **before; // the leaves that a stage found
     bool *leaf, *forked;
     int count;

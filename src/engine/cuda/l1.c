@@ -40,13 +40,13 @@ static void host_free(void)
     holder = NULL;
 }
 
-static int take(const struct engine_options *options, struct cuda **cuda, struct err *err)
+static int acquire(const struct engine_options *options, struct cuda **cuda, struct err *err)
 {
     *cuda = holder;
     return holder ? 0 : cuda_open(options->precision, cuda, err);
 }
 
-static void leave(struct cuda *cuda)
+static void release(struct cuda *cuda)
 {
     if (cuda && cuda == holder)
         cuda_free(cuda);
@@ -149,7 +149,7 @@ static int distances(const struct engine_options *options, const float *a, const
     struct job j = {.n = n, .m = m, .pitch = (dim + 3) / 4 * 4, .result = out};
     struct engine_l1_times mine = {0};
     float *own_a, *own_b;
-    int rc = take(options, &j.cuda, err);
+    int rc = acquire(options, &j.cuda, err);
     if (rc != 0)
         return rc;
     const float *from_a = padded(a, n, dim, j.pitch, &own_a),
@@ -174,7 +174,7 @@ static int distances(const struct engine_options *options, const float *a, const
         *times = mine;
     free(own_a);
     free(own_b);
-    leave(j.cuda);
+    release(j.cuda);
     return rc;
 }
 
@@ -184,7 +184,7 @@ static double peak(const struct engine_options *options)
     struct launch launch;
     double best = 0;
     struct cuda_l1 g = {.dim = PEAK_ROUNDS};
-    if (take(options, &cuda, NULL) != 0)
+    if (acquire(options, &cuda, NULL) != 0)
         return 0;
     unsigned blocks = 2 * (unsigned)cuda_about(cuda)->processors;
     int rc = cuda_launch_make(cuda, "l1_peak", blocks, 1, 256, 0, &g, sizeof g, &launch, NULL);
@@ -196,7 +196,7 @@ static double peak(const struct engine_options *options)
         if (rc == 0 && seconds > 0 && pairs / seconds > best)
             best = pairs / seconds;
     }
-    leave(cuda);
+    release(cuda);
     return best;
 }
 
