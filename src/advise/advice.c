@@ -26,21 +26,14 @@ static void add_money(struct buf *out, int64_t nano)
     buf_printf(out, "%s USD", text);
 }
 
-// "aws/g5.xlarge@us-east-1, 0.52 USD (0.51 to 0.53) in 31 min"
+// "aws/g5.xlarge@us-east-1, 0.52 USD (0.51-0.53) in 31 min"
 static void add_bill_words(struct buf *out, const struct bill *bill)
 {
-    buf_printf(out, "%s, ", bill->offer);
-    add_money(out, bill_total(bill));
-    if (bill->low && bill->high && strcmp(bill->low, bill->high) != 0) {
-        int64_t low = 0, high = 0;
-        char a[MONEY_BYTES], b[MONEY_BYTES];
-        if (money_parse(bill->low, &low, NULL) == 0 && money_parse(bill->high, &high, NULL) == 0) {
-            money_short(low, a);
-            money_short(high, b);
-            if (strcmp(a, b) != 0)
-                buf_printf(out, " (%s to %s)", a, b);
-        }
-    }
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    bill_amount(bill, amount, interval);
+    buf_printf(out, "%s, %s USD", bill->offer, amount);
+    if (*interval)
+        buf_printf(out, " (%s)", interval);
     if (bill->before_credit) {
         char before[MONEY_BYTES];
         money_short(bill_before_credit(bill), before);
