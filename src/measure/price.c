@@ -192,7 +192,7 @@ static int add_doubts(struct market *market, const struct offer *offer, struct b
     if (rc == 0 && bill.price_estimated.v)
         buf_printf(says, "--max-spend uses a price that is %s\n", bill.price_source);
     if (rc == 0 && bill.tariff_assumed.v)
-        buf_adds(says, "--max-spend: this provider's rules are unknown; per second is assumed\n");
+        buf_printf(says, "--max-spend uses an assumed rule: %s\n", bill.words);
     record_release(bill_fields, &bill);
     return rc == 0 ? buf_check(says, err) : rc;
 }

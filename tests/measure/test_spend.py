@@ -23,6 +23,8 @@ SPENT = "fare: stopped: --max-spend 0.03 USD is spent on acme/one"
 provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
 acme,one,here,,on-demand,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
 long,one,here,,on-demand,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
+nobody,hours,here,,on-demand,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
+nobody,months,here,,monthly,,,,4,16,,no,0.02,USD,month,2026-11-01,mine
 """)
 for provider, least in (("acme", 0), ("long", 600)):
     (CONFIG / "providers" / f"{provider}.json").write_text(json.dumps({"schema": "fare.tariffs/1", "tariffs": [
@@ -118,6 +120,13 @@ for name, words in (("a workload", ["mlp", "--steps", "3"]), ("a command", ["--"
     report(f"{name}: nothing was started", not mark.exists() and not runs)
     code, runs, error, _ = fare(*words, offer="long/one", spend="6")
     report(f"{name}: which 6 USD pay for", code == 0 and runs[0]["ended"] in ("finished", "sampled"), (code, runs, error))
+
+for name, rule in (("hours", "per second"), ("months", "per started month of 30 days")):
+    code, runs, error, _ = fare("--", "true", offer=f"nobody/{name}")
+    report(f"an assumed rule is named as it is applied: {name}", code == 0 and
+           f"--max-spend uses an assumed rule: {rule}; no billing rule of this provider is known" in error, error)
+code, runs, error, _ = fare("--", "touch", str(mark), offer="nobody/months", spend="0.019")
+report("a started month is 0.02 USD", code == 2 and "0.019 USD is not enough to start" in error, error)
 
 code, runs, error, took = fare("--max-time", "2s", "--", "sleep", "60", spend=None, offer=None)
 report("--max-time ends a command that tells nothing", code == 0 and runs[0]["ended"] == "sampled"
