@@ -59,7 +59,8 @@ static const struct cmd_example examples[] = {
     {"fare check", "look at this machine before you pay for a run on it"},
     {"fare check --bandwidth", "measure its memory, its disk and the way to its GPUs too"},
     {"fare check --json | jq .gpus", "for scripts: one JSON object"},
-    {"fare check --strict && python train.py", "train only if there is no problem"},
+    {"fare check --strict && python train.py",
+     "train only if no finding is a problem; warnings do not count"},
     {NULL, NULL},
 };
 
