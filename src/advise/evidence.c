@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/units.h"
 
@@ -200,4 +201,174 @@ int evidence_choose(const struct evidence_ask *ask, struct quote_evidence *out,
     qsort(out, *count, sizeof *out, by_training);
     *count = number_others(out, *count);
     return 0;
+}
+
+// ---- proofs
+
+static bool same_name(const char *a, const char *b)
+{
+    // Most names differ in their first letter, and a book has many.
+    return a && b && *a && (*a | 32) == (*b | 32) && strcasecmp(a, b) == 0;
+}
+
+const char *evidence_gpu(const struct run *run)
+{
+    if (run->use.gpu_list.count > 0 && run->use.gpu_list.items[0].name)
+        return run->use.gpu_list.items[0].name;
+    return run->machine.gpu;
+}
+
+static int64_t gpus_of(const struct run *run)
+{
+    if (run->use.gpus.known)
+        return run->use.gpus.v;
+    // Published runs do not tell how many GPUs they used: assume all.
+    if (!run->source || !run->machine.gpu)
+        return 0;
+    return run->machine.gpus.known ? run->machine.gpus.v : 1;
+}
+
+static bool prove(const struct proofs *proofs, const struct quote_ask *ask, size_t index,
+                  struct proof *p)
+{
+    const struct run *run = ask->evidence[index].run;
+    *p = (struct proof){.from = &ask->evidence[index], .run = run};
+    p->asked = ask->asked && index == 0;
+    p->stopped = run_stopped(run);
+    if (!bill_time_of(run, &p->time))
+        return false;
+    p->gpus = gpus_of(run);
+    p->device = device_find(proofs->devices, p->gpus > 0 ? evidence_gpu(run) : run->machine.cpu);
+    p->memory_bytes = run->peak_memory_bytes.known       ? run->peak_memory_bytes.v
+                      : run->use.memory_peak_bytes.known ? run->use.memory_peak_bytes.v
+                                                         : 0;
+    for (size_t i = 0; i < run->use.gpu_list.count; i++) {
+        struct maybe_int peak = run->use.gpu_list.items[i].memory_peak_bytes;
+        if (peak.known && peak.v > p->gpu_memory_bytes)
+            p->gpu_memory_bytes = peak.v;
+    }
+    return true;
+}
+
+// Which of two matching runs counts.
+static bool counts_before(const struct proof *a, const struct proof *b)
+{
+    if (a->asked != b->asked)
+        return a->asked;
+    if (a->stopped != b->stopped)
+        return b->stopped;
+    return a->time.total_ns < b->time.total_ns;
+}
+
+// Runs on the same machine become one proof, so that each offer is checked against few.
+static bool replaces(const struct proof *a, const struct proof *b)
+{
+    const struct run_machine *m = &a->run->machine, *n = &b->run->machine;
+    bool alike =
+        a->from->training == b->from->training && a->gpus == b->gpus && a->device == b->device &&
+        (m->provider ? same_name(m->provider, n->provider) : !n->provider) &&
+        (m->instance_type ? same_name(m->instance_type, n->instance_type) : !n->instance_type) &&
+        (a->device || same_name(m->cpu, n->cpu));
+    bool cpus = m->usable_cpus.known == n->usable_cpus.known &&
+                (!m->usable_cpus.known || m->usable_cpus.v == n->usable_cpus.v);
+    return alike && (a->gpus > 0 || cpus);
+}
+
+int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err *err)
+{
+    TRY(market_devices(ask->market, &proofs->devices, err));
+    proofs->items = calloc(ask->evidence_count + 1, sizeof *proofs->items);
+    if (!proofs->items)
+        return err_memory(err);
+    for (size_t i = 0; i < ask->evidence_count; i++) {
+        struct proof p;
+        if (!prove(proofs, ask, i, &p))
+            continue;
+        size_t at = 0;
+        while (at < proofs->count && !replaces(&p, &proofs->items[at]))
+            at++;
+        if (at == proofs->count)
+            proofs->items[proofs->count++] = p;
+        else if (counts_before(&p, &proofs->items[at]))
+            proofs->items[at] = p;
+    }
+    return 0;
+}
+
+// ---- offers
+
+bool evidence_measured_on(const struct run *run, const struct offer *offer)
+{
+    const struct run_machine *m = &run->machine;
+    bool no_gpu = m->gpus.known && m->gpus.v == 0;
+    return same_name(offer->provider, m->provider) && same_name(offer->name, m->instance_type) &&
+           !(no_gpu && *offer->gpu);
+}
+
+static bool same_processor(const struct proofs *proofs, const struct proof *p,
+                           const struct offer *offer)
+{
+    const struct run_machine *m = &p->run->machine;
+    if (!m->usable_cpus.known || offer->vcpus_milli != (int)(m->usable_cpus.v * 1000 + 0.5))
+        return false;
+    return same_name(offer->cpu, m->cpu) ||
+           (p->device &&
+            p->device == device_of_offer(proofs->devices, offer->provider, offer->name));
+}
+
+static bool is_alike(const struct proofs *proofs, const struct proof *p, const struct offer *offer)
+{
+    if (p->gpus > 0)
+        return p->device && same_name(offer->gpu, p->device->name) &&
+               offer->gpus_milli / 1000 >= p->gpus;
+    return !*offer->gpu && same_processor(proofs, p, offer);
+}
+
+bool proof_fits(const struct proofs *proofs, const struct proof *p, const struct offer *offer)
+{
+    return evidence_measured_on(p->run, offer) || is_alike(proofs, p, offer);
+}
+
+const char *proof_too_large(const struct proofs *proofs, const struct proof *p,
+                            const struct offer *offer, char why[160])
+{
+    const struct device *device = device_find(proofs->devices, offer->gpu);
+    int64_t gpu_mib = offer->gpu_memory_mib ? offer->gpu_memory_mib
+                      : device              ? device->memory_mib
+                                            : 0;
+    if (p->gpus > offer->gpus_milli / 1000)
+        snprintf(why, 160, "does not fit: it has %g GPU%s, the run used %lld",
+                 offer->gpus_milli / 1000.0, offer->gpus_milli == 1000 ? "" : "s",
+                 (long long)p->gpus);
+    else if (p->gpus > 0 && gpu_mib > 0 && p->gpu_memory_bytes > gpu_mib << 20)
+        snprintf(why, 160, "does not fit: the run needed %s of GPU memory",
+                 units_bytes(p->gpu_memory_bytes).s);
+    else if (offer->memory_mib > 0 && p->memory_bytes > (int64_t)offer->memory_mib << 20)
+        snprintf(why, 160, "does not fit: the run needed %s of memory",
+                 units_bytes(p->memory_bytes).s);
+    else
+        return NULL;
+    return why;
+}
+
+// Prefers the run asked for, then one on this instance type, then the fastest.
+static void weigh(const struct proofs *proofs, const struct offer *offer, const struct proof *p,
+                  const struct proof **best)
+{
+    const struct proof *had = *best;
+    bool exact = evidence_measured_on(p->run, offer);
+    if (!exact && !is_alike(proofs, p, offer))
+        return;
+    bool had_exact = had && evidence_measured_on(had->run, offer);
+    if (!had || p->asked || (!had->asked && (exact != had_exact ? exact : counts_before(p, had))))
+        *best = p;
+}
+
+const struct proof *proofs_find(const struct proofs *proofs, const struct offer *offer,
+                                const struct proof *best[QUOTE_TRAININGS])
+{
+    memset(best, 0, QUOTE_TRAININGS * sizeof *best);
+    for (size_t i = 0; i < proofs->count; i++)
+        weigh(proofs, offer, &proofs->items[i], &best[proofs->items[i].from->training]);
+    return best[0];
 }

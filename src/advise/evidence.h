@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // evidence: which runs of a workload tell the time of the training asked for, and which belong to
-// another training: other data, another amount of data, another recipe, framework or year.
+// another training: other data, another amount of data, another recipe, framework or year; and
+// which run tells the time on an offer.
 //
 // Every quote uses one rule: comparable.h's verdict against a reference run, the same length and
 // framework, and software at most a year apart. A stopped run is evidence only for itself. A run
 // whose machine was assumed (--offer) is none: nobody knows where it ran.
+//
+// An offer matches a run on GPUs if it has the same GPU, at least as many and enough memory. It
+// matches a run on CPUs if it is that instance type, or has the same processor and as many virtual
+// CPUs. If several runs match, the one asked for counts, then one on that instance type, then the
+// fastest.
 #ifndef FARE_ADVISE_EVIDENCE_H
 #define FARE_ADVISE_EVIDENCE_H
 
@@ -24,5 +30,43 @@ struct evidence_ask {
 // training asked for, then others. The caller releases labels and comparisons, also on failure.
 int evidence_choose(const struct evidence_ask *ask, struct quote_evidence *out,
                     struct comparison *against, size_t *count, struct err *err) MUST_USE;
+
+struct proof { // a run whose time is known
+    const struct quote_evidence *from;
+    const struct run *run;
+    struct bill_time time;
+    const struct device *device; // the GPU, or the processor of a run on CPUs; null: unknown
+    bool asked;
+    bool stopped;                           // cut off: any other counts before it
+    int64_t gpus;                           // 0: it ran on CPUs
+    int64_t gpu_memory_bytes, memory_bytes; // at its peak; 0: unknown
+};
+
+struct proofs {
+    const struct devices *devices;
+    struct proof *items; // the caller frees it
+    size_t count;
+};
+
+// Runs without a known time are no proofs; runs on the same machine are one.
+int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err *err) MUST_USE;
+
+// Finds the best proof of each training for an offer. Returns that of the training asked for; null:
+// nothing like the offer was measured.
+const struct proof *proofs_find(const struct proofs *proofs, const struct offer *offer,
+                                const struct proof *best[QUOTE_TRAININGS]);
+
+// Whether the run was measured on a machine like the offer.
+bool proof_fits(const struct proofs *proofs, const struct proof *proof, const struct offer *offer);
+
+// Null: the offer is large enough for the run; else `why`, which says why not.
+const char *proof_too_large(const struct proofs *proofs, const struct proof *proof,
+                            const struct offer *offer, char why[160]);
+
+// Whether the run was measured on that instance type. A machine without a GPU is not one with GPUs,
+// whatever its label says.
+bool evidence_measured_on(const struct run *run, const struct offer *offer);
+
+const char *evidence_gpu(const struct run *run); // its name; null: none or unknown
 
 #endif

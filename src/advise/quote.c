@@ -6,22 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "advise/evidence.h"
 #include "base/money.h"
-#include "base/units.h"
 
 #define MISFITS_MAX 20
 #define GPUS_MAX    1000000 // of one machine: a record may claim any number
-
-struct proof { // a run whose time is known
-    const struct quote_evidence *from;
-    const struct run *run;
-    struct bill_time time;
-    const struct device *device; // the GPU, or the processor of a run on CPUs; null: unknown
-    bool asked;
-    bool stopped;                           // cut off: any other counts before it
-    int64_t gpus;                           // 0: it ran on CPUs
-    int64_t gpu_memory_bytes, memory_bytes; // at its peak; 0: unknown
-};
 
 struct candidate {
     struct offer offer;
@@ -32,12 +21,10 @@ struct candidate {
 struct search {
     const struct quote_ask *ask;
     const struct book *book;
-    const struct devices *devices;
     const struct tariff_book *tariffs;
     const struct currencies *currencies;
     int day; // of the prices
-    struct proof *proofs;
-    size_t proof_count;
+    struct proofs proofs;
     LIST_OF(struct candidate) found;
     struct quote *quote;
     // To count offers that are not measured: each provider's name and kind once.
@@ -47,158 +34,6 @@ struct search {
     const char *factor_provider; // the last one, and whether its regions have factors
     bool factors;
 };
-
-static bool same(const char *a, const char *b)
-{
-    // Most names differ in their first letter, and a book has many.
-    return a && b && *a && (*a | 32) == (*b | 32) && strcasecmp(a, b) == 0;
-}
-
-// ---- evidence
-
-static const char *gpu_name(const struct run *run)
-{
-    if (run->use.gpu_list.count > 0 && run->use.gpu_list.items[0].name)
-        return run->use.gpu_list.items[0].name;
-    return run->machine.gpu;
-}
-
-static int64_t gpus_of(const struct run *run)
-{
-    if (run->use.gpus.known)
-        return run->use.gpus.v;
-    // Published runs do not tell how many GPUs they used: assume all.
-    if (!run->source || !run->machine.gpu)
-        return 0;
-    return run->machine.gpus.known ? run->machine.gpus.v : 1;
-}
-
-static bool prove(const struct search *s, size_t index, struct proof *p)
-{
-    const struct quote_ask *ask = s->ask;
-    const struct run *run = ask->evidence[index].run;
-    *p = (struct proof){.from = &ask->evidence[index], .run = run};
-    p->asked = ask->asked && index == 0;
-    p->stopped = run_stopped(run);
-    if (!bill_time_of(run, &p->time))
-        return false;
-    p->gpus = gpus_of(run);
-    p->device = device_find(s->devices, p->gpus > 0 ? gpu_name(run) : run->machine.cpu);
-    p->memory_bytes = run->peak_memory_bytes.known       ? run->peak_memory_bytes.v
-                      : run->use.memory_peak_bytes.known ? run->use.memory_peak_bytes.v
-                                                         : 0;
-    for (size_t i = 0; i < run->use.gpu_list.count; i++) {
-        struct maybe_int peak = run->use.gpu_list.items[i].memory_peak_bytes;
-        if (peak.known && peak.v > p->gpu_memory_bytes)
-            p->gpu_memory_bytes = peak.v;
-    }
-    return true;
-}
-
-// Which of two matching runs counts.
-static bool better(const struct proof *a, const struct proof *b)
-{
-    if (a->asked != b->asked)
-        return a->asked;
-    if (a->stopped != b->stopped)
-        return b->stopped;
-    return a->time.total_ns < b->time.total_ns;
-}
-
-// Runs on the same machine become one proof, so that each offer is checked against few.
-static bool replaces(const struct proof *a, const struct proof *b)
-{
-    const struct run_machine *m = &a->run->machine, *n = &b->run->machine;
-    bool alike =
-        a->from->training == b->from->training && a->gpus == b->gpus && a->device == b->device &&
-        (m->provider ? same(m->provider, n->provider) : !n->provider) &&
-        (m->instance_type ? same(m->instance_type, n->instance_type) : !n->instance_type) &&
-        (a->device || same(m->cpu, n->cpu));
-    bool cpus = m->usable_cpus.known == n->usable_cpus.known &&
-                (!m->usable_cpus.known || m->usable_cpus.v == n->usable_cpus.v);
-    return alike && (a->gpus > 0 || cpus);
-}
-
-static int gather(struct search *s, struct err *err)
-{
-    s->proofs = calloc(s->ask->evidence_count + 1, sizeof *s->proofs);
-    if (!s->proofs)
-        return err_memory(err);
-    for (size_t i = 0; i < s->ask->evidence_count; i++) {
-        struct proof p;
-        if (!prove(s, i, &p))
-            continue;
-        size_t at = 0;
-        while (at < s->proof_count && !replaces(&p, &s->proofs[at]))
-            at++;
-        if (at == s->proof_count)
-            s->proofs[s->proof_count++] = p;
-        else if (better(&p, &s->proofs[at]))
-            s->proofs[at] = p;
-    }
-    return 0;
-}
-
-// ---- matching
-
-// A machine without a GPU is not an instance type with GPUs, whatever its label says.
-static bool measured_on(const struct run *run, const struct offer *offer)
-{
-    const struct run_machine *m = &run->machine;
-    bool no_gpu = m->gpus.known && m->gpus.v == 0;
-    return same(offer->provider, m->provider) && same(offer->name, m->instance_type) &&
-           !(no_gpu && *offer->gpu);
-}
-
-static bool is_itself(const struct proof *p, const struct offer *offer)
-{
-    return measured_on(p->run, offer);
-}
-
-static bool same_processor(const struct search *s, const struct proof *p, const struct offer *offer)
-{
-    const struct run_machine *m = &p->run->machine;
-    if (!m->usable_cpus.known || offer->vcpus_milli != (int)(m->usable_cpus.v * 1000 + 0.5))
-        return false;
-    return same(offer->cpu, m->cpu) ||
-           (p->device && p->device == device_of_offer(s->devices, offer->provider, offer->name));
-}
-
-static bool is_alike(const struct search *s, const struct proof *p, const struct offer *offer)
-{
-    if (p->gpus > 0)
-        return p->device && same(offer->gpu, p->device->name) &&
-               offer->gpus_milli / 1000 >= p->gpus;
-    return !*offer->gpu && same_processor(s, p, offer);
-}
-
-static bool fits(const struct search *s, const struct proof *p, const struct offer *offer)
-{
-    return is_itself(p, offer) || is_alike(s, p, offer);
-}
-
-// Null: the run fits; else why not.
-static const char *too_small(const struct search *s, const struct proof *p,
-                             const struct offer *offer, char why[160])
-{
-    const struct device *device = device_find(s->devices, offer->gpu);
-    int64_t gpu_mib = offer->gpu_memory_mib ? offer->gpu_memory_mib
-                      : device              ? device->memory_mib
-                                            : 0;
-    if (p->gpus > offer->gpus_milli / 1000)
-        snprintf(why, 160, "does not fit: it has %g GPU%s, the run used %lld",
-                 offer->gpus_milli / 1000.0, offer->gpus_milli == 1000 ? "" : "s",
-                 (long long)p->gpus);
-    else if (p->gpus > 0 && gpu_mib > 0 && p->gpu_memory_bytes > gpu_mib << 20)
-        snprintf(why, 160, "does not fit: the run needed %s of GPU memory",
-                 units_bytes(p->gpu_memory_bytes).s);
-    else if (offer->memory_mib > 0 && p->memory_bytes > (int64_t)offer->memory_mib << 20)
-        snprintf(why, 160, "does not fit: the run needed %s of memory",
-                 units_bytes(p->memory_bytes).s);
-    else
-        return NULL;
-    return why;
-}
 
 static int misfit(struct quote *quote, const struct offer *offer, const char *why, struct err *err)
 {
@@ -216,40 +51,6 @@ static int misfit(struct quote *quote, const struct offer *offer, const char *wh
     }
     buf_release(&name);
     return rc;
-}
-
-struct choice {
-    const struct proof *proof; // null: nothing like the offer was measured
-    bool exact;                // measured on this instance type
-};
-
-// Prefers the run asked for, then one on this instance type, then the fastest.
-static void weigh(const struct search *s, const struct offer *offer, const struct proof *p,
-                  struct choice *best)
-{
-    bool exact = is_itself(p, offer);
-    const struct proof *had = best->proof;
-    if (!exact && !is_alike(s, p, offer))
-        return;
-    if (!had || p->asked || (!had->asked && exact && !best->exact) ||
-        (!had->asked && exact == best->exact && better(p, had)))
-        *best = (struct choice){p, exact};
-}
-
-// Finds the best proof of each training for an offer. Returns the one of the training asked for.
-static const struct proof *find_proofs(const struct search *s, const struct offer *offer,
-                                       struct choice best[QUOTE_TRAININGS])
-{
-    memset(best, 0, QUOTE_TRAININGS * sizeof *best);
-    for (size_t i = 0; i < s->proof_count; i++)
-        weigh(s, offer, &s->proofs[i], &best[s->proofs[i].from->training]);
-    return best[0].proof;
-}
-
-static const struct proof *find_proof(const struct search *s, const struct offer *offer)
-{
-    struct choice best[QUOTE_TRAININGS];
-    return find_proofs(s, offer, best);
 }
 
 // To choose among regions, which may have their own factors and currencies. Most providers have no
@@ -309,8 +110,8 @@ static bool wanted_gpu(const struct search *s, const struct offer *offer)
 {
     if (!s->ask->gpu)
         return true;
-    const struct device *wanted = device_find(s->devices, s->ask->gpu);
-    return same(offer->gpu, wanted ? wanted->name : s->ask->gpu);
+    const struct device *wanted = device_find(s->proofs.devices, s->ask->gpu);
+    return *offer->gpu && strcasecmp(offer->gpu, wanted ? wanted->name : s->ask->gpu) == 0;
 }
 
 static int add_candidate(struct search *s, const struct offer *offer, const struct proof *p,
@@ -318,7 +119,7 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
 {
     char why[160];
     size_t training = p->from->training;
-    if (too_small(s, p, offer, why))
+    if (proof_too_large(&s->proofs, p, offer, why))
         return training == 0 ? misfit(s->quote, offer, why, err) : 0;
     bool every = s->ask->every_region;
     int64_t per_hour = 0;
@@ -338,13 +139,13 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
 static int consider(void *search, const struct offer *offer, struct err *err)
 {
     struct search *s = search;
-    struct choice best[QUOTE_TRAININGS];
+    const struct proof *best[QUOTE_TRAININGS];
     if (!wanted_gpu(s, offer))
         return 0;
-    count_group(s, offer, find_proofs(s, offer, best) != NULL);
+    count_group(s, offer, proofs_find(&s->proofs, offer, best) != NULL);
     for (size_t i = 0; i < QUOTE_TRAININGS; i++)
-        if (best[i].proof)
-            TRY(add_candidate(s, offer, best[i].proof, err));
+        if (best[i])
+            TRY(add_candidate(s, offer, best[i], err));
     return 0;
 }
 
@@ -411,25 +212,24 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     if (rc == 0)
         rc = add_notes(c, &bill, err);
     bool other = c->proof->from->training > 0;
-    struct bill *kept = NULL;
+    struct bill *added = NULL;
     if (rc == 0)
-        kept = other ? LIST_ADD(&quote->others, err) : LIST_ADD(&quote->bills, err);
-    if (kept)
-        *kept = bill;
+        added = other ? LIST_ADD(&quote->others, err) : LIST_ADD(&quote->bills, err);
+    if (added)
+        *added = bill;
     else
         record_release(bill_fields, &bill);
     buf_release(&name);
-    return rc == 0 && !kept ? ERR_MEMORY : rc < 0 ? rc : 0;
+    return rc == 0 && !added ? ERR_MEMORY : rc < 0 ? rc : 0;
 }
 
 // For a workload: other trainings that were measured on the offer.
 static int add_other_trainings(struct search *s, const struct offer *offer,
-                               const struct choice best[QUOTE_TRAININGS], struct err *err)
+                               const struct proof *best[QUOTE_TRAININGS], struct err *err)
 {
     for (size_t i = 1; i < QUOTE_TRAININGS; i++)
-        if (best[i].proof)
-            TRY(add_bill(s->ask, &(struct candidate){*offer, best[i].proof, 0}, NULL, s->quote,
-                         err));
+        if (best[i])
+            TRY(add_bill(s->ask, &(struct candidate){*offer, best[i], 0}, NULL, s->quote, err));
     return 0;
 }
 
@@ -488,7 +288,7 @@ static int sort_bills(struct bill *bills, size_t count, struct err *err)
 // Names another run of the same training that was measured on such a machine.
 static int note_assumed(const struct search *s, const struct candidate *c, struct err *err)
 {
-    const struct proof *other = find_proof(s, &c->offer);
+    const struct proof *best[QUOTE_TRAININGS], *other = proofs_find(&s->proofs, &c->offer, best);
     struct bill *bill = &s->quote->bills.items[s->quote->bills.count - 1];
     struct buf text = {0};
     if (!other || other == c->proof)
@@ -502,9 +302,10 @@ static int note_assumed(const struct search *s, const struct candidate *c, struc
 static int check_assumed(const struct search *s, const struct candidate *c, struct err *err)
 {
     const struct run *run = c->proof->run;
-    const char *used = c->proof->gpus > 0 ? gpu_name(run) : NULL;
+    const char *used = c->proof->gpus > 0 ? evidence_gpu(run) : NULL;
     char has[96] = "no GPU in the book", had[160] = "without a GPU";
-    bool same_gpu = used && c->proof->device && same(c->offer.gpu, c->proof->device->name);
+    bool same_gpu =
+        used && c->proof->device && strcasecmp(c->offer.gpu, c->proof->device->name) == 0;
     if ((!*c->offer.gpu && !used) || same_gpu) // fewer of them is a misfit
         return 0;
     if (*c->offer.gpu)
@@ -523,26 +324,26 @@ static int add_named(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
     struct candidate c = {.proof = NULL};
-    struct choice best[QUOTE_TRAININGS];
+    const struct proof *best[QUOTE_TRAININGS];
     char why[160];
     TRY(book_find(s->book, ask->offer, s->day, &c.offer, err));
-    const struct proof *first = s->proof_count > 0 ? &s->proofs[0] : NULL;
+    const struct proof *first = s->proofs.count > 0 ? &s->proofs.items[0] : NULL;
     if (ask->asked)
         c.proof = first && first->asked ? first : NULL;
     else
-        c.proof = find_proofs(s, &c.offer, best);
+        c.proof = proofs_find(&s->proofs, &c.offer, best);
     if (!ask->asked)
         TRY(add_other_trainings(s, &c.offer, best, err));
     if (!c.proof && s->quote->others.count > 0)
         return 0;
-    bool assumed = ask->asked ? c.proof && !fits(s, c.proof, &c.offer) : !c.proof;
+    bool assumed = ask->asked ? c.proof && !proof_fits(&s->proofs, c.proof, &c.offer) : !c.proof;
     if (!c.proof && !ask->asked)
         c.proof = first;
     if (!c.proof)
         return 0;
     if (assumed)
         TRY(check_assumed(s, &c, err));
-    if (too_small(s, c.proof, &c.offer, why))
+    if (proof_too_large(&s->proofs, c.proof, &c.offer, why))
         return misfit(s->quote, &c.offer, why, err);
     TRY(add_bill(ask, &c, assumed ? "assumed" : NULL, s->quote, err));
     if (s->quote->bills.count == 0)
@@ -556,7 +357,7 @@ static int add_named(struct search *s, struct err *err)
 static int add_own(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
-    const struct proof *p = &s->proofs[0];
+    const struct proof *p = &s->proofs.items[0];
     struct candidate c = {.proof = p};
     struct own_hour hour;
     struct buf words = {0};
@@ -590,13 +391,15 @@ struct oldest {
     bool found;
 };
 
-static int take_old(void *arg, const struct offer *offer, struct err *err)
+static int consider_old(void *arg, const struct offer *offer, struct err *err)
 {
     (void)err;
     struct oldest *o = arg;
+    const struct proofs *proofs = &o->search->proofs;
+    const struct proof *best[QUOTE_TRAININGS], *p;
     char why[160];
-    const struct proof *p = wanted_gpu(o->search, offer) ? find_proof(o->search, offer) : NULL;
-    if (!p || too_small(o->search, p, offer, why) || (o->found && offer->day <= o->offer.day))
+    p = wanted_gpu(o->search, offer) ? proofs_find(proofs, offer, best) : NULL;
+    if (!p || proof_too_large(proofs, p, offer, why) || (o->found && offer->day <= o->offer.day))
         return 0;
     o->offer = *offer;
     o->found = true;
@@ -610,7 +413,7 @@ static int add_outdated(struct search *s, const struct book_filter *aged, struct
     struct book_filter filter = *aged;
     struct buf name = {0};
     filter.aged = false;
-    int rc = book_each(s->book, &filter, take_old, &oldest, err);
+    int rc = book_each(s->book, &filter, consider_old, &oldest, err);
     if (rc != 0 || !oldest.found)
         return rc;
     book_name(&oldest.offer, &name);
@@ -637,7 +440,7 @@ static int add_all(struct search *s, struct err *err)
     for (size_t i = 0; rc == 0 && i < s->found.count; i++)
         rc = add_bill(ask, &s->found.items[i], NULL, s->quote, err);
     s->quote->not_measured = some_int(s->not_measured);
-    if (rc == 0 && ask->own && s->proof_count > 0)
+    if (rc == 0 && ask->own && s->proofs.count > 0)
         rc = add_own(s, err);
     return rc;
 }
@@ -649,13 +452,11 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     s.day = wishes_day(&ask->wishes) ? wishes_day(&ask->wishes) : book_today();
     int rc = market_book(ask->market, &s.book, err);
     if (rc == 0)
-        rc = market_devices(ask->market, &s.devices, err);
-    if (rc == 0)
         rc = market_tariffs(ask->market, &s.tariffs, err);
     if (rc == 0)
         rc = market_currencies(ask->market, &s.currencies, err);
     if (rc == 0)
-        rc = gather(&s, err);
+        rc = proofs_gather(&s.proofs, ask, err);
     if (rc == 0)
         rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
     if (rc == 0)
@@ -663,7 +464,7 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     if (rc == 0)
         rc = sort_bills(quote->others.items, quote->others.count, err);
     free(s.found.items);
-    free(s.proofs);
+    free(s.proofs.items);
     return rc;
 }
 
@@ -680,7 +481,7 @@ static bool equal(const char *text, const char *offers)
     return strcmp(text ? text : "", offers) == 0;
 }
 
-static int take_exact(void *arg, const struct offer *offer, struct err *err)
+static int match_exact(void *arg, const struct offer *offer, struct err *err)
 {
     (void)err;
     struct exact *e = arg;
@@ -705,7 +506,7 @@ int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct off
     const struct book *book;
     int rc = market_book(ask->market, &book, err);
     if (rc == 0)
-        rc = book_each(book, &filter, take_exact, &exact, err);
+        rc = book_each(book, &filter, match_exact, &exact, err);
     if (rc < 0 || exact.found)
         return rc < 0 ? rc : 0;
     return err_set(err, ERR_MISSING, "'%s' is no longer in the book", bill->offer);
@@ -714,8 +515,8 @@ int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct off
 int quote_time(const struct quote_ask *ask, const struct run *run, const struct offer *offer,
                struct bill_time *time, bool *known, struct err *err)
 {
-    return bill_time_on(ask->market, run, measured_on(run, offer), offer, &ask->startup, time,
-                        known, err);
+    return bill_time_on(ask->market, run, evidence_measured_on(run, offer), offer, &ask->startup,
+                        time, known, err);
 }
 
 bool quote_base(const struct quote_ask *ask, struct bill_time *time)

@@ -2,10 +2,8 @@
 // quote: the cost of a training on every offer that matches a machine it was measured on.
 //
 // The evidence is runs: the one asked for, and others of the same training on other machines (from
-// the ledger, imported or published). An offer matches a run on GPUs if it has the same GPU, at
-// least as many and enough memory. It matches a run on CPUs if it is that instance type, or has the
-// same processor and as many virtual CPUs. If several runs match, the one asked for counts, then
-// one on that instance type, then the fastest. All other offers are not measured; none is guessed.
+// the ledger, imported or published). evidence.h says which run an offer matches. All other offers
+// are not measured; none is guessed.
 #ifndef FARE_ADVISE_QUOTE_H
 #define FARE_ADVISE_QUOTE_H
 
