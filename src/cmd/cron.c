@@ -68,14 +68,14 @@ static const struct cmd_example examples[] = {
 
 // ---- options
 
-static int take_count(const char *option, const char *text, int64_t *count, struct err *err)
+static int read_count(const char *option, const char *text, int64_t *count, struct err *err)
 {
     if (text && (!text_int(text, count) || *count < 0 || *count > 1000000000))
         return value_bad(option, text, "a whole number", err);
     return 0;
 }
 
-static int take_disk(const char *text, int64_t *gb, struct err *err)
+static int read_disk(const char *text, int64_t *gb, struct err *err)
 {
     int64_t bytes = 10 * GB;
     if (text && (!units_parse_bytes(text, &bytes) || bytes > GB * 1000000))
@@ -84,7 +84,7 @@ static int take_disk(const char *text, int64_t *gb, struct err *err)
     return 0;
 }
 
-static int take_dates(const struct cron_options *o, struct cron_ask *ask, struct err *err)
+static int read_dates(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
     int64_t date_s = clock_date_s();
     char first[16];
@@ -100,23 +100,23 @@ static int take_dates(const struct cron_options *o, struct cron_ask *ask, struct
     return value_day(o->date, &ask->day, err);
 }
 
-static int take_beside(const struct cron_options *o, struct cron_ask *ask, struct err *err)
+static int read_extras(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
-    struct scheduling *b = &ask->beside;
+    struct scheduling *b = &ask->extras;
     *b = SCHEDULING_UNKNOWN;
     ask->rate = -1;
-    TRY(take_disk(o->disk, &ask->disk_gb, err));
+    TRY(read_disk(o->disk, &ask->disk_gb, err));
     TRY(value_amount("rate", o->rate, &ask->rate, err));
     TRY(value_amount("disk-rate", o->disk_rate, &b->disk_rate, err));
-    TRY(take_count("rules", o->rules, &b->rules, err));
+    TRY(read_count("rules", o->rules, &b->rules, err));
     TRY(value_amount("rule-rate", o->rule_rate, &b->rule_rate, err));
-    TRY(take_count("function-ms", o->function_ms, &b->function_ms, err));
+    TRY(read_count("function-ms", o->function_ms, &b->function_ms, err));
     TRY(value_amount("function-rate", o->function_rate, &b->function_rate, err));
     return value_amount("always-up", o->always_up, &b->fixed_server, err);
 }
 
 // The errors for a missing schedule, time or machine show what to type.
-static int take_task(const struct cron_options *o, struct cron_ask *ask, struct err *err)
+static int read_task(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
     if (!ask->schedule) {
         err_set(err, ERR_USAGE, "the schedule is missing: when does the task start?");
@@ -151,11 +151,11 @@ static int run(const struct cmd_call *call, struct err *err)
     struct cron_ask ask = {.schedule = call->rest->count > 0 ? call->rest->args[0] : NULL};
     struct market *market = NULL;
     struct schedule_record record = {0};
-    int rc = take_task(o, &ask, err);
+    int rc = read_task(o, &ask, err);
     if (rc == 0)
-        rc = take_dates(o, &ask, err);
+        rc = read_dates(o, &ask, err);
     if (rc == 0)
-        rc = take_beside(o, &ask, err);
+        rc = read_extras(o, &ask, err);
     if (rc == 0)
         rc = market_open(&market, NULL, NULL, err);
     if (rc == 0)

@@ -137,7 +137,7 @@ static int check_named(const struct quote_options *o, struct err *err)
     return 0;
 }
 
-static int take_options(struct quote_job *job, const struct quote_options *o, struct err *err)
+static int read_options(struct quote_job *job, const struct quote_options *o, struct err *err)
 {
     static const enum offer_kind kind_values[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
     struct wishes *c = &job->ask.wishes;
@@ -352,7 +352,7 @@ static int run(const struct cmd_call *call, struct err *err)
     const char *format;
     int rc = value_format(o->common.json, o->format, "table", &format, err);
     if (rc == 0)
-        rc = take_options(&job, o, err);
+        rc = read_options(&job, o, err);
     if (rc == 0)
         rc = quote_load(&job, word, o->ledger, err);
     out_complain(buf_str(&job.says));

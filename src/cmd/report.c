@@ -84,7 +84,7 @@ static const struct cmd_variable variables[] = {
 
 // ---- options
 
-static int take_options(const struct cmd_call *call, struct page_ask *ask, struct err *err)
+static int read_options(const struct cmd_call *call, struct page_ask *ask, struct err *err)
 {
     const struct report_options *o = call->options;
     int chosen = (call->rest->count > 0) + (o->workload != NULL) + (o->published != NULL) + o->all;
@@ -271,7 +271,7 @@ static int run(const struct cmd_call *call, struct err *err)
         snprintf(name, sizeof name, "%s.svg", o->plot);
     const char *path = o->output ? o->output : drawn ? name : "-";
     if (rc == 0)
-        rc = take_options(call, &ask, err);
+        rc = read_options(call, &ask, err);
     if (rc == 0)
         rc = check_together(o, format, err);
     ask.says = &says;

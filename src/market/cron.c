@@ -199,10 +199,10 @@ static int find_rule(struct job *job, struct err *err)
 }
 
 // Prices of disk, scheduler and functions: the user's, else the provider's.
-static int find_beside(struct job *job, struct err *err)
+static int find_extras(struct job *job, struct err *err)
 {
-    const struct scheduling *given = &job->ask->beside;
-    struct scheduling *b = &job->schedule.beside;
+    const struct scheduling *given = &job->ask->extras;
+    struct scheduling *b = &job->schedule.extras;
     struct priced *p = &job->schedule.priced;
     const struct schedulings *schedulings;
     TRY(market_schedulings(job->market, &schedulings, err));
@@ -258,7 +258,7 @@ static const char *plain(int64_t nano, char text[MONEY_BYTES])
 static int add_items(struct job *job, const struct schedule_bill *bill, struct err *err)
 {
     const struct schedule *s = &job->schedule;
-    const struct scheduling *b = &s->beside;
+    const struct scheduling *b = &s->extras;
     char text[MONEY_BYTES], charged[32];
     double starts = (double)bill->starts / (double)bill->starts_in;
     long long tasks = (long long)job->record->tasks.v;
@@ -318,12 +318,12 @@ static int add_alternatives(struct job *job, struct err *err)
                         s->month_s < 0 ? "the same machine for 730 h, no disk"
                                        : "the same machine all month, no disk",
                         &machine, err));
-    if (s->disk_gb > 0 && s->beside.disk_rate >= 0) {
+    if (s->disk_gb > 0 && s->extras.disk_rate >= 0) {
         TRY(schedule_always(s, &disk, err));
         TRY(add_alternative(job, "the same machine with its disk", &disk, err));
     }
-    if (s->beside.fixed_server >= 0) {
-        const struct schedule_line fixed = {true, s->beside.fixed_server, s->beside.fixed_server};
+    if (s->extras.fixed_server >= 0) {
+        const struct schedule_line fixed = {true, s->extras.fixed_server, s->extras.fixed_server};
         TRY(add_alternative(job, "a small fixed server", &fixed, err));
     }
     return 0;
@@ -335,9 +335,9 @@ static int add_notes(struct job *job, const struct schedule_bill *bill, struct e
     if (bill->starts == 0)
         TRY(note(job, err, "It does not start in %s: only the fixed costs remain.",
                  job->record->month));
-    if (s->beside.source)
+    if (s->extras.source)
         TRY(note(job, err, "Prices and free allowances of disk, scheduler and functions: %s.",
-                 s->beside.source));
+                 s->extras.source));
     if (!bill->disk.known || !bill->rules.known || !bill->functions.known)
         TRY(note(job, err,
                  "Unknown prices are left out of the total. Give them with --disk-rate, --rules, "
@@ -358,7 +358,7 @@ int cron_make(struct market *market, const struct cron_ask *ask, struct schedule
     r->tasks = some_int(ask->tasks);
     int rc = find_rule(&job, err);
     if (rc == 0)
-        rc = find_beside(&job, err);
+        rc = find_extras(&job, err);
     if (rc == 0)
         rc = schedule_bill(&job.schedule, ask->tasks, &bill, err);
     clock_iso(ask->day * DAY_S, date);

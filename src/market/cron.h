@@ -20,7 +20,7 @@ struct cron_ask {
     int64_t month_s;   // its first second; -1 without `month`
     int64_t tasks;
     int64_t disk_gb;
-    struct scheduling beside; // given by the user; -1: the provider's, if known
+    struct scheduling extras; // given by the user; -1: the provider's, if known
 };
 
 // ERR_USAGE for a malformed offer, or one that has only a spot price when spot was not asked for;

@@ -238,12 +238,12 @@ static int disks(const struct schedule *s, const struct schedule_bill *starts, i
     int64_t length_s, free_price = 0;
     struct charge charge;
     struct rule rule = s->priced.rule;
-    line->known = s->disk_gb == 0 || s->beside.disk_rate >= 0;
+    line->known = s->disk_gb == 0 || s->extras.disk_rate >= 0;
     if (!line->known || s->disk_gb == 0)
         return 0;
-    int64_t off = s->beside.disk_stopped_rate;
-    rule.storage_rate = s->beside.disk_rate;
-    rule.storage_stopped_rate = off >= 0 ? off : s->beside.disk_rate;
+    int64_t off = s->extras.disk_stopped_rate;
+    rule.storage_rate = s->extras.disk_rate;
+    rule.storage_stopped_rate = off >= 0 ? off : s->extras.disk_rate;
     rule.billed_while_stopped = false; // the disk alone
     int rc = month_length_s(s, &length_s, err);
     int64_t month_ns = length_s * NS_PER_S, up_ns = up_in_month(s, starts, month_ns);
@@ -259,7 +259,7 @@ static int disks(const struct schedule *s, const struct schedule_bill *starts, i
     if (rc == 0)
         rc = money_scale(line->price, machines, 1, MONEY_DOWN, &line->price, err);
     if (rc == 0)
-        rc = money_scale(s->beside.disk_rate, above_zero(s->beside.free_disk_gb) * length_s,
+        rc = money_scale(s->extras.disk_rate, above_zero(s->extras.free_disk_gb) * length_s,
                          priced_s, MONEY_HALF_EVEN, &free_price, err);
     line->free_price = above_zero(line->price - free_price);
     return rc;
@@ -268,7 +268,7 @@ static int disks(const struct schedule *s, const struct schedule_bill *starts, i
 static int rules(const struct schedule *s, int64_t tasks, struct schedule_line *line,
                  struct err *err)
 {
-    const struct scheduling *b = &s->beside;
+    const struct scheduling *b = &s->extras;
     line->known = b->rules == 0 || (b->rules > 0 && b->rule_rate >= 0);
     if (!line->known)
         return 0;
@@ -281,7 +281,7 @@ static int rules(const struct schedule *s, int64_t tasks, struct schedule_line *
 static int functions(const struct schedule *s, int64_t tasks, const struct schedule_bill *bill,
                      struct schedule_line *line, struct err *err)
 {
-    const struct scheduling *b = &s->beside;
+    const struct scheduling *b = &s->extras;
     line->known = b->function_ms == 0 || (b->function_ms > 0 && b->function_rate >= 0);
     if (!line->known || b->function_ms == 0)
         return 0;
@@ -364,14 +364,14 @@ static int price_tasks(const struct schedule *s, int64_t tasks, const struct sta
         rc = rules(s, tasks, &bill->rules, err);
     if (rc == 0)
         rc = functions(s, tasks, bill, &bill->functions, err);
-    const struct schedule_line *const beside[] = {&bill->fees, &bill->disk, &bill->rules,
+    const struct schedule_line *const extras[] = {&bill->fees, &bill->disk, &bill->rules,
                                                   &bill->functions};
     if (rc == 0)
         rc = add_line(&bill->total, &bill->machine, err);
-    for (size_t i = 0; i < sizeof beside / sizeof *beside && rc == 0; i++) {
-        rc = discount_line(s, beside[i], &bill->discount, err);
+    for (size_t i = 0; i < sizeof extras / sizeof *extras && rc == 0; i++) {
+        rc = discount_line(s, extras[i], &bill->discount, err);
         if (rc == 0)
-            rc = add_line(&bill->total, beside[i], err);
+            rc = add_line(&bill->total, extras[i], err);
     }
     if (rc == 0)
         rc = add_line(&bill->total, &bill->discount, err);

@@ -21,7 +21,7 @@ struct schedule {
     struct priced priced;
     int64_t disk_gb; // of each machine, all month long; 0: none
     // Costs besides the machine; members below zero are unknown.
-    struct scheduling beside;
+    struct scheduling extras;
 };
 
 struct schedule_line {

@@ -112,7 +112,7 @@ static int64_t scheduled(const char *name, const char *date, int64_t start_s, in
                            .month = month,
                            .month_s = start_s,
                            .tasks = 1,
-                           .beside = {-1, -1, 0, -1, -1, 0, -1, -1, -1, -1, NULL, 0, -1}};
+                           .extras = {-1, -1, 0, -1, -1, 0, -1, -1, -1, -1, NULL, 0, -1}};
     assert_ok(crontab_parse(&ask.tab, ask.schedule, &err), &err);
     assert_ok(cron_make(market, &ask, &record, &err), &err);
     int64_t total = nano(record.total);

@@ -26,7 +26,7 @@ static struct schedule published(const char *cron, int64_t minimum_s)
     assert_ok(crontab_parse(&s.tab, cron, &err), &err);
     assert_ok(rule_read(&s.priced.rule, &t, "0.01", &err), &err);
     s.priced.unit_nano_usd = MONEY_UNIT;
-    s.beside = (struct scheduling){.disk_rate = nano("0.04"),
+    s.extras = (struct scheduling){.disk_rate = nano("0.04"),
                                    .free_disk_gb = 30,
                                    .rules = 2,
                                    .rule_rate = nano("0.10"),
@@ -205,7 +205,7 @@ static void not_known(void **state)
 {
     (void)state;
     struct schedule s = published("0 */4 * * *", 60);
-    s.beside = SCHEDULING_UNKNOWN;
+    s.extras = SCHEDULING_UNKNOWN;
     struct schedule_bill b = bill_of(&s, 1);
     assert_false(b.disk.known || b.rules.known || b.functions.known);
     assert_int_equal(b.total.price, b.machine.price);

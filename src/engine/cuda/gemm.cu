@@ -49,7 +49,7 @@ DEVICE int reached(int cell, int stride)
 // Copies the slices of both operands in sequence. It keeps the job's numbers in registers, since
 // the compiler must assume that copies change memory. A thread copies vectors at the same place of
 // several lines; a thread's lines are an even number of lines apart, so that they are placed alike
-// (see sums::take()).
+// (see sums::load()).
 template <class S, int KIND, bool WINDOWS> struct loader {
     const float *a, *b;                     // of the thread's first line, in the next slice
     i64 a_lines, b_lines, a_slice, b_slice; // to the thread's next line; to the next slice
@@ -296,7 +296,7 @@ template <class S, int P> struct sums {
 
     // a's numbers of 16 k: [tile][k of a thread: 4][row, row + 8]; b's: [tile][k]. Thread t of four
     // has k = 4 t ... 4 t + 3 where rows of k are involved, else t, t + 4, t + 8, t + 12.
-    METHOD void take(const float *a, const float *b, int m0, int n0, int k, float x[S::mt][4][2],
+    METHOD void load(const float *a, const float *b, int m0, int n0, int k, float x[S::mt][4][2],
                      float y[S::nt][4])
     {
         int lane = THREAD & 31, g = lane >> 2, t = lane & 3;
@@ -390,7 +390,7 @@ template <class S, int P> struct sums {
         UNROLL
         for (int k = k0; k < k0 + depth; k += 16) {
             float x[S::mt][4][2], y[S::nt][4];
-            take(a, b, m0, n0, k, x, y);
+            load(a, b, m0, n0, k, x, y);
             if (P == 1) {
                 UNROLL
                 for (int h = 0; h < 4; h += 2)

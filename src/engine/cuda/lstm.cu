@@ -449,7 +449,7 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
     ready(time == 1);
     SYNC();
     float sum[tiles];
-    auto take = [&]() __attribute__((always_inline))
+    auto load_sums = [&]() __attribute__((always_inline))
     {
         UNROLL
         for (int i = 0; i < tiles; i++)
@@ -458,7 +458,7 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
                          : "r"(in + now + i * tiles * 128)
                          : "memory");
     };
-    take();
+    load_sums();
     u4 all = {0, 0, 0, 0};
 #pragma unroll 1
     for (int s = 0; s < time; s++) {
@@ -513,7 +513,7 @@ template <int H> DEVICE void back_fast(const cuda_lstm &g)
                          "f"(e[i][0]), "f"(e[i][1]), "f"(e[i][2]), "f"(e[i][3]), "r"(me.lt)
                          : "memory");
         SYNC();
-        take();
+        load_sums();
     }
     store_global(out + out_at - out_step, all);
 }
