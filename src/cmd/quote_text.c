@@ -12,6 +12,7 @@
 
 #define ROWS        15 // without --all
 #define OTHERS_ROWS 5  // of each other training
+#define DAY_NS      (86400 * NS_PER_S)
 
 static void short_money(const char *amount, char out[MONEY_BYTES])
 {
@@ -276,7 +277,51 @@ static void show_bill(struct out *out, const struct bill *b)
 static bool filtered(const struct quote_options *o)
 {
     return o->gpu || o->provider || o->region || o->kind || o->spot ||
-           o->max_age != QUOTE_MAX_AGE * 86400 * NS_PER_S;
+           o->max_age != QUOTE_MAX_AGE * DAY_NS;
+}
+
+// "--gpu h100, --region eu and --kind spot": the filters that were given.
+static void filter_words(const struct quote_options *o, struct buf *text)
+{
+    char age[24] = "";
+    if (o->max_age != QUOTE_MAX_AGE * DAY_NS)
+        snprintf(age, sizeof age, "%lldd", (long long)(o->max_age / DAY_NS));
+    const struct {
+        const char *option, *value;
+    } all[] = {{"gpu", o->gpu},
+               {"provider", o->provider},
+               {"region", o->region},
+               {"kind", o->spot ? "spot" : o->kind},
+               {"max-age", *age ? age : NULL}};
+    size_t left = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        left += all[i].value != NULL;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!all[i].value)
+            continue;
+        left--;
+        buf_printf(text, "--%s %s%s", all[i].option, all[i].value,
+                   left > 1    ? ", "
+                   : left == 1 ? " and "
+                               : "");
+    }
+}
+
+static void say_filters(struct out *out, const struct quote *q, const struct quote_options *o)
+{
+    const char *name = q->run ? q->run : q->workload;
+    struct buf filters = {0};
+    filter_words(o, &filters);
+    out->text.failed |= filters.failed;
+    if (q->not_measured.v > 0)
+        out_wrapf(out, 0, "No run matches %s. 'fare quote %s' shows the machines with a run.",
+                  buf_str(&filters), name);
+    else if (!q->outdated)
+        out_wrapf(out, 0,
+                  "No offer in the book matches %s. 'fare prices' lists the book, 'fare quote %s' "
+                  "shows the machines with a run.",
+                  buf_str(&filters), name);
+    buf_release(&filters);
 }
 
 static void say_nothing_fits(struct out *out, const struct quote_job *job,
@@ -298,7 +343,7 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
         out_wrapf(out, 0, "Such machines were measured only for other trainings of %s.",
                   job->quote.workload);
     } else if (filtered(o)) {
-        out_wrap(out, 0, "No run fits --gpu, --provider, --region, --kind and --max-age.");
+        say_filters(out, &job->quote, o);
     } else if (!bill_time_of(run, &time) && run_label(run, "relative_speed")) {
         out_wrap(out, 0,
                  "Only relative speeds of this training are known, no times, so there is no bill. "
