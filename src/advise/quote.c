@@ -168,7 +168,8 @@ static bool is_alike(const struct search *s, const struct proof *p, const struct
 {
     if (p->gpus > 0)
         return p->device && same(offer->gpu, p->device->name) &&
-               offer->gpus_milli / 1000 >= p->gpus;
+               (s->ask->exact_gpus ? offer->gpus_milli == p->gpus * 1000
+                                   : offer->gpus_milli / 1000 >= p->gpus);
     return !*offer->gpu && same_processor(s, p, offer);
 }
 
