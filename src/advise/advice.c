@@ -172,6 +172,10 @@ static const char *base_machine(const struct quote_ask *ask)
 static void add_machine(struct buf *out, const struct quote_ask *ask)
 {
     const char *name = ask->asked ? base_machine(ask) : NULL;
+    if (run_given(ask->evidence[0].run)) {
+        buf_adds(out, base_machine(ask));
+        return;
+    }
     buf_adds(out, ask->asked ? "the machine measured" : "the machines measured");
     if (name)
         buf_printf(out, " (%s)", name);
@@ -575,14 +579,15 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
     if (ask->offer || quote->misfits.count > 0)
         return 0; // it has its own reasons
     if (quote->outdated) {
-        buf_printf(&text, "The price of %s, which is the same as ", quote->outdated);
+        buf_printf(&text, "The price of %s, which %s ", quote->outdated,
+                   quote->given ? "has" : "is the same as");
         add_machine(&text, ask);
         buf_printf(&text, ", was last seen %s ago: too old to count.",
                    units_count(quote->outdated_days.v, "day").s);
         TRY(texts_take(&quote->advice, &text, err));
     } else if (quote_base(ask, &time)) {
-        buf_printf(&text, "No offer in the book%s is known to be the same as ",
-                   some ? " of those asked for" : "");
+        buf_printf(&text, "No offer in the book%s %s ", some ? " of those asked for" : "",
+                   quote->given ? "has" : "is known to be the same as");
         add_machine(&text, ask);
         buf_adds(&text, ".");
         TRY(texts_take(&quote->advice, &text, err));

@@ -276,6 +276,7 @@ static bool replaces(const struct proof *a, const struct proof *b)
 
 int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err *err)
 {
+    proofs->exact_gpus = ask->exact_gpus;
     TRY(market_devices(ask->market, &proofs->devices, err));
     proofs->items = calloc(ask->evidence_count + 1, sizeof *proofs->items);
     if (!proofs->items)
@@ -320,7 +321,8 @@ static bool is_alike(const struct proofs *proofs, const struct proof *p, const s
 {
     if (p->gpus > 0)
         return p->device && same_name(offer->gpu, p->device->name) &&
-               offer->gpus_milli / 1000 >= p->gpus;
+               (proofs->exact_gpus ? offer->gpus_milli == p->gpus * 1000
+                                   : offer->gpus_milli / 1000 >= p->gpus);
     return !*offer->gpu && same_processor(proofs, p, offer);
 }
 

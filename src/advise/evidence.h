@@ -44,6 +44,7 @@ struct proof { // a run whose time is known
 
 struct proofs {
     const struct devices *devices;
+    bool exact_gpus;     // as asked
     struct proof *items; // the caller frees it
     size_t count;
 };

@@ -21,6 +21,7 @@ struct pricing {
     struct run_prices *run_prices;
     struct said *prices, *offers;
     size_t price_count, offer_count;
+    const enum offer_kind *kind;
 };
 
 static int bad_said(const char *option, const char *text, const char *hint, struct err *err)
@@ -89,6 +90,7 @@ int pricing_new(struct pricing **out, const struct pricing_options *o, struct er
     int64_t date_s = 0;
     if (!p)
         return err_memory(err);
+    p->kind = o->kind;
     int rc = read_date(o->date, &date_s, err);
     if (rc == 0)
         rc = read_list(o->prices, o->price_count, read_price, &p->prices, &p->price_count, err);
@@ -156,7 +158,7 @@ int pricing_of(struct pricing *p, const struct run *run, struct run_price *out, 
     const struct said *price = best_said(p->prices, p->price_count, run);
     const struct said *offer = best_said(p->offers, p->offer_count, run);
     char from[160];
-    struct run_price_said said = {.offer = offer ? offer->value : NULL};
+    struct run_price_said said = {.offer = offer ? offer->value : NULL, .kind = p->kind};
     if (price) {
         snprintf(from, sizeof from, "--price%s%.100s", price->selector.text ? " " : "",
                  price->selector.text ? price->selector.text : "");

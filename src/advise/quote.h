@@ -33,6 +33,7 @@ struct quote_ask {
                        // for a workload, the run that was measured on it counts
     const char *gpu, *provider, *region;
     const enum offer_kind *kind;   // null: any
+    bool exact_gpus;               // offers with more GPUs than the run used do not match
     bool every_region;             // not only the cheapest of each offer
     const struct own_machine *own; // (optional) the first run's machine, bought: an offer too
     int max_age;                   // days; offers whose price was not seen since are left out

@@ -247,12 +247,14 @@ int quote_assemble(struct quote_job *job, struct err *err)
 {
     struct quote *q = &job->quote;
     own_power(job);
-    if (job->wishes.buy && job->asked)
+    if (job->wishes.buy && (job->asked || q->given))
         job->ask.own = &job->wishes.own;
     TRY(TEXTS_SET(err, {&q->schema, QUOTE_SCHEMA}, {&q->workload, job->workload},
                   {&q->run, job->asked ? job->runs.items[0].id : NULL}, {&q->date, job->date},
                   {&q->rule, job->ask.wishes.prorated ? "prorated" : "paid"}));
     TRY(quote_make(&job->ask, q, err));
+    if (q->given) // no offer lacks a measurement
+        q->not_measured.known = false;
     return advice_make(&job->ask, &job->wishes, q, err);
 }
 

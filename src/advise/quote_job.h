@@ -41,6 +41,19 @@ int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
 int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
                     struct err *err) MUST_USE;
 
+struct quote_given {         // a time that the user knows
+    int64_t low_ns, high_ns; // of the whole training, or of a step; equal: no interval
+    int64_t steps;           // 0: the time is the whole training's
+    const char *gpu;         // takes this time; null: the machine is `ask.offer`
+    int64_t gpus;
+    bool or_more; // offers with more GPUs match too
+};
+
+// Quotes that time without any run. `ask.market`, `ask.offer` and the date must be set. ERR_USAGE
+// for an unknown GPU or over 50 years.
+int quote_load_given(struct quote_job *job, const struct quote_given *given,
+                     struct err *err) MUST_USE;
+
 // Replaces `says` by the rows of the user's rates.csv that are valid on the day asked for and match
 // no offer: the name was mistyped, or is not in the book.
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;

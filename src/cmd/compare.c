@@ -16,7 +16,8 @@
 struct compare_cmd_options {
     struct cmd_common common;
     const char *ledger, *base, *workload, *published;
-    const char *date, *rule, *format;
+    const char *date, *rule, *format, *kind;
+    bool spot;
     struct opt_texts price, offer;
 };
 
@@ -38,6 +39,9 @@ static const struct opt options[] = {
      "hourly price of those machines, overriding all others; may be given several times"},
     {"offer", 'o', OPT_TEXTS, "SELECTOR=OFFER", NULL, AT(offer), "Cost",
      "those machines are this offer of the book: aws/p3.2xlarge; may be given several times"},
+    {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(kind), "Cost",
+     "on-demand, spot or monthly prices of the machines (default: what the run paid)"},
+    SPOT_ROW("Cost"),
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
      "prices and billing rules of this date, instead of the date of the run"},
     {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
@@ -197,6 +201,10 @@ static int run(const struct cmd_call *call, struct err *err)
     struct words words = {0};
     struct comparing *comparing = NULL;
     struct compare compare = {0};
+    const char *word;
+    enum offer_kind kind;
+    TRY(value_kind(o->kind, o->spot, &word, err));
+    bool kinds = word && offer_kind_parse(word, &kind);
     int rc = o->published ? 0 : ledger_new(&ledger, o->ledger, err);
     if (rc == 0)
         rc = words_init(&words, call->rest, ledger, err);
@@ -209,6 +217,7 @@ static int run(const struct cmd_call *call, struct err *err)
                     .price_count = o->price.count,
                     .offers = o->offer.items,
                     .offer_count = o->offer.count,
+                    .kind = kinds ? &kind : NULL,
                     .date = o->date,
                     .prorated = o->rule && strcmp(o->rule, "prorated") == 0},
     };

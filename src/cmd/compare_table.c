@@ -13,9 +13,9 @@
 static const struct table_column columns[] = {
     {"on + with", TABLE_LEFT, 0, 34},
     {"time", TABLE_RIGHT},
-    {"÷ base", TABLE_RIGHT},
+    {"time ÷", TABLE_RIGHT},
     {"cost $", TABLE_POINT},
-    {"÷ base", TABLE_RIGHT},
+    {"cost ÷", TABLE_RIGHT},
     {"per $", TABLE_RIGHT, 1, 0, "trainings for a dollar"},
     {"right", TABLE_RIGHT, 2, 0, "right"},
     {"GPU", TABLE_RIGHT, 3, 0, "use of the GPUs"},

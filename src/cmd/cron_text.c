@@ -43,24 +43,44 @@ static void head(struct out *out, const struct schedule_record *r)
     out_printf(out, "\n");
 }
 
-// "From 10 tasks on (14 with the free allowances), one machine for all of them is cheaper: ..."
+static bool never_cheaper(const struct schedule_alternative *a)
+{
+    return !a->cheaper_from_tasks.known && !a->cheaper_from_tasks_with_allowances.known;
+}
+
+// "From 10 tasks on (14 with the free allowances) one machine for all of them is cheaper: ..."
 static void cheaper_words(const struct schedule_alternative *a, struct buf *text)
 {
-    bool paid = a->cheaper_from_tasks.known, with = a->cheaper_from_tasks_with_allowances.known;
-    if (!paid && !with) {
-        buf_printf(text, "One machine for all tasks is never cheaper: %s.", a->name);
-        return;
-    }
-    if (paid && a->cheaper_from_tasks.v == 1)
+    struct maybe_int paid = a->cheaper_from_tasks, with = a->cheaper_from_tasks_with_allowances;
+    if (paid.known && paid.v == 1)
         buf_adds(text, "From the first task on");
-    else if (paid)
-        buf_printf(text, "From %lld tasks on", (long long)a->cheaper_from_tasks.v);
+    else if (paid.known)
+        buf_printf(text, "From %lld tasks on", (long long)paid.v);
     else
-        buf_adds(text, "Only with the free allowances");
-    if (with)
-        buf_printf(text, paid ? " (%lld with the free allowances)" : " and from %lld tasks on",
-                   (long long)a->cheaper_from_tasks_with_allowances.v);
+        buf_printf(text, "Only with the free allowances and from %lld tasks on", (long long)with.v);
+    if (paid.known && with.known && with.v != paid.v)
+        buf_printf(text, " (%lld with the free allowances)", (long long)with.v);
+    else if (paid.known && !with.known)
+        buf_adds(text, " (never with the free allowances)");
     buf_printf(text, " one machine for all of them is cheaper: %s.", a->name);
+}
+
+// The alternatives that no number of tasks makes cheaper, in one sentence.
+static void say_never(struct out *out, const struct schedule_record *r)
+{
+    struct buf names = {0};
+    size_t never = 0;
+    for (size_t i = 0; i < r->always_up.count; i++) {
+        const struct schedule_alternative *a = &r->always_up.items[i];
+        if (never_cheaper(a))
+            buf_printf(&names, "%s%s", never++ > 0 ? "; " : "", a->name);
+    }
+    out->text.failed |= names.failed;
+    if (never == r->always_up.count && never > 0)
+        out_wrap(out, 0, "One machine for all tasks is never cheaper.");
+    else if (never > 0)
+        out_wrapf(out, 0, "Never cheaper, for any number of tasks: %s.", buf_str(&names));
+    buf_release(&names);
 }
 
 static void alternatives(struct out *out, const struct schedule_record *r)
@@ -69,10 +89,13 @@ static void alternatives(struct out *out, const struct schedule_record *r)
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
         struct buf text = {0};
+        limited |= !a->cheaper_from_tasks.known;
+        if (never_cheaper(a))
+            continue;
         cheaper_words(a, &text);
         out_wrap_take(out, 0, &text);
-        limited |= !a->cheaper_from_tasks.known;
     }
+    say_never(out, r);
     if (limited && r->always_up.count > 0)
         out_wrapf(out, 0, "One machine can run at most %s of this kind before they start again.",
                   units_count(r->machine_tasks.v, "task").s);

@@ -29,6 +29,7 @@ static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE * DAY_NS,
                                               .keep_ns = -1,
                                               .deadline_ns = -1,
                                               .runs = -1,
+                                              .steps = -1,
                                               .own = OWN_DEFAULTS};
 
 #define AT(member) offsetof(struct quote_options, member)
@@ -39,6 +40,14 @@ static const struct opt options[] = {
      "table, json, or focus: rows of a FOCUS cost export (CSV)"},
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
      "list earlier quotes of this run, with the prices they used"},
+    {"time", 0, OPT_TEXT, "TIME", NULL, AT(time), "Without a run",
+     "a time that you know already: 21d, or 20d-22d; with --gpu or --offer"},
+    {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Without a run",
+     "the same from the number of steps", .least = 1},
+    {"step-time", 0, OPT_TEXT, "TIME", NULL, AT(step_time), "Without a run",
+     "and the time of one: 350ms, or 340ms-360ms"},
+    {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Without a run",
+     "GPUs that take this time together (default 1); 8+: machines with more count too"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
      "price only this offer, line by line, treating the run's machine as one"},
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
@@ -92,6 +101,8 @@ static const struct opt options[] = {
 static const struct cmd_example examples[] = {
     {"fare quote", "the last run, on every offer that fits it"},
     {"fare quote tweets", "published results of that workload, at today's prices"},
+    {"fare quote --time 21d --gpu h100 --gpus 8", "a time that you know already, without a run"},
+    {"fare quote --steps 60000 --step-time 350ms --gpu a100", "the same, from its steps"},
     {"fare quote --offer aws/p3.2xlarge --storage 100GB --egress 5GB", "one bill, line by line"},
     {"fare quote cnn --deadline 1h --kind spot", "the cheapest spot machine that finishes in time"},
     {"fare quote --buy 2500 --watts 400 --kwh 0.30", "rent or buy"},
@@ -124,6 +135,7 @@ static int check_named(const struct quote_options *o, struct err *err)
          "name the kind with the offer: PROVIDER/NAME:spot"},
         {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
         {o->gpu, "--gpu", "use only one of the two"},
+        {o->gpus, "--gpus", "the offer has its own number of GPUs"},
         {o->max_age != defaults.max_age, "--max-age",
          "the price is used whatever its age, and marked OLD"},
         {o->all, "--all", "use only one of the two"},
@@ -148,7 +160,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
                                               .download_ns = given(o->download_ns),
                                               .setup_ns = given(o->setup_ns)};
     job->ask.offer = o->offer;
-    job->ask.gpu = o->gpu;
+    job->ask.gpu = quote_has_time(o) ? NULL : o->gpu; // the given time is for that GPU
     job->ask.provider = o->provider;
     job->ask.region = o->region;
     job->ask.every_region = o->all;
@@ -342,11 +354,13 @@ static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
     const char *word = call->rest->count > 0 ? call->rest->args[0] : NULL;
-    struct quote_job job = {.asked = !quote_is_workload(word)};
+    struct quote_job job = {.asked = !quote_is_workload(word) && !quote_has_time(o)};
+    struct quote_given given;
     if (call->rest->count > 1) {
         err_set(err, ERR_USAGE, "'fare quote' takes one run or workload");
         return err_hint(err, "'fare compare' compares several");
     }
+    TRY(quote_take_given(o, word, &given, err));
     if (o->pinned)
         return list_pinned(call, word, err);
     const char *format;
@@ -354,10 +368,11 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = read_options(&job, o, err);
     if (rc == 0)
-        rc = quote_load(&job, word, o->ledger, err);
-    out_complain(buf_str(&job.says));
-    if (rc == 0)
         rc = market_open(&job.ask.market, o->book, NULL, err);
+    if (rc == 0)
+        rc = quote_has_time(o) ? quote_load_given(&job, &given, err)
+                               : quote_load(&job, word, o->ledger, err);
+    out_complain(buf_str(&job.says));
     if (rc == 0)
         rc = quote_check_rates(&job, err);
     if (rc == 0)
@@ -388,7 +403,9 @@ const struct command cmd_quote = {
         "the last one) and by other runs of the same training, including imported and published "
         "ones. An offer fits if it has the same GPU, as many of them and enough memory; a run on "
         "CPUs fits its own instance type, or the same processor with as many virtual CPUs. There "
-        "are no guesses for other machines. Each provider's own rules apply: units, minimums, "
+        "are no guesses for other machines. --time, or --steps and --step-time, price a time that "
+        "you know already, without a run, on every offer with exactly these GPUs. Each provider's "
+        "own rules apply: units, minimums, "
         "fees, caps; tax is left out. Prices come from the book ('fare prices').",
     .options = options,
     .options_size = sizeof(struct quote_options),

@@ -11,6 +11,8 @@ struct quote_options {
     struct cmd_common common;
     const char *ledger, *book, *format;
     const char *offer, *gpu, *provider, *region, *kind;
+    const char *time, *step_time, *gpus;
+    int64_t steps;
     bool all, pinned, spot;
     const char *date, *rule, *hour_of_mine;
     int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
@@ -21,5 +23,12 @@ struct quote_options {
 };
 
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options);
+
+// Whether a time is given: --time, --steps or --step-time.
+bool quote_has_time(const struct quote_options *options);
+
+// Reads it. ERR_USAGE says what is missing, or does not go together; `word` names a run.
+int quote_take_given(const struct quote_options *options, const char *word, struct quote_given *out,
+                     struct err *err) MUST_USE;
 
 #endif

@@ -12,6 +12,9 @@
 
 #define ROWS        15 // without --all
 #define OTHERS_ROWS 5  // of each other training
+#define DAY_NS      (86400 * NS_PER_S)
+#define PRORATED(job)                                                                              \
+    ((job)->ask.wishes.prorated ? ", prorated (no provider charges this way)" : "")
 
 static void short_money(const char *amount, char out[MONEY_BYTES])
 {
@@ -239,8 +242,11 @@ static void show_bill(struct out *out, const struct bill *b)
                b->price_date ? b->price_date : "");
     if (b->price_old.v)
         buf_printf(&head, " (OLD: %s)", units_count(b->price_age_days.v, "day").s);
-    buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
-               b->machine ? b->machine : "an unknown machine", b->basis);
+    if (strcmp(b->basis, RUN_GIVEN) == 0)
+        buf_adds(&head, "; the time was given");
+    else
+        buf_printf(&head, "; the time is that of run %s on %s, %s", b->run,
+                   b->machine ? b->machine : "an unknown machine", b->basis);
     out_wrap_take(out, 2, &head);
     out_wrap(out, 2, b->words ? b->words : "");
     if (b->exchange)
@@ -276,7 +282,67 @@ static void show_bill(struct out *out, const struct bill *b)
 static bool filtered(const struct quote_options *o)
 {
     return o->gpu || o->provider || o->region || o->kind || o->spot ||
-           o->max_age != QUOTE_MAX_AGE * 86400 * NS_PER_S;
+           o->max_age != QUOTE_MAX_AGE * DAY_NS;
+}
+
+// "--gpu h100, --region eu and --kind spot": the filters that were given.
+static void filter_words(const struct quote_options *o, struct buf *text)
+{
+    char age[24] = "";
+    if (o->max_age != QUOTE_MAX_AGE * DAY_NS)
+        snprintf(age, sizeof age, "%lldd", (long long)(o->max_age / DAY_NS));
+    const struct {
+        const char *option, *value;
+    } all[] = {{"gpu", quote_has_time(o) ? NULL : o->gpu},
+               {"provider", o->provider},
+               {"region", o->region},
+               {"kind", o->spot ? "spot" : o->kind},
+               {"max-age", *age ? age : NULL}};
+    size_t left = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        left += all[i].value != NULL;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!all[i].value)
+            continue;
+        left--;
+        buf_printf(text, "--%s %s%s", all[i].option, all[i].value,
+                   left > 1    ? ", "
+                   : left == 1 ? " and "
+                               : "");
+    }
+}
+
+static void say_filters(struct out *out, const struct quote *q, const struct quote_options *o)
+{
+    const char *name = q->run ? q->run : q->workload;
+    struct buf filters = {0};
+    filter_words(o, &filters);
+    out->text.failed |= filters.failed;
+    if (q->not_measured.v > 0)
+        out_wrapf(out, 0, "No run matches %s. 'fare quote %s' shows the machines with a run.",
+                  buf_str(&filters), name);
+    else if (!q->outdated)
+        out_wrapf(out, 0,
+                  "No offer in the book matches %s. 'fare prices' lists the book, 'fare quote %s' "
+                  "shows the machines with a run.",
+                  buf_str(&filters), name);
+    buf_release(&filters);
+}
+
+// "No offer in the book has 16 × H100 and matches --provider acme."
+static void say_none_has(struct out *out, const struct quote_job *job,
+                         const struct quote_options *o)
+{
+    const struct run *first = &job->runs.items[0];
+    struct buf filters = {0};
+    filter_words(o, &filters);
+    out->text.failed |= filters.failed;
+    if (!job->quote.outdated)
+        out_wrapf(out, 0,
+                  "No offer in the book has %s%s%s. 'fare prices %s' lists offers with this GPU.",
+                  first->machine.name, filters.len > 0 ? " and matches " : "", buf_str(&filters),
+                  first->use.gpu_list.items[0].name);
+    buf_release(&filters);
 }
 
 static void say_nothing_fits(struct out *out, const struct quote_job *job,
@@ -288,6 +354,8 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
         out_wrap(out, 0,
                  "You have no run of this workload, and none is published. 'fare run' measures "
                  "one.");
+    } else if (job->quote.given) {
+        say_none_has(out, job, o);
     } else if (!job->asked && job->quote.others.count > 0 && o->offer) {
         out_wrapf(
             out, 0,
@@ -298,7 +366,7 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
         out_wrapf(out, 0, "Such machines were measured only for other trainings of %s.",
                   job->quote.workload);
     } else if (filtered(o)) {
-        out_wrap(out, 0, "No run fits --gpu, --provider, --region, --kind and --max-age.");
+        say_filters(out, &job->quote, o);
     } else if (!bill_time_of(run, &time) && run_label(run, "relative_speed")) {
         out_wrap(out, 0,
                  "Only relative speeds of this training are known, no times, so there is no bill. "
@@ -360,6 +428,24 @@ static void say_rest(struct out *out, const struct quote *q, const struct quote_
         out_wrap(out, 0, "Tax is left out.");
 }
 
+// "21 d 00 h on 8 × H100 or H100-PCIE, as given": a name may cover several GPUs.
+static void show_given(struct out *out, const struct quote_job *job, const struct quote_options *o)
+{
+    const struct quote *q = &job->quote;
+    bool several = false;
+    for (size_t i = 1; i < q->bills.count && !several; i++)
+        several = q->bills.items[i].gpu && q->bills.items[0].gpu &&
+                  strcmp(q->bills.items[i].gpu, q->bills.items[0].gpu) != 0;
+    out_wrapf(out, 0, "%s, as given%s%s%s", q->given, q->date ? ", prices of " : "",
+              q->date ? q->date : "", PRORATED(job));
+    if (several)
+        out_wrapf(out, 0,
+                  "The time is taken for all GPUs that '%s' covers; a fuller name, such as %s, "
+                  "prices one of them.",
+                  o->gpu, job->runs.items[job->runs.count - 1].use.gpu_list.items[0].name);
+    out_printf(out, "\n");
+}
+
 static void show_title(struct out *out, const struct quote_job *job)
 {
     const struct quote *q = &job->quote;
@@ -368,15 +454,17 @@ static void show_title(struct out *out, const struct quote_job *job)
         label = job->evidence[i].training == 0 ? job->evidence[i].label : NULL;
     out_wrapf(out, 0, "%s, the whole training%s%s%s%s%s%s\n", q->workload, label ? " (" : "",
               label ? label : "", label ? ")" : "", q->date ? ", prices of " : "",
-              q->date ? q->date : "",
-              job->ask.wishes.prorated ? ", prorated (no provider charges this way)" : "");
+              q->date ? q->date : "", PRORATED(job));
 }
 
 void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o)
 {
     const struct quote *q = &job->quote;
     struct footnotes notes = {0};
-    show_title(out, job);
+    if (q->given)
+        show_given(out, job, o);
+    else
+        show_title(out, job);
     if (q->bills.count > 0 && !o->offer)
         say_of_others(out, job);
     if (q->bills.count == 0 && q->misfits.count == 0)

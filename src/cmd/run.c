@@ -165,13 +165,15 @@ static void hint_at_dashes(const struct opt_rest *rest, struct err *err)
 {
     const char *first = rest->args[0];
     size_t len = strlen(first);
-    bool command = in_path(first);
+    const char *end = len > 3 ? first + len - 3 : "";
+    const char *with = strcmp(end, ".py") == 0 ? "python" : strcmp(end, ".sh") == 0 ? "bash" : "";
+    bool command = *with || strchr(first, '/') || in_path(first);
     for (size_t i = 0; i < rest->count; i++)
         command |= access(rest->args[i], F_OK) == 0;
     if (!command)
         return;
     struct buf line = {0};
-    buf_adds(&line, len > 3 && strcmp(first + len - 3, ".py") == 0 ? "python" : "");
+    buf_adds(&line, with);
     for (size_t i = 0; i < rest->count; i++)
         buf_printf(&line, "%s%s", line.len > 0 ? " " : "", rest->args[i]);
     err->hint[0] = '\0'; // instead of the list of workloads

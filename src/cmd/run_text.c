@@ -33,16 +33,22 @@ static void outcome(char out[48], const struct run *run)
         snprintf(out, 48, "-");
 }
 
-// "31.2 s ± 2 %": projected, or measured if the training finished.
+// "31.2 s ± 2 %": projected, or measured if the training finished. "12 s to 2 min 05 s" if the
+// interval is wide.
 static void whole(char out[48], const struct run *run)
 {
-    char time[24];
+    char time[24], low[24], high[24];
     snprintf(out, 48, "-");
     if (run->projection.wall_s.known) {
         const struct run_projection *p = &run->projection;
         clock_words((int64_t)(p->wall_s.v * 1e9), time, sizeof time);
         double share = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
-        snprintf(out, 48, "%s ± %.*f %%", time, share < 1.95 ? 1 : 0, share);
+        clock_words((int64_t)(p->low_s.v * 1e9), low, sizeof low);
+        clock_words((int64_t)(p->high_s.v * 1e9), high, sizeof high);
+        if (share > 50)
+            snprintf(out, 48, "%s to %s", low, high);
+        else
+            snprintf(out, 48, "%s ± %.*f %%", time, share < 1.95 ? 1 : 0, share);
     } else if (run->full.known && run->full.v && run->phases.wall_ns.known) {
         clock_words(run->phases.wall_ns.v, time, sizeof time);
         snprintf(out, 48, "%s", time);

@@ -8,7 +8,8 @@
 #include "record/bill.h"
 #include "record/run.h"
 
-#define BILL_PARTS_MAX 14
+#define BILL_PARTS_MAX  14
+#define BILL_LONGEST_NS INT64_C(1577880000000000000) // 50 years: no training is longer
 
 // The time for which a run needs a machine, in consecutive parts.
 struct bill_time {
@@ -22,7 +23,7 @@ struct bill_time {
     int64_t low_ns, high_ns; // interval: 95 % of a projection, the range of a default; -1: none
     int64_t boot_low_ns, boot_high_ns; // of that, the part of a boot, which is parts[0]
     int64_t startup_ns;                // of the total: before the training's own time
-    const char *basis;                 // "measured", "projected", "published"
+    const char *basis;                 // "measured", "projected", "published", "given"
 };
 
 // The time of the full training without start-up: its phases if it was trained to the end, the

@@ -6,12 +6,10 @@
 
 #include "base/clock.h"
 
-#define LONGEST_S (50 * 365.25 * 86400) // no training is longer
-
 // Records come from anywhere: an impossible time counts as unknown.
 static bool can_be(double seconds)
 {
-    return seconds > 0 && seconds <= LONGEST_S;
+    return seconds > 0 && seconds <= BILL_LONGEST_NS / 1e9;
 }
 
 static void add_part(struct bill_time *t, const char *what, int64_t ns)
@@ -79,7 +77,7 @@ bool bill_time_of(const struct run *run, struct bill_time *out)
         out->basis = run->source ? "published" : "measured";
     } else {
         add_projected(out, &run->projection);
-        out->basis = "projected";
+        out->basis = run_given(run) ? RUN_GIVEN : "projected";
     }
     return out->total_ns > 0;
 }

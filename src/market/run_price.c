@@ -180,15 +180,16 @@ static int by_book(struct run_prices *p, const char *name, struct run_price *out
     return rc;
 }
 
-static bool is_spot(const struct run *run)
+static enum offer_kind kind_of(const struct run *run)
 {
     const char *kind = run_label(run, "price_kind");
-    return kind && (strcmp(kind, "preemptible") == 0 || strcmp(kind, "spot") == 0);
+    bool spot = kind && (strcmp(kind, "preemptible") == 0 || strcmp(kind, "spot") == 0);
+    return spot ? OFFER_SPOT : OFFER_ON_DEMAND;
 }
 
 // A price in dollars an hour, charged by the rule of the run's provider. Each rule is made once.
-static int by_hour(struct run_prices *p, const struct run *run, int64_t nano, struct run_price *out,
-                   struct err *err)
+static int by_hour(struct run_prices *p, const struct run *run, enum offer_kind kind, int64_t nano,
+                   struct run_price *out, struct err *err)
 {
     const struct run_machine *m = &run->machine;
     const struct offer offer = {.provider = m->provider ? m->provider : "",
@@ -199,15 +200,15 @@ static int by_hour(struct run_prices *p, const struct run *run, int64_t nano, st
                                 .cpu = "",
                                 .currency = "USD",
                                 .source = "",
-                                .kind = is_spot(run) ? OFFER_SPOT : OFFER_ON_DEMAND,
+                                .kind = kind,
                                 .rate = nano,
                                 .per_s = 3600};
     struct buf key = {0};
     size_t number = 0;
     bool fresh;
     out->wishes.rate_given = true; // whatever its region
-    buf_printf(&key, "%d %lld %c %s\x1f%s", wishes_day(&out->wishes), (long long)nano,
-               offer.kind == OFFER_SPOT ? 's' : 'd', offer.provider, offer.name);
+    buf_printf(&key, "%d %lld %d %s\x1f%s", wishes_day(&out->wishes), (long long)nano, (int)kind,
+               offer.provider, offer.name);
     int rc = number_of(&p->rule_keys, &key, (void **)&p->rules, &p->rule_space, sizeof *p->rules,
                        &number, &fresh, err);
     buf_release(&key);
@@ -228,19 +229,24 @@ static int by_hour(struct run_prices *p, const struct run *run, int64_t nano, st
     return rc;
 }
 
-static int by_machine(struct run_prices *p, const struct run *run, struct run_price *out,
-                      struct err *err)
+// `asked` (optional): the kind of price.
+static int by_machine(struct run_prices *p, const struct run *run, const enum offer_kind *asked,
+                      struct run_price *out, struct err *err)
 {
+    enum offer_kind kind = asked ? *asked : kind_of(run);
     const struct run_machine *m = &run->machine;
     struct buf name = {0};
     if (!m->provider || !m->instance_type)
         return 0;
-    buf_printf(&name, "%s/%s%s%s%s", m->provider, m->instance_type, m->region ? "@" : "",
-               m->region ? m->region : "", is_spot(run) ? ":spot" : "");
+    buf_printf(&name, "%s/%s%s%s", m->provider, m->instance_type, m->region ? "@" : "",
+               m->region ? m->region : "");
+    if (asked || kind == OFFER_SPOT)
+        buf_printf(&name, ":%s", offer_kind_word(kind));
     int rc = buf_check(&name, err);
     if (rc == 0)
         rc = by_book(p, buf_str(&name), out, err);
-    if (rc == 0 && !out->known && !is_spot(run)) { // some machines are rented only by the month
+    if (rc == 0 && !out->known && !asked &&
+        kind == OFFER_ON_DEMAND) { // some machines are rented only by the month
         struct run_price monthly = {.wishes = out->wishes};
         buf_adds(&name, ":monthly");
         rc = buf_check(&name, err);
@@ -262,7 +268,24 @@ static int by_label(struct run_prices *p, const struct run *run, const char *lab
         return 0;
     }
     snprintf(out->from, sizeof out->from, "label of the run");
-    return by_hour(p, run, nano, out, err);
+    return by_hour(p, run, kind_of(run), nano, out, err);
+}
+
+static int by_offer(struct run_prices *p, const struct run_price_said *said, struct run_price *out,
+                    struct err *err)
+{
+    struct buf name = {0};
+    struct offer newest;
+    buf_adds(&name, said->offer);
+    if (said->kind && !strchr(said->offer, ':'))
+        buf_printf(&name, ":%s", offer_kind_word(*said->kind));
+    int rc = buf_check(&name, err);
+    if (rc == 0)
+        rc = by_book(p, buf_str(&name), out, err);
+    if (rc == 0 && !out->known) // on no date at all: the name is wrong
+        rc = market_find(p->market, said->offer, 0, &newest, err);
+    buf_release(&name);
+    return rc;
 }
 
 // ---- together
@@ -292,16 +315,13 @@ int run_price(struct run_prices *p, const struct run *run, const struct run_pric
     const char *label = run_label(run, "price_per_hour_usd");
     if (said->price) {
         snprintf(out->from, sizeof out->from, "%.150s", said->price);
-        return by_hour(p, run, said->hour, out, err);
+        return by_hour(p, run, said->kind ? *said->kind : kind_of(run), said->hour, out, err);
     }
-    if (said->offer) {
-        int rc = by_book(p, said->offer, out, err);
-        struct offer newest;
-        if (rc == 0 && !out->known) // on no date at all: the name is wrong
-            rc = market_find(p->market, said->offer, 0, &newest, err);
-        return rc;
-    }
-    return label ? by_label(p, run, label, out, err) : by_machine(p, run, out, err);
+    if (said->offer)
+        return by_offer(p, said, out, err);
+    if (label && (!said->kind || *said->kind == kind_of(run)))
+        return by_label(p, run, label, out, err);
+    return by_machine(p, run, said->kind, out, err);
 }
 
 int run_price_cost(const struct run_price *price, int64_t length_ns, int64_t *nano_usd,

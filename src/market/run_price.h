@@ -2,8 +2,8 @@
 // run_price: the price of the machine of a run.
 //
 // It comes from the first of these: the user's price, the offer the user named, the label of an
-// imported run (price_per_hour_usd), the run's provider and instance type in the book on the run's
-// date. Otherwise it is unknown, never 0.
+// imported run (price_per_hour_usd, unless another kind of price is asked for), the run's provider
+// and instance type in the book on the run's date. Otherwise it is unknown, never 0.
 #ifndef FARE_MARKET_RUN_PRICE_H
 #define FARE_MARKET_RUN_PRICE_H
 
@@ -24,6 +24,7 @@ struct run_price_said { // by the user; all zero: nothing
     const char *price;  // "--price k80", if `hour` was given
     int64_t hour;       // nano-USD
     const char *offer;
+    const enum offer_kind *kind; // of the price, unless `offer` names one; null: as the run has it
 };
 
 struct run_prices; // looks up each offer and rule once, for many runs

@@ -357,7 +357,13 @@ bool measure_stop_words(const struct run_plan *plan, const struct run *run, stru
         buf_printf(out, " at the time limit (%s)", limit);
     if (p->wall_s.known && p->low_s.known && p->high_s.known && p->wall_s.v > 0) {
         double percent = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
-        buf_printf(out, ": total time known to ±%.*f %%", percent < 1.95 ? 1 : 0, percent);
+        char low[24], high[24];
+        clock_words((int64_t)(p->low_s.v * 1e9), low, sizeof low);
+        clock_words((int64_t)(p->high_s.v * 1e9), high, sizeof high);
+        if (percent > 50)
+            buf_printf(out, ": total time known only to be %s to %s", low, high);
+        else
+            buf_printf(out, ": total time known to ±%.*f %%", percent < 1.95 ? 1 : 0, percent);
     }
     return true;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -221,6 +222,49 @@ const struct device *device_find(const struct devices *d, const char *text)
     if (low == d->alias_count || strcmp(d->aliases[low].key, key) != 0)
         return NULL;
     return &d->devices[d->aliases[low].device];
+}
+
+// "PCIE-32GB": forms of a board and sizes of its memory, not another model such as "Ada".
+static bool is_form(const char *words)
+{
+    static const char *const forms[] = {"SXM*", "PCIE", "NVL", "[0-9]*GB"};
+    char word[NAME_MAX_BYTES];
+    while (*words) {
+        size_t len = strcspn(words, "-");
+        bool known = false;
+        snprintf(word, sizeof word, "%.*s", (int)len, words);
+        for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+            known |= fnmatch(forms[i], word, FNM_CASEFOLD) == 0;
+        if (!known)
+            return false;
+        words += len + (words[len] == '-');
+    }
+    return true;
+}
+
+size_t device_family(const struct devices *d, const char *text, const struct device **out,
+                     size_t most)
+{
+    const struct device *first = device_find(d, text);
+    char asked[NAME_MAX_BYTES], name[NAME_MAX_BYTES];
+    size_t count = 0;
+    if (!first || most == 0)
+        return 0;
+    out[count++] = first;
+    if (!plain(text, strlen(text), asked) || !plain(first->name, strlen(first->name), name) ||
+        strcmp(asked, name) != 0)
+        return count;
+    size_t len = strlen(first->name);
+    for (size_t i = 0; i < d->count && count < most; i++) {
+        const struct device *other = &d->devices[i];
+        bool fits = strncasecmp(other->name, first->name, len) == 0 && other->name[len] == '-' &&
+                    is_form(other->name + len + 1);
+        for (size_t j = 0; fits && j < count; j++) // the user's own table may repeat a row
+            fits = strcasecmp(out[j]->name, other->name) != 0;
+        if (fits)
+            out[count++] = other;
+    }
+    return count;
 }
 
 static bool has_offer(const char *patterns, const char *offer)

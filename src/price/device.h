@@ -5,6 +5,8 @@
 #ifndef FARE_PRICE_DEVICE_H
 #define FARE_PRICE_DEVICE_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 struct device {
@@ -26,6 +28,11 @@ void devices_close(struct devices *devices); // null is fine
 // The device with this name; null if unknown. Never guesses: "A100" is the 40 GB model only because
 // the table says so.
 const struct device *device_find(const struct devices *devices, const char *text);
+
+// The devices that a name covers, at most `most`: "h100" the H100 in all its forms and sizes (PCIE,
+// NVL, 80GB), each a row of its own; a fuller name ("H100 SXM") its own row only. 0: unknown.
+size_t device_family(const struct devices *devices, const char *text, const struct device **out,
+                     size_t most);
 
 // The processor of this offer ("aws", "c7a.2xlarge"); null if unknown.
 const struct device *device_of_offer(const struct devices *devices, const char *provider,

@@ -141,6 +141,11 @@ bool run_failed(const struct run *run)
     return run->ended && strcmp(run->ended, "failed") == 0;
 }
 
+bool run_given(const struct run *run)
+{
+    return run->ended && strcmp(run->ended, RUN_GIVEN) == 0;
+}
+
 bool run_stopped(const struct run *run)
 {
     return run->ended && (strcmp(run->ended, "stopped") == 0 || strcmp(run->ended, "killed") == 0 ||

@@ -13,6 +13,9 @@
 #define RUNS_SCHEMA   "fare.runs/1"
 #define REPORT_SCHEMA "fare.report/1"
 
+// Id and `ended` of a stand-in for a run: its time was given by the user. Never stored.
+#define RUN_GIVEN "given"
+
 #include "record/run.def"
 
 // How a run may have ended; null-terminated.
@@ -43,6 +46,9 @@ const char *run_place(const struct run *run);
 // do not count as a repetition of a run that was not cut off.
 bool run_failed(const struct run *run);
 bool run_stopped(const struct run *run);
+
+// A stand-in: see RUN_GIVEN.
+bool run_given(const struct run *run);
 
 // Computes derived members: operations per second, joules per step.
 void run_derive(struct run *run);

@@ -79,8 +79,9 @@ static void markdown_workload(struct buf *out, const struct compare_workload *wo
         table_markdown_text(out, workload->sentences.items[i]);
         buf_adds(out, i + 1 < workload->sentences.count ? " " : "\n\n");
     }
-    buf_adds(out, "| on + with | runs | time | ÷ base | cost, $ | ÷ base | per $ | right | GPU use "
-                  "| of specification | notes |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n");
+    buf_adds(out, "| on + with | runs | time | time ÷ base | cost, $ | cost ÷ base | per $ | right "
+                  "| GPU use | of specification | notes |\n"
+                  "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n");
     for (size_t i = 0; i < workload->rows.count && !out->failed; i++)
         markdown_row(out, &notes, &workload->rows.items[i]);
     for (size_t i = 0; i < notes.numbers.count; i++) {

@@ -96,6 +96,32 @@ static void advice(void **state)
     end(&x);
 }
 
+static void given_times(void **state)
+{
+    (void)state;
+    struct fixture x;
+    const struct quote_given given = {
+        .low_ns = 340000000, .high_ns = 360000000, .steps = 60000, .gpu = "v100", .gpus = 1};
+    begin(&x);
+    for (int named = 0; named < 2; named++)
+        OOM_EACH
+        {
+            struct err err = {0};
+            struct quote_job job = {.ask = {.market = x.market,
+                                            .max_age = 100000,
+                                            .offer = named ? "p3.2xlarge" : NULL},
+                                    .wishes.own.busy_mw = -1};
+            int rc = quote_load_given(&job, &given, &err);
+            if (rc == 0)
+                rc = quote_assemble(&job, &err);
+            if (rc == 0)
+                assert_true(job.quote.bills.count >= (named ? 1 : 5));
+            quote_release(&job);
+            OOM_EXPECT(rc, &err);
+        }
+    end(&x);
+}
+
 static void rates_that_fit_nothing(void **state)
 {
     (void)state;
@@ -138,9 +164,8 @@ static void device_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quotes),
-        cmocka_unit_test(advice),
-        cmocka_unit_test(rates_that_fit_nothing),
+        cmocka_unit_test(quotes),       cmocka_unit_test(advice),
+        cmocka_unit_test(given_times),  cmocka_unit_test(rates_that_fit_nothing),
         cmocka_unit_test(device_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

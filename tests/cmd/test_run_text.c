@@ -60,9 +60,38 @@ static void the_time_limit_is_no_precision(void **state)
     assert_true(measure_stop_words(&plan, &run, &text));
     assert_string_equal(buf_str(&text), "stopped: total time known to ±8 %");
     buf_reset(&text);
+    run.projection.low_s = some_real(12);
+    run.projection.high_s = some_real(305); // ±153 %
+    buf_reset(&text);
+    assert_true(measure_stop_words(&plan, &run, &text));
+    assert_string_equal(buf_str(&text),
+                        "stopped: total time known only to be 12.0 s to 5 min 05 s");
+    buf_reset(&text);
     run.stopped_by = NULL;
     assert_false(measure_stop_words(&plan, &run, &text));
     buf_release(&text);
+}
+
+// 60 s between 40 s and 100 s are ±50 %; between 12 s and 196 s they are ±153 %, which would read
+// as if the training could end before it starts.
+static void a_wide_interval_is_a_range(void **state)
+{
+    (void)state;
+    char name[] = "mlp";
+    struct run run = {.workload = name};
+    struct out out = {.width = 100};
+    run.projection.wall_s = some_real(60);
+    run.projection.low_s = some_real(40);
+    run.projection.high_s = some_real(100);
+    run_text_table(&out, &run, 1);
+    assert_non_null(strstr(buf_str(&out.text), "1 min 00 s ± 50 %"));
+    buf_reset(&out.text);
+    run.projection.low_s = some_real(12);
+    run.projection.high_s = some_real(196);
+    run_text_table(&out, &run, 1);
+    assert_non_null(strstr(buf_str(&out.text), "12.0 s to 3 min 16 s"));
+    assert_null(strstr(buf_str(&out.text), "±"));
+    buf_release(&out.text);
 }
 
 // Three batches, and whether each is saturated: -1 where that is not known.
@@ -108,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_measured_is_no_guess),
         cmocka_unit_test(the_time_limit_is_no_precision),
+        cmocka_unit_test(a_wide_interval_is_a_range),
         cmocka_unit_test(it_saturates_only_where_a_larger_batch_was_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

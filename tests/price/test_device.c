@@ -70,6 +70,40 @@ static void one_device_has_many_names(void **state)
     devices_close(devices);
 }
 
+// A name covers forms and sizes of its board, never another model: the RTX 6000 of 2018 and the RTX
+// 6000 Ada of 2022 share only their name.
+static void a_name_covers_the_forms_of_its_board(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *names;
+    } families[] = {
+        {"h100", "H100 H100-PCIE H100-NVL"},
+        {"NVIDIA H100", "H100 H100-PCIE H100-NVL"},
+        {"H100 SXM", "H100"},
+        {"H100-PCIE", "H100-PCIE"},
+        {"v100", "V100 V100-PCIE V100-32GB V100-PCIE-32GB"},
+        {"V100-PCIE", "V100-PCIE V100-PCIE-32GB"},
+        {"a100", "A100 A100-80GB"},
+        {"RTX6000", "RTX6000"},
+        {"T4", "T4"},
+        {"hh100", ""},
+        {"", ""},
+    };
+    struct devices *devices = shipped();
+    const struct device *found[8];
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        char names[200] = "";
+        size_t count = device_family(devices, families[i].text, found, 8), len = 0;
+        for (size_t j = 0; j < count; j++)
+            len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", j ? " " : "",
+                                    found[j]->name);
+        assert_string_equal(names, families[i].names);
+    }
+    assert_int_equal(device_family(devices, "v100", found, 2), 2);
+    devices_close(devices);
+}
+
 static void peaks_are_the_data_sheets(void **state)
 {
     (void)state;
@@ -148,6 +182,9 @@ static void the_users_table_wins(void **state)
     assert_int_equal(device_find(devices, "h100")->fp32_gflops, 60500);
     assert_int_equal(device_find(devices, "NVIDIA H100 80GB HBM3")->fp32_gflops, 60500);
     assert_string_equal(device_find(devices, "My-Own")->name, "H100");
+    const struct device *family[8];
+    assert_int_equal(device_family(devices, "h100", family, 8), 3);
+    assert_int_equal(family[0]->fp32_gflops, 60500);
     assert_int_equal(device_find(devices, "T4")->fp32_gflops, 8100);
     devices_close(devices);
 
@@ -176,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_device_has_many_names),
+        cmocka_unit_test(a_name_covers_the_forms_of_its_board),
         cmocka_unit_test(peaks_are_the_data_sheets),
         cmocka_unit_test(a_run_reaches_a_share),
         cmocka_unit_test(the_users_table_wins),
