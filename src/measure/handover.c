@@ -128,16 +128,16 @@ static int write_files(struct job *job, const struct dataset *set, struct err *e
 // ---- the file
 
 // Checked first, not after a minute of decoding.
-static int check_room(const char *folder, int64_t bytes, struct err *err)
+static int check_space(const char *folder, int64_t bytes, struct err *err)
 {
     struct statvfs st;
     if (statvfs(folder, &st) != 0 || st.f_blocks == 0)
         return 0; // unknown
-    uint64_t room = (uint64_t)st.f_bavail * st.f_frsize;
-    if (room >= (uint64_t)bytes)
+    uint64_t free_bytes = (uint64_t)st.f_bavail * st.f_frsize;
+    if (free_bytes >= (uint64_t)bytes)
         return 0;
     return err_set(err, ERR_IO, "they need %lld bytes in '%s', which has %llu free",
-                   (long long)bytes, folder, (unsigned long long)room);
+                   (long long)bytes, folder, (unsigned long long)free_bytes);
 }
 
 static int begin(struct job *job, const struct data_pair *data, struct err *err)
@@ -159,7 +159,7 @@ static int begin(struct job *job, const struct data_pair *data, struct err *err)
     int rc = safetensors_begin(&job->writer, job->handover->path, texts, count, job->entries,
                                job->count, err);
     if (rc == 0) {
-        rc = check_room(job->handover->folder, job->writer.left, err);
+        rc = check_space(job->handover->folder, job->writer.left, err);
         if (rc != 0)
             safetensors_abandon(&job->writer);
     }

@@ -32,18 +32,18 @@ struct piece {
 
 struct curve {
     struct piece *pieces;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 static int add_piece(struct curve *curve, struct piece piece, double high, struct err *err)
 {
-    if (curve->count == curve->room) {
-        size_t room = curve->room ? curve->room * 2 : 64;
-        struct piece *pieces = realloc(curve->pieces, room * sizeof *pieces);
+    if (curve->count == curve->capacity) {
+        size_t capacity = curve->capacity ? curve->capacity * 2 : 64;
+        struct piece *pieces = realloc(curve->pieces, capacity * sizeof *pieces);
         if (!pieces)
             return err_memory(err);
         curve->pieces = pieces;
-        curve->room = room;
+        curve->capacity = capacity;
     }
     piece.high = high;
     curve->pieces[curve->count++] = piece;
