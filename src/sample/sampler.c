@@ -49,6 +49,7 @@ struct sampler {
     pthread_t threads[LANES];
     bool running[LANES];
     int64_t start_ns;
+    bool gpu_silent; // its driver stopped responding
     char *cuda_visible, *amd_visible;
     double cpus;
     // The counters at the last call of sampler_busy().
@@ -270,7 +271,7 @@ int sampler_start(struct sampler **out, const struct sampler_options *options, s
         s->running[i] = rc == 0;
     }
     if (rc != 0)
-        sampler_abandon(s);
+        sampler_free(s);
     else
         *out = s;
     return rc;
@@ -303,34 +304,26 @@ static bool lane_wait(struct lane *lane, pthread_t thread, int64_t until_ns, boo
     return done;
 }
 
-// Ends the threads and drops one that hangs. True if the GPU driver stopped responding. (Only the
-// GPU lane, the last one, can hang.)
-static bool end_all(struct sampler *s)
+// Ends the threads and drops one that hangs. (Only the GPU lane, the last one, can.)
+static void end_all(struct sampler *s)
 {
     int64_t until_ns = clock_now_ns() + END_LIMIT_NS;
-    bool silent = false;
     for (int i = 0; i < LANES; i++)
         if (s->running[i])
             lane_end(s->lanes[i]);
-    for (int i = 0; i < LANES; i++)
-        if (s->running[i] && !lane_wait(s->lanes[i], s->threads[i], until_ns, &silent))
+    for (int i = 0; i < LANES; i++) {
+        if (s->running[i] && !lane_wait(s->lanes[i], s->threads[i], until_ns, &s->gpu_silent))
             s->lanes[i] = NULL;
-    return silent;
-}
-
-static void sampler_free(struct sampler *s)
-{
-    for (int i = 0; i < LANES; i++)
-        lane_free(s->lanes[i]);
-    free(s->cuda_visible);
-    free(s->amd_visible);
-    free(s);
+        s->running[i] = false;
+    }
 }
 
 static struct totals_context context_of(const struct sampler *s)
 {
-    return (struct totals_context){
-        .start_ns = s->start_ns, .cuda_visible = s->cuda_visible, .amd_visible = s->amd_visible};
+    return (struct totals_context){.start_ns = s->start_ns,
+                                   .cuda_visible = s->cuda_visible,
+                                   .amd_visible = s->amd_visible,
+                                   .gpu_silent = s->gpu_silent};
 }
 
 static int copy_totals(struct lane *lane, struct totals **out, struct err *err)
@@ -372,6 +365,8 @@ int sampler_peek(struct sampler *s, struct run *run, struct err *err)
         rc = copy_totals(s->lanes[LANE_GPU], &gpu, err);
     if (rc == 0)
         rc = totals_fill(host, gpu, &context, run, err);
+    if (rc == 0)
+        totals_steady(host, gpu, &context, run);
     free_totals(host);
     free_totals(gpu);
     return rc;
@@ -430,19 +425,27 @@ enum sampler_busy sampler_busy(struct sampler *s, double *share)
 
 int sampler_finish(struct sampler *s, struct run *run, struct err *err)
 {
-    struct totals_context context = context_of(s);
-    context.gpu_silent = end_all(s);
+    end_all(s);
+    const struct totals_context context = context_of(s);
     struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
-    int rc =
-        totals_fill(host ? &host->totals : NULL, gpu ? &gpu->totals : NULL, &context, run, err);
-    sampler_free(s);
-    return rc;
+    return totals_fill(host ? &host->totals : NULL, gpu ? &gpu->totals : NULL, &context, run, err);
 }
 
-void sampler_abandon(struct sampler *s)
+void sampler_steady(const struct sampler *s, struct run *run)
+{
+    const struct totals_context context = context_of(s);
+    const struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
+    totals_steady(host ? &host->totals : NULL, gpu ? &gpu->totals : NULL, &context, run);
+}
+
+void sampler_free(struct sampler *s)
 {
     if (!s)
         return;
     end_all(s);
-    sampler_free(s);
+    for (int i = 0; i < LANES; i++)
+        lane_free(s->lanes[i]);
+    free(s->cuda_visible);
+    free(s->amd_visible);
+    free(s);
 }

@@ -14,8 +14,29 @@
 #include "sample/history.h"
 #include "sample/source.h"
 
-enum { HOST_CPU, HOST_OTHER, HOST_MEMORY, HOST_POWER, HOST_FIGURES };
-enum { CARD_USE, CARD_MEMORY, CARD_POWER, CARD_CLOCK, CARD_HEAT, CARD_PCIE, CARD_FIGURES };
+enum {
+    HOST_CPU,
+    HOST_OTHER,
+    HOST_MEMORY,
+    HOST_POWER,
+    HOST_WORKERS,
+    HOST_DISK_WAIT,
+    HOST_STALLED,
+    HOST_FIGURES
+};
+enum {
+    CARD_USE,
+    CARD_MEMORY,
+    CARD_POWER,
+    CARD_CLOCK,
+    CARD_HEAT,
+    CARD_PCIE,
+    CARD_SM,
+    CARD_TENSOR,
+    CARD_DRAM,
+    CARD_LINK, // PCIe too, but by GPM
+    CARD_FIGURES
+};
 
 #define THROTTLE_BITS 8
 
@@ -63,5 +84,10 @@ int totals_used(const struct totals *gpu, const struct totals_context *context,
 // out.
 int totals_fill(struct totals *host, const struct totals *gpu, const struct totals_context *context,
                 struct run *run, struct err *err) MUST_USE;
+
+// Fills run->use.steady: means from run->steady.from_s to to_s, if known. Points of the history
+// that lie partly inside count in part.
+void totals_steady(const struct totals *host, const struct totals *gpu,
+                   const struct totals_context *context, struct run *run);
 
 #endif

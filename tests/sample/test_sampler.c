@@ -31,6 +31,7 @@ static void finish(struct sampler *sampler, struct run *run)
     struct err err = {0};
     memset(run, 0, sizeof *run);
     assert_ok(sampler_finish(sampler, run, &err), &err);
+    sampler_free(sampler);
 }
 
 static bool tainted(const struct run *run, const char *with)
@@ -219,8 +220,8 @@ static void ourselves(void **state)
     assert_true(run.use.memory_peak_bytes.v < usage.ru_maxrss * 1024LL + (8 << 20));
     record_release(run_fields, &run);
     sampler = start(&(struct sampler_options){.root = ""});
-    sampler_abandon(sampler);
-    sampler_abandon(NULL);
+    sampler_free(sampler);
+    sampler_free(NULL);
 }
 
 static void a_process_that_has_ended_already(void **state)
@@ -262,7 +263,8 @@ static void nothing_to_read(void **state)
 #define TWO_GPUS                                                                                   \
     "init = 0\ncount = 2\nreload = 1\ngpu*.name = NVIDIA H100 80GB HBM3\ngpu*.uuid = GPU-1\n"      \
     "gpu*.use = 80\ngpu*.memory = 85520809984 0 0 1000000\ngpu*.power = 500000\n"                  \
-    "gpu*.sm = 1700\ngpu*.temperature = 60\ngpu*.reasons = 0x40\ngpu0.process0 = 100 5\n"
+    "gpu*.sm = 1700\ngpu*.temperature = 60\ngpu*.reasons = 0x40\ngpu0.process0 = 100 5\n"          \
+    "gpu*.gpm = 1\ngpu*.gpm2 = 70\n"
 
 static void gpus_of_a_run(void **state)
 {
@@ -336,7 +338,7 @@ static void busy_cpus(void **state)
     clock_sleep_ns(300 * NS_PER_MS);
     assert_int_equal(sampler_busy(sampler, &share), SAMPLER_CPUS);
     assert_true(share == 0);
-    sampler_abandon(sampler);
+    sampler_free(sampler);
     scratch_remove(&s);
 }
 
@@ -360,7 +362,7 @@ static void busy_gpus(void **state)
     clock_sleep_ns(300 * NS_PER_MS);
     assert_int_equal(sampler_busy(sampler, &share), SAMPLER_GPUS);
     assert_true(fabs(share - 0.2) < 1e-9);
-    sampler_abandon(sampler);
+    sampler_free(sampler);
     scratch_remove(&s);
 }
 
@@ -397,8 +399,9 @@ static void a_driver_that_hangs(void **state)
         const char *hang;
         bool silent;
     } cases[] = {{"hang.nvmlDeviceGetPowerUsage = 3000\n", true}, // the second reading's
-                 {"hang.nvmlDeviceGetName = 3000\n", false}};     // it is slow to start
-    for (int c = 0; c < 2; c++) {
+                 {"hang.nvmlGpmMetricsGet = 3000\n", true},
+                 {"hang.nvmlDeviceGetName = 3000\n", false}}; // it is slow to start
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char answers[2048];
         answers_are("count = 1\n" TWO_GPUS);
         snprintf(answers, sizeof answers, "count = 1\n" TWO_GPUS "%s", cases[c].hang);
