@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A product of square matrices with the kernel of dense layers, alone on the GPU.
-#include "engine/product.h"
+#include "engine/cuda/product.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/cuda/driver.h"
 #include "engine/cuda/plan/products.h"
-#include "engine/cuda/product.h"
+#include "engine/product.h"
 
 struct job {
     struct cuda *cuda;
