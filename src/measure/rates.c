@@ -143,6 +143,7 @@ int rates_measure(struct machine *machine, struct err *err)
     char now[CLOCK_ISO_BYTES], device[32];
     clock_iso(clock_date_s(), now);
     TRY(TEXTS_SET(err, {&to->measured_at, now}, {&to->fingerprint, machine->fingerprint}));
+    to->load_1min = machine->system.load_1min;
     to->list.known = true;
     struct machine_rate *thread =
         add_row(to, "cpu", machine->cpu.model, "multiply-add", "op/s", err);
