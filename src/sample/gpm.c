@@ -2,7 +2,8 @@
 #include "sample/gpm.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "base/clock.h"
 
 enum { // nvmlGpmMetricId_t
     SM_UTIL = 2,
@@ -15,7 +16,8 @@ static const unsigned int asked[] = {SM_UTIL, ANY_TENSOR_UTIL, DRAM_BW_UTIL, PCI
                                      PCIE_RX_PER_SEC};
 enum { ASKED = sizeof asked / sizeof *asked };
 
-#define MIB_PER_S_MAX 1e6 // a terabyte a second: no such link
+#define MIB_PER_S_MAX 1e6               // a terabyte a second: no such link
+#define SHORTEST_NS   (100 * NS_PER_MS) // between two samples, by NVML's documentation
 
 void gpm_close(struct gpm *gpm, const struct nvml_api *api)
 {
@@ -36,10 +38,10 @@ void gpm_open(struct gpm *gpm, const struct nvml_api *api, struct nvml_device *d
         return;
     if (api->nvmlGpmSampleAlloc(&gpm->before) != NVML_SUCCESS)
         gpm->before = NULL;
-    if (!gpm->before || api->nvmlGpmSampleAlloc(&gpm->now) != NVML_SUCCESS)
+    if (!gpm->before || api->nvmlGpmSampleAlloc(&gpm->now) != NVML_SUCCESS) {
         gpm->now = NULL;
-    if (!gpm->now || api->nvmlGpmSampleGet(device, gpm->before) != NVML_SUCCESS)
         gpm_close(gpm, api);
+    }
 }
 
 static struct maybe_real percent(const struct nvml_gpm_metric *m)
@@ -54,24 +56,36 @@ static bool rate(const struct nvml_gpm_metric *m)
     return m->code == NVML_SUCCESS && m->value >= 0 && m->value <= MIB_PER_S_MAX;
 }
 
-void gpm_read(struct gpm *gpm, const struct nvml_api *api, struct nvml_device *device,
-              struct gpm_activity *out)
+// False: a failure.
+static bool ask(struct gpm *gpm, const struct nvml_api *api, struct nvml_gpm_metrics *get)
 {
-    *out = (struct gpm_activity){0};
-    if (!gpm->now)
-        return;
-    struct nvml_gpm_metrics get = {.version = NVML_GPM_VERSION, .count = ASKED};
+    *get = (struct nvml_gpm_metrics){
+        .version = NVML_GPM_VERSION, .count = ASKED, .before = gpm->before, .now = gpm->now};
     for (int i = 0; i < ASKED; i++)
-        get.metrics[i] = (struct nvml_gpm_metric){.id = asked[i], .code = NVML_UNKNOWN};
-    get.before = gpm->before;
-    get.now = gpm->now;
+        get->metrics[i] = (struct nvml_gpm_metric){.id = asked[i], .code = NVML_UNKNOWN};
+    return api->nvmlGpmMetricsGet(get) == NVML_SUCCESS;
+}
+
+void gpm_read(struct gpm *gpm, const struct nvml_api *api, struct nvml_device *device,
+              int64_t at_ns, struct gpm_activity *out)
+{
+    struct nvml_gpm_metrics get = {0};
+    bool known = gpm->taken;
+    *out = (struct gpm_activity){0};
+    if (!gpm->now || (gpm->taken && at_ns - gpm->before_ns < SHORTEST_NS))
+        return;
     if (api->nvmlGpmSampleGet(device, gpm->now) != NVML_SUCCESS ||
-        api->nvmlGpmMetricsGet(&get) != NVML_SUCCESS) {
+        (known && !ask(gpm, api, &get))) {
         gpm_close(gpm, api);
         return;
     }
-    gpm->now = get.before;
-    gpm->before = get.now;
+    struct nvml_gpm_sample *oldest = gpm->before;
+    gpm->before = gpm->now;
+    gpm->now = oldest;
+    gpm->before_ns = at_ns;
+    gpm->taken = true;
+    if (!known)
+        return;
     out->sm_percent = percent(&get.metrics[0]);
     out->tensor_percent = percent(&get.metrics[1]);
     out->dram_percent = percent(&get.metrics[2]);

@@ -10,6 +10,8 @@
 
 struct gpm {
     struct nvml_gpm_sample *before, *now; // null: not available
+    bool taken;                           // there is a sample in `before`
+    int64_t before_ns;                    // its time
 };
 
 struct gpm_activity {
@@ -19,12 +21,13 @@ struct gpm_activity {
     struct maybe_real pcie_bytes_per_s; // both directions
 };
 
-// Takes the first sample, if the device and its driver can.
+// Finds out whether the device and its driver can.
 void gpm_open(struct gpm *gpm, const struct nvml_api *api, struct nvml_device *device);
 void gpm_close(struct gpm *gpm, const struct nvml_api *api);
 
-// The activity since the last call, at least a tenth of a second ago. A failure ends the readings.
+// The activity since the last call; absent at the first one, and less than a tenth of a second
+// after another, which is too short for the counters. A failure ends the readings.
 void gpm_read(struct gpm *gpm, const struct nvml_api *api, struct nvml_device *device,
-              struct gpm_activity *out);
+              int64_t at_ns, struct gpm_activity *out);
 
 #endif

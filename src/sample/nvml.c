@@ -145,8 +145,8 @@ static struct maybe_real scaled(struct maybe_int v, double by)
     return v.known ? some_real((double)v.v * by) : (struct maybe_real){0};
 }
 
-static void read_card(const struct nvml_api *api, struct card *card, bool pcie, bool last,
-                      struct gpu *gpu, struct gpu_reading *out)
+static void read_card(const struct nvml_api *api, struct card *card, bool pcie,
+                      const struct reading *reading, struct gpu *gpu, struct gpu_reading *out)
 {
     struct nvml_reader r = {.api = api, .device = card->device};
     struct nvml_now now;
@@ -162,8 +162,8 @@ static void read_card(const struct nvml_api *api, struct card *card, bool pcie, 
     if (pcie && !r.lost_call)
         nvml_ask_pcie(&r, &rate);
     out->pcie_bytes_per_s = scaled(rate, 1);
-    if (!last && !r.lost_call) // the last reading may follow too soon
-        gpm_read(&card->gpm, api, card->device, &out->activity);
+    if (!reading->last && !r.lost_call)
+        gpm_read(&card->gpm, api, card->device, reading->at_ns, &out->activity);
     gpu->lost = r.lost_call != NULL;
 }
 
@@ -183,7 +183,7 @@ static void nvidia_read(void *state, struct place *place, struct reading *readin
         // One GPU per reading, so that no reading waits for all of them.
         bool pcie =
             !reading->last && (reading->number + PCIE_EVERY - i % PCIE_EVERY) % PCIE_EVERY == 1;
-        read_card(&n->nvml.api, card, pcie, reading->last, gpu, &reading->gpus[n->first + i]);
+        read_card(&n->nvml.api, card, pcie, reading, gpu, &reading->gpus[n->first + i]);
     }
 }
 
