@@ -384,7 +384,7 @@ void follow_state(const struct follow *f, struct follow_state *out)
     track_place(&f->track, &found);
     track_whole(&f->track, &whole);
     *out = (struct follow_state){.source = f->track.source,
-                                 .epochs = c && c->counts == COUNTS_EPOCHS,
+                                 .epochs = found.counts_epochs,
                                  .total_from = found.from,
                                  .unsteady = o.unsteady};
     if (c)
@@ -442,9 +442,8 @@ static void fill_totals(const struct follow *f, struct run *run)
         run->steps = some_int(track_made(&f->track) / unit);
     if (found.total > 0)
         run->total_steps = some_int(found.total / unit);
-    bool counts_epochs = c && c->counts == COUNTS_EPOCHS;
-    if (found.epochs > 0 || counts_epochs)
-        run->epochs = some_int(counts_epochs ? found.total / unit : found.epochs);
+    if (found.epochs > 0 || found.counts_epochs)
+        run->epochs = some_int(found.counts_epochs ? found.total / unit : found.epochs);
     if (!run->steps_per_epoch.known && found.each > 0)
         run->steps_per_epoch = some_int(found.each / unit);
     run->first_loss = losses_first(&f->figures.all);
@@ -456,9 +455,9 @@ static void fill_totals(const struct follow *f, struct run *run)
             some_real((double)f->track.samples / (double)f->track.metered * 1e3 / run->step_ms.v);
     else if (c && c->counts == COUNTS_SAMPLES)
         run->samples_per_s = some_real((double)unit * 1e3 / run->step_ms.v);
-    else if (run->batch.known && f->track.metered > 0 && !counts_epochs)
+    else if (run->batch.known && f->track.metered > 0 && !found.counts_epochs)
         run->samples_per_s = some_real((double)run->batch.v * 1e3 / run->step_ms.v);
-    if (counts_epochs)
+    if (found.counts_epochs)
         run->epoch_s = some_real(run->step_ms.v / 1e3);
     else if (run->steps_per_epoch.known)
         run->epoch_s = some_real(run->step_ms.v * (double)run->steps_per_epoch.v / 1e3);

@@ -37,7 +37,8 @@ int64_t totals_epochs(const struct totals *totals, const struct counters *counte
 struct totals_found {
     int64_t total, each;
     int64_t epochs; // 0: unknown
-    bool per_epoch; // the counter restarts with each epoch
+    bool per_epoch;     // the counter restarts with each epoch
+    bool counts_epochs; // its units are epochs, or parts of them
     enum follow_total from;
 };
 void totals_find(const struct totals *totals, const struct counters *counters, int64_t at,

@@ -39,9 +39,7 @@ void track_whole(const struct track *t, struct parts_whole *out)
                                 .total = found.total > 0 ? found.total - before : 0,
                                 .before = before,
                                 .each = found.each};
-    const struct counter *c = counters_chosen(&t->counters);
-    bool counts_epochs = c && (c->bar == TOTALS_EPOCH_BAR || c->counts == COUNTS_EPOCHS);
-    if (!counts_epochs && found.epochs > 1)
+    if (!found.counts_epochs && found.epochs > 1)
         out->epochs = found.epochs - (found.each > 0 ? before / found.each : 0);
 }
 
@@ -253,6 +251,8 @@ void track_number(struct track *t, const struct event *e, bool weak, int64_t sam
         t->totals.log_steps > 0 ? t->totals.log_steps : t->totals.argument_steps;
     counters_add(&t->counters, e, &context, &r);
     if (!r.chosen) {
+        if (!counters_chosen(&t->counters) && t->phase == METER_SETUP)
+            track_phase(t, METER_LOAD);
         if (r.jumped && counters_outer(&t->counters) == NULL)
             track_mark(t, PART_EVALUATION, 0);
         return;
