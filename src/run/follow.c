@@ -503,6 +503,8 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
             f->bar_is_whole = true;
             f->plan_changed = true;
         }
+        if (e.phase.known) // a bar of something else than training
+            e.step.known = false;
         if (!ended) // its figures count once the line is complete
             e.loss.known = e.accuracy.known = false;
         handle(f, LEVEL_READY, EVENT_READ, line, len, &e);
