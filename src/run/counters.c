@@ -181,9 +181,9 @@ static bool better(const struct counters *all, const struct counter *c, const st
     }
     if (c->began_ns < now->began_ns && ended(now) && !ended(c) && rank(all, c) > 0)
         return true; // it goes on: the other was an evaluation in between
-    if (rank(all, c) != rank(all, now))
-        return rank(all, c) > rank(all, now);
-    if (now->loss || now->epoch || now->weak)
+    if (rank(all, c) > rank(all, now))
+        return true;
+    if (rank(all, now) > 1 || now->loss || now->epoch || now->weak)
         return false;
     const struct counter *outer = counters_outer(all);
     if (outer && turns(all, c, outer) <= c->restarts) // the epoch continues with another bar

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "run/arguments.h"
 #include "run/figures.h"
+#include "run/shapes.h"
 #include "run/track.h"
 
 enum level {
@@ -30,6 +32,7 @@ struct follow {
 
     enum level level;
     struct maybe_int worker; // the one whose steps count
+    struct shapes shapes;
     struct track track;
     struct figures figures;
     int64_t activity_ns;   // when follow_activity() was called last
@@ -38,6 +41,34 @@ struct follow {
     int64_t malformed;
     char first_malformed[MALFORMED + 1];
 };
+
+static void set_if(int64_t *to, struct maybe_int v)
+{
+    if (v.known && v.v > 0 && v.v < STEPS_MAX)
+        *to = v.v;
+}
+
+static void note_periods(struct follow *f, const struct event *e)
+{
+    set_if(&f->track.parts.kinds[PART_EVALUATION].every, e->eval_every);
+    set_if(&f->track.parts.kinds[PART_CHECKPOINT].every, e->save_every);
+}
+
+// Totals in the command line. Hugging Face's scripts, which have --num_train_epochs, draw one bar
+// for the whole training.
+static void read_arguments(struct follow *f, char *const *argv)
+{
+    struct event e = {0};
+    if (!arguments_read(argv, &e))
+        return;
+    struct totals *t = &f->track.totals;
+    set_if(&t->argument_steps, e.total_steps);
+    set_if(&t->argument_epochs, e.epochs);
+    note_periods(f, &e);
+    for (; *argv; argv++)
+        t->arguments_whole |=
+            strstr(*argv, "num_train_epochs") || strstr(*argv, "num-train-epochs");
+}
 
 int follow_new(struct follow **follow, const struct follow_options *options, struct meter *meter,
                struct run *run, struct err *err)
@@ -52,6 +83,8 @@ int follow_new(struct follow **follow, const struct follow_options *options, str
     f->figures.run = run;
     f->track.totals.option_steps = f->track.counters.given_steps = options->total_steps;
     f->track.totals.option_epochs = f->track.counters.given_epochs = options->total_epochs;
+    if (options->argv)
+        read_arguments(f, options->argv);
     int rc = 0;
     if (options->step_pattern) {
         rc = event_pattern_compile(options->step_pattern, &f->pattern, err);
@@ -113,16 +146,11 @@ static void count_steps(struct follow *f, enum level level, const struct event *
         number.bar = 0; // the worker's only counter; its total is the whole training's
         number.total_steps.known = false;
     }
-    track_number(&f->track, &number, false, samples);
+    bool weak = e->source && strcmp(e->source, "regular lines") == 0;
+    track_number(&f->track, &number, weak, samples);
 }
 
 // ---- lines
-
-static void set_if(int64_t *to, struct maybe_int v)
-{
-    if (v.known && v.v > 0 && v.v < STEPS_MAX)
-        *to = v.v;
-}
 
 // Totals and periods that the log announces.
 static void note_announced(struct follow *f, enum level level, const struct event *e)
@@ -130,8 +158,7 @@ static void note_announced(struct follow *f, enum level level, const struct even
     if (!e->step.known || level >= LEVEL_MLLOG)
         set_if(&f->track.totals.log_steps, e->total_steps);
     set_if(&f->track.totals.log_epochs, e->epochs);
-    set_if(&f->track.parts.kinds[PART_EVALUATION].every, e->eval_every);
-    set_if(&f->track.parts.kinds[PART_CHECKPOINT].every, e->save_every);
+    note_periods(f, e);
     if (e->epoch_at.known && e->epoch_at.v > 0 && e->epoch_at.v < 1e9) {
         const struct counter *c = counters_chosen(&f->track.counters);
         f->track.totals.epoch_at = e->epoch_at.v;
@@ -155,7 +182,7 @@ static void note_epoch(struct follow *f, const struct event *e)
     if (steps > f->track.totals.epoch_steps)
         f->track.totals.epoch_steps = steps;
     if (c && !c->weak && steps > 0)
-        track_mark(&f->track, PART_EPOCH_END, 0);
+        track_mark(&f->track, PART_EPOCH_END);
 }
 
 static void raise_level(struct follow *f, enum level level, const struct event *e)
@@ -204,7 +231,7 @@ static void apply(struct follow *f, enum level level, struct event *e)
         track_phase(&f->track, (enum meter_phase)e->phase.v);
     if (!exact && !other && f->track.metered == had &&
         (e->test_loss.known || e->test_accuracy.known))
-        track_mark(&f->track, PART_EVALUATION, 0);
+        track_mark(&f->track, PART_EVALUATION);
     if (!steps && !other && e->loss.known)
         counters_loss(&f->track.counters);
     figures_add(&f->figures, e,
@@ -291,14 +318,13 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
                    "--step-pattern", line, len, &e);
         return;
     }
-    for (const struct event_source *s = event_patterns; s->name; s++) {
-        if (s->read(line, len, &e) != EVENT_READ)
-            continue;
-        if (!ended) // its figures count once the line is complete
-            e.loss.known = e.accuracy.known = false;
+    const struct event_source *s = event_patterns;
+    while (s->name && s->read(line, len, &e) != EVENT_READ)
+        s++;
+    if (!ended) // its figures count once the line is complete
+        e.loss.known = e.accuracy.known = false;
+    if (s->name || (ended && shapes_read(&f->shapes, line, len, &e) == EVENT_READ))
         handle(f, LEVEL_READY, EVENT_READ, s->name, line, len, &e);
-        return;
-    }
 }
 
 void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)

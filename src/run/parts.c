@@ -11,17 +11,20 @@
 
 // ---- marks
 
-void parts_mark(struct parts *p, enum part part, int64_t since_ns, int64_t now_ns, double took_s)
+void parts_mark(struct parts *p, const struct parts_sign *sign, int64_t since_ns, int64_t now_ns)
 {
+    double took_s = sign->took_s;
     if (p->marks == 0) {
         p->first_ns = now_ns;
         p->last_ns = since_ns;
     }
     // A mark comes at the end of its part, or on the way: the time since the last one is its own.
     double s = took_s > 0 && took_s < 1e9 ? took_s : (double)(now_ns - p->last_ns) / 1e9;
-    p->weight_s[part] += s > 0 ? s : 0;
+    p->weight_s[sign->part] += s > 0 ? s : 0;
     p->last_ns = now_ns;
-    p->marks |= BIT(part);
+    p->marks |= BIT(sign->part);
+    if (sign->at > 0)
+        p->at[sign->part] = sign->at;
 }
 
 void parts_bar(struct parts *p, int64_t step, int64_t total)
@@ -94,12 +97,15 @@ int64_t parts_split(struct parts *p, int64_t ns, int64_t steps, int64_t made,
         double share = weights > 0 ? p->weight_s[i] / weights : i == PART_EPOCH_END;
         if (divide && rest > 0)
             part_ns[i] = (int64_t)(rest * share);
+        bool stated = p->at[i] >= made && p->at[i] <= made + steps && p->at[i] > 0;
         if (divide && p->marks & BIT(i))
-            count(&p->kinds[i], made, steps, (p->marks & BIT(PART_EPOCH_END)) != 0);
+            count(&p->kinds[i], stated ? p->at[i] : made, stated ? 0 : steps,
+                  (p->marks & BIT(PART_EPOCH_END)) != 0);
         else if (p->marks & BIT(i))
             p->kinds[i].included++;
     }
     memset(p->weight_s, 0, sizeof p->weight_s);
+    memset(p->at, 0, sizeof p->at);
     p->marks = 0;
     return divide && rest > 0 ? (int64_t)usual : ns;
 }

@@ -37,6 +37,7 @@ struct parts {
     unsigned marks;            // bits
     int64_t first_ns, last_ns; // of the marks
     double weight_s[PARTS];    // time between the marks, or stated
+    int64_t at[PARTS];         // steps made then, as stated; 0: not stated
 
     double usual_ns[PARTS_USUAL]; // step times of the last intervals without marks, a ring
     int64_t usual_count;
@@ -46,9 +47,14 @@ struct parts {
     bool bar_moved, inside;
 };
 
-// A sign of a part at this time. `took_s` is 0 if not stated; `since_ns` is the last report's time.
-void parts_mark(struct parts *parts, enum part part, int64_t since_ns, int64_t now_ns,
-                double took_s);
+// A sign of a part at this time. `since_ns` is the last report's time.
+struct parts_sign {
+    enum part part;
+    double took_s; // 0: not stated
+    int64_t at;    // steps made until then; 0: not stated
+};
+void parts_mark(struct parts *parts, const struct parts_sign *sign, int64_t since_ns,
+                int64_t now_ns);
 
 // Whether `steps` steps reported now, `ns` after the last report, took over twice their usual time.
 bool parts_late(const struct parts *parts, int64_t ns, int64_t steps);

@@ -49,8 +49,8 @@ void track_number(struct track *track, const struct event *event, bool weak, int
 void track_epoch(struct track *track, const struct event *event);
 void track_beside(struct track *track, const struct event *event);
 
-// A sign of a part. `took_s` is 0 if not stated.
-void track_mark(struct track *track, enum part part, double took_s);
+// A sign of a part.
+void track_mark(struct track *track, enum part part);
 
 // Passes pending steps to the meter; sets the meter's plan.
 void track_flush(struct track *track);
