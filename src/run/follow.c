@@ -37,6 +37,7 @@ struct follow {
     struct figures figures;
     int64_t activity_ns;   // when follow_activity() was called last
     int64_t epoch_samples; // MLLOG's
+    int64_t sum;           // of the steps reported without a number
 
     int64_t malformed;
     char first_malformed[MALFORMED + 1];
@@ -137,12 +138,19 @@ static void count_steps(struct follow *f, enum level level, const struct event *
 {
     int64_t world = e->world.known ? e->world.v : 1;
     int64_t samples = e->samples.known ? bounded((double)e->samples.v * (double)world) : 0;
-    if (!e->step.known) {
+    bool output = level == LEVEL_READY || level == LEVEL_PATTERN;
+    if (!e->step.known && !output) {
         track_steps(&f->track, bounded((double)e->steps.v), samples);
         return;
     }
     struct event number = *e;
-    if (level >= LEVEL_MLLOG) {
+    if (!e->step.known) {
+        f->sum += f->sum < STEPS_MAX ? bounded((double)e->steps.v) : 0;
+        number.bar = TOTALS_SUM_BAR;
+        number.step = some_int(f->sum);
+        if (e->epoch_ended)
+            set_if(&f->track.totals.epoch_steps, e->steps);
+    } else if (level >= LEVEL_MLLOG) {
         number.bar = 0; // the worker's only counter; its total is the whole training's
         number.total_steps.known = false;
     }

@@ -59,7 +59,8 @@ void track_plan(struct track *t)
         p.checkpoints =
             parts_expected(&t->parts, PART_CHECKPOINT, &whole, &p.doubt[METER_CHECKPOINT]);
         p.epoch_ends = parts_expected(&t->parts, PART_EPOCH_END, &whole, &p.doubt[METER_EPOCH_END]);
-        p.may_add = parts_may_add(parts_unseen(&t->parts, &whole, &next));
+        unsigned unseen = parts_unseen(&t->parts, &whole, &next);
+        p.may_add = parts_may_add(&t->parts, unseen, &p.may_save);
     }
     meter_plan(t->meter, &p);
 }
@@ -222,11 +223,12 @@ static void count_chosen(struct track *t, const struct counters_report *r, int64
         t->second = true;
         t->made_before = t->before <= delta ? t->before : 0;
     }
-    if (delta > 0 && parts_inside(&t->parts)) { // evaluation steps in the same bar
-        t->inside += delta;
-        if (t->inside > t->totals.inside)
-            t->totals.inside = t->inside;
-        return;
+    if (delta > 0) {
+        int64_t inside;
+        delta = parts_outside(&t->parts, delta, &inside);
+        t->inside += inside;
+        if (inside > 0) // bars skip numbers: whole evaluations
+            t->totals.inside = parts_evaluations(&t->parts, t->inside);
     }
     if (r->restarted) {
         track_mark(t, PART_EPOCH_END);
@@ -237,20 +239,14 @@ static void count_chosen(struct track *t, const struct counters_report *r, int64
         if (!found.per_epoch && found.each > 0 && at / found.each != (at + delta) / found.each)
             track_mark(t, PART_EPOCH_END);
     }
-    if (delta > 0) {
+    if (delta > 0)
         t->epoch_pending = false;
-        t->counted_epoch = t->epoch;
-    }
     track_steps(t, delta, samples);
 }
 
 void track_number(struct track *t, const struct event *e, bool weak, int64_t samples)
 {
-    const struct counters_context context = {.now_ns = now_ns(t),
-                                             .in_epoch = t->epoch > 0,
-                                             .again = t->counted_epoch > 0 &&
-                                                      t->epoch != t->counted_epoch,
-                                             .weak = weak};
+    const struct counters_context context = {.now_ns = now_ns(t), .epoch = t->epoch, .weak = weak};
     struct counters_report r;
     t->counters.announced_steps =
         t->totals.log_steps > 0 ? t->totals.log_steps : t->totals.argument_steps;

@@ -27,7 +27,6 @@ struct track {
 
     enum meter_phase phase;
     const char *source;
-    int64_t counted_epoch; // at the counter's last number
     int64_t pending;       // steps not passed to the meter yet
     int64_t metered;       // steps passed to the meter, or pending
     int64_t unmetered;     // steps outside the training phase
