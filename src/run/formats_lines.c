@@ -510,7 +510,8 @@ static bool judge(struct scan *s)
         return true;
     if (s->epoch && judge_epoch(s, trains, tests))
         return true;
-    if (seen[ROLE_PLURAL] && !seen[ROLE_OVER] && formats_announced(s->line, (size_t)(s->end - s->line), e))
+    if (seen[ROLE_PLURAL] && !seen[ROLE_OVER] &&
+        formats_announced(s->line, (size_t)(s->end - s->line), e))
         return true;
     if (s->epoch || s->step.known)
         return false;
