@@ -6,6 +6,7 @@
 #include "run/formats.h"
 
 #define NAME_MAX_BYTES 64
+#define FEWEST_STEPS   10 // "--eval-every 1" means epochs
 
 enum what { STEPS, EPOCHS, EVAL, SAVE };
 
@@ -102,7 +103,9 @@ bool arguments_take(const char *name, int64_t value, bool alone, struct event *e
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i].name, name) != 0 || (names[i].alone && !alone))
             continue;
-        if (value <= 0)
+        bool every = names[i].what == EVAL || names[i].what == SAVE;
+        bool steps = strstr(name, "step") || strstr(name, "update");
+        if (value <= 0 || (every && !steps && value < FEWEST_STEPS))
             return true;
         struct maybe_int *members[] = {
             [STEPS] = &event->total_steps,
@@ -114,28 +117,6 @@ bool arguments_take(const char *name, int64_t value, bool alone, struct event *e
         return true;
     }
     return false;
-}
-
-// "--trainer.Max-Epochs" is "max_epochs". False if it is too long for any name.
-static bool plain_name(const char *from, size_t len, char to[NAME_MAX_BYTES])
-{
-    size_t n = 0;
-    while (len > 0 && *from == '-') {
-        from++;
-        len--;
-    }
-    for (size_t i = 0; i < len; i++) {
-        char c = from[i];
-        if (c == '.' || c == '/' || c == '+') {
-            n = 0;
-            continue;
-        }
-        if (n >= NAME_MAX_BYTES - 1)
-            return false;
-        to[n++] = c == '-' ? '_' : formats_letter(c) ? (char)(c | 0x20) : c;
-    }
-    to[n] = '\0';
-    return n > 0;
 }
 
 // "3", "100_000", "1,000"; "3.0" too, since Hugging Face's epochs may be fractions.
@@ -155,6 +136,40 @@ static bool whole_number(const char *text, int64_t *out)
         }
     *out = v;
     return digits > 0 && *text == '\0';
+}
+
+// "--trainer.Max-Epochs" is "trainer_max_epochs". False if it is too long for any name.
+static bool plain_name(const char *from, size_t len, char to[NAME_MAX_BYTES])
+{
+    while (len > 0 && (*from == '-' || *from == '+')) {
+        from++;
+        len--;
+    }
+    if (len == 0 || len >= NAME_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        to[i] = formats_in_word(from[i]) ? from[i] : '_';
+    for (size_t i = 0; i < len; i++)
+        to[i] = formats_letter(to[i]) ? (char)(to[i] | 0x20) : to[i];
+    to[len] = '\0';
+    return true;
+}
+
+// Groups come before the name and may be part of it: trainer.max_epochs, but eval.interval.
+static bool take(const char *option, size_t len, const char *value, struct event *event)
+{
+    char name[NAME_MAX_BYTES];
+    int64_t v;
+    if (!plain_name(option, len, name) || !whole_number(value, &v))
+        return false;
+    size_t start = 0, dashes = strspn(option, "-+");
+    for (size_t i = 0; i < len - dashes; i++) {
+        if (start == i && arguments_take(name + start, v, true, event))
+            return true;
+        if (option[dashes + i] == '.' || option[dashes + i] == '/')
+            start = i + 1;
+    }
+    return false;
 }
 
 // Options are "--name value", "--name=value", "name=value" (Hydra, nanoGPT's configurator) and
@@ -180,15 +195,10 @@ bool arguments_read(char *const *argv, struct event *event)
     for (; *argv; argv++) {
         const char *arg = *argv, *equals = strchr(arg, '=');
         bool option = arg[0] == '-';
-        char name[NAME_MAX_BYTES];
-        int64_t value;
-        if (equals && (option || !value_of_option)) {
-            if (plain_name(arg, (size_t)(equals - arg), name) && whole_number(equals + 1, &value))
-                any |= arguments_take(name, value, true, event);
-        } else if (!equals && is_name(arg) && argv[1]) {
-            if (plain_name(arg, strlen(arg), name) && whole_number(argv[1], &value))
-                any |= arguments_take(name, value, true, event);
-        }
+        if (equals && (option || !value_of_option))
+            any |= take(arg, (size_t)(equals - arg), equals + 1, event);
+        else if (!equals && is_name(arg) && argv[1])
+            any |= take(arg, strlen(arg), argv[1], event);
         // "--run-name epochs=3" says nothing about epochs.
         value_of_option = option && arg[1] == '-' && !equals;
     }

@@ -3,6 +3,7 @@
 // trainer.max_epochs=10, --eval-interval 250.
 //
 // Only whole numbers above 0 count: --max_steps -1, --eval_steps 0.1 and --epochs auto say nothing.
+// Nor does --eval-every 1, which may mean epochs.
 #ifndef FARE_RUN_ARGUMENTS_H
 #define FARE_RUN_ARGUMENTS_H
 

@@ -63,7 +63,8 @@ enum formats_role {
     ROLE_EPOCH,
     ROLE_STEP,       // a counter; the highest rank counts
     ROLE_TABLE,      // a counter in the row of a table: "| total_timesteps | 3584 |"
-    ROLE_LOSS,       // or another measure that training lowers
+    ROLE_LOSS,       //
+    ROLE_MEASURE,    // stands for the loss of gradient boosting: "train-rmse:0.5"
     ROLE_ACCURACY,   //
     ROLE_TRAIN,      // "train loss", "Train: 0 [ 10/1251"
     ROLE_TEST,       // "val loss", "Epoch(val)"
@@ -77,6 +78,7 @@ enum formats_role {
     ROLE_SAVING,     // "Saving model checkpoint to"
     ROLE_SAVED,      //
     ROLE_MODEL,      // what is saved
+    ROLE_OVER,       // "max_epochs=1 reached"
     ROLE_NOT,        // not a report: "will be saved", "loading the model"
     ROLE_FILLER,
 };

@@ -312,9 +312,10 @@ static enum event_result read_keras(const char *line, struct event *event)
     event->source = "Keras";
     event->counts = COUNTS_STEPS;
     formats_figures(p, event);
+    // Downloads and predictions have such bars too, but no loss.
+    if (!event->loss.known && !strstr(p, "loss: "))
+        return EVENT_NONE;
     if (summary) { // verbose=2: one line for each epoch
-        if (!event->loss.known && !event->test_loss.known && !event->accuracy.known)
-            return EVENT_NONE;
         event->steps = some_int(bar.done);
         event->epoch_ended = true;
         return EVENT_READ;

@@ -281,9 +281,15 @@ static const char *read_role(struct scan *s, enum formats_role role, const char 
             s->step = c;
         return end;
     }
+    case ROLE_MEASURE:
+        s->learns |= before == '-';
+        if (before == '-' || possessed)
+            return read_figure(s, word + n, true, test);
+        s->tempo |= has_value(word + n);
+        return NULL;
     case ROLE_LOSS:
     case ROLE_ACCURACY:
-        s->learns |= before == '-' || strncmp(word, "learn", 5) == 0;
+        s->learns |= strncmp(word, "learn", 5) == 0; // CatBoost
         return read_figure(s, word + n, role == ROLE_LOSS, test);
     case ROLE_TOOK:
         return read_took(s, word + n);
@@ -504,7 +510,8 @@ static bool judge(struct scan *s)
         return true;
     if (s->epoch && judge_epoch(s, trains, tests))
         return true;
-    if (seen[ROLE_PLURAL] && formats_announced(s->line, (size_t)(s->end - s->line), e))
+    if (seen[ROLE_PLURAL] && !seen[ROLE_OVER] &&
+        formats_announced(s->line, (size_t)(s->end - s->line), e))
         return true;
     if (s->epoch || s->step.known)
         return false;
