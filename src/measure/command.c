@@ -238,6 +238,8 @@ static int start_measuring(struct job *job, struct err *err)
     const struct follow_options options = {.step_pattern = s->o->step_pattern,
                                            .total_steps = s->o->total_steps,
                                            .total_epochs = s->o->total_epochs,
+                                           .argv = job->options->argv,
+                                           .sample = limited,
                                            .within = limited ? s->plan.within : 0,
                                            .max_s = limited ? s->plan.max_s : 0,
                                            .at_the_latest = s->plan.max_s_given};
