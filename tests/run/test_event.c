@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "run/event.h"
+#include "run/formats.h"
 #include "run/meter.h"
 
 static enum event_result read_with(const struct event_source *source, const char *text,
@@ -251,6 +252,15 @@ static void trainer(void **state)
     assert_true(e.loss.v == 0.5 && e.epoch.v == 1);
 }
 
+// Words are found by halving.
+static void words_in_order(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < formats_name_count; i++)
+        if (strcmp(formats_names[i - 1].word, formats_names[i].word) >= 0)
+            fail_msg("%s", formats_names[i].word);
+}
+
 static void own_patterns(void **state)
 {
     (void)state;
@@ -327,6 +337,7 @@ int main(void)
         cmocka_unit_test(bars_of_other_things),
         cmocka_unit_test(keras),
         cmocka_unit_test(trainer),
+        cmocka_unit_test(words_in_order),
         cmocka_unit_test(own_patterns),
         cmocka_unit_test(lines_of_bytes),
     };
