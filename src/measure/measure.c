@@ -96,17 +96,19 @@ static int set_deadline(struct measure *m, struct err *err)
     return 0;
 }
 
-// A command is a sample only if the user gives its total length.
+// A command runs to its own end unless a sample is asked for, whose limits sampling.h has.
 static void plan_run(const struct measure *m, const struct measure_what *what,
                      struct run_plan *plan)
 {
     const struct measure_options *o = m->o;
     *plan = m->plan;
     if (what->command)
-        plan->full = o->full || (o->total_steps == 0 && o->total_epochs == 0);
+        plan->full = !o->sample;
+    if (what->command && !o->within)
+        plan->within = MEASURE_WITHIN_CMD;
     if (plan->full)
         plan->within = 0;
-    if (plan->full && !plan->max_s_given)
+    if ((plan->full || what->command) && !plan->max_s_given)
         plan->max_s = 0;
 }
 

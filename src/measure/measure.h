@@ -19,6 +19,7 @@
 #include "workload/workload.h"
 
 #define MEASURE_WITHIN     0.02
+#define MEASURE_WITHIN_CMD 0.05 // of a user's command
 #define MEASURE_MAX_TIME_S 60
 
 // The user's wishes; zero means not given.
@@ -53,6 +54,7 @@ struct measure_options {
     int64_t n, m, dim; // l1
     // A command.
     const char *step_pattern;
+    bool sample; // stop it once its total time is known
     int64_t total_steps, total_epochs;
     int64_t grace_ns; // 0: COMMAND_GRACE_NS
 };

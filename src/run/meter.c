@@ -39,6 +39,7 @@ struct meter {
     int64_t next_look_ns;
     int64_t tenth_ns;     // the end of a tenth of the run, by the last projection; 0: unknown
     double latest_wall_s; // of the last projection; 0: none
+    double latest_half_s;
     bool stopped;
     struct run_projection projection;     // once stopped
     struct run_projection checks[CHECKS]; // after 10, 30, 60 s, and after a tenth of the run
@@ -313,6 +314,7 @@ bool meter_enough(struct meter *meter)
     if (project(meter, now_ns, &now)) {
         keep_checks(meter, &now);
         meter->latest_wall_s = now.wall_s.v;
+        meter->latest_half_s = now.high_s.v - now.wall_s.v;
         meter->tenth_ns = meter->start_ns + (int64_t)(now.wall_s.v * 1e8);
     }
     if (meter->plan.within > 0 && (in_last_stage(meter) || !meter->plan.follows) &&
@@ -327,7 +329,8 @@ void meter_outlook(const struct meter *meter, struct meter_outlook *out)
 {
     *out = (struct meter_outlook){.elapsed_s = (double)(clock_now_ns() - meter->start_ns) / 1e9,
                                   .before_s = (double)meter->before_ns / 1e9,
-                                  .wall_s = meter->latest_wall_s};
+                                  .wall_s = meter->latest_wall_s,
+                                  .half_s = meter->latest_half_s};
     for (int i = 0; i < METER_STAGES_MAX; i++)
         out->steps += meter->stages[i].steps;
 }

@@ -92,6 +92,7 @@ struct meter_outlook {
     double before_s; // of that, before the first step
     int64_t steps;   // made
     double wall_s;   // the whole training, from the start; 0: unknown yet
+    double half_s;   // its 95 % interval to each side
 };
 void meter_outlook(const struct meter *meter, struct meter_outlook *out);
 
