@@ -19,8 +19,9 @@ enum {
     KILL_MS = 50,      // between two rounds of SIGKILL
     GIVE_UP_MS = 5000, // for processes that not even SIGKILL ends
     SHOW_MS = 100,
-    QUIET_MS = 1000, // shorter commands show no progress
-    OTHER_FDS = 2,   // before the streams': signals, the keeper's messages
+    ACTIVITY_MS = 500, // as often as the sampler reads
+    QUIET_MS = 1000,   // shorter commands show no progress
+    OTHER_FDS = 2,     // before the streams': signals, the keeper's messages
 };
 
 // ---- start
@@ -151,6 +152,8 @@ static int start_measuring(struct job *job, struct err *err)
     const struct follow_options options = {.step_pattern = s->o->step_pattern,
                                            .total_steps = s->o->total_steps,
                                            .total_epochs = s->o->total_epochs,
+                                           .argv = job->options->argv,
+                                           .sample = limited && !s->plan.full,
                                            .within = limited ? s->plan.within : 0,
                                            .max_s = limited ? s->plan.max_s : 0,
                                            .at_the_latest = s->plan.max_s_given};
@@ -287,6 +290,18 @@ static void end_command(struct job *job, enum sampling_end why, struct err *err)
     job->next_ns = clock_now_ns() + job->grace_ns;
 }
 
+// Tells loading from training: a counter that runs while the machine is idle is no training.
+static void report_activity(struct job *job)
+{
+    int64_t now_ns = clock_now_ns();
+    double busy;
+    if (now_ns < job->activity_ns)
+        return;
+    job->activity_ns = now_ns + ACTIVITY_MS * NS_PER_MS;
+    if (job->session->sampler && sampler_busy(job->session->sampler, &busy))
+        follow_activity(job->follow, busy);
+}
+
 // Why it must end now, if it must.
 static enum sampling_end judge(struct job *job)
 {
@@ -301,12 +316,15 @@ static enum sampling_end judge(struct job *job)
         return SAMPLING_TIME;
     if (plan->full || plan->max_s_given || !s->command)
         return enough ? SAMPLING_WITHIN : SAMPLING_GOES_ON;
+    struct follow_state state;
+    follow_state(job->follow, &state);
     const struct sampling now = {.enough = enough,
                                  .elapsed_s = o.elapsed_s,
                                  .before_s = o.before_s,
                                  .steps = o.steps,
                                  .total = s->steps > 0,
-                                 .projected = o.wall_s > 0};
+                                 .projected = o.wall_s > 0,
+                                 .unsteady = state.unsteady};
     if (o.steps > 0) // for the progress line
         plan->max_s = o.before_s + (now.total ? SAMPLING_S : SAMPLING_RATE_S);
     return sampling_judge(&now);
@@ -325,6 +343,7 @@ static void run_to_its_end(struct job *job, struct err *err)
             end_tree(job);
             continue;
         }
+        report_activity(job);
         enum sampling_end why = judge(job);
         if (why && !job->child.ended)
             end_command(job, why, err);

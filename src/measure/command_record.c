@@ -101,11 +101,11 @@ int job_note_end(struct job *job, bool *finished, struct err *err)
     bool failed = !good && !ours && !job->interrupted;
     *finished = good && !sampled && !job->interrupted;
     run->full = some_bool(*finished);
-    const char *ended = failed                          ? "failed"
-                        : job->interrupted              ? "interrupted"
+    const char *ended = failed                         ? "failed"
+                        : job->interrupted             ? "interrupted"
                         : job->ended == SAMPLING_SPENT ? "stopped"
-                        : sampled                       ? "sampled"
-                                                        : "finished";
+                        : sampled                      ? "sampled"
+                                                       : "finished";
     const char *by = failed             ? NULL
                      : job->interrupted ? "signal"
                      : ours             ? sampling_word(job->ended)

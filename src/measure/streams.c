@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-#define READ_SHARE 8                 // of the time goes into reading lines, at most
+#define READ_SHARE 8                // of the time goes into reading lines, at most
 #define CREDIT_MAX (50 * NS_PER_MS) // what a quiet time can save up
 
 // ---- open and close

@@ -85,9 +85,7 @@ void watch_show(struct watch *w, const struct live *live, const char *note)
 
 static double next_s(double told_s)
 {
-    return told_s == 0         ? FIRST_S
-           : told_s < SECOND_S ? SECOND_S
-                               : told_s + fmin(told_s, MOST_S);
+    return told_s == 0 ? FIRST_S : told_s < SECOND_S ? SECOND_S : told_s + fmin(told_s, MOST_S);
 }
 
 static void add_time(struct buf *out, double seconds, double half_s, const char *after)

@@ -21,9 +21,9 @@ struct watch {
 // `note`: more about it, as progress.h has it.
 void watch_show(struct watch *watch, const struct live *live, const char *note);
 
-// For logs: if stderr is no terminal, writes a line there after 10 s and a minute, then at twice the
-// time, at most ten minutes apart. Waits a little for the end of a line that the command has not
-// finished (`within_a_line`). True if it wrote.
+// For logs: if stderr is no terminal, writes a line there after 10 s and a minute, then at twice
+// the time, at most ten minutes apart. Waits a little for the end of a line that the command has
+// not finished (`within_a_line`). True if it wrote.
 bool watch_tell(struct watch *watch, const struct live *live, bool within_a_line);
 
 // "step 1200 of 3000, 12 min 05 s left (± 2 %), 0.61 of 1.30 USD"

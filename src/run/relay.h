@@ -17,10 +17,10 @@
 #define RELAY_BYTES ((size_t)64 << 10)
 
 struct relay {
-    int from;   // fare's end; -1 at the end of the stream
-    int inside; // the command's end; -1 once it has it
-    int to;     // fare's output
-    int pipe;   // if that is a pipe: opened a second time, so that writes to it never wait; or -1
+    int from;    // fare's end; -1 at the end of the stream
+    int inside;  // the command's end; -1 once it has it
+    int to;      // fare's output
+    int pipe;    // if that is a pipe: opened a second time, so that writes to it never wait; or -1
     size_t most; // bytes in one write
     bool terminal;
     char *buffer;                         // RELAY_BYTES; null: the relay is not open
