@@ -319,6 +319,7 @@ static enum sampling_end judge(struct job *job)
     struct follow_state state;
     follow_state(job->follow, &state);
     const struct sampling now = {.enough = enough,
+                                 .asked = s->o->within != NULL,
                                  .elapsed_s = o.elapsed_s,
                                  .before_s = o.before_s,
                                  .steps = o.steps,
@@ -383,6 +384,17 @@ static void wait_for_the_rest(struct job *job)
     }
 }
 
+// A terminal shows both streams; elsewhere our words follow only one of them.
+static void end_lines(struct job *job)
+{
+    struct streams *s = &job->streams;
+    struct relay *beside = streams_beside(s);
+    if (s->out.terminal || (beside == &s->out && job->session->watch.name))
+        relay_end_line(&s->out);
+    if (s->err.buffer)
+        relay_end_line(&s->err);
+}
+
 // ---- together
 
 static int measure(struct job *job, struct err *err)
@@ -394,8 +406,7 @@ static int measure(struct job *job, struct err *err)
     if (rc == 0)
         rc = job->rc;
     wait_for_the_rest(job);
-    relay_end_line(&job->streams.out);
-    relay_end_line(&job->streams.err);
+    end_lines(job);
     if (rc == 0 && job->failed)
         rc = err_memory(err);
     return rc == 0 ? job_note_output(job, err) : rc;

@@ -13,11 +13,11 @@ const char *sampling_word(enum sampling_end end)
 
 enum sampling_end sampling_judge(const struct sampling *now)
 {
-    if (now->enough)
+    double since_s = now->elapsed_s - now->before_s;
+    if (now->enough && (now->asked || since_s >= SAMPLING_LEAST_S))
         return SAMPLING_WITHIN;
     if (now->steps == 0)
         return now->elapsed_s >= SAMPLING_LIMIT_S ? SAMPLING_NO_PROGRESS : SAMPLING_GOES_ON;
-    double since_s = now->elapsed_s - now->before_s;
     double limit_s = now->total || now->unsteady ? SAMPLING_S : SAMPLING_RATE_S;
     bool known = now->total ? now->projected : now->steps >= SAMPLING_STEPS;
     if (since_s < (known ? limit_s : SAMPLING_LIMIT_S))

@@ -147,7 +147,7 @@ static void hand_on(struct relay *r)
 
 void relay_end_line(struct relay *r)
 {
-    if (!r->terminal || r->lost || r->last == '\0' || r->last == '\n')
+    if (r->lost || r->last == '\0' || r->last == '\n')
         return;
     ssize_t ignored = write(r->to, "\n", 1);
     (void)ignored;

@@ -42,8 +42,7 @@ void relay_started(struct relay *relay); // the command has its end: close our c
 // that `to` is.
 void relay_work(struct relay *relay, bool writable, relay_fn *each, void *context);
 
-// On a terminal, ends a line that the command left unfinished, so that our message starts a new
-// one.
+// Ends a line that the command left unfinished, so that our message starts a new one.
 void relay_end_line(struct relay *relay);
 
 bool relay_pending(const struct relay *relay); // there are bytes to write
