@@ -84,7 +84,7 @@ static const char *from_words(const char *total_from)
 }
 
 // "steps from tqdm ('Training'), their total from the bar; not seen yet: evaluation"
-static void add_progress(struct buf *to, const struct run *run)
+void run_text_progress(const struct run *run, struct buf *to)
 {
     const struct run_progress *p = &run->progress;
     const char *from = from_words(p->total_from);
@@ -100,7 +100,6 @@ static void add_progress(struct buf *to, const struct run *run)
                    p->unseen.items[i]);
     if (p->unsteady.known && p->unsteady.v)
         buf_adds(to, "; the step time is not steady");
-    buf_addc(to, '\n');
 }
 
 static void add_missing(struct buf *to, const struct run *run)
@@ -165,7 +164,7 @@ static void add_figure(struct buf *to, const struct measure *m, const struct run
     if (projected && p->low_s.known && p->high_s.known)
         buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
     if (measure_price_amount(m->price, run, wall_s, cost))
-        buf_printf(to, " and costs %s USD", cost);
+        buf_printf(to, " and cost%s %s USD", projected ? "s" : "", cost);
 }
 
 static void add_last(struct buf *to, const struct measure *m, const struct run *run, bool next)
@@ -190,7 +189,9 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     add_end(&text, m, run);
     add_speed(&text, run);
     add_step_times(&text, out, run);
-    add_progress(&text, run);
+    run_text_progress(run, &text);
+    if (run->progress.source)
+        buf_addc(&text, '\n');
     if (measure_price_bill(m->price, run, &text))
         buf_addc(&text, '\n');
     for (size_t i = 0; i < run->taints.count; i++)

@@ -294,11 +294,12 @@ static void end_command(struct job *job, enum sampling_end why, struct err *err)
 static void report_activity(struct job *job)
 {
     int64_t now_ns = clock_now_ns();
+    struct maybe_real cpus = job->run->machine.usable_cpus;
     double busy;
-    if (now_ns < job->activity_ns)
+    if (now_ns < job->activity_ns || !job->session->sampler)
         return;
     job->activity_ns = now_ns + ACTIVITY_MS * NS_PER_MS;
-    if (job->session->sampler && sampler_busy(job->session->sampler, &busy))
+    if (sampler_busy(job->session->sampler, cpus.known && cpus.v > 0 ? cpus.v : 1, &busy))
         follow_activity(job->follow, busy);
 }
 
@@ -312,21 +313,22 @@ static enum sampling_end judge(struct job *job)
     meter_outlook(s->meter, &o);
     if (plan->until_ns > 0 && clock_now_ns() >= plan->until_ns)
         return SAMPLING_SPENT;
-    if (plan->max_s > 0 && enough && o.elapsed_s >= plan->max_s)
-        return SAMPLING_TIME;
-    if (plan->full || plan->max_s_given || !s->command)
-        return enough ? SAMPLING_WITHIN : SAMPLING_GOES_ON;
+    if (plan->full || !s->command) {
+        bool late = plan->max_s > 0 && o.elapsed_s >= plan->max_s;
+        return !enough ? SAMPLING_GOES_ON : late ? SAMPLING_TIME : SAMPLING_WITHIN;
+    }
     struct follow_state state;
     follow_state(job->follow, &state);
     const struct sampling now = {.enough = enough,
                                  .asked = s->o->within != NULL,
+                                 .limit_s = plan->max_s_given ? plan->max_s : 0,
                                  .elapsed_s = o.elapsed_s,
                                  .before_s = o.before_s,
                                  .steps = o.steps,
                                  .total = s->steps > 0,
                                  .projected = o.wall_s > 0,
                                  .unsteady = state.unsteady};
-    if (o.steps > 0) // for the progress line
+    if (o.steps > 0 && !plan->max_s_given) // for the progress line
         plan->max_s = o.before_s + (now.total ? SAMPLING_S : SAMPLING_RATE_S);
     return sampling_judge(&now);
 }

@@ -35,6 +35,7 @@ const char *sampling_word(enum sampling_end end); // null: it went on
 struct sampling {
     bool enough;      // the projection is as precise as asked for
     bool asked;       // the user named the precision
+    double limit_s;   // given by the user, from the start, instead of those here; 0: none
     double elapsed_s; // since the start
     double before_s;  // of that, before the first step
     int64_t steps;    // measured

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "machine/cpus.h"
 #include "sample/source.h"
 #include "sample/tasks.h"
 #include "sample/totals.h"
@@ -49,7 +48,6 @@ struct sampler {
     pthread_t threads[LANES];
     bool running[LANES];
     int64_t start_ns;
-    int cpus; // usable
     char *cuda_visible, *amd_visible;
 };
 
@@ -248,7 +246,6 @@ int sampler_start(struct sampler **out, const struct sampler_options *options, s
     if (!s)
         return err_memory(err);
     s->start_ns = options->start_ns;
-    s->cpus = cpus_usable();
     int rc = copy_variable(&s->cuda_visible, options->env, "CUDA_VISIBLE_DEVICES", err);
     if (rc == 0)
         rc = copy_variable(&s->amd_visible, options->env, "HIP_VISIBLE_DEVICES", err);
@@ -390,7 +387,7 @@ static bool gpu_busy(const struct totals *t, double *share)
     return known;
 }
 
-bool sampler_busy(struct sampler *s, double *share)
+bool sampler_busy(struct sampler *s, double cpus, double *share)
 {
     struct lane *gpu = s->lanes[LANE_GPU], *host = s->lanes[LANE_HOST];
     bool known = false;
@@ -404,7 +401,7 @@ bool sampler_busy(struct sampler *s, double *share)
     pthread_mutex_lock(&host->mutex);
     double percent = host->totals.readings > 1 ? host->totals.cpu_percent : -1;
     pthread_mutex_unlock(&host->mutex);
-    *share = percent / 100 / s->cpus;
+    *share = percent / 100 / cpus;
     return percent >= 0;
 }
 
