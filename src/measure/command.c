@@ -327,7 +327,7 @@ static enum sampling_end judge(struct job *job)
                                  .steps = o.steps,
                                  .total = s->steps > 0,
                                  .projected = o.wall_s > 0,
-                                 .unsteady = state.unsteady};
+                                 .unsettled = state.unsteady || (state.unseen & FOLLOW_EPOCH_END)};
     if (o.steps > 0 && !plan->max_s_given) // for the progress line
         plan->max_s = o.before_s + (now.total ? SAMPLING_S : SAMPLING_RATE_S);
     return sampling_judge(&now);

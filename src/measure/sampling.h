@@ -41,7 +41,7 @@ struct sampling {
     int64_t steps;    // measured
     bool total;       // their whole number is known
     bool projected;   // so is the total time
-    bool unsteady;    // the step time still changes
+    bool unsettled;   // the step time still changes, or the first epoch's end will give the total
 };
 enum sampling_end sampling_judge(const struct sampling *now);
 

@@ -41,7 +41,7 @@ struct meter {
     int64_t next_look_ns;
     double latest_wall_s; // of the last projection; 0: none
     double latest_half_s;
-    double step_s;        // by the last projection; 0: none
+    double step_s; // by the last projection; 0: none
     bool unsteady;
     bool stopped;
     struct run_projection projection; // once stopped

@@ -53,7 +53,7 @@ static void no_total(void **state)
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
     now.elapsed_s = 10 + 30;
     assert_int_equal(sampling_judge(&now), SAMPLING_NO_TOTAL);
-    now.unsteady = true;
+    now.unsettled = true;
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
     now.elapsed_s = 10 + 60;
     assert_int_equal(sampling_judge(&now), SAMPLING_NO_TOTAL);
@@ -75,10 +75,8 @@ static void nothing_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(precise_enough),
-        cmocka_unit_test(a_minute_of_steps),
-        cmocka_unit_test(a_given_limit),
-        cmocka_unit_test(no_total),
+        cmocka_unit_test(precise_enough), cmocka_unit_test(a_minute_of_steps),
+        cmocka_unit_test(a_given_limit),  cmocka_unit_test(no_total),
         cmocka_unit_test(nothing_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
