@@ -294,12 +294,11 @@ static void end_command(struct job *job, enum sampling_end why, struct err *err)
 static void report_activity(struct job *job)
 {
     int64_t now_ns = clock_now_ns();
-    struct maybe_real cpus = job->run->machine.usable_cpus;
     double busy;
     if (now_ns < job->activity_ns || !job->session->sampler)
         return;
     job->activity_ns = now_ns + ACTIVITY_MS * NS_PER_MS;
-    if (sampler_busy(job->session->sampler, cpus.known && cpus.v > 0 ? cpus.v : 1, &busy))
+    if (sampler_busy(job->session->sampler, &busy) != SAMPLER_UNKNOWN)
         follow_activity(job->follow, busy);
 }
 

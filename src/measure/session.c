@@ -22,7 +22,8 @@ int session_start(struct session *s, pid_t pid, bool gpus, int64_t before_ns, st
                                             .env = pid ? environ : NULL,
                                             .pid = pid,
                                             .start_ns = s->start_ns,
-                                            .no_gpus = !gpus};
+                                            .no_gpus = !gpus,
+                                            .cpus = s->run->machine.usable_cpus.v};
     return sampler_start(&s->sampler, &options, err);
 }
 
