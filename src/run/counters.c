@@ -73,7 +73,7 @@ static int64_t advance(struct counter *c, const struct event *e, bool again, boo
     int64_t delta = step - c->last;
     *restarted = false;
     if (delta == 0 && again && step > 0 && step == c->total) {
-        *restarted = c->whole_epoch = true; // one line per epoch: 469/469
+        *restarted = true; // one line per epoch: 469/469
         delta = step;
     } else if (delta < 0) {
         if (!restarts_at(c, step))
@@ -181,9 +181,9 @@ static bool better(const struct counters *all, const struct counter *c, const st
     }
     if (c->began_ns < now->began_ns && ended(now) && !ended(c) && rank(all, c) > 0)
         return true; // it goes on: the other was an evaluation in between
-    if (rank(all, c) != rank(all, now))
-        return rank(all, c) > rank(all, now);
-    if (now->loss || now->epoch || now->weak)
+    if (rank(all, c) > rank(all, now))
+        return true;
+    if (rank(all, now) > 1 || now->loss || now->epoch || now->weak)
         return false;
     const struct counter *outer = counters_outer(all);
     if (outer && turns(all, c, outer) <= c->restarts) // the epoch continues with another bar
@@ -222,12 +222,13 @@ void counters_add(struct counters *all, const struct event *e, const struct coun
     if (e->counts != COUNTS_UNKNOWN)
         c->counts = e->counts;
     c->loss |= e->loss.known;
-    c->epoch |= e->epoch.known || (out->first && in->in_epoch);
+    c->epoch |= e->epoch.known || (out->first && in->epoch > 0);
     keep_label(c, e);
     if (out->first && c->first > MADE_MAX)
         c->first = c->last = MADE_MAX;
     if (!out->first)
-        out->delta = advance(c, e, in->again, &out->restarted);
+        out->delta = advance(c, e, in->epoch != c->in_epoch, &out->restarted);
+    c->in_epoch = in->epoch;
     if (out->delta > 0) {
         c->reports++;
         c->moved_ns = in->now_ns;

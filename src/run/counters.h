@@ -36,7 +36,7 @@ struct counter {
     int lower;        // numbers below the last one, in a row
     bool loss;        // its lines have a loss
     bool epoch;       // its lines have an epoch, or it began in one
-    bool whole_epoch; // reported once per epoch, at its end
+    int64_t in_epoch; // at its last number
     bool weak;        // found by its shape, or counts epochs of the log
     int64_t began_ns, moved_ns;
     double busy_s, watched_s;     // machine activity while it moved
@@ -65,8 +65,7 @@ struct counters_report {
 
 struct counters_context {
     int64_t now_ns;
-    bool in_epoch; // the log told an epoch
-    bool again;    // the epoch changed since the chosen counter's last number
+    int64_t epoch; // that the log is in; 0: none told
     bool weak;     // see struct counter
 };
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "run/arguments.h"
 #include "run/figures.h"
+#include "run/shapes.h"
 #include "run/track.h"
 
 enum level {
@@ -30,14 +32,44 @@ struct follow {
 
     enum level level;
     struct maybe_int worker; // the one whose steps count
+    struct shapes shapes;
     struct track track;
     struct figures figures;
     int64_t activity_ns;   // when follow_activity() was called last
     int64_t epoch_samples; // MLLOG's
+    int64_t sum;           // of the steps reported without a number
 
     int64_t malformed;
     char first_malformed[MALFORMED + 1];
 };
+
+static void set_if(int64_t *to, struct maybe_int v)
+{
+    if (v.known && v.v > 0 && v.v < STEPS_MAX)
+        *to = v.v;
+}
+
+static void note_periods(struct follow *f, const struct event *e)
+{
+    set_if(&f->track.parts.kinds[PART_EVALUATION].every, e->eval_every);
+    set_if(&f->track.parts.kinds[PART_CHECKPOINT].every, e->save_every);
+}
+
+// Totals in the command line. Hugging Face's scripts, which have --num_train_epochs, draw one bar
+// for the whole training.
+static void read_arguments(struct follow *f, char *const *argv)
+{
+    struct event e = {0};
+    if (!arguments_read(argv, &e))
+        return;
+    struct totals *t = &f->track.totals;
+    set_if(&t->argument_steps, e.total_steps);
+    set_if(&t->argument_epochs, e.epochs);
+    note_periods(f, &e);
+    for (; *argv; argv++)
+        t->arguments_whole |=
+            strstr(*argv, "num_train_epochs") || strstr(*argv, "num-train-epochs");
+}
 
 int follow_new(struct follow **follow, const struct follow_options *options, struct meter *meter,
                struct run *run, struct err *err)
@@ -52,6 +84,8 @@ int follow_new(struct follow **follow, const struct follow_options *options, str
     f->figures.run = run;
     f->track.totals.option_steps = f->track.counters.given_steps = options->total_steps;
     f->track.totals.option_epochs = f->track.counters.given_epochs = options->total_epochs;
+    if (options->argv)
+        read_arguments(f, options->argv);
     int rc = 0;
     if (options->step_pattern) {
         rc = event_pattern_compile(options->step_pattern, &f->pattern, err);
@@ -104,25 +138,27 @@ static void count_steps(struct follow *f, enum level level, const struct event *
 {
     int64_t world = e->world.known ? e->world.v : 1;
     int64_t samples = e->samples.known ? bounded((double)e->samples.v * (double)world) : 0;
-    if (!e->step.known) {
+    bool output = level == LEVEL_READY || level == LEVEL_PATTERN;
+    if (!e->step.known && !output) {
         track_steps(&f->track, bounded((double)e->steps.v), samples);
         return;
     }
     struct event number = *e;
-    if (level >= LEVEL_MLLOG) {
+    if (!e->step.known) {
+        f->sum += f->sum < STEPS_MAX ? bounded((double)e->steps.v) : 0;
+        number.bar = TOTALS_SUM_BAR;
+        number.step = some_int(f->sum);
+        if (e->epoch_ended)
+            set_if(&f->track.totals.epoch_steps, e->steps);
+    } else if (level >= LEVEL_MLLOG) {
         number.bar = 0; // the worker's only counter; its total is the whole training's
         number.total_steps.known = false;
     }
-    track_number(&f->track, &number, false, samples);
+    bool weak = e->source && strcmp(e->source, "regular lines") == 0;
+    track_number(&f->track, &number, weak, samples);
 }
 
 // ---- lines
-
-static void set_if(int64_t *to, struct maybe_int v)
-{
-    if (v.known && v.v > 0 && v.v < STEPS_MAX)
-        *to = v.v;
-}
 
 // Totals and periods that the log announces.
 static void note_announced(struct follow *f, enum level level, const struct event *e)
@@ -130,8 +166,7 @@ static void note_announced(struct follow *f, enum level level, const struct even
     if (!e->step.known || level >= LEVEL_MLLOG)
         set_if(&f->track.totals.log_steps, e->total_steps);
     set_if(&f->track.totals.log_epochs, e->epochs);
-    set_if(&f->track.parts.kinds[PART_EVALUATION].every, e->eval_every);
-    set_if(&f->track.parts.kinds[PART_CHECKPOINT].every, e->save_every);
+    note_periods(f, e);
     if (e->epoch_at.known && e->epoch_at.v > 0 && e->epoch_at.v < 1e9) {
         const struct counter *c = counters_chosen(&f->track.counters);
         f->track.totals.epoch_at = e->epoch_at.v;
@@ -155,7 +190,7 @@ static void note_epoch(struct follow *f, const struct event *e)
     if (steps > f->track.totals.epoch_steps)
         f->track.totals.epoch_steps = steps;
     if (c && !c->weak && steps > 0)
-        track_mark(&f->track, PART_EPOCH_END, 0);
+        track_mark(&f->track, PART_EPOCH_END);
 }
 
 static void raise_level(struct follow *f, enum level level, const struct event *e)
@@ -204,7 +239,7 @@ static void apply(struct follow *f, enum level level, struct event *e)
         track_phase(&f->track, (enum meter_phase)e->phase.v);
     if (!exact && !other && f->track.metered == had &&
         (e->test_loss.known || e->test_accuracy.known))
-        track_mark(&f->track, PART_EVALUATION, 0);
+        track_mark(&f->track, PART_EVALUATION);
     if (!steps && !other && e->loss.known)
         counters_loss(&f->track.counters);
     figures_add(&f->figures, e,
@@ -291,14 +326,13 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
                    "--step-pattern", line, len, &e);
         return;
     }
-    for (const struct event_source *s = event_patterns; s->name; s++) {
-        if (s->read(line, len, &e) != EVENT_READ)
-            continue;
-        if (!ended) // its figures count once the line is complete
-            e.loss.known = e.accuracy.known = false;
+    const struct event_source *s = event_patterns;
+    while (s->name && s->read(line, len, &e) != EVENT_READ)
+        s++;
+    if (!ended) // its figures count once the line is complete
+        e.loss.known = e.accuracy.known = false;
+    if (s->name || (ended && shapes_read(&f->shapes, line, len, &e) == EVENT_READ))
         handle(f, LEVEL_READY, EVENT_READ, s->name, line, len, &e);
-        return;
-    }
 }
 
 void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
@@ -384,7 +418,7 @@ void follow_state(const struct follow *f, struct follow_state *out)
     track_place(&f->track, &found);
     track_whole(&f->track, &whole);
     *out = (struct follow_state){.source = f->track.source,
-                                 .epochs = c && c->counts == COUNTS_EPOCHS,
+                                 .epochs = found.counts_epochs,
                                  .total_from = found.from,
                                  .unsteady = o.unsteady};
     if (c)
@@ -438,9 +472,8 @@ static void fill_totals(const struct follow *f, struct run *run)
         run->steps = some_int(track_made(&f->track) / unit);
     if (found.total > 0)
         run->total_steps = some_int(found.total / unit);
-    bool counts_epochs = c && c->counts == COUNTS_EPOCHS;
-    if (found.epochs > 0 || counts_epochs)
-        run->epochs = some_int(counts_epochs ? found.total / unit : found.epochs);
+    if (found.epochs > 0 || found.counts_epochs)
+        run->epochs = some_int(found.counts_epochs ? found.total / unit : found.epochs);
     if (!run->steps_per_epoch.known && found.each > 0)
         run->steps_per_epoch = some_int(found.each / unit);
     run->first_loss = losses_first(&f->figures.all);
@@ -452,9 +485,9 @@ static void fill_totals(const struct follow *f, struct run *run)
             some_real((double)f->track.samples / (double)f->track.metered * 1e3 / run->step_ms.v);
     else if (c && c->counts == COUNTS_SAMPLES)
         run->samples_per_s = some_real((double)unit * 1e3 / run->step_ms.v);
-    else if (run->batch.known && f->track.metered > 0 && !counts_epochs)
+    else if (run->batch.known && f->track.metered > 0 && !found.counts_epochs)
         run->samples_per_s = some_real((double)run->batch.v * 1e3 / run->step_ms.v);
-    if (counts_epochs)
+    if (found.counts_epochs)
         run->epoch_s = some_real(run->step_ms.v / 1e3);
     else if (run->steps_per_epoch.known)
         run->epoch_s = some_real(run->step_ms.v * (double)run->steps_per_epoch.v / 1e3);

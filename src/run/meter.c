@@ -317,6 +317,7 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
         assumption |= beside[i].assumption;
     }
     high_s += plan->may_add * fmax(train_left_s, 0);
+    low_s -= plan->may_save * fmax(train_left_s, 0);
     double before_s = (double)meter->before_ns / 1e9;
     double other_s = 0;              // between steps: calibration, projections, the progress line
     if (steps > 0 && steps <= total) // otherwise the sample measured other work in between

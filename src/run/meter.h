@@ -47,6 +47,7 @@ struct meter_plan {
     int64_t epoch_ends;                    // in the full training
     double doubt[METER_PHASES];            // that many more or less of a phase's parts
     double may_add;                        // by parts not seen yet: a share of the steps to come
+    double may_save;                       // the same
     double within;  // stop when the interval's half width is below this share; 0: never
     double max_s;   // stop after this time; 0: never
     bool calibrate; // run the calibration loop (not beside a user's command)

@@ -9,35 +9,62 @@
 
 #define BIT(part) (1U << (part))
 
+// Of the training's time, what parts take that were not seen: docs/projection.md has the reasons.
+#define EVALUATION_MOST   0.35
+#define EVALUATION_INSIDE 0.10
+#define CHECKPOINT_MOST   0.15
+
+// What exceeds the usual step time is a part if it is over half a step, and not just noise.
+#define PART_LEAST 0.5
+#define PART_SHARE 0.05
+
 // ---- marks
 
-void parts_mark(struct parts *p, enum part part, int64_t since_ns, int64_t now_ns, double took_s)
+void parts_mark(struct parts *p, const struct parts_sign *sign, int64_t since_ns, int64_t now_ns)
 {
+    double took_s = sign->took_s;
     if (p->marks == 0) {
         p->first_ns = now_ns;
         p->last_ns = since_ns;
     }
     // A mark comes at the end of its part, or on the way: the time since the last one is its own.
     double s = took_s > 0 && took_s < 1e9 ? took_s : (double)(now_ns - p->last_ns) / 1e9;
-    p->weight_s[part] += s > 0 ? s : 0;
+    p->weight_s[sign->part] += s > 0 ? s : 0;
     p->last_ns = now_ns;
-    p->marks |= BIT(part);
+    p->marks |= BIT(sign->part);
+    if (sign->at > 0)
+        p->at[sign->part] = sign->at;
 }
 
 void parts_bar(struct parts *p, int64_t step, int64_t total)
 {
-    p->bar_moved |= step > 0 && step != p->bar_last;
+    p->bar_moved |= step != p->bar_last || total != p->bar_total;
     p->bar_last = step;
     p->bar_total = total;
 }
 
-bool parts_inside(struct parts *p)
+int64_t parts_outside(struct parts *p, int64_t steps, int64_t *inside)
 {
-    // The training bar moves in the middle of the validation bar; at that one's end it catches up.
-    bool moved = p->bar_moved;
+    bool moved = p->bar_moved, open = p->bar_last < p->bar_total;
+    int64_t suspect = p->suspect;
+    *inside = p->suspect = 0;
     p->bar_moved = false;
-    p->inside = moved && p->bar_total > 0 && (p->bar_last < p->bar_total || p->inside);
-    return p->inside;
+    if (moved && (suspect > 0 || p->inside)) {
+        p->inside = true;
+        *inside = steps + suspect;
+        return 0;
+    }
+    p->inside = false;
+    if (!moved || !open)
+        return steps + suspect;
+    p->suspect = steps;
+    return 0;
+}
+
+int64_t parts_evaluations(const struct parts *p, int64_t inside)
+{
+    int64_t each = p->bar_total > 0 ? p->bar_total : 1, n = (inside + each / 2) / each;
+    return n > 1 ? n * each : each;
 }
 
 // ---- intervals
@@ -82,26 +109,30 @@ int64_t parts_split(struct parts *p, int64_t ns, int64_t steps, int64_t made,
         p->usual_ns[p->usual_count++ % PARTS_USUAL] = (double)ns / (double)steps;
         return ns;
     }
-    double usual = usual_ns(p) * (double)steps, rest = (double)ns - usual, weights = 0;
+    double step = usual_ns(p), usual = step * (double)steps, rest = (double)ns - usual;
+    double weights = 0;
     // The end of an epoch with an evaluation in it is the evaluation's time.
     if (p->marks & ~BIT(PART_EPOCH_END))
         p->weight_s[PART_EPOCH_END] = 0;
     for (int i = 0; i < PARTS; i++)
         weights += p->weight_s[i];
-    bool divide = usual > 0;
+    bool divide = usual > 0 && rest > fmax(PART_LEAST * step, PART_SHARE * usual);
     *marks = divide ? p->marks : 0;
     for (int i = 0; i < PARTS; i++) {
         double share = weights > 0 ? p->weight_s[i] / weights : i == PART_EPOCH_END;
-        if (divide && rest > 0)
+        if (divide)
             part_ns[i] = (int64_t)(rest * share);
+        bool stated = p->at[i] >= made && p->at[i] <= made + steps && p->at[i] > 0;
         if (divide && p->marks & BIT(i))
-            count(&p->kinds[i], made, steps, (p->marks & BIT(PART_EPOCH_END)) != 0);
+            count(&p->kinds[i], stated ? p->at[i] : made, stated ? 0 : steps,
+                  (p->marks & BIT(PART_EPOCH_END)) != 0);
         else if (p->marks & BIT(i))
             p->kinds[i].included++;
     }
     memset(p->weight_s, 0, sizeof p->weight_s);
+    memset(p->at, 0, sizeof p->at);
     p->marks = 0;
-    return divide && rest > 0 ? (int64_t)usual : ns;
+    return divide ? (int64_t)usual : ns;
 }
 
 // ---- the whole
@@ -160,7 +191,7 @@ unsigned parts_unseen(const struct parts *p, const struct parts_whole *w, int64_
         const struct parts_kind *k = &p->kinds[i];
         bool expected = i == PART_EPOCH_END ? w->epochs > 1 : k->announced || k->every > 0;
         int64_t n = next_of(p, (enum part)i, w);
-        if (!expected || k->seen > 0 || k->included > 1 || (n < 0 && k->every > 0))
+        if (!expected || k->seen > 0 || k->included > 0 || (n < 0 && k->every > 0))
             continue;
         unseen |= BIT(i);
         *next = n > *next ? n : *next;
@@ -168,8 +199,13 @@ unsigned parts_unseen(const struct parts *p, const struct parts_whole *w, int64_
     return unseen;
 }
 
-double parts_may_add(unsigned unseen)
+double parts_may_add(const struct parts *p, unsigned unseen, double *save)
 {
-    double add = unseen & (BIT(PART_EPOCH_END) | BIT(PART_EVALUATION)) ? 0.35 : 0;
-    return add + (unseen & BIT(PART_CHECKPOINT) ? 0.15 : 0);
+    const struct parts_kind *evaluation = &p->kinds[PART_EVALUATION];
+    double add = unseen & (BIT(PART_EPOCH_END) | BIT(PART_EVALUATION)) ? EVALUATION_MOST : 0;
+    // A validation was announced, and the training's bar may count its steps, too.
+    *save = unseen & BIT(PART_EVALUATION) && evaluation->announced && evaluation->every == 0
+                ? EVALUATION_INSIDE
+                : 0;
+    return add + (unseen & BIT(PART_CHECKPOINT) ? CHECKPOINT_MOST : 0);
 }

@@ -37,6 +37,7 @@ struct parts {
     unsigned marks;            // bits
     int64_t first_ns, last_ns; // of the marks
     double weight_s[PARTS];    // time between the marks, or stated
+    int64_t at[PARTS];         // steps made then, as stated; 0: not stated
 
     double usual_ns[PARTS_USUAL]; // step times of the last intervals without marks, a ring
     int64_t usual_count;
@@ -44,11 +45,17 @@ struct parts {
     // A validation bar, for bars that count both training and validation.
     int64_t bar_last, bar_total;
     bool bar_moved, inside;
+    int64_t suspect; // steps made while it was open
 };
 
-// A sign of a part at this time. `took_s` is 0 if not stated; `since_ns` is the last report's time.
-void parts_mark(struct parts *parts, enum part part, int64_t since_ns, int64_t now_ns,
-                double took_s);
+// A sign of a part at this time. `since_ns` is the last report's time.
+struct parts_sign {
+    enum part part;
+    double took_s; // 0: not stated
+    int64_t at;    // steps made until then; 0: not stated
+};
+void parts_mark(struct parts *parts, const struct parts_sign *sign, int64_t since_ns,
+                int64_t now_ns);
 
 // Whether `steps` steps reported now, `ns` after the last report, took over twice their usual time.
 bool parts_late(const struct parts *parts, int64_t ns, int64_t steps);
@@ -56,8 +63,12 @@ bool parts_late(const struct parts *parts, int64_t ns, int64_t steps);
 // The validation bar shows this number.
 void parts_bar(struct parts *parts, int64_t step, int64_t total);
 
-// Whether the steps just counted were those of the validation bar.
-bool parts_inside(struct parts *parts);
+// Of `steps` steps just reported, those of the training. Some programs count the validation's steps
+// in the same bar: `*inside` gets those. They are known once the validation bar moves between them.
+int64_t parts_outside(struct parts *parts, int64_t steps, int64_t *inside);
+
+// The steps of whole validation bars that `inside` steps are.
+int64_t parts_evaluations(const struct parts *parts, int64_t inside);
 
 // `steps` steps ended, `ns` after the last report; `made` were made before. Returns the time that
 // was training; `part_ns` gets the rest, by part. Forgets the marks.
@@ -82,8 +93,8 @@ int64_t parts_expected(const struct parts *parts, enum part part, const struct p
 // most; 0: unknown.
 unsigned parts_unseen(const struct parts *parts, const struct parts_whole *whole, int64_t *next);
 
-// What unseen parts may add to the remaining time of training, as a share of it
-// (docs/projection.md).
-double parts_may_add(unsigned unseen);
+// What unseen parts may add to the remaining time of training, as a share of it, and what they may
+// save because the counter includes them (docs/projection.md).
+double parts_may_add(const struct parts *parts, unsigned unseen, double *save);
 
 #endif

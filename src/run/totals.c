@@ -67,6 +67,7 @@ static int64_t find(const struct totals *t, const struct counters *counters,
     const struct counter *c = counters_chosen(counters);
     enum follow_total from;
     int64_t epochs = out->epochs = totals_epochs(t, counters, &from);
+    out->counts_epochs = c && c->counts == COUNTS_EPOCHS;
     if (c && c->bar == TOTALS_EPOCH_BAR) {
         out->from = from;
         return times(epochs, TOTALS_EPOCH);
@@ -74,7 +75,8 @@ static int64_t find(const struct totals *t, const struct counters *counters,
     if (c && c->total > 0 && is_whole(t, counters, c, epochs)) {
         if (epochs == 0)
             epochs = out->epochs = epochs_on_the_way(t, c);
-        if (epochs > 1 && c->counts != COUNTS_EPOCHS && c->total != epochs)
+        out->counts_epochs |= epochs > 1 && c->total == epochs && !c->epoch;
+        if (epochs > 1 && !out->counts_epochs)
             out->each = c->total / epochs;
         out->from = FOLLOW_TOTAL_BAR;
         return c->total;

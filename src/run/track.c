@@ -39,9 +39,7 @@ void track_whole(const struct track *t, struct parts_whole *out)
                                 .total = found.total > 0 ? found.total - before : 0,
                                 .before = before,
                                 .each = found.each};
-    const struct counter *c = counters_chosen(&t->counters);
-    bool counts_epochs = c && (c->bar == TOTALS_EPOCH_BAR || c->counts == COUNTS_EPOCHS);
-    if (!counts_epochs && found.epochs > 1)
+    if (!found.counts_epochs && found.epochs > 1)
         out->epochs = found.epochs - (found.each > 0 ? before / found.each : 0);
 }
 
@@ -61,7 +59,8 @@ void track_plan(struct track *t)
         p.checkpoints =
             parts_expected(&t->parts, PART_CHECKPOINT, &whole, &p.doubt[METER_CHECKPOINT]);
         p.epoch_ends = parts_expected(&t->parts, PART_EPOCH_END, &whole, &p.doubt[METER_EPOCH_END]);
-        p.may_add = parts_may_add(parts_unseen(&t->parts, &whole, &next));
+        unsigned unseen = parts_unseen(&t->parts, &whole, &next);
+        p.may_add = parts_may_add(&t->parts, unseen, &p.may_save);
     }
     meter_plan(t->meter, &p);
 }
@@ -129,29 +128,34 @@ void track_phase(struct track *t, enum meter_phase phase)
 
 // A mark belongs to the time after the steps before it, unless these
 // took too long: a bar's line ends when the next one is drawn, which may be after the part.
-void track_mark(struct track *t, enum part part, double took_s)
+static void mark(struct track *t, const struct parts_sign *sign)
 {
     if (!parts_late(&t->parts, now_ns(t) - meter_booked_ns(t->meter), t->pending))
         track_flush(t);
     if (t->phase == METER_TRAIN)
-        parts_mark(&t->parts, part, meter_booked_ns(t->meter), now_ns(t), took_s);
+        parts_mark(&t->parts, sign, meter_booked_ns(t->meter), now_ns(t));
     else
-        t->parts.kinds[part].announced = true;
+        t->parts.kinds[sign->part].announced = true;
+}
+
+void track_mark(struct track *t, enum part part)
+{
+    mark(t, &(struct parts_sign){.part = part});
 }
 
 void track_beside(struct track *t, const struct event *e)
 {
     enum meter_phase phase = (enum meter_phase)e->phase.v;
-    double took_s = e->took_s.known ? e->took_s.v : 0;
-    if (phase == METER_EVALUATE) {
-        if (e->step.known)
-            parts_bar(&t->parts, e->step.v, e->total_steps.known ? e->total_steps.v : 0);
-        track_mark(t, PART_EVALUATION, took_s);
-    } else if (phase == METER_CHECKPOINT) {
-        track_mark(t, PART_CHECKPOINT, took_s);
-    } else if (t->phase != METER_TRAIN) {
+    struct parts_sign sign = {.part = phase == METER_CHECKPOINT ? PART_CHECKPOINT : PART_EVALUATION,
+                              .took_s = e->took_s.known ? e->took_s.v : 0};
+    if (e->at_step.known && e->at_step.v > t->before)
+        sign.at = e->at_step.v - t->before;
+    if (phase == METER_EVALUATE && e->step.known)
+        parts_bar(&t->parts, e->step.v, e->total_steps.known ? e->total_steps.v : 0);
+    if (phase == METER_EVALUATE || phase == METER_CHECKPOINT)
+        mark(t, &sign);
+    else if (t->phase != METER_TRAIN)
         track_phase(t, phase);
-    }
 }
 
 // ---- steps
@@ -219,42 +223,39 @@ static void count_chosen(struct track *t, const struct counters_report *r, int64
         t->second = true;
         t->made_before = t->before <= delta ? t->before : 0;
     }
-    if (delta > 0 && parts_inside(&t->parts)) { // evaluation steps in the same bar
-        t->inside += delta;
-        if (t->inside > t->totals.inside)
-            t->totals.inside = t->inside;
-        return;
+    if (delta > 0) {
+        int64_t inside;
+        delta = parts_outside(&t->parts, delta, &inside);
+        t->inside += inside;
+        if (inside > 0) // bars skip numbers: whole evaluations
+            t->totals.inside = parts_evaluations(&t->parts, t->inside);
     }
     if (r->restarted) {
-        track_mark(t, PART_EPOCH_END, 0);
+        track_mark(t, PART_EPOCH_END);
         t->inside = 0;
     } else if (delta > 0) {
         t->totals.passed += t->epoch_pending;
         int64_t at = track_place(t, &found);
         if (!found.per_epoch && found.each > 0 && at / found.each != (at + delta) / found.each)
-            track_mark(t, PART_EPOCH_END, 0);
+            track_mark(t, PART_EPOCH_END);
     }
-    if (delta > 0) {
+    if (delta > 0)
         t->epoch_pending = false;
-        t->counted_epoch = t->epoch;
-    }
     track_steps(t, delta, samples);
 }
 
 void track_number(struct track *t, const struct event *e, bool weak, int64_t samples)
 {
-    const struct counters_context context = {.now_ns = now_ns(t),
-                                             .in_epoch = t->epoch > 0,
-                                             .again = t->counted_epoch > 0 &&
-                                                      t->epoch != t->counted_epoch,
-                                             .weak = weak};
+    const struct counters_context context = {.now_ns = now_ns(t), .epoch = t->epoch, .weak = weak};
     struct counters_report r;
     t->counters.announced_steps =
         t->totals.log_steps > 0 ? t->totals.log_steps : t->totals.argument_steps;
     counters_add(&t->counters, e, &context, &r);
     if (!r.chosen) {
+        if (!counters_chosen(&t->counters) && t->phase == METER_SETUP)
+            track_phase(t, METER_LOAD);
         if (r.jumped && counters_outer(&t->counters) == NULL)
-            track_mark(t, PART_EVALUATION, 0);
+            track_mark(t, PART_EVALUATION);
         return;
     }
     int64_t delta = r.changed ? start(t, e, &r) : r.delta;

@@ -27,7 +27,6 @@ struct track {
 
     enum meter_phase phase;
     const char *source;
-    int64_t counted_epoch; // at the counter's last number
     int64_t pending;       // steps not passed to the meter yet
     int64_t metered;       // steps passed to the meter, or pending
     int64_t unmetered;     // steps outside the training phase
@@ -49,8 +48,8 @@ void track_number(struct track *track, const struct event *event, bool weak, int
 void track_epoch(struct track *track, const struct event *event);
 void track_beside(struct track *track, const struct event *event);
 
-// A sign of a part. `took_s` is 0 if not stated.
-void track_mark(struct track *track, enum part part, double took_s);
+// A sign of a part.
+void track_mark(struct track *track, enum part part);
 
 // Passes pending steps to the meter; sets the meter's plan.
 void track_flush(struct track *track);
