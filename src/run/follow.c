@@ -440,10 +440,6 @@ static void say(const struct follow *f, struct buf *says)
     if (f->level == LEVEL_NONE && f->has_pattern)
         buf_adds(says, "No line of the output matched --step-pattern: only the total time was "
                        "measured.\n");
-    else if (f->level == LEVEL_NONE)
-        buf_adds(says, "The command reported no progress: only the total time was measured. Let "
-                       "it write events (share/python/fare.py, FARE_EVENTS), or match its step "
-                       "lines with --step-pattern.\n");
 }
 
 static void scale(struct maybe_real *v, double by)

@@ -91,8 +91,8 @@ void follow_place(const struct follow *follow, int64_t *step, int64_t *steps);
 void follow_stop(struct follow *follow);
 
 // Ends the last phase and fills the record: the meter's figures, losses, epochs, samples/s.
-// `finished`: the command ended by itself. Appends warnings to `says`: malformed lines, or how to
-// report progress if there was none.
+// `finished`: the command ended by itself. Appends warnings to `says`: malformed lines, or a
+// pattern that matched none.
 int follow_finish(struct follow *follow, bool finished, struct buf *says, struct err *err) MUST_USE;
 
 // Fills a copy of the record, which has the epochs already, with the figures so far. Following

@@ -40,7 +40,8 @@ struct meter {
     struct calibrate calibrate;
     int64_t next_look_ns;
     double latest_wall_s; // of the last projection; 0: none
-    double step_s;        // by the last projection; 0: none
+    double latest_half_s;
+    double step_s; // by the last projection; 0: none
     bool unsteady;
     bool stopped;
     struct run_projection projection; // once stopped
@@ -410,6 +411,7 @@ bool meter_enough(struct meter *meter)
     if (project(meter, now_ns, &now)) {
         keep_checks(meter, &now);
         meter->latest_wall_s = now.wall_s.v;
+        meter->latest_half_s = (now.high_s.v - now.low_s.v) / 2;
     }
     if (meter->plan.within > 0 && (in_last_stage(meter) || !meter->plan.follows) &&
         project_stage(meter, meter->stage, &part))
@@ -427,6 +429,7 @@ void meter_outlook(const struct meter *meter, struct meter_outlook *out)
     *out = (struct meter_outlook){.elapsed_s = (double)(clock_now_ns() - meter->start_ns) / 1e9,
                                   .before_s = (double)meter->before_ns / 1e9,
                                   .wall_s = meter->latest_wall_s,
+                                  .half_s = meter->latest_half_s,
                                   .step_s = meter->step_s,
                                   .unsteady = meter->unsteady};
     for (int i = 0; i < METER_STAGES_MAX; i++)

@@ -105,6 +105,7 @@ struct meter_outlook {
     double before_s; // of that, before the first step
     int64_t steps;   // made
     double wall_s;   // the whole training, from the start; 0: unknown yet
+    double half_s;   // half the width of its 95 % interval
     double step_s;   // the forecast; 0: unknown yet
     bool unsteady;   // the step time changes on the way
 };
