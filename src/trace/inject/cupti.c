@@ -77,7 +77,9 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
     if (!path)
         return 0;
     const char *base = base_of(path);
-    if (strncmp(base, "libcupti.so", 11) == 0 && strlen(path) < sizeof found->loaded)
+    // Triton brings one of its own, perhaps of another CUDA version.
+    if (strncmp(base, "libcupti.so", 11) == 0 && !strstr(path, "/triton/") && !found->loaded[0] &&
+        strlen(path) < sizeof found->loaded)
         memcpy(found->loaded, path, strlen(path) + 1);
     for (size_t i = 0; i < COUNT(near); i++)
         if (strncmp(base, near[i], strlen(near[i])) == 0)
