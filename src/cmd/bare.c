@@ -72,7 +72,7 @@ static const struct bare_options defaults = {
 
 static const struct cmd_example examples[] = {
     {"fare", "check this machine, and sample what it can train"},
-    {"fare -- python train.py", "measure your own training"},
+    {"fare -- python train.py", "the cost of your own training, from a sample of it"},
     {"fare check --json", "just the machine, for scripts"},
     {"source <(fare --completion bash)", "complete commands and options in this shell"},
     {NULL, NULL},
@@ -221,6 +221,13 @@ static void add_report(const struct bare_options *o, const struct run *runs, siz
         out_complain(why.text);
 }
 
+// The runs of `m` become the report's.
+static void take_runs(struct measure *m, struct report *report)
+{
+    memcpy(&report->runs, &m->runs.runs, sizeof report->runs);
+    memset(&m->runs.runs, 0, sizeof m->runs.runs);
+}
+
 static int main_job(const struct cmd_call *call, const struct bare_options *given, struct err *err)
 {
     struct bare_options o = *given;
@@ -243,8 +250,7 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
         rc = choose_engine(&o.measure, &engine, err);
     if (rc == 0)
         rc = sample(&m, &o.measure, &report.machine, engine, err);
-    memcpy(&report.runs, &m.runs.runs, sizeof report.runs); // the report's from here on
-    memset(&m.runs.runs, 0, sizeof m.runs.runs);
+    take_runs(&m, &report);
     if (rc == 0)
         rc = price(&report, &o.measure, err);
     if (rc == 0 && o.common.json)
@@ -259,18 +265,49 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
     return rc;
 }
 
-// The user's own training: the same, without the machine.
-static int measure_command(const struct cmd_call *call, const struct bare_options *o,
-                           struct err *err)
+static int quote_command(const struct cmd_call *call, const struct bare_options *o,
+                         struct report *report, int64_t kwh, struct err *err)
+{
+    const struct run *run = &report->runs.items[0];
+    bool failed = run->ended && strcmp(run->ended, "failed") == 0;
+    if (!failed)
+        TRY(price(report, &o->measure, err));
+    if (o->common.json)
+        TRY(out_record(call->out, report_fields, report, err));
+    else
+        money_show(call->out, report, kwh);
+    if (!failed)
+        add_report(o, report->runs.items, report->runs.count, call->out);
+    return 0;
+}
+
+// The user's own training: a sample, its quote and the report, without the machine.
+static int sample_command(const struct cmd_call *call, const struct bare_options *o,
+                          struct err *err)
 {
     struct measure_options own = o->measure;
     struct measure m = {.o = &own};
+    struct report report = {0};
+    const struct inspect_options inspect = {.no_cloud = own.no_cloud, .libraries = true};
+    int64_t kwh = -1;
     own.json = o->common.json;
     own.sample_s = 0;
-    int rc = measuring_command(call, &m, err);
+    own.sample = true;
+    int rc = value_amount("kwh", o->kwh, &kwh, err);
     if (rc == 0)
-        add_report(o, m.runs.runs.items, m.runs.runs.count, call->out);
+        rc = text_set(&report.schema, REPORT_SCHEMA, err);
+    if (rc == 0)
+        rc = machine_inspect(&inspect, &report.machine, err);
+    if (rc == 0)
+        rc = measuring_command(call, &m, &report.machine, true, err);
+    if (rc == 0 && !own.json)
+        run_text_command(call->out, &m, false);
+    if (rc == 0) {
+        take_runs(&m, &report);
+        rc = quote_command(call, o, &report, kwh, err);
+    }
     measure_close(&m);
+    record_release(report_fields, &report);
     return rc;
 }
 
@@ -311,7 +348,7 @@ static int run(const struct cmd_call *call, struct err *err)
     else if (o->json_keys)
         document_keys(call->out);
     else if (call->rest->command)
-        return measure_command(call, o, err);
+        return sample_command(call, o, err);
     else if (measuring_without_command(&o->measure, err) != 0)
         return ERR_USAGE;
     else
@@ -328,7 +365,9 @@ const struct command cmd_bare = {
         "Without a command fare does its main job, in about a minute: it checks this machine, "
         "trains a sample of each workload that makes sense on it, projects the whole trainings, "
         "lists their costs on rented machines they were measured on, and writes a report "
-        "with plots. 'fare -- COMMAND' measures your own command, as 'fare run' does.",
+        "with plots. 'fare -- COMMAND' does the same for your own training: it finds the steps "
+        "in its output, stops it once its total time is known, and quotes the whole; "
+        "'fare run -- COMMAND' runs it to the end.",
     .options = options,
     .options_size = sizeof(struct bare_options),
     .defaults = &defaults,

@@ -5,6 +5,8 @@
 
 #include "cmd/run_text.h"
 
+#define SHOWN 48 // bytes of a command
+
 // Not in the header: a table of choices must have one address.
 const char *const measuring_identities[] = {"hashed", "plain", "none", NULL};
 
@@ -21,25 +23,69 @@ int measuring_without_command(const struct measure_options *o, struct err *err)
     return err_hint(err, "put it after '--': fare run --%s ... -- python train.py", name);
 }
 
-int measuring_command(const struct cmd_call *call, struct measure *m, struct err *err)
+// A batch job must not end early because an option of samples was left in its command line.
+static int check(const struct cmd_call *call, const struct measure_options *o, struct err *err)
 {
-    const struct measure_what what = {.command = call->rest->command};
     if (!call->rest->command[0]) {
         err_set(err, ERR_USAGE, "there is no command after '--'");
         return err_hint(err, "write one: fare run -- python train.py");
     }
-    int rc = measure_open(m, m->o, NULL, err);
-    if (rc == 0) {
-        run_text_says(m, !m->o->json);
-        rc = measure_run(m, &what, err);
-        *call->exit_code = m->exit_code;
+    if (o->sample && o->full)
+        return err_set(err, ERR_USAGE, "--sample and --full exclude each other");
+    if (o->within && !o->sample) {
+        err_set(err, ERR_USAGE, "--within is for samples; 'fare run -- COMMAND' runs to its end");
+        return err_hint(err, "--sample stops the command once its total time is known");
     }
+    return 0;
+}
+
+// "python train.py --lr 0.001", cut if it is long.
+static void add_command(struct buf *to, char *const *command)
+{
+    struct buf all = {0};
+    for (size_t i = 0; command[i] && all.len <= SHOWN; i++)
+        buf_printf(&all, "%s%s", i > 0 ? " " : "", command[i]);
+    size_t len = all.len;
+    bool cut = len > SHOWN;
+    if (cut)
+        for (len = SHOWN - 3; len > 0 && ((unsigned char)all.data[len] & 0xc0) == 0x80; len--)
+            ; // not within a character
+    buf_add(to, buf_str(&all), len);
+    buf_adds(to, cut ? "..." : "");
+    to->failed |= all.failed;
+    buf_release(&all);
+}
+
+static void say_sampling(const struct cmd_call *call, bool bare)
+{
+    struct buf line = {0};
+    buf_adds(&line, "sampling: this will be stopped once its total time is known; ");
+    if (bare) {
+        buf_adds(&line, "'fare run -- ");
+        add_command(&line, call->rest->command);
+        buf_adds(&line, "' runs it to the end\n");
+    } else {
+        buf_adds(&line, "without --sample it runs to the end\n");
+    }
+    out_complain(buf_str(&line));
+    buf_release(&line);
+}
+
+int measuring_command(const struct cmd_call *call, struct measure *m, const struct machine *machine,
+                      bool bare, struct err *err)
+{
+    const struct measure_what what = {.command = call->rest->command};
+    TRY(check(call, m->o, err));
+    TRY(measure_open(m, m->o, machine, err));
+    run_text_says(m, !m->o->json);
+    if (m->o->sample)
+        say_sampling(call, bare);
+    int rc = measure_run(m, &what, err);
+    *call->exit_code = m->exit_code;
     if (rc != 0)
         return rc;
     measure_say_spent(m, false);
-    if (m->o->json)
-        return out_record(call->out, runs_fields, &m->runs, err);
-    call->out->fd = STDERR_FILENO;
-    run_text_command(call->out, m);
+    if (!m->o->json)
+        call->out->fd = STDERR_FILENO;
     return 0;
 }

@@ -7,9 +7,11 @@
 #include "cmd/cmd.h"
 #include "measure/measure.h"
 
-// Measures the command of `call->rest`, prints, and sets call->exit_code. measure->o is set.
+// Measures the command of `call->rest`, sets call->exit_code, and turns call->out to stderr unless
+// it is for --json. measure->o is set. `machine` (optional): as for measure_open(). `bare`: not by
+// `fare run`, which a line at the start then names.
 int measuring_command(const struct cmd_call *call, struct measure *measure,
-                      struct err *err) MUST_USE;
+                      const struct machine *machine, bool bare, struct err *err) MUST_USE;
 
 // ERR_USAGE if an option was given that needs a command.
 int measuring_without_command(const struct measure_options *options, struct err *err) MUST_USE;
@@ -23,10 +25,13 @@ extern const char *const measuring_identities[];
     }
 
 #define MEASURING_SAMPLE(type, m)                                                                  \
-    MEASURING_ROW("within", OPT_TEXT, "P%", type, m.within, "Sampling",                            \
-                  "stop when the total time is this precise (default 2%; 95 % interval)"),         \
+    MEASURING_ROW(                                                                                 \
+        "within", OPT_TEXT, "P%", type, m.within, "Sampling",                                      \
+        "stop when the total time is this precise (95 % interval; default 2%, of a command 5%)"),  \
         MEASURING_ROW("max-time", OPT_DURATION, "TIME", type, m.max_time_ns, "Sampling",           \
-                      "time limit (default 60s; bare fare: 6s for each workload)"),                \
+                      "time limit (default 60s, of a command from its first step on; bare fare: "  \
+                      "6s for each "                                                               \
+                      "workload)"),                                                                \
         MEASURING_ROW("max-spend", OPT_TEXT, "USD", type, m.max_spend, "Sampling",                 \
                       "stop before the bill for this machine exceeds this; needs --offer"),        \
         MEASURING_ROW(                                                                             \
@@ -39,9 +44,9 @@ extern const char *const measuring_identities[];
                   "lines of output that report progress: group 1 is the step, group 2 the total; " \
                   "without groups each match is a step"),                                          \
         MEASURING_ROW("total-steps", OPT_COUNT, "N", type, m.total_steps, "Commands",              \
-                      "steps of the whole training: stop once its total time is known"),           \
+                      "steps of the whole training, if its output does not say"),                  \
         MEASURING_ROW("total-epochs", OPT_COUNT, "N", type, m.total_epochs, "Commands",            \
-                      "the same in epochs, if the command reports their length"),                  \
+                      "the same in epochs"),                                                       \
         MEASURING_ROW("grace", OPT_DURATION, "TIME", type, m.grace_ns, "Commands",                 \
                       "time between SIGTERM and SIGKILL (default 10s)")
 

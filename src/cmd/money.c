@@ -15,7 +15,8 @@ static int quote_one(const struct run *run, const char *ledger, struct market *m
                      struct quote *out, struct err *err)
 {
     struct quote_job job = {.asked = false};
-    int rc = quote_load_like(&job, run, ledger, err);
+    int rc = run->workload ? quote_load_like(&job, run, ledger, err)
+                           : quote_load_run(&job, run, ledger, err);
     out_complain(buf_str(&job.says));
     job.ask.max_age = QUOTE_MAX_AGE;
     job.ask.market = market;
@@ -151,7 +152,12 @@ static void say_verdict(struct out *out, const struct report *report)
     else
         snprintf(speed, sizeof speed, "%.1f times as %s", ratio > 1 ? ratio : 1 / ratio,
                  ratio > 1 ? "fast" : "slow");
-    if (count == 0)
+    if (count == 0 && report->runs.count == 1 && !report->runs.items[0].workload)
+        snprintf(text, sizeof text,
+                 "This training was not measured on a rented machine. If this machine is one, name "
+                 "its offer: 'fare quote last --offer PROVIDER/NAME'. Otherwise run the same "
+                 "command on one, and bring its record here with 'fare runs import'.");
+    else if (count == 0)
         snprintf(text, sizeof text,
                  "There is no run of these on a rented machine. 'fare runs import' takes records "
                  "from others.");

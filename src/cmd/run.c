@@ -51,6 +51,8 @@ static const struct opt options[] = {
     {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, AT(with), "Training",
      "train the workload with another framework: pytorch"},
     {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "train exactly N steps", .least = 1},
+    {"sample", 0, OPT_FLAG, NULL, NULL, AT(sample), "Sampling",
+     "stop a command once its total time is known; without it, a command runs to its end"},
     MEASURING_SAMPLE(struct run_options, measure),
     {"checkpoint", 0, OPT_TEXT, "DIR", NULL, AT(checkpoint), "Checkpoints",
      "write checkpoints (safetensors) to this folder, at the end of each epoch and of the run"},
@@ -89,8 +91,8 @@ static const struct cmd_example examples[] = {
     {"fare run imdb --full --checkpoint runs --resume", "continue where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
     {"fare run mlp --with pytorch", "the same training in PyTorch, for comparison"},
-    {"fare run --total-steps 20000 -- python train.py",
-     "your own training, stopped once its total time is known"},
+    {"fare run -- python train.py", "your own training, to its end, with time left and bill"},
+    {"fare run --sample -- python train.py", "the same, stopped once its total time is known"},
     {NULL, NULL},
 };
 
@@ -292,7 +294,11 @@ static int run(const struct cmd_call *call, struct err *err)
     if (call->rest->command && call->rest->count > 0)
         return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
     if (call->rest->command) {
-        rc = measuring_command(call, &m, err);
+        rc = measuring_command(call, &m, NULL, false, err);
+        if (rc == 0 && o.json)
+            rc = out_record(call->out, runs_fields, &m.runs, err);
+        else if (rc == 0)
+            run_text_command(call->out, &m, true);
     } else {
         rc = measuring_without_command(&o, err);
         if (rc == 0)
@@ -315,9 +321,10 @@ const struct command cmd_run = {
         "--full trains all of it, with the definition's epochs, and checks the result "
         "against that of a correct run, and the projections against the time it took. "
         "Ctrl-C ends a training cleanly, prints what was measured so far and exits with "
-        "130. 'fare run -- COMMAND' measures your own program in the same way: its "
-        "processes, time, exit code and, if it reports them, steps and losses (see "
-        "docs/measuring-a-command.md). Every run is kept in the ledger: 'fare runs' lists "
+        "130. 'fare run -- COMMAND' measures your own program, to its own end: its "
+        "processes, time, exit code and, if it shows them, steps and losses, with a projection of "
+        "the time left (see docs/measuring-a-command.md). Only --sample, --max-time and "
+        "--max-spend end it early. Every run is kept in the ledger: 'fare runs' lists "
         "them.",
     .options = options,
     .options_size = sizeof(struct run_options),

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "cmd/table.h"
 
 // ---- the table
@@ -164,82 +163,6 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
                     g->spread.v * 100);
         say_saturation(out, runs, i);
     }
-}
-
-// ---- a command
-
-static void add_speed(struct buf *to, const struct run *run)
-{
-    if (!run->steps.known)
-        return;
-    buf_adds(to, units_count(run->steps.v, "step").s);
-    if (run->total_steps.known)
-        buf_printf(to, " of %lld", (long long)run->total_steps.v);
-    if (run->step_ms.known)
-        buf_printf(to, ", %.*f ms each", run->step_ms.v < 100 ? 2 : 0, run->step_ms.v);
-    if (run->samples_per_s.known)
-        buf_printf(to, ", %.0f samples/s", run->samples_per_s.v);
-    if (run->last_loss.known)
-        buf_printf(to, ", loss %.4g", run->last_loss.v);
-    if (run->test_accuracy.known)
-        buf_printf(to, ", %.2f %% right held out", run->test_accuracy.v * 100);
-    buf_addc(to, '\n');
-}
-
-static void add_step_times(struct buf *to, const struct out *out, const struct run *run)
-{
-    double low, high;
-    if (run->step_plot_ms.count < 2)
-        return;
-    out_blocks(to, run->step_plot_ms.items, run->step_plot_ms.count,
-               (size_t)out->width - strlen("fare: "), out->unicode, &low, &high);
-    buf_printf(to, "\n%.4g to %.4g ms a step, from left to right\n", low, high);
-}
-
-static void add_whole(struct buf *to, const struct run_projection *p)
-{
-    char time[24], low[24], high[24];
-    if (!p->wall_s.known)
-        return;
-    clock_words((int64_t)(p->wall_s.v * 1e9), time, sizeof time);
-    clock_words((int64_t)(p->low_s.v * 1e9), low, sizeof low);
-    clock_words((int64_t)(p->high_s.v * 1e9), high, sizeof high);
-    buf_printf(to, "the whole training takes %s", time);
-    if (p->low_s.known && p->high_s.known)
-        buf_printf(to, " (between %s and %s)", low, high);
-    buf_addc(to, '\n');
-}
-
-// "train finished after 4 min 05 s", "train ran 60.4 s; stopped at the time limit (60 s)"
-static void add_end(struct buf *to, const struct measure *m, const struct run *run)
-{
-    char time[24] = "an unknown time";
-    struct buf why = {0};
-    if (run->phases.wall_ns.known)
-        clock_words(run->phases.wall_ns.v, time, sizeof time);
-    if (measure_stop_words(&m->plan, run, &why))
-        buf_printf(to, "%s ran %s; %s", run->name, time, buf_str(&why));
-    else
-        buf_printf(to, "%s %s after %s", run->name, run->ended, time);
-    buf_printf(to, "%s%s\n", run->problem ? ": " : "", run->problem ? run->problem : "");
-    buf_release(&why);
-}
-
-void run_text_command(const struct out *out, const struct measure *m)
-{
-    const struct run *run = &m->runs.runs.items[0];
-    struct buf text = {0};
-    add_end(&text, m, run);
-    add_speed(&text, run);
-    add_step_times(&text, out, run);
-    add_whole(&text, &run->projection);
-    if (measure_price_bill(m->price, run, &text))
-        buf_addc(&text, '\n');
-    for (size_t i = 0; i < run->taints.count; i++)
-        buf_printf(&text, "%s\n", run->taints.items[i]);
-    buf_printf(&text, "%s%s", buf_str(&m->words), buf_str(&m->says));
-    out_complain(buf_str(&text));
-    buf_release(&text);
 }
 
 void run_text_bills(struct out *out, const struct measure *m)

@@ -19,7 +19,11 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
 // A line for each run whose price is known.
 void run_text_bills(struct out *out, const struct measure *measure);
 
-// A command's result, to stderr at once: stdout belongs to the command. `out` has the width.
-void run_text_command(const struct out *out, const struct measure *measure);
+// A command's result, to stderr at once: stdout belongs to the command. `out` has the width. The
+// last line has the time, the cost and, with `next`, the command to type next.
+void run_text_command(const struct out *out, const struct measure *measure, bool next);
+
+// Appends how far the projections on the way were off: "-1.2 % after 10 s, +0.1 % after 30 s".
+void run_text_checks(const struct run *run, struct buf *out);
 
 #endif

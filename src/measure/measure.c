@@ -16,6 +16,7 @@
 #include "machine/inspect.h"
 #include "measure/provenance.h"
 #include "measure/runner.h"
+#include "measure/sampling.h"
 #include "record/read.h"
 
 #define ROW(name) &runner_##name,
@@ -96,17 +97,19 @@ static int set_deadline(struct measure *m, struct err *err)
     return 0;
 }
 
-// A command is a sample only if the user gives its total length.
+// A command runs to its own end unless a sample is asked for, whose limits sampling.h has.
 static void plan_run(const struct measure *m, const struct measure_what *what,
                      struct run_plan *plan)
 {
     const struct measure_options *o = m->o;
     *plan = m->plan;
     if (what->command)
-        plan->full = o->full || (o->total_steps == 0 && o->total_epochs == 0);
+        plan->full = !o->sample;
+    if (what->command && !o->within)
+        plan->within = MEASURE_WITHIN_CMD;
     if (plan->full)
         plan->within = 0;
-    if (plan->full && !plan->max_s_given)
+    if ((plan->full || what->command) && !plan->max_s_given)
         plan->max_s = 0;
 }
 
@@ -258,6 +261,7 @@ static void keep(struct measure *m, const struct run *run, struct journal *journ
         if (rc != 0)
             buf_printf(&m->says, "the run was not kept: %s\n", err.text);
     }
+    m->kept = rc == 0 && !m->o->no_ledger && run->id;
     journal_close(journal, rc != 0, &m->says);
     ledger_free(ledger);
 }
@@ -341,11 +345,22 @@ void measure_say_spent(struct measure *m, bool left_out)
                    m->o->offer);
 }
 
+static bool stopped_by(const struct run *run, enum sampling_end end)
+{
+    return run->stopped_by && strcmp(run->stopped_by, sampling_word(end)) == 0;
+}
+
 bool measure_stop_words(const struct run_plan *plan, const struct run *run, struct buf *out)
 {
     const struct run_projection *p = &run->projection;
-    bool timed = run->stopped_by && strcmp(run->stopped_by, "max-time") == 0;
-    if (!timed && !(run->stopped_by && strcmp(run->stopped_by, "within") == 0))
+    bool timed = stopped_by(run, SAMPLING_TIME);
+    if (stopped_by(run, SAMPLING_NO_TOTAL))
+        buf_adds(out, "stopped: its step time is known, its total is not");
+    else if (stopped_by(run, SAMPLING_NO_PROGRESS))
+        buf_printf(out, "stopped: no progress was seen in %g min", SAMPLING_LIMIT_S / 60);
+    if (out->len > 0)
+        return true;
+    if (!timed && !stopped_by(run, SAMPLING_WITHIN))
         return false;
     char limit[24];
     if (plan->max_s < 120)
@@ -354,7 +369,8 @@ bool measure_stop_words(const struct run_plan *plan, const struct run *run, stru
         clock_words((int64_t)(plan->max_s * 1e9), limit, sizeof limit);
     buf_adds(out, "stopped");
     if (timed)
-        buf_printf(out, " at the time limit (%s)", limit);
+        buf_printf(out, " at the time limit (%s%s)", limit,
+                   run->workload || plan->max_s_given ? "" : " after the first step");
     if (p->wall_s.known && p->low_s.known && p->high_s.known && p->wall_s.v > 0) {
         double percent = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
         buf_printf(out, ": total time known to ±%.*f %%", percent < 1.95 ? 1 : 0, percent);

@@ -19,6 +19,7 @@
 #include "workload/workload.h"
 
 #define MEASURE_WITHIN     0.02
+#define MEASURE_WITHIN_CMD 0.05 // of a user's command
 #define MEASURE_MAX_TIME_S 60
 
 // The user's wishes; zero means not given.
@@ -53,6 +54,7 @@ struct measure_options {
     int64_t n, m, dim; // l1
     // A command.
     const char *step_pattern;
+    bool sample; // stop it once its total time is known
     int64_t total_steps, total_epochs;
     int64_t grace_ns; // 0: COMMAND_GRACE_NS
 };
@@ -74,6 +76,7 @@ struct measure {
     struct buf words; // from the runs themselves: notes, generated text
     int exit_code;    // of the last command, or of an interrupted run: 128 + the signal's number
     bool begun;
+    bool kept; // the last run is in the ledger, or on its way there
 };
 
 // `machine` (optional) is this one, inspected before.
@@ -93,7 +96,8 @@ void measure_say_spent(struct measure *measure, bool left_out);
 void measure_close(struct measure *measure); // a zeroed one is fine
 
 // Why a sample ended: "stopped: total time known to ±2 %", or "stopped at the time limit (60 s):
-// total time known to ±7 %". False if it ended for another reason.
+// total time known to ±7 %"; of a command also "stopped: its rate is known, its total is not".
+// False if it ended for another reason.
 bool measure_stop_words(const struct run_plan *plan, const struct run *run, struct buf *out);
 
 #endif

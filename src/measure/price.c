@@ -143,11 +143,11 @@ void measure_price_begin(struct measure_price *p, const struct run *run, struct 
                                     .price = &p->price};
 }
 
-static bool cost_words(const struct measure_price *p, const struct run *run, double wall_s,
-                       char out[MONEY_BYTES])
+bool measure_price_amount(const struct measure_price *p, const struct run *run, double wall_s,
+                          char out[MONEY_BYTES])
 {
     int64_t nano;
-    if (!(wall_s >= 0 && wall_s < 3e9) ||
+    if (!p || !(wall_s >= 0 && wall_s < 3e9) ||
         run_price_cost(&p->price, boot_of(p, run) + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
         return false;
     money_short(nano, out);
@@ -159,12 +159,12 @@ bool measure_price_bill(const struct measure_price *p, const struct run *run, st
     char this[MONEY_BYTES], whole[MONEY_BYTES], hour[MONEY_BYTES];
     const struct run_projection *projection = &run->projection;
     if (!p || !run->phases.wall_ns.known ||
-        !cost_words(p, run, (double)run->phases.wall_ns.v / 1e9, this))
+        !measure_price_amount(p, run, (double)run->phases.wall_ns.v / 1e9, this))
         return false;
     buf_printf(out, "%s USD for this run", this);
     if (run->full.known && run->full.v)
         buf_adds(out, " (the whole training)");
-    else if (projection->wall_s.known && cost_words(p, run, projection->wall_s.v, whole))
+    else if (projection->wall_s.known && measure_price_amount(p, run, projection->wall_s.v, whole))
         buf_printf(out, ", %s USD for the whole training", whole);
     money_short(p->price.hour, hour);
     buf_printf(out, "; derived from %s USD an hour (%s)%s%s", hour, p->price.from,

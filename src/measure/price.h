@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/money.h"
 #include "measure/live.h"
 #include "record/run.h"
 
@@ -32,6 +33,10 @@ const char *measure_price_words(const struct measure_price *price);
 // start. Appends doubts about the price to `says`, a line each.
 int measure_price_longest(const char *offer, int64_t budget, int64_t *longest_ns, struct buf *says,
                           struct err *err) MUST_USE;
+
+// The cost of that much time, of a run that has ended. False: the price is unknown.
+bool measure_price_amount(const struct measure_price *price, const struct run *run, double wall_s,
+                          char out[MONEY_BYTES]);
 
 // Appends the cost of an ended run and of its whole training: "0.10 USD for this run, 2.03 USD for
 // the whole training; derived from ...". False: the price or the time is unknown.

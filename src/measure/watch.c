@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/watch.h"
 
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -72,6 +74,78 @@ void watch_show(struct watch *w, const struct live *live, const char *note)
                         (int64_t)((live->elapsed_s + live->left_s) * 1e3) + 1);
     else
         progress_update(&w->progress, 0, 0);
+}
+
+// ---- in logs
+
+#define FIRST_S    10.0
+#define SECOND_S   60.0
+#define MOST_S     600.0
+#define PATIENCE_S 5.0 // for the end of the command's line
+
+static double next_s(double told_s)
+{
+    return told_s == 0 ? FIRST_S : told_s < SECOND_S ? SECOND_S : told_s + fmin(told_s, MOST_S);
+}
+
+static void add_time(struct buf *out, double seconds, double half_s, const char *after)
+{
+    char time[24];
+    clock_words((int64_t)(fmin(seconds, 9e9) * 1e9), time, sizeof time);
+    buf_printf(out, "%s%s", time, after);
+    double percent = seconds > 0 ? half_s / seconds * 100 : 0;
+    if (percent > 0 && percent < 100)
+        buf_printf(out, " (± %.*f %%)", percent < 1.95 ? 1 : 0, percent);
+}
+
+void watch_words(const struct live *live, struct buf *out)
+{
+    char bill[MONEY_BYTES], end[MONEY_BYTES];
+    if (live->step <= 0)
+        buf_adds(out, "no progress seen");
+    else if (live->steps > 0)
+        buf_printf(out, "step %lld of %lld", (long long)live->step, (long long)live->steps);
+    else
+        buf_printf(out, "step %lld", (long long)live->step);
+    if (live->steps <= 0 && live->rate > 0)
+        buf_printf(out, ", %.3g a second", live->rate);
+    bool sample = live->timed && live->at_most;
+    if (sample && live->whole_s > 0) {
+        buf_adds(out, ", the whole training takes ");
+        add_time(out, live->whole_s, live->half_s, "");
+    } else if (!sample && live->left_s >= 0) {
+        buf_adds(out, ", ");
+        add_time(out, live->left_s, live->timed ? 0 : live->half_s, " left");
+    } else {
+        buf_adds(out, ", ");
+        add_time(out, live->elapsed_s, 0, " so far");
+    }
+    int64_t all = sample ? live->whole : live->projected;
+    if (live->bill < 0)
+        return;
+    money_short(live->bill, bill);
+    money_short(all, end);
+    if (all >= 0)
+        buf_printf(out, ", %s of %s USD", bill, end);
+    else
+        buf_printf(out, ", %s USD", bill);
+}
+
+bool watch_tell(struct watch *w, const struct live *live, bool within_a_line)
+{
+    double due_s = next_s(w->told_s);
+    if (live->elapsed_s < due_s || isatty(STDERR_FILENO) ||
+        (within_a_line && live->elapsed_s < due_s + PATIENCE_S) ||
+        poll(&(struct pollfd){STDERR_FILENO, POLLOUT, 0}, 1, 0) <= 0)
+        return false;
+    struct buf line = {0};
+    buf_adds(&line, within_a_line ? "\nfare: " : "fare: ");
+    watch_words(live, &line);
+    buf_addc(&line, '\n');
+    ssize_t put = line.failed ? -1 : write(STDERR_FILENO, line.data, line.len);
+    buf_release(&line);
+    w->told_s = live->elapsed_s;
+    return put > 0;
 }
 
 void watch_hide(struct watch *w)

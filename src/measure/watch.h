@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// watch: the line on the terminal about a run in progress: progress, end time, cost.
+// watch: a run in progress: the line on the terminal with progress, end time and cost; in a log,
+// where there is no terminal, a line of text now and then.
 #ifndef FARE_MEASURE_WATCH_H
 #define FARE_MEASURE_WATCH_H
 
@@ -13,11 +14,21 @@ struct watch {
     int fd;           // instead of stderr, if not 0
     pid_t group;      // may draw here too: a run in a separate process draws for its parent
     bool begun;
+    double told_s; // when a line of text was last written; 0: never
     char note[120], end[24], cost[48], costs[72];
 };
 
 // `note`: more about it, as progress.h has it.
 void watch_show(struct watch *watch, const struct live *live, const char *note);
+
+// For logs: if stderr is no terminal, writes a line there after 10 s and a minute, then at twice
+// the time, at most ten minutes apart. Waits a little for the end of a line that the command has
+// not finished (`within_a_line`). True if it wrote.
+bool watch_tell(struct watch *watch, const struct live *live, bool within_a_line);
+
+// "step 1200 of 3000, 12 min 05 s left (± 2 %), 0.61 of 1.30 USD"
+void watch_words(const struct live *live, struct buf *out);
+
 void watch_hide(struct watch *watch);
 void watch_end(struct watch *watch);
 

@@ -8,7 +8,7 @@
 #include "run/counters.h"
 #include "run/losses.h"
 
-enum level { LEVEL_NONE, LEVEL_READY, LEVEL_PATTERN, LEVEL_MLLOG, LEVEL_EVENTS };
+enum level { LEVEL_NONE, LEVEL_TRACE, LEVEL_READY, LEVEL_PATTERN, LEVEL_MLLOG, LEVEL_EVENTS };
 
 enum {
     EPOCHS = 10000, // in the record
@@ -57,6 +57,10 @@ struct follow {
     double epoch_loss, epoch_accuracy;
     int64_t epoch_losses, epoch_accuracies;
     struct losses losses;
+
+    const char *source;
+    char label[FOLLOW_LABEL_BYTES];
+    double busy; // as last reported
 
     int64_t malformed;
     char first_malformed[MALFORMED + 1];
@@ -111,16 +115,29 @@ static int64_t total_epochs(const struct follow *f)
     return f->options.total_epochs > 0 ? f->options.total_epochs : f->told_epochs;
 }
 
-static int64_t total_steps(const struct follow *f)
+static int64_t find_total(const struct follow *f, enum follow_total *from)
 {
+    int64_t each = f->bar_total > 0 && !f->bar_is_whole ? f->bar_total : f->epoch_steps;
+    *from = FOLLOW_TOTAL_OPTION;
     if (f->options.total_steps > 0)
         return f->options.total_steps;
+    *from = f->level == LEVEL_EVENTS  ? FOLLOW_TOTAL_EVENTS
+            : f->options.total_epochs ? FOLLOW_TOTAL_OPTION
+                                      : FOLLOW_TOTAL_BAR;
     if (f->bar_is_whole && f->bar_total > 0)
         return f->bar_total;
-    int64_t each = f->bar_total > 0 && !f->bar_is_whole ? f->bar_total : f->epoch_steps;
     if (total_epochs(f) > 0 && each > 0)
         return bounded((double)total_epochs(f) * (double)each);
+    *from = f->told_total == 0         ? FOLLOW_TOTAL_UNKNOWN
+            : f->level == LEVEL_EVENTS ? FOLLOW_TOTAL_EVENTS
+                                       : FOLLOW_TOTAL_LOG;
     return f->told_total;
+}
+
+static int64_t total_steps(const struct follow *f)
+{
+    enum follow_total from;
+    return find_total(f, &from);
 }
 
 // Extrapolates to `total` steps what happened `seen` times in `at` steps.
@@ -423,12 +440,18 @@ static void apply(struct follow *f, enum level level, struct event *e)
         return;
     if (steps && level > f->level) {
         f->level = level;
+        f->source = e->source;
         f->counters = (struct counters){0};
         f->bar_total = 0;
         f->bar_is_whole = false;
     }
     if (steps && !f->worker.known)
         f->worker = e->worker;
+    if (steps && e->label) {
+        size_t len = e->label_len < sizeof f->label ? e->label_len : sizeof f->label - 1;
+        memcpy(f->label, e->label, len);
+        f->label[len] = '\0';
+    }
     set_epoch(f, e);
     if (e->phase.known && !steps)
         set_phase(f, (enum meter_phase)e->phase.v);
@@ -450,12 +473,14 @@ static void set_meter_time(struct follow *f, const struct event *e)
     meter_at(f->meter, sane ? (int64_t)(e->at.v * 1e9) : 0);
 }
 
-static void handle(struct follow *f, enum level level, enum event_result result, const char *line,
-                   size_t len, struct event *e)
+static void handle(struct follow *f, enum level level, enum event_result result, const char *name,
+                   const char *line, size_t len, struct event *e)
 {
     if (result == EVENT_MALFORMED)
         note_malformed(f, line, len);
     if (result == EVENT_READ) {
+        if (!e->source)
+            e->source = name;
         if (e->about && !apply_about(f, e->about))
             note_malformed(f, line, len);
         set_meter_time(f, e);
@@ -473,7 +498,7 @@ void follow_event(struct follow *f, char *line, size_t len)
     if (f->stopped)
         return;
     enum event_result result = event_json.read(line, len, &e);
-    handle(f, LEVEL_EVENTS, result, line, len, &e);
+    handle(f, LEVEL_EVENTS, result, "events", line, len, &e);
 }
 
 void follow_output(struct follow *f, char *line, size_t len, bool ended)
@@ -483,7 +508,7 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
         return;
     if (ended) {
         enum event_result result = event_mllog.read(line, len, &e);
-        handle(f, LEVEL_MLLOG, result, line, len, &e);
+        handle(f, LEVEL_MLLOG, result, "MLLOG", line, len, &e);
         if (result != EVENT_NONE)
             return;
     }
@@ -492,7 +517,8 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
     len = event_clean(line, len);
     if (f->has_pattern) {
         if (ended)
-            handle(f, LEVEL_PATTERN, event_pattern_read(&f->pattern, line, len, &e), line, len, &e);
+            handle(f, LEVEL_PATTERN, event_pattern_read(&f->pattern, line, len, &e),
+                   "--step-pattern", line, len, &e);
         return;
     }
     for (const struct event_source *s = event_patterns; s->name; s++) {
@@ -505,9 +531,27 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
         }
         if (!ended) // its figures count once the line is complete
             e.loss.known = e.accuracy.known = false;
-        handle(f, LEVEL_READY, EVENT_READ, line, len, &e);
+        handle(f, LEVEL_READY, EVENT_READ, s->name, line, len, &e);
         return;
     }
+}
+
+void follow_activity(struct follow *f, double busy)
+{
+    f->busy = busy;
+}
+
+void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
+{
+    if (f->stopped || f->level > LEVEL_TRACE || steps <= 0)
+        return;
+    struct event e = {.steps = some_int(steps), .source = "GPU kernels"};
+    meter_at(f->meter, at_ns);
+    if (f->level == LEVEL_NONE) // the time before the first report is no step time
+        set_phase(f, METER_TRAIN);
+    apply(f, LEVEL_TRACE, &e);
+    flush(f);
+    meter_at(f->meter, 0);
 }
 
 bool follow_enough(struct follow *f)
@@ -517,7 +561,20 @@ bool follow_enough(struct follow *f)
         plan(f);
     bool over = f->options.at_the_latest &&
                 (double)(clock_now_ns() - meter_start_ns(f->meter)) >= f->options.max_s * NS_PER_S;
-    return meter_enough(f->meter) || over;
+    return (meter_enough(f->meter) && f->options.sample) || over;
+}
+
+void follow_state(const struct follow *f, struct follow_state *out)
+{
+    struct meter_outlook o;
+    meter_outlook(f->meter, &o);
+    *out = (struct follow_state){.source = f->source};
+    memcpy(out->label, f->label, sizeof out->label);
+    follow_place(f, &out->step, &out->total);
+    find_total(f, &out->total_from);
+    int64_t train_ns = meter_train_ns(f->meter);
+    if (f->metered > 0 && train_ns > 0)
+        out->steps_per_s = (double)o.steps * 1e9 / (double)train_ns;
 }
 
 void follow_place(const struct follow *f, int64_t *step, int64_t *steps)
@@ -546,10 +603,6 @@ static void say(const struct follow *f, struct buf *says)
     if (f->level == LEVEL_NONE && f->has_pattern)
         buf_adds(says, "No line of the output matched --step-pattern: only the total time was "
                        "measured.\n");
-    else if (f->level == LEVEL_NONE)
-        buf_adds(says, "The command reported no progress: only the total time was measured. Let "
-                       "it write events (share/python/fare.py, FARE_EVENTS), or match its step "
-                       "lines with --step-pattern.\n");
 }
 
 static void fill_totals(const struct follow *f, struct run *run)
@@ -577,6 +630,28 @@ static void fill_totals(const struct follow *f, struct run *run)
         run->epoch_s = some_real(run->step_ms.v * (double)run->steps_per_epoch.v / 1e3);
 }
 
+static int fill_progress(const struct follow *f, struct run_progress *out, struct err *err)
+{
+    static const char *const from[] = {NULL, "bar", "log", "arguments", "option", "events"};
+    static const char *const parts[] = {"epoch end", "evaluation", "checkpoint"};
+    struct follow_state state;
+    follow_state(f, &state);
+    if (!state.source)
+        return 0;
+    TRY(text_set(&out->source, state.source, err));
+    if (state.label[0])
+        TRY(text_set(&out->counter, state.label, err));
+    TRY(text_set(&out->counts, state.epochs ? "epochs" : "steps", err));
+    if (from[state.total_from])
+        TRY(text_set(&out->total_from, from[state.total_from], err));
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (state.unseen & 1U << i)
+            TRY(texts_add(&out->unseen, parts[i], err));
+    if (state.unsteady)
+        out->unsteady = some_bool(true);
+    return 0;
+}
+
 int follow_finish(struct follow *f, bool finished, struct buf *says, struct err *err)
 {
     flush(f);
@@ -584,8 +659,10 @@ int follow_finish(struct follow *f, bool finished, struct buf *says, struct err 
         plan(f);
     close_epoch(f);
     int rc = meter_fill(f->meter, finished, f->run, err);
-    if (rc == 0)
+    if (rc == 0) {
         fill_totals(f, f->run);
+        rc = fill_progress(f, &f->run->progress, err);
+    }
     say(f, says);
     if (rc == 0 && f->failed)
         rc = err_memory(err);
@@ -598,5 +675,5 @@ int follow_peek(struct follow *f, struct run *part, struct err *err)
         plan(f);
     TRY(meter_peek(f->meter, part, err));
     fill_totals(f, part);
-    return 0;
+    return fill_progress(f, &part->progress, err);
 }

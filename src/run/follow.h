@@ -21,11 +21,40 @@
 
 struct follow_options {
     const char *step_pattern; // (optional) replaces the built-in patterns
+    char *const *argv;        // (optional) the command's; its arguments may announce totals
     int64_t total_steps;      // 0: not given
     int64_t total_epochs;     // 0: not given
+    bool sample;              // stop the command early; false: only at `max_s` if `at_the_latest`
     double within;            // stop when the projection is this precise; 0: never
     double max_s;             // stop after this time, once a few steps are known; 0: never
     bool at_the_latest;       // stop after `max_s` in any case
+};
+
+// Where the number of steps of the whole training comes from.
+enum follow_total {
+    FOLLOW_TOTAL_UNKNOWN,
+    FOLLOW_TOTAL_BAR,
+    FOLLOW_TOTAL_LOG,
+    FOLLOW_TOTAL_ARGUMENTS, // of the command
+    FOLLOW_TOTAL_OPTION,    // --total-steps, --total-epochs
+    FOLLOW_TOTAL_EVENTS,
+};
+
+// Parts of the training, as bits.
+enum { FOLLOW_EPOCH_END = 1, FOLLOW_EVALUATION = 2, FOLLOW_CHECKPOINT = 4 };
+
+#define FOLLOW_LABEL_BYTES 64
+// What is known so far, to show.
+struct follow_state {
+    const char *source;             // "tqdm", "events", ...; null: no progress seen
+    char label[FOLLOW_LABEL_BYTES]; // of the counter that counts; "": none
+    bool epochs;                    // it counts epochs, not steps
+    int64_t step;                   // the current one, counting those before this run
+    int64_t total;                  // 0: unknown
+    enum follow_total total_from;
+    double steps_per_s; // 0: unknown
+    bool unsteady;      // the step time changes on the way
+    unsigned unseen;    // parts that are announced and did not occur yet
 };
 
 struct follow;
@@ -44,6 +73,16 @@ void follow_output(struct follow *follow, char *line, size_t len, bool ended);
 // precise enough or the time is over, and the command can be stopped.
 bool follow_enough(struct follow *follow);
 
+// The share (0 to 1) of the GPU, or of the CPUs where there is no GPU, that was busy since the last
+// call. Call it about twice a second.
+void follow_activity(struct follow *follow, double busy);
+
+// `steps` more steps, found from the pattern of kernels, ended at that time (clock_now_ns). They
+// count only as long as nothing else reports steps.
+void follow_trace(struct follow *follow, int64_t steps, int64_t at_ns);
+
+void follow_state(const struct follow *follow, struct follow_state *out);
+
 // The current step, counting those before this run, and the last one; 0: unknown.
 void follow_place(const struct follow *follow, int64_t *step, int64_t *steps);
 
@@ -52,8 +91,8 @@ void follow_place(const struct follow *follow, int64_t *step, int64_t *steps);
 void follow_stop(struct follow *follow);
 
 // Ends the last phase and fills the record: the meter's figures, losses, epochs, samples/s.
-// `finished`: the command ended by itself. Appends warnings to `says`: malformed lines, or how to
-// report progress if there was none.
+// `finished`: the command ended by itself. Appends warnings to `says`: malformed lines, or a
+// pattern that matched none.
 int follow_finish(struct follow *follow, bool finished, struct buf *says, struct err *err) MUST_USE;
 
 // Fills a copy of the record, which has the epochs already, with the figures so far. Following

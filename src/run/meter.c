@@ -23,7 +23,7 @@
 #define FIRST_LOOK_S 1.0 // after the first step
 #define LOOK_FACTOR  1.2 // look again when the training time has grown by this factor
 #define LOOK_MAX_S   5.0
-#define CHECKS       4
+#define CHECKS       5
 
 struct meter {
     int64_t start_ns, first_step_ns, mark_ns;
@@ -37,14 +37,17 @@ struct meter {
     int64_t evaluated, checkpointed;
     struct calibrate calibrate;
     int64_t next_look_ns;
-    int64_t tenth_ns;     // the end of a tenth of the run, by the last projection; 0: unknown
     double latest_wall_s; // of the last projection; 0: none
+    double latest_half_s;
     bool stopped;
-    struct run_projection projection;     // once stopped
-    struct run_projection checks[CHECKS]; // after 10, 30, 60 s, and after a tenth of the run
+    struct run_projection projection; // once stopped
+    struct run_projection checks[CHECKS];
 };
 
-static const double check_s[CHECKS] = {10, 30, 60, 0};
+// When projections are kept: after a time, or after a share of the projected whole.
+static const struct {
+    double s, share;
+} check_at[CHECKS] = {{.s = 10}, {.s = 30}, {.s = 60}, {.share = 0.1}, {.share = 0.5}};
 
 int meter_new(struct meter **meter, int64_t start_ns, struct err *err)
 {
@@ -258,13 +261,16 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
     return true;
 }
 
+static double check_due_s(int check, double wall_s)
+{
+    return check_at[check].s + check_at[check].share * wall_s;
+}
+
 static void keep_checks(struct meter *meter, const struct run_projection *now)
 {
-    for (int i = 0; i < CHECKS; i++) {
-        double at_s = check_s[i] > 0 ? check_s[i] : now->wall_s.v / 10;
-        if (!meter->checks[i].wall_s.known && now->after_s.v >= at_s)
+    for (int i = 0; i < CHECKS; i++)
+        if (!meter->checks[i].wall_s.known && now->after_s.v >= check_due_s(i, now->wall_s.v))
             meter->checks[i] = *now;
-    }
 }
 
 // Schedules the next look, earlier if a check is due.
@@ -274,12 +280,11 @@ static void next_look(struct meter *meter, int64_t now_ns)
     double wait_s = fmin(fmax(since_s * (LOOK_FACTOR - 1), 0.2), LOOK_MAX_S);
     meter->next_look_ns = now_ns + (int64_t)(wait_s * 1e9);
     for (int i = 0; i < CHECKS; i++) {
-        int64_t at_ns = meter->start_ns + (int64_t)(check_s[i] * 1e9);
+        double due_s = fmin(check_due_s(i, meter->latest_wall_s), 1e9);
+        int64_t at_ns = meter->start_ns + (int64_t)(due_s * 1e9);
         if (at_ns > now_ns && at_ns < meter->next_look_ns)
             meter->next_look_ns = at_ns;
     }
-    if (meter->tenth_ns > now_ns && meter->tenth_ns < meter->next_look_ns)
-        meter->next_look_ns = meter->tenth_ns;
 }
 
 static bool in_last_stage(const struct meter *meter)
@@ -313,7 +318,7 @@ bool meter_enough(struct meter *meter)
     if (project(meter, now_ns, &now)) {
         keep_checks(meter, &now);
         meter->latest_wall_s = now.wall_s.v;
-        meter->tenth_ns = meter->start_ns + (int64_t)(now.wall_s.v * 1e8);
+        meter->latest_half_s = now.high_s.v - now.wall_s.v;
     }
     if (meter->plan.within > 0 && (in_last_stage(meter) || !meter->plan.follows) &&
         project_stage(meter, meter->stage, &part))
@@ -327,7 +332,8 @@ void meter_outlook(const struct meter *meter, struct meter_outlook *out)
 {
     *out = (struct meter_outlook){.elapsed_s = (double)(clock_now_ns() - meter->start_ns) / 1e9,
                                   .before_s = (double)meter->before_ns / 1e9,
-                                  .wall_s = meter->latest_wall_s};
+                                  .wall_s = meter->latest_wall_s,
+                                  .half_s = meter->latest_half_s};
     for (int i = 0; i < METER_STAGES_MAX; i++)
         out->steps += meter->stages[i].steps;
 }

@@ -82,8 +82,8 @@ int64_t meter_start_ns(const struct meter *meter);
 int64_t meter_train_ns(const struct meter *meter);
 
 // True if the current stage is known to within `within`, or its share of `max_s` is over. Cheap: it
-// projects only now and then, and saves the projections after 10, 30, 60 s and a tenth of the run
-// for meter_fill().
+// projects only now and then, and saves the projections after 10, 30, 60 s, a tenth and a half of
+// the run for meter_fill().
 bool meter_enough(struct meter *meter);
 
 // Progress and the last projection of meter_enough(). Cheap; may be called at any time.
@@ -92,6 +92,7 @@ struct meter_outlook {
     double before_s; // of that, before the first step
     int64_t steps;   // made
     double wall_s;   // the whole training, from the start; 0: unknown yet
+    double half_s;   // its 95 % interval to each side
 };
 void meter_outlook(const struct meter *meter, struct meter_outlook *out);
 

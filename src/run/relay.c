@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -39,12 +41,28 @@ static bool open_terminal(struct relay *r)
     return true;
 }
 
+// O_NONBLOCK on `to` itself would be seen by every process that shares it. Where writes may block,
+// poll() promises room for PIPE_BUF bytes: terminals, sockets, pipes that cannot be opened again.
+static void open_target(struct relay *r)
+{
+    struct stat st;
+    char name[32];
+    bool known = fstat(r->to, &st) == 0;
+    r->pipe = -1;
+    if (known && S_ISFIFO(st.st_mode)) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", r->to);
+        r->pipe = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    }
+    r->most = r->pipe >= 0 || (known && S_ISREG(st.st_mode)) ? RELAY_BYTES : PIPE_BUF;
+}
+
 int relay_open(struct relay *r, int to, struct err *err)
 {
     *r = (struct relay){.from = -1, .inside = -1, .to = to};
     r->buffer = malloc(RELAY_BYTES);
     if (!r->buffer)
         return err_memory(err);
+    open_target(r);
     int ends[2];
     if (!isatty(to) || !open_terminal(r)) {
         if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -66,6 +84,8 @@ void relay_release(struct relay *r)
     relay_started(r);
     if (r->from >= 0)
         close(r->from);
+    if (r->pipe >= 0)
+        close(r->pipe);
     free(r->buffer);
     *r = (struct relay){0};
 }
@@ -101,15 +121,15 @@ static void note_waiting(struct relay *r, bool waiting)
     r->waiting_since_ns = waiting ? now : 0;
 }
 
-// A pipe that poll() calls writable takes PIPE_BUF bytes without blocking; so does a terminal.
 static void hand_on(struct relay *r)
 {
     struct pollfd to = {r->to, POLLOUT, 0};
+    int fd = r->pipe >= 0 ? r->pipe : r->to;
     if (r->before && r->len > 0 && !r->lost)
         r->before(r->context);
     while (r->len > 0) {
-        size_t piece = r->len < PIPE_BUF ? r->len : PIPE_BUF;
-        ssize_t put = r->lost ? (ssize_t)r->len : write(r->to, r->buffer + r->at, piece);
+        size_t piece = r->len < r->most ? r->len : r->most;
+        ssize_t put = r->lost ? (ssize_t)r->len : write(fd, r->buffer + r->at, piece);
         if (put < 0 && (errno == EINTR || errno == EAGAIN))
             return;
         if (put < 0) {
@@ -120,14 +140,14 @@ static void hand_on(struct relay *r)
             r->last = r->buffer[r->at + (size_t)put - 1];
         r->at += (size_t)put;
         r->len -= (size_t)put;
-        if (poll(&to, 1, 0) <= 0)
+        if (r->len > 0 && poll(&to, 1, 0) <= 0)
             return;
     }
 }
 
 void relay_end_line(struct relay *r)
 {
-    if (!r->terminal || r->lost || r->last == '\0' || r->last == '\n')
+    if (r->lost || r->last == '\0' || r->last == '\n')
         return;
     ssize_t ignored = write(r->to, "\n", 1);
     (void)ignored;

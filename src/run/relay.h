@@ -17,9 +17,11 @@
 #define RELAY_BYTES ((size_t)64 << 10)
 
 struct relay {
-    int from;   // fare's end; -1 at the end of the stream
-    int inside; // the command's end; -1 once it has it
-    int to;     // fare's output
+    int from;    // fare's end; -1 at the end of the stream
+    int inside;  // the command's end; -1 once it has it
+    int to;      // fare's output
+    int pipe;    // if that is a pipe: opened a second time, so that writes to it never wait; or -1
+    size_t most; // bytes in one write
     bool terminal;
     char *buffer;                         // RELAY_BYTES; null: the relay is not open
     size_t at, len;                       // bytes read and not written yet
@@ -40,8 +42,7 @@ void relay_started(struct relay *relay); // the command has its end: close our c
 // that `to` is.
 void relay_work(struct relay *relay, bool writable, relay_fn *each, void *context);
 
-// On a terminal, ends a line that the command left unfinished, so that our message starts a new
-// one.
+// Ends a line that the command left unfinished, so that our message starts a new one.
 void relay_end_line(struct relay *relay);
 
 bool relay_pending(const struct relay *relay); // there are bytes to write

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "machine/cpus.h"
 #include "sample/source.h"
 #include "sample/tasks.h"
 #include "sample/totals.h"
@@ -48,6 +49,7 @@ struct sampler {
     pthread_t threads[LANES];
     bool running[LANES];
     int64_t start_ns;
+    int cpus; // usable
     char *cuda_visible, *amd_visible;
 };
 
@@ -246,6 +248,7 @@ int sampler_start(struct sampler **out, const struct sampler_options *options, s
     if (!s)
         return err_memory(err);
     s->start_ns = options->start_ns;
+    s->cpus = cpus_usable();
     int rc = copy_variable(&s->cuda_visible, options->env, "CUDA_VISIBLE_DEVICES", err);
     if (rc == 0)
         rc = copy_variable(&s->amd_visible, options->env, "HIP_VISIBLE_DEVICES", err);
@@ -368,6 +371,41 @@ int sampler_peek(struct sampler *s, struct run *run, struct err *err)
     free_totals(host);
     free_totals(gpu);
     return rc;
+}
+
+// Until one of its processes is seen on a GPU, the run may use any.
+static bool gpu_busy(const struct totals *t, double *share)
+{
+    bool ours = false, known = false;
+    for (int i = 0; i < t->gpu_count; i++)
+        ours |= t->gpus[i].ours;
+    *share = 0;
+    for (int i = 0; i < t->gpu_count; i++) {
+        struct maybe_real use = t->last.gpus[i].use_percent;
+        if (!use.known || (ours && !t->gpus[i].ours))
+            continue;
+        known = true;
+        *share = use.v / 100 > *share ? use.v / 100 : *share;
+    }
+    return known;
+}
+
+bool sampler_busy(struct sampler *s, double *share)
+{
+    struct lane *gpu = s->lanes[LANE_GPU], *host = s->lanes[LANE_HOST];
+    bool known = false;
+    if (gpu) {
+        pthread_mutex_lock(&gpu->mutex);
+        known = gpu_busy(&gpu->totals, share);
+        pthread_mutex_unlock(&gpu->mutex);
+    }
+    if (known || !host)
+        return known;
+    pthread_mutex_lock(&host->mutex);
+    double percent = host->totals.readings > 1 ? host->totals.cpu_percent : -1;
+    pthread_mutex_unlock(&host->mutex);
+    *share = percent / 100 / s->cpus;
+    return percent >= 0;
 }
 
 int sampler_finish(struct sampler *s, struct run *run, struct err *err)

@@ -49,6 +49,10 @@ int sampler_finish(struct sampler *sampler, struct run *run, struct err *err) MU
 // Fills in what sampler_finish() would, without a last reading. The sampler goes on.
 int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
 
+// The share, 0 to 1, of the run's busiest GPU that was busy at the last reading, or of the usable
+// CPUs that the run kept busy, where no GPU can be read. False: unknown.
+bool sampler_busy(struct sampler *sampler, double *share);
+
 void sampler_abandon(struct sampler *sampler); // ends without a result; null is fine
 
 #endif

@@ -37,6 +37,7 @@ static void host_add(struct totals *t, const struct reading *now)
         [HOST_MEMORY] = real_of(now->memory_bytes),
         [HOST_POWER] = rate(then->cpu_energy_j, now->cpu_energy_j, seconds, 1),
     };
+    t->cpu_percent = v[HOST_CPU].known ? v[HOST_CPU].v : -1;
     // The two clocks differ by a tick; without this an idle machine would show -1 %.
     v[HOST_OTHER].known &= v[HOST_CPU].known;
     v[HOST_OTHER].v = v[HOST_OTHER].v > v[HOST_CPU].v ? v[HOST_OTHER].v - v[HOST_CPU].v : 0;

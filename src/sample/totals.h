@@ -36,6 +36,7 @@ struct totals {
     struct gpu gpus[GPUS_MAX];
     int gpu_count;
     bool gpus_known;
+    double cpu_percent; // of one CPU, by the run, since the reading before; below 0: unknown
     struct card_totals cards[GPUS_MAX];
     struct history history; // the host's figures, then CARD_FIGURES per GPU
 };

@@ -366,6 +366,54 @@ static void stages_are_listed_once(void **state)
     end(&x);
 }
 
+// Steps from the kernels count until the program reports some itself.
+static void kernels_are_the_last_resort(void **state)
+{
+    (void)state;
+    struct fixture x;
+    struct follow_state now;
+    begin(&x, &(struct follow_options){.total_steps = 100});
+    for (int i = 0; i < 10; i++)
+        follow_trace(x.follow, 2, clock_now_ns());
+    follow_state(x.follow, &now);
+    assert_string_equal(now.source, "GPU kernels");
+    assert_int_equal(now.step, 20);
+    assert_int_equal(now.total, 100);
+    assert_int_equal(now.total_from, FOLLOW_TOTAL_OPTION);
+    for (int i = 21; i <= 30; i++) {
+        event(&x, "{\"step\": %d}", i);
+        follow_trace(x.follow, 2, clock_now_ns());
+    }
+    finish(&x);
+    assert_string_equal(x.run.progress.source, "events");
+    assert_string_equal(x.run.progress.total_from, "option");
+    assert_int_equal(x.run.progress.unseen.count, 0);
+    end(&x);
+}
+
+// A run that is wanted anyway ends only at a limit it was given.
+static void only_samples_end_early(void **state)
+{
+    (void)state;
+    for (int sample = 0; sample < 2; sample++) {
+        struct fixture x;
+        begin(&x, &(struct follow_options){
+                      .total_steps = 100000, .sample = sample, .within = 1, .max_s = 0.1});
+        event(&x, "{\"phase\": \"train\"}");
+        bool enough = false;
+        for (int i = 1; i <= 300; i++) {
+            char line[64];
+            int len = snprintf(line, sizeof line, "{\"step\": %d}", i);
+            follow_event(x.follow, line, (size_t)len);
+            clock_sleep_ns(NS_PER_MS);
+            enough |= follow_enough(x.follow);
+        }
+        assert_int_equal(enough, sample);
+        finish(&x);
+        end(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,7 +424,8 @@ int main(void)
         cmocka_unit_test(keras_says_all),         cmocka_unit_test(trainer_bar_is_whole),
         cmocka_unit_test(mlperf_epochs),          cmocka_unit_test(own_pattern),
         cmocka_unit_test(nonsense_is_counted),    cmocka_unit_test(long_runs_stay_small),
-        cmocka_unit_test(stages_are_listed_once),
+        cmocka_unit_test(stages_are_listed_once), cmocka_unit_test(kernels_are_the_last_resort),
+        cmocka_unit_test(only_samples_end_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

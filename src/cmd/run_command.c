@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result of a user's command, for a person.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/units.h"
+#include "cmd/run_text.h"
+
+static struct units_text seconds(double s)
+{
+    struct units_text out;
+    clock_words((int64_t)(fmin(fmax(s, 0), 9e9) * 1e9), out.s, sizeof out.s);
+    return out;
+}
+
+static bool whole(const struct run *run)
+{
+    return run->full.known && run->full.v;
+}
+
+// ---- what was measured
+
+// "train finished after 4 min 05 s", "train ran 60.4 s; stopped at the time limit (60 s)"
+static void add_end(struct buf *to, const struct measure *m, const struct run *run)
+{
+    char time[24] = "an unknown time";
+    struct buf why = {0};
+    if (run->phases.wall_ns.known)
+        clock_words(run->phases.wall_ns.v, time, sizeof time);
+    if (measure_stop_words(&m->plan, run, &why))
+        buf_printf(to, "%s ran %s; %s", run->name, time, buf_str(&why));
+    else
+        buf_printf(to, "%s %s after %s", run->name, run->ended, time);
+    buf_printf(to, "%s%s\n", run->problem ? ": " : "", run->problem ? run->problem : "");
+    buf_release(&why);
+}
+
+static void add_speed(struct buf *to, const struct run *run)
+{
+    if (!run->steps.known)
+        return;
+    buf_adds(to, units_count(run->steps.v, "step").s);
+    if (run->total_steps.known)
+        buf_printf(to, " of %lld", (long long)run->total_steps.v);
+    if (run->step_ms.known)
+        buf_printf(to, ", %.*f ms each", run->step_ms.v < 100 ? 2 : 0, run->step_ms.v);
+    if (run->samples_per_s.known)
+        buf_printf(to, ", %.0f samples/s", run->samples_per_s.v);
+    if (run->last_loss.known)
+        buf_printf(to, ", loss %.4g", run->last_loss.v);
+    if (run->test_accuracy.known)
+        buf_printf(to, ", %.2f %% right held out", run->test_accuracy.v * 100);
+    buf_addc(to, '\n');
+}
+
+static void add_step_times(struct buf *to, const struct out *out, const struct run *run)
+{
+    double low, high;
+    if (run->step_plot_ms.count < 2)
+        return;
+    out_blocks(to, run->step_plot_ms.items, run->step_plot_ms.count,
+               (size_t)out->width - strlen("fare: "), out->unicode, &low, &high);
+    buf_printf(to, "\n%.4g to %.4g ms a step, from left to right\n", low, high);
+}
+
+// ---- how far to trust it
+
+static const char *from_words(const char *total_from)
+{
+    static const struct {
+        const char *from, *words;
+    } rows[] = {{"bar", "from the bar"},
+                {"log", "from the log"},
+                {"arguments", "from the command's arguments"},
+                {"option", "given"},
+                {"events", "reported"}};
+    for (size_t i = 0; total_from && i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].from, total_from) == 0)
+            return rows[i].words;
+    return NULL;
+}
+
+// "steps from tqdm ('Training'), their total from the bar; not seen yet: evaluation"
+static void add_progress(struct buf *to, const struct run *run)
+{
+    const struct run_progress *p = &run->progress;
+    const char *from = from_words(p->total_from);
+    if (!p->source)
+        return;
+    buf_printf(to, "%s from %s", p->counts ? p->counts : "steps", p->source);
+    if (p->counter)
+        buf_printf(to, " ('%s')", p->counter);
+    if (from)
+        buf_printf(to, ", their total %s", from);
+    for (size_t i = 0; i < p->unseen.count && !whole(run); i++)
+        buf_printf(to, "%s%s", i == 0 ? "; not seen yet, which widens the interval: " : ", ",
+                   p->unseen.items[i]);
+    if (p->unsteady.known && p->unsteady.v)
+        buf_adds(to, "; the step time is not steady");
+    buf_addc(to, '\n');
+}
+
+static void add_missing(struct buf *to, const struct run *run)
+{
+    bool sampled = run->ended && strcmp(run->ended, "sampled") == 0;
+    if (sampled && run->steps.known && !run->total_steps.known)
+        buf_printf(to,
+                   "steps were seen (%.3g a second), but not how many the whole training has: give "
+                   "--total-steps N, or --total-epochs N if it reports epochs\n",
+                   run->step_ms.known && run->step_ms.v > 0 ? 1e3 / run->step_ms.v : 0);
+    else if (!run->steps.known && run->problem == NULL)
+        buf_adds(to,
+                 "no progress was seen, so only the time was measured: match lines of its output "
+                 "with --step-pattern REGEX, or let it report its steps (Python: 'fare workloads "
+                 "python-helper'; others: FARE_EVENTS, docs/measuring-a-command.md)\n");
+}
+
+// The earliest check after `after_s`; null: none.
+static const struct run_projection *next_check(const struct run *run, double after_s)
+{
+    const struct run_projection *next = NULL;
+    for (size_t i = 0; i < run->checks.count; i++) {
+        const struct run_projection *c = &run->checks.items[i];
+        if (c->error.known && c->after_s.known && c->after_s.v > after_s &&
+            (!next || c->after_s.v < next->after_s.v))
+            next = c;
+    }
+    return next;
+}
+
+void run_text_checks(const struct run *run, struct buf *to)
+{
+    const struct run_projection *c = NULL;
+    while ((c = next_check(run, c ? c->after_s.v : -1)) != NULL)
+        buf_printf(to, "%s%+.1f %% after %s%s", to->len > 0 ? ", " : "", c->error.v * 100,
+                   seconds(c->after_s.v).s,
+                   c->covered.known && !c->covered.v ? " (outside its interval)" : "");
+}
+
+static void add_checks(struct buf *to, const struct run *run)
+{
+    struct buf checks = {0};
+    run_text_checks(run, &checks);
+    if (checks.len > 0)
+        buf_printf(to, "its projections on the way were off by %s\n", buf_str(&checks));
+    to->failed |= checks.failed;
+    buf_release(&checks);
+}
+
+// ---- the last line
+
+static void add_figure(struct buf *to, const struct measure *m, const struct run *run)
+{
+    const struct run_projection *p = &run->projection;
+    char cost[MONEY_BYTES];
+    bool projected = p->wall_s.known && !whole(run);
+    double wall_s = projected ? p->wall_s.v : (double)run->phases.wall_ns.v / 1e9;
+    if (projected)
+        buf_printf(to, "the whole training takes %s", seconds(wall_s).s);
+    else
+        buf_printf(to, "%s took %s", run->name, seconds(wall_s).s);
+    if (projected && p->low_s.known && p->high_s.known)
+        buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
+    if (measure_price_amount(m->price, run, wall_s, cost))
+        buf_printf(to, " and costs %s USD", cost);
+}
+
+static void add_last(struct buf *to, const struct measure *m, const struct run *run, bool next)
+{
+    bool failed = run->problem != NULL;
+    bool known = !failed && (whole(run) || run->projection.wall_s.known);
+    if (!failed)
+        add_figure(to, m, run);
+    if (m->kept)
+        buf_printf(to, "%skept as %s", failed ? "" : "; ", run->id);
+    if (m->kept && next)
+        buf_printf(to, "; next: fare %s last%s", known ? "quote" : "runs",
+                   m->o->ledger ? ", with the same --ledger" : "");
+    if (m->kept || !failed)
+        buf_addc(to, '\n');
+}
+
+void run_text_command(const struct out *out, const struct measure *m, bool next)
+{
+    const struct run *run = &m->runs.runs.items[0];
+    struct buf text = {0};
+    add_end(&text, m, run);
+    add_speed(&text, run);
+    add_step_times(&text, out, run);
+    add_progress(&text, run);
+    if (measure_price_bill(m->price, run, &text))
+        buf_addc(&text, '\n');
+    for (size_t i = 0; i < run->taints.count; i++)
+        buf_printf(&text, "%s\n", run->taints.items[i]);
+    buf_printf(&text, "%s%s", buf_str(&m->words), buf_str(&m->says));
+    add_checks(&text, run);
+    add_missing(&text, run);
+    if (run->phases.wall_ns.known)
+        add_last(&text, m, run, next);
+    out_complain(buf_str(&text));
+    buf_release(&text);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of a user's command: its name, how it ended, its exit code.
+#include "measure/command_parts.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+
+// "train" for `python -u dir/train.py --lr 1`, "llama.finetune" for `python -m llama.finetune`,
+// else the program's name.
+static int name_of(char *const *argv, char **name, struct err *err)
+{
+    const char *found = argv[0];
+    for (size_t i = 1; argv[i]; i++) {
+        size_t len = strlen(argv[i]);
+        if (strcmp(argv[i], "-m") == 0 && argv[i + 1])
+            return text_set(name, argv[i + 1], err);
+        if (len > 3 && strcmp(argv[i] + len - 3, ".py") == 0) {
+            found = argv[i];
+            break;
+        }
+    }
+    const char *slash = strrchr(found, '/');
+    struct buf text = {0};
+    buf_adds(&text, slash && slash[1] ? slash + 1 : found);
+    if (text.len > 3 && strcmp(buf_str(&text) + text.len - 3, ".py") == 0)
+        text.data[text.len -= 3] = '\0';
+    int rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = text_set(name, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
+int job_describe(const struct job *job, struct err *err)
+{
+    const struct command_options *o = job->options;
+    struct run *run = job->run;
+    if (!run->name)
+        TRY(name_of(o->argv, &run->name, err));
+    if (!run->framework)
+        TRY(text_set(&run->framework, "command", err));
+    run->command.known = true;
+    for (size_t i = 0; o->argv[i]; i++)
+        TRY(texts_add(&run->command, o->argv[i], err));
+    if (!o->output_to_stderr)
+        job->session->watch.name = run->name;
+    return 0;
+}
+
+// ---- the end
+
+// "exit code 3", "signal SIGSEGV"; empty after a success.
+static void end_words(struct run *run, int status, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (WIFEXITED(status)) {
+        run->exit_code = some_int(WEXITSTATUS(status));
+        if (WEXITSTATUS(status) != 0)
+            snprintf(out, size, "exit code %d", WEXITSTATUS(status));
+        return;
+    }
+    int number = WTERMSIG(status);
+    run->signal = some_int(number);
+    const char *name = sigabbrev_np(number);
+    if (name)
+        snprintf(out, size, "signal SIG%s", name);
+    else
+        snprintf(out, size, "signal %d", number);
+}
+
+// The command's own last words help more than its exit code.
+static void say_last_line(struct job *job)
+{
+    char line[200];
+    streams_last_line(&job->streams, line, sizeof line);
+    if (line[0] != '\0')
+        buf_printf(job->session->says, "its last line: %s\n", line);
+}
+
+int job_note_end(struct job *job, bool *finished, struct err *err)
+{
+    struct run *run = job->run;
+    *finished = false;
+    if (!job->child.ended) { // another process killed the keeper
+        run->full = some_bool(false);
+        TRY(text_set(&run->problem, "its exit code is unknown", err));
+        return text_set(&run->ended, "failed", err);
+    }
+    char words[48];
+    end_words(run, job->child.wait_status, words, sizeof words);
+    if (job->child.max_rss_kib > 0)
+        run->peak_memory_bytes = some_int((int64_t)job->child.max_rss_kib * 1024);
+    const struct run_plan *plan = &job->session->plan;
+    bool ours = job->ended != SAMPLING_GOES_ON, good = words[0] == '\0';
+    // With --steps a script ends by itself before the training does.
+    bool sampled = ours || (!plan->full && plan->steps > 0 && good);
+    bool failed = !good && !ours && !job->interrupted;
+    *finished = good && !sampled && !job->interrupted;
+    run->full = some_bool(*finished);
+    const char *ended = failed                         ? "failed"
+                        : job->interrupted             ? "interrupted"
+                        : job->ended == SAMPLING_SPENT ? "stopped"
+                        : sampled                      ? "sampled"
+                                                       : "finished";
+    const char *by = failed             ? NULL
+                     : job->interrupted ? "signal"
+                     : ours             ? sampling_word(job->ended)
+                     : sampled          ? "steps"
+                                        : NULL;
+    TRY(text_set(&run->ended, ended, err));
+    if (by)
+        TRY(text_set(&run->stopped_by, by, err));
+    if (failed) {
+        TRY(text_set(&run->problem, words, err));
+        say_last_line(job);
+    }
+    return 0;
+}
+
+static int note_relay(struct job *job, const struct relay *relay, const char *name, struct err *err)
+{
+    char text[160];
+    if (relay->lost) {
+        const char *why = strerrordesc_np(relay->lost);
+        snprintf(text, sizeof text, "part of its output was lost: cannot write to %s: %s", name,
+                 why ? why : "unknown error");
+        TRY(run_taint(job->run, text, err));
+    }
+    if (relay->blocked_ns > NS_PER_S) {
+        char time[24];
+        clock_words(relay->blocked_ns, time, sizeof time);
+        snprintf(text, sizeof text, "it waited %s for the reader of its output", time);
+        TRY(run_taint(job->run, text, err));
+    }
+    return 0;
+}
+
+int job_note_output(struct job *job, struct err *err)
+{
+    const struct streams *s = &job->streams;
+    TRY(note_relay(job, &s->out, job->options->output_to_stderr ? "stderr" : "stdout", err));
+    return s->err.buffer ? note_relay(job, &s->err, "stderr", err) : 0;
+}
+
+int job_exit_code(const struct job *job, int rc)
+{
+    const struct run *run = job->run;
+    if (rc != 0)
+        return rc == ERR_MISSING ? 127 : rc == ERR_IO ? 126 : 0;
+    if ((job->ended != SAMPLING_GOES_ON && !job->interrupted) ||
+        (run->ended && strcmp(run->ended, "sampled") == 0))
+        return 0;
+    if (run->signal.known)
+        return 128 + (int)run->signal.v;
+    return run->exit_code.known ? (int)run->exit_code.v : 1;
+}
