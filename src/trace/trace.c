@@ -41,6 +41,7 @@ struct trace {
     struct ring rings[PROCESSES];
     int seen; // rings opened so far, including those only told to stop
     bool stopping;
+    const char *why;
 
     int64_t analyse_ns; // next time
     struct account account;
@@ -262,11 +263,12 @@ bool trace_costs(const struct trace *t)
     return busy < HOST_BOUND && a->launches * LAUNCH_COST_NS > COST_MOST * (double)a->step_ns;
 }
 
-void trace_stop(struct trace *t)
+void trace_stop(struct trace *t, const char *why)
 {
     if (t->stopping)
         return;
     t->stopping = true;
+    t->why = why;
     for (int i = 0; i < PROCESSES; i++)
         ring_stop(&t->rings[i]);
 }
@@ -289,7 +291,7 @@ const char *trace_why_off(const struct trace *t)
         if (state < sizeof texts / sizeof *texts && texts[state])
             return texts[state];
     }
-    return NULL;
+    return t->why;
 }
 
 int trace_account(struct trace *t, struct run_account *r, struct err *err)

@@ -34,7 +34,7 @@ int trace_read(struct trace *trace, int64_t *steps, int64_t *at_ns, struct err *
 // recording, unless the steps are known from it alone.
 bool trace_enough(const struct trace *trace);
 bool trace_costs(const struct trace *trace);
-void trace_stop(struct trace *trace);
+void trace_stop(struct trace *trace, const char *why); // null: as planned
 
 // The account so far; at the end, of what the command left behind too.
 int trace_account(struct trace *trace, struct run_account *account, struct err *err) MUST_USE;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/tracing.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "measure/measure.h"
+
+enum { READ_MS = 100 };
+
+static bool has_nvidia(const struct run *run)
+{
+    return run->machine.gpus.known && run->machine.gpus.v > 0 &&
+           !(run->machine.gpu && strcasestr(run->machine.gpu, "AMD"));
+}
+
+int tracing_open(struct tracing *t, const struct session *s, struct err *err)
+{
+    *t = (struct tracing){0};
+    if (s->o->no_trace || !has_nvidia(s->run))
+        return 0;
+    return trace_new(&t->trace, NULL, err);
+}
+
+void tracing_release(struct tracing *t)
+{
+    trace_free(t->trace);
+    t->trace = NULL;
+}
+
+size_t tracing_environment(const struct tracing *t, char **list, size_t count)
+{
+    char *const *entries = t->trace ? trace_environment(t->trace) : NULL;
+    for (; entries && *entries; entries++)
+        list[count++] = *entries;
+    return count;
+}
+
+// The steps that nothing else reports come from here, so it goes on.
+static bool is_needed(const struct follow *follow)
+{
+    struct follow_state state;
+    follow_state(follow, &state);
+    return !state.source || strcmp(state.source, FOLLOW_KERNELS) == 0;
+}
+
+int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
+{
+    int64_t now_ns = clock_now_ns(), steps = 0, at_ns = 0;
+    if (!t->trace || now_ns < t->read_ns)
+        return 0;
+    t->read_ns = now_ns + READ_MS * NS_PER_MS;
+    do {
+        TRY(trace_read(t->trace, &steps, &at_ns, err));
+        follow_trace(follow, steps, at_ns);
+    } while (steps > 0);
+    if (trace_costs(t->trace))
+        trace_stop(t->trace, "recording was stopped early: it would have cost over 1 %");
+    else if (trace_enough(t->trace) && !is_needed(follow))
+        trace_stop(t->trace, NULL);
+    return 0;
+}
+
+int tracing_finish(struct tracing *t, struct run *run, struct buf *says, struct err *err)
+{
+    if (!t->trace)
+        return 0;
+    TRY(trace_account(t->trace, &run->account, err));
+    if (run->account.off && !run->account.steps.known)
+        buf_printf(says, "the GPU's work was not recorded: %s\n", run->account.off);
+    return 0;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// tracing: records the GPU's work while a command is measured (trace/trace.h): on NVIDIA GPUs,
+// unless --no-trace is given. It stops once a step's account is known, except where the kernels are
+// all that shows the steps.
+#ifndef FARE_MEASURE_TRACING_H
+#define FARE_MEASURE_TRACING_H
+
+#include "measure/session.h"
+#include "run/follow.h"
+#include "trace/trace.h"
+
+struct tracing {
+    struct trace *trace; // null: off
+    int64_t read_ns;     // when it is read next
+};
+
+// Before the command starts.
+int tracing_open(struct tracing *tracing, const struct session *session, struct err *err) MUST_USE;
+void tracing_release(struct tracing *tracing);
+
+// Adds entries for the command's environment to a list with room for two more; returns its length.
+size_t tracing_environment(const struct tracing *tracing, char **list, size_t count);
+
+// While it runs, often.
+int tracing_work(struct tracing *tracing, struct follow *follow, struct err *err) MUST_USE;
+
+// After its end: fills the record, and says why if there is no account.
+int tracing_finish(struct tracing *tracing, struct run *run, struct buf *says,
+                   struct err *err) MUST_USE;
+
+#endif
