@@ -45,7 +45,7 @@ class Ring:
 
 
 def rings(folder):
-    return [Ring(p) for p in sorted(Path(folder).glob("*.ring"))]
+    return [Ring(p) for p in sorted(Path(folder).glob("*.ring")) if p.stat().st_size]
 
 
 def busy(records):

@@ -44,16 +44,23 @@ static bool is_needed(const struct follow *follow)
     return !state.source || strcmp(state.source, FOLLOW_KERNELS) == 0;
 }
 
+static int pass_steps(struct trace *trace, struct follow *follow, struct err *err)
+{
+    int64_t steps = 0, at_ns = 0;
+    do {
+        TRY(trace_read(trace, &steps, &at_ns, err));
+        follow_trace(follow, steps, at_ns);
+    } while (steps > 0);
+    return 0;
+}
+
 int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
 {
-    int64_t now_ns = clock_now_ns(), steps = 0, at_ns = 0;
+    int64_t now_ns = clock_now_ns();
     if (!t->trace || now_ns < t->read_ns)
         return 0;
     t->read_ns = now_ns + READ_MS * NS_PER_MS;
-    do {
-        TRY(trace_read(t->trace, &steps, &at_ns, err));
-        follow_trace(follow, steps, at_ns);
-    } while (steps > 0);
+    TRY(pass_steps(t->trace, follow, err));
     if (trace_costs(t->trace))
         trace_stop(t->trace, "recording was stopped early: it would have cost over 1 %");
     else if (trace_enough(t->trace) && !is_needed(follow))
@@ -61,10 +68,13 @@ int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
     return 0;
 }
 
-int tracing_finish(struct tracing *t, struct run *run, struct buf *says, struct err *err)
+int tracing_finish(struct tracing *t, struct follow *follow, struct run *run, struct buf *says,
+                   struct err *err)
 {
     if (!t->trace)
         return 0;
+    TRY(trace_end(t->trace, err));
+    TRY(pass_steps(t->trace, follow, err));
     TRY(trace_account(t->trace, &run->account, err));
     if (run->account.off && !run->account.steps.known)
         buf_printf(says, "the GPU's work was not recorded: %s\n", run->account.off);

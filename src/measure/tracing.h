@@ -24,8 +24,8 @@ size_t tracing_environment(const struct tracing *tracing, char **list, size_t co
 // While it runs, often.
 int tracing_work(struct tracing *tracing, struct follow *follow, struct err *err) MUST_USE;
 
-// After its end: fills the record, and says why if there is no account.
-int tracing_finish(struct tracing *tracing, struct run *run, struct buf *says,
-                   struct err *err) MUST_USE;
+// After its end: passes the last steps on and fills the record, and says why if there is no account.
+int tracing_finish(struct tracing *tracing, struct follow *follow, struct run *run,
+                   struct buf *says, struct err *err) MUST_USE;
 
 #endif

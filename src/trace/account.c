@@ -177,6 +177,7 @@ static int record_work(const struct account *a, struct run_account *r, struct er
     r->work.items = calloc(CLASSES * PRECISIONS, sizeof *r->work.items);
     if (!r->work.items)
         return err_memory(err);
+    r->work.known = true;
     double busy = (double)a->busy_ns / (double)a->covered_ns;
     for (int c = 0; c < CLASSES; c++)
         for (int p = 0; p < PRECISIONS; p++) {

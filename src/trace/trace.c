@@ -294,11 +294,14 @@ const char *trace_why_off(const struct trace *t)
     return t->why;
 }
 
+int trace_end(struct trace *t, struct err *err)
+{
+    return t->off ? 0 : read_all(t, true, err);
+}
+
 int trace_account(struct trace *t, struct run_account *r, struct err *err)
 {
     int64_t processes = 0, dropped = 0;
-    if (!t->off)
-        TRY(read_all(t, true, err));
     for (int i = 0; i < PROCESSES; i++) {
         processes += t->rings[i].read > 0;
         dropped += t->rings[i].fd < 0 ? 0 : (int64_t)(t->rings[i].header.dropped & INT64_MAX >> 8);

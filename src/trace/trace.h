@@ -36,7 +36,9 @@ bool trace_enough(const struct trace *trace);
 bool trace_costs(const struct trace *trace);
 void trace_stop(struct trace *trace, const char *why); // null: as planned
 
-// The account so far; at the end, of what the command left behind too.
+// After the command's end: reads and analyses the rest; trace_read() then gives the last steps.
+int trace_end(struct trace *trace, struct err *err) MUST_USE;
+
 int trace_account(struct trace *trace, struct run_account *account, struct err *err) MUST_USE;
 
 #endif
