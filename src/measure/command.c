@@ -356,12 +356,15 @@ static void run_to_its_end(struct job *job, struct err *err)
 
 static void end_measuring(struct job *job, bool finished, struct err *err)
 {
-    int rc = session_stop(job->session, err);
-    if (rc == 0)
-        rc = tracing_finish(&job->tracing, job->follow, job->run, job->session->says, err);
+    int rc = tracing_finish(&job->tracing, job->follow, job->run, job->session->says, err);
+    int stopped = session_stop(job->session, err);
     int filled = follow_finish(job->follow, finished, job->session->says, err);
     int derived = session_finish(job->session, err);
-    job->rc = job->rc != 0 ? job->rc : rc != 0 ? rc : filled != 0 ? filled : derived;
+    job->rc = job->rc != 0   ? job->rc
+              : rc != 0      ? rc
+              : stopped != 0 ? stopped
+              : filled != 0  ? filled
+                             : derived;
     job->streams.follow = NULL;
 }
 

@@ -547,8 +547,6 @@ void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
         return;
     struct event e = {.steps = some_int(steps), .source = FOLLOW_KERNELS};
     meter_at(f->meter, at_ns);
-    if (f->level == LEVEL_NONE) // the time before the first report is no step time
-        set_phase(f, METER_TRAIN);
     apply(f, LEVEL_TRACE, &e);
     flush(f);
     meter_at(f->meter, 0);

@@ -196,19 +196,22 @@ static int analyse(struct trace *t, struct err *err)
     return 0;
 }
 
-static bool next_step(struct trace *t, int64_t *at_ns)
+// The steps before the first analysis are one report: when they are known, time has passed.
+static int64_t next_steps(struct trace *t, int64_t *at_ns)
 {
-    for (; t->next < t->pattern.count; t->next++) {
+    int64_t steps = 0;
+    bool first = t->found == 0;
+    for (; t->next < t->pattern.count && (first || steps == 0); t->next++) {
         int64_t end_ns = t->pattern.ends[t->next];
         if (t->found > 0 && end_ns <= t->last_ns + t->account.step_ns / 2)
             continue; // reported before
         t->last_ns = end_ns;
         t->found++;
-        t->next++;
-        *at_ns = ring_clock(t->leader, end_ns);
-        return true;
+        steps++;
     }
-    return false;
+    if (steps > 0)
+        *at_ns = ring_clock(t->leader, t->last_ns);
+    return steps;
 }
 
 static int read_all(struct trace *t, bool analyse_now, struct err *err)
@@ -236,12 +239,11 @@ int trace_read(struct trace *t, int64_t *steps, int64_t *at_ns, struct err *err)
     *steps = 0;
     if (t->off)
         return 0;
-    if (!next_step(t, at_ns)) {
-        TRY(read_all(t, false, err));
-        if (!next_step(t, at_ns))
-            return 0;
-    }
-    *steps = 1;
+    *steps = next_steps(t, at_ns);
+    if (*steps > 0)
+        return 0;
+    TRY(read_all(t, false, err));
+    *steps = next_steps(t, at_ns);
     return 0;
 }
 
