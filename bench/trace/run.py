@@ -8,8 +8,8 @@ say, and what does recording cost. Prints Markdown tables.
     bench/trace/run.py --fare build/fare --save cost.json --only cost        # 6 minutes: five pairs each
     bench/trace/run.py --tables full.json sample.json cost.json
 
-A sample ends 25 s after the first step, which the whole run's output tells. `cost` records from the start to the end of a short
-run, without fare, and compares the time that the run itself takes after its first second. One program runs at a time."""
+A sample ends 25 s after the first step, which the whole run's output tells. `cost` compares short runs under fare, with and without
+--no-trace, by a clock inside. One program runs at a time."""
 import argparse
 import json
 import os
@@ -18,25 +18,22 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from ring import busy, rings  # noqa: E402
-
 SCRIPTS = {  # arguments of the whole run, what fare must be told, arguments of a short run for the cost
-    "conv": (["conv.py"], [], ["--steps", "300"]),
-    "gpt": (["gpt.py"], [], ["--max_iters", "250", "--no_compile"]),
+    "conv": (["conv.py"], [], ["--steps", "350"]),
+    "gpt": (["gpt.py"], [], None),
     "loader": (["loader.py"], [], None),
     "epochs": (["epochs.py"], [], None),
     "random": (["lengths.py"], [], None),
     "growing": (["lengths.py", "--grow"], [], None),
-    "silent": (["silent.py"], ["--total-steps", "{steps}"], ["--steps", "300"]),
-    "mlp": (["mlp.py"], [], ["--steps", "8000"]),
+    "silent": (["silent.py"], ["--total-steps", "{steps}"], ["--steps", "450"]),
+    "mlp": (["mlp.py"], [], ["--steps", "12000"]),
 }
 STEPS = {"silent": 1600}
+COSTS = "conv,silent,mlp"
 PROGRESS = re.compile(r"\b[1-9]\d*/\d+|iter [1-9]\d*:")
 
 
@@ -100,35 +97,28 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def clocked(name, library):
-    """Steps per second after the first 20, by a clock around the script."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        env = {k: v for k, v in os.environ.items() if k != "CUDA_INJECTION64_PATH"}
-        if library:
-            env.update(CUDA_INJECTION64_PATH=library, FARE_TRACE=folder)
-        line = command(name, *SCRIPTS[name][2])
-        p = subprocess.Popen([line[0], "-c", CLOCKED, *line[1:]], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
-        found = []
-        while p.poll() is None:
-            time.sleep(0.1)
-            found = found or rings(folder)
-            for r in found:
-                r.drain()
-        out = p.communicate()[0]
-        share = busy(found[0].records[-50000:]) if found and found[0].records else None
-        rate = re.search(r"CLOCK (\S+)", out)
-        return {"rate": float(rate.group(1)) if rate else None, "records": found and found[0].header()["head"],
-                "dropped": found and found[0].header()["dropped"], "spent_ms": found and found[0].header()["spent_ns"] / 1e6, "busy": share}
+def clocked(name, fare, on):
+    """Steps per second after the first 20, by a clock around the script, which runs under fare."""
+    line = command(name, *SCRIPTS[name][2])
+    told = [] if on else ["--no-trace"]
+    p = subprocess.run([fare, "run", "--no-ledger", "--no-cloud", "--json", *told, "--", line[0], "-c", CLOCKED, *line[1:]],
+                       capture_output=True, text=True)
+    rate = re.search(r"CLOCK (\S+)", p.stderr)
+    try:
+        account = json.loads(p.stdout)["runs"][0].get("account", {})
+    except (ValueError, LookupError):
+        account = {}
+    return {"rate": float(rate.group(1)) if rate else None, "account": account, **({} if rate else {"error": p.stderr[-300:]})}
 
 
-def cost(name, library, pairs):
+def cost(name, fare, pairs):
     rows = []
     for i in range(pairs):
         row = {}
         for on in ((False, True) if i % 2 == 0 else (True, False)):
-            row["with" if on else "without"] = clocked(name, library if on else None)
+            row["with" if on else "without"] = clocked(name, fare, on)
         rows.append(row)
-        print(f"  {name}: {row}", file=sys.stderr, flush=True)
+        print(f"  {name}: {[(k, v['rate']) for k, v in row.items()]}", file=sys.stderr, flush=True)
     return rows
 
 
@@ -157,7 +147,7 @@ def tables(data):
             share("busy_share"), share("data_share"), share("sync_share"), share("host_share"), a.get("precision", "–"),
             f"{a['launches_per_step']:.0f}" if "launches_per_step" in a else a.get("off", "–")]), "|")
     if costs:
-        print("\n| training | steps/s without | with | cost, median of pairs | each pair | records/s | busy |")
+        print("\n| training | steps/s without | with | cost, median of pairs | each pair | launches/s | recorded |")
         print("|---|---|---|---|---|---|---|")
     for name, rows in costs.items():
         rows = [r for r in rows if r["with"]["rate"] and r["without"]["rate"]]
@@ -166,16 +156,15 @@ def tables(data):
             continue
         each = [1 - r["with"]["rate"] / r["without"]["rate"] for r in rows]
         rate = statistics.median(r["with"]["rate"] for r in rows)
-        records = rows[0]["with"]["records"] or 0
-        steps = int(SCRIPTS[name][2][1])
+        account = rows[0]["with"]["account"]
         print("|", " | ".join([name, f"{statistics.median(r['without']['rate'] for r in rows):.2f}", f"{rate:.2f}", percent(statistics.median(each)),
-                               ", ".join(percent(e) for e in each), f"{records / steps * rate:.0f}", percent(rows[0]["with"]["busy"] or 0)]), "|")
+                               ", ".join(percent(e) for e in each), f"{account.get('launches_per_step', 0) * rate:.0f}",
+                               f"{account.get('traced_s', 0):.1f} s"]), "|")
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--fare", default="build/fare")
-    p.add_argument("--library", default="build/libfare-trace.so")
     p.add_argument("--only", default="full,sample,cost")
     p.add_argument("--scripts", default=",".join(SCRIPTS))
     p.add_argument("--from", dest="source", help="results of an earlier call, for the time of the first step")
@@ -207,7 +196,7 @@ def main():
                 before = data.get("full", {}).get(name, {}).get("first_s") or 8
                 keep(kind, name, sample(name, o.fare, o.after, before))
             elif kind == "cost" and SCRIPTS[name][2]:
-                keep(kind, name, cost(name, str(Path(o.library).resolve()), o.pairs))
+                keep(kind, name, cost(name, o.fare, o.pairs))
     tables(data)
 
 

@@ -4,9 +4,11 @@
 does it leave torch.profiler, forks and exits alone, what does it cost. `bench/trace/try.py build/libfare-trace.so`."""
 import collections
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +21,7 @@ import os, sys, time, torch
 seconds, what = float(sys.argv[1]), sys.argv[2]
 dev = torch.device("cuda")
 torch.manual_seed(0)
-if what == "mlp":
+if "mlp" in what:
     net = torch.nn.Sequential(torch.nn.Linear(784, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)).to(dev)
     x, y = torch.randn(128, 784, device=dev), torch.randint(10, (128,), device=dev)
 else:
@@ -50,15 +52,16 @@ if what == "profile":
                 step(); torch.cuda.synchronize(); prof.step()
         events = [e for e in prof.events() if "CUDA" in str(e.device_type)]
         print(kind, "profile:", len(events), "GPU events,", sum("multi_tensor" in e.name for e in events), "multi_tensor", flush=True)
-began = time.perf_counter(); n = 0; half = None
+began = time.perf_counter(); n = 0
 while time.perf_counter() - began < seconds:
     for _ in range(20): step()
     torch.cuda.synchronize(); n += 20
+    if what.startswith("rate"): print("R", time.monotonic(), n, flush=True)
 print("steps/s", round(n / (time.perf_counter() - began), 2), flush=True)
 """
 
 
-def run(what, seconds, library=LIBRARY, stop_after=None, code=TRAIN):
+def run(what, seconds, library=LIBRARY, toggle_s=None, stop_after=None, code=TRAIN):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         env = {k: v for k, v in os.environ.items() if k != "CUDA_INJECTION64_PATH"}
         if library:
@@ -66,18 +69,28 @@ def run(what, seconds, library=LIBRARY, stop_after=None, code=TRAIN):
         began = time.monotonic()
         p = subprocess.Popen([sys.executable, "-c", code, str(seconds), what], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, env=env)
-        found, stopped = [], None
+        found, seen, toggles = [], None, []
+        lines = []
+        reader = threading.Thread(target=lambda: lines.extend(p.stdout))
+        reader.start()
         while p.poll() is None:
             time.sleep(0.05)
-            if not found:
-                found = rings(folder)
-                since = time.monotonic()
+            if not found and (found := rings(folder)) and toggle_s is None:
+                for r in found:
+                    r.want()
             for r in found:
                 r.drain()
-                if stop_after and time.monotonic() - since > stop_after and stopped is None:
-                    r.stop()
-                    stopped = time.monotonic()
-        out, err = p.communicate()
+                seen = seen or (time.monotonic() if r.records else None)
+                if stop_after and seen and time.monotonic() - seen > stop_after:
+                    r.want(False)
+                if toggle_s and lines and (not toggles or time.monotonic() - toggles[-1][0] > toggle_s):
+                    toggles.append((time.monotonic(), not toggles or not toggles[-1][1]))
+                    r.want(toggles[-1][1])
+        reader.join()
+        out, err = "".join(lines), p.stderr.read()
+        if toggle_s:
+            compare(lines, toggles)
+            out = out.split("\n")[-2]
         for r in found:
             r.drain()
         print(f"--- {what}, {'with' if library else 'without'} it: exit {p.returncode}, {time.monotonic() - began:.1f} s, "
@@ -85,6 +98,22 @@ def run(what, seconds, library=LIBRARY, stop_after=None, code=TRAIN):
         if err.strip():
             print("    stderr:", err.strip()[-600:], flush=True)
         return p.returncode, out, err, found
+
+
+def compare(lines, toggles):
+    """Steps/s while it is on and off in one process, without the second after each change, and the worst pauses at a change."""
+    marks = [(float(t), int(n)) for line in lines if line.startswith("R ") for _, t, n in [line.split()]]
+    rates, pauses = {True: [], False: []}, {True: [], False: []}
+    for (t0, n0), (t1, n1) in zip(marks, marks[1:]):
+        before = [x for x in toggles if x[0] <= t1]
+        if not before:
+            continue
+        at, on = before[-1]
+        (rates if t0 > at + 1.2 else pauses)[on].append((n1 - n0) / (t1 - t0))
+    for on in (True, False):
+        print(f"    {'on ' if on else 'off'}: median {statistics.median(rates[on]):.2f} steps/s of {len(rates[on])}, "
+              f"slowest after a change {min(pauses[on], default=0):.2f}")
+    print(f"    cost while on: {100 * (1 - statistics.median(rates[True]) / statistics.median(rates[False])):.2f} %")
 
 
 def describe(found):
@@ -107,17 +136,8 @@ def describe(found):
 
 print(subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip())
 run("mlp", 1, library="/nonexistent/libfare-trace.so")
-for what in ("transformer", "mlp"):
-    describe(run(what, 3)[3])
-found = run("mlp", 6, stop_after=2)[3]
-describe(found)
-run("fork", 2)
+describe(run("transformer", 3)[3])
+for what in ("rate mlp", "rate transformer"):
+    describe(run(what, 25, toggle_s=4)[3])
 run("profile", 4, library=None)
-describe(run("profile", 4)[3])
-for what in ("mlp", "transformer"):
-    rates = {True: [], False: []}
-    for i in range(3):
-        for on in (True, False) if i % 2 else (False, True):
-            out = run(what, 3, library=LIBRARY if on else None)[1]
-            rates[on].append(float(out.split("steps/s")[1].split()[0]))
-    print(f"{what}: without {sorted(rates[False])}, with {sorted(rates[True])}")
+describe(run("profile", 8, stop_after=1)[3])  # the profiler starts after it was turned off

@@ -6,7 +6,11 @@
 #include "base/clock.h"
 #include "measure/measure.h"
 
-enum { READ_MS = 100 };
+enum {
+    READ_MS = 100,
+    BEFORE_S = 5,  // between the first step and recording for the account
+    WINDOW_S = 30, // at most, if no steps are found in it
+};
 
 static bool has_nvidia(const struct run *run)
 {
@@ -36,12 +40,19 @@ size_t tracing_environment(const struct tracing *t, char **list, size_t count)
     return count;
 }
 
-// The steps that nothing else reports come from here, so it goes on.
-static bool is_needed(const struct follow *follow)
+// Whether to record now. The steps that nothing else reports come from here.
+static bool is_wanted(struct tracing *t, const struct follow *follow, int64_t now_ns)
 {
     struct follow_state state;
     follow_state(follow, &state);
-    return !state.source || strcmp(state.source, FOLLOW_KERNELS) == 0;
+    if (!state.source || strcmp(state.source, FOLLOW_KERNELS) == 0)
+        return true;
+    if (t->window_ns == 0)
+        t->window_ns = now_ns + BEFORE_S * NS_PER_S;
+    if (now_ns < t->window_ns)
+        return false;
+    t->done |= trace_enough(t->trace) || now_ns > t->window_ns + WINDOW_S * NS_PER_S;
+    return !t->done;
 }
 
 static int pass_steps(struct trace *trace, struct follow *follow, struct err *err)
@@ -61,10 +72,7 @@ int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
         return 0;
     t->read_ns = now_ns + READ_MS * NS_PER_MS;
     TRY(pass_steps(t->trace, follow, err));
-    if (trace_costs(t->trace))
-        trace_stop(t->trace, "recording was stopped early: it would have cost over 1 %");
-    else if (trace_enough(t->trace) && !is_needed(follow))
-        trace_stop(t->trace, NULL);
+    trace_record(t->trace, is_wanted(t, follow, now_ns));
     return 0;
 }
 

@@ -2,7 +2,7 @@
 // ring: the file through which a traced process hands its GPU's records to fare.
 //
 // The injected library (trace/inject) creates one file per process in the folder that TRACE_FOLDER
-// names, maps it and writes; fare reads it with pread() and writes only `stop` and `tail`. Both
+// names, maps it and writes; fare reads it with pread() and writes only `wanted` and `tail`. Both
 // sides are of one build: the version is checked, nothing is converted. The writer never waits: if
 // fare is slow, records are dropped and counted.
 #ifndef FARE_TRACE_RING_H
@@ -31,12 +31,11 @@ enum trace_kind {
 };
 
 enum trace_state {
-    TRACE_STARTING,
+    TRACE_WAITING, // until fare wants records
     TRACE_RECORDING,
-    TRACE_STOPPED,  // fare asked for it
-    TRACE_LIMIT,    // too long or too many records
+    TRACE_LIMIT,    // from here on it does not begin again: too long or too many records
     TRACE_UNREAD,   // fare does not read any more
-    TRACE_NO_CUPTI, // from here on: nothing was recorded
+    TRACE_NO_CUPTI, // there is none
     TRACE_OTHER,    // another profiler
     TRACE_FAILED,   // CUPTI refused
 };
@@ -70,7 +69,7 @@ struct trace_header {
     uint32_t names;     // including the empty one
     uint32_t text_used; // bytes
     // written by fare:
-    uint32_t stop;
+    uint32_t wanted; // 1: record; 0: do not
     uint32_t unused;
     uint64_t tail; // records read
 };

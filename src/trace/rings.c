@@ -148,11 +148,11 @@ void ring_sort(struct ring *r)
     r->sorted = r->count;
 }
 
-void ring_stop(struct ring *r)
+void ring_want(const struct ring *r, bool on)
 {
-    uint32_t stop = 1;
+    uint32_t wanted = on;
     if (r->fd >= 0)
-        put(r, &stop, sizeof stop, offsetof(struct trace_header, stop));
+        put(r, &wanted, sizeof wanted, offsetof(struct trace_header, wanted));
 }
 
 int64_t ring_clock(const struct ring *r, int64_t cupti_ns)

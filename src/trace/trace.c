@@ -16,7 +16,7 @@
 #define INJECTION "CUDA_INJECTION64_PATH"
 
 enum {
-    PROCESSES = 4,       // recorded; the others are told to stop
+    PROCESSES = 4,       // recorded
     ANALYSE_MS = 1000,   // at most this often,
     ANALYSE_SHARE = 100, // and for one part in this many of the time
 };
@@ -25,23 +25,15 @@ enum {
 static const struct {
     int64_t steps;
     double s;
-} enough[] = {{30, 5}, {8, 12}, {3, 60}};
-
-// What CUPTI costs the program per launch, at most, as measured (docs/gpu-trace.md). It shows only
-// where the GPU waits for the host.
-#define LAUNCH_COST_NS 1000.0
-#define COST_MOST      0.01
-#define HOST_BOUND     0.9 // busy less than this
-#define COST_STEPS     20  // enough for an account
+} enough[] = {{30, 2}, {8, 5}, {3, 20}};
 
 struct trace {
     struct buf folder, library_entry, folder_entry;
     char *environment[3];
     const char *off;
     struct ring rings[PROCESSES];
-    int seen; // rings opened so far, including those only told to stop
-    bool stopping;
-    const char *why;
+    int seen; // rings so far
+    bool on;
 
     int64_t analyse_ns; // next time
     struct account account;
@@ -164,8 +156,7 @@ static void open_rings(struct trace *t)
         struct ring one = {.fd = -1}, *to = t->seen < PROCESSES ? &t->rings[t->seen] : &one;
         if (!ring_open(to, buf_str(&t->folder), t->seen))
             return;
-        if (t->stopping || to == &one)
-            ring_stop(to);
+        ring_want(to, t->on && to != &one);
         if (to == &one)
             ring_close(to);
     }
@@ -256,23 +247,18 @@ bool trace_enough(const struct trace *t)
     return false;
 }
 
-bool trace_costs(const struct trace *t)
+void trace_record(struct trace *t, bool on)
 {
-    const struct account *a = &t->account;
-    if (a->steps < COST_STEPS || a->step_ns <= 0)
-        return false;
-    double busy = (double)a->busy_ns / (double)a->covered_ns;
-    return busy < HOST_BOUND && a->launches * LAUNCH_COST_NS > COST_MOST * (double)a->step_ns;
-}
-
-void trace_stop(struct trace *t, const char *why)
-{
-    if (t->stopping)
+    if (on == t->on)
         return;
-    t->stopping = true;
-    t->why = why;
-    for (int i = 0; i < PROCESSES; i++)
-        ring_stop(&t->rings[i]);
+    t->on = on;
+    for (int i = 0; i < PROCESSES; i++) {
+        ring_want(&t->rings[i], on);
+        if (on)
+            t->rings[i].count = t->rings[i].sorted = 0;
+    }
+    if (on)
+        t->account = (struct account){0};
 }
 
 // ---- what is said about it
@@ -293,7 +279,7 @@ const char *trace_why_off(const struct trace *t)
         if (state < sizeof texts / sizeof *texts && texts[state])
             return texts[state];
     }
-    return t->why;
+    return NULL;
 }
 
 int trace_end(struct trace *t, struct err *err)

@@ -30,11 +30,12 @@ const char *trace_why_off(const struct trace *trace);
 // 0.
 int trace_read(struct trace *trace, int64_t *steps, int64_t *at_ns, struct err *err) MUST_USE;
 
-// The account is good enough, or recording costs too much to go on; trace_stop() then ends the
-// recording, unless the steps are known from it alone.
+// Turns recording on or off; at first it is off. While it is on, it costs the program a few per
+// cent. The account is of the records since it was turned on.
+void trace_record(struct trace *trace, bool on);
+
+// The account is good enough to turn it off.
 bool trace_enough(const struct trace *trace);
-bool trace_costs(const struct trace *trace);
-void trace_stop(struct trace *trace, const char *why); // null: as planned
 
 // After the command's end: reads and analyses the rest; trace_read() then gives the last steps.
 int trace_end(struct trace *trace, struct err *err) MUST_USE;

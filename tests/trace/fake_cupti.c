@@ -5,6 +5,7 @@
 //   refuses     cuptiActivityEnable() fails
 //   reversed    buffers come back in pairs, the later one first
 //   keeps       buffers never come back
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 
 enum { KERNEL_BYTES = 216, COPY_BYTES = 80 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cupti_requested *requested;
 static cupti_completed *completed;
 static uint32_t enabled; // a bit per kind
@@ -76,9 +78,15 @@ int cuptiActivityDisable(uint32_t kind)
     return 0;
 }
 
-int cuptiActivityFlushPeriod(uint32_t ms)
+static void give_back_all(void);
+
+// From the library's own thread.
+int cuptiActivityFlushAll(uint32_t flag)
 {
-    (void)ms;
+    (void)flag;
+    pthread_mutex_lock(&lock);
+    give_back_all();
+    pthread_mutex_unlock(&lock);
     return 0;
 }
 
@@ -111,12 +119,19 @@ static void give_back(struct buffer *b)
     *b = (struct buffer){0};
 }
 
-void fake_flush(void)
+static void give_back_all(void)
 {
     if (is("keeps"))
         return;
     give_back(&buffer);
     give_back(&held);
+}
+
+void fake_flush(void)
+{
+    pthread_mutex_lock(&lock);
+    give_back_all();
+    pthread_mutex_unlock(&lock);
 }
 
 static void full(void)
@@ -127,11 +142,11 @@ static void full(void)
         held = buffer;
         buffer = (struct buffer){0};
     } else {
-        fake_flush();
+        give_back_all();
     }
 }
 
-void fake_ended(const struct fake_record *r)
+static void add(const struct fake_record *r)
 {
     size_t bytes = r->kind == CUPTI_KIND_CONCURRENT_KERNEL ? KERNEL_BYTES : COPY_BYTES;
     size_t max = 0;
@@ -162,4 +177,11 @@ void fake_ended(const struct fake_record *r)
         c->stream = r->stream;
     }
     buffer.used += bytes;
+}
+
+void fake_ended(const struct fake_record *r)
+{
+    pthread_mutex_lock(&lock);
+    add(r);
+    pthread_mutex_unlock(&lock);
 }

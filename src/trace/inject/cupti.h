@@ -18,7 +18,7 @@ enum {
 
 enum { CUPTI_COPY_HTOD = 1, CUPTI_COPY_DTOH = 2 };
 
-enum { CUPTI_MULTIPLE_SUBSCRIBERS = 39 };
+enum { CUPTI_MULTIPLE_SUBSCRIBERS = 39, CUPTI_FLUSH_FORCED = 1 };
 
 struct cupti_kernel {
     uint32_t kind;
@@ -60,7 +60,7 @@ typedef void cupti_completed(void *context, uint32_t stream, uint8_t *buffer, si
     X(cuptiActivityEnable, (uint32_t kind))                                                        \
     X(cuptiActivityDisable, (uint32_t kind))                                                       \
     X(cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))                 \
-    X(cuptiActivityFlushPeriod, (uint32_t ms))
+    X(cuptiActivityFlushAll, (uint32_t flag))
 
 struct cupti {
 #define X(name, arguments) int(*name) arguments;

@@ -32,12 +32,14 @@
 #define RECORD_LEN 216 // of a kernel in CUDA 13, to estimate lost records
 
 enum {
-    BUFFERS = 64,
-    BUFFER_BYTES = 64 * 1024, // some 300 kernels: full soon, so that CUPTI delivers soon
-    POINTERS = 8192,          // powers of two
+    BUFFERS = 16,           // CUPTI 13 takes one per thread
+    BUFFER_BYTES = 1 << 20, // some 5,000 kernels
+    POINTERS = 8192,        // powers of two
     HASHES = 8192,
-    POLL_MS = 20,
-    FLUSH_MS = 100,
+    POLL_MS = 50,
+    FLUSH_MS = 1000,
+    FLUSH_TRIES = 5,    // without an answer: another profiler has CUPTI, or the GPU is idle
+    IN_FLIGHT_MS = 100, // for kernels that run when the records are turned off
 };
 
 static const uint32_t kinds[] = {CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
@@ -49,13 +51,12 @@ static struct trace_file *ring;
 static pid_t owner; // a forked child has the mapping too, and must not write
 static bool exiting;
 
-// Between the keeper, which wants to stop, and the callback, which proves that CUPTI is still ours.
-enum { RUNNING, ASKED, ANSWERED };
-static int phase = RUNNING;
+// Set by each of our callbacks: CUPTI is ours.
+static bool answered;
 
 static _Alignas(64) uint8_t buffers[BUFFERS][BUFFER_BYTES];
 static _Alignas(64) uint8_t discarded[BUFFER_BYTES]; // written by several threads, never read
-static uint64_t free_buffers = UINT64_MAX;           // one bit each
+static uint64_t free_buffers = (UINT64_C(1) << BUFFERS) - 1; // one bit each
 
 static bool writing; // a lock
 static struct {
@@ -248,25 +249,53 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     (void)size;
     uintptr_t at = (uintptr_t)buffer - (uintptr_t)buffers;
     bool ours = at < sizeof buffers;
-    if (getpid() == owner && LOAD(phase) == RUNNING && valid <= BUFFER_BYTES &&
-        (ours || buffer == discarded))
+    if (getpid() == owner && valid <= BUFFER_BYTES && (ours || buffer == discarded))
         take(buffer, valid);
     if (ours)
         __atomic_or_fetch(&free_buffers, UINT64_C(1) << (at / BUFFER_BYTES), __ATOMIC_ACQ_REL);
-    int asked = ASKED;
-    __atomic_compare_exchange_n(&phase, &asked, ANSWERED, false, __ATOMIC_ACQ_REL,
-                                __ATOMIC_ACQUIRE);
+    STORE(answered, true);
 }
 
-// ---- the keeper: a thread that stops the recording
+// ---- the keeper: a thread that turns the records on and off
 
 static void wait_ms(long ms)
 {
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
+// Another profiler that was there first holds the only subscription. Ours is given back at once,
+// for one that starts later.
+static bool is_taken(void)
+{
+    void *subscriber = NULL;
+    int rc = cupti.cuptiSubscribe(&subscriber, NULL, NULL);
+    if (rc == 0)
+        cupti.cuptiUnsubscribe(subscriber);
+    return rc == CUPTI_MULTIPLE_SUBSCRIBERS;
+}
+
+static void disable(int count)
+{
+    for (int i = 0; i < count; i++)
+        cupti.cuptiActivityDisable(kinds[i]);
+}
+
+static enum trace_state begin(void)
+{
+    if (is_taken())
+        return TRACE_OTHER;
+    if (cupti.cuptiActivityRegisterCallbacks(requested, completed) != 0)
+        return TRACE_FAILED;
+    for (int i = 0; i < KINDS; i++)
+        if (cupti.cuptiActivityEnable(kinds[i]) != 0) {
+            disable(i);
+            return TRACE_FAILED;
+        }
+    return TRACE_RECORDING;
+}
+
 // TRACE_RECORDING as long as it should go on.
-static enum trace_state wish(int64_t start_ns, int64_t *read_ns, uint64_t *tail)
+static enum trace_state wish(int64_t *read_ns, uint64_t *tail, int64_t until_ns)
 {
     const struct trace_header *h = &ring->header;
     int64_t now = now_ns();
@@ -275,33 +304,66 @@ static enum trace_state wish(int64_t start_ns, int64_t *read_ns, uint64_t *tail)
         *tail = read;
         *read_ns = now;
     }
-    return LOAD(h->stop) != 0                                     ? TRACE_STOPPED
-           : now - start_ns > MAX_NS || LOAD(h->head) >= MAX_HEAD ? TRACE_LIMIT
-           : now - *read_ns > UNREAD_NS                           ? TRACE_UNREAD
-                                                                  : TRACE_RECORDING;
+    return LOAD(h->wanted) == 0                          ? TRACE_WAITING
+           : now > until_ns || LOAD(h->head) >= MAX_HEAD ? TRACE_LIMIT
+           : now - *read_ns > UNREAD_NS                  ? TRACE_UNREAD
+                                                         : TRACE_RECORDING;
+}
+
+// Delivers complete records, now and then while it records. Flushing on would disturb a profiler
+// that has replaced our callbacks.
+static bool flush(int *tries)
+{
+    if (*tries >= FLUSH_TRIES)
+        return LOAD(answered);
+    STORE(answered, false);
+    cupti.cuptiActivityFlushAll(0);
+    *tries = LOAD(answered) ? 0 : *tries + 1;
+    return *tries == 0;
+}
+
+static enum trace_state record(int64_t *left_ns)
+{
+    int64_t start = now_ns(), read_ns = start, flushed = start;
+    uint64_t tail = 0;
+    int tries = 0;
+    enum trace_state state;
+    while ((state = wish(&read_ns, &tail, start + *left_ns)) == TRACE_RECORDING) {
+        wait_ms(POLL_MS);
+        if (LOAD(exiting))
+            return TRACE_WAITING;
+        if (now_ns() - flushed > FLUSH_MS * INT64_C(1000000)) {
+            flush(&tries);
+            flushed = now_ns();
+        }
+    }
+    for (tries = 0; !flush(&tries);) {
+        wait_ms(POLL_MS);
+        if (LOAD(exiting))
+            return TRACE_WAITING;
+    }
+    disable(KINDS);
+    wait_ms(IN_FLIGHT_MS);
+    if (!LOAD(exiting)) // so that none of our buffers is left for another profiler
+        cupti.cuptiActivityFlushAll(CUPTI_FLUSH_FORCED);
+    *left_ns -= now_ns() - start;
+    return state;
 }
 
 static void *keep(void *unused)
 {
-    int64_t start_ns = now_ns(), read_ns = start_ns;
-    uint64_t tail = 0;
-    enum trace_state state;
+    int64_t left_ns = MAX_NS;
     (void)unused;
-    while ((state = wish(start_ns, &read_ns, &tail)) == TRACE_RECORDING) {
+    for (enum trace_state state = TRACE_WAITING; state == TRACE_WAITING && !LOAD(exiting);) {
         wait_ms(POLL_MS);
-        if (LOAD(exiting))
-            return NULL;
+        if (LOAD(ring->header.wanted) == 0)
+            continue;
+        state = begin();
+        STORE(ring->header.state, state);
+        if (state == TRACE_RECORDING)
+            state = record(&left_ns);
+        STORE(ring->header.state, state);
     }
-    STORE(phase, ASKED);
-    STORE(ring->header.state, state);
-    while (LOAD(phase) != ANSWERED) {
-        wait_ms(1);
-        if (LOAD(exiting))
-            return NULL;
-    }
-    for (int i = 0; i < KINDS; i++)
-        cupti.cuptiActivityDisable(kinds[i]);
-    cupti.cuptiActivityFlushPeriod(0);
     return NULL;
 }
 
@@ -342,38 +404,12 @@ static struct trace_file *make_ring(const char *folder)
     return map == MAP_FAILED ? NULL : map;
 }
 
-// Another profiler that was there first holds the only subscription. Ours is given back at once,
-// for one that starts later.
-static bool is_taken(void)
-{
-    void *subscriber = NULL;
-    int rc = cupti.cuptiSubscribe(&subscriber, NULL, NULL);
-    if (rc == 0)
-        cupti.cuptiUnsubscribe(subscriber);
-    return rc == CUPTI_MULTIPLE_SUBSCRIBERS;
-}
-
 static enum trace_state start(void)
 {
     if (!cupti_find(&cupti))
         return TRACE_NO_CUPTI;
     cupti.cuptiGetVersion(&ring->header.cupti);
-    if (is_taken())
-        return TRACE_OTHER;
-    if (cupti.cuptiActivityRegisterCallbacks(requested, completed) != 0)
-        return TRACE_FAILED;
-    for (int i = 0; i < KINDS; i++)
-        if (cupti.cuptiActivityEnable(kinds[i]) != 0) {
-            while (i-- > 0)
-                cupti.cuptiActivityDisable(kinds[i]);
-            return TRACE_FAILED;
-        }
-    cupti.cuptiActivityFlushPeriod(FLUSH_MS);
-    if (start_keeper())
-        return TRACE_RECORDING;
-    for (int i = 0; i < KINDS; i++)
-        cupti.cuptiActivityDisable(kinds[i]);
-    return TRACE_FAILED;
+    return start_keeper() ? TRACE_WAITING : TRACE_FAILED;
 }
 
 // CUDA calls this once, from cuInit(). Always 1: a failure is no business of the program's.
@@ -393,8 +429,10 @@ int InitializeInjection(void)
                                          .names = 1,
                                          .clock_ns = (uint64_t)now_ns()};
     ring = file;
+    enum trace_state state = start();
+    if (state != TRACE_WAITING)
+        STORE(file->header.state, state);
     STORE(file->header.magic, TRACE_MAGIC);
-    STORE(file->header.state, start());
     return 1;
 }
 
