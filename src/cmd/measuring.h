@@ -48,7 +48,10 @@ extern const char *const measuring_identities[];
         MEASURING_ROW("total-epochs", OPT_COUNT, "N", type, m.total_epochs, "Commands",            \
                       "the same in epochs"),                                                       \
         MEASURING_ROW("grace", OPT_DURATION, "TIME", type, m.grace_ns, "Commands",                 \
-                      "time between SIGTERM and SIGKILL (default 10s)")
+                      "time between SIGTERM and SIGKILL (default 10s)"),                           \
+        MEASURING_ROW("no-trace", OPT_FLAG, NULL, type, m.no_trace, "Commands",                    \
+                      "do not record the kernels of its GPU (NVIDIA): use it for programs that "   \
+                      "profile themselves")
 
 #define MEASURING_RECORD(type, m)                                                                  \
     MEASURING_ROW("name", OPT_TEXT, "NAME", type, m.name, "Record",                                \

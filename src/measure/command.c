@@ -90,12 +90,12 @@ static int start_child(struct job *job, char *const *env, const sigset_t *mask, 
     return rc;
 }
 
-// The command's environment: the path for events, and unbuffered output of Python.
+// The command's environment: the path for events, unbuffered output of Python, the GPU's records.
 static int launch(struct job *job, const sigset_t *mask, struct err *err)
 {
     static char unbuffered[] = "PYTHONUNBUFFERED=1";
     struct buf events = {0};
-    char *own[3] = {NULL};
+    char *own[5] = {NULL};
     size_t count = 0;
     if (job->streams.tail.path) {
         buf_printf(&events, "FARE_EVENTS=%s", job->streams.tail.path);
@@ -103,6 +103,7 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
     }
     if (!getenv("PYTHONUNBUFFERED"))
         own[count++] = unbuffered;
+    tracing_environment(&job->tracing, own, count);
     int rc = buf_check(&events, err);
     char **env = rc == 0 ? make_environment(own, err) : NULL;
     if (rc == 0)
@@ -346,6 +347,7 @@ static void run_to_its_end(struct job *job, struct err *err)
             continue;
         }
         report_activity(job);
+        job->failed |= tracing_work(&job->tracing, job->follow, NULL) != 0;
         enum sampling_end why = judge(job);
         if (why && !job->child.ended)
             end_command(job, why, err);
@@ -355,10 +357,15 @@ static void run_to_its_end(struct job *job, struct err *err)
 
 static void end_measuring(struct job *job, bool finished, struct err *err)
 {
-    int rc = session_stop(job->session, err);
+    int rc = tracing_finish(&job->tracing, job->follow, job->run, job->session->says, err);
+    int stopped = session_stop(job->session, err);
     int filled = follow_finish(job->follow, finished, job->session->says, err);
     int derived = session_finish(job->session, err);
-    job->rc = job->rc != 0 ? job->rc : rc != 0 ? rc : filled != 0 ? filled : derived;
+    job->rc = job->rc != 0   ? job->rc
+              : rc != 0      ? rc
+              : stopped != 0 ? stopped
+              : filled != 0  ? filled
+                             : derived;
     job->streams.follow = NULL;
 }
 
@@ -424,6 +431,8 @@ int command_run(const struct command_options *options, struct session *session, 
     int rc = job_describe(&job, err);
     if (rc == 0)
         rc = open_streams(&job, err);
+    if (rc == 0)
+        rc = tracing_open(&job.tracing, session, err);
     sigset_t mask;
     if (rc == 0)
         rc = signals_begin(!in_foreground(), &mask, err);
@@ -444,6 +453,7 @@ int command_run(const struct command_options *options, struct session *session, 
     }
     session->exit_code = job_exit_code(&job, rc);
     follow_free(job.follow);
+    tracing_release(&job.tracing);
     child_release(&job.child);
     streams_release(&job.streams);
     return rc;

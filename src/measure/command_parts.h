@@ -7,6 +7,7 @@
 #include "measure/command.h"
 #include "measure/sampling.h"
 #include "measure/streams.h"
+#include "measure/tracing.h"
 #include "run/child.h"
 
 struct job {
@@ -17,6 +18,7 @@ struct job {
     struct child child;
     struct streams streams;
     struct follow *follow;
+    struct tracing tracing;
 
     int64_t show_ns;     // when progress is shown next
     int64_t activity_ns; // when follow_activity() is called next

@@ -57,6 +57,7 @@ struct measure_options {
     bool sample; // stop it once its total time is known
     int64_t total_steps, total_epochs;
     int64_t grace_ns; // 0: COMMAND_GRACE_NS
+    bool no_trace;    // do not record the GPU's work
 };
 
 struct measure_what {

@@ -339,7 +339,7 @@ void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
 {
     if (f->stopped || f->level > LEVEL_TRACE || steps <= 0)
         return;
-    struct event e = {.steps = some_int(steps), .source = "GPU kernels"};
+    struct event e = {.steps = some_int(steps), .source = FOLLOW_KERNELS};
     meter_at(f->track.meter, f->track.at_ns = at_ns);
     if (f->level == LEVEL_NONE) // the time before the first report is no step time
         track_phase(&f->track, METER_TRAIN);

@@ -79,6 +79,7 @@ void follow_activity(struct follow *follow, double busy);
 
 // `steps` more steps, found from the pattern of kernels, ended at that time (clock_now_ns). They
 // count only as long as nothing else reports steps.
+#define FOLLOW_KERNELS "GPU kernels" // their source in follow_state
 void follow_trace(struct follow *follow, int64_t steps, int64_t at_ns);
 
 void follow_state(const struct follow *follow, struct follow_state *out);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// tracing: records the GPU's work while a command is measured (trace/trace.h): on NVIDIA GPUs,
+// unless --no-trace is given. It records for a few seconds, some time after the first step, until a
+// step's account is known. Only where nothing but the kernels shows the steps it goes on.
+#ifndef FARE_MEASURE_TRACING_H
+#define FARE_MEASURE_TRACING_H
+
+#include "measure/session.h"
+#include "run/follow.h"
+#include "trace/trace.h"
+
+struct tracing {
+    struct trace *trace; // null: off
+    int64_t read_ns;     // when it is read next
+    int64_t window_ns;   // when recording for the account begins; 0: no step yet
+    bool done;           // the account is known
+};
+
+// Before the command starts.
+int tracing_open(struct tracing *tracing, const struct session *session, struct err *err) MUST_USE;
+void tracing_release(struct tracing *tracing);
+
+// Adds entries for the command's environment to a list with room for two more; returns its length.
+size_t tracing_environment(const struct tracing *tracing, char **list, size_t count);
+
+// While it runs, often.
+int tracing_work(struct tracing *tracing, struct follow *follow, struct err *err) MUST_USE;
+
+// After its end: passes the last steps on and fills the record, and says why if there is no
+// account.
+int tracing_finish(struct tracing *tracing, struct follow *follow, struct run *run,
+                   struct buf *says, struct err *err) MUST_USE;
+
+#endif

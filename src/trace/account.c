@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/account.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/stats.h"
+
+// Steps are left out from this multiple of the median on.
+#define LONG 2.5
+
+enum {
+    LOOK_AHEAD = 4, // records after a gap in which data may come
+    DATA_KIB = 4,   // smaller copies are parameters
+};
+
+static uint8_t busiest(const struct trace_item *items, size_t count)
+{
+    int64_t time_ns[256] = {0};
+    uint8_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        time_ns[items[i].device] += items[i].end_ns - items[i].start_ns;
+    for (int d = 1; d < 256; d++)
+        if (time_ns[d] > time_ns[most])
+            most = (uint8_t)d;
+    return most;
+}
+
+static bool brings_data(const struct trace_item *items, size_t count)
+{
+    for (size_t i = 0; i < count && i < LOOK_AHEAD; i++)
+        if (items[i].kind == TRACE_COPY_IN && items[i].size >= DATA_KIB)
+            return true;
+    return false;
+}
+
+static enum account_gap kind_of_gap(int64_t gap_ns, int64_t step_ns, bool after_result, bool data)
+{
+    if (gap_ns <= ACCOUNT_SHORT_NS)
+        return GAP_SHORT;
+    if (data && gap_ns >= ACCOUNT_DATA_LEAST_NS &&
+        (double)gap_ns >= ACCOUNT_DATA_SHARE * (double)step_ns)
+        return GAP_DATA;
+    return after_result ? GAP_SYNC : GAP_HOST;
+}
+
+// One step, from `begin_ns` to `end_ns`; `*next` is the first item at or after its begin.
+// `*until_ns` is how far the device is busy, `*result` whether a copy to the host was the last to
+// end.
+struct walk {
+    const struct trace_item *items;
+    size_t count, next;
+    uint8_t device;
+    int64_t until_ns, step_ns;
+    bool result;
+};
+
+static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool counts,
+                      struct account *a, int64_t *launches)
+{
+    int64_t busy_ns = 0, at_ns = begin_ns; // accounted for up to here
+    if (w->until_ns > begin_ns) {
+        int64_t until = w->until_ns < end_ns ? w->until_ns : end_ns;
+        busy_ns += until - begin_ns;
+        at_ns = until;
+    }
+    *launches = 0;
+    for (; w->next < w->count && w->items[w->next].start_ns < end_ns; w->next++) {
+        const struct trace_item *item = &w->items[w->next];
+        if (item->device != w->device)
+            continue;
+        if (item->start_ns > at_ns) {
+            int64_t gap = item->start_ns - at_ns;
+            bool data = brings_data(item, w->count - w->next);
+            if (counts)
+                a->gap_ns[kind_of_gap(gap, w->step_ns, w->result, data)] += gap;
+            at_ns = item->start_ns;
+        }
+        int64_t until = item->end_ns < end_ns ? item->end_ns : end_ns;
+        if (until > at_ns) {
+            busy_ns += until - at_ns;
+            at_ns = until;
+        }
+        if (item->end_ns >= w->until_ns) {
+            w->until_ns = item->end_ns;
+            w->result = item->kind == TRACE_COPY_OUT;
+        }
+        *launches += item->kind == TRACE_KERNEL;
+        if (counts)
+            a->work_ns[item->class][item->precision] += item->end_ns - item->start_ns;
+    }
+    if (!counts)
+        return;
+    if (end_ns > at_ns) // only where the step's end is on another device
+        a->gap_ns[GAP_HOST] += end_ns - at_ns;
+    a->busy_ns += busy_ns;
+    a->covered_ns += end_ns - begin_ns;
+    a->steps++;
+}
+
+int account_make(const struct trace_item *items, size_t count, const struct pattern *pattern,
+                 struct account *out, struct err *err)
+{
+    *out = (struct account){0};
+    if (pattern->count < 2)
+        return 0;
+    double *each = malloc(pattern->count * sizeof *each); // step times, then launches
+    if (!each)
+        return err_memory(err);
+    for (size_t i = 1; i < pattern->count; i++)
+        each[i - 1] = (double)(pattern->ends[i] - pattern->ends[i - 1]);
+    int64_t step_ns = (int64_t)stats_median_of(each, pattern->count - 1);
+    struct walk w = {items, count, 0, busiest(items, count), INT64_MIN, step_ns, false};
+    for (; w.next < count && items[w.next].start_ns < pattern->ends[0]; w.next++)
+        if (items[w.next].device == w.device && items[w.next].end_ns >= w.until_ns) {
+            w.until_ns = items[w.next].end_ns;
+            w.result = items[w.next].kind == TRACE_COPY_OUT;
+        }
+    for (size_t i = 1; i < pattern->count; i++) {
+        int64_t begin = pattern->ends[i - 1], end = pattern->ends[i], here;
+        bool counts = end > begin && (double)(end - begin) <= LONG * (double)step_ns;
+        size_t had = (size_t)out->steps;
+        walk_step(&w, begin, end, counts, out, &here);
+        if (counts)
+            each[had] = (double)here;
+    }
+    out->step_ns = step_ns;
+    if (out->steps > 0)
+        out->launches = stats_median_of(each, (size_t)out->steps);
+    free(each);
+    return 0;
+}
+
+void account_add(struct account *to, const struct account *other)
+{
+    if (other->steps > 0 && to->steps == 0) {
+        to->step_ns = other->step_ns;
+        to->launches = other->launches;
+    }
+    to->steps += other->steps;
+    to->covered_ns += other->covered_ns;
+    to->busy_ns += other->busy_ns;
+    for (int i = 0; i < GAPS; i++)
+        to->gap_ns[i] += other->gap_ns[i];
+    for (int c = 0; c < CLASSES; c++)
+        for (int p = 0; p < PRECISIONS; p++)
+            to->work_ns[c][p] += other->work_ns[c][p];
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    double one = ((const struct run_work *)a)->share.v, two = ((const struct run_work *)b)->share.v;
+    return (one < two) - (one > two);
+}
+
+static const char *main_precision(const struct account *a)
+{
+    int64_t best_ns = 0;
+    const char *best = NULL;
+    for (int p = PRECISION_NONE + 1; p < PRECISIONS; p++) {
+        int64_t ns = a->work_ns[CLASS_MATMUL][p] + a->work_ns[CLASS_CONVOLUTION][p] +
+                     a->work_ns[CLASS_ATTENTION][p];
+        if (ns > best_ns) {
+            best_ns = ns;
+            best = precision_names[p];
+        }
+    }
+    return best;
+}
+
+static int record_work(const struct account *a, struct run_account *r, struct err *err)
+{
+    int64_t total_ns = 0;
+    for (int c = 0; c < CLASSES; c++)
+        for (int p = 0; p < PRECISIONS; p++)
+            total_ns += a->work_ns[c][p];
+    r->work.items = calloc(CLASSES * PRECISIONS, sizeof *r->work.items);
+    if (!r->work.items)
+        return err_memory(err);
+    r->work.known = true;
+    double busy = (double)a->busy_ns / (double)a->covered_ns;
+    for (int c = 0; c < CLASSES; c++)
+        for (int p = 0; p < PRECISIONS; p++) {
+            if (a->work_ns[c][p] == 0)
+                continue;
+            struct run_work *w = &r->work.items[r->work.count++];
+            w->share = some_real(busy * (double)a->work_ns[c][p] / (double)total_ns);
+            TRY(TEXTS_SET(err, {&w->name, class_names[c]}, {&w->precision, precision_names[p]}));
+        }
+    qsort(r->work.items, r->work.count, sizeof *r->work.items, larger_first);
+    return text_set(&r->precision, main_precision(a), err);
+}
+
+int account_record(const struct account *a, struct run_account *r, struct err *err)
+{
+    if (a->steps == 0 || a->covered_ns <= 0)
+        return 0;
+    double covered_ns = (double)a->covered_ns;
+    r->steps = some_int(a->steps);
+    r->traced_s = some_real(covered_ns / 1e9);
+    r->step_ms = some_real((double)a->step_ns / 1e6);
+    r->launches_per_step = some_real(a->launches);
+    r->busy_share = some_real((double)a->busy_ns / covered_ns);
+    r->data_share = some_real((double)a->gap_ns[GAP_DATA] / covered_ns);
+    r->sync_share = some_real((double)a->gap_ns[GAP_SYNC] / covered_ns);
+    r->host_share = some_real((double)a->gap_ns[GAP_HOST] / covered_ns);
+    r->short_share = some_real((double)a->gap_ns[GAP_SHORT] / covered_ns);
+    return record_work(a, r, err);
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/pattern.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/classes.h"
+
+enum {
+    NAMES_LEAST = 5,   // in a step
+    ANCHORS_TRIED = 8, // of the names that agree
+};
+
+// The places of one key, or of all optimizer kernels, in the order of the items.
+struct places {
+    const uint32_t *at;
+    size_t count;
+};
+
+struct work {
+    const struct trace_item *items;
+    size_t count;
+    uint32_t *at;                   // all places, key by key
+    uint32_t first[TRACE_KEYS + 1]; // of each key in `at`
+    uint32_t *optimizer;            // places of its kernels
+    size_t optimizers;
+    struct vote {
+        uint32_t key, bursts;
+        int64_t time_ns;
+    } votes[TRACE_KEYS];
+    size_t voters;
+};
+
+static struct places places_of(const struct work *w, uint32_t key)
+{
+    return (struct places){w->at + w->first[key], w->first[key + 1] - w->first[key]};
+}
+
+// Launches further apart than this are of different bursts: a quarter of the distance such that
+// half of the sequence lies in gaps at least as long. By powers of two, so without sorting.
+static uint32_t split_at(struct places p)
+{
+    uint64_t in_gaps[33] = {0}, total = 0, sum = 0;
+    for (size_t i = 1; i < p.count; i++) {
+        uint32_t gap = p.at[i] - p.at[i - 1];
+        in_gaps[32 - __builtin_clz(gap)] += gap;
+        total += gap;
+    }
+    for (int bits = 32; bits > 0; bits--)
+        if ((sum += in_gaps[bits]) * 2 >= total && total > 0)
+            return (uint32_t)((UINT64_C(1) << (bits - 1)) / 4);
+    return 0;
+}
+
+static uint32_t count_bursts(struct places p)
+{
+    uint32_t apart = split_at(p), count = p.count > 0;
+    for (size_t i = 1; i < p.count; i++)
+        count += p.at[i] - p.at[i - 1] > apart;
+    return count;
+}
+
+static int prepare(struct work *w, struct err *err)
+{
+    w->at = malloc(w->count * sizeof *w->at);
+    w->optimizer = malloc(w->count * sizeof *w->optimizer);
+    if (!w->at || !w->optimizer)
+        return err_memory(err);
+    for (size_t i = 0; i < w->count; i++)
+        w->first[w->items[i].key + 1]++;
+    for (size_t key = 0; key < TRACE_KEYS; key++)
+        w->first[key + 1] += w->first[key];
+    uint32_t next[TRACE_KEYS];
+    memcpy(next, w->first, sizeof next);
+    for (uint32_t i = 0; i < w->count; i++) {
+        w->at[next[w->items[i].key]++] = i;
+        if (w->items[i].class == CLASS_OPTIMIZER)
+            w->optimizer[w->optimizers++] = i;
+    }
+    return 0;
+}
+
+// By number of bursts; the longest running first.
+static int order(const void *a, const void *b)
+{
+    const struct vote *one = a, *two = b;
+    if (one->bursts != two->bursts)
+        return one->bursts < two->bursts ? -1 : 1;
+    return (one->time_ns < two->time_ns) - (one->time_ns > two->time_ns);
+}
+
+static void collect_votes(struct work *w)
+{
+    for (uint32_t key = 1; key < TRACE_NAMES; key++) {
+        struct places p = places_of(w, key);
+        uint32_t bursts = count_bursts(p);
+        if (bursts < PATTERN_LEAST)
+            continue;
+        struct vote *v = &w->votes[w->voters++];
+        *v = (struct vote){.key = key, .bursts = bursts};
+        for (size_t i = 0; i < p.count; i++)
+            v->time_ns += w->items[p.at[i]].end_ns - w->items[p.at[i]].start_ns;
+    }
+    qsort(w->votes, w->voters, sizeof *w->votes, order);
+}
+
+// Whether a key is launched in at least four of five intervals between the anchor's bursts.
+static bool takes_turns(struct places anchor, struct places other)
+{
+    uint32_t apart = split_at(anchor);
+    size_t turns = 0, intervals = 0, next = 0;
+    uint32_t begin = anchor.at[0];
+    for (size_t i = 1; i < anchor.count; i++) {
+        if (anchor.at[i] - anchor.at[i - 1] <= apart)
+            continue;
+        while (next < other.count && other.at[next] < begin)
+            next++;
+        turns += next < other.count && other.at[next] < anchor.at[i];
+        intervals++;
+        begin = anchor.at[i];
+    }
+    return turns * 5 >= intervals * 4;
+}
+
+// An anchor among votes[first..last): with it, enough names take turns.
+static const struct vote *find_anchor(const struct work *w, size_t first, size_t last)
+{
+    for (size_t a = first; a < last && a < first + ANCHORS_TRIED; a++) {
+        size_t agree = 0;
+        for (size_t i = first; i < last && agree < NAMES_LEAST; i++)
+            agree += takes_turns(places_of(w, w->votes[a].key), places_of(w, w->votes[i].key));
+        if (agree >= NAMES_LEAST)
+            return &w->votes[a];
+    }
+    return NULL;
+}
+
+// The largest group of names whose numbers of bursts differ by at most 3 %, or by one.
+static const struct vote *elect(const struct work *w)
+{
+    const struct vote *best = NULL;
+    size_t most = NAMES_LEAST - 1;
+    for (size_t first = 0; first < w->voters; first++) {
+        uint32_t bursts = w->votes[first].bursts;
+        size_t last = first;
+        while (last < w->voters && w->votes[last].bursts <= bursts + 1 + bursts * 3 / 100)
+            last++;
+        if (last - first <= most)
+            continue;
+        const struct vote *anchor = find_anchor(w, first, last);
+        if (!anchor)
+            continue;
+        best = anchor;
+        most = last - first;
+    }
+    return best;
+}
+
+static int keep_ends(const struct work *w, struct places p, struct pattern *out, struct err *err)
+{
+    uint32_t apart = split_at(p);
+    out->ends = malloc((p.count + 1) * sizeof *out->ends);
+    if (!out->ends)
+        return err_memory(err);
+    int64_t end_ns = INT64_MIN;
+    for (size_t i = 0; i < p.count; i++) {
+        const struct trace_item *item = &w->items[p.at[i]];
+        end_ns = item->end_ns > end_ns ? item->end_ns : end_ns;
+        uint32_t next = i + 1 < p.count ? p.at[i + 1] : (uint32_t)w->count;
+        if (next - p.at[i] > apart)
+            out->ends[out->count++] = end_ns;
+    }
+    if (out->count < PATTERN_LEAST)
+        pattern_release(out);
+    return 0;
+}
+
+int pattern_find(const struct trace_item *items, size_t count, struct pattern *out, struct err *err)
+{
+    *out = (struct pattern){0};
+    if (count < PATTERN_LEAST * NAMES_LEAST || count > UINT32_MAX)
+        return 0;
+    struct work *w = calloc(1, sizeof *w);
+    if (!w)
+        return err_memory(err);
+    w->items = items;
+    w->count = count;
+    int rc = prepare(w, err);
+    if (rc == 0) {
+        collect_votes(w);
+        const struct vote *elected = elect(w);
+        struct places optimizer = {w->optimizer, w->optimizers};
+        uint32_t updates = count_bursts(optimizer);
+        // Several bursts of "optimizer" kernels a step are something else: copies of lists, say.
+        if (updates >= PATTERN_LEAST && count / updates >= NAMES_LEAST &&
+            (!elected || updates <= elected->bursts + elected->bursts / 2))
+            rc = keep_ends(w, optimizer, out, err);
+        else if (elected)
+            rc = keep_ends(w, places_of(w, elected->key), out, err);
+    }
+    free(w->at);
+    free(w->optimizer);
+    free(w);
+    return rc;
+}
+
+void pattern_release(struct pattern *pattern)
+{
+    free(pattern->ends);
+    *pattern = (struct pattern){0};
+}

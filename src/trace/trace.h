@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// trace: records what the GPU does in a user's command, by the library that CUDA loads into it
+// (trace/inject), and turns the records into steps and into the run's account.
+//
+// A failure never harms the command or the measurement: it only says why there is no account.
+// Memory is bounded: of each of the first few processes the newest records are kept.
+#ifndef FARE_TRACE_TRACE_H
+#define FARE_TRACE_TRACE_H
+
+#include <stdbool.h>
+
+#include "record/run.h"
+
+struct trace;
+
+// Makes the folder for the rings. `library` replaces the library's path (for tests); null: beside
+// the program. Fails only for lack of memory; otherwise trace_why_off() says why it is off.
+int trace_new(struct trace **trace, const char *library, struct err *err) MUST_USE;
+void trace_free(struct trace *trace); // removes the folder; null is fine
+
+// Entries for the command's environment, "NAME=value"; null-terminated, and empty if it is off.
+// Owned by the trace.
+char *const *trace_environment(const struct trace *trace);
+
+// Null while it is on. For a person: "CUDA_INJECTION64_PATH is set: another profiler has the GPU".
+const char *trace_why_off(const struct trace *trace);
+
+// Reads what is new; call it several times a second. `*steps` is the number of steps found since
+// the last call, and `*at_ns` when the last of them ended (clock_now_ns); call it again until it is
+// 0.
+int trace_read(struct trace *trace, int64_t *steps, int64_t *at_ns, struct err *err) MUST_USE;
+
+// Turns recording on or off; at first it is off. While it is on, it costs the program a few per
+// cent. The account is of the records since it was turned on.
+void trace_record(struct trace *trace, bool on);
+
+// The account is good enough to turn it off.
+bool trace_enough(const struct trace *trace);
+
+// After the command's end: reads and analyses the rest; trace_read() then gives the last steps.
+int trace_end(struct trace *trace, struct err *err) MUST_USE;
+
+int trace_account(struct trace *trace, struct run_account *account, struct err *err) MUST_USE;
+
+#endif
