@@ -11,9 +11,48 @@ enum { FLUSH_BYTES = 1 << 20 };
 
 // ---- import
 
+// The length of the folder that all files share.
+static size_t shared_folder(const struct opt_rest *rest)
+{
+    const char *first = rest->args[0], *slash = strrchr(first, '/');
+    size_t len = slash ? (size_t)(slash - first) + 1 : 0;
+    for (size_t i = 1; i < rest->count; i++)
+        while (len > 0 && strncmp(first, rest->args[i], len) != 0)
+            do
+                len--;
+            while (len > 0 && first[len - 1] != '/');
+    return len;
+}
+
+// Of several files each names its run: its path below the folder they share, without extension.
+static void name_of(const char *path, struct buf *name)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    buf_reset(name);
+    if (strcmp(path, "-") != 0)
+        buf_add(name, path, (size_t)(base - path) + strcspn(base, "."));
+}
+
+static int import_each(struct import_job *m, const struct opt_rest *rest, struct err *err)
+{
+    struct buf name = {0};
+    size_t folder = shared_folder(rest);
+    int rc = 0;
+    for (size_t i = 0; i < rest->count && rc == 0; i++) {
+        if (rest->count > 1)
+            name_of(rest->args[i] + folder, &name);
+        rc = buf_check(&name, err);
+        m->known.name = name.len > 0 ? buf_str(&name) : NULL;
+        if (rc == 0)
+            rc = import_file(m, rest->args[i], err);
+    }
+    m->known.name = NULL;
+    buf_release(&name);
+    return rc;
+}
+
 static int import_files(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
-    const struct opt_rest *rest = call->rest;
     const struct runs_options *o = call->options;
     struct import_job m = {.ledger = ledger,
                            .format = o->format,
@@ -28,17 +67,19 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
                                      .labels = o->label.items,
                                      .label_count = o->label.count}};
     TRY(ledger_import_begin(ledger, err));
-    int rc = 0;
-    for (size_t i = 0; i < rest->count && rc == 0; i++)
-        rc = import_file(&m, rest->args[i], err);
+    int rc = import_each(&m, call->rest, err);
     if (rc == 0)
         rc = ledger_import_end(ledger, err);
     else
         ledger_import_abandon(ledger);
-    if (rc != 0)
-        return err_hint(err, "nothing was imported");
-    runs_say_added(call->out, "added", m.added, m.there);
-    return 0;
+    if (rc == 0) {
+        out_printf(call->out, "%s", buf_str(&m.ids));
+        runs_say_added(call->out, "added", m.added, m.there);
+    } else {
+        rc = err_hint(err, "nothing was imported");
+    }
+    buf_release(&m.ids);
+    return rc;
 }
 
 static int import(const struct cmd_call *call, struct err *err)
@@ -84,6 +125,7 @@ static const struct cmd_example import_examples[] = {
     {"fare runs import runs.jsonl --ledger postgresql://team@db/fare", "into the team's ledger"},
     {"fare runs import mnist_mlp_tensorflow.csv --machine p2.xlarge --price-per-hour 0.90",
      "a log of Keras"},
+    {"ssh host cat result_0.txt | fare runs import -", "a log from standard input"},
     {NULL, NULL},
 };
 
@@ -92,8 +134,9 @@ const struct command runs_import = {
     .summary = "add runs from files, and from logs of other programs",
     .arguments = "FILE...",
     .about = "Reads files of 'fare runs export' and logs of Keras (CSVLogger), DAWNBench, MLPerf "
-             "and hyperfine into the ledger: all of them, or none if one is wrong. Runs "
-             "already in the ledger are not added again.",
+             "and hyperfine into the ledger: all of them, or none if one is wrong. '-' is standard "
+             "input. Runs already in the ledger are not added again. For logs it prints the id and "
+             "the name of each run; several logs are named by their files.",
     .options = import_options,
     .options_size = sizeof(struct runs_options),
     .max_args = 4096,

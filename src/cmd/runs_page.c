@@ -108,6 +108,8 @@ static void print_what(struct out *out, const struct run *run)
         out_part(&facts, "batch %lld", (long long)run->batch.v);
     if (run->epochs.known)
         out_part(&facts, "%lld epoch%s", (long long)run->epochs.v, run->epochs.v == 1 ? "" : "s");
+    if (run->samples_trained.known)
+        out_part(&facts, "%s", units_count(run->samples_trained.v, "sample").s);
     out_parts(out, "Trained", &facts);
     for (size_t i = 0; i < run->command.count; i++)
         buf_printf(&facts, "%s%s", i ? " " : "", run->command.items[i]);
@@ -194,6 +196,21 @@ static void print_steps(struct out *out, const struct run *run)
                       "ms, from left to right");
 }
 
+static void print_quality(struct buf *facts, const struct run_quality *q)
+{
+    if (!q->metric || !q->value.known)
+        return;
+    struct buf target = {0};
+    if (q->target.known)
+        buf_printf(&target, " (target %.6g", q->target.v);
+    if (q->target.known && q->reached_s.known)
+        buf_printf(&target, ", reached after %s", seconds(q->reached_s.v).s);
+    if (q->target.known)
+        buf_adds(&target, ")");
+    out_part(facts, "%s %.6g%s", q->metric, q->value.v, buf_str(&target));
+    buf_release(&target);
+}
+
 static void print_whole(struct out *out, const struct run *run)
 {
     const struct run_projection *p = &run->projection;
@@ -215,13 +232,16 @@ static void print_whole(struct out *out, const struct run *run)
     buf_reset(&facts);
     run_text_progress(run, &facts);
     out_parts(out, "Progress", &facts);
-    if (run->test_accuracy.known)
+    for (size_t i = 0; i < run->quality.count; i++)
+        print_quality(&facts, &run->quality.items[i]);
+    if (run->test_accuracy.known && run->quality.count == 0)
         out_part(&facts, "%.2f %% accuracy on held-out data", run->test_accuracy.v * 100);
     if (run->first_loss.known && run->last_loss.known)
         out_part(&facts, "loss %.4g to %.4g", run->first_loss.v, run->last_loss.v);
-    if (run->reached.known)
-        out_part(&facts, "%s the target of a correct training",
-                 run->reached.v ? "reached" : "did not reach");
+    bool said = run->quality.count > 0 && run->quality.items[0].reached_s.known;
+    if (run->reached.known && !said)
+        out_part(&facts, "%s the target%s", run->reached.v ? "reached" : "did not reach",
+                 run->quality.count > 0 ? "" : " of a correct training");
     if (run->l1_pairs_per_s.known)
         out_part(&facts, "%.4g differences/s", run->l1_pairs_per_s.v);
     if (run->l1_copy_bytes_per_s.known)

@@ -131,6 +131,18 @@ static int set_id(struct run *run, struct err *err)
     return rc == 0 ? text_set(&run->id, id, err) : rc;
 }
 
+static int set_name(struct run *run, const char *file, const struct import_options *o,
+                    struct err *err)
+{
+    char stem[128];
+    import_stem(file, stem, sizeof stem);
+    if (o->name && (!run->name || strcmp(run->name, stem) == 0))
+        return text_set(&run->name, o->name, err);
+    if (!o->name && (!run->name || o->workload) && run->workload)
+        return text_set(&run->name, run->workload, err);
+    return 0;
+}
+
 static int finish(struct run *run, const struct importer *importer, const char *file,
                   const struct import_options *o, struct err *err)
 {
@@ -150,13 +162,13 @@ static int finish(struct run *run, const struct importer *importer, const char *
         run->machine.gpus = some_int(o->gpus);
     if (rc == 0 && o->started)
         rc = add_started(run, o->started, err);
-    if (rc == 0 && (!run->name || o->workload) && run->workload)
-        rc = text_set(&run->name, run->workload, err);
     if (rc == 0)
         rc = add_labels(run, o, err);
     if (rc == 0)
         rc = set_id(run, err);
     // After the id, so that the same log under another name is the same run.
+    if (rc == 0)
+        rc = set_name(run, file, o, err);
     const char *slash = strrchr(file, '/');
     struct buf source = {0};
     buf_printf(&source, "imported from %s (%s)", slash ? slash + 1 : file, importer->name);

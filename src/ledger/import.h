@@ -17,6 +17,7 @@
 enum { IMPORT_MAX = 64 << 20 }; // bytes in a log
 
 struct import_options { // all may be null or 0
+    const char *name;   // for a run that the log does not name
     const char *workload;
     const char *framework;
     const char *machine;
@@ -34,8 +35,8 @@ struct importer {
     const char *about;
     // True if a log that starts with `text` has this format.
     bool (*knows)(const char *text, size_t len);
-    // Adds the log's runs to `out`; import_log() adds id, source and the caller's options. The
-    // file name `file` may hold a hint. ERR_FORMAT names the line.
+    // Adds the log's runs to `out`; import_log() adds id, name, source and the caller's options.
+    // The file name `file` may hold a hint. ERR_FORMAT names the line.
     int (*read)(const char *file, const char *text, size_t len, struct runs *out, struct err *err);
 };
 

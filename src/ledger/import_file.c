@@ -7,9 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fs.h"
-
-enum { LINE_MAX_BYTES = 64 << 20, CHUNK_BYTES = 1 << 20 };
+enum { LINE_MAX_BYTES = 64 << 20, CHUNK_BYTES = 1 << 20, HEAD_BYTES = 1 << 16 };
 
 static int add_text(struct import_job *m, const char *text, size_t len, struct err *err)
 {
@@ -20,10 +18,10 @@ static int add_text(struct import_job *m, const char *text, size_t len, struct e
 }
 
 // Imports every whole line in the buffer and moves the rest to its beginning.
-static int import_whole_lines(struct import_job *m, const char *path, struct buf *lines,
+static int import_whole_lines(struct import_job *m, const char *path, struct buf *text,
                               size_t *number, struct err *err)
 {
-    char *line = lines->data, *end = lines->data + lines->len, *stop;
+    char *line = text->data, *end = text->data + text->len, *stop;
     int rc = 0;
     while (rc == 0 && line < end && (stop = memchr(line, '\n', (size_t)(end - line)))) {
         ++*number;
@@ -37,37 +35,47 @@ static int import_whole_lines(struct import_job *m, const char *path, struct buf
     }
     size_t left = line ? (size_t)(end - line) : 0;
     if (left > 0)
-        memmove(lines->data, line, left);
-    lines->len = left;
+        memmove(text->data, line, left);
+    text->len = left;
     return rc;
 }
 
-// One record per line, in constant memory.
-static int import_lines(struct import_job *m, const char *path, struct err *err)
+// Appends up to CHUNK_BYTES of the file.
+static int read_chunk(int fd, const char *path, struct buf *text, bool *ended, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s'", path);
-    struct buf lines = {.max = LINE_MAX_BYTES};
+    char *into = buf_reserve(text, CHUNK_BYTES);
+    if (!into)
+        return err_memory(err);
+    ssize_t got;
+    do
+        got = read(fd, into, CHUNK_BYTES);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return err_errno(err, errno, "cannot read '%s'", path);
+    buf_advance(text, (size_t)got);
+    *ended = got == 0;
+    return 0;
+}
+
+// One record per line, in constant memory. `text` holds the beginning.
+static int import_lines(struct import_job *m, int fd, const char *path, struct buf *text,
+                        struct err *err)
+{
     size_t number = 0;
     int rc = 0;
+    text->max = LINE_MAX_BYTES;
     for (bool ended = false; rc == 0 && !ended;) {
-        char *into = buf_reserve(&lines, CHUNK_BYTES);
-        ssize_t got = into ? read(fd, into, CHUNK_BYTES) : 0;
-        if (!into)
-            rc = err_set(err, ERR_MEMORY, "'%s', line %zu is too long", path, number + 1);
-        else if (got < 0 && errno != EINTR)
-            rc = err_errno(err, errno, "cannot read '%s'", path);
-        if (rc != 0 || got < 0)
-            continue;
-        buf_advance(&lines, (size_t)got);
-        ended = got == 0;
-        if (ended && lines.len > 0 && lines.data[lines.len - 1] != '\n')
-            buf_addc(&lines, '\n'); // the last line may lack it
-        rc = import_whole_lines(m, path, &lines, &number, err);
+        rc = import_whole_lines(m, path, text, &number, err);
+        if (rc == 0) {
+            rc = read_chunk(fd, path, text, &ended, err);
+            if (rc == ERR_MEMORY)
+                err_context(err, "'%s', line %zu is too long", path, number + 1);
+        }
     }
-    close(fd);
-    buf_release(&lines);
+    if (rc == 0 && text->len > 0) { // the last line may lack its end
+        buf_addc(text, '\n');
+        rc = import_whole_lines(m, path, text, &number, err);
+    }
     return rc;
 }
 
@@ -89,14 +97,14 @@ static int import_document(struct import_job *m, const char *path, const struct 
     json_t *json = json_loadb(buf_str(text), text->len, 0, &why);
     if (!json)
         return err_set(err, ERR_FORMAT, "'%s', line %d: %s", path, why.line, why.text);
-    json_t *runs = json_object_get(json, "runs"), *run;
+    json_t *runs = json_object_get(json, "runs"), *one;
     size_t index;
     int rc = 0;
     if (!runs)
         rc = add_json(m, json, err);
-    json_array_foreach(runs, index, run)
+    json_array_foreach(runs, index, one)
     {
-        rc = add_json(m, run, err);
+        rc = add_json(m, one, err);
         if (rc != 0) {
             err_context(err, "runs[%zu]", index);
             break;
@@ -114,36 +122,19 @@ static int import_other(struct import_job *m, const struct importer *importer, c
     struct runs runs = {0};
     int rc = import_log(importer, path, buf_str(text), text->len, &m->known, &runs, err);
     for (size_t i = 0; i < runs.runs.count && rc == 0; i++) {
+        const struct run *run = &runs.runs.items[i];
         struct buf line = {0};
-        rc = ledger_line(&runs.runs.items[i], &line, err);
+        rc = ledger_line(run, &line, err);
         if (rc == 0)
             rc = add_text(m, buf_str(&line), line.len, err);
         if (rc == ERR_FORMAT)
             err_context(err, "%s, run %zu", path, i + 1);
+        if (rc == 0)
+            buf_printf(&m->ids, "%s  %s\n", run->id, run->name ? run->name : "-");
         buf_release(&line);
     }
     record_release(runs_fields, &runs);
-    return rc;
-}
-
-// The beginning of a file, to tell its format.
-static int read_head(const char *path, char *head, size_t size, size_t *len, struct err *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s'", path);
-    *len = 0;
-    ssize_t got;
-    while (*len < size && (got = read(fd, head + *len, size - *len)) != 0) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            break;
-        *len += (size_t)got;
-    }
-    int rc = got < 0 ? err_errno(err, errno, "cannot read '%s'", path) : 0;
-    close(fd);
-    return rc;
+    return rc == 0 ? buf_check(&m->ids, err) : rc;
 }
 
 // A record on each line has its end on the first; a document goes on, or is a list.
@@ -155,33 +146,50 @@ static bool is_lines(const char *head, size_t len)
         line--;
     bool list = memmem(head, line, "\"" RUNS_SCHEMA "\"", strlen(RUNS_SCHEMA) + 2) ||
                 memmem(head, line, "\"" REPORT_SCHEMA "\"", strlen(REPORT_SCHEMA) + 2);
-    return line > 2 && !list && (!end || head[line - 1] == '}');
+    return line > 2 && head[0] == '{' && !list && (!end || head[line - 1] == '}');
+}
+
+// The rest of a file that is not read line by line.
+static int import_whole(struct import_job *m, int fd, const char *path,
+                        const struct importer *importer, struct buf *text, struct err *err)
+{
+    for (bool ended = false; !ended;) {
+        TRY(read_chunk(fd, path, text, &ended, err));
+        if (text->len > IMPORT_MAX)
+            return err_set(err, ERR_FORMAT, "'%s' is over %d MB", path, IMPORT_MAX >> 20);
+    }
+    if (!importer && !m->format) // some logs begin with pages of other programs' output
+        importer = importer_guess(buf_str(text), text->len);
+    const char *start = buf_str(text);
+    start += strspn(start, " \t\r\n");
+    if (!importer && !m->format && *start != '{' && *start != '[') {
+        err_set(err, ERR_FORMAT, "'%s' is in none of the formats that fare reads", path);
+        return err_hint(err, "name it with --format: 'fare runs import --help' lists them");
+    }
+    return importer ? import_other(m, importer, path, text, err)
+                    : import_document(m, path, text, err);
 }
 
 int import_file(struct import_job *m, const char *path, struct err *err)
 {
-    enum { HEAD = 1 << 16 };
-    char *head = malloc(HEAD);
-    size_t len = 0;
-    if (!head)
-        return err_memory(err);
-    int rc = read_head(path, head, HEAD, &len, err);
+    bool standard = strcmp(path, "-") == 0, ended = false;
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", path);
+    path = standard ? "standard input" : path;
+    struct buf text = {.max = IMPORT_MAX + 2 * CHUNK_BYTES};
+    int rc = 0;
+    while (rc == 0 && !ended && text.len < HEAD_BYTES)
+        rc = read_chunk(fd, path, &text, &ended, err);
     const struct importer *importer = NULL;
     if (rc == 0)
-        importer = m->format ? importer_find(m->format) : importer_guess(head, len);
-    bool lines = rc == 0 && !importer && is_lines(head, len);
-    if (rc == 0 && !importer && !m->format && !lines && !memchr(head, '{', len)) {
-        err_set(err, ERR_FORMAT, "'%s' is in none of the formats that fare reads", path);
-        rc = err_hint(err, "name it with --format: 'fare runs import --help' lists them");
-    }
-    free(head);
-    if (rc != 0 || lines)
-        return rc == 0 ? import_lines(m, path, err) : rc;
-    struct buf text = {0};
-    rc = fs_read(path, IMPORT_MAX, &text, err);
-    if (rc == 0)
-        rc = importer ? import_other(m, importer, path, &text, err)
-                      : import_document(m, path, &text, err);
+        importer = m->format ? importer_find(m->format) : importer_guess(buf_str(&text), text.len);
+    if (rc == 0 && !importer && is_lines(buf_str(&text), text.len))
+        rc = import_lines(m, fd, path, &text, err);
+    else if (rc == 0)
+        rc = import_whole(m, fd, path, importer, &text, err);
+    if (!standard)
+        close(fd);
     buf_release(&text);
     return rc;
 }

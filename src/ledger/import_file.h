@@ -4,6 +4,7 @@
 #ifndef FARE_LEDGER_IMPORT_FILE_H
 #define FARE_LEDGER_IMPORT_FILE_H
 
+#include "base/buf.h"
 #include "ledger/import.h"
 #include "ledger/ledger.h"
 
@@ -12,8 +13,10 @@ struct import_job {
     const char *format;          // (optional) an importer's name, or "fare"
     struct import_options known; // for logs
     int64_t added, there;        // runs, so far
+    struct buf ids;              // of logs' runs: "ID  NAME" lines; the caller releases it
 };
 
+// The path "-" is standard input.
 int import_file(struct import_job *job, const char *path, struct err *err) MUST_USE;
 
 // "fare" and the importers' names; null behind the last.
