@@ -362,16 +362,16 @@ static bool has(const char *text, size_t len, const char *word)
 static int each_event(struct state *s, const char *file, const char *text, size_t len, event_fn *fn,
                       struct err *err)
 {
-    const char *end = text + len;
+    const char *end = text + left;
     int rc = 0;
     size_t line = 1;
     for (const char *p = text; p < end && rc == 0; line++) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         stop = stop ? stop : end;
-        size_t len = (size_t)(stop - p);
-        const char *mark = memmem(p, len, marker, sizeof marker - 1);
-        if (mark && fn == on_head && !has(p, len, "run_start") &&
-            !has(p, len, "submission_benchmark"))
+        size_t left = (size_t)(stop - p);
+        const char *mark = memmem(p, left, marker, sizeof marker - 1);
+        if (mark && fn == on_head && !has(p, left, "run_start") &&
+            !has(p, left, "submission_benchmark"))
             mark = NULL;
         if (mark) {
             mark += sizeof marker - 1;
