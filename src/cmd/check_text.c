@@ -328,7 +328,7 @@ static void products(struct out *out, const struct machine_rates *rates, const c
         counted(&line, last->threads, "thread");
         out_parts(out, NULL, &line);
     }
-    buf_reset(row);
+    buf_release(row);
     buf_release(&line);
 }
 
