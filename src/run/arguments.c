@@ -101,7 +101,8 @@ static const struct {
 bool arguments_take(const char *name, int64_t value, bool alone, struct event *event)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i].name, name) != 0 || (names[i].alone && !alone))
+        if (names[i].name[0] != name[0] || strcmp(names[i].name, name) != 0 ||
+            (names[i].alone && !alone))
             continue;
         bool every = names[i].what == EVAL || names[i].what == SAVE;
         bool steps = strstr(name, "step") || strstr(name, "update");

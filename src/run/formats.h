@@ -83,16 +83,16 @@ enum formats_role {
     ROLE_FILLER,
 };
 struct formats_name {
-    const char *word;
+    const char *word; // null ends a letter's words
+    size_t len;
     enum formats_role role;
     int rank;
 };
-extern const struct formats_name formats_names[];
-extern const size_t formats_name_count;
+extern const struct formats_name *const formats_names[26]; // by their first letter; or null
 
 // `word` is in lower case. `test`: it says itself that it is about an evaluation, as "val_loss"
 // does.
-enum formats_role formats_role(const char *word, int *rank, bool *test);
+enum formats_role formats_role(const char *word, size_t len, int *rank, bool *test);
 
 // Identifies a counter by its words (FNV-1a over the letters) and a total, which may be 0.
 uint32_t formats_counter(const char *words, size_t len, int64_t total);

@@ -176,7 +176,7 @@ static const char *read_loop(struct scan *s, const char *word, size_t n)
     if (!inner)
         return NULL;
     offer(&s->step, &c);
-    if (end) {
+    if (end && !s->epoch) {
         s->epoch = true;
         s->event->epoch = some_int(at);
         if (total > 0)
@@ -269,7 +269,7 @@ static const char *read_role(struct scan *s, enum formats_role role, const char 
     s->learns |= possessed;
     switch (role) {
     case ROLE_EPOCH:
-        return joined || s->limit ? NULL : read_epoch(s, word, n);
+        return joined || s->limit || s->epoch ? NULL : read_epoch(s, word, n);
     case ROLE_STEP:
         return joined || s->limit ? NULL : read_step(s, word, n, rank, test);
     case ROLE_TABLE: {
@@ -378,7 +378,7 @@ static void scan(struct scan *s)
             if (!start)
                 return;
             enum formats_role role =
-                n < FORMATS_WORD ? formats_role(word, &rank, &test) : ROLE_OTHER;
+                n < FORMATS_WORD ? formats_role(word, n, &rank, &test) : ROLE_OTHER;
             if (start[n] == '.' && formats_letter(start[n + 1]) && role != ROLE_MODEL)
                 role = ROLE_OTHER; // "train.py", but "model.bin"
             s->seen[role] = true;
@@ -449,7 +449,7 @@ static void count(struct scan *s)
     e->counts = s->step.counts;
     if (s->step.evaluates)
         mark(s, METER_EVALUATE, false);
-    e->at_step.known = e->took_s.known = false;
+    e->at_step.known = false;
     if (s->step.label_len > 0) {
         e->label = s->step.label;
         e->label_len = s->step.label_len;
@@ -489,7 +489,6 @@ static bool judge_epoch(struct scan *s, bool trains, bool tests)
     } else {
         return s->others == 0;
     }
-    e->took_s.known = e->took_s.known && e->phase.known;
     return true;
 }
 
@@ -527,6 +526,13 @@ static bool judge(struct scan *s)
     return false;
 }
 
+// Only an evaluation or a checkpoint that ended took a time.
+static void drop_time(struct event *event)
+{
+    if (!event->phase.known || event->step.known)
+        event->took_s.known = false;
+}
+
 static void name_source(const char *line, struct event *event)
 {
     static const struct {
@@ -560,6 +566,7 @@ enum event_result formats_line(const char *line, size_t len, struct event *event
         *event = (struct event){0};
         return EVENT_NONE;
     }
+    drop_time(event);
     name_source(line, event);
     return EVENT_READ;
 }
@@ -588,5 +595,6 @@ enum event_result formats_trainer(const char *line, size_t len, struct event *ev
         mark(&s, METER_EVALUATE, false);
     else if (s.step.known)
         count(&s);
+    drop_time(event);
     return EVENT_READ;
 }
