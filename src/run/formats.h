@@ -78,9 +78,11 @@ enum formats_role {
     ROLE_SAVING,     // "Saving model checkpoint to"
     ROLE_SAVED,      //
     ROLE_MODEL,      // what is saved
+    ROLE_DONE,       // "Epoch 3/20 done"
     ROLE_OVER,       // "max_epochs=1 reached"
     ROLE_NOT,        // not a report: "will be saved", "loading the model"
     ROLE_FILLER,
+    ROLE_COUNT
 };
 struct formats_name {
     const char *word; // null ends a letter's words

@@ -172,6 +172,10 @@ static enum event_result fill(struct bar *bar, struct event *event)
         event->label_len = bar->label_len;
     }
     formats_figures(bar->rest, event);
+    if (phase == METER_EVALUATE && !event->test_loss.known) {
+        event->test_loss = event->loss;
+        event->loss.known = false;
+    }
     return EVENT_READ;
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines, by one grammar: counters are known words with a number ("iter 10", "Epoch: [0][
-// 10/5005]", "step=40", "num_updates": "1400"), figures are known words with a value ("lm
-// loss: 2.37E+00"), and a few words say what a line is about. scan() collects them, and judge()
-// decides what the line reports. A counter alone is not progress: "Step 3/10 : RUN pip install" has
-// no figure.
+// Log lines, by one grammar. Counters are known words with a number: "iter 10", "step=40",
+// "Epoch: [0][ 10/5005]", "num_updates": "1400". Figures are known words with a value: "lm loss:
+// 2.37E+00". A few words say what a line is about. scan() collects them, and judge() decides what
+// the line reports. A counter alone is not progress: "Step 3/10 : RUN pip install" has no figure.
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +31,7 @@ struct scan {
     bool diverged;        // a loss is NaN
     bool tempo;           // a learning rate, a time
     bool learns;          // CatBoost's "learn", or the names of XGBoost and LightGBM
-    bool seen[ROLE_FILLER + 1];
+    bool seen[ROLE_COUNT];
     int others; // unknown words, without those of a logger's prefix
 };
 
@@ -455,6 +454,12 @@ static void count(struct scan *s)
         e->label_len = s->step.label_len;
     }
     e->bar = formats_counter(s->step.label, s->step.label_len, s->step.evaluates);
+    // {"step": 10, "total_steps": 1000, "loss": 2.5}
+    struct event told = {0};
+    if (s->seen[ROLE_PLURAL] && s->step.total == 0 && !e->phase.known &&
+        formats_announced(s->line, (size_t)(s->end - s->line), &told) && told.total_steps.known &&
+        told.total_steps.v >= e->step.v)
+        e->total_steps = told.total_steps;
 }
 
 static bool judge_step(struct scan *s, bool trains, bool tests)
@@ -480,7 +485,7 @@ static bool judge_epoch(struct scan *s, bool trains, bool tests)
         if (!trains && !tests)
             return false;
         mark(s, METER_EVALUATE, false);
-    } else if (trains) {
+    } else if (trains || s->seen[ROLE_DONE]) {
         e->step = e->epoch;
         e->total_steps = e->epochs;
         e->counts = COUNTS_EPOCHS;
@@ -509,7 +514,7 @@ static bool judge(struct scan *s)
         return true;
     if (s->epoch && judge_epoch(s, trains, tests))
         return true;
-    if (seen[ROLE_PLURAL] && !seen[ROLE_OVER] &&
+    if (seen[ROLE_PLURAL] && !seen[ROLE_OVER] && !trains && !tests &&
         formats_announced(s->line, (size_t)(s->end - s->line), e))
         return true;
     if (s->epoch || s->step.known)
