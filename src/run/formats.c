@@ -101,7 +101,7 @@ uint32_t formats_counter(const char *words, size_t len, int64_t total)
 static bool among(const char *word, const char *const *words)
 {
     for (; *words; words++)
-        if (strcmp(word, *words) == 0)
+        if (**words == *word && strcmp(word, *words) == 0)
             return true;
     return false;
 }

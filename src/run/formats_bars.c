@@ -172,6 +172,10 @@ static enum event_result fill(struct bar *bar, struct event *event)
         event->label_len = bar->label_len;
     }
     formats_figures(bar->rest, event);
+    if (phase == METER_EVALUATE && !event->test_loss.known) {
+        event->test_loss = event->loss;
+        event->loss.known = false;
+    }
     return EVENT_READ;
 }
 
@@ -211,7 +215,8 @@ static bool percent_bar(const char *line, struct bar *bar)
         drawn |= line_piece(formats_blanks(pieces));
         bool bracket = *p == '['; // fastprogress: 45.67% [45/99 00:12<00:15 0.3456]
         const char *end = formats_pair(p + bracket, &bar->done, &bar->total);
-        if (!end || (*end != ' ' && *end != '\0') || (!drawn && !bracket && end[1] != '['))
+        if (!end || (*end != ' ' && *end != '\0') ||
+            (!drawn && !bracket && strncmp(end, " [", 2) != 0))
             continue;
         bar->label = line;
         bar->label_len = (size_t)(start - line);
@@ -227,7 +232,8 @@ static bool open_bar(const char *line, struct bar *bar)
 {
     const char *times = line;
     for (int tries = 0; tries < 4 && (times = strstr(times, " [")); tries++, times++) {
-        if (!formats_digit(times[2]) || (times[3] != ':' && times[4] != ':'))
+        const char *minutes = times + 2 + strspn(times + 2, "0123456789");
+        if (minutes == times + 2 || *minutes != ':')
             continue;
         const char *p = times;
         while (p > line && formats_letter(p[-1]))
