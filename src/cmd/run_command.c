@@ -42,7 +42,8 @@ static void add_speed(struct buf *to, const struct run *run)
 {
     if (!run->steps.known)
         return;
-    buf_adds(to, units_count(run->steps.v, "step").s);
+    bool epochs = run->progress.counts && strcmp(run->progress.counts, "epochs") == 0;
+    buf_adds(to, units_count(run->steps.v, epochs ? "epoch" : "step").s);
     if (run->total_steps.known)
         buf_printf(to, " of %lld", (long long)run->total_steps.v);
     if (run->step_ms.known)
@@ -68,33 +69,32 @@ static void add_step_times(struct buf *to, const struct out *out, const struct r
 
 // ---- how far to trust it
 
-static const char *from_words(const char *total_from)
+// Totals that stand beside the steps themselves have no row.
+static const char *total_words(const char *total_from)
 {
     static const struct {
         const char *from, *words;
-    } rows[] = {{"bar", "from the bar"},
-                {"log", "from the log"},
+    } rows[] = {{"log", "announced in the output"},
                 {"arguments", "from the command's arguments"},
-                {"option", "given"},
-                {"events", "reported"}};
+                {"option", "given"}};
     for (size_t i = 0; total_from && i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].from, total_from) == 0)
             return rows[i].words;
     return NULL;
 }
 
-// "steps from tqdm ('Training'), their total from the bar; not seen yet: evaluation"
 void run_text_progress(const struct run *run, struct buf *to)
 {
     const struct run_progress *p = &run->progress;
-    const char *from = from_words(p->total_from);
+    const char *total = total_words(p->total_from);
     if (!p->source)
         return;
-    buf_printf(to, "%s from %s", p->counts ? p->counts : "steps", p->source);
+    buf_printf(to, "%s%s from %s", p->counts ? p->counts : "steps",
+               p->total_from && !total ? " and their total" : "", p->source);
     if (p->counter)
         buf_printf(to, " ('%s')", p->counter);
-    if (from)
-        buf_printf(to, ", their total %s", from);
+    if (total)
+        buf_printf(to, ", their total %s", total);
     for (size_t i = 0; i < p->unseen.count && !whole(run); i++)
         buf_printf(to, "%s%s", i == 0 ? "; not seen yet, which widens the interval: " : ", ",
                    p->unseen.items[i]);
