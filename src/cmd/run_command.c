@@ -38,12 +38,16 @@ static void add_end(struct buf *to, const struct measure *m, const struct run *r
     buf_release(&why);
 }
 
+static bool counts_epochs(const struct run *run)
+{
+    return run->progress.counts && strcmp(run->progress.counts, "epochs") == 0;
+}
+
 static void add_speed(struct buf *to, const struct run *run)
 {
     if (!run->steps.known)
         return;
-    bool epochs = run->progress.counts && strcmp(run->progress.counts, "epochs") == 0;
-    buf_adds(to, units_count(run->steps.v, epochs ? "epoch" : "step").s);
+    buf_adds(to, units_count(run->steps.v, counts_epochs(run) ? "epoch" : "step").s);
     if (run->total_steps.known)
         buf_printf(to, " of %lld", (long long)run->total_steps.v);
     if (run->step_ms.known)
@@ -64,7 +68,8 @@ static void add_step_times(struct buf *to, const struct out *out, const struct r
         return;
     out_blocks(to, run->step_plot_ms.items, run->step_plot_ms.count,
                (size_t)out->width - strlen("fare: "), out->unicode, &low, &high);
-    buf_printf(to, "\n%.4g to %.4g ms a step, from left to right\n", low, high);
+    buf_printf(to, "\n%.4g to %.4g ms %s, from left to right\n", low, high,
+               counts_epochs(run) ? "an epoch" : "a step");
 }
 
 // ---- how far to trust it
@@ -155,16 +160,19 @@ static void add_figure(struct buf *to, const struct measure *m, const struct run
 {
     const struct run_projection *p = &run->projection;
     char cost[MONEY_BYTES];
-    bool projected = p->wall_s.known && !whole(run);
-    double wall_s = projected ? p->wall_s.v : (double)run->phases.wall_ns.v / 1e9;
-    if (projected)
-        buf_printf(to, "the whole training takes %s", seconds(wall_s).s);
-    else
+    double wall_s = whole(run) ? (double)run->phases.wall_ns.v / 1e9 : p->wall_s.v;
+    if (whole(run)) {
         buf_printf(to, "%s took %s", run->name, seconds(wall_s).s);
-    if (projected && p->low_s.known && p->high_s.known)
-        buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
+    } else if (p->wall_s.known) {
+        buf_printf(to, "the whole training takes %s", seconds(wall_s).s);
+        if (p->low_s.known && p->high_s.known)
+            buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
+    } else {
+        buf_adds(to, "the time of the whole training is unknown");
+        return;
+    }
     if (measure_price_amount(m->price, run, wall_s, cost))
-        buf_printf(to, " and cost%s %s USD", projected ? "s" : "", cost);
+        buf_printf(to, " and cost%s %s USD", whole(run) ? "" : "s", cost);
 }
 
 static void add_last(struct buf *to, const struct measure *m, const struct run *run, bool next)
