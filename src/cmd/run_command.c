@@ -8,6 +8,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "cmd/run_text.h"
+#include "report/account.h"
 
 static struct units_text seconds(double s)
 {
@@ -103,6 +104,15 @@ static void add_progress(struct buf *to, const struct run *run)
     buf_addc(to, '\n');
 }
 
+// "the GPU waits 36 % of each step for data; a faster GPU will not help"
+static void add_account(struct buf *to, const struct run *run)
+{
+    if (!run->account.busy_share.known)
+        return;
+    account_sentence(&run->account, to);
+    buf_addc(to, '\n');
+}
+
 static void add_missing(struct buf *to, const struct run *run)
 {
     bool sampled = run->ended && strcmp(run->ended, "sampled") == 0;
@@ -191,6 +201,7 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     add_speed(&text, run);
     add_step_times(&text, out, run);
     add_progress(&text, run);
+    add_account(&text, run);
     if (measure_price_bill(m->price, run, &text))
         buf_addc(&text, '\n');
     for (size_t i = 0; i < run->taints.count; i++)
