@@ -10,9 +10,9 @@
 #define LONG 2.5
 
 enum {
-    LOOK_AHEAD = 4,    // records after a gap in which data may come,
+    LOOK_AHEAD = 4,   // records after a gap in which data may come,
     SOON_NS = 200000, // if they start soon
-    DATA_KIB = 4,      // smaller copies are parameters
+    DATA_KIB = 4,     // smaller copies are parameters
 };
 
 static uint8_t busiest(const struct trace_item *items, size_t count)
