@@ -136,6 +136,7 @@ static const struct plot *find_plot(const struct page *page, const char *kind, s
         {"accuracy", "runs of two or more epochs"},
         {"use", "runs that were sampled while they ran"},
         {"steps", "runs that reported their steps"},
+        {"account", "runs of commands on an NVIDIA GPU, without --no-trace"},
         {"batch", "runs that differ in --batch"},
         {"gpus", "runs on different numbers of the same GPU"},
         {"prices", "offers in the book that fit"},

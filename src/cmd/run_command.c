@@ -8,6 +8,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "cmd/run_text.h"
+#include "report/account.h"
 
 static struct units_text seconds(double s)
 {
@@ -107,6 +108,15 @@ void run_text_progress(const struct run *run, struct buf *to)
         buf_adds(to, "; the step time is not steady");
 }
 
+// "the GPU waits 36 % of each step for data; a faster GPU will not help"
+static void add_account(struct buf *to, const struct run *run)
+{
+    if (!run->account.busy_share.known)
+        return;
+    account_sentence(&run->account, to);
+    buf_addc(to, '\n');
+}
+
 static void add_missing(struct buf *to, const struct run *run)
 {
     bool sampled = run->ended && strcmp(run->ended, "sampled") == 0;
@@ -200,6 +210,7 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     run_text_progress(run, &text);
     if (run->progress.source)
         buf_addc(&text, '\n');
+    add_account(&text, run);
     if (measure_price_bill(m->price, run, &text))
         buf_addc(&text, '\n');
     for (size_t i = 0; i < run->taints.count; i++)

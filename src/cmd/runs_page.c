@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cmd/run_text.h"
 #include "cmd/table.h"
+#include "report/account.h"
 
 enum { BAR_COLUMNS = 30 };
 
@@ -91,6 +92,49 @@ static void print_phases(struct out *out, const struct run *run)
             out_printf(out, " (%.1f %%)", (double)rows[i].ns.v / (double)total * 100);
         out_printf(out, "\n");
     }
+}
+
+// ---- where a step goes, by the GPU's own account
+
+static const char *glyph_of(const struct out *out, const struct account_part *part, size_t number)
+{
+    static const char *const blocks[] = {"█", "▓", "▒", "░", "▞", "▪"};
+    static const char *const signs[] = {"#", "=", "+", "-", "*", "%"};
+    static const char *const waits[] = {"d", "s", "h", "."};
+    enum { GLYPHS = sizeof blocks / sizeof *blocks };
+    if (part->waits)
+        for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+            if (waits[i][0] == part->waits)
+                return waits[i];
+    return out->unicode ? blocks[number % GLYPHS] : signs[number % GLYPHS];
+}
+
+static void print_account(struct out *out, const struct run *run)
+{
+    const struct run_account *a = &run->account;
+    struct account_part parts[ACCOUNT_PARTS];
+    struct buf says = {0};
+    size_t count = account_parts(a, parts);
+    if (count == 0)
+        return;
+    int wide = out->width - 4, drawn = 0;
+    double at = 0;
+    out_styled(out, OUT_BOLD, "Where a step goes");
+    out_printf(out, ": %.4g ms, by the GPU's records of %lld\n  ", a->step_ms.v,
+               (long long)a->steps.v);
+    for (size_t i = 0; i < count; i++)
+        for (at += parts[i].share * wide; drawn < at - 0.5 && drawn < wide; drawn++)
+            out_styled(out, parts[i].waits ? OUT_YELLOW : OUT_GREEN, "%s",
+                       glyph_of(out, &parts[i], i));
+    out_printf(out, "\n");
+    for (size_t i = 0; i < count; i++) {
+        out_printf(out, "  ");
+        out_styled(out, parts[i].waits ? OUT_YELLOW : OUT_GREEN, "%s", glyph_of(out, &parts[i], i));
+        out_printf(out, " %-42s %5.1f %%\n", parts[i].name, parts[i].share * 100);
+    }
+    account_sentence(a, &says);
+    out_printf(out, "  %s\n", buf_str(&says));
+    buf_release(&says);
 }
 
 // ---- facts
@@ -390,6 +434,9 @@ void runs_page(struct out *out, const struct run *run)
     print_use(out, run);
     plot_samples(out, run);
     print_phases(out, run);
+    if (run->account.busy_share.known)
+        out_printf(out, "\n");
+    print_account(out, run);
     print_epochs(out, run);
     if (run->epoch_list.count > 0 || run->phases.wall_ns.known)
         out_printf(out, "\n");

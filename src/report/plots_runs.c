@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots of single runs, and of runs that differ in one number: accuracy, use, steps, batch, gpus.
+// Plots of single runs, and of runs that differ in one number: accuracy, use, steps, account,
+// batch, gpus.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +8,10 @@
 
 #include "base/stats.h"
 #include "market/bill.h"
+#include "report/account.h"
 #include "report/draft.h"
 
-enum { LINES_MOST = 40, STEPS_MOST = 12, USE_MOST = 8 };
+enum { LINES_MOST = 40, STEPS_MOST = 12, USE_MOST = 8, ACCOUNT_MOST = 8 };
 
 // "h200 + pytorch"; equal names get the end of the run's id.
 static void name_of(const struct run *runs, size_t count, size_t number, char *out, size_t size)
@@ -373,11 +375,37 @@ static void plot_variants(struct draft *d, const struct run *runs, size_t count,
     free(found);
 }
 
+// ---- where a step goes
+
+static void plot_account(struct draft *d, const struct run *runs, size_t count)
+{
+    draft_plot(d, "account", "Where a step goes",
+               "A training step on the GPU, from its own records of kernels and copies: work by "
+               "kind, then waiting.");
+    for (size_t i = 0; i < count && d->rc == 0 && d->plot->panels.count < ACCOUNT_MOST; i++) {
+        struct account_part parts[ACCOUNT_PARTS];
+        size_t known = account_parts(&runs[i].account, parts);
+        struct buf title = {0};
+        if (known == 0)
+            continue;
+        buf_printf(&title, "%s: ", workload_of(&runs[i]));
+        account_sentence(&runs[i].account, &title);
+        draft_panel(d, buf_str(&title), "stack", AXIS("", ""), AXIS("share of the step", "%"));
+        buf_release(&title);
+        for (size_t k = 0; k < known; k++) {
+            draft_series(d, parts[k].name);
+            draft_bar(d, parts[k].name, some_real(parts[k].share * 100));
+        }
+    }
+    draft_end(d);
+}
+
 void plots_runs(struct draft *d, const struct run *runs, size_t count)
 {
     plot_accuracy(d, runs, count);
     plot_use(d, runs, count);
     plot_steps(d, runs, count);
+    plot_account(d, runs, count);
     draft_plot(d, "batch", "Throughput by batch size",
                "Samples per second by batch size. Where the "
                "line is flat, larger batches bring no gain. Several runs: the median, with a line "

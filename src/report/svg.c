@@ -188,8 +188,10 @@ double svg_axis_below(struct buf *out, const struct scale *scale, const char *na
 
 static double draw(struct buf *out, const struct plot_panel *panel, double width, const char *id)
 {
-    bool bars = panel->form && strcmp(panel->form, "bars") == 0;
-    return bars ? svg_bars(out, panel, width, id) : svg_points(out, panel, width, id);
+    const char *form = panel->form ? panel->form : "";
+    return strcmp(form, "bars") == 0    ? svg_bars(out, panel, width, id)
+           : strcmp(form, "stack") == 0 ? svg_stack(out, panel, width, id)
+                                        : svg_points(out, panel, width, id);
 }
 
 static void open_svg(struct buf *out, double width, double height)

@@ -10,8 +10,9 @@
 #define LONG 2.5
 
 enum {
-    LOOK_AHEAD = 4, // records after a gap in which data may come
-    DATA_KIB = 4,   // smaller copies are parameters
+    LOOK_AHEAD = 4,   // records after a gap in which data may come,
+    SOON_NS = 200000, // if they start soon
+    DATA_KIB = 4,     // smaller copies are parameters
 };
 
 static uint8_t busiest(const struct trace_item *items, size_t count)
@@ -28,7 +29,8 @@ static uint8_t busiest(const struct trace_item *items, size_t count)
 
 static bool brings_data(const struct trace_item *items, size_t count)
 {
-    for (size_t i = 0; i < count && i < LOOK_AHEAD; i++)
+    int64_t until_ns = items[0].start_ns + SOON_NS;
+    for (size_t i = 0; i < count && i < LOOK_AHEAD && items[i].start_ns <= until_ns; i++)
         if (items[i].kind == TRACE_COPY_IN && items[i].size >= DATA_KIB)
             return true;
     return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/pattern.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 
 enum {
     NAMES_LEAST = 5,   // in a step
-    ANCHORS_TRIED = 8, // of the names that agree
+    MARKS_LEAST = 3,   // of them, to part steps that updates do not part
+    ANCHORS_TRIED = 3, // of a group
+    GROUPS_TRIED = 32, // of names with the same number of bursts
 };
 
 // The places of one key, or of all optimizer kernels, in the order of the items.
@@ -30,6 +33,10 @@ struct work {
         int64_t time_ns;
     } votes[TRACE_KEYS];
     size_t voters;
+};
+
+struct group {
+    size_t first, last; // in the votes
 };
 
 static struct places places_of(const struct work *w, uint32_t key)
@@ -53,12 +60,36 @@ static uint32_t split_at(struct places p)
     return 0;
 }
 
-static uint32_t count_bursts(struct places p)
+static uint32_t count_bursts(struct places p, uint32_t apart)
 {
-    uint32_t apart = split_at(p), count = p.count > 0;
+    uint32_t count = p.count > 0;
     for (size_t i = 1; i < p.count; i++)
         count += p.at[i] - p.at[i - 1] > apart;
     return count;
+}
+
+// The same for an optimizer, where the scales are known: small gaps within an update, the rest of
+// the step between two, and perhaps an evaluation. Of the distances that part the launches in the
+// same way, the widest range counts, and the more the finer it is.
+static uint32_t split_updates(struct places p)
+{
+    uint32_t gaps[33] = {0}, bursts = 1, apart = 0;
+    double best = 0;
+    for (size_t i = 1; i < p.count; i++)
+        gaps[32 - __builtin_clz(p.at[i] - p.at[i - 1])]++;
+    for (int bits = 32, upper = 32; bits > 0; bits--) {
+        if (gaps[bits] == 0)
+            continue;
+        // Apart from 2^bits up to the next longer gap: `bursts` of them.
+        double worth = (upper - bits) * log2(bursts);
+        if (bursts >= PATTERN_LEAST && worth > best) {
+            best = worth;
+            apart = (uint32_t)((UINT64_C(1) << bits) - 1);
+        }
+        bursts += gaps[bits];
+        upper = bits;
+    }
+    return apart;
 }
 
 static int prepare(struct work *w, struct err *err)
@@ -94,7 +125,7 @@ static void collect_votes(struct work *w)
 {
     for (uint32_t key = 1; key < TRACE_NAMES; key++) {
         struct places p = places_of(w, key);
-        uint32_t bursts = count_bursts(p);
+        uint32_t bursts = count_bursts(p, split_at(p));
         if (bursts < PATTERN_LEAST)
             continue;
         struct vote *v = &w->votes[w->voters++];
@@ -123,43 +154,76 @@ static bool takes_turns(struct places anchor, struct places other)
     return turns * 5 >= intervals * 4;
 }
 
-// An anchor among votes[first..last): with it, enough names take turns.
-static const struct vote *find_anchor(const struct work *w, size_t first, size_t last)
+// The names of a group that take turns with its best anchor.
+static size_t count_turns(const struct work *w, const struct group *g, const struct vote **anchor)
 {
-    for (size_t a = first; a < last && a < first + ANCHORS_TRIED; a++) {
+    size_t most = 0;
+    for (size_t a = g->first; a < g->last && a < g->first + ANCHORS_TRIED; a++) {
+        struct places at = places_of(w, w->votes[a].key);
         size_t agree = 0;
-        for (size_t i = first; i < last && agree < NAMES_LEAST; i++)
-            agree += takes_turns(places_of(w, w->votes[a].key), places_of(w, w->votes[i].key));
-        if (agree >= NAMES_LEAST)
-            return &w->votes[a];
+        for (size_t i = g->first; i < g->last; i++)
+            agree += takes_turns(at, places_of(w, w->votes[i].key));
+        if (agree > most) {
+            most = agree;
+            *anchor = &w->votes[a];
+        }
     }
-    return NULL;
+    return most;
 }
 
-// The largest group of names whose numbers of bursts differ by at most 3 %, or by one.
-static const struct vote *elect(const struct work *w)
+static struct group largest_after(const struct work *w, size_t least, const bool *tried)
 {
-    const struct vote *best = NULL;
-    size_t most = NAMES_LEAST - 1;
+    struct group best = {0};
     for (size_t first = 0; first < w->voters; first++) {
         uint32_t bursts = w->votes[first].bursts;
         size_t last = first;
+        if (tried[first] || (first > 0 && w->votes[first - 1].bursts == bursts))
+            continue;
         while (last < w->voters && w->votes[last].bursts <= bursts + 1 + bursts * 3 / 100)
             last++;
-        if (last - first <= most)
-            continue;
-        const struct vote *anchor = find_anchor(w, first, last);
-        if (!anchor)
-            continue;
-        best = anchor;
-        most = last - first;
+        if (last - first > least) {
+            least = last - first;
+            best = (struct group){first, last};
+        }
     }
     return best;
 }
 
-static int keep_ends(const struct work *w, struct places p, struct pattern *out, struct err *err)
+// The number of bursts that most names agree on, give or take 3 % or one, is the number of steps.
+static const struct vote *elect(const struct work *w)
 {
-    uint32_t apart = split_at(p);
+    bool tried[TRACE_KEYS] = {false};
+    const struct vote *best = NULL, *anchor = NULL;
+    size_t most = NAMES_LEAST - 1;
+    for (int i = 0; i < GROUPS_TRIED; i++) {
+        struct group g = largest_after(w, most, tried);
+        if (g.last == 0)
+            break;
+        tried[g.first] = true;
+        size_t agree = count_turns(w, &g, &anchor);
+        if (agree > most) {
+            most = agree;
+            best = anchor;
+        }
+    }
+    return best;
+}
+
+// Names that are launched once in each step as elected: its beginning or its loss. Evaluations
+// alone part the launches in another way: each part then has many of all.
+static bool has_marks(const struct work *w, const struct vote *elected)
+{
+    size_t marks = 0;
+    uint32_t most = elected->bursts + 1 + elected->bursts * 3 / 100;
+    for (size_t i = 0; i < w->voters; i++)
+        marks += w->votes[i].bursts >= elected->bursts && w->votes[i].bursts <= most &&
+                 places_of(w, w->votes[i].key).count <= most;
+    return marks >= MARKS_LEAST;
+}
+
+static int keep_ends(const struct work *w, struct places p, uint32_t apart, struct pattern *out,
+                     struct err *err)
+{
     out->ends = malloc((p.count + 1) * sizeof *out->ends);
     if (!out->ends)
         return err_memory(err);
@@ -191,13 +255,16 @@ int pattern_find(const struct trace_item *items, size_t count, struct pattern *o
         collect_votes(w);
         const struct vote *elected = elect(w);
         struct places optimizer = {w->optimizer, w->optimizers};
-        uint32_t updates = count_bursts(optimizer);
+        uint32_t apart = split_updates(optimizer), updates = count_bursts(optimizer, apart);
         // Several bursts of "optimizer" kernels a step are something else: copies of lists, say.
         if (updates >= PATTERN_LEAST && count / updates >= NAMES_LEAST &&
-            (!elected || updates <= elected->bursts + elected->bursts / 2))
-            rc = keep_ends(w, optimizer, out, err);
-        else if (elected)
-            rc = keep_ends(w, places_of(w, elected->key), out, err);
+            (!elected || updates <= elected->bursts + elected->bursts / 2 ||
+             !has_marks(w, elected)))
+            rc = keep_ends(w, optimizer, apart, out, err);
+        else if (elected) {
+            struct places p = places_of(w, elected->key);
+            rc = keep_ends(w, p, split_at(p), out, err);
+        }
     }
     free(w->at);
     free(w->optimizer);

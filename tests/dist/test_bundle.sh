@@ -39,9 +39,9 @@ needed_by() {
 # Everything reachable from the program and from the libraries that the sources open, but for the
 # host's: its drivers, and libmicrohttpd, for which there is no room and which only a server needs.
 opened=$(grep -rhoE '"lib[A-Za-z0-9_+-]+\.so\.[0-9]+"' "$ROOT/src" --include='*.c' \
-    --exclude-dir=launch | tr -d '"' | sort -u | grep -vE '^lib(cuda|nvidia|cudnn|cublas|nccl|microhttpd)')
+    --exclude-dir=launch | tr -d '"' | sort -u | grep -vE '^lib(cuda|cupti|nvidia|cudnn|cublas|nccl|microhttpd)')
 closed() {
-    local all=(fare.bin) next file each missing=0
+    local all=(fare.bin libfare-trace.so) next file each missing=0
     for each in $opened; do
         all+=("$each")
     done
@@ -90,7 +90,7 @@ licences() {
             echo "no licence for $file"
             bad=1
         }
-    done < <(find "$bundle/lib" -name '*.so*')
+    done < <(find "$bundle/lib" -name '*.so*' ! -name libfare-trace.so) # ours
     cmp "$ROOT/LICENSE" "$bundle/LICENSE" && [ -s "$bundle/README" ] && return $bad
 }
 check "has the licence of each library" licences

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A command on an NVIDIA GPU, end to end: fare, the injected library, and stand-ins for the program, CUPTI and NVML. A step of
+traced.c has 10 ms: 4 ms of nothing, a copy of 1 ms, 40 kernels of 0.1 ms and an optimizer of 0.18 ms, with 41 gaps of 0.02 ms."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+from tap import done, report  # noqa: E402
+
+BUILD = Path(os.environ["BUILD"])
+HERE = Path(os.environ["TMPDIR"])
+TRACED = str(BUILD / "tests/trace/traced")
+(HERE / "cupti").mkdir()
+(HERE / "cupti/libcupti.so.13").symlink_to(BUILD / "tests/trace/fake_cupti.so")
+(HERE / "nvml").write_text("init = 0\ndriver = 550.54.15\ncount = 1\ngpu*.name = NVIDIA H100 80GB HBM3\n"
+                           "gpu0.uuid = GPU-00000000-0000-4000-8000-000000000000\n")
+ENV = {**os.environ, "FARE_NVML": str(BUILD / "tests/machine/fake_nvml.so"), "FARE_FAKE_NVML": str(HERE / "nvml"),
+       "LD_LIBRARY_PATH": str(HERE / "cupti"), "XDG_DATA_HOME": str(HERE / "data")}
+
+
+def fare(*args, **env):
+    p = subprocess.run([os.environ["FARE"], *map(str, args)], capture_output=True, text=True, timeout=120, env={**ENV, **env})
+    return p.returncode, p.stdout, p.stderr
+
+
+def run(*args, **env):
+    code, out, err = fare("run", "--json", *args, **env)
+    return code, json.loads(out)["runs"][0] if out else {}, err
+
+
+def near(value, expected, most=1e-6):
+    return value is not None and abs(value - expected) <= most
+
+
+left = {p.name for p in Path("/dev/shm").glob("fare-trace-*")}
+code, one, err = run("--", TRACED, "steps", 300)
+a = one.get("account", {})
+report("a program that prints nothing: its steps come from the kernels", code == 0 and 298 <= one.get("steps", 0) <= 300
+       and one["progress"]["source"] == "GPU kernels" and near(one["steady"]["step_ms"], 10, 0.01), (one.get("steps"), err))
+report("the account is what the steps are made of", near(a.get("busy_share"), 0.518) and near(a.get("data_share"), 0.4)
+       and near(a.get("host_share"), 0.082) and near(a.get("sync_share"), 0) and near(a.get("step_ms"), 10)
+       and a.get("launches_per_step") == 41 and a.get("precision") == "bf16" and a.get("dropped") == 0, a)
+report("so is its work, the largest first", [(w["name"], w.get("precision"), round(w["share"], 6)) for w in a.get("work", [])] ==
+       [("matrix products", "bf16", 0.2), ("element-wise and reductions", None, 0.2), ("copies to the GPU", None, 0.1),
+        ("optimizer", None, 0.018)], a.get("work"))
+code, out, err = fare("runs", "last")
+report("fare runs RUN shows the bar and the sentence", "Where a step goes: 10 ms, by the GPU's records of" in out
+       and "the GPU waits 40 % of each step for data; a faster GPU will not help" in out and "waiting for the host" in out, out)
+code, out, err = fare("report", "last", "-o", "-")
+report("so does the report", "Where a step goes" in out and "waiting for data 40" in out
+       and "a faster GPU will not help" in out, err)
+
+code, one, err = run("--no-ledger", "--", "sh", "-c",
+                     f'{TRACED} steps 1500 & for i in $(seq 1 14); do echo "{{\\"step\\": $i}}" >>"$FARE_EVENTS"; sleep 1; done; kill $!; wait $!; :')
+a = one.get("account", {})
+report("a program that shows its steps is recorded for a while, some seconds after the first", code == 0
+       and one["progress"]["source"] != "GPU kernels" and 20 <= a.get("steps", 0) < 700 and near(a.get("busy_share"), 0.518, 0.001),
+       (one.get("progress"), a, err))
+
+code, one, err = run("--no-ledger", "--no-trace", "--", TRACED, "steps", 5)
+report("--no-trace", code == 0 and "account" not in one, one.get("account"))
+code, out, err = fare("run", "--", TRACED, "steps", 5, CUDA_INJECTION64_PATH="/some/profiler.so")
+report("another profiler's injection is left alone, and fare says so", code == 0
+       and "fare: the GPU's work was not recorded: CUDA_INJECTION64_PATH is set" in err, err)
+code, out, err = fare("run", "--", TRACED, "steps", 5, FAKE_CUPTI="subscribed")
+report("another profiler in the process", code == 0
+       and "fare: the GPU's work was not recorded: another profiler has the GPU" in err, err)
+code, one, err = run("--no-ledger", "--", "true")
+report("a program without CUDA: no word of it", code == 0 and "GPU's work" not in err and "account" not in one, (err, one.get("account")))
+code, one, err = run("--no-ledger", "--", "sh", "-c", f'env | grep -c -e ^FARE_TRACE= -e ^CUDA_INJECTION64_PATH=', FARE_NVML="/nonexistent")
+report("without an NVIDIA GPU nothing is set", "0\n" in err or err.startswith("0"), err)
+code, one, err = run("--no-ledger", "--", "sh", "-c", f'{TRACED} steps 20; : >$(ls "$FARE_TRACE"/0.ring); {TRACED} steps 20')
+report("a ring that the program cuts short harms nobody", code == 0, err)
+report("its folder is removed", left == {p.name for p in Path("/dev/shm").glob("fare-trace-*")}, list(Path("/dev/shm").glob("*")))
+done()
