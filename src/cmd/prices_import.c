@@ -93,8 +93,22 @@ static void print_file(struct out *out, const struct price_file *file)
     }
 }
 
+static void print_unknown(struct out *out, const struct price_import *import)
+{
+    struct buf text = {0};
+    if (import->unknown_gpus.count == 0)
+        return;
+    buf_adds(&text, "Unknown GPUs, imported under these names: ");
+    for (size_t i = 0; i < import->unknown_gpus.count; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "", import->unknown_gpus.items[i]);
+    buf_adds(&text, ". Name them in ~/.config/fare/gpus.csv (docs/adding-a-provider.md).");
+    out_wrap_here(out, 0, buf_str(&text));
+    buf_release(&text);
+}
+
 static int print_all(const struct cmd_call *call, struct price_import *import,
-                     const struct stock_counts *counts, struct err *err)
+                     const struct importing *importing, const struct stock_counts *counts,
+                     struct err *err)
 {
     const struct prices_options *o = call->options;
     import->new_offers = some_int((int64_t)counts->offers);
@@ -102,6 +116,9 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
     import->leaps = some_int((int64_t)counts->leaps);
     import->seen_again = some_int((int64_t)counts->seen);
     import->doubles = some_int((int64_t)counts->doubles);
+    const char *name;
+    for (size_t i = 0; (name = importing_unknown(importing, i)) != NULL; i++)
+        TRY(texts_add(&import->unknown_gpus, name, err));
     if (o->common.json)
         return out_record(call->out, price_import_fields, import, err);
     for (size_t i = 0; i < import->files.count; i++)
@@ -116,6 +133,7 @@ static int print_all(const struct cmd_call *call, struct price_import *import,
         out_styled(call->out, OUT_YELLOW, "%zu changed more than tenfold: check the source.",
                    counts->leaps),
             out_printf(call->out, "\n");
+    print_unknown(call->out, import);
     return 0;
 }
 
@@ -154,7 +172,7 @@ static int import(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = importing_commit(importing, &counts, err);
     if (rc == 0)
-        rc = print_all(call, &done, &counts, err);
+        rc = print_all(call, &done, importing, &counts, err);
     else
         err_hint(err, "nothing was imported");
     importing_free(importing);
@@ -276,7 +294,7 @@ static int update(const struct cmd_call *call, struct err *err)
     if (rc == 0 && u.count > u.failed)
         rc = importing_commit(u.importing, &counts, err);
     if (rc == 0)
-        rc = print_all(call, &done, &counts, err);
+        rc = print_all(call, &done, u.importing, &counts, err);
     if (rc == 0 && u.failed > 0)
         rc = err_set(err, ERR_FAIL, "%zu of %zu source%s failed", u.failed, u.count,
                      u.count == 1 ? "" : "s");

@@ -145,7 +145,7 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
 
 const struct importer importer_dawnbench = {
     .name = "dawnbench",
-    .about = "DAWNBench's table of epochs, hours and accuracy",
+    .about = "DAWNBench's table of epochs, hours and accuracy or F1 score",
     .knows = knows,
     .read = read_log,
 };

@@ -71,11 +71,11 @@ static double mark_of(const struct state *s, const struct event *e)
     double samples = member_number(e->metadata, "samples_count");
     double step = member_number(e->metadata, "step_num");
     double epoch = member_number(e->metadata, "epoch_num");
-    bool steps = s->benchmark && s->benchmark->unit == MLPERF_SAMPLES && s->run->batch.known;
     if (!isnan(samples))
         return samples;
-    if (!isnan(step) && steps)
-        return step * (double)s->run->batch.v;
+    step *= s->run->batch.known ? (double)s->run->batch.v : (double)NAN;
+    if (step <= MOST_MARK && s->benchmark && s->benchmark->unit == MLPERF_SAMPLES)
+        return step;
     return isnan(epoch) ? s->mark : epoch;
 }
 

@@ -177,10 +177,37 @@ const struct device *format_device(struct import *im, const char *text)
     return im->gpu;
 }
 
+// "A100" with 80 GB is another model, if the table has it.
+static void sized_name(const struct device *device, int memory_mib, char out[96])
+{
+    snprintf(out, 96, "%.60s-%dGB", device->name, (memory_mib + 512) / 1024);
+}
+
 static bool near(int64_t a, int64_t b)
 {
     int64_t apart = a > b ? a - b : b - a;
     return apart * 5 <= b; // some catalogues convert 24 GB to 22888 MiB
+}
+
+bool format_odd_memory(struct import *im, const char *text, int memory_mib)
+{
+    char name[96];
+    const struct device *device = format_device(im, text);
+    if (!device || device->memory_mib == 0 || near(memory_mib, device->memory_mib))
+        return false;
+    sized_name(device, memory_mib, name);
+    return !device_find(im->devices, name);
+}
+
+bool format_is_other(const char *accelerator)
+{
+    static const char *const others[] = {
+        "tpu",   "trainium", "inferentia", "gaudi",  "habana",   "qualcomm",    "virtex",
+        "alveo", "fpga",     "graphcore",  "ascend", "cerebras", "tenstorrent", "groq"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcasestr(accelerator, others[i]))
+            return true;
+    return false;
 }
 
 const char *format_gpu(struct import *im, const char *text, int gpus_milli, int *memory_mib)
@@ -193,9 +220,7 @@ const char *format_gpu(struct import *im, const char *text, int gpus_milli, int 
         *memory_mib = device->memory_mib;
     if (part || device->memory_mib == 0 || near(*memory_mib, device->memory_mib))
         return device->name;
-    // "A100" with 80 GB is another model, if the table has it.
-    snprintf(im->gpu_name, sizeof im->gpu_name, "%.60s-%dGB", device->name,
-             (*memory_mib + 512) / 1024);
+    sized_name(device, *memory_mib, im->gpu_name);
     const struct device *sized = device_find(im->devices, im->gpu_name);
     return sized ? sized->name : im->gpu_name;
 }
@@ -227,6 +252,9 @@ struct offer format_offer(const struct import *im)
 
 int format_add(struct import *im, const struct offer *offer, struct err *err)
 {
+    uint32_t number;
+    if (im->unknown && im->devices && *offer->gpu && !format_device(im, offer->gpu))
+        TRY(words_add(im->unknown, offer->gpu, &number, err));
     int rc = stock_add(im->stock, offer, err);
     im->report->offers += rc == 0;
     return rc;

@@ -11,6 +11,7 @@
 #include "price/device.h"
 #include "price/import.h"
 #include "price/offer.h"
+#include "price/words.h"
 
 // One unpacked file being read into a stock.
 struct import {
@@ -22,6 +23,7 @@ struct import {
     char source[192];
     struct stock *stock;
     const struct devices *devices; // null: do not look up GPU names
+    struct words *unknown;         // (optional) collects names of GPUs that `devices` lacks
     struct import_report *report;
     char gpu_name[96]; // the result of format_gpu()
     char gpu_text[64]; // the GPU looked up last
@@ -88,6 +90,12 @@ int format_decimal(const char *text, int64_t *nano, struct err *err) MUST_USE;
 // call.
 const char *format_gpu(struct import *import, const char *text, int gpus_milli, int *memory_mib);
 const struct device *format_device(struct import *import, const char *text);
+
+// True if no GPU of this name has this memory.
+bool format_odd_memory(struct import *import, const char *text, int memory_mib);
+
+// True for accelerators that are not GPUs, in any letter case: measurements do not apply to them.
+bool format_is_other(const char *accelerator);
 
 // An offer with provider, source, date, a price per hour in USD set, and the rest zero.
 struct offer format_offer(const struct import *import);

@@ -156,6 +156,7 @@ struct importing {
     struct import_options options;
     struct stock stock;
     struct devices *devices;
+    struct words unknown;
     struct buf path;
     int lock; // serialises imports; -1: not held
 };
@@ -210,6 +211,7 @@ void importing_free(struct importing *m)
     if (!m)
         return;
     stock_release(&m->stock);
+    words_release(&m->unknown);
     devices_close(m->devices);
     buf_release(&m->path);
     if (m->lock >= 0)
@@ -236,6 +238,7 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
                             .day = m->options.day,
                             .stock = &m->stock,
                             .devices = m->devices,
+                            .unknown = &m->unknown,
                             .report = report};
         if (im.day == 0 && !date_in(name, &im.day))
             im.day =
@@ -249,6 +252,11 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
     }
     buf_release(&text);
     return rc;
+}
+
+const char *importing_unknown(const struct importing *m, size_t i)
+{
+    return i < m->unknown.count ? words_text(&m->unknown, (uint32_t)i) : NULL;
 }
 
 int importing_commit(struct importing *m, struct stock_counts *counts, struct err *err)

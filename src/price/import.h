@@ -55,6 +55,8 @@ int importing_begin(struct importing **out, const struct import_options *options
 // provider aws. Compressed files are unpacked.
 int importing_file(struct importing *importing, const char *path, const char *known_as,
                    struct import_report *report, struct err *err) MUST_USE;
+// The names of GPUs so far that are not in share/devices, each once; null after the last.
+const char *importing_unknown(const struct importing *importing, size_t i);
 int importing_commit(struct importing *importing, struct stock_counts *counts,
                      struct err *err) MUST_USE;
 void importing_free(struct importing *importing); // null is fine

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "price/format.h"
+#include "price/instance.h"
 #include "price/words.h"
 
 enum { JSON_MAX = 256 << 20 };
@@ -24,6 +25,7 @@ struct changes {
     struct words words;
     struct change *items;
     size_t count, cap;
+    struct instances *instances; // null: not looked up
 };
 
 static const char *const table_columns[] = {"timestamp", "availability_zone", "instance_type",
@@ -188,6 +190,15 @@ static void region_of(const char *zone, char out[72])
     out[len] = '\0';
 }
 
+static void set_machine(struct import *im, const struct instance *machine, struct offer *offer)
+{
+    offer->gpus_milli = machine->count_milli;
+    offer->gpu_memory_mib = machine->gpu_memory_mib;
+    offer->gpu = format_gpu(im, machine->accelerator, machine->count_milli, &offer->gpu_memory_mib);
+    offer->vcpus_milli = machine->vcpus_milli;
+    offer->memory_mib = machine->memory_mib;
+}
+
 // The changes of one machine in one zone.
 static int add_days(struct import *im, const struct changes *c, size_t from, size_t to, int last,
                     struct err *err)
@@ -200,6 +211,19 @@ static int add_days(struct import *im, const struct changes *c, size_t from, siz
     region_of(offer.zone, region);
     offer.region = region;
     offer.kind = OFFER_SPOT;
+    const struct instance *machine = instance_find(c->instances, "aws", offer.name);
+    if (machine && format_is_other(machine->accelerator)) {
+        for (size_t i = from; i < to; i++)
+            format_left_out(im, 0, "an accelerator that is not a GPU", offer.name);
+        return 0;
+    }
+    if (machine)
+        set_machine(im, machine, &offer);
+    else if (im->devices)
+        format_noted(im, 0,
+                     "a type that is not in share/devices: known if the book has another "
+                     "offer of it",
+                     offer.name);
     offer.bare_metal = format_is_bare_metal(offer.name);
     for (size_t i = from; i < to; i++) {
         bool same_day = i + 1 < to && day_of(&c->items[i]) == day_of(&c->items[i + 1]);
@@ -226,6 +250,8 @@ static int read_history(struct import *im, struct err *err)
         !strchr("{[", im->text[strspn(im->text, " \t\r\n")]); // an empty file is not a table
     int rc = table ? read_csv(im, &c, err) : read_json(im, &c, err);
     int last = 0;
+    if (rc == 0 && im->devices)
+        rc = instances_open(&c.instances, err);
     for (size_t i = 0; i < c.count; i++)
         last = day_of(&c.items[i]) > last ? day_of(&c.items[i]) : last;
     if (c.count > 0)
@@ -238,6 +264,7 @@ static int read_history(struct import *im, struct err *err)
         rc = add_days(im, &c, i, end, last, err);
     }
     im->report->day = last > 0 ? last : im->day;
+    instances_close(c.instances);
     words_release(&c.words);
     free(c.items);
     return rc;

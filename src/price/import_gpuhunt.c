@@ -57,7 +57,7 @@ static int add_row(struct import *im, const struct csv *csv, const int *at, stru
         why = "no price";
     else if (o.rate == 0)
         why = "a price of 0";
-    else if (strcasecmp(vendor, "google") == 0 || strncmp(o.gpu, "tpu", 3) == 0)
+    else if (strcasecmp(vendor, "google") == 0 || format_is_other(o.gpu))
         why = "an accelerator that is not a GPU";
     else if (o.gpus_milli > 0 && *o.gpu == '\0')
         why = "GPUs without a name";

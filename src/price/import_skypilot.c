@@ -2,6 +2,7 @@
 // import: SkyPilot's catalogues (vms.csv), one file per cloud, columns in any order. Known errors
 // in them are corrected and counted; tests/price/test_skypilot.c has an example of each.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "price/skypilot.h"
@@ -135,39 +136,37 @@ static bool use_name(struct import *im, struct sky_row *row, const char *name)
     return true;
 }
 
-// Memory of one GPU in MiB; 0: unknown. Some catalogues give GB instead of MiB, some the memory of
-// all GPUs instead of one.
-static int memory_of(struct import *im, const struct sky_row *row, const char *info)
+// Memory in MiB as the row has it; 0: unknown. Some catalogues give GB instead.
+static int64_t listed_memory(const char *info, bool *in_gb)
 {
-    int64_t size = literal_number(info, "SizeInMiB"), gpus = row->gpus_milli / 1000;
-    if (size <= 0 || size > 1 << 26)
-        return 0;
-    if (size < 1024) {
-        format_noted(im, row->line, "a GPU memory in GB labelled MiB", row->type);
-        size *= 1024;
-    }
-    const struct device *device = format_device(im, row->gpu);
-    if (gpus > 1 && literal_number(info, "TotalGpuMemoryInMiB") == size) {
-        int64_t own = device ? device->memory_mib : 0;
-        if (own == 0)
-            return 0; // could be one GPU's or all
-        if (ratio(size / gpus, own) < ratio(size, own)) {
-            format_noted(im, row->line, "the memory of all GPUs given for one", row->type);
-            size /= gpus;
-        }
-    }
-    return (int)size;
+    int64_t size = literal_number(info, "SizeInMiB");
+    *in_gb = size > 0 && size < 1024;
+    return size <= 0 || size > 1 << 26 ? 0 : *in_gb ? size * 1024 : size;
 }
 
-// Accelerators that are not GPUs: fare's measurements do not apply to them.
-static bool is_other(const char *accelerator)
+// Memory of one GPU in MiB; 0: unknown. Some catalogues have that of all GPUs instead.
+static int memory_of(struct import *im, const struct sky_row *row, const char *info, bool totals)
 {
-    static const char *const others[] = {"tpu",      "Inferentia", "Trainium", "Virtex",
-                                         "Qualcomm", "Gaudi",      "Habana"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strncmp(accelerator, others[i], strlen(others[i])) == 0)
-            return true;
-    return false;
+    bool in_gb;
+    int64_t size = listed_memory(info, &in_gb), gpus = row->gpus_milli / 1000;
+    if (in_gb)
+        format_noted(im, row->line, "a GPU memory in GB labelled MiB", row->type);
+    if (gpus < 2 || size == 0)
+        return (int)size;
+    const struct device *device = format_device(im, row->gpu);
+    int64_t own = device ? device->memory_mib : 0;
+    bool whole = totals;
+    if (!totals && literal_number(info, "TotalGpuMemoryInMiB") == size) {
+        if (own == 0)
+            return 0; // could be one GPU's or all
+        whole = ratio(size / gpus, own) < ratio(size, own);
+    } else if (!totals) {
+        whole = format_odd_memory(im, row->gpu, (int)size) &&
+                !format_odd_memory(im, row->gpu, (int)(size / gpus));
+    }
+    if (whole)
+        format_noted(im, row->line, "the memory of all GPUs given for one", row->type);
+    return (int)(whole ? size / gpus : size);
 }
 
 // Known errors in the catalogue. Source: Azure's pages on the sizes of ND-H100-v5 (8
@@ -202,6 +201,7 @@ static void correct(struct import *im, struct sky_row *row)
 struct table {
     struct csv csv;
     int at[COLUMNS];
+    bool totals; // memory is that of all GPUs
     struct gcp gcp;
 };
 
@@ -223,7 +223,7 @@ static int add_row(struct import *im, struct table *t, bool google, struct err *
     TRY(read_row(t, &row, err));
     im->report->rows++;
     const char *info = csv_text(&t->csv, t->at[INFO]);
-    if (*row.gpu && is_other(row.gpu)) {
+    if (*row.gpu && format_is_other(row.gpu)) {
         format_left_out(im, row.line, "an accelerator that is not a GPU", row.gpu);
         return 0;
     }
@@ -238,7 +238,7 @@ static int add_row(struct import *im, struct table *t, bool google, struct err *
     correct(im, &row);
     char told[64], typed[64];
     if (info && *info == '{') {
-        row.gpu_memory_mib = memory_of(im, &row, info);
+        row.gpu_memory_mib = memory_of(im, &row, info, t->totals);
         literal_name(info, told);
         name_in_type(row.type, typed);
         if (!use_name(im, &row, told))
@@ -254,9 +254,69 @@ static int add_row(struct import *im, struct table *t, bool google, struct err *
     return !is_part ? sky_add(im, &row, err) : 0;
 }
 
+enum { MODELS = 256 };
+
+struct model { // as first seen
+    char gpu[64];
+    int64_t gpus_milli, size;
+};
+
+// Compares a row with an earlier one of the same GPU but another number of them: 1 if the memory
+// grows with the number, -1 if it does not, 0 if that cannot be told.
+static int grows(struct model *models, size_t *count, const struct sky_row *row, int64_t size)
+{
+    size_t i = 0;
+    while (i < *count && strcmp(models[i].gpu, row->gpu) != 0)
+        i++;
+    if (i == *count) {
+        if (i < MODELS && strlen(row->gpu) < sizeof models->gpu) {
+            models[i] = (struct model){.gpus_milli = row->gpus_milli, .size = size};
+            snprintf(models[i].gpu, sizeof models[i].gpu, "%s", row->gpu);
+            ++*count;
+        }
+        return 0;
+    }
+    const struct model *m = &models[i];
+    if (m->gpus_milli == row->gpus_milli)
+        return 0;
+    return size * m->gpus_milli == m->size * row->gpus_milli ? 1 : -1;
+}
+
+// Whether this file states the memory of all GPUs of a machine: of every GPU that is there in
+// several numbers, it grows with the number.
+static int find_totals(struct import *im, bool *totals, struct err *err)
+{
+    struct table t = {0};
+    struct model *models = malloc(MODELS * sizeof *models);
+    size_t count = 0, growing = 0, others = 0;
+    int rc = models ? format_csv(im, &t.csv, err) : err_memory(err);
+    if (rc != 0) {
+        free(models);
+        return rc;
+    }
+    rc = csv_find(&t.csv, columns, COLUMNS, REGION + 1, t.at, err);
+    while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0) {
+        struct sky_row row;
+        bool in_gb;
+        const char *info = csv_text(&t.csv, t.at[INFO]);
+        int64_t size = info && *info == '{' ? listed_memory(info, &in_gb) : 0;
+        rc = size > 0 ? read_row(&t, &row, err) : 0;
+        if (rc != 0 || size == 0 || row.gpus_milli < 1000)
+            continue;
+        int told = grows(models, &count, &row, size);
+        growing += told > 0;
+        others += told < 0;
+    }
+    *totals = growing > 0 && others == 0;
+    free(models);
+    csv_release(&t.csv);
+    return rc;
+}
+
 static int read_catalogue(struct import *im, struct err *err)
 {
     struct table t = {0};
+    TRY(find_totals(im, &t.totals, err));
     int rc = format_csv(im, &t.csv, err);
     if (rc != 0)
         return rc;

@@ -73,6 +73,17 @@ static void spot_days(const struct read *r)
     const struct image_offer *o = the(r, "g4dn.xlarge", "us-east-1d", OFFER_SPOT);
     assert_non_null(o);
     assert_string_equal(image_word(&r->image, o->region), "us-east-1");
+    // AWS's pages: a T4 with 16 GiB, 4 vCPUs, 16 GiB; 8 V100, 64 vCPUs, 488 GiB.
+    assert_string_equal(image_word(&r->image, o->gpu), "T4");
+    assert_int_equal(o->gpus_milli, 1000);
+    assert_int_equal(o->gpu_memory_mib, 16 * 1024);
+    assert_int_equal(o->vcpus_milli, 4000);
+    assert_int_equal(o->memory_mib, 16 * 1024);
+    const struct image_offer *big = the(r, "p3.16xlarge", "us-east-1b", OFFER_SPOT);
+    assert_string_equal(image_word(&r->image, big->gpu), "V100");
+    assert_int_equal(big->gpus_milli, 8000);
+    assert_int_equal(big->vcpus_milli, 64000);
+    assert_int_equal(big->memory_mib, 488 * 1024);
     assert_int_equal(o->price_count, 2);
     const struct image_price *p = &r->image.prices[o->first_price];
     // Two changes on the first of March: the last one counts, until the next.
@@ -92,8 +103,10 @@ static void aws_spot(void **state)
                                 "2026-03-01T00:17:55+00:00,us-east-1d,g4dn.xlarge,0.203800\n"
                                 "2026-03-01T10:17:55+00:00,us-east-1d,g4dn.xlarge,0.204100\n"
                                 "2026-03-06T00:17:55+00:00,us-east-1b,p3.16xlarge,2.888400\n"
+                                "2026-03-05T00:17:55+00:00,us-east-1d,trn1.2xlarge,0.4\n"
                                 "2026-03-05T00:17:55+00:00,us-east-1d,g4dn.xlarge,0.210000\n");
     spot_days(&csv);
+    assert_int_equal(noted(&csv, "not a GPU"), 1); // Trainium
     assert_int_equal(noted(&csv, "on one day"), 1);
     image_release(&csv.image);
 #define LINE(zone, type, price, time)                                                              \

@@ -57,7 +57,7 @@ def place():
 
 # ---- the second reading
 
-OTHER = ("tpu", "Inferentia", "Trainium", "Virtex", "Qualcomm")
+OTHER = ("tpu", "inferentia", "trainium", "virtex", "qualcomm", "gaudi")
 FAMILY = {"a2-highgpu": "A100", "a2-megagpu": "A100", "a2-ultragpu": "A100-80GB", "a3-highgpu": "H100",
           "a3-edgegpu": "H100", "a3-megagpu": "H100-MEGA", "a3-ultragpu": "H200", "a4-highgpu": "B200",
           "g2-standard": "L4", "g4-standard": "RTXPRO6000"}
@@ -116,7 +116,7 @@ def expected(cloud):
     else:
         found = ((r["InstanceType"], r, GPUS.get(r["InstanceType"], float(r["AcceleratorCount"] or 0)),
                   price(r["Price"]), price(r["SpotPrice"]))
-                 for r in rows if not r["AcceleratorName"].startswith(OTHER))
+                 for r in rows if not r["AcceleratorName"].lower().startswith(OTHER))
     groups = defaultdict(dict)
     for name, r, gpus, demand, spot in found:
         zone = r.get("AvailabilityZone") or ""
@@ -169,6 +169,15 @@ def catalogues():
         if info and o and o["gpu_memory_mib"] != info["Gpus"][0]["MemoryInfo"]["SizeInMiB"] * 1024:
             bad.append((r["InstanceType"], o["gpu_memory_mib"]))
     report("runpod's memory is in GB", not bad, bad[:5])
+    # PrimeIntellect lists the memory of all GPUs of a machine; its machines with one tell each GPU's.
+    one = {r["AcceleratorName"]: json.loads(r["GpuInfo"])["Gpus"][0]["MemoryInfo"]["SizeInMiB"]
+           for r in rows_of("primeintellect") if r["AcceleratorCount"] == "1.0"}
+    bad = []
+    for r in rows_of("primeintellect"):
+        o = by_id.get(("primeintellect", r["InstanceType"], r["Region"], "on-demand"))
+        if o and r["AcceleratorName"] in one and o["gpu_memory_mib"] != one[r["AcceleratorName"]]:
+            bad.append((r["InstanceType"], o["gpu"], o["gpu_memory_mib"]))
+    report("a GPU of PrimeIntellect has the same memory in a machine with several", not bad, bad[:5])
     p = fare("import", *files, "--date", "2026-09-22", "--json", home=home)
     again = json.loads(p.stdout)
     total = sum(map(len, book.values()))
@@ -183,13 +192,21 @@ def history():
     p = fare("import", file, home=home)
     report("the spot history is imported", p.returncode == 0, p.stderr)
     days = defaultdict(dict)
+    types = {r["InstanceType"]: (float(r["AcceleratorCount"]), float(r["vCPUs"]), float(r["MemoryGiB"]) * 1024)
+             for r in rows_of("aws") if r["AcceleratorName"]}
     with open(file, newline="") as f:
         for r in sorted(csv.DictReader(f), key=lambda r: r["timestamp"]):
+            if r["instance_type"].startswith("trn"):
+                continue  # Trainium is not a GPU
             days[r["instance_type"], r["availability_zone"]][r["timestamp"][:10]] = Decimal(r["spot_price"])
-    wrong = []
+    wrong, machines = [], []
     for (name, zone), prices in days.items():
         p = fare(f"aws/{name}@{zone}:spot", "--json", home=home)
-        rows = json.loads(p.stdout)["history"]
+        offer = json.loads(p.stdout)
+        rows = offer["history"]
+        got = (offer.get("gpus"), offer.get("vcpus"), offer.get("memory_mib"))
+        if not offer.get("gpu") or (name in types and got != types[name]):
+            machines.append((name, got, types.get(name)))
         changes, last = [], None
         for day, value in sorted(prices.items()):
             if value != last:
@@ -199,6 +216,7 @@ def history():
         if got != changes:
             wrong.append((name, zone, got[:3], changes[:3]))
     report(f"{len(days)} histories are the last price of each day", not wrong, wrong[:3])
+    report("their machines are those of the catalogue, which was not imported", not machines, machines[:3])
     p = fare("import", DATA / "aws-spot" / "us-east-1_2026-03-17.jsonl.gz", "--json", home=home)
     report("one day as JSON lines, packed", p.returncode == 0 and json.loads(p.stdout)["files"][0]["rows"] == 629,
            p.stdout + p.stderr)

@@ -139,6 +139,64 @@ static void lambda_total_is_ones(void **state)
     image_release(&r.image);
 }
 
+// Rows of PrimeIntellect, where the memory is that of all GPUs and the total that of all GPUs
+// again. A V100 with 32 GB exists: that two of them have 16 GB each is told by the row with one.
+static void memory_of_all_gpus(void **state)
+{
+    (void)state;
+#define PRIME "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,Price\n"
+#define PRIME_ROW(type, gpu, count, size, total)                                                   \
+    type ",8,64," gpu "," count ",\"{\"\"Gpus\"\":[{\"\"Name\"\":\"\"" gpu                         \
+         "\"\",\"\"MemoryInfo\"\":"                                                                \
+         "{\"\"SizeInMiB\"\":" size "}}],\"\"TotalGpuMemoryInMiB\"\":" total "}\",US,1\n"
+    static const struct {
+        const char *text, *type, *gpu;
+        int memory_mib;
+    } cases[] = {
+        {PRIME PRIME_ROW("a", "V100", "1.0", "16384", "16384")
+             PRIME_ROW("b", "V100", "2.0", "32768", "65536")
+                 PRIME_ROW("c", "B200", "8.0", "1474560", "11796480"),
+         "b", "V100", 16384},
+        {PRIME PRIME_ROW("a", "V100", "1.0", "16384", "16384")
+             PRIME_ROW("b", "V100", "2.0", "32768", "65536")
+                 PRIME_ROW("c", "B200", "8.0", "1474560", "11796480"),
+         "c", "B200", 184320},
+        // Alone: no A100 has 640 GB.
+        {PRIME PRIME_ROW("a", "A100-80GB", "8.0", "655360", "5242880"), "a", "A100-80GB", 81920},
+        // cudo has the memory of one: an A100 with 80 GB.
+        {PRIME PRIME_ROW("a", "A100", "1.0", "81920", "81920")
+             PRIME_ROW("b", "A100", "2.0", "81920", "163840"),
+         "b", "A100-80GB", 81920},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct read r = read_text("skypilot", "x.csv", cases[i].text);
+        assert_ok(r.rc, &r.err);
+        const struct image_offer *o = the(&r, cases[i].type, "US", OFFER_ON_DEMAND);
+        assert_string_equal(image_word(&r.image, o->gpu), cases[i].gpu);
+        assert_int_equal(o->gpu_memory_mib, cases[i].memory_mib);
+        image_release(&r.image);
+    }
+}
+
+// Names as Shadeform (GAUDI2), GCP and AWS write them, and in other letters.
+static void not_gpus(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "GAUDI2",   "gaudi3",    "tpu-v2-8",       "TPU-V5E",       "Inferentia2",
+        "TRAINIUM", "trainium2", "Qualcomm AI100", "Habana HL-205", "Virtex UltraScale+ (VU47P)"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[256];
+        snprintf(text, sizeof text, HEAD "t,%s,8.0,8,64,,1,,US,\ng,H100,8.0,8,64,,1,,US,\n",
+                 names[i]);
+        struct read r = read_text("skypilot", "x.csv", text);
+        assert_ok(r.rc, &r.err);
+        assert_int_equal(r.image.offer_count, 1);
+        assert_int_equal(noted(&r, "not a GPU"), 1);
+        image_release(&r.image);
+    }
+}
+
 static void azure_has_eight(void **state)
 {
     (void)state;
@@ -270,6 +328,8 @@ int main(void)
         cmocka_unit_test(gpus_as_literals),
         cmocka_unit_test(no_spot_there),
         cmocka_unit_test(lambda_total_is_ones),
+        cmocka_unit_test(memory_of_all_gpus),
+        cmocka_unit_test(not_gpus),
         cmocka_unit_test(azure_has_eight),
         cmocka_unit_test(google_is_put_together),
         cmocka_unit_test(faults),
