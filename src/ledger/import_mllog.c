@@ -362,7 +362,7 @@ static bool has(const char *text, size_t len, const char *word)
 static int each_event(struct state *s, const char *file, const char *text, size_t len, event_fn *fn,
                       struct err *err)
 {
-    const char *end = text + left;
+    const char *end = text + len;
     int rc = 0;
     size_t line = 1;
     for (const char *p = text; p < end && rc == 0; line++) {
