@@ -449,11 +449,13 @@ static void count(struct scan *s)
     if (s->step.evaluates)
         mark(s, METER_EVALUATE, false);
     e->at_step.known = false;
-    if (s->step.label_len > 0) {
+    bool named = s->step.label_len > 0;
+    if (named) {
         e->label = s->step.label;
         e->label_len = s->step.label_len;
     }
-    e->bar = formats_counter(s->step.label, s->step.label_len, s->step.evaluates);
+    e->bar = formats_counter(named ? s->step.label : "bare", named ? s->step.label_len : 4,
+                             s->step.evaluates);
     // {"step": 10, "total_steps": 1000, "loss": 2.5}
     struct event told = {0};
     if (s->seen[ROLE_PLURAL] && s->step.total == 0 && !e->phase.known &&
@@ -507,7 +509,7 @@ static bool judge(struct scan *s)
         s->step = s->bare;
     if ((seen[ROLE_SAVING] || seen[ROLE_SAVED]) && seen[ROLE_MODEL] && !seen[ROLE_NOT] &&
         !(s->step.known && trains)) {
-        mark(s, METER_CHECKPOINT, !seen[ROLE_SAVED]);
+        mark(s, METER_CHECKPOINT, !seen[ROLE_SAVED] && !seen[ROLE_DONE]);
         return true;
     }
     if (s->step.known && judge_step(s, trains, tests))
@@ -519,7 +521,8 @@ static bool judge(struct scan *s)
         return true;
     if (s->epoch || s->step.known)
         return false;
-    if (tests || (s->test && trains)) {
+    // A line that begins far to the right is the rest of a bar that a terminal wrapped.
+    if ((tests || (s->test && trains)) && strspn(s->line, " ") < 16) {
         mark(s, METER_EVALUATE, false);
         return true;
     }
