@@ -9,9 +9,12 @@
 #include "run/formats.h"
 #include "run/meter.h"
 
+#define OTHERS_MAX 4 // unknown words in a report of a checkpoint: more are prose
+
 struct counter {
     bool known;
     int64_t at, total; // total 0: unknown
+    struct maybe_int epoch;
     int rank;
     bool evaluates;
     enum event_counts counts;
@@ -32,7 +35,8 @@ struct scan {
     bool tempo;           // a learning rate, a time
     bool learns;          // CatBoost's "learn", or the names of XGBoost and LightGBM
     bool seen[ROLE_COUNT];
-    int others; // unknown words, without those of a logger's prefix
+    int others; // unknown words, without those of paths and of a logger's prefix
+    bool leads; // "Validating" or "begin" is the first word
 };
 
 // ---- numbers behind words
@@ -75,6 +79,16 @@ static const char *read_counter(const char *p, int64_t *at, int64_t *total)
     return more ? NULL : end;
 }
 
+static struct counter named(const char *word, size_t n, int rank, bool evaluates)
+{
+    return (struct counter){.known = true,
+                            .rank = rank,
+                            .evaluates = evaluates,
+                            .counts = COUNTS_STEPS,
+                            .label = word,
+                            .label_len = n};
+}
+
 static void offer(struct counter *to, const struct counter *from)
 {
     bool better = !to->known || (from->total > 0 && to->total == 0) ||
@@ -92,12 +106,7 @@ static const char *read_inner(struct scan *s, const char *p, const char *label, 
         q++;
     if (*q == '[')
         q = formats_blanks(q + 1);
-    struct counter c = {.known = true,
-                        .rank = 9,
-                        .counts = COUNTS_STEPS,
-                        .label = label,
-                        .label_len = len,
-                        .evaluates = s->test};
+    struct counter c = named(label, len, 9, s->test);
     const char *end = formats_pair(q, &c.at, &c.total);
     if (!end) {
         end = formats_count(q, &c.at);
@@ -137,8 +146,7 @@ static const char *read_epoch(struct scan *s, const char *word, size_t n)
 static const char *read_step(struct scan *s, const char *word, size_t n, int rank, bool test)
 {
     bool about = s->test || test;
-    struct counter c = {
-        .known = true, .rank = rank, .counts = COUNTS_STEPS, .label = word, .label_len = n};
+    struct counter c = named(word, n, rank, false);
     const char *end = read_counter(skip_mode(word + n, &about), &c.at, &c.total);
     if (!end)
         return NULL;
@@ -165,12 +173,7 @@ static const char *read_loop(struct scan *s, const char *word, size_t n)
     const char *q = formats_blanks(end ? end : p);
     if (end && *q == '(')
         q = strchr(q, ')') ? formats_blanks(strchr(q, ')') + 1) : q;
-    struct counter c = {.known = true,
-                        .rank = 9,
-                        .counts = COUNTS_STEPS,
-                        .label = word,
-                        .label_len = n,
-                        .evaluates = s->test};
+    struct counter c = named(word, n, 9, s->test);
     const char *inner = *q == '[' ? formats_pair(formats_blanks(q + 1), &c.at, &c.total) : NULL;
     if (!inner)
         return NULL;
@@ -272,8 +275,7 @@ static const char *read_role(struct scan *s, enum formats_role role, const char 
     case ROLE_STEP:
         return joined || s->limit ? NULL : read_step(s, word, n, rank, test);
     case ROLE_TABLE: {
-        struct counter c = {
-            .known = true, .rank = 10, .counts = COUNTS_STEPS, .label = word, .label_len = n};
+        struct counter c = named(word, n, 10, false);
         const char *p = formats_blanks(word + n);
         const char *end = *p == '|' ? formats_count(formats_blanks(p + 1), &c.at) : NULL;
         if (end)
@@ -313,7 +315,7 @@ static const char *read_role(struct scan *s, enum formats_role role, const char 
 // "[190] train-logloss:0.41", "loss: 2.303494  [   64/60000]", "[1,  2000] loss: 2.196"
 static const char *read_bracket(struct scan *s, const char *p)
 {
-    struct counter c = {.known = true, .counts = COUNTS_STEPS, .label = p, .label_len = 0};
+    struct counter c = named(p, 0, 0, false);
     char before = p > s->line ? p[-1] : ' ';
     const char *q = formats_blanks(p + 1);
     const char *end = formats_pair(q, &c.at, &c.total);
@@ -324,9 +326,8 @@ static const char *read_bracket(struct scan *s, const char *p)
     if (end && *end == ',' && c.total == 0) {
         int64_t inner;
         const char *close = formats_count(formats_blanks(end + 1), &inner);
-        if (close && *close == ']' && !s->epoch) {
-            s->event->epoch = some_int(c.at);
-            s->epoch = true;
+        if (close && *close == ']') {
+            c.epoch = some_int(c.at);
             c.at = inner;
             end = close;
         }
@@ -343,7 +344,7 @@ static const char *read_bracket(struct scan *s, const char *p)
 // "490 | loss 5.7543", "0:  learn: 0.6569860"
 static void read_front(struct scan *s)
 {
-    struct counter c = {.known = true, .counts = COUNTS_STEPS, .label = s->line};
+    struct counter c = named(s->line, 0, 0, false);
     const char *p = formats_count(formats_blanks(s->line), &c.at);
     if (p && ((p[0] == ':' && p[1] == ' ') || (p[0] == ' ' && p[1] == '|')))
         s->bare = c;
@@ -352,7 +353,7 @@ static void read_front(struct scan *s)
 // "valid on 'valid' subset  1000 / 1311 loss=1.60"; other numbers are skipped with their units.
 static const char *read_bare_number(struct scan *s, const char *p)
 {
-    struct counter c = {.known = true, .counts = COUNTS_STEPS, .evaluates = true, .label = p};
+    struct counter c = named(p, 0, 0, true);
     const char *end = s->test && !s->step.known ? formats_pair(p, &c.at, &c.total) : NULL;
     if (end && *end == ' ') {
         offer(&s->step, &c);
@@ -365,7 +366,7 @@ static const char *read_bare_number(struct scan *s, const char *p)
 
 static void scan(struct scan *s)
 {
-    const char *p = s->line;
+    const char *p = s->line, *path = p; // the end of the path at p
     while (p < s->end) {
         char c = *p;
         if (formats_letter(c) || c == '_') {
@@ -380,8 +381,11 @@ static void scan(struct scan *s)
                 n < FORMATS_WORD ? formats_role(word, n, &rank, &test) : ROLE_OTHER;
             if (start[n] == '.' && formats_letter(start[n + 1]) && role != ROLE_MODEL)
                 role = ROLE_OTHER; // "train.py", but "model.bin"
+            if (start[n] == '/' || (start > s->line && start[-1] == '/'))
+                path = start + strcspn(start, " ");
             s->seen[role] = true;
-            s->others += role == ROLE_OTHER;
+            s->others += role == ROLE_OTHER && start >= path;
+            s->leads |= (role == ROLE_NOW || role == ROLE_BEGIN) && s->others == 0;
             s->seen[ROLE_PLURAL] |= role == ROLE_OTHER && strchr(word, '_');
             const char *end = read_role(s, role, start, n, rank, test);
             s->limit = role == ROLE_LIMIT;
@@ -393,8 +397,10 @@ static void scan(struct scan *s)
         } else {
             if (c == ',' || c == ';' || c == '|')
                 s->test_next = false;
-            if (p[1] == ' ' && (c == ']' || c == '>' || (c == '-' && p > s->line && p[-1] == ' ')))
-                s->others = 0; // "[INFO] ...", " >> ...", "... - INFO - ..."
+            char before = p > s->line ? p[-1] : ' ';
+            if (p[1] == ' ' &&
+                (c == ']' || (c == '>' && before == '>') || (c == '-' && before == ' ')))
+                s->others = 0; // "[INFO] ...", ">> ...", "... - INFO - ..."
             p++;
         }
     }
@@ -505,10 +511,13 @@ static bool judge(struct scan *s)
     bool trains = e->loss.known || e->accuracy.known || s->diverged;
     bool tests = e->test_loss.known || e->test_accuracy.known;
     const bool *seen = s->seen;
-    if (!s->step.known && s->bare.known && (trains || tests || s->tempo))
+    if (!s->step.known && s->bare.known && (trains || tests)) {
         s->step = s->bare;
+        e->epoch = e->epoch.known ? e->epoch : s->bare.epoch;
+        s->epoch |= s->bare.epoch.known;
+    }
     if ((seen[ROLE_SAVING] || seen[ROLE_SAVED]) && seen[ROLE_MODEL] && !seen[ROLE_NOT] &&
-        !(s->step.known && trains)) {
+        s->others <= OTHERS_MAX && !(s->step.known && trains)) {
         mark(s, METER_CHECKPOINT, !seen[ROLE_SAVED] && !seen[ROLE_DONE]);
         return true;
     }
@@ -527,7 +536,7 @@ static bool judge(struct scan *s)
         return true;
     }
     bool now = seen[ROLE_NOW] || (seen[ROLE_BEGIN] && seen[ROLE_EVALUATION]);
-    if (now && !seen[ROLE_NOT] && !s->tempo && s->others <= 1 + 2 * seen[ROLE_BEGIN]) {
+    if (now && s->leads && !seen[ROLE_NOT] && !s->tempo && s->others <= 1 + 2 * seen[ROLE_BEGIN]) {
         mark(s, METER_EVALUATE, true);
         return true;
     }
