@@ -33,6 +33,7 @@ struct track {
     int64_t before;        // the first step number, less the steps counted with it
     int64_t epochs_before; // epochs before the first one of this run
     int64_t made_before;   // of `before`, made in this run
+    int64_t starts;        // how often the count started with another counter
     bool second;           // a second step number was reported
     int64_t samples;       // of the metered steps
     int64_t inside;        // evaluation steps that the counter counted in this epoch
