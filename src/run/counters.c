@@ -217,6 +217,7 @@ void counters_add(struct counters *all, const struct event *e, const struct coun
     *out = (struct counters_report){0};
     struct counter *c = find(all, e, in->now_ns, &out->first);
     c->weak |= in->weak;
+    c->drawn |= in->drawn;
     if (e->total_steps.known && e->total_steps.v < MADE_MAX)
         c->total = e->total_steps.v;
     if (c->total > 0 && e->step.v > c->total)

@@ -79,8 +79,8 @@ int follow_new(struct follow **follow, const struct follow_options *options, str
         return err_memory(err);
     f->options = *options;
     f->track.meter = meter;
-    f->track.within = options->within;
-    f->track.max_s = options->max_s;
+    f->track.within = options->sample ? options->within : 0;
+    f->track.max_s = options->sample ? options->max_s : 0;
     f->figures.run = run;
     f->track.totals.option_steps = f->track.counters.given_steps = options->total_steps;
     f->track.totals.option_epochs = f->track.counters.given_epochs = options->total_epochs;
@@ -334,6 +334,7 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
         s++;
     if (!ended) // its figures count once the line is complete
         e.loss.known = e.accuracy.known = false;
+    f->track.drawn = s == event_patterns; // the first one reads bars
     if (s->name || (ended && shapes_read(&f->shapes, line, len, &e) == EVENT_READ))
         handle(f, LEVEL_READY, EVENT_READ, s->name, line, len, &e);
 }

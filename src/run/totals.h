@@ -38,7 +38,7 @@ int64_t totals_epochs(const struct totals *totals, const struct counters *counte
 // counter counts epochs itself. `at` is the current position.
 struct totals_found {
     int64_t total, each;
-    int64_t epochs; // 0: unknown
+    int64_t epochs;     // 0: unknown
     bool per_epoch;     // the counter restarts with each epoch
     bool counts_epochs; // its units are epochs, or parts of them
     enum follow_total from;

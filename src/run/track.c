@@ -254,7 +254,8 @@ static void count_chosen(struct track *t, const struct counters_report *r, int64
 
 void track_number(struct track *t, const struct event *e, bool weak, int64_t samples)
 {
-    const struct counters_context context = {.now_ns = now_ns(t), .epoch = t->epoch, .weak = weak};
+    const struct counters_context context = {
+        .now_ns = now_ns(t), .epoch = t->epoch, .drawn = t->drawn, .weak = weak};
     struct counters_report r;
     t->counters.announced_steps =
         t->totals.log_steps > 0 ? t->totals.log_steps : t->totals.argument_steps;

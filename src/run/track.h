@@ -16,6 +16,7 @@ struct track {
     struct meter *meter;
     double within, max_s; // of the meter's plan
     int64_t at_ns;        // the time of the current event; 0: now
+    bool drawn;           // the current event is a progress bar
     int64_t epoch;        // that the log is in; 0: none told
     bool epoch_pending;   // it began, and the counter has not moved since
     int64_t batch;        // samples of a step; 0: unknown
