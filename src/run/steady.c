@@ -299,7 +299,7 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
             out->first = start;
         if (out->kind == STEADY_FLAT && start > 0)
             out->kind = STEADY_WARM_UP;
-        out->growth = find_trend(series, start);
+        out->growth = out->follows ? 0 : find_trend(series, start); // not the machine's
         if (out->growth != 0) {
             out->kind = STEADY_UNSTEADY;
             out->first = start;
