@@ -79,8 +79,8 @@ int follow_new(struct follow **follow, const struct follow_options *options, str
         return err_memory(err);
     f->options = *options;
     f->track.meter = meter;
-    f->track.within = options->within;
-    f->track.max_s = options->max_s;
+    f->track.within = options->sample ? options->within : 0;
+    f->track.max_s = options->sample ? options->max_s : 0;
     f->figures.run = run;
     f->track.totals.option_steps = f->track.counters.given_steps = options->total_steps;
     f->track.totals.option_epochs = f->track.counters.given_epochs = options->total_epochs;
@@ -148,14 +148,14 @@ static void count_steps(struct follow *f, enum level level, const struct event *
         f->sum += f->sum < STEPS_MAX ? bounded((double)e->steps.v) : 0;
         number.bar = TOTALS_SUM_BAR;
         number.step = some_int(f->sum);
-        if (e->epoch_ended)
-            set_if(&f->track.totals.epoch_steps, e->steps);
     } else if (level >= LEVEL_MLLOG) {
         number.bar = 0; // the worker's only counter; its total is the whole training's
         number.total_steps.known = false;
     }
     bool weak = e->source && strcmp(e->source, "regular lines") == 0;
     track_number(&f->track, &number, weak, samples);
+    if (e->epoch_ended && !e->step.known)
+        set_if(&f->track.totals.epoch_steps, e->steps);
 }
 
 // ---- lines
@@ -215,7 +215,8 @@ static void apply(struct follow *f, enum level level, struct event *e)
     // Only the first worker that reported a step counts.
     if (f->worker.known && e->worker.known && e->worker.v != f->worker.v && level == f->level)
         return;
-    if (steps && level > f->level)
+    bool epoch = !exact && !other && !steps && (e->epoch.known || e->epoch_at.known);
+    if ((steps || epoch || e->at_step.known) && level > f->level)
         raise_level(f, level, e);
     if (steps && !f->worker.known)
         f->worker = e->worker;
@@ -230,11 +231,13 @@ static void apply(struct follow *f, enum level level, struct event *e)
         track_flush(&f->track);
         f->track.stage = (int)e->stage.v - 1;
     }
-    int64_t had = f->track.metered;
+    int64_t had = f->track.metered, starts = f->track.starts;
     if (steps)
         count_steps(f, level, e);
-    else if (!exact && !other && (e->epoch.known || e->epoch_at.known))
+    else if (epoch)
         track_epoch(&f->track, e);
+    if (f->track.starts != starts)
+        f->figures.epoch_began = -1; // its steps were not all counted
     if (exact && e->phase.known && steps)
         track_phase(&f->track, (enum meter_phase)e->phase.v);
     if (!exact && !other && f->track.metered == had &&
@@ -331,6 +334,7 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
         s++;
     if (!ended) // its figures count once the line is complete
         e.loss.known = e.accuracy.known = false;
+    f->track.drawn = s == event_patterns; // the first one reads bars
     if (s->name || (ended && shapes_read(&f->shapes, line, len, &e) == EVENT_READ))
         handle(f, LEVEL_READY, EVENT_READ, s->name, line, len, &e);
 }

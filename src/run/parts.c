@@ -168,6 +168,8 @@ int64_t parts_expected(const struct parts *p, enum part part, const struct parts
         more = floor((since + left) / each + 1e-9);
         if (k->seen == 1 && k->every == 0) // it was somewhere in its interval
             *doubt = more * fmin((double)k->width / each, 1);
+        if (fabs(fmod((double)(w->total + w->before) + each / 2, each) - each / 2) <= 1)
+            *doubt += 1; // the last one falls on the end: it may be left out
     }
     return k->seen + (int64_t)fmin(more, 1e12);
 }

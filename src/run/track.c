@@ -152,7 +152,12 @@ void track_beside(struct track *t, const struct event *e)
         sign.at = e->at_step.v - t->before;
     if (phase == METER_EVALUATE && e->step.known)
         parts_bar(&t->parts, e->step.v, e->total_steps.known ? e->total_steps.v : 0);
-    if (phase == METER_EVALUATE || phase == METER_CHECKPOINT)
+    const struct counter *c = counters_chosen(&t->counters);
+    if (phase == METER_EVALUATE && e->at_step.known && (!c || c->weak))
+        track_number(t,
+                     &(struct event){.bar = TOTALS_AT_BAR, .step = e->at_step, .source = e->source},
+                     true, 0);
+    else if (phase == METER_EVALUATE || phase == METER_CHECKPOINT)
         mark(t, &sign);
     else if (t->phase != METER_TRAIN)
         track_phase(t, phase);
@@ -204,7 +209,10 @@ static int64_t start(struct track *t, const struct event *e, const struct counte
         return one;
     }
     forget_steps(t);
+    t->starts++;
     t->before = c->first;
+    t->made_before = c->first <= c->made ? c->first : 0;
+    t->second = c->made > 0;
     meter_restart(t->meter, c->began_ns);
     meter_at(t->meter, c->began_ns);
     t->phase = METER_TRAIN;
@@ -246,7 +254,8 @@ static void count_chosen(struct track *t, const struct counters_report *r, int64
 
 void track_number(struct track *t, const struct event *e, bool weak, int64_t samples)
 {
-    const struct counters_context context = {.now_ns = now_ns(t), .epoch = t->epoch, .weak = weak};
+    const struct counters_context context = {
+        .now_ns = now_ns(t), .epoch = t->epoch, .drawn = t->drawn, .weak = weak};
     struct counters_report r;
     t->counters.announced_steps =
         t->totals.log_steps > 0 ? t->totals.log_steps : t->totals.argument_steps;
