@@ -174,12 +174,20 @@ static void note_announced(struct follow *f, enum level level, const struct even
     }
 }
 
-static void note_epoch(struct follow *f, const struct event *e)
+// Whether epochs are reported between steps, not on the way of a counter of the whole training.
+static bool between_steps(const struct follow *f)
 {
+    const struct counter *c = counters_chosen(&f->track.counters);
     struct totals_found found;
     track_place(&f->track, &found);
-    bool with_steps = found.per_epoch || found.each == 0;
-    int64_t steps = figures_epoch(&f->figures, e, track_made(&f->track), with_steps);
+    return !c || c->total == 0 || found.per_epoch;
+}
+
+static void note_epoch(struct follow *f, const struct event *e)
+{
+    if (!e->epoch.known)
+        return;
+    int64_t steps = figures_epoch(&f->figures, e, track_made(&f->track), between_steps(f));
     f->track.epoch = f->figures.epoch;
     if (steps < 0)
         return;
@@ -524,12 +532,10 @@ static int fill_progress(const struct follow *f, struct run_progress *out, struc
 int follow_finish(struct follow *f, bool finished, struct buf *says, struct err *err)
 {
     struct run *run = f->figures.run;
-    struct totals_found found;
     if (!f->stopped)
         track_close(&f->track);
     track_plan(&f->track);
-    track_place(&f->track, &found);
-    figures_close(&f->figures, track_made(&f->track), found.per_epoch || found.each == 0);
+    figures_close(&f->figures, track_made(&f->track), between_steps(f));
     int rc = meter_fill(f->track.meter, finished, run, err);
     if (rc == 0) {
         fill_totals(f, run);
