@@ -20,7 +20,8 @@ struct figures {
 };
 
 // The event may start an epoch after `made` steps. Returns the steps of the epoch that ended, 0 if
-// they are unknown, -1 if none did. `with_steps`: epochs are reported between steps, not on the way, so their steps count.
+// they are unknown, -1 if none did. `with_steps`: epochs are reported between steps, not on the
+// way, so their steps count.
 int64_t figures_epoch(struct figures *figures, const struct event *event, int64_t made,
                       bool with_steps);
 

@@ -347,14 +347,27 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
         handle(f, LEVEL_READY, EVENT_READ, s->name, line, len, &e);
 }
 
+// Whether the output has no counter but a bar that nothing speaks for and that stopped long ago.
+static bool has_only_loaded(const struct follow *f)
+{
+    const struct counter *c = counters_chosen(&f->track.counters);
+    return f->level == LEVEL_READY && (!c || (!counters_sure(&f->track.counters) &&
+                                              clock_now_ns() - c->moved_ns > LAST_S * NS_PER_S));
+}
+
 void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
 {
-    if (f->stopped || f->level > LEVEL_TRACE || steps <= 0)
+    bool loaded = has_only_loaded(f);
+    if (f->stopped || (f->level > LEVEL_TRACE && !loaded) || steps <= 0)
         return;
     struct event e = {.steps = some_int(steps), .source = "GPU kernels"};
     meter_at(f->track.meter, f->track.at_ns = at_ns);
-    if (f->level == LEVEL_NONE) // the time before the first report is no step time
+    if (loaded) {
+        raise_level(f, LEVEL_TRACE, &e);
+        track_restart(&f->track, at_ns);
+    } else if (f->level == LEVEL_NONE) { // the time before the first report is no step time
         track_phase(&f->track, METER_TRAIN);
+    }
     apply(f, LEVEL_TRACE, &e);
     track_flush(&f->track);
     meter_at(f->track.meter, f->track.at_ns = 0);

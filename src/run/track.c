@@ -153,14 +153,16 @@ void track_beside(struct track *t, const struct event *e)
     if (phase == METER_EVALUATE && e->step.known)
         parts_bar(&t->parts, e->step.v, e->total_steps.known ? e->total_steps.v : 0);
     const struct counter *c = counters_chosen(&t->counters);
-    if (phase == METER_EVALUATE && e->at_step.known && (!c || c->weak))
+    if (phase == METER_EVALUATE && e->at_step.known && (!c || c->weak)) {
+        t->parts.kinds[PART_EVALUATION].announced = true;
         track_number(t,
                      &(struct event){.bar = TOTALS_AT_BAR, .step = e->at_step, .source = e->source},
                      true, 0);
-    else if (phase == METER_EVALUATE || phase == METER_CHECKPOINT)
+    } else if (phase == METER_EVALUATE || phase == METER_CHECKPOINT) {
         mark(t, &sign);
-    else if (t->phase != METER_TRAIN)
+    } else if (t->phase != METER_TRAIN) {
         track_phase(t, phase);
+    }
 }
 
 // ---- steps
@@ -180,10 +182,10 @@ void track_steps(struct track *t, int64_t steps, int64_t samples)
     t->samples += samples;
 }
 
-// What was counted before was not the training.
-static void forget_steps(struct track *t)
+void track_restart(struct track *t, int64_t at_ns)
 {
-    t->pending = t->metered = t->unmetered = t->made_before = t->samples = t->inside = 0;
+    t->pending = t->metered = t->unmetered = t->before = t->made_before = 0;
+    t->samples = t->inside = 0;
     t->second = false;
     t->totals.passed = t->totals.epoch_steps = 0;
     struct parts fresh = {0};
@@ -192,6 +194,12 @@ static void forget_steps(struct track *t)
         fresh.kinds[i].announced = t->parts.kinds[i].announced;
     }
     t->parts = fresh;
+    t->starts++;
+    meter_restart(t->meter, at_ns);
+    meter_at(t->meter, at_ns);
+    t->phase = METER_TRAIN;
+    meter_phase(t->meter, METER_TRAIN);
+    meter_at(t->meter, t->at_ns);
 }
 
 // Counting starts with this counter. Returns the steps to count now.
@@ -208,16 +216,10 @@ static int64_t start(struct track *t, const struct event *e, const struct counte
         t->before = c->first - one;
         return one;
     }
-    forget_steps(t);
-    t->starts++;
+    track_restart(t, c->began_ns);
     t->before = c->first;
     t->made_before = c->first <= c->made ? c->first : 0;
     t->second = c->made > 0;
-    meter_restart(t->meter, c->began_ns);
-    meter_at(t->meter, c->began_ns);
-    t->phase = METER_TRAIN;
-    meter_phase(t->meter, METER_TRAIN);
-    meter_at(t->meter, t->at_ns);
     return c->made;
 }
 

@@ -53,6 +53,9 @@ void track_beside(struct track *track, const struct event *event);
 // A sign of a part.
 void track_mark(struct track *track, enum part part);
 
+// What was counted before this time was not the training, which starts then.
+void track_restart(struct track *track, int64_t at_ns);
+
 // Passes pending steps to the meter; sets the meter's plan.
 void track_flush(struct track *track);
 void track_plan(struct track *track);

@@ -93,6 +93,12 @@ static void print(struct fixture *x, const char *format, ...)
     va_end(args);
 }
 
+// A bar of tqdm with n of total; the label has its colon.
+static void bar(struct fixture *x, const char *label, int n, int total)
+{
+    print(x, "%s%3d%%|####      | %d/%d [00:01<00:01, 9.9it/s]", label, 100 * n / total, n, total);
+}
+
 static void finish(struct fixture *x)
 {
     struct err err = {0};
@@ -426,6 +432,29 @@ static void kernels_are_the_last_resort(void **state)
     end(&x);
 }
 
+// A bar without words, then silence, and steps by the kernels: the bar was loading.
+static void kernels_after_a_loading_bar(void **state)
+{
+    (void)state;
+    for (int given = 0; given < 2; given++) { // with a total, the bar contradicts it
+        struct fixture x;
+        begin(&x, &(struct follow_options){.total_steps = given ? 700 : 0});
+        for (int i = 0; i <= 20; i++) {
+            bar(&x, "", i * 50, 1000);
+            wait_s(&x, 0.1);
+        }
+        for (int i = 0; i < 300; i++) {
+            wait_s(&x, 0.1);
+            follow_trace(x.follow, 1, clock_ns);
+        }
+        finish(&x);
+        assert_string_equal(x.run.progress.source, "GPU kernels");
+        assert_in_range(x.run.steps.v, 190, 301); // without, it waits for 10 s
+        assert_true(fabs(x.run.step_ms.v - 100) < 1);
+        end(&x);
+    }
+}
+
 // A run that is wanted anyway ends only at a limit it was given.
 static void only_samples_end_early(void **state)
 {
@@ -447,12 +476,6 @@ static void only_samples_end_early(void **state)
         finish(&x);
         end(&x);
     }
-}
-
-// A bar of tqdm with n of total; the label has its colon.
-static void bar(struct fixture *x, const char *label, int n, int total)
-{
-    print(x, "%s%3d%%|####      | %d/%d [00:01<00:01, 9.9it/s]", label, 100 * n / total, n, total);
 }
 
 #define SAMPLE .sample = true, .within = 0.05, .max_s = 60
@@ -839,6 +862,7 @@ int main(void)
         cmocka_unit_test(validation_in_the_trainings_bar),
         cmocka_unit_test(evaluations_are_split_off),
         cmocka_unit_test(many_lines),
+        cmocka_unit_test(kernels_after_a_loading_bar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
