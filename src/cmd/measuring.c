@@ -49,7 +49,9 @@ static void add_command(struct buf *to, char *const *command)
     bool cut = len > SHOWN;
     if (cut)
         for (len = SHOWN - 3; len > 0 && ((unsigned char)all.data[len] & 0xc0) == 0x80; len--)
-            ; // not within a character
+            ;                        // not within a character
+    for (size_t i = 0; i < len; i++) // a script in an argument has several lines
+        all.data[i] = all.data[i] == '\n' ? ' ' : all.data[i];
     buf_add(to, buf_str(&all), len);
     buf_adds(to, cut ? "..." : "");
     to->failed |= all.failed;

@@ -39,11 +39,16 @@ static void add_end(struct buf *to, const struct measure *m, const struct run *r
     buf_release(&why);
 }
 
+static bool counts_epochs(const struct run *run)
+{
+    return run->progress.counts && strcmp(run->progress.counts, "epochs") == 0;
+}
+
 static void add_speed(struct buf *to, const struct run *run)
 {
     if (!run->steps.known)
         return;
-    buf_adds(to, units_count(run->steps.v, "step").s);
+    buf_adds(to, units_count(run->steps.v, counts_epochs(run) ? "epoch" : "step").s);
     if (run->total_steps.known)
         buf_printf(to, " of %lld", (long long)run->total_steps.v);
     if (run->step_ms.known)
@@ -64,44 +69,43 @@ static void add_step_times(struct buf *to, const struct out *out, const struct r
         return;
     out_blocks(to, run->step_plot_ms.items, run->step_plot_ms.count,
                (size_t)out->width - strlen("fare: "), out->unicode, &low, &high);
-    buf_printf(to, "\n%.4g to %.4g ms a step, from left to right\n", low, high);
+    buf_printf(to, "\n%.4g to %.4g ms %s, from left to right\n", low, high,
+               counts_epochs(run) ? "an epoch" : "a step");
 }
 
 // ---- how far to trust it
 
-static const char *from_words(const char *total_from)
+// Totals that stand beside the steps themselves have no row.
+static const char *total_words(const char *total_from)
 {
     static const struct {
         const char *from, *words;
-    } rows[] = {{"bar", "from the bar"},
-                {"log", "from the log"},
+    } rows[] = {{"log", "announced in the output"},
                 {"arguments", "from the command's arguments"},
-                {"option", "given"},
-                {"events", "reported"}};
+                {"option", "given"}};
     for (size_t i = 0; total_from && i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].from, total_from) == 0)
             return rows[i].words;
     return NULL;
 }
 
-// "steps from tqdm ('Training'), their total from the bar; not seen yet: evaluation"
-static void add_progress(struct buf *to, const struct run *run)
+void run_text_progress(const struct run *run, struct buf *to)
 {
     const struct run_progress *p = &run->progress;
-    const char *from = from_words(p->total_from);
+    const char *total = total_words(p->total_from);
     if (!p->source)
         return;
-    buf_printf(to, "%s from %s", p->counts ? p->counts : "steps", p->source);
+    buf_printf(to, "%s%s from %s", p->counts ? p->counts : "steps",
+               p->total_from && !total ? " and their total" : "", p->source);
     if (p->counter)
         buf_printf(to, " ('%s')", p->counter);
-    if (from)
-        buf_printf(to, ", their total %s", from);
+    if (total)
+        buf_printf(to, ", their total %s", total);
     for (size_t i = 0; i < p->unseen.count && !whole(run); i++)
         buf_printf(to, "%s%s", i == 0 ? "; not seen yet, which widens the interval: " : ", ",
                    p->unseen.items[i]);
     if (p->unsteady.known && p->unsteady.v)
         buf_adds(to, "; the step time is not steady");
-    buf_addc(to, '\n');
 }
 
 // "the GPU waits 36 % of each step for data; a faster GPU will not help"
@@ -166,16 +170,19 @@ static void add_figure(struct buf *to, const struct measure *m, const struct run
 {
     const struct run_projection *p = &run->projection;
     char cost[MONEY_BYTES];
-    bool projected = p->wall_s.known && !whole(run);
-    double wall_s = projected ? p->wall_s.v : (double)run->phases.wall_ns.v / 1e9;
-    if (projected)
-        buf_printf(to, "the whole training takes %s", seconds(wall_s).s);
-    else
+    double wall_s = whole(run) ? (double)run->phases.wall_ns.v / 1e9 : p->wall_s.v;
+    if (whole(run)) {
         buf_printf(to, "%s took %s", run->name, seconds(wall_s).s);
-    if (projected && p->low_s.known && p->high_s.known)
-        buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
+    } else if (p->wall_s.known) {
+        buf_printf(to, "the whole training takes %s", seconds(wall_s).s);
+        if (p->low_s.known && p->high_s.known)
+            buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
+    } else {
+        buf_adds(to, "the time of the whole training is unknown");
+        return;
+    }
     if (measure_price_amount(m->price, run, wall_s, cost))
-        buf_printf(to, " and costs %s USD", cost);
+        buf_printf(to, " and cost%s %s USD", whole(run) ? "" : "s", cost);
 }
 
 static void add_last(struct buf *to, const struct measure *m, const struct run *run, bool next)
@@ -200,7 +207,9 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     add_end(&text, m, run);
     add_speed(&text, run);
     add_step_times(&text, out, run);
-    add_progress(&text, run);
+    run_text_progress(run, &text);
+    if (run->progress.source)
+        buf_addc(&text, '\n');
     add_account(&text, run);
     if (measure_price_bill(m->price, run, &text))
         buf_addc(&text, '\n');

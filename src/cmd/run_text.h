@@ -23,6 +23,10 @@ void run_text_bills(struct out *out, const struct measure *measure);
 // last line has the time, the cost and, with `next`, the command to type next.
 void run_text_command(const struct out *out, const struct measure *measure, bool next);
 
+// Appends where a command's steps and their total come from, and what is not seen yet: "steps and
+// their total from tqdm ('Training')"; nothing if no progress was seen.
+void run_text_progress(const struct run *run, struct buf *out);
+
 // Appends how far the projections on the way were off: "-1.2 % after 10 s, +0.1 % after 30 s".
 void run_text_checks(const struct run *run, struct buf *out);
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cmd/run_text.h"
 #include "cmd/table.h"
 #include "report/account.h"
 
@@ -252,6 +253,12 @@ static void print_whole(struct out *out, const struct run *run)
     else if (p->wall_s.known)
         out_row(out, "Whole run", "%s, projected", seconds(p->wall_s.v).s);
     struct buf facts = {0};
+    run_text_checks(run, &facts);
+    if (facts.len > 0)
+        out_row(out, "Projected", "off by %s", buf_str(&facts));
+    buf_reset(&facts);
+    run_text_progress(run, &facts);
+    out_parts(out, "Progress", &facts);
     if (run->test_accuracy.known)
         out_part(&facts, "%.2f %% accuracy on held-out data", run->test_accuracy.v * 100);
     if (run->first_loss.known && run->last_loss.known)

@@ -230,7 +230,8 @@ static void show(struct job *job)
         return;
     char note[48] = "";
     if (live.step > 0 && (live.steps == 0 || live.timed))
-        snprintf(note, sizeof note, "step %lld", (long long)live.step);
+        snprintf(note, sizeof note, "%s %lld", live.epochs ? "epoch" : "step",
+                 (long long)live.step);
     watch_show(&s->watch, &live, note);
 }
 
@@ -296,38 +297,43 @@ static void report_activity(struct job *job)
 {
     int64_t now_ns = clock_now_ns();
     double busy;
-    if (now_ns < job->activity_ns)
+    if (now_ns < job->activity_ns || !job->session->sampler)
         return;
     job->activity_ns = now_ns + ACTIVITY_MS * NS_PER_MS;
-    if (job->session->sampler && sampler_busy(job->session->sampler, &busy))
+    if (sampler_busy(job->session->sampler, &busy) != SAMPLER_UNKNOWN)
         follow_activity(job->follow, busy);
 }
 
-// Why it must end now, if it must.
+// Notes the progress. Returns why the command must end now, if it must.
 static enum sampling_end judge(struct job *job)
 {
     struct session *s = job->session;
     struct run_plan *plan = &s->plan;
     struct meter_outlook o;
+    struct follow_state state;
     bool enough = follow_enough(job->follow);
     meter_outlook(s->meter, &o);
+    follow_state(job->follow, &state);
+    s->step = state.step;
+    s->steps = state.total;
+    s->epochs = state.epochs;
+    s->rate = state.steps_per_s;
     if (plan->until_ns > 0 && clock_now_ns() >= plan->until_ns)
         return SAMPLING_SPENT;
-    if (plan->max_s > 0 && enough && o.elapsed_s >= plan->max_s)
-        return SAMPLING_TIME;
-    if (plan->full || plan->max_s_given || !s->command)
-        return enough ? SAMPLING_WITHIN : SAMPLING_GOES_ON;
-    struct follow_state state;
-    follow_state(job->follow, &state);
+    if (plan->full || !s->command) {
+        bool late = plan->max_s > 0 && o.elapsed_s >= plan->max_s;
+        return !enough ? SAMPLING_GOES_ON : late ? SAMPLING_TIME : SAMPLING_WITHIN;
+    }
     const struct sampling now = {.enough = enough,
                                  .asked = s->o->within != NULL,
+                                 .limit_s = plan->max_s_given ? plan->max_s : 0,
                                  .elapsed_s = o.elapsed_s,
                                  .before_s = o.before_s,
                                  .steps = o.steps,
-                                 .total = s->steps > 0,
+                                 .total = state.total > 0,
                                  .projected = o.wall_s > 0,
-                                 .unsteady = state.unsteady};
-    if (o.steps > 0) // for the progress line
+                                 .unsettled = state.unsteady || (state.unseen & FOLLOW_EPOCH_END)};
+    if (o.steps > 0 && !plan->max_s_given) // for the progress line
         plan->max_s = o.before_s + (now.total ? SAMPLING_S : SAMPLING_RATE_S);
     return sampling_judge(&now);
 }
@@ -336,7 +342,6 @@ static void run_to_its_end(struct job *job, struct err *err)
 {
     struct session *s = job->session;
     while (!job->child.ended && job->child.status >= 0) {
-        follow_place(job->follow, &s->step, &s->steps);
         if (!job->ended && session_due(s))
             session_keep(s);
         wait_for_something(job, TICK_MS);

@@ -23,9 +23,11 @@ static int name_of(char *const *argv, char **name, struct err *err)
             break;
         }
     }
-    const char *slash = strrchr(found, '/');
+    // Also of `sh -c "python dir/train.py"`.
+    const char *space = strrchr(found, ' '), *slash = strrchr(space ? space : found, '/');
+    const char *last = slash ? slash : space;
     struct buf text = {0};
-    buf_adds(&text, slash && slash[1] ? slash + 1 : found);
+    buf_adds(&text, last && last[1] ? last + 1 : found);
     if (text.len > 3 && strcmp(buf_str(&text) + text.len - 3, ".py") == 0)
         text.data[text.len -= 3] = '\0';
     int rc = buf_check(&text, err);

@@ -54,8 +54,6 @@ void live_look(const struct run_plan *plan, const struct live_price *price,
     out->left_s = left_of(plan, &o, out);
     out->whole_s = o.wall_s;
     out->half_s = o.half_s;
-    if (o.steps > 0 && o.elapsed_s > o.before_s)
-        out->rate = (double)o.steps / (o.elapsed_s - o.before_s);
     out->timed = is_timed(plan);
     out->at_most = out->timed && plan->within > 0;
     double until_s = (double)(plan->until_ns - clock_now_ns()) / 1e9;

@@ -35,12 +35,13 @@ const char *sampling_word(enum sampling_end end); // null: it went on
 struct sampling {
     bool enough;      // the projection is as precise as asked for
     bool asked;       // the user named the precision
+    double limit_s;   // given by the user, from the start, instead of those here; 0: none
     double elapsed_s; // since the start
     double before_s;  // of that, before the first step
     int64_t steps;    // measured
     bool total;       // their whole number is known
     bool projected;   // so is the total time
-    bool unsteady;    // the step time still changes
+    bool unsettled;   // the step time still changes, or the first epoch's end will give the total
 };
 enum sampling_end sampling_judge(const struct sampling *now);
 

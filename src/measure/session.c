@@ -22,13 +22,16 @@ int session_start(struct session *s, pid_t pid, bool gpus, int64_t before_ns, st
                                             .env = pid ? environ : NULL,
                                             .pid = pid,
                                             .start_ns = s->start_ns,
-                                            .no_gpus = !gpus};
+                                            .no_gpus = !gpus,
+                                            .cpus = s->run->machine.usable_cpus.v};
     return sampler_start(&s->sampler, &options, err);
 }
 
 void session_look(const struct session *s, struct live *live)
 {
     live_look(&s->plan, s->price, s->meter, s->step, s->steps, live);
+    live->epochs = s->epochs;
+    live->rate = s->rate;
 }
 
 bool session_due(const struct session *s)

@@ -39,6 +39,8 @@ struct session {
     struct sampler *sampler;
     int64_t start_ns;
     int64_t step, steps; // progress; 0: unknown
+    bool epochs;         // these are epochs
+    double rate;         // a second; 0: unknown
     // (optional) Adds the runner's figures to a copy of the record; without it the meter does.
     int (*fill)(const struct session *session, struct run *part, struct err *err);
     void *runner; // the runner's own

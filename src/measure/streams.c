@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/utf8.h"
 
 #define READ_SHARE 8                // of the time goes into reading lines, at most
 #define CREDIT_MAX (50 * NS_PER_MS) // what a quiet time can save up
@@ -86,13 +85,15 @@ static void keep_last(struct streams_last *last, const char *bytes, size_t len)
     last->len = keep + len;
 }
 
-static void read_lines(struct streams *s, struct event_lines *lines, const char *bytes, size_t len)
+static void read_lines(struct streams *s, struct event_lines *lines, struct streams_last *last,
+                       const char *bytes, size_t len)
 {
     int64_t began_ns = clock_now_ns();
     s->credit_ns += (began_ns - s->credit_at_ns) / READ_SHARE;
     s->credit_ns = s->credit_ns < CREDIT_MAX ? s->credit_ns : CREDIT_MAX;
     s->credit_at_ns = began_ns;
-    if (s->credit_ns < 0 && !s->every_line) {
+    last->unread = s->credit_ns < 0 && !s->every_line;
+    if (last->unread) {
         lines->len = 0;
         lines->cut = true; // until the next line begins
         return;
@@ -108,7 +109,7 @@ static void from_output(struct streams *s, struct event_lines *lines, struct str
     if (!s->modes)
         s->modes = memmem(bytes, len, "\x1b[?", 3) != NULL;
     if (s->follow)
-        read_lines(s, lines, bytes, len);
+        read_lines(s, lines, last, bytes, len);
 }
 
 static void from_out(void *context, const char *bytes, size_t len)
@@ -129,10 +130,20 @@ static void from_events(void *context, const char *bytes, size_t len)
     event_lines_add(&s->event_lines, bytes, len, event_line, s);
 }
 
+// The last lines have the final figures.
+static void end_lines(struct streams *s, struct event_lines *lines, const struct streams_last *last)
+{
+    const char *newline = last->unread ? memchr(last->bytes, '\n', last->len) : NULL;
+    if (newline)
+        event_lines_add(lines, newline, last->len - (size_t)(newline - last->bytes), output_line,
+                        s);
+    event_lines_end(lines, output_line, s);
+}
+
 void streams_end_lines(struct streams *s)
 {
-    event_lines_end(&s->out_lines, output_line, s);
-    event_lines_end(&s->err_lines, output_line, s);
+    end_lines(s, &s->out_lines, &s->out_last);
+    end_lines(s, &s->err_lines, &s->err_last);
     event_lines_end(&s->event_lines, event_line, s);
 }
 

@@ -30,6 +30,7 @@ struct streams {
     struct streams_last {
         char bytes[STREAMS_LAST];
         size_t len;
+        bool unread; // it was relayed only
     } out_last, err_last;
 };
 

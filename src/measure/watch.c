@@ -101,12 +101,12 @@ static void add_time(struct buf *out, double seconds, double half_s, const char 
 void watch_words(const struct live *live, struct buf *out)
 {
     char bill[MONEY_BYTES], end[MONEY_BYTES];
-    if (live->step <= 0)
-        buf_adds(out, "no progress seen");
-    else if (live->steps > 0)
-        buf_printf(out, "step %lld of %lld", (long long)live->step, (long long)live->steps);
+    if (live->step > 0)
+        buf_printf(out, "%s %lld", live->epochs ? "epoch" : "step", (long long)live->step);
     else
-        buf_printf(out, "step %lld", (long long)live->step);
+        buf_adds(out, "no progress seen");
+    if (live->step > 0 && live->steps > 0)
+        buf_printf(out, " of %lld", (long long)live->steps);
     if (live->steps <= 0 && live->rate > 0)
         buf_printf(out, ", %.3g a second", live->rate);
     bool sample = live->timed && live->at_most;

@@ -88,6 +88,17 @@ static void append(struct event_lines *lines, const char *bytes, size_t len)
     lines->len += len;
 }
 
+// A bar has no newline until it is overwritten, long after its text is complete. tqdm's ends with a
+// bracket; those of Keras, rich and Ultralytics are drawn.
+static bool maybe_bar(const struct event_lines *lines)
+{
+    const char *line = lines->line;
+    size_t len = lines->len;
+    return len > 0 && len <= EVENT_PATTERN_MAX &&
+           (line[len - 1] == ']' || memmem(line, len, "\xe2\x94\x81", 3) ||
+            memmem(line, len, "[=", 2));
+}
+
 void event_lines_add(struct event_lines *lines, const char *bytes, size_t len, event_line_fn *each,
                      void *context)
 {
@@ -102,8 +113,7 @@ void event_lines_add(struct event_lines *lines, const char *bytes, size_t len, e
     }
     if (len > from && !lines->cut)
         append(lines, bytes + from, len - from);
-    // A bar has no newline until it is overwritten, long after its text is complete.
-    if (lines->len > 0 && lines->len <= EVENT_PATTERN_MAX && lines->line[lines->len - 1] == ']') {
+    if (maybe_bar(lines)) {
         char copy[EVENT_PATTERN_MAX + 1];
         memcpy(copy, lines->line, lines->len);
         copy[lines->len] = '\0';

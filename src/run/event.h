@@ -62,8 +62,12 @@ struct event {
     struct maybe_real epoch_at;  // epochs done, with a fraction: 0.53
     struct maybe_int eval_every; // steps between two evaluations
     struct maybe_int save_every; // steps between two checkpoints
-    struct maybe_real took_s;    // how long the reported evaluation or checkpoint took
-    const char *source;          // the format, to show ("Keras"); null: its reader's name
+    // Reported: without `step`, an evaluation or checkpoint that ended, or begins with this line.
+    bool begins;
+    struct maybe_int at_step; // steps made until then, by the line
+    struct maybe_real took_s; // how long it took
+
+    const char *source; // the format, to show ("Keras"); null: its reader's name
 
     json_t *about; // members of the run's record, or null; owns a reference
 };
@@ -83,8 +87,8 @@ struct event_source {
 // JSON lines in the file FARE_EVENTS; MLPerf log lines.
 extern const struct event_source event_json, event_mllog;
 
-// Built-in patterns: tqdm (used by Lightning and Hugging Face), Lightning's rich bar, Keras, and
-// Hugging Face's Trainer. Ends with a null name.
+// Built-in formats (formats.h): progress bars, the dictionaries of Hugging Face's Trainer, and log
+// lines. Ends with a null name.
 extern const struct event_source event_patterns[];
 
 // The meter's phase with that name ("train", "eval", "validation"...); false for others.

@@ -105,6 +105,7 @@ static bool fill(const json_t *json, struct event *event)
     json_t *about = json_object_get(json, "about");
     if (!good || (about && !json_is_object(about)))
         return false;
+    event->begins = event->phase.known;
     event->about = json_incref(about);
     return true;
 }

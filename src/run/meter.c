@@ -11,7 +11,8 @@
 #include "run/steady.h"
 
 #define EVALUATE_DOUBT                                                                             \
-    0.05 // relative error of an evaluation projected from a few batches, at least
+    0.05                  // relative error of an evaluation projected from a few batches, at least
+#define PART_DOUBT   0.15 // the same for one part of a command; falls with their number
 #define TOLD_LATE_NS (INT64_C(10) * NS_PER_S)
 
 // One standard deviation of the drift still to come (neighbours, heat, the host's housekeeping), as
@@ -19,6 +20,7 @@
 // replaces it.
 #define METER_DRIFT_FLOOR 0.01
 
+#define TREND_MOST   20  // a step time that grows is not extrapolated further
 #define STEPS_MIN    5   // the least for a projection
 #define FIRST_LOOK_S 1.0 // after the first step
 #define LOOK_FACTOR  1.2 // look again when the training time has grown by this factor
@@ -34,11 +36,13 @@ struct meter {
     struct meter_plan plan;
     struct series stages[METER_STAGES_MAX];
     int stage;
-    int64_t evaluated, checkpointed;
+    int64_t done[METER_PHASES]; // finished parts: evaluations, checkpoints, ends of epochs
     struct calibrate calibrate;
     int64_t next_look_ns;
     double latest_wall_s; // of the last projection; 0: none
     double latest_half_s;
+    double step_s; // by the last projection; 0: none
+    bool unsteady;
     bool stopped;
     struct run_projection projection; // once stopped
     struct run_projection checks[CHECKS];
@@ -155,25 +159,69 @@ int64_t meter_train_ns(const struct meter *meter)
     return meter->phase_ns[METER_TRAIN];
 }
 
+int64_t meter_booked_ns(const struct meter *meter)
+{
+    return meter->mark_ns;
+}
+
 void meter_evaluated(struct meter *meter, int64_t samples)
 {
-    meter->evaluated += samples;
+    meter->done[METER_EVALUATE] += samples;
 }
 
 void meter_checkpointed(struct meter *meter)
 {
-    meter->checkpointed++;
+    meter->done[METER_CHECKPOINT]++;
+}
+
+void meter_epoch_ended(struct meter *meter)
+{
+    meter->done[METER_EPOCH_END]++;
+}
+
+void meter_restart(struct meter *meter, int64_t at_ns)
+{
+    int64_t now_ns = clock_now_ns(), setup_ns = meter->phase_ns[METER_SETUP];
+    at_ns = at_ns < meter->start_ns ? meter->start_ns : at_ns < now_ns ? at_ns : now_ns;
+    int64_t all_ns = at_ns - meter->start_ns;
+    memset(meter->phase_ns, 0, sizeof meter->phase_ns);
+    meter->phase_ns[METER_SETUP] = setup_ns < all_ns ? setup_ns : all_ns;
+    meter->phase_ns[METER_LOAD] = all_ns - meter->phase_ns[METER_SETUP];
+    meter->mark_ns = at_ns;
+    meter->first_step_ns = meter->before_ns = 0;
+    meter->phase = METER_LOAD;
+    meter->latest_wall_s = meter->step_s = 0;
+    meter->unsteady = false;
+    memset(meter->done, 0, sizeof meter->done);
+    memset(meter->checks, 0, sizeof meter->checks);
+    for (int i = 0; i < METER_STAGES_MAX; i++)
+        series_reset(&meter->stages[i]);
 }
 
 // ---- projection
 
 struct part { // seconds, and the variance of the part still to come
     double s, variance;
+    double less_s, more_s; // with a trend: it may be that much shorter or longer
 };
+
+// A step time that grows may stay as it is now, continue, or grow twice as fast; one that falls may
+// fall to half.
+static void continue_trend(const struct steady *steady, double steps, double left, struct part *out)
+{
+    double mean_s = steady->mean_ns / 1e9;
+    double last_s = mean_s * (1 + steady->growth / 2);
+    double change_s = mean_s * steady->growth / steps * left / 2;
+    double next_s = fmin(fmax(last_s + change_s, last_s / 2), last_s * TREND_MOST);
+    out->s += left * (next_s - mean_s);
+    out->less_s = left * (next_s - (change_s > 0 ? last_s : last_s / 2));
+    out->more_s = left * (change_s > 0 ? next_s - last_s : mean_s - next_s);
+}
 
 // The total time of a stage's steps.
 static bool project_stage(const struct meter *meter, int stage, struct part *out)
 {
+    *out = (struct part){0};
     const struct series *series = &meter->stages[stage];
     int64_t total = meter->plan.stage_steps[stage];
     if (total <= 0 || series->steps < STEPS_MIN)
@@ -196,15 +244,9 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     double share = hypot(steady.relative_error, floor);
     out->s = (double)series->total_ns / 1e9 + left_s;
     out->variance = pow(left_s * share, 2);
+    if (steady.growth != 0)
+        continue_trend(&steady, (double)series->steps, (double)(total - series->steps), out);
     return true;
-}
-
-// The time of `total` if `done` took `ns`.
-static double scale(int64_t ns, int64_t done, int64_t total)
-{
-    if (done <= 0 || done > total)
-        return (double)ns / 1e9;
-    return (double)ns / 1e9 * (double)total / (double)done;
 }
 
 static int64_t phase_so_far(const struct meter *meter, enum meter_phase phase, int64_t now_ns)
@@ -212,49 +254,88 @@ static int64_t phase_so_far(const struct meter *meter, enum meter_phase phase, i
     return meter->phase_ns[phase] + (meter->phase == phase ? now_ns - meter->mark_ns : 0);
 }
 
+struct beside {      // parts beside the steps, in seconds
+    double s;        // in the whole training
+    double error_s;  // one standard deviation
+    double more_s;   // it may be longer or shorter by this
+    bool assumption; // none was seen
+};
+
+// All parts of a phase, of which the whole training has `total`. They drift as the training does,
+// whose relative error is `share`.
+static void project_beside(const struct meter *meter, enum meter_phase phase, int64_t total,
+                           double share, int64_t now_ns, struct beside *out)
+{
+    double s = (double)phase_so_far(meter, phase, now_ns) / 1e9;
+    int64_t done = meter->done[phase];
+    *out = (struct beside){.s = s, .assumption = total > 0 && done == 0};
+    if (done == 0)
+        return;
+    double each_s = s / (double)done, left_s = total > done ? each_s * (double)(total - done) : 0;
+    // The first ones differ: programs compile and fill caches in them.
+    double few = meter->plan.follows ? PART_DOUBT / sqrt((double)done) : 0;
+    out->s = s + left_s;
+    out->error_s = left_s * fmax(fmax(share, few), EVALUATE_DOUBT);
+    out->more_s = each_s * meter->plan.doubt[phase];
+}
+
 static bool project(const struct meter *meter, int64_t now_ns, struct run_projection *out)
 {
-    memset(out, 0, sizeof *out);
+    const struct meter_plan *plan = &meter->plan;
     double train_s = 0, deviation_s = 0;
     int64_t steps = 0, total = 0;
-    bool assumption = false;
-    for (int i = 0; i < meter->plan.stages; i++) {
-        struct part part;
+    *out = (struct run_projection){0};
+    struct part part = {0};
+    double low_s = 0, high_s = 0;
+    for (int i = 0; i < plan->stages; i++) {
         if (!project_stage(meter, i, &part))
             return false;
         train_s += part.s;
         deviation_s += sqrt(part.variance); // drift is common to all stages: not independent
+        low_s -= part.less_s;
+        high_s += part.more_s;
         steps += meter->stages[i].steps;
-        total += meter->plan.stage_steps[i];
+        total += plan->stage_steps[i];
     }
-    const struct meter_plan *plan = &meter->plan;
-    int64_t evaluate_ns = phase_so_far(meter, METER_EVALUATE, now_ns);
-    double evaluate_s = scale(evaluate_ns, meter->evaluated, plan->evaluations);
-    double checkpoint_s = scale(phase_so_far(meter, METER_CHECKPOINT, now_ns), meter->checkpointed,
-                                plan->checkpoints);
-    if ((plan->evaluations > 0 && meter->evaluated == 0) ||
-        (plan->checkpoints > 0 && meter->checkpointed == 0))
-        assumption = true; // parts never seen count as 0
-    // Evaluations drift as the training does.
-    double trained_left_s = train_s - (double)(phase_so_far(meter, METER_TRAIN, now_ns)) / 1e9;
-    double evaluate_left_s = evaluate_s - (double)evaluate_ns / 1e9;
-    double share = trained_left_s > 0 ? deviation_s / trained_left_s : 0;
-    deviation_s += fmax(evaluate_left_s, 0) * fmax(share, EVALUATE_DOUBT);
+    double train_left_s = train_s - (double)phase_so_far(meter, METER_TRAIN, now_ns) / 1e9;
+    double share = train_left_s > 0 ? deviation_s / train_left_s : 0;
+    const struct {
+        enum meter_phase phase;
+        int64_t total;
+    } parts[] = {{METER_EVALUATE, plan->evaluations},
+                 {METER_CHECKPOINT, plan->checkpoints},
+                 {METER_EPOCH_END, plan->epoch_ends}};
+    struct beside beside[3];
+    double beside_s = 0;
+    bool assumption = plan->may_add > 0;
+    for (int i = 0; i < 3; i++) {
+        project_beside(meter, parts[i].phase, parts[i].total, share, now_ns, &beside[i]);
+        beside_s += beside[i].s;
+        deviation_s += beside[i].error_s;
+        low_s -= beside[i].more_s;
+        high_s += beside[i].more_s;
+        assumption |= beside[i].assumption;
+    }
+    high_s += plan->may_add * fmax(train_left_s, 0);
+    low_s -= plan->may_save * fmax(train_left_s, 0);
     double before_s = (double)meter->before_ns / 1e9;
-    double other_s = 0; // between steps: calibration, projections, the progress line
-    int64_t idle_ns = phase_so_far(meter, METER_IDLE, now_ns);
+    double other_s = 0;              // between steps: calibration, projections, the progress line
     if (steps > 0 && steps <= total) // otherwise the sample measured other work in between
-        other_s = (double)idle_ns / 1e9 * (double)total / (double)steps;
-    double wall_s = before_s + train_s + evaluate_s + checkpoint_s + other_s;
+        other_s =
+            (double)phase_so_far(meter, METER_IDLE, now_ns) / 1e9 * (double)total / (double)steps;
+    double wall_s = before_s + train_s + beside_s + other_s;
     double half_s = 1.96 * deviation_s;
     out->after_s = some_real((double)(now_ns - meter->start_ns) / 1e9);
     out->wall_s = some_real(wall_s);
-    out->low_s = some_real(fmax(wall_s - half_s, steps > total ? before_s : out->after_s.v));
-    out->high_s = some_real(wall_s + half_s);
+    double least_s = steps > total ? before_s : out->after_s.v;
+    out->low_s = some_real(fmax(wall_s + low_s - half_s, least_s));
+    out->high_s = some_real(wall_s + high_s + half_s);
     out->train_s = some_real(train_s);
-    out->evaluate_s = some_real(evaluate_s);
+    out->evaluate_s = some_real(beside[0].s);
     if (plan->checkpoints > 0)
-        out->checkpoint_s = some_real(checkpoint_s);
+        out->checkpoint_s = some_real(beside[1].s);
+    if (plan->epoch_ends > 0)
+        out->epoch_end_s = some_real(beside[2].s);
     out->load_s = some_real(before_s);
     if (assumption)
         out->assumption = some_bool(true);
@@ -302,28 +383,43 @@ static bool time_is_over(const struct meter *meter, int64_t now_ns)
            meter->stages[meter->stage].steps >= STEPS_MIN;
 }
 
+static void look_at_steps(struct meter *meter)
+{
+    const struct series *series = &meter->stages[meter->stage];
+    if (series->steps == 0)
+        return;
+    struct steady steady;
+    steady_judge(series, &meter->calibrate, &steady);
+    meter->step_s = steady.mean_ns / 1e9;
+    meter->unsteady = steady.changes;
+}
+
 bool meter_enough(struct meter *meter)
 {
     int64_t now_ns = meter->mark_ns;
     if (meter->first_step_ns == 0)
         return false;
-    bool over = time_is_over(meter, now_ns);
+    bool over = time_is_over(meter, meter->plan.follows ? clock_now_ns() : now_ns);
     if (now_ns < meter->next_look_ns && !over)
         return false;
     enum meter_phase was = meter->phase;
-    meter_phase(meter, METER_IDLE);
+    if (!meter->plan.follows) // a command continues meanwhile
+        meter_phase(meter, METER_IDLE);
     struct run_projection now;
     bool enough = over;
     struct part part;
     if (project(meter, now_ns, &now)) {
         keep_checks(meter, &now);
         meter->latest_wall_s = now.wall_s.v;
-        meter->latest_half_s = now.high_s.v - now.wall_s.v;
+        meter->latest_half_s = (now.high_s.v - now.low_s.v) / 2;
     }
     if (meter->plan.within > 0 && (in_last_stage(meter) || !meter->plan.follows) &&
         project_stage(meter, meter->stage, &part))
-        enough |= 1.96 * sqrt(part.variance) <= meter->plan.within * part.s;
-    meter_phase(meter, was);
+        enough |=
+            1.96 * sqrt(part.variance) + part.less_s + part.more_s <= meter->plan.within * part.s;
+    look_at_steps(meter);
+    if (!meter->plan.follows)
+        meter_phase(meter, was);
     next_look(meter, meter->mark_ns);
     return enough;
 }
@@ -333,7 +429,9 @@ void meter_outlook(const struct meter *meter, struct meter_outlook *out)
     *out = (struct meter_outlook){.elapsed_s = (double)(clock_now_ns() - meter->start_ns) / 1e9,
                                   .before_s = (double)meter->before_ns / 1e9,
                                   .wall_s = meter->latest_wall_s,
-                                  .half_s = meter->latest_half_s};
+                                  .half_s = meter->latest_half_s,
+                                  .step_s = meter->step_s,
+                                  .unsteady = meter->unsteady};
     for (int i = 0; i < METER_STAGES_MAX; i++)
         out->steps += meter->stages[i].steps;
 }
@@ -365,7 +463,7 @@ static void fill_phases(const struct meter *meter, const struct steady *steady,
     phases->train_ns = some_int(ns[METER_TRAIN] - warmup_ns);
     phases->evaluate_ns = some_int(ns[METER_EVALUATE]);
     phases->checkpoint_ns = some_int(ns[METER_CHECKPOINT]);
-    phases->idle_ns = some_int(ns[METER_IDLE]);
+    phases->idle_ns = some_int(ns[METER_IDLE] + ns[METER_EPOCH_END]);
     phases->wall_ns = some_int(wall_ns);
 }
 

@@ -31,6 +31,7 @@ enum meter_phase {
     METER_TRAIN,
     METER_EVALUATE,
     METER_CHECKPOINT,
+    METER_EPOCH_END, // between two epochs; part of the record's idle time
     METER_IDLE,
     METER_PHASES
 };
@@ -43,6 +44,10 @@ struct meter_plan {
     int stages;                            // 0 means 1
     int64_t evaluations;                   // samples evaluated in the full training
     int64_t checkpoints;                   // written in the full training
+    int64_t epoch_ends;                    // in the full training
+    double doubt[METER_PHASES];            // that many more or less of a phase's parts
+    double may_add;                        // by parts not seen yet: a share of the steps to come
+    double may_save;                       // the same
     double within;  // stop when the interval's half width is below this share; 0: never
     double max_s;   // stop after this time; 0: never
     bool calibrate; // run the calibration loop (not beside a user's command)
@@ -62,6 +67,10 @@ void meter_plan(struct meter *meter, const struct meter_plan *plan);
 // report.
 void meter_before(struct meter *meter, enum meter_phase phase, int64_t ns);
 
+// Everything before this time (clock_now_ns) was start-up and loading: forgets steps, parts and
+// projections.
+void meter_restart(struct meter *meter, int64_t at_ns);
+
 // A phase starts now.
 void meter_phase(struct meter *meter, enum meter_phase phase);
 
@@ -75,8 +84,12 @@ void meter_at(struct meter *meter, int64_t at_ns);
 // Count finished evaluations and checkpoints, to project those to come.
 void meter_evaluated(struct meter *meter, int64_t samples);
 void meter_checkpointed(struct meter *meter);
+void meter_epoch_ended(struct meter *meter);
 
 int64_t meter_start_ns(const struct meter *meter);
+
+// The time up to which everything is booked: that of the last report.
+int64_t meter_booked_ns(const struct meter *meter);
 
 // Time spent in METER_TRAIN so far, up to the last step or change of phase.
 int64_t meter_train_ns(const struct meter *meter);
@@ -92,7 +105,9 @@ struct meter_outlook {
     double before_s; // of that, before the first step
     int64_t steps;   // made
     double wall_s;   // the whole training, from the start; 0: unknown yet
-    double half_s;   // its 95 % interval to each side
+    double half_s;   // half the width of its 95 % interval
+    double step_s;   // the forecast; 0: unknown yet
+    bool unsteady;   // the step time changes on the way
 };
 void meter_outlook(const struct meter *meter, struct meter_outlook *out);
 

@@ -42,6 +42,7 @@ static void fill_key(const char *key, const json_t *value, struct event *event)
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
         if (strcmp(phases[i].key, key) == 0)
             event->phase = some_int(phases[i].phase);
+    event->begins = event->phase.known;
     if (strcmp(key, "global_batch_size") == 0)
         event->batch = count_of(value);
     else if (strcmp(key, "train_samples") == 0)

@@ -30,6 +30,12 @@ void series_release(struct series *series)
     memset(series, 0, sizeof *series);
 }
 
+void series_reset(struct series *series)
+{
+    *series = (struct series){
+        .step_ns = series->step_ns, .at_s = series->at_s, .in = series->in, .block = 1};
+}
+
 double series_steps(const struct series *series, int64_t from, int64_t to)
 {
     double sum = 0;

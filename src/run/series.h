@@ -23,6 +23,7 @@ struct series {
 
 int series_init(struct series *series, struct err *err) MUST_USE;
 void series_release(struct series *series);
+void series_reset(struct series *series); // forgets all entries
 
 // `steps` steps took `took_ns` together and ended at `at_ns`. Allocates nothing.
 void series_add(struct series *series, int64_t at_ns, int64_t took_ns, int64_t steps);

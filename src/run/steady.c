@@ -22,6 +22,11 @@
 #define START_SHARE   10  // up to a tenth of all steps
 #define WARM_UP_SHARE 5   // a warm-up ends within a fifth of the steps
 #define ENTRIES_FEW   3
+#define TREND_BLOCKS  20
+#define TREND_ENTRIES 40   // fewer show no trend
+#define TREND_GROWTH  0.08 // over the series, at least
+#define TREND_FIT     0.7  // of the variance, explained by the line
+#define LEVEL_GROWTH  0.2  // a slower level that may be followed by others
 
 // A part of the series at one level.
 struct level {
@@ -210,6 +215,45 @@ static int64_t slow_start(const struct series *series)
     return n;
 }
 
+// The squared residuals of the best fit by two levels.
+static double two_levels(const double *y, int n)
+{
+    double best = INFINITY;
+    for (int cut = 1; cut < n; cut++) {
+        double sum = 0;
+        for (int side = 0; side < 2; side++) {
+            const double *part = side ? y + cut : y;
+            size_t count = (size_t)(side ? n - cut : cut);
+            double mean = stats_mean(part, count);
+            for (size_t i = 0; i < count; i++)
+                sum += (part[i] - mean) * (part[i] - mean);
+        }
+        best = fmin(best, sum);
+    }
+    return best;
+}
+
+// The growth of the step time from the entry `first` to the end, as a share of its mean; 0: none.
+static double find_trend(const struct series *series, int64_t first)
+{
+    double y[TREND_BLOCKS];
+    if (series->count - first < TREND_ENTRIES)
+        return 0;
+    batch_means(series, first, TREND_BLOCKS, y);
+    double mean = stats_mean(y, TREND_BLOCKS), middle = (TREND_BLOCKS - 1) / 2.0;
+    double xy = 0, xx = 0, all = 0, off = 0;
+    for (int i = 0; i < TREND_BLOCKS; i++) {
+        xy += (i - middle) * (y[i] - mean);
+        xx += (i - middle) * (i - middle);
+        all += (y[i] - mean) * (y[i] - mean);
+    }
+    double slope = xy / xx, growth = slope * TREND_BLOCKS / mean;
+    for (int i = 0; i < TREND_BLOCKS; i++)
+        off += pow(y[i] - mean - slope * (i - middle), 2);
+    bool line = off < (1 - TREND_FIT) * all && off < two_levels(y, TREND_BLOCKS);
+    return line && fabs(growth) >= TREND_GROWTH ? growth : 0;
+}
+
 // The mean step time from here on, and its error.
 static void forecast(const struct series *series, int64_t start, struct steady *out)
 {
@@ -222,9 +266,13 @@ static void forecast(const struct series *series, int64_t start, struct steady *
     if (early && first > 0) // the earlier level may recur: small weight
         doubt = fmin(fabs(mean_of(series, 0, first) / out->mean_ns - 1), 1) *
                 series_steps(series, 0, first) / series_steps(series, 0, n);
-    else if (!early) // any mixture of the two levels is equally likely
+    else if (!early) { // any mixture of the two levels is equally likely
+        double levels = mean_of(series, first, n) / mean_of(series, start, first) - 1;
+        out->changes |=
+            out->kind == STEADY_SLOW_DOWN && levels >= LEVEL_GROWTH && first > n / WARM_UP_SHARE;
         doubt = fabs(mean_of(series, start, first) - mean_of(series, first, n)) / out->mean_ns /
-                sqrt(12);
+                (out->changes ? 1 : sqrt(12));
+    }
     out->relative_error = hypot(forecast_error(series, from, out->mean_ns), doubt);
 }
 
@@ -251,6 +299,12 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
             out->first = start;
         if (out->kind == STEADY_FLAT && start > 0)
             out->kind = STEADY_WARM_UP;
+        out->growth = find_trend(series, start);
+        if (out->growth != 0) {
+            out->kind = STEADY_UNSTEADY;
+            out->first = start;
+        }
+        out->changes = out->kind == STEADY_UNSTEADY;
     } else {
         out->first = 1; // a program's first step is never typical
     }

@@ -11,6 +11,10 @@
 // end again (on rented machines the host moves virtual CPUs, which changes the step time for
 // seconds at a time). Then all steps but the first ones count, and the difference between the
 // levels widens the error.
+//
+// A trend is a step time that grows or falls all along, as with growing sequence lengths: a line
+// fits the sample better than two levels do. It makes the series unsteady, like a level that is a
+// fifth slower than the one before: the next change may come.
 #ifndef FARE_RUN_STEADY_H
 #define FARE_RUN_STEADY_H
 
@@ -30,6 +34,8 @@ struct steady {
     double relative_error; // of the forecast: one standard deviation
     bool follows;          // the steps follow the processor's drift
     double scatter;        // of the stretches around their median, as a share
+    double growth;         // of the step time over the series, by the trend; 0: no trend
+    bool changes;          // on the way: unsteady, a trend, or another level
 };
 
 // The series needs at least one entry. Takes about a millisecond.

@@ -59,20 +59,19 @@ bool visible_names(const char *list, const struct gpu *gpu)
     }
 }
 
-static void choose_used(struct filler *f)
+int totals_used(const struct totals *t, const struct totals_context *context, bool used[GPUS_MAX])
 {
-    const struct totals *t = f->gpu;
     bool seen = false;
-    for (int i = 0; t && i < t->gpu_count; i++)
+    int count = 0;
+    for (int i = 0; i < t->gpu_count; i++)
         seen |= t->gpus[i].ours;
-    for (int i = 0; t && i < t->gpu_count; i++) {
+    for (int i = 0; i < t->gpu_count; i++) {
         const struct gpu *gpu = &t->gpus[i];
-        const char *list =
-            gpu->vendor == GPU_AMD ? f->context->amd_visible : f->context->cuda_visible;
-        f->used[i] =
-            seen ? gpu->ours : t->cards[i].busy && !gpu->others && visible_names(list, gpu);
-        f->used_count += f->used[i];
+        const char *list = gpu->vendor == GPU_AMD ? context->amd_visible : context->cuda_visible;
+        used[i] = seen ? gpu->ours : t->cards[i].busy && !gpu->others && visible_names(list, gpu);
+        count += used[i];
     }
+    return count;
 }
 
 static struct maybe_int grown(struct maybe_int then, struct maybe_int now)
@@ -310,7 +309,7 @@ int totals_fill(struct totals *host, const struct totals *gpu, const struct tota
 {
     struct filler f = {
         .host = host, .gpu = context->gpu_silent ? NULL : gpu, .context = context, .run = run};
-    choose_used(&f);
+    f.used_count = f.gpu ? totals_used(f.gpu, context, f.used) : 0;
     while (host && host->history.count > SAMPLES_MAX)
         history_halve(&host->history);
     if (host)

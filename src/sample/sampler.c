@@ -2,6 +2,7 @@
 #include "sample/sampler.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "machine/cpus.h"
 #include "sample/source.h"
 #include "sample/tasks.h"
 #include "sample/totals.h"
@@ -49,8 +49,12 @@ struct sampler {
     pthread_t threads[LANES];
     bool running[LANES];
     int64_t start_ns;
-    int cpus; // usable
     char *cuda_visible, *amd_visible;
+    double cpus;
+    // The counters at the last call of sampler_busy().
+    struct mean gpus_then[GPUS_MAX];
+    struct maybe_real run_cpu_then_s;
+    int64_t then_ns;
 };
 
 static void lane_free(struct lane *lane)
@@ -248,7 +252,7 @@ int sampler_start(struct sampler **out, const struct sampler_options *options, s
     if (!s)
         return err_memory(err);
     s->start_ns = options->start_ns;
-    s->cpus = cpus_usable();
+    s->cpus = options->cpus;
     int rc = copy_variable(&s->cuda_visible, options->env, "CUDA_VISIBLE_DEVICES", err);
     if (rc == 0)
         rc = copy_variable(&s->amd_visible, options->env, "HIP_VISIBLE_DEVICES", err);
@@ -373,39 +377,55 @@ int sampler_peek(struct sampler *s, struct run *run, struct err *err)
     return rc;
 }
 
-// Until one of its processes is seen on a GPU, the run may use any.
-static bool gpu_busy(const struct totals *t, double *share)
+// False if the run uses no GPU; `busy` is what they did since the last call.
+static bool gpus_busy(struct sampler *s, struct lane *lane, struct mean *busy)
 {
-    bool ours = false, known = false;
-    for (int i = 0; i < t->gpu_count; i++)
-        ours |= t->gpus[i].ours;
-    *share = 0;
+    const struct totals_context context = context_of(s);
+    const struct totals *t = &lane->totals;
+    bool used[GPUS_MAX] = {false};
+    pthread_mutex_lock(&lane->mutex);
+    bool any = totals_used(t, &context, used) > 0;
     for (int i = 0; i < t->gpu_count; i++) {
-        struct maybe_real use = t->last.gpus[i].use_percent;
-        if (!use.known || (ours && !t->gpus[i].ours))
-            continue;
-        known = true;
-        *share = use.v / 100 > *share ? use.v / 100 : *share;
+        const struct mean *now = &t->cards[i].use, *then = &s->gpus_then[i];
+        if (used[i]) {
+            busy->sum += now->sum - then->sum;
+            busy->seconds += now->seconds - then->seconds;
+        }
+        s->gpus_then[i] = *now;
     }
-    return known;
+    pthread_mutex_unlock(&lane->mutex);
+    return any;
 }
 
-bool sampler_busy(struct sampler *s, double *share)
+static void cpus_busy(struct sampler *s, struct lane *lane, struct mean *busy)
 {
-    struct lane *gpu = s->lanes[LANE_GPU], *host = s->lanes[LANE_HOST];
-    bool known = false;
-    if (gpu) {
-        pthread_mutex_lock(&gpu->mutex);
-        known = gpu_busy(&gpu->totals, share);
-        pthread_mutex_unlock(&gpu->mutex);
-    }
-    if (known || !host)
-        return known;
-    pthread_mutex_lock(&host->mutex);
-    double percent = host->totals.readings > 1 ? host->totals.cpu_percent : -1;
-    pthread_mutex_unlock(&host->mutex);
-    *share = percent / 100 / s->cpus;
-    return percent >= 0;
+    const struct totals *t = &lane->totals;
+    pthread_mutex_lock(&lane->mutex);
+    struct maybe_real now = t->last.run_cpu_s,
+                      then = s->then_ns > 0 ? s->run_cpu_then_s : t->first.run_cpu_s;
+    int64_t then_ns = s->then_ns > 0 ? s->then_ns : t->first.at_ns;
+    double cpus = s->cpus > 0 ? s->cpus : (double)t->last.cpus.v;
+    s->run_cpu_then_s = now;
+    s->then_ns = t->last.at_ns;
+    pthread_mutex_unlock(&lane->mutex);
+    if (!now.known || !then.known || cpus <= 0)
+        return;
+    busy->sum = 100 * (now.v - then.v) / cpus;
+    busy->seconds = (double)(s->then_ns - then_ns) * 1e-9;
+}
+
+enum sampler_busy sampler_busy(struct sampler *s, double *share)
+{
+    struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
+    struct mean cpus = {0}, gpus = {0};
+    bool on_gpu = gpu && gpus_busy(s, gpu, &gpus);
+    if (host)
+        cpus_busy(s, host, &cpus);
+    const struct mean *busy = on_gpu ? &gpus : &cpus;
+    if (busy->seconds <= 0)
+        return SAMPLER_UNKNOWN;
+    *share = fmin(busy->sum / busy->seconds / 100, 1);
+    return on_gpu ? SAMPLER_GPUS : SAMPLER_CPUS;
 }
 
 int sampler_finish(struct sampler *s, struct run *run, struct err *err)

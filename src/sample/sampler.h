@@ -30,6 +30,7 @@ struct sampler_options {
     int64_t start_ns;  // the run's start, for at_s
     double interval_s; // 0: 0.5
     bool no_gpus;      // the run uses no GPU: do not read them
+    double cpus;       // that the run may use; 0: all of the machine's
 };
 
 // Takes the first reading before it returns (GPUs: once their driver is ready). If the process has
@@ -49,9 +50,10 @@ int sampler_finish(struct sampler *sampler, struct run *run, struct err *err) MU
 // Fills in what sampler_finish() would, without a last reading. The sampler goes on.
 int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
 
-// The share, 0 to 1, of the run's busiest GPU that was busy at the last reading, or of the usable
-// CPUs that the run kept busy, where no GPU can be read. False: unknown.
-bool sampler_busy(struct sampler *sampler, double *share);
+// The share busy since the last call (or the start): of the GPUs the run uses, or of its CPUs while
+// it uses no GPU. SAMPLER_UNKNOWN: no reading since, or it cannot be read.
+enum sampler_busy { SAMPLER_UNKNOWN, SAMPLER_CPUS, SAMPLER_GPUS };
+enum sampler_busy sampler_busy(struct sampler *sampler, double *share);
 
 void sampler_abandon(struct sampler *sampler); // ends without a result; null is fine
 

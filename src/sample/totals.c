@@ -37,7 +37,6 @@ static void host_add(struct totals *t, const struct reading *now)
         [HOST_MEMORY] = real_of(now->memory_bytes),
         [HOST_POWER] = rate(then->cpu_energy_j, now->cpu_energy_j, seconds, 1),
     };
-    t->cpu_percent = v[HOST_CPU].known ? v[HOST_CPU].v : -1;
     // The two clocks differ by a tick; without this an idle machine would show -1 %.
     v[HOST_OTHER].known &= v[HOST_CPU].known;
     v[HOST_OTHER].v = v[HOST_OTHER].v > v[HOST_CPU].v ? v[HOST_OTHER].v - v[HOST_CPU].v : 0;
@@ -87,6 +86,10 @@ static void cards_add(struct totals *t, const struct reading *now)
         larger(&card->temperature_max_c, gpu->temperature_c);
         throttle_add(card, gpu->throttle_bits);
         card->busy |= gpu->use_percent.known && gpu->use_percent.v > 0;
+        if (t->readings > 0 && gpu->use_percent.known) {
+            card->use.sum += gpu->use_percent.v * seconds;
+            card->use.seconds += seconds;
+        }
         if (t->readings > 0 && !t->gpus[i].lost)
             energy_add(card, then->energy_mj, gpu->energy_mj, seconds);
         struct maybe_real *figures = &v[i * CARD_FIGURES];

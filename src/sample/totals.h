@@ -25,6 +25,7 @@ struct card_totals {
     double energy_j;          // from its counter
     bool energy_broken;       // the counter stopped, went back or ran impossibly fast
     bool busy;                // in some reading
+    struct mean use;          // percent, over all readings
     int64_t reasons_readings; // readings with throttling information
     int64_t throttle_readings[THROTTLE_BITS]; // by bit number
     int64_t heat_readings, limit_readings, slow_readings;
@@ -36,7 +37,6 @@ struct totals {
     struct gpu gpus[GPUS_MAX];
     int gpu_count;
     bool gpus_known;
-    double cpu_percent; // of one CPU, by the run, since the reading before; below 0: unknown
     struct card_totals cards[GPUS_MAX];
     struct history history; // the host's figures, then CARD_FIGURES per GPU
 };
@@ -54,6 +54,10 @@ struct totals_context {
     const char *amd_visible;
     bool gpu_silent; // the GPU driver stopped responding: ignore its figures
 };
+
+// Marks the GPUs that the run used and returns their number.
+int totals_used(const struct totals *gpu, const struct totals_context *context,
+                bool used[GPUS_MAX]);
 
 // Either lane may be null. Merges the points of `host` to fit a record. Fails only when memory runs
 // out.

@@ -82,7 +82,11 @@ def endings():
                and p.stderr.startswith("fare: ") and p.stdout == "", p)
     p = subprocess.run([FARE, "--", "sh", "-c", "echo out; echo err >&2; exit 5"], capture_output=True, text=True)
     report("bare fare measures a command too", p.returncode == 5 and p.stdout == "out\n"
-           and p.stderr.startswith("err\nfare: sh failed"), p)
+           and p.stderr.startswith("fare: sampling: this will be stopped once its total time is known; 'fare run -- sh -c ")
+           and "err\nfare: sh failed" in p.stderr, p)
+    report("of one that failed there is no quote, but its last line", "fare: its last line: err\n" in p.stderr
+           and "The whole training" not in p.stderr and "The report" not in p.stderr, p)
+    p = subprocess.run([FARE, "--", "true"], capture_output=True, text=True)
     page = Path(os.environ["XDG_DATA_HOME"]) / "fare" / "report.html"
     report("and writes its report", f"fare: The report, with plots: {page}" in p.stderr
            and page.read_text().startswith("<!doctype html>"), p)
@@ -202,12 +206,12 @@ while not os.path.exists({str(pid_file)!r}) or not open({str(pid_file)!r}).read(
 def early_ends(scratch):
     steps = TELL + "for i in range(1, 100000):\n    tell(step=i)\n    time.sleep(0.01)\n"
     began = time.monotonic()
-    got, run, err = record(steps, "--total-steps", "100000", "--within", "10%")
+    got, run, err = record(steps, "--sample", "--total-steps", "100000", "--within", "10%")
     report("once enough is known it is ended, with 0", got == 0 and run["ended"] == "sampled"
            and run["total_steps"] == 100000 and run["steps"] > 10 and time.monotonic() - began < 100, (got, run, err))
     report("and the rest is projected", run["projection"]["wall_s"] > 900, run.get("projection"))
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + steps
-    got, run, err = record(stubborn, "--total-steps", "100000", "--within", "10%", "--grace", "3s")
+    got, run, err = record(stubborn, "--sample", "--total-steps", "100000", "--within", "10%", "--grace", "3s")
     report("one that ignores SIGTERM is killed", got == 0 and run["ended"] == "sampled" and run["signal"] == 9,
            (got, run, err))
     phases, projection = run["phases"], run["projection"]
@@ -221,8 +225,8 @@ def early_ends(scratch):
     got, run, err = record(TELL + "for i in range(1, 60):\n    tell(step=i)\n    time.sleep(0.01)\n")
     report("without a total nothing is ended early", got == 0 and run["ended"] == "finished" and run["steps"] == 59, run)
     got, run, err = record(TELL + "for i in range(1, 301):\n    tell(step=i)\n    time.sleep(0.01)\n",
-                           "--total-steps", "300", "--full")
-    report("nor with --full", got == 0 and run["ended"] == "finished" and run["steps"] == 300, run)
+                           "--total-steps", "300")
+    report("nor with one: a batch job runs to its end", got == 0 and run["ended"] == "finished" and run["steps"] == 300, run)
 
 
 def signals(scratch):
@@ -387,8 +391,8 @@ def patterns():
     got, run, err = record("pass", "--step-pattern", "(")
     report("which must be a regular expression", got == 2 and "--step-pattern" in err, err)
     got, out, err = fare("print('hello')")
-    report("where nothing is told, it says how to", b"FARE_EVENTS" in err and b"--step-pattern" in err
-           and out == b"hello\n", err)
+    report("where nothing is told, it says how to", b"no progress was seen" in err and b"FARE_EVENTS" in err
+           and b"--step-pattern" in err and b"'fare workloads python-helper'" in err and out == b"hello\n", err)
 
 
 def helpers(scratch):

@@ -65,7 +65,7 @@ report("a command that tells nothing ends when the money is spent, as planned: 0
 code, runs, error, took = fare("--", sys.executable, "-c", TELLS)
 report("so does one that tells its steps", code == 0 and about_three(runs[0]) and runs[0]["ended"] == "stopped"
        and 20 <= runs[0]["steps"] <= 60, (code, runs, error))
-code, runs, error, took = fare("--total-steps", "1000", "--within", "0.1%", "--", sys.executable, "-c", TELLS)
+code, runs, error, took = fare("--sample", "--total-steps", "1000", "--within", "0.1%", "--", sys.executable, "-c", TELLS)
 report("or whose end is known", runs[0]["ended"] == "stopped" and about_three(runs[0])
        and 45 <= runs[0]["projection"]["wall_s"] <= 60, (runs, error))
 code, runs, error, took = fare("--", sys.executable, "-c", CLEAN)

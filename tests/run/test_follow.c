@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the lines that programs print: steps, epochs, totals, and who counts.
+// What becomes of the lines that programs print: steps, epochs, totals, and who counts. The clock
+// is virtual (-Wl,--wrap=clock_now_ns).
 #include "test.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +12,22 @@
 #include "base/clock.h"
 #include "run/follow.h"
 
+static int64_t clock_ns = 1000 * NS_PER_S;
+
+int64_t __wrap_clock_now_ns(void);
+int64_t __wrap_clock_now_ns(void)
+{
+    return clock_ns;
+}
+
 struct fixture {
     struct meter *meter;
     struct follow *follow;
     struct run run;
     struct buf says;
+    int64_t start_ns;
+    double stop_s; // when the command would be stopped; 0: never
+    bool samples;  // stop then
 };
 
 static void begin(struct fixture *x, const struct follow_options *options)
@@ -22,8 +35,30 @@ static void begin(struct fixture *x, const struct follow_options *options)
     static const struct follow_options none;
     struct err err = {0};
     memset(x, 0, sizeof *x);
+    x->start_ns = clock_ns;
+    x->samples = options && options->sample;
     assert_ok(meter_new(&x->meter, clock_now_ns(), &err), &err);
     assert_ok(follow_new(&x->follow, options ? options : &none, x->meter, &x->run, &err), &err);
+}
+
+static void look(struct fixture *x)
+{
+    if (x->stop_s > 0 || !follow_enough(x->follow))
+        return;
+    x->stop_s = (double)(clock_ns - x->start_ns) / 1e9;
+    if (x->samples)
+        follow_stop(x->follow);
+}
+
+// Time passes, in the ticks of the command's loop.
+static void wait_s(struct fixture *x, double s)
+{
+    int64_t to_ns = clock_ns + (int64_t)(s * 1e9);
+    while (clock_ns < to_ns) {
+        int64_t next_ns = clock_ns + 50 * NS_PER_MS;
+        clock_ns = next_ns < to_ns ? next_ns : to_ns;
+        look(x);
+    }
 }
 
 // Each line comes at a time of its own.
@@ -36,8 +71,8 @@ static void tell(struct fixture *x, bool event, const char *format, va_list args
         follow_event(x->follow, line, (size_t)len);
     else
         follow_output(x->follow, line, (size_t)len, true);
-    clock_sleep_ns(20000);
-    follow_enough(x->follow);
+    clock_ns += 20000;
+    look(x);
 }
 
 static void event(struct fixture *x, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -61,7 +96,7 @@ static void print(struct fixture *x, const char *format, ...)
 static void finish(struct fixture *x)
 {
     struct err err = {0};
-    assert_ok(follow_finish(x->follow, true, &x->says, &err), &err);
+    assert_ok(follow_finish(x->follow, !(x->samples && x->stop_s > 0), &x->says, &err), &err);
     follow_free(x->follow);
     meter_free(x->meter);
 }
@@ -105,7 +140,7 @@ static void events_have_their_own_time(void **state)
     struct fixture x;
     begin(&x, NULL);
     event(&x, "{\"phase\":\"train\"}");
-    clock_sleep_ns(15 * 1000000);
+    clock_ns += 15 * 1000000;
     double first_s = (double)clock_now_ns() / 1e9 - 0.011;
     char line[128];
     for (int i = 0; i <= 10; i++) {
@@ -405,7 +440,7 @@ static void only_samples_end_early(void **state)
             char line[64];
             int len = snprintf(line, sizeof line, "{\"step\": %d}", i);
             follow_event(x.follow, line, (size_t)len);
-            clock_sleep_ns(NS_PER_MS);
+            clock_ns += NS_PER_MS;
             enough |= follow_enough(x.follow);
         }
         assert_int_equal(enough, sample);
@@ -414,18 +449,263 @@ static void only_samples_end_early(void **state)
     }
 }
 
+// A bar of tqdm with n of total; the label has its colon.
+static void bar(struct fixture *x, const char *label, int n, int total)
+{
+    print(x, "%s%3d%%|####      | %d/%d [00:01<00:01, 9.9it/s]", label, 100 * n / total, n, total);
+}
+
+#define SAMPLE .sample = true, .within = 0.05, .max_s = 60
+
+// The projection when it stopped holds what the training takes in all.
+static void assert_holds(const struct fixture *x, double whole_s)
+{
+    const struct run_projection *p = &x->run.projection;
+    assert_true(x->stop_s > 0 && p->wall_s.known);
+    if (p->low_s.v > whole_s || p->high_s.v < whole_s)
+        fail_msg("%.1f s is not within %.1f to %.1f s", whole_s, p->low_s.v, p->high_s.v);
+}
+
+// 5,000 items in 1.2 s, then 300 steps of 0.5 s: 1.2 + 150 s.
+static void an_index_is_not_the_training(void **state)
+{
+    (void)state;
+    for (int given = 0; given < 2; given++) {
+        struct fixture x;
+        begin(&x, &(struct follow_options){.total_steps = given ? 300 : 0, SAMPLE});
+        for (int i = 0; i <= 5000; i += 500) {
+            bar(&x, given ? "Building index: " : "", i, 5000);
+            wait_s(&x, 0.12);
+        }
+        for (int i = 0; i <= 300 && x.stop_s == 0; i++) {
+            bar(&x, "", i, 300);
+            wait_s(&x, 0.5);
+        }
+        finish(&x);
+        assert_true(x.stop_s > 3);
+        assert_int_equal(x.run.total_steps.v, 300);
+        assert_true(fabs(x.run.step_ms.v - 500) < 5);
+        assert_string_equal(x.run.progress.total_from, given ? "option" : "bar");
+        assert_true(x.run.phases.load_ns.v >= NS_PER_S);
+        assert_holds(&x, 1.32 + 150);
+        end(&x);
+    }
+}
+
+// 30 epochs of 0.5 s in a bar, and no other number: 15 s.
+static void epochs_in_a_bar(void **state)
+{
+    (void)state;
+    for (int given = 0; given < 2; given++) {
+        struct fixture x;
+        begin(&x, &(struct follow_options){.total_epochs = given ? 30 : 0, SAMPLE});
+        for (int i = 0; i <= 30 && x.stop_s == 0; i++) {
+            bar(&x, "", i, 30);
+            wait_s(&x, 0.5);
+        }
+        finish(&x);
+        assert_int_equal(x.run.total_steps.v, 30);
+        assert_holds(&x, 15);
+        end(&x);
+    }
+}
+
+// Three epochs of 50 steps in a bar of epochs: the inner bar counts, the outer one has the epochs.
+static void bars_in_bars_have_a_total(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    bar(&x, "", 0, 3);
+    for (int epoch = 0; epoch < 3; epoch++) {
+        for (int i = 0; i <= 50; i++) {
+            bar(&x, "", i, 50);
+            wait_s(&x, i < 50 ? 0.2 : 0);
+        }
+        bar(&x, "", epoch + 1, 3);
+    }
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 150);
+    assert_int_equal(x.run.total_steps.v, 150);
+    assert_int_equal(x.run.epochs.v, 3);
+    end(&x);
+}
+
+// Epochs of 100 steps of 0.1 s and an evaluation of 3 s, which nothing but a pause shows: 10 x 13
+// s. A sample waits for the end of the first epoch.
+static void the_end_of_an_epoch_is_waited_for(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){SAMPLE});
+    for (int epoch = 1; epoch <= 10 && x.stop_s == 0; epoch++) {
+        print(&x, "Epoch %d/10", epoch);
+        for (int i = 1; i <= 100 && x.stop_s == 0; i++) {
+            wait_s(&x, 0.1);
+            print(&x, "%3d/100 [==>.......] - ETA: 0s - loss: 0.5", i);
+        }
+        wait_s(&x, 3);
+    }
+    finish(&x);
+    assert_true(x.stop_s > 13);
+    assert_int_equal(x.run.progress.unseen.count, 0);
+    assert_true(fabs(x.run.projection.wall_s.v / 130 - 1) < 0.05);
+    assert_holds(&x, 130);
+    end(&x);
+}
+
+// The same with epochs of 100 s: the first end is beyond the limit. The interval has room for it.
+static void an_unseen_end_widens_the_interval(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){SAMPLE});
+    print(&x, "Epoch 1/10");
+    for (int i = 1; x.stop_s == 0; i++) {
+        wait_s(&x, 0.1);
+        print(&x, "%3d/1000 [==>.......] - ETA: 0s - loss: 0.5", i);
+    }
+    finish(&x);
+    assert_true(x.stop_s < 30); // it does not help to wait
+    assert_int_equal(x.run.progress.unseen.count, 1);
+    assert_string_equal(x.run.progress.unseen.items[0], "epoch end");
+    assert_true(x.run.projection.assumption.v);
+    assert_holds(&x, 10 * (100 + 20));
+    assert_holds(&x, 10 * 100);
+    end(&x);
+}
+
+// Steps that go beyond the total contradict it: no projection, and no end.
+static void a_total_that_is_too_small(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){.total_steps = 20, .sample = true, .within = 0.05});
+    for (int i = 1; i <= 200; i++) {
+        event(&x, "{\"step\": %d}", i);
+        if (i == 15)
+            x.stop_s = 0;
+        wait_s(&x, 0.1);
+        assert_true(x.stop_s == 0 || i <= 20);
+        if (x.stop_s > 0)
+            break;
+    }
+    finish(&x);
+    end(&x);
+    begin(&x, &(struct follow_options){.total_steps = 20, .sample = true, .within = 0.05});
+    for (int i = 1001; i <= 1300; i++) {
+        event(&x, "{\"step\": %d}", i);
+        wait_s(&x, 0.1);
+    }
+    struct follow_state now;
+    follow_state(x.follow, &now);
+    assert_int_equal(now.total, 0);
+    assert_int_equal(now.total_from, FOLLOW_TOTAL_UNKNOWN);
+    finish(&x);
+    assert_true(x.stop_s == 0);
+    assert_false(x.run.total_steps.known);
+    end(&x);
+}
+
+// A bar during which the machine idles comes after one during which it works, even if the first has
+// not ended.
+static void idle_bars_are_loading(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    follow_activity(x.follow, 0);
+    for (int i = 0; i <= 40; i++) {
+        bar(&x, "", i, 100);
+        wait_s(&x, 0.1);
+        follow_activity(x.follow, 0.02);
+    }
+    for (int i = 0; i <= 300; i++) {
+        bar(&x, "", i, 300);
+        wait_s(&x, 0.1);
+        follow_activity(x.follow, 0.95);
+    }
+    finish(&x);
+    assert_int_equal(x.run.total_steps.v, 300);
+    assert_int_equal(x.run.steps.v, 300);
+    assert_true(x.run.phases.load_ns.v >= 4 * NS_PER_S);
+    end(&x);
+}
+
+// Resumed with epoch 5 of 10: six epochs are left.
+static void resumed_epochs(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){SAMPLE});
+    for (int epoch = 5; epoch <= 10 && x.stop_s == 0; epoch++) {
+        print(&x, "Epoch %d/10", epoch);
+        for (int i = 1; i <= 100 && x.stop_s == 0; i++) {
+            wait_s(&x, 0.1);
+            print(&x, "%3d/100 [==>.......] - ETA: 0s - loss: 0.5", i);
+        }
+    }
+    finish(&x);
+    assert_int_equal(x.run.total_steps.v, 1000);
+    assert_holds(&x, 60);
+    end(&x);
+}
+
+// Bars that run backwards, change their total, have thousands of names, and large numbers.
+static void hostile_bars(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){SAMPLE});
+    for (int i = 100; i >= 0; i--)
+        bar(&x, "", i, 100);
+    for (int i = 1; i <= 1000; i++)
+        bar(&x, "", i, 1000 + i * 7 % 13);
+    for (int i = 0; i < 5000; i++) {
+        char label[32];
+        snprintf(label, sizeof label, "%c%c%c: ", 'a' + i % 26, 'a' + i / 26 % 26, 'a' + i / 676);
+        bar(&x, label, i % 50, 50);
+    }
+    for (int i = 0; i < 20000; i++)
+        print(&x, "train: 50%%|###   | %lld/999999999999999 [00:01<00:01, 9.9it/s]",
+              i % 2 ? 999999999999999LL : 0LL);
+    for (int i = 0; i < 100; i++)
+        event(&x,
+              "{\"step\": %lld, \"total_steps\": 9007199254740991, \"epoch\": 9007199254740991}",
+              9007199254740991LL - i);
+    finish(&x);
+    end(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_count),           cmocka_unit_test(events_have_their_own_time),
-        cmocka_unit_test(first_reports),          cmocka_unit_test(workers),
-        cmocka_unit_test(better_sources_win),     cmocka_unit_test(epochs_of_bars),
-        cmocka_unit_test(bars_that_are_wiped),    cmocka_unit_test(bars_in_bars),
-        cmocka_unit_test(keras_says_all),         cmocka_unit_test(trainer_bar_is_whole),
-        cmocka_unit_test(mlperf_epochs),          cmocka_unit_test(own_pattern),
-        cmocka_unit_test(nonsense_is_counted),    cmocka_unit_test(long_runs_stay_small),
-        cmocka_unit_test(stages_are_listed_once), cmocka_unit_test(kernels_are_the_last_resort),
+        cmocka_unit_test(events_count),
+        cmocka_unit_test(events_have_their_own_time),
+        cmocka_unit_test(first_reports),
+        cmocka_unit_test(workers),
+        cmocka_unit_test(better_sources_win),
+        cmocka_unit_test(epochs_of_bars),
+        cmocka_unit_test(bars_that_are_wiped),
+        cmocka_unit_test(bars_in_bars),
+        cmocka_unit_test(keras_says_all),
+        cmocka_unit_test(trainer_bar_is_whole),
+        cmocka_unit_test(mlperf_epochs),
+        cmocka_unit_test(own_pattern),
+        cmocka_unit_test(nonsense_is_counted),
+        cmocka_unit_test(long_runs_stay_small),
+        cmocka_unit_test(stages_are_listed_once),
+        cmocka_unit_test(kernels_are_the_last_resort),
         cmocka_unit_test(only_samples_end_early),
+        cmocka_unit_test(an_index_is_not_the_training),
+        cmocka_unit_test(epochs_in_a_bar),
+        cmocka_unit_test(bars_in_bars_have_a_total),
+        cmocka_unit_test(the_end_of_an_epoch_is_waited_for),
+        cmocka_unit_test(an_unseen_end_widens_the_interval),
+        cmocka_unit_test(a_total_that_is_too_small),
+        cmocka_unit_test(idle_bars_are_loading),
+        cmocka_unit_test(resumed_epochs),
+        cmocka_unit_test(hostile_bars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "sample/sampler.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -315,6 +316,54 @@ static void answers_become(const char *text)
     assert_int_equal(rename(other, answers_path), 0);
 }
 
+// Without a GPU: 3 s of CPU time on 100 CPUs since the start, by the file; then nothing more.
+static void busy_cpus(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    double share = -1;
+    unsetenv("FARE_NVML");
+    put_task(&s, 100, 1, 50, 50, 0, 0, 1);
+    int64_t before_ns = clock_now_ns();
+    struct sampler *sampler = start(
+        &(struct sampler_options){.root = s.root, .pid = 100, .interval_s = 0.05, .cpus = 100});
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_UNKNOWN); // one reading
+    put_task(&s, 100, 1, 250, 150, 0, 0, 1);
+    clock_sleep_ns(300 * NS_PER_MS);
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_CPUS);
+    double most_s = (double)(clock_now_ns() - before_ns) * 1e-9;
+    assert_true(share >= 3 / most_s / 100 && share <= 3 / 0.1 / 100);
+    clock_sleep_ns(300 * NS_PER_MS);
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_CPUS);
+    assert_true(share == 0);
+    sampler_abandon(sampler);
+    scratch_remove(&s);
+}
+
+// Two GPUs, the run on one of them: its share since the last call, not the other's.
+static void busy_gpus(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    double share = -1;
+    put_task(&s, 100, 1, 50, 50, 0, 0, 1);
+    use_library("FARE_NVML", "../machine/fake_nvml.so");
+    answers_are(TWO_GPUS);
+    struct sampler *sampler = start(
+        &(struct sampler_options){.root = s.root, .pid = 100, .interval_s = 0.05, .cpus = 100});
+    clock_sleep_ns(400 * NS_PER_MS);
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_GPUS);
+    assert_true(fabs(share - 0.8) < 1e-9);
+    answers_become("gpu0.use = 20\ngpu1.use = 99\n" TWO_GPUS);
+    clock_sleep_ns(300 * NS_PER_MS);
+    sampler_busy(sampler, &share); // a part of it before the change
+    clock_sleep_ns(300 * NS_PER_MS);
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_GPUS);
+    assert_true(fabs(share - 0.2) < 1e-9);
+    sampler_abandon(sampler);
+    scratch_remove(&s);
+}
+
 static void a_gpu_lost_in_mid_run(void **state)
 {
     (void)state;
@@ -395,6 +444,8 @@ int main(void)
         cmocka_unit_test(a_process_that_has_ended_already),
         cmocka_unit_test(nothing_to_read),
         cmocka_unit_test(gpus_of_a_run),
+        cmocka_unit_test(busy_cpus),
+        cmocka_unit_test(busy_gpus),
         cmocka_unit_test(a_gpu_lost_in_mid_run),
         cmocka_unit_test(a_driver_that_hangs),
     };

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// arguments: totals of a training in its command line: --max_steps 1000, --num_train_epochs=3,
+// trainer.max_epochs=10, --eval-interval 250.
+//
+// Only whole numbers above 0 count: --max_steps -1, --eval_steps 0.1 and --epochs auto say nothing.
+// Nor does --eval-every 1, which may mean epochs.
+#ifndef FARE_RUN_ARGUMENTS_H
+#define FARE_RUN_ARGUMENTS_H
+
+#include "run/event.h"
+
+// Fills total_steps, epochs, eval_every and save_every, as far as the arguments have them. `argv`
+// ends with null. The last value counts. True if there is any.
+bool arguments_read(char *const *argv, struct event *event);
+
+// One value by its name, in lower case with underscores: "max_steps". False if the name is unknown.
+// `alone`: the name is a whole option or the start of a line. A plain "steps" elsewhere says
+// nothing.
+bool arguments_take(const char *name, int64_t value, bool alone, struct event *event);
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/shapes.h"
+
+#include <string.h>
+
+#include "run/formats.h"
+
+struct numbers {
+    int64_t v[SHAPES_NUMBERS];
+    bool slash[SHAPES_NUMBERS]; // a number behind a slash follows
+    const char *at[SHAPES_NUMBERS];
+    size_t count;
+    uint32_t id;
+};
+
+// A run of digits, points, colons, commas and dashes. Only plain digits are a number that may
+// count: not 0.25, 12:30:05 or 2025-03-06.
+static const char *read_number(const char *p, const char *end, struct numbers *out, bool attached)
+{
+    const char *start = p;
+    bool plain = !attached;
+    while (p < end &&
+           (formats_digit(*p) || (p + 1 < end && strchr(".:,-", *p) && formats_digit(p[1])))) {
+        plain &= formats_digit(*p);
+        p++;
+    }
+    int64_t v;
+    plain =
+        plain && !(p < end && (formats_letter(*p) || *p == '%')) && formats_digits(start, &v) == p;
+    if (plain && out->count < SHAPES_NUMBERS) {
+        if (out->count > 0 && start[-1] == '/' && out->at[out->count - 1])
+            out->slash[out->count - 1] = true;
+        out->at[out->count] = start;
+        out->v[out->count++] = v;
+    }
+    return p;
+}
+
+// Hashes the line with each number as one character.
+static bool read_shape(const char *line, size_t len, struct numbers *out)
+{
+    const char *end = line + len;
+    uint32_t hash = 2166136261U;
+    for (const char *p = line; p < end;) {
+        unsigned char c = (unsigned char)*p;
+        if (formats_digit(*p)) {
+            bool attached = p > line && (formats_in_word(p[-1]) || p[-1] == '.');
+            p = read_number(p, end, out, attached);
+            c = '0';
+        } else {
+            p++;
+            if (c == ' ' || c == '-') // columns and signs
+                continue;
+        }
+        hash = (hash ^ c) * 16777619U;
+    }
+    out->id = hash | 1U;
+    return out->count > 0;
+}
+
+static struct shape *find(struct shapes *s, const struct numbers *n)
+{
+    struct shape *oldest = &s->items[0];
+    for (size_t i = 0; i < SHAPES_MAX; i++) {
+        struct shape *shape = &s->items[i];
+        if (shape->id == n->id)
+            return shape;
+        if (shape->used < oldest->used)
+            oldest = shape;
+    }
+    *oldest = (struct shape){.id = n->id};
+    return oldest;
+}
+
+static void add(struct shape *shape, const struct numbers *n)
+{
+    for (size_t i = 0; i < n->count; i++) {
+        int64_t step = n->v[i] - shape->numbers[i].last;
+        bool first = shape->lines == 0;
+        shape->fixed[i] = first || (shape->fixed[i] && step == 0);
+        bool rises = !first && step > 0;
+        bool even = rises && step == shape->numbers[i].step;
+        shape->numbers[i].rises = rises ? shape->numbers[i].rises + 1 : 0;
+        shape->numbers[i].even = rises ? shape->numbers[i].even + even : 0;
+        shape->numbers[i].step = step;
+        shape->numbers[i].last = n->v[i];
+        bool below = n->slash[i] && i + 1 < n->count && n->v[i] <= n->v[i + 1];
+        shape->numbers[i].below = below && (first || shape->numbers[i].below);
+    }
+    shape->lines++;
+}
+
+// The number that counts: it has risen in each of the last lines, nearly always by as much.
+static size_t counter_of(const struct shape *shape, const struct numbers *n)
+{
+    size_t best = SHAPES_NUMBERS;
+    for (size_t i = 0; i < n->count; i++) {
+        if (shape->numbers[i].rises + 1 < SHAPES_LINES ||
+            shape->numbers[i].even * 4 < (shape->numbers[i].rises - 1) * 3)
+            continue;
+        if (best == SHAPES_NUMBERS || shape->numbers[i].below > shape->numbers[best].below)
+            best = i;
+    }
+    return best;
+}
+
+enum event_result shapes_read(struct shapes *s, const char *line, size_t len, struct event *event)
+{
+    struct numbers n = {0};
+    if (len > SHAPES_BYTES || !read_shape(line, len, &n))
+        return EVENT_NONE;
+    struct shape *shape = find(s, &n);
+    shape->used = ++s->clock;
+    add(shape, &n);
+    size_t i = counter_of(shape, &n);
+    if (i == SHAPES_NUMBERS)
+        return EVENT_NONE;
+    event->step = some_int(n.v[i]);
+    if (shape->numbers[i].below && shape->fixed[i + 1])
+        event->total_steps = some_int(n.v[i + 1]);
+    event->bar = n.id;
+    event->source = "regular lines";
+    return EVENT_READ;
+}

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""`fare -- CMD` asks what a training would cost, and stops it; `fare run -- CMD` measures one that is wanted anyway.
+The trainings sleep 20 ms a step, so that their whole time follows from their number of steps."""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+from tap import done, report  # noqa: E402
+
+FARE = os.environ["FARE"]
+CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
+HERE = Path(os.environ["TMPDIR"])
+
+# A machine that costs a cent a second, billed by the second.
+(CONFIG / "offers").mkdir(parents=True)
+(CONFIG / "providers").mkdir()
+(CONFIG / "offers" / "mine.csv").write_text("""\
+provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
+acme,one,here,,on-demand,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
+""")
+(CONFIG / "providers" / "acme.json").write_text(json.dumps({"schema": "fare.tariffs/1", "tariffs": [
+    {"id": "acme", "provider": "acme", "kind": "on-demand", "unit_ms": 1000, "source": "mine", "date": "2026-11-01"}]}))
+
+# Steps to FARE_EVENTS, with or without the total; the loop never runs faster than 20 ms a step.
+TRAIN = HERE / "train.py"
+TRAIN.write_text("""
+import json, os, sys, time
+steps, tell_total = int(sys.argv[1]), sys.argv[2] == "total"
+time.sleep(float(sys.argv[3]) if len(sys.argv) > 3 else 0)
+out = open(os.environ["FARE_EVENTS"], "a", buffering=1)
+began = time.monotonic()
+for i in range(1, steps + 1):
+    time.sleep(max(0, began + i * 0.02 - time.monotonic()))
+    out.write(json.dumps({"step": i, **({"total_steps": steps} if tell_total else {})}) + "\\n")
+open("finished", "w").close()
+""")
+
+
+def fare(*words, command=("1000", "total"), timeout=180):
+    """Its exit code, stdout, stderr and the seconds it took; whether the training came to its end."""
+    (HERE / "finished").unlink(missing_ok=True)
+    began = time.monotonic()
+    p = subprocess.run([FARE, *words, "--", sys.executable, str(TRAIN), *command], capture_output=True, text=True,
+                       timeout=timeout, cwd=HERE)
+    return p.returncode, p.stdout, p.stderr, time.monotonic() - began, (HERE / "finished").exists()
+
+
+def seconds(words):
+    parts = re.findall(r"([\d.]+) (h|min|s)\b", words)
+    return sum(float(n) * {"h": 3600, "min": 60, "s": 1}[unit] for n, unit in parts)
+
+
+def newest():
+    p = subprocess.run([FARE, "runs", "export"], capture_output=True, text=True)
+    return max((json.loads(line) for line in p.stdout.splitlines()), key=lambda run: run["id"])
+
+
+# ---- what would it cost?
+code, out, err, took, finished = fare(command=("20000", "total", "1"))
+lines = err.splitlines()
+report("a sample says at the start that it will be stopped", lines and re.fullmatch(
+    r"fare: sampling: this will be stopped once its total time is known; 'fare run -- \S.*\.\.\.' runs it to the end",
+    lines[0]) and "python" in lines[0], lines[:1])
+report("it is stopped, which is a success", code == 0 and not finished and took < 90, (code, took, err))
+last = next((line for line in lines if line.startswith("fare: the whole training takes")), "")
+match = re.match(r"fare: the whole training takes (.+?) \(between (.+?) and (.+?)\); kept as (\S+)$", last)
+report("one line has the time with its interval, and where the run is kept", match, err)
+if match:
+    whole, low, high = map(seconds, match.groups()[:3])
+    report("20,000 steps of 20 ms and a second before them are 401 s", low <= 402 and 400 <= high
+           and abs(whole / 401 - 1) < 0.05, match.groups())
+    report("the run is in the ledger", newest()["id"] == match.group(4), match.group(4))
+report("then comes the quote, as for fare's own workloads", "The whole training, here and on the cheapest rented machines"
+       in err and re.search(r"^train +6 min \d\d s here", err, re.M), err)
+page = Path(os.environ["XDG_DATA_HOME"]) / "fare" / "report.html"
+report("and the report", f"The report, with plots: {page}" in err and page.exists(), err)
+report("the command's stdout is its own", out == "", out)
+
+code, out, err, took, finished = fare("--json", "--max-time", "3s", command=("20000", "total"))
+record = json.loads(out)
+report("--json has the run and its quote", record["schema"].startswith("fare.report/") and len(record["quotes"]) == 1
+       and record["runs"][0]["stopped_by"] == "max-time" and record["runs"][0]["progress"]["source"] == "events", record)
+
+code, out, err, took, finished = fare(command=("50", "total"))
+report("a command that ends by itself is a full run", code == 0 and finished and "train finished after" in err
+       and newest()["full"] is True and "train took" in err, err)
+
+code, out, err, took, finished = fare(command=("20000", "none"))
+report("without a total it stops when the rate is known: after about 30 s", code == 0 and not finished
+       and 29 < took < 60 and "stopped: its step time is known, its total is not" in err, (took, err))
+rate = re.search(r"steps were seen \(([\d.]+) a second\), but not how many the whole training has: give --total-steps N, "
+                 r"or --total-epochs N", err)
+report("it gives the rate, 50 a second, and the two ways to give the total", rate and 40 < float(rate.group(1)) < 51, err)
+report("and stores why", newest()["stopped_by"] == "no-total" and "projection" not in newest(), newest())
+
+# ---- a training that is wanted
+code, out, err, took, finished = fare("run", "--total-steps", "600", "--offer", "acme/one", command=("600", "none"))
+lines = [line for line in err.splitlines() if line.startswith("fare: ")]
+report("'fare run' runs to the end, whatever is known", code == 0 and finished and newest()["ended"] == "finished",
+       (code, err))
+told = re.match(r"fare: step (\d+) of 600, (.+?) left \(± [\d.]+ %\), (0\.\d+) of (0\.\d+) USD$", lines[0])
+report("where output is redirected a line after 10 s says how far it is", told, lines)
+if told:
+    step, left, paid, whole = int(told.group(1)), seconds(told.group(2)), float(told.group(3)), float(told.group(4))
+    # A cent for each second that was begun: 10 to 12 at the time of the line, 12 and up for all of it.
+    report("with the time left and the bill of a cent a second", 300 <= step <= 600 and abs(left - (600 - step) * 0.02) < 1.5
+           and 0.09 < paid < 0.14 and 0.11 < whole < 0.16, told.groups())
+run = newest()
+wall = run["phases"]["wall_ns"] / 1e9
+off = re.search(r"its projections on the way were off by (.*)", err)
+checks = run.get("checks", [])
+report("projections made on the way are kept, with how far each was off", len(checks) >= 2
+       and all(abs(c["error"] - (c["wall_s"] / wall - 1)) < 1e-6 for c in checks), checks)
+report("which is said, in the order of time", off and [float(x) for x in re.findall(r"([+-][\d.]+) %", off.group(1))]
+       == [round(c["error"] * 100, 1) for c in sorted(checks, key=lambda c: c["after_s"])], (off, checks))
+page = subprocess.run([FARE, "runs", "last"], capture_output=True, text=True).stdout
+report("also by 'fare runs'", off and "Projected" in page and off.group(1).split(",")[0] in " ".join(page.split()), page)
+report("the last line has time, cost, place and the next command", re.fullmatch(
+    rf"fare: train took 1\d\.\d s and cost 0\.1\d+ USD; kept as {run['id']}; next: fare quote last", lines[-1]), lines[-1])
+p = subprocess.run([FARE, "quote", "last", "--offer", "acme/one"], capture_output=True, text=True)
+report("which works", p.returncode == 0 and "acme/one" in p.stdout, p)
+
+code, out, err, took, finished = fare("run", "--sample", "--within", "10%", command=("20000", "total"))
+report("--sample stops it, and says so", code == 0 and not finished and took < 60 and err.startswith(
+    "fare: sampling: this will be stopped once its total time is known; without --sample it runs to the end\n"), err)
+report("and says what comes next", re.search(r"\); kept as \S+; next: fare quote last$", err.splitlines()[-1]), err)
+for words, text in ((("--within", "5%"), "--within is for samples"), (("--sample", "--full"), "exclude each other")):
+    code, out, err, took, finished = fare("run", *words)
+    report(f"{' '.join(words)} is refused before anything runs", code == 2 and text in err and not finished, err)
+done()

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a sample of a command ends: at most a minute after the first step, however long imports and
+// compilation took; 30 s if only the rate can be known; ten minutes if nothing is seen.
+#include "measure/sampling.h"
+
+#include "test.h"
+
+static void precise_enough(void **state)
+{
+    (void)state;
+    struct sampling now = {.enough = true, .elapsed_s = 42, .before_s = 40, .steps = 50};
+    now.total = now.projected = true;
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON); // two seconds are not typical
+    now.asked = true;
+    assert_int_equal(sampling_judge(&now), SAMPLING_WITHIN);
+    now.asked = false;
+    now.elapsed_s = 50;
+    assert_int_equal(sampling_judge(&now), SAMPLING_WITHIN);
+}
+
+static void a_minute_of_steps(void **state)
+{
+    (void)state;
+    // 28 s of compilation do not count.
+    struct sampling now = {.elapsed_s = 28 + 59, .before_s = 28, .steps = 50};
+    now.total = now.projected = true;
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    now.elapsed_s = 28 + 60;
+    assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
+    // Two steps in a minute: they give no projection yet.
+    now = (struct sampling){.elapsed_s = 100, .before_s = 28, .steps = 2, .total = true};
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    now.elapsed_s = 28 + 600;
+    assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
+}
+
+// As for the workloads, a limit of the user's counts from the start, and nothing else does.
+static void a_given_limit(void **state)
+{
+    (void)state;
+    struct sampling now = {.limit_s = 1000, .elapsed_s = 999, .before_s = 28, .steps = 50};
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    now.elapsed_s = 1000;
+    assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
+    now = (struct sampling){.limit_s = 5, .elapsed_s = 5};
+    assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
+}
+
+static void no_total(void **state)
+{
+    (void)state;
+    struct sampling now = {.elapsed_s = 10 + 29, .before_s = 10, .steps = 5};
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    now.elapsed_s = 10 + 30;
+    assert_int_equal(sampling_judge(&now), SAMPLING_NO_TOTAL);
+    now.unsettled = true;
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    now.elapsed_s = 10 + 60;
+    assert_int_equal(sampling_judge(&now), SAMPLING_NO_TOTAL);
+    now = (struct sampling){.elapsed_s = 10 + 60, .before_s = 10, .steps = 4};
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+}
+
+static void nothing_seen(void **state)
+{
+    (void)state;
+    struct sampling now = {.elapsed_s = 599};
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    now.elapsed_s = 600;
+    assert_int_equal(sampling_judge(&now), SAMPLING_NO_PROGRESS);
+    assert_string_equal(sampling_word(SAMPLING_NO_PROGRESS), "no-progress");
+    assert_null(sampling_word(SAMPLING_GOES_ON));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(precise_enough), cmocka_unit_test(a_minute_of_steps),
+        cmocka_unit_test(a_given_limit),  cmocka_unit_test(no_total),
+        cmocka_unit_test(nothing_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

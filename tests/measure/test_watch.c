@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a log says about a run in progress.
+#include "measure/watch.h"
+
+#include "base/money.h"
+#include "test.h"
+
+#define CENT (MONEY_UNIT / 100)
+
+static void says(const struct live *live, const char *expected)
+{
+    struct buf text = {0};
+    watch_words(live, &text);
+    assert_string_equal(buf_str(&text), expected);
+    buf_release(&text);
+}
+
+static void a_run_to_its_end(void **state)
+{
+    (void)state;
+    struct live live = {.elapsed_s = 483, .step = 1200, .steps = 3000, .bill = -1, .projected = -1};
+    live.left_s = 725; // 12 min 05 s; 14.5 s are 2 % of it
+    live.whole_s = 1208;
+    live.half_s = 14.5;
+    says(&live, "step 1200 of 3000, 12 min 05 s left (± 2 %)");
+    live.bill = 61 * CENT;
+    says(&live, "step 1200 of 3000, 12 min 05 s left (± 2 %), 0.61 USD");
+    live.projected = 130 * CENT;
+    says(&live, "step 1200 of 3000, 12 min 05 s left (± 2 %), 0.61 of 1.30 USD");
+    live.half_s = 3.625;
+    says(&live, "step 1200 of 3000, 12 min 05 s left (± 0.5 %), 0.61 of 1.30 USD");
+    live.epochs = true;
+    live.half_s = 0;
+    says(&live, "epoch 1200 of 3000, 12 min 05 s left, 0.61 of 1.30 USD");
+}
+
+static void without_a_total(void **state)
+{
+    (void)state;
+    struct live live = {.elapsed_s = 600, .step = 1200, .rate = 14.26, .left_s = -1};
+    live.bill = live.projected = live.whole = -1;
+    says(&live, "step 1200, 14.3 a second, 10 min 00 s so far");
+    live.step = 0;
+    live.rate = 0;
+    live.bill = 10 * CENT;
+    says(&live, "no progress seen, 10 min 00 s so far, 0.10 USD");
+}
+
+// The time left of a sample is not the training's; the cost to know is that of all of it.
+static void a_sample(void **state)
+{
+    (void)state;
+    struct live live = {.elapsed_s = 20, .step = 50, .steps = 3000, .left_s = 40};
+    live.timed = live.at_most = true;
+    live.bill = 2 * CENT;
+    live.projected = 6 * CENT;
+    live.whole = -1;
+    says(&live, "step 50 of 3000, 20.0 s so far, 0.02 USD");
+    live.whole_s = 1200;
+    live.half_s = 84;
+    live.whole = 120 * CENT;
+    says(&live, "step 50 of 3000, the whole training takes 20 min 00 s (± 7 %), 0.02 of 1.20 USD");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_to_its_end),
+        cmocka_unit_test(without_a_total),
+        cmocka_unit_test(a_sample),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
