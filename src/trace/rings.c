@@ -71,7 +71,7 @@ static void add_item(struct ring *r, const struct trace_record *from)
                                                 [TRACE_COPY_OUT] = CLASS_OUT,
                                                 [TRACE_COPY_WITHIN] = CLASS_WITHIN,
                                                 [TRACE_SET] = CLASS_ELEMENTWISE};
-    if (from->kind >= TRACE_KINDS || from->start_ns > INT64_MAX / 2)
+    if (from->kind >= TRACE_KINDS || from->start_ns > INT64_MAX / 16)
         return;
     struct kernel_class class = {copies[from->kind], PRECISION_NONE};
     uint32_t key = TRACE_NAMES + from->kind;
@@ -157,5 +157,5 @@ void ring_want(const struct ring *r, bool on)
 
 int64_t ring_clock(const struct ring *r, int64_t cupti_ns)
 {
-    return cupti_ns + (int64_t)(r->header.clock_ns - r->header.cupti_ns);
+    return (int64_t)((uint64_t)cupti_ns + r->header.clock_ns - r->header.cupti_ns);
 }
