@@ -12,6 +12,8 @@
 
 #include "base/err.h"
 
+#define FAR_NS (INT64_C(1) << 57) // four years: nonsense, and sums stay in range
+
 static bool get(const struct ring *r, void *to, size_t size, size_t at)
 {
     return pread(r->fd, to, size, (off_t)at) == (ssize_t)size;
@@ -71,7 +73,10 @@ static void add_item(struct ring *r, const struct trace_record *from)
                                                 [TRACE_COPY_OUT] = CLASS_OUT,
                                                 [TRACE_COPY_WITHIN] = CLASS_WITHIN,
                                                 [TRACE_SET] = CLASS_ELEMENTWISE};
-    if (from->kind >= TRACE_KINDS || from->start_ns > INT64_MAX / 16)
+    if (r->base_ns == 0)
+        r->base_ns = from->start_ns;
+    int64_t start_ns = (int64_t)(from->start_ns - r->base_ns);
+    if (from->kind >= TRACE_KINDS || start_ns > FAR_NS || start_ns < -FAR_NS)
         return;
     struct kernel_class class = {copies[from->kind], PRECISION_NONE};
     uint32_t key = TRACE_NAMES + from->kind;
@@ -80,8 +85,8 @@ static void add_item(struct ring *r, const struct trace_record *from)
         class = r->classes[key];
     }
     r->items[r->count++] = (struct trace_item){
-        .start_ns = (int64_t)from->start_ns,
-        .end_ns = (int64_t)from->start_ns + from->duration_ns,
+        .start_ns = start_ns,
+        .end_ns = start_ns + from->duration_ns,
         .key = key,
         .size = from->size,
         .kind = from->kind,
@@ -155,7 +160,7 @@ void ring_want(const struct ring *r, bool on)
         put(r, &wanted, sizeof wanted, offsetof(struct trace_header, wanted));
 }
 
-int64_t ring_clock(const struct ring *r, int64_t cupti_ns)
+int64_t ring_clock(const struct ring *r, int64_t item_ns)
 {
-    return (int64_t)((uint64_t)cupti_ns + r->header.clock_ns - r->header.cupti_ns);
+    return (int64_t)((uint64_t)item_ns + r->base_ns + r->header.clock_ns - r->header.cupti_ns);
 }
