@@ -153,11 +153,10 @@ void ring_sort(struct ring *r)
     r->sorted = r->count;
 }
 
-void ring_want(const struct ring *r, bool on)
+void ring_want(const struct ring *r, uint32_t records)
 {
-    uint32_t wanted = on;
     if (r->fd >= 0)
-        put(r, &wanted, sizeof wanted, offsetof(struct trace_header, wanted));
+        put(r, &records, sizeof records, offsetof(struct trace_header, wanted));
 }
 
 int64_t ring_clock(const struct ring *r, int64_t item_ns)

@@ -30,7 +30,7 @@ void ring_close(struct ring *ring);
 
 int ring_read(struct ring *ring, struct err *err) MUST_USE;
 void ring_sort(struct ring *ring);
-void ring_want(const struct ring *ring, bool on); // records
+void ring_want(const struct ring *ring, uint32_t records);
 
 // An item's time on CLOCK_MONOTONIC.
 int64_t ring_clock(const struct ring *ring, int64_t item_ns);

@@ -19,6 +19,7 @@ enum {
     PROCESSES = 4,       // recorded
     ANALYSE_MS = 1000,   // at most this often,
     ANALYSE_SHARE = 100, // and for one part in this many of the time
+    ACCOUNT_RECORDS = 20000,
 };
 
 // The account is good enough with these many steps over this time; or with few, long ones.
@@ -33,7 +34,7 @@ struct trace {
     const char *off;
     struct ring rings[PROCESSES];
     int seen; // rings so far
-    bool on;
+    enum trace_want want;
 
     int64_t analyse_ns; // next time
     struct account account;
@@ -164,13 +165,18 @@ char *const *trace_environment(const struct trace *t)
 
 // ---- reading
 
+static uint32_t records_of(enum trace_want want)
+{
+    return want == TRACE_STEPS ? UINT32_MAX : want == TRACE_ACCOUNT ? ACCOUNT_RECORDS : 0;
+}
+
 static void open_rings(struct trace *t)
 {
     for (; t->seen < TRACE_RINGS; t->seen++) {
         struct ring one = {.fd = -1}, *to = t->seen < PROCESSES ? &t->rings[t->seen] : &one;
         if (!ring_open(to, buf_str(&t->folder), t->seen))
             return;
-        ring_want(to, t->on && to != &one);
+        ring_want(to, to != &one ? records_of(t->want) : 0);
         if (to == &one)
             ring_close(to);
     }
@@ -255,23 +261,26 @@ int trace_read(struct trace *t, int64_t *steps, int64_t *at_ns, struct err *err)
 bool trace_enough(const struct trace *t)
 {
     const struct account *a = &t->account;
+    for (int i = 0; i < PROCESSES; i++)
+        if (t->rings[i].fd >= 0 && t->rings[i].header.state == TRACE_ENOUGH)
+            return true;
     for (size_t i = 0; i < sizeof enough / sizeof *enough; i++)
         if (a->steps >= enough[i].steps && (double)a->covered_ns >= enough[i].s * 1e9)
             return true;
     return false;
 }
 
-void trace_record(struct trace *t, bool on)
+void trace_record(struct trace *t, enum trace_want want)
 {
-    if (on == t->on)
+    if (want == t->want)
         return;
-    t->on = on;
+    t->want = want;
     for (int i = 0; i < PROCESSES; i++) {
-        ring_want(&t->rings[i], on);
-        if (on)
+        ring_want(&t->rings[i], records_of(want));
+        if (want != TRACE_NOTHING)
             t->rings[i].count = t->rings[i].sorted = 0;
     }
-    if (on)
+    if (want != TRACE_NOTHING)
         t->account = (struct account){0};
 }
 
