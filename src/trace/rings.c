@@ -26,6 +26,21 @@ static void put(const struct ring *r, const void *from, size_t size, size_t at)
     }
 }
 
+// Its name stays taken by an empty file; the ring itself goes when both sides have closed it, even
+// if we are killed.
+static void leave_empty(const char *folder, const char *path)
+{
+    char empty[4096];
+    int n = snprintf(empty, sizeof empty, "%s/empty", folder);
+    int fd =
+        n > 0 && (size_t)n < sizeof empty ? open(empty, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (fd < 0)
+        return;
+    close(fd);
+    if (rename(empty, path) != 0)
+        unlink(empty);
+}
+
 int ring_open(struct ring *r, const char *folder, int number)
 {
     char path[4096];
@@ -37,8 +52,10 @@ int ring_open(struct ring *r, const char *folder, int number)
     if (r->fd < 0)
         return 0;
     if (fstat(r->fd, &st) == 0 && S_ISREG(st.st_mode) && get(r, &r->header, sizeof r->header, 0) &&
-        r->header.magic == TRACE_MAGIC && r->header.version == sizeof(struct trace_file))
+        r->header.magic == TRACE_MAGIC && r->header.version == sizeof(struct trace_file)) {
+        leave_empty(folder, path);
         return 1;
+    }
     close(r->fd); // not complete yet, or not ours
     r->fd = -1;
     return 0;

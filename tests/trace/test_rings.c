@@ -62,6 +62,11 @@ static void records_are_read_and_sorted(void **state)
     assert_ok(ring_read(&ring, &err), &err);
     ring_sort(&ring);
     assert_int_equal(ring.count, 4);
+    struct stat left; // the place is taken, the memory is not
+    char path[64];
+    snprintf(path, sizeof path, "%s/0.ring", folder);
+    assert_int_equal(stat(path, &left), 0);
+    assert_int_equal(left.st_size, 0);
     assert_int_equal(ring.items[0].start_ns, 100 - 900); // from the first that came
     assert_int_equal(ring.items[0].end_ns, 170 - 900);
     assert_int_equal(ring.items[0].class, CLASS_MATMUL);
