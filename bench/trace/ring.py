@@ -8,7 +8,7 @@ RECORDS, NAMES, TEXT = 1 << 17, 4096, 1 << 19
 HEADER = struct.Struct("<QIIIIQQQQQIIIIQ")
 MEMBERS = "magic version pid state cupti head dropped spent_ns cupti_ns clock_ns names text_used wanted unused tail".split()
 RECORD = struct.Struct("<QIIIHBB")
-STATES = ["waiting", "recording", "limit", "unread", "no CUPTI", "other profiler", "failed"]
+STATES = ["waiting", "recording", "enough", "limit", "unread", "no CUPTI", "other profiler", "failed"]
 KINDS = ["kernel", "copy in", "copy out", "copy within", "set"]
 WANTED_AT, TAIL_AT = HEADER.size - 16, HEADER.size - 8
 
@@ -35,8 +35,8 @@ class Ring:
         self.read = head
         struct.pack_into("<Q", self.map, TAIL_AT, head)
 
-    def want(self, on=True):
-        struct.pack_into("<I", self.map, WANTED_AT, on)
+    def want(self, records=2**32 - 1):
+        struct.pack_into("<I", self.map, WANTED_AT, records)
 
     def name(self, index):
         at, length = struct.unpack_from("<II", self.map, HEADER.size + index * 8)

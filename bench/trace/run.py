@@ -23,17 +23,16 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = {  # arguments of the whole run, what fare must be told, arguments of a short run for the cost
-    "conv": (["conv.py"], [], ["--steps", "350"]),
+    "conv": (["conv.py"], [], ["--steps", "250"]),
     "gpt": (["gpt.py"], [], None),
     "loader": (["loader.py"], [], None),
     "epochs": (["epochs.py"], [], None),
     "random": (["lengths.py"], [], None),
     "growing": (["lengths.py", "--grow"], [], None),
-    "silent": (["silent.py"], ["--total-steps", "{steps}"], ["--steps", "450"]),
-    "mlp": (["mlp.py"], [], ["--steps", "12000"]),
+    "silent": (["silent.py"], ["--total-steps", "{steps}"], None),
+    "mlp": (["mlp.py"], [], ["--steps", "6000"]),
 }
-STEPS = {"silent": 1600}
-COSTS = "conv,silent,mlp"
+STEPS = {"silent": 2000}
 PROGRESS = re.compile(r"\b[1-9]\d*/\d+|iter [1-9]\d*:")
 
 
@@ -58,7 +57,7 @@ def whole(name):
 def sample(name, fare, after_s, before_s, more=()):
     told = [w.format(steps=STEPS.get(name)) for w in SCRIPTS[name][1]]
     limit = f"{before_s + after_s:.0f}s"
-    p = subprocess.run([fare, "run", "--sample", "--no-ledger", "--no-cloud", "--json", "--within", "0.01%", "--max-time", limit, *told,
+    p = subprocess.run([fare, "run", "--sample", "--no-ledger", "--no-cloud", "--json", "--within", "0.1%", "--max-time", limit, *told,
                         *more, "--", *command(name)], capture_output=True, text=True)
     try:
         run = json.loads(p.stdout)["runs"][0]

@@ -82,10 +82,10 @@ def run(what, seconds, library=LIBRARY, toggle_s=None, stop_after=None, code=TRA
                 r.drain()
                 seen = seen or (time.monotonic() if r.records else None)
                 if stop_after and seen and time.monotonic() - seen > stop_after:
-                    r.want(False)
+                    r.want(0)
                 if toggle_s and lines and (not toggles or time.monotonic() - toggles[-1][0] > toggle_s):
-                    toggles.append((time.monotonic(), not toggles or not toggles[-1][1]))
-                    r.want(toggles[-1][1])
+                    toggles.append((time.monotonic(), bool(toggles) and not toggles[-1][1]))
+                    r.want(2**32 - 1 if toggles[-1][1] else 0)
         reader.join()
         out, err = "".join(lines), p.stderr.read()
         if toggle_s:
@@ -103,17 +103,19 @@ def run(what, seconds, library=LIBRARY, toggle_s=None, stop_after=None, code=TRA
 def compare(lines, toggles):
     """Steps/s while it is on and off in one process, without the second after each change, and the worst pauses at a change."""
     marks = [(float(t), int(n)) for line in lines if line.startswith("R ") for _, t, n in [line.split()]]
-    rates, pauses = {True: [], False: []}, {True: [], False: []}
+    rates, pauses = {"before": [], True: [], False: []}, {"before": [], True: [], False: []}
     for (t0, n0), (t1, n1) in zip(marks, marks[1:]):
         before = [x for x in toggles if x[0] <= t1]
         if not before:
             continue
         at, on = before[-1]
+        on = on if len(before) > 1 else "before"
         (rates if t0 > at + 1.2 else pauses)[on].append((n1 - n0) / (t1 - t0))
-    for on in (True, False):
-        print(f"    {'on ' if on else 'off'}: median {statistics.median(rates[on]):.2f} steps/s of {len(rates[on])}, "
+    for on in rates:
+        print(f"    {on}: median {statistics.median(rates[on]):.2f} steps/s of {len(rates[on])}, "
               f"slowest after a change {min(pauses[on], default=0):.2f}")
-    print(f"    cost while on: {100 * (1 - statistics.median(rates[True]) / statistics.median(rates[False])):.2f} %")
+    for on in (True, False):
+        print(f"    cost {'on' if on else 'off, afterwards'}: {100 * (1 - statistics.median(rates[on]) / statistics.median(rates['before'])):.2f} %")
 
 
 def describe(found):
@@ -135,9 +137,12 @@ def describe(found):
 
 
 print(subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip())
-run("mlp", 1, library="/nonexistent/libfare-trace.so")
-describe(run("transformer", 3)[3])
-for what in ("rate mlp", "rate transformer"):
-    describe(run(what, 25, toggle_s=4)[3])
-run("profile", 4, library=None)
-describe(run("profile", 8, stop_after=1)[3])  # the profiler starts after it was turned off
+if "--all" in sys.argv:
+    run("mlp", 1, library="/nonexistent/libfare-trace.so")
+    describe(run("transformer", 3)[3])
+    run("profile", 4, library=None)
+    describe(run("profile", 8, stop_after=1)[3])  # the profiler starts after it was turned off
+run("rate mlp", 16, toggle_s=3)
+os.environ["FARE_TRACE_DETACH"] = "1"
+run("rate mlp", 16, toggle_s=3)
+run("profile", 4, stop_after=1)

@@ -40,19 +40,20 @@ size_t tracing_environment(const struct tracing *t, char **list, size_t count)
     return count;
 }
 
-// Whether to record now. The steps that nothing else reports come from here.
-static bool is_wanted(struct tracing *t, const struct follow *follow, int64_t now_ns)
+// What to record now. The steps that nothing else reports come from here.
+static enum trace_want what_is_wanted(struct tracing *t, const struct follow *follow,
+                                      int64_t now_ns)
 {
     struct follow_state state;
     follow_state(follow, &state);
     if (!state.source || strcmp(state.source, FOLLOW_KERNELS) == 0)
-        return true;
+        return TRACE_STEPS;
     if (t->window_ns == 0)
         t->window_ns = now_ns + BEFORE_S * NS_PER_S;
     if (now_ns < t->window_ns)
-        return false;
+        return TRACE_NOTHING;
     t->done |= trace_enough(t->trace) || now_ns > t->window_ns + WINDOW_S * NS_PER_S;
-    return !t->done;
+    return t->done ? TRACE_NOTHING : TRACE_ACCOUNT;
 }
 
 static int pass_steps(struct trace *trace, struct follow *follow, struct err *err)
@@ -72,7 +73,7 @@ int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
         return 0;
     t->read_ns = now_ns + READ_MS * NS_PER_MS;
     TRY(pass_steps(t->trace, follow, err));
-    trace_record(t->trace, is_wanted(t, follow, now_ns));
+    trace_record(t->trace, what_is_wanted(t, follow, now_ns));
     return 0;
 }
 

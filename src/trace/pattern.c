@@ -28,6 +28,7 @@ struct work {
     uint32_t first[TRACE_KEYS + 1]; // of each key in `at`
     uint32_t *optimizer;            // places of its kernels
     size_t optimizers;
+    uint32_t *lengths; // scratch
     struct vote {
         uint32_t key, bursts;
         int64_t time_ns;
@@ -96,7 +97,8 @@ static int prepare(struct work *w, struct err *err)
 {
     w->at = malloc(w->count * sizeof *w->at);
     w->optimizer = malloc(w->count * sizeof *w->optimizer);
-    if (!w->at || !w->optimizer)
+    w->lengths = malloc(w->count * sizeof *w->lengths);
+    if (!w->at || !w->optimizer || !w->lengths)
         return err_memory(err);
     for (size_t i = 0; i < w->count; i++)
         w->first[w->items[i].key + 1]++;
@@ -154,6 +156,32 @@ static bool takes_turns(struct places anchor, struct places other)
     return turns * 5 >= intervals * 4;
 }
 
+static int by_length(const void *a, const void *b)
+{
+    uint32_t one = *(const uint32_t *)a, two = *(const uint32_t *)b;
+    return (one > two) - (one < two);
+}
+
+// Whether three of five intervals between the anchor's bursts are within a quarter of their median.
+// Of kernels in no order at all, one in five or so is.
+static bool is_regular(const struct work *w, struct places anchor)
+{
+    uint32_t apart = split_at(anchor), begin = anchor.at[0];
+    size_t count = 0, close = 0;
+    for (size_t i = 1; i < anchor.count; i++)
+        if (anchor.at[i] - anchor.at[i - 1] > apart) {
+            w->lengths[count++] = anchor.at[i] - begin;
+            begin = anchor.at[i];
+        }
+    if (count == 0)
+        return false;
+    qsort(w->lengths, count, sizeof *w->lengths, by_length);
+    uint32_t median = w->lengths[count / 2];
+    for (size_t i = 0; i < count; i++)
+        close += w->lengths[i] >= median - median / 4 && w->lengths[i] <= median + median / 4;
+    return close * 5 >= count * 3;
+}
+
 // The names of a group that take turns with its best anchor.
 static size_t count_turns(const struct work *w, const struct group *g, const struct vote **anchor)
 {
@@ -161,6 +189,8 @@ static size_t count_turns(const struct work *w, const struct group *g, const str
     for (size_t a = g->first; a < g->last && a < g->first + ANCHORS_TRIED; a++) {
         struct places at = places_of(w, w->votes[a].key);
         size_t agree = 0;
+        if (!is_regular(w, at))
+            continue;
         for (size_t i = g->first; i < g->last; i++)
             agree += takes_turns(at, places_of(w, w->votes[i].key));
         if (agree > most) {
@@ -268,6 +298,7 @@ int pattern_find(const struct trace_item *items, size_t count, struct pattern *o
     }
     free(w->at);
     free(w->optimizer);
+    free(w->lengths);
     free(w);
     return rc;
 }

@@ -33,6 +33,7 @@ enum trace_kind {
 enum trace_state {
     TRACE_WAITING, // until fare wants records
     TRACE_RECORDING,
+    TRACE_ENOUGH,   // as many records as were wanted; waits until none are
     TRACE_LIMIT,    // from here on it does not begin again: too long or too many records
     TRACE_UNREAD,   // fare does not read any more
     TRACE_NO_CUPTI, // there is none
@@ -69,7 +70,7 @@ struct trace_header {
     uint32_t names;     // including the empty one
     uint32_t text_used; // bytes
     // written by fare:
-    uint32_t wanted; // 1: record; 0: do not
+    uint32_t wanted; // this many records from now on, at least; 0: do not record
     uint32_t unused;
     uint64_t tail; // records read
 };

@@ -12,6 +12,8 @@
 
 #include "base/err.h"
 
+#define FAR_NS (INT64_C(1) << 57) // four years: nonsense, and sums stay in range
+
 static bool get(const struct ring *r, void *to, size_t size, size_t at)
 {
     return pread(r->fd, to, size, (off_t)at) == (ssize_t)size;
@@ -22,6 +24,21 @@ static void put(const struct ring *r, const void *from, size_t size, size_t at)
     if (pwrite(r->fd, from, size, (off_t)at) != (ssize_t)size) {
         // The writer stops by itself where nobody reads.
     }
+}
+
+// Its name stays taken by an empty file; the ring itself goes when both sides have closed it, even
+// if we are killed.
+static void leave_empty(const char *folder, const char *path)
+{
+    char empty[4096];
+    int n = snprintf(empty, sizeof empty, "%s/empty", folder);
+    int fd =
+        n > 0 && (size_t)n < sizeof empty ? open(empty, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (fd < 0)
+        return;
+    close(fd);
+    if (rename(empty, path) != 0)
+        unlink(empty);
 }
 
 int ring_open(struct ring *r, const char *folder, int number)
@@ -35,8 +52,10 @@ int ring_open(struct ring *r, const char *folder, int number)
     if (r->fd < 0)
         return 0;
     if (fstat(r->fd, &st) == 0 && S_ISREG(st.st_mode) && get(r, &r->header, sizeof r->header, 0) &&
-        r->header.magic == TRACE_MAGIC && r->header.version == sizeof(struct trace_file))
+        r->header.magic == TRACE_MAGIC && r->header.version == sizeof(struct trace_file)) {
+        leave_empty(folder, path);
         return 1;
+    }
     close(r->fd); // not complete yet, or not ours
     r->fd = -1;
     return 0;
@@ -71,7 +90,10 @@ static void add_item(struct ring *r, const struct trace_record *from)
                                                 [TRACE_COPY_OUT] = CLASS_OUT,
                                                 [TRACE_COPY_WITHIN] = CLASS_WITHIN,
                                                 [TRACE_SET] = CLASS_ELEMENTWISE};
-    if (from->kind >= TRACE_KINDS || from->start_ns > INT64_MAX / 2)
+    if (r->base_ns == 0)
+        r->base_ns = from->start_ns;
+    int64_t start_ns = (int64_t)(from->start_ns - r->base_ns);
+    if (from->kind >= TRACE_KINDS || start_ns > FAR_NS || start_ns < -FAR_NS)
         return;
     struct kernel_class class = {copies[from->kind], PRECISION_NONE};
     uint32_t key = TRACE_NAMES + from->kind;
@@ -80,8 +102,8 @@ static void add_item(struct ring *r, const struct trace_record *from)
         class = r->classes[key];
     }
     r->items[r->count++] = (struct trace_item){
-        .start_ns = (int64_t)from->start_ns,
-        .end_ns = (int64_t)from->start_ns + from->duration_ns,
+        .start_ns = start_ns,
+        .end_ns = start_ns + from->duration_ns,
         .key = key,
         .size = from->size,
         .kind = from->kind,
@@ -148,14 +170,13 @@ void ring_sort(struct ring *r)
     r->sorted = r->count;
 }
 
-void ring_want(const struct ring *r, bool on)
+void ring_want(const struct ring *r, uint32_t records)
 {
-    uint32_t wanted = on;
     if (r->fd >= 0)
-        put(r, &wanted, sizeof wanted, offsetof(struct trace_header, wanted));
+        put(r, &records, sizeof records, offsetof(struct trace_header, wanted));
 }
 
-int64_t ring_clock(const struct ring *r, int64_t cupti_ns)
+int64_t ring_clock(const struct ring *r, int64_t item_ns)
 {
-    return cupti_ns + (int64_t)(r->header.clock_ns - r->header.cupti_ns);
+    return (int64_t)((uint64_t)item_ns + r->base_ns + r->header.clock_ns - r->header.cupti_ns);
 }

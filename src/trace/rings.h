@@ -19,7 +19,8 @@ struct ring {
     uint64_t read; // records
     struct kernel_class classes[TRACE_NAMES];
     uint32_t names;           // classified
-    struct trace_item *items; // in CUPTI's time
+    uint64_t base_ns;         // CUPTI's time of the first record
+    struct trace_item *items; // times from there on
     size_t count, sorted;
 };
 
@@ -29,9 +30,9 @@ void ring_close(struct ring *ring);
 
 int ring_read(struct ring *ring, struct err *err) MUST_USE;
 void ring_sort(struct ring *ring);
-void ring_want(const struct ring *ring, bool on); // records
+void ring_want(const struct ring *ring, uint32_t records);
 
-// CUPTI's time on CLOCK_MONOTONIC.
-int64_t ring_clock(const struct ring *ring, int64_t cupti_ns);
+// An item's time on CLOCK_MONOTONIC.
+int64_t ring_clock(const struct ring *ring, int64_t item_ns);
 
 #endif

@@ -19,6 +19,7 @@ enum {
     PROCESSES = 4,       // recorded
     ANALYSE_MS = 1000,   // at most this often,
     ANALYSE_SHARE = 100, // and for one part in this many of the time
+    ACCOUNT_RECORDS = 20000,
 };
 
 // The account is good enough with these many steps over this time; or with few, long ones.
@@ -33,7 +34,7 @@ struct trace {
     const char *off;
     struct ring rings[PROCESSES];
     int seen; // rings so far
-    bool on;
+    enum trace_want want;
 
     int64_t analyse_ns; // next time
     struct account account;
@@ -65,57 +66,71 @@ static const char *other_profiler(void)
     return NULL;
 }
 
-static bool make_folder(struct trace *t)
+static int make_folder(struct trace *t, struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
     const char *const places[] = {"/dev/shm", tmp && *tmp == '/' ? tmp : "/tmp", "/tmp"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         buf_reset(&t->folder);
         buf_printf(&t->folder, "%s/fare-trace-XXXXXX", places[i]);
-        if (!t->folder.failed && mkdtemp(t->folder.data))
-            return true;
+        TRY(buf_check(&t->folder, err));
+        if (mkdtemp(t->folder.data))
+            return 0;
     }
     buf_reset(&t->folder);
-    return false;
+    t->off = "there is no room for its records";
+    return 0;
 }
 
-static int find_library(struct buf *path, const char *given, struct err *err)
+static int find_library(struct trace *t, const char *given, struct buf *path, struct err *err)
 {
-    if (given) {
+    struct err why = {0};
+    if (given)
         buf_adds(path, given);
-    } else {
-        TRY(fs_program_dir(path, err));
-        buf_adds(path, "/" LIBRARY);
+    else if (fs_program_dir(path, &why) == ERR_MEMORY)
+        return err_memory(err);
+    buf_adds(path, given ? "" : "/" LIBRARY);
+    TRY(buf_check(path, err));
+    if (access(path->data, R_OK) != 0)
+        t->off = "fare's " LIBRARY " is not beside the program";
+    return 0;
+}
+
+static int open_trace(struct trace *t, const char *library, struct err *err)
+{
+    struct buf path = {0};
+    int rc = 0;
+    t->off = other_profiler();
+    if (!t->off)
+        rc = find_library(t, library, &path, err);
+    if (rc == 0 && !t->off)
+        rc = make_folder(t, err);
+    if (rc == 0 && !t->off) {
+        buf_printf(&t->folder_entry, TRACE_FOLDER "=%s", buf_str(&t->folder));
+        buf_printf(&t->library_entry, INJECTION "=%s", buf_str(&path));
+        rc = buf_check(&t->folder_entry, err);
+        if (rc == 0)
+            rc = buf_check(&t->library_entry, err);
+        t->environment[0] = t->folder_entry.data;
+        t->environment[1] = t->library_entry.data;
     }
-    return buf_check(path, err);
+    buf_release(&path);
+    return rc;
 }
 
 int trace_new(struct trace **trace, const char *library, struct err *err)
 {
-    struct err why = {0};
-    struct buf path = {0};
     struct trace *t = *trace = calloc(1, sizeof *t);
     if (!t)
         return err_memory(err);
     for (int i = 0; i < PROCESSES; i++)
         t->rings[i].fd = -1;
-    t->off = other_profiler();
-    if (!t->off && (find_library(&path, library, &why) != 0 || access(path.data, R_OK) != 0))
-        t->off = "fare's " LIBRARY " is not beside the program";
-    if (!t->off && !make_folder(t))
-        t->off = "there is no room for its records";
-    if (!t->off) {
-        buf_printf(&t->folder_entry, TRACE_FOLDER "=%s", buf_str(&t->folder));
-        buf_printf(&t->library_entry, INJECTION "=%s", buf_str(&path));
-        t->environment[0] = t->folder_entry.data;
-        t->environment[1] = t->library_entry.data;
+    int rc = open_trace(t, library, err);
+    if (rc != 0) {
+        trace_free(t);
+        *trace = NULL;
     }
-    buf_release(&path);
-    if (buf_check(&t->folder_entry, err) == 0 && buf_check(&t->library_entry, err) == 0)
-        return 0;
-    trace_free(t);
-    *trace = NULL;
-    return ERR_MEMORY;
+    return rc;
 }
 
 static void remove_folder(const char *folder)
@@ -150,13 +165,18 @@ char *const *trace_environment(const struct trace *t)
 
 // ---- reading
 
+static uint32_t records_of(enum trace_want want)
+{
+    return want == TRACE_STEPS ? UINT32_MAX : want == TRACE_ACCOUNT ? ACCOUNT_RECORDS : 0;
+}
+
 static void open_rings(struct trace *t)
 {
     for (; t->seen < TRACE_RINGS; t->seen++) {
         struct ring one = {.fd = -1}, *to = t->seen < PROCESSES ? &t->rings[t->seen] : &one;
         if (!ring_open(to, buf_str(&t->folder), t->seen))
             return;
-        ring_want(to, t->on && to != &one);
+        ring_want(to, to != &one ? records_of(t->want) : 0);
         if (to == &one)
             ring_close(to);
     }
@@ -241,23 +261,26 @@ int trace_read(struct trace *t, int64_t *steps, int64_t *at_ns, struct err *err)
 bool trace_enough(const struct trace *t)
 {
     const struct account *a = &t->account;
+    for (int i = 0; i < PROCESSES; i++)
+        if (t->rings[i].fd >= 0 && t->rings[i].header.state == TRACE_ENOUGH)
+            return true;
     for (size_t i = 0; i < sizeof enough / sizeof *enough; i++)
         if (a->steps >= enough[i].steps && (double)a->covered_ns >= enough[i].s * 1e9)
             return true;
     return false;
 }
 
-void trace_record(struct trace *t, bool on)
+void trace_record(struct trace *t, enum trace_want want)
 {
-    if (on == t->on)
+    if (want == t->want)
         return;
-    t->on = on;
+    t->want = want;
     for (int i = 0; i < PROCESSES; i++) {
-        ring_want(&t->rings[i], on);
-        if (on)
+        ring_want(&t->rings[i], records_of(want));
+        if (want != TRACE_NOTHING)
             t->rings[i].count = t->rings[i].sorted = 0;
     }
-    if (on)
+    if (want != TRACE_NOTHING)
         t->account = (struct account){0};
 }
 

@@ -31,8 +31,10 @@ const char *trace_why_off(const struct trace *trace);
 int trace_read(struct trace *trace, int64_t *steps, int64_t *at_ns, struct err *err) MUST_USE;
 
 // Turns recording on or off; at first it is off. While it is on, it costs the program a few per
-// cent. The account is of the records since it was turned on.
-void trace_record(struct trace *trace, bool on);
+// cent. For an account it turns itself off as soon as there are enough records, which may be in
+// less than a second. The account is of the records since it was turned on.
+enum trace_want { TRACE_NOTHING, TRACE_ACCOUNT, TRACE_STEPS };
+void trace_record(struct trace *trace, enum trace_want want);
 
 // The account is good enough to turn it off.
 bool trace_enough(const struct trace *trace);

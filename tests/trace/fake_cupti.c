@@ -44,7 +44,7 @@ int cuptiGetTimestamp(uint64_t *ns)
     return 0;
 }
 
-int cuptiSubscribe(void **subscriber, void (*callback)(void), void *data)
+int cuptiSubscribe(void **subscriber, cupti_called *callback, void *data)
 {
     (void)callback;
     (void)data;
@@ -55,6 +55,16 @@ int cuptiSubscribe(void **subscriber, void (*callback)(void), void *data)
 int cuptiUnsubscribe(void *subscriber)
 {
     return subscriber == &buffer ? 0 : 1;
+}
+
+int cuptiEnableDomain(uint32_t enable, void *subscriber, uint32_t domain)
+{
+    return enable <= 1 && subscriber == &buffer && domain == CUPTI_DOMAIN_RUNTIME ? 0 : 1;
+}
+
+int cuptiFinalize(void)
+{
+    return 0;
 }
 
 int cuptiActivityRegisterCallbacks(cupti_requested *r, cupti_completed *c)

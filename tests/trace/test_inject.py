@@ -22,7 +22,7 @@ CUPTI.mkdir()
 (CUPTI / "libcupti.so.13").symlink_to(BUILD / "tests/trace/fake_cupti.so")
 
 
-def run(*what, fake="", drain=True, want=True, stop_after=None, cupti=CUPTI, folder=None):
+def run(*what, fake="", drain=True, want=2**32 - 1, stop_after=None, cupti=CUPTI, folder=None):
     """(exit code, output, rings)"""
     folder = folder or tempfile.mkdtemp(dir=HERE)
     env = {**os.environ, "CUDA_INJECTION64_PATH": str(LIBRARY), "FARE_TRACE": str(folder), "FAKE_CUPTI": fake,
@@ -39,7 +39,7 @@ def run(*what, fake="", drain=True, want=True, stop_after=None, cupti=CUPTI, fol
         for r in found if drain else []:
             r.drain()
             if stop_after is not None and len(r.records) >= stop_after:
-                r.want(False)
+                r.want(0)
         if time.monotonic() - began > 60:
             p.kill()
     found = found or rings(folder)
@@ -63,7 +63,7 @@ real = time.time_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 report("CUPTI's clock is paired with ours", abs(h["cupti_ns"] - h["clock_ns"] - real) < 2_000_000_000, h)
 report("it prints nothing", out == "enabled 1\n", out)
 
-code, out, found = run("steps", 5, want=False)
+code, out, found = run("steps", 5, want=0)
 report("as long as nobody wants records, CUPTI is not touched", code == 0 and out == "enabled 0\n" and not found[0].records
        and found[0].state() == "waiting", out)
 code, out, found = run("steps", 300, "off", stop_after=2000)

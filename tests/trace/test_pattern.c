@@ -201,6 +201,19 @@ static void lists_in_every_layer(void **state)
     assert_in_range(STEPS(s), 49, 50);
 }
 
+static void no_order_at_all(void **state)
+{
+    (void)state;
+    struct sequence *s = begin();
+    unsigned seed = 1;
+    for (int i = 0; i < 150000; i++) {
+        seed = seed * 1103515245 + 12345;
+        add(s, "k");
+        s->items[i].key = 1 + (seed >> 8) % 4000;
+    }
+    assert_int_equal(STEPS(s), 0);
+}
+
 static void too_little(void **state)
 {
     (void)state;
@@ -232,6 +245,7 @@ int main(void)
         cmocka_unit_test(an_autotuner_is_no_training),
         cmocka_unit_test(start_up_before_the_training),
         cmocka_unit_test(lists_in_every_layer),
+        cmocka_unit_test(no_order_at_all),
         cmocka_unit_test(too_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

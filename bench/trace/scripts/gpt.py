@@ -7,7 +7,7 @@ import torch
 from nets import GPT
 
 p = argparse.ArgumentParser()
-p.add_argument("--max_iters", type=int, default=1500)
+p.add_argument("--max_iters", type=int, default=800)
 p.add_argument("--batch_size", type=int, default=16)
 p.add_argument("--no_compile", action="store_true")
 o = p.parse_args()

@@ -54,4 +54,4 @@ class GPT(nn.Module):
     def forward(self, x, y):
         h = self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device))
         logits = self.head(self.norm(self.blocks(h)))
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]), y.view(-1))
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]), y.reshape(-1))

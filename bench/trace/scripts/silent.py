@@ -6,7 +6,7 @@ import torch
 from nets import GPT
 
 p = argparse.ArgumentParser()
-p.add_argument("--steps", type=int, default=1600)
+p.add_argument("--steps", type=int, default=2000)
 o = p.parse_args()
 torch.manual_seed(0)
 model = GPT(layers=6, width=512, heads=8, vocabulary=8192, context=512).cuda()

@@ -16,6 +16,8 @@ enum {
     CUPTI_KIND_CONCURRENT_KERNEL = 10,
 };
 
+enum { CUPTI_DOMAIN_RUNTIME = 2, CUPTI_SITE_EXIT = 1 };
+
 enum { CUPTI_COPY_HTOD = 1, CUPTI_COPY_DTOH = 2 };
 
 enum { CUPTI_MULTIPLE_SUBSCRIBERS = 39, CUPTI_FLUSH_FORCED = 1 };
@@ -30,6 +32,8 @@ struct cupti_kernel {
     uint32_t ignored2[5];
     int64_t grid_id;
     const char *name; // mangled
+    uint32_t ignored3[11];
+    uint32_t graph; // of which it was launched, from CUDA 11.6 on; 0: none
 };
 
 struct cupti_copy { // memset records begin the same way
@@ -44,18 +48,24 @@ _Static_assert(offsetof(struct cupti_kernel, start) == 16, "start");
 _Static_assert(offsetof(struct cupti_kernel, device) == 40, "device");
 _Static_assert(offsetof(struct cupti_kernel, grid) == 52, "grid");
 _Static_assert(offsetof(struct cupti_kernel, name) == 104, "name");
+_Static_assert(offsetof(struct cupti_kernel, graph) == 156, "graph");
 _Static_assert(offsetof(struct cupti_copy, device) == 32, "device");
 
 typedef void cupti_requested(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void cupti_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                              size_t valid);
 
+// A CUDA function is called; `site` is the first member of its data.
+typedef void cupti_called(void *data, uint32_t domain, uint32_t function, const uint32_t *site);
+
 // Functions return 0 on success.
 #define CUPTI_FUNCTIONS(X)                                                                         \
     X(cuptiGetVersion, (uint32_t * version))                                                       \
     X(cuptiGetTimestamp, (uint64_t * ns))                                                          \
-    X(cuptiSubscribe, (void **subscriber, void (*callback)(void), void *data))                     \
+    X(cuptiSubscribe, (void **subscriber, cupti_called *, void *data))                             \
     X(cuptiUnsubscribe, (void *subscriber))                                                        \
+    X(cuptiEnableDomain, (uint32_t enable, void *subscriber, uint32_t domain))                     \
+    X(cuptiFinalize, (void))                                                                       \
     X(cuptiActivityRegisterCallbacks, (cupti_requested *, cupti_completed *))                      \
     X(cuptiActivityEnable, (uint32_t kind))                                                        \
     X(cuptiActivityDisable, (uint32_t kind))                                                       \

@@ -10,6 +10,12 @@
 #define OLDEST "GLIBC_2.17"
 #endif
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 #if defined(OLDEST) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 __asm__(".symver dlopen, dlopen@" OLDEST);
 __asm__(".symver dlsym, dlsym@" OLDEST);

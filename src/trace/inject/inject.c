@@ -37,9 +37,11 @@ enum {
     POINTERS = 8192,        // powers of two
     HASHES = 8192,
     POLL_MS = 50,
-    FLUSH_MS = 1000,
+    FLUSH_MS = 500,
     FLUSH_TRIES = 5,    // without an answer: another profiler has CUPTI, or the GPU is idle
     IN_FLIGHT_MS = 100, // for kernels that run when the records are turned off
+    DETACH_MS = 1000,   // for the next call of a CUDA function
+    GRAPHS_SINCE = 18,  // CUPTI's version: records name their graph
 };
 
 static const uint32_t kinds[] = {CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
@@ -53,6 +55,7 @@ static bool exiting;
 
 // Set by each of our callbacks: CUPTI is ours.
 static bool answered;
+static bool graphs; // the program launches CUDA graphs
 
 static _Alignas(64) uint8_t buffers[BUFFERS][BUFFER_BYTES];
 static _Alignas(64) uint8_t discarded[BUFFER_BYTES]; // written by several threads, never read
@@ -141,6 +144,8 @@ static bool read_kernel(const struct cupti_kernel *k, struct trace_record *r)
         blocks *= k->grid[i] > 0 ? (uint64_t)k->grid[i] : 1;
     if (k->start == 0 || k->end < k->start)
         return false;
+    if (ring->header.cupti >= GRAPHS_SINCE && k->graph != 0)
+        STORE(graphs, true);
     *r = (struct trace_record){.start_ns = k->start,
                                .duration_ns = shorter(k->end - k->start),
                                .name = name_id(k->name),
@@ -294,8 +299,46 @@ static enum trace_state begin(void)
     return TRACE_RECORDING;
 }
 
+// Detaching: after its records are off, CUPTI would still cost a program that waits for the host
+// some per cent. It may be detached where a CUDA function returns, and not if graphs were launched
+// that it knows.
+static void *detacher;
+static int detached; // 1: asked for, 2: under way, 3: done
+
+static void on_return(void *data, uint32_t domain, uint32_t function, const uint32_t *site)
+{
+    int asked = 1;
+    (void)data;
+    (void)domain;
+    (void)function;
+    if (*site != CUPTI_SITE_EXIT ||
+        !__atomic_compare_exchange_n(&detached, &asked, 2, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return;
+    cupti.cuptiUnsubscribe(detacher);
+    cupti.cuptiFinalize();
+    STORE(detached, 3);
+}
+
+static void detach(void)
+{
+    if (LOAD(graphs) || ring->header.cupti < GRAPHS_SINCE || LOAD(exiting) ||
+        cupti.cuptiSubscribe(&detacher, on_return, NULL) != 0)
+        return;
+    STORE(detached, 1);
+    cupti.cuptiEnableDomain(1, detacher, CUPTI_DOMAIN_RUNTIME);
+    for (int ms = 0; ms < DETACH_MS && LOAD(detached) == 1; ms += POLL_MS)
+        wait_ms(POLL_MS);
+    int asked = 1;
+    if (__atomic_compare_exchange_n(&detached, &asked, 0, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        cupti.cuptiUnsubscribe(detacher);
+    while (LOAD(detached) == 2 && !LOAD(exiting))
+        wait_ms(1);
+}
+
 // TRACE_RECORDING as long as it should go on.
-static enum trace_state wish(int64_t *read_ns, uint64_t *tail, int64_t until_ns)
+static enum trace_state wish(uint64_t from, int64_t *read_ns, uint64_t *tail, int64_t until_ns)
 {
     const struct trace_header *h = &ring->header;
     int64_t now = now_ns();
@@ -305,6 +348,7 @@ static enum trace_state wish(int64_t *read_ns, uint64_t *tail, int64_t until_ns)
         *read_ns = now;
     }
     return LOAD(h->wanted) == 0                          ? TRACE_WAITING
+           : LOAD(h->head) - from >= LOAD(h->wanted)     ? TRACE_ENOUGH
            : now > until_ns || LOAD(h->head) >= MAX_HEAD ? TRACE_LIMIT
            : now - *read_ns > UNREAD_NS                  ? TRACE_UNREAD
                                                          : TRACE_RECORDING;
@@ -325,10 +369,10 @@ static bool flush(int *tries)
 static enum trace_state record(int64_t *left_ns)
 {
     int64_t start = now_ns(), read_ns = start, flushed = start;
-    uint64_t tail = 0;
+    uint64_t tail = 0, from = LOAD(ring->header.head);
     int tries = 0;
     enum trace_state state;
-    while ((state = wish(&read_ns, &tail, start + *left_ns)) == TRACE_RECORDING) {
+    while ((state = wish(from, &read_ns, &tail, start + *left_ns)) == TRACE_RECORDING) {
         wait_ms(POLL_MS);
         if (LOAD(exiting))
             return TRACE_WAITING;
@@ -346,6 +390,8 @@ static enum trace_state record(int64_t *left_ns)
     wait_ms(IN_FLIGHT_MS);
     if (!LOAD(exiting)) // so that none of our buffers is left for another profiler
         cupti.cuptiActivityFlushAll(CUPTI_FLUSH_FORCED);
+    if (getenv("FARE_TRACE_DETACH"))
+        detach();
     *left_ns -= now_ns() - start;
     return state;
 }
@@ -354,9 +400,11 @@ static void *keep(void *unused)
 {
     int64_t left_ns = MAX_NS;
     (void)unused;
-    for (enum trace_state state = TRACE_WAITING; state == TRACE_WAITING && !LOAD(exiting);) {
+    for (enum trace_state state = TRACE_WAITING; state <= TRACE_ENOUGH && !LOAD(exiting);) {
         wait_ms(POLL_MS);
         if (LOAD(ring->header.wanted) == 0)
+            state = TRACE_WAITING;
+        if (LOAD(ring->header.wanted) == 0 || state == TRACE_ENOUGH)
             continue;
         state = begin();
         STORE(ring->header.state, state);
