@@ -61,11 +61,11 @@ const char *formats_word(const char *p, const char *end, char word[FORMATS_WORD]
 enum formats_role {
     ROLE_OTHER,
     ROLE_EPOCH,
-    ROLE_STEP,       // a counter; the highest rank counts
-    ROLE_TABLE,      // a counter in the row of a table: "| total_timesteps | 3584 |"
-    ROLE_LOSS,       //
-    ROLE_MEASURE,    // stands for the loss of gradient boosting: "train-rmse:0.5"
-    ROLE_ACCURACY,   //
+    ROLE_STEP,  // a counter; the highest rank counts
+    ROLE_TABLE, // a counter in the row of a table: "| total_timesteps | 3584 |"
+    ROLE_LOSS,
+    ROLE_MEASURE, // stands for the loss of gradient boosting: "train-rmse:0.5"
+    ROLE_ACCURACY,
     ROLE_TRAIN,      // "train loss", "Train: 0 [ 10/1251"
     ROLE_TEST,       // "val loss", "Epoch(val)"
     ROLE_EVALUATION, // the same, and "begin validation"
@@ -73,14 +73,14 @@ enum formats_role {
     ROLE_TOOK,       // seconds that an evaluation or a checkpoint took
     ROLE_PLURAL,     // "Total optimization steps = 900"
     ROLE_LIMIT,      // the counter behind it is none: "max step", "per iteration"
-    ROLE_BEGIN,      //
-    ROLE_NOW,        // "Validating ..."
-    ROLE_SAVING,     // "Saving model checkpoint to"
-    ROLE_SAVED,      //
-    ROLE_MODEL,      // what is saved
-    ROLE_DONE,       // "Epoch 3/20 done"
-    ROLE_OVER,       // "max_epochs=1 reached"
-    ROLE_NOT,        // not a report: "will be saved", "loading the model"
+    ROLE_BEGIN,
+    ROLE_NOW,    // "Validating ..."
+    ROLE_SAVING, // "Saving model checkpoint to"
+    ROLE_SAVED,
+    ROLE_MODEL, // what is saved
+    ROLE_DONE,  // "Epoch 3/20 done"
+    ROLE_OVER,  // "max_epochs=1 reached"
+    ROLE_NOT,   // not a report: "will be saved", "loading the model"
     ROLE_FILLER,
     ROLE_COUNT
 };

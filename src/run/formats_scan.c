@@ -199,6 +199,8 @@ static const char *read_figure(struct scan *s, const char *p, bool loss, bool te
     test |= s->test_next;
     if (loss)
         set(test ? &s->event->test_loss : &s->event->loss, v);
+    else if (!(v >= 0 && v <= 1)) // a percentage, without its sign
+        s->tempo = true;
     else
         set(test ? &s->event->test_accuracy : &s->event->accuracy, v);
     s->test_next = false;

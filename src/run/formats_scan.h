@@ -18,8 +18,8 @@ struct scan_counter {
 
 struct scan {
     const char *line, *end;
-    struct event *event;      // gets the figures
-    struct scan_counter step; //
+    struct event *event; // gets the figures
+    struct scan_counter step;
     struct scan_counter bare; // a number in brackets or in front, without a word
     bool epoch, fraction;     // an epoch is known; with a fraction
     bool test;                // a word about evaluations, since the last figure

@@ -15,9 +15,9 @@
 #define SHAPES_BYTES   512 // longer lines are ignored
 
 struct shape {
-    uint32_t id;      // 0: free
-    uint64_t used;    // when
-    uint32_t lines;   //
+    uint32_t id;   // 0: free
+    uint64_t used; // when
+    uint32_t lines;
     uint32_t counter; // the number that counts, from 1; 0: none known
     int64_t usual;    // its step
     uint32_t misses;  // of late, lines in which it rose by another

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real lines of training programs, each with its source, and what a person reads from them: the
-// files in tests/run/corpus. "> LINE" is read as one line of output; "= ..." says what the event
-// must have, and that it has nothing else: "= step 10 total 500 counts steps loss 2.5", or "=
-// none".
+// files in tests/run/corpus. "> LINE" is read as one line of output. "= ..." says what the event
+// has, and that it has nothing else: "= step 10 total 500 counts steps loss 2.5"; or "= none".
+// Lines are verbatim, except that long ones may lack a part.
 #include "test.h"
 
 #include <dirent.h>

@@ -340,6 +340,12 @@ static void lines_of_bytes(void **state)
     event_lines_add(&lines, "\r 5%|x| [a]", 11, collect, &seen); // a bar, not ended
     event_lines_add(&lines, "\r", 1, collect, &seen);
     assert_string_equal(seen.text, "? 5%|x| [a]| 5%|x| [a]");
+    memset(&seen, 0, sizeof seen);
+    event_lines_add(&lines, "5/9 ━━ 1s", 13, collect, &seen); // others are drawn
+    event_lines_add(&lines, "\r5/9 [=>.] - ETA: 1s", 20, collect, &seen);
+    event_lines_add(&lines, "\rname? ", 7, collect, &seen); // not a bar
+    assert_string_equal(seen.text, "?5/9 ━━ 1s|5/9 ━━ 1s?5/9 [=>.] - ETA: 1s|5/9 [=>.] - ETA: 1s");
+    event_lines_add(&lines, "\n", 1, collect, &seen);
     // A line without end is cut, and what follows it is whole.
     memset(&seen, 0, sizeof seen);
     char block[1000];
