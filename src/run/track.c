@@ -293,7 +293,7 @@ void track_epoch(struct track *t, const struct event *e)
     if (e->epoch_at.known && epochs > 0 && steps > 0) {
         number.bar = TOTALS_STEP_BAR;
         number.counts = COUNTS_STEPS;
-        number.step = some_int((int64_t)(at / (double)epochs * (double)steps + 0.5));
+        number.step = some_int(bounded(at / (double)epochs * (double)steps + 0.5));
         number.total_steps = some_int(steps);
     }
     track_number(t, &number, true, 0);

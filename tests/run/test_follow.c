@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/rng.h"
 #include "run/follow.h"
 
 static int64_t clock_ns = 1000 * NS_PER_S;
@@ -783,6 +784,63 @@ static void many_lines(void **state)
     end(&x);
 }
 
+// Lines of all kinds in any order, with any numbers: the phases still add up to the time, and what
+// is projected has an interval around it.
+static void any_order(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        "%lld%%|###   | %lld/%lld [00:01<00:01, 9.9it/s, loss=0.5]",
+        "Epoch %lld:  10%%|###   | %lld/%lld [00:01<00:01, 9.9it/s]",
+        "Epoch %lld/%lld",
+        "Validation DataLoader %lld:  10%%|###   | %lld/%lld [00:01<00:01, 9.9it/s]",
+        "{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': %lld.%lld}",
+        "{'eval_loss': 0.5, 'eval_runtime': %lld.5, 'epoch': %lld}",
+        "step %lld: train loss 2.1, val loss 2.2",
+        "iter %lld: loss 2.1, time 200.00ms",
+        "Saving model checkpoint to out/checkpoint-%lld",
+        "epoch %lld iter %lld/%lld loss 0.1",
+        "%lld/%lld - 15s - 33ms/step - loss: 0.1",
+        "Total optimization steps = %lld",
+        "Num Epochs = %lld",
+        "Train Epoch: %lld [%lld/%lld (1%%)] Loss: 0.5",
+    };
+    static const long long limits[] = {2, 10, 300, 100000, 999999999999999};
+    struct rng rng;
+    rng_init(&rng, 7);
+    for (int trial = 0; trial < 100; trial++) {
+        struct fixture x;
+        begin(&x, &(struct follow_options){.total_epochs = trial % 3, SAMPLE});
+        for (int i = 0; i < 400; i++) {
+            long long limit = limits[(size_t)(rng_double(&rng) * 5)];
+            long long n[3];
+            for (int k = 0; k < 3; k++)
+                n[k] = (long long)(rng_double(&rng) * (double)limit);
+            char line[256];
+            const char *form = forms[(size_t)(rng_double(&rng) * 14)];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+            int len = snprintf(line, sizeof line, form, n[0], n[1], n[2]);
+#pragma GCC diagnostic pop
+            follow_output(x.follow, line, (size_t)len, true);
+            follow_activity(x.follow, rng_double(&rng));
+            wait_s(&x, rng_double(&rng));
+            struct follow_state now;
+            follow_state(x.follow, &now);
+            assert_true(now.step >= 0 && now.total >= 0);
+        }
+        finish(&x);
+        const struct run_phases *p = &x.run.phases;
+        assert_int_equal(p->wall_ns.v, clock_ns - x.start_ns);
+        assert_int_equal(p->setup_ns.v + p->load_ns.v + p->warmup_ns.v + p->train_ns.v +
+                             p->evaluate_ns.v + p->checkpoint_ns.v + p->idle_ns.v,
+                         p->wall_ns.v);
+        const struct run_projection *q = &x.run.projection;
+        assert_true(!q->wall_s.known || (q->low_s.v <= q->high_s.v && q->wall_s.v <= q->high_s.v));
+        end(&x);
+    }
+}
+
 // Resumed with epoch 5 of 10: six epochs are left.
 static void resumed_epochs(void **state)
 {
@@ -862,6 +920,7 @@ int main(void)
         cmocka_unit_test(validation_in_the_trainings_bar),
         cmocka_unit_test(evaluations_are_split_off),
         cmocka_unit_test(many_lines),
+        cmocka_unit_test(any_order),
         cmocka_unit_test(kernels_after_a_loading_bar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
