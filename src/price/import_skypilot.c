@@ -81,10 +81,10 @@ static int64_t literal_number(const char *info, const char *key)
     size_t len = strlen(key);
     while ((p = strstr(p, key))) {
         const char *q = p + len;
-        if (p > info && (p[-1] == '\'' || p[-1] == '"') && q[0] == p[-1] &&
-            strspn(q + 1, " ") + 1 == strcspn(q, ":")) {
-            q = strchr(q, ':') + 1;
-            q += strspn(q, " ");
+        bool quoted = p > info && (p[-1] == '\'' || p[-1] == '"') && q[0] == p[-1];
+        q += quoted ? 1 + strspn(q + 1, " ") : 0;
+        if (quoted && *q == ':') {
+            q += 1 + strspn(q + 1, " ");
             int64_t value = 0;
             size_t digits = strspn(q, "0123456789");
             for (size_t i = 0; i < digits && i < 10; i++)
