@@ -163,7 +163,8 @@ int64_t parts_expected(const struct parts *p, enum part part, const struct parts
         return k->seen;
     if (k->seen == 1 && k->every == 0 && since > each) {
         // It occurred once, and not again for longer than before: it may come again at any time.
-        more = *doubt = left / since / 2;
+        more = floor(left / since / 2 + 0.5);
+        *doubt = fmax(more, left / since - more);
     } else if (each > 0) {
         more = floor((since + left) / each + 1e-9);
         if (k->seen == 1 && k->every == 0) // it was somewhere in its interval
