@@ -205,17 +205,16 @@ struct part { // seconds, and the variance of the part still to come
     double less_s, more_s; // with a trend: it may be that much shorter or longer
 };
 
-// A step time that grows may stay as it is now, continue, or grow twice as fast; one that falls may
-// fall to half.
+// A step time that grows may stay as it is now, continue, or grow three times as fast; one that
+// falls may fall to half.
 static void continue_trend(const struct steady *steady, double steps, double left, struct part *out)
 {
-    double mean_s = steady->mean_ns / 1e9;
-    double last_s = mean_s * (1 + steady->growth / 2);
+    double mean_s = steady->mean_ns / 1e9, last_s = steady->last_ns / 1e9;
     double change_s = mean_s * steady->growth / steps * left / 2;
     double next_s = fmin(fmax(last_s + change_s, last_s / 2), last_s * TREND_MOST);
     out->s += left * (next_s - mean_s);
     out->less_s = left * (next_s - (change_s > 0 ? last_s : last_s / 2));
-    out->more_s = left * (change_s > 0 ? next_s - last_s : mean_s - next_s);
+    out->more_s = left * (change_s > 0 ? 2 * (next_s - last_s) : mean_s - next_s);
 }
 
 // The total time of a stage's steps.
